@@ -1,0 +1,47 @@
+//! The monotonic clock that every timed batch reads.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Nanoseconds of `CLOCK_MONOTONIC`, the same on every CPU and in every process.
+#[inline]
+pub fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// What reading the clock costs and how fine it is.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockCost {
+    /// Cost of one read, ns.
+    pub read_ns: f64,
+    /// Smallest step between two reads that differ, ns.
+    pub resolution_ns: f64,
+}
+
+/// Measures the clock itself: the cheapest of several short loops, because whatever disturbs a loop makes it longer.
+pub fn measure() -> ClockCost {
+    const LOOPS: usize = 20;
+    const READS: u64 = 2_000;
+    let mut read_ns = f64::INFINITY;
+    let mut step_ns = u64::MAX;
+    for _ in 0..LOOPS {
+        let start_ns = now_ns();
+        let mut last_ns = start_ns;
+        for _ in 0..READS {
+            let this_ns = now_ns();
+            if this_ns != last_ns {
+                step_ns = step_ns.min(this_ns - last_ns);
+            }
+            last_ns = this_ns;
+        }
+        read_ns = read_ns.min((last_ns - start_ns) as f64 / READS as f64);
+    }
+    ClockCost { read_ns, resolution_ns: step_ns as f64 }
+}
+
+/// Sleeps for `duration`, going on after a signal.
+pub fn sleep(duration: Duration) {
+    std::thread::sleep(duration);
+}

@@ -1,0 +1,24 @@
+//! CPUs: which there are, which this process may use, and moving the calling thread.
+
+use std::io;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// The CPUs that the calling thread may use, ascending.
+///
+/// # Errors
+/// What `sched_getaffinity(2)` reports.
+pub fn allowed() -> io::Result<Vec<u32>> {
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect())
+}
+
+/// Binds the calling thread to `cpu`.
+///
+/// # Errors
+/// What `sched_setaffinity(2)` reports: `EINVAL` when the CPU is off line or not allowed.
+pub fn bind(cpu: u32) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu as usize);
+    Ok(sched_setaffinity(None, &set)?)
+}

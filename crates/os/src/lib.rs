@@ -1,0 +1,8 @@
+//! The only raw system calls of Headwater and the only code that knows the operating system: memory, futexes,
+//! processes, clocks, placement, queues, the facts of the machine.
+//!
+//! `rustix` carries the calls that it has, `libc` the rest. This crate knows no STREAMS, no transport and no
+//! statistics; each module is one noun of the kernel.
+
+pub mod clock;
+pub mod cpu;

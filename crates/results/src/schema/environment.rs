@@ -1,0 +1,119 @@
+//! What a machine was like when it measured. Absent means that the machine does not say.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A named setting with its value as the machine writes it.
+pub type Fact = BTreeMap<String, String>;
+
+/// The machine and its state, before or after a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct Environment {
+    /// Host name.
+    pub host: String,
+    /// Processor.
+    pub cpu: Cpu,
+    /// Kernel.
+    pub kernel: Kernel,
+    /// Memory.
+    pub memory: Memory,
+    /// Limits of pipes, queues, sockets and of this process.
+    pub limits: Limits,
+    /// Load and pressure at this moment.
+    pub load: Load,
+    /// Hypervisor as the processor names it; `none` on bare metal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtualisation: Option<String>,
+    /// Limits of the control group (`cpu.max`, `memory.max`, ...).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cgroup: Fact,
+    /// Clock source in use and those available.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub clock: Fact,
+    /// State of kernel tracing (current tracer, tracing_on, perf_event_paranoid, ...).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tracing: Fact,
+}
+
+/// Processor.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct Cpu {
+    /// Model name.
+    pub model: String,
+    /// Architecture as `uname -m` says it.
+    pub architecture: String,
+    /// CPUs on line.
+    pub online: u32,
+    /// CPUs this process may use.
+    pub affinity: Vec<u32>,
+    /// Threads per core, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads_per_core: Option<u32>,
+    /// Microcode revision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub microcode: Option<String>,
+    /// Frequency governor of the first CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub governor: Option<String>,
+    /// Mitigations by vulnerability.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mitigations: Fact,
+    /// Sizes of the caches of the first CPU, bytes, by name (`L1d`, `L2`, ...).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cache_bytes: BTreeMap<String, u64>,
+}
+
+/// Kernel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct Kernel {
+    /// `uname -r`.
+    pub release: String,
+    /// `uname -v`.
+    pub version: String,
+    /// Kernel command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_line: Option<String>,
+    /// Preemption model: `none`, `voluntary`, `full`, `lazy`, `dynamic`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preemption: Option<String>,
+}
+
+/// Memory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct Memory {
+    /// Total, bytes.
+    pub total_bytes: u64,
+    /// Available, bytes.
+    pub available_bytes: u64,
+    /// Transparent huge pages: `always`, `madvise` or `never`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transparent_huge_pages: Option<String>,
+}
+
+/// Limits by file or resource name, as the machine writes them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct Limits {
+    /// `fs.pipe-max-size`, `fs.mqueue.*`, `kernel.msg*`, `net.core.*mem_*`, `net.unix.max_dgram_qlen`, ...
+    pub sysctl: Fact,
+    /// Soft limits of this process: `nofile`, `nproc`, `msgqueue`, `memlock`, ... (`unlimited` where so).
+    pub resource: Fact,
+}
+
+/// Load at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct Load {
+    /// Load average over one minute.
+    pub average_1min: f64,
+    /// `some avg10` of CPU, I/O and memory pressure, percent, where the kernel has it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pressure_some_avg10: BTreeMap<String, f64>,
+    /// Share of CPU time stolen by the hypervisor since boot, 0..1.
+    pub steal_since_boot: f64,
+}

@@ -1,0 +1,17 @@
+//! The stored form of a run: the lines of `run.jsonl` ([`Event`]) and the document `run.json` ([`Run`]).
+//!
+//! Every type here is serialised as it stands, so a change of a field is a change of [`SCHEMA_VERSION`]. Numbers are
+//! finite: what could not be computed is absent, never NaN.
+
+mod environment;
+mod event;
+mod row;
+mod run;
+
+pub use environment::{Cpu, Environment, Fact, Kernel, Limits, Load, Memory};
+pub use event::{Event, LaunchRecord, RunHeader, RunStatus, Settings};
+pub use row::{Better, Metric, Placement, Row, Standing, WorkerKind};
+pub use run::{MetricResult, Percentile, RowOutcome, RowResult, Run};
+
+/// The version of everything in this module. A reader refuses a newer one by name.
+pub const SCHEMA_VERSION: u32 = 1;

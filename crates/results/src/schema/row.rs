@@ -1,0 +1,118 @@
+//! A row: one configuration that is measured, and the metrics that it yields.
+
+use serde::{Deserialize, Serialize};
+
+/// Where the processes of a row run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// All on one CPU.
+    SameCpu,
+    /// Each on a CPU of its own, as far as there are CPUs (the second shares none with the first).
+    TwoCpus,
+    /// Where the scheduler puts them.
+    Free,
+}
+
+impl Placement {
+    /// The name used in row ids, options and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Placement::SameCpu => "same-cpu",
+            Placement::TwoCpus => "two-cpus",
+            Placement::Free => "free",
+        }
+    }
+}
+
+/// What a row stands for in a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Something a program could use.
+    Candidate,
+    /// What the hardware allows: a bare ring in shared memory.
+    Limit,
+    /// The harness's own cost: a transport that moves nothing.
+    Null,
+    /// A program of someone else's that speaks the external protocol.
+    External,
+}
+
+/// What kind of worker shares a counter in the `sync` facility.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum WorkerKind {
+    /// Processes that share memory.
+    Process,
+    /// Threads of one process.
+    Thread,
+}
+
+impl WorkerKind {
+    /// The name used in row ids and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            WorkerKind::Process => "process",
+            WorkerKind::Thread => "thread",
+        }
+    }
+}
+
+/// One configuration: what is measured, how, and with which parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct Row {
+    /// `subject/pattern/parameters/placement`, unique in a run: `pipe/stream/4096/two-cpus`.
+    pub id: String,
+    /// The transport, primitive or operation: `pipe`, `mutex`.
+    pub subject: String,
+    /// The pattern or facility: `stream`, `rtt`, `sync`.
+    pub pattern: String,
+    /// Version of the pattern's definition. Rows of different versions are not comparable.
+    pub definition_version: u32,
+    /// Candidate, limit, null or external.
+    pub standing: Standing,
+    /// Where its processes run.
+    pub placement: Placement,
+    /// Bytes per message, where the row has messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    /// Messages per repetition, where the row fixes them (`fifo matrix`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<u64>,
+    /// How many workers share the counter (`sync`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<u32>,
+    /// Processes or threads (`sync`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_kind: Option<WorkerKind>,
+    /// What it yields; the first is the row's own figure.
+    pub metrics: Vec<Metric>,
+}
+
+/// Which direction is an improvement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// A larger value is better (rates).
+    Higher,
+    /// A smaller value is better (durations, loss).
+    Lower,
+}
+
+/// A quantity that a row yields.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct Metric {
+    /// `rate`, `rtt`, `one_way`, `rx_rate`, `tx_rate`, `loss`, `elapsed`, ...
+    pub name: String,
+    /// `messages/s`, `ns`, `us`, `ratio`.
+    pub unit: String,
+    /// Which direction is an improvement.
+    pub better: Better,
+}

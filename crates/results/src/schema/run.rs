@@ -1,0 +1,95 @@
+//! `run.json`: a run with its estimates, made from the events and makeable again from them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Environment, Metric, Row, RunHeader, RunStatus};
+use crate::estimate::Estimate;
+use crate::flags::Flag;
+
+/// A whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct Run {
+    /// What it set out to do, with the environment before.
+    #[serde(flatten)]
+    pub header: RunHeader,
+    /// How it ended.
+    pub status: RunStatus,
+    /// The environment afterwards, if it came to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment_after: Option<Environment>,
+    /// Every row with what came of it, skipped ones included.
+    pub results: Vec<RowResult>,
+}
+
+/// What came of one row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct RowResult {
+    /// The row.
+    pub row: Row,
+    /// Measured, skipped or failed.
+    pub outcome: RowOutcome,
+    /// Estimates, one per metric that has launches; the first is the row's own figure. Empty unless measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricResult>,
+    /// Percentiles of individual durations by metric, ns, merged over launches.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub percentiles: BTreeMap<String, Vec<Percentile>>,
+    /// Median over launches of each counter of [`super::LaunchRecord::counters`], and per 1000 operations where
+    /// the name ends in `_per_1000`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, f64>,
+    /// What a reader must know before trusting the figure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<Flag>,
+    /// Reasons of launches that failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
+}
+
+/// What became of a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum RowOutcome {
+    /// At least one launch finished.
+    Measured,
+    /// The machine cannot run it.
+    Skipped {
+        /// Why.
+        reason: String,
+    },
+    /// No launch finished.
+    Failed {
+        /// What happened.
+        reason: String,
+    },
+    /// The run ended before it was its turn.
+    Pending,
+}
+
+/// One metric's estimate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct MetricResult {
+    /// Name, unit and direction.
+    #[serde(flatten)]
+    pub metric: Metric,
+    /// Median over launches with its interval.
+    pub estimate: Estimate,
+    /// One value per launch (the median of its batches), in block order.
+    pub launches: Vec<f64>,
+}
+
+/// One percentile of individual durations.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct Percentile {
+    /// 0..100.
+    pub percent: f64,
+    /// The value, ns.
+    pub value_ns: f64,
+}
