@@ -4,5 +4,9 @@
 //! `rustix` carries the calls that it has, `libc` the rest. This crate knows no STREAMS, no transport and no
 //! statistics; each module is one noun of the kernel.
 
+pub mod child;
 pub mod clock;
 pub mod cpu;
+pub mod namespace;
+pub mod signal;
+pub mod usage;

@@ -1,0 +1,128 @@
+//! Forked children that cannot outlive their parent, and waiting for them.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitStatus;
+
+/// A child process. Dropping it kills it and waits for it, so that no child is ever left behind.
+#[derive(Debug)]
+pub struct Child {
+    pid: libc::pid_t,
+    status: Option<ExitStatus>,
+}
+
+impl Child {
+    /// Forks a child that runs `body` and exits with what it returns (101 after a panic). The kernel kills the child
+    /// when the calling thread ends.
+    ///
+    /// The caller must have one thread only: a lock that another thread holds would stay locked in the child.
+    ///
+    /// # Errors
+    /// What `fork(2)` reports: `EAGAIN` or `ENOMEM`.
+    pub fn fork(body: impl FnOnce() -> i32) -> io::Result<Child> {
+        let parent = std::process::id();
+        // SAFETY: the documented condition (one thread) makes every lock free in the child; the caller keeps it.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                die_with(parent);
+                let code = catch_unwind(AssertUnwindSafe(body)).unwrap_or(101);
+                // SAFETY: _exit ends the process at once; no destructor of the parent's copy may run here.
+                unsafe { libc::_exit(code) }
+            }
+            pid => Ok(Child { pid, status: None }),
+        }
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.pid.unsigned_abs()
+    }
+
+    /// Waits until it ends.
+    ///
+    /// # Errors
+    /// What `waitpid(2)` reports.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.reap(0).map(|status| status.expect("waitpid without WNOHANG answers with a status"))
+    }
+
+    /// Its status, if it has ended.
+    ///
+    /// # Errors
+    /// What `waitpid(2)` reports.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.reap(libc::WNOHANG)
+    }
+
+    fn reap(&mut self, options: i32) -> io::Result<Option<ExitStatus>> {
+        if self.status.is_none() {
+            let mut raw = 0;
+            loop {
+                // SAFETY: `raw` is a valid place for the status; the pid is our own, not yet reaped child.
+                match unsafe { libc::waitpid(self.pid, &mut raw, options) } {
+                    0 => break,
+                    -1 => {
+                        let error = io::Error::last_os_error();
+                        if error.kind() != io::ErrorKind::Interrupted {
+                            return Err(error);
+                        }
+                    }
+                    _ => {
+                        self.status = Some(ExitStatus::from_raw(raw));
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(self.status)
+    }
+
+    /// Kills it with SIGKILL; nothing happens if it has ended.
+    pub fn kill(&mut self) {
+        if self.status.is_none() {
+            // SAFETY: the pid is our own child and not reaped, so it names no other process.
+            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
+        let _ = self.wait();
+    }
+}
+
+/// Asks the kernel to kill this process when its parent's thread ends, and ends at once if `parent` is gone already.
+pub fn die_with(parent: u32) {
+    // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    // SAFETY: getppid touches no memory.
+    if unsafe { libc::getppid() }.unsigned_abs() != parent {
+        // SAFETY: as in `fork`: ends the process at once.
+        unsafe { libc::_exit(1) };
+    }
+}
+
+/// Makes the calling process the leader of a process group of its own.
+pub fn lead_group() {
+    // SAFETY: setpgid(0, 0) touches no memory; it can only fail for a session leader, which leads a group already.
+    unsafe { libc::setpgid(0, 0) };
+}
+
+/// Kills every process of the group that `leader` leads.
+pub fn kill_group(leader: u32) {
+    if let Ok(pid) = libc::pid_t::try_from(leader) {
+        // SAFETY: touches no memory; a group that is gone gives ESRCH, which is what the caller wants.
+        unsafe { libc::kill(-pid, libc::SIGKILL) };
+    }
+}
+
+/// Whether a process with this id exists (as a zombie too).
+pub fn exists(pid: u32) -> bool {
+    // SAFETY: signal 0 only asks.
+    let answer = unsafe { libc::kill(pid as libc::pid_t, 0) };
+    answer == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+}

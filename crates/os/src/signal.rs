@@ -1,0 +1,67 @@
+//! SIGINT, SIGTERM and SIGHUP as a descriptor: nothing runs in a handler, the caller polls and cleans up in order.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// A descriptor that becomes readable when the user or the system asks this process to stop.
+#[derive(Debug)]
+pub struct StopSignals {
+    descriptor: OwnedFd,
+}
+
+impl StopSignals {
+    /// Blocks the signals for this thread and those it starts, and opens the descriptor.
+    ///
+    /// # Errors
+    /// What `signalfd(2)` reports.
+    pub fn watch() -> io::Result<StopSignals> {
+        let set = stop_set();
+        // SAFETY: `set` is an initialised set; the old mask is not asked for.
+        unsafe { libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) };
+        // SAFETY: `set` is initialised and -1 asks for a new descriptor.
+        let raw = unsafe { libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        if raw < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: signalfd has just made this descriptor and nobody else holds it.
+        Ok(StopSignals { descriptor: unsafe { OwnedFd::from_raw_fd(raw) } })
+    }
+
+    /// The signal that has arrived, if any.
+    pub fn taken(&self) -> Option<i32> {
+        let mut information = [0u8; size_of::<libc::signalfd_siginfo>()];
+        match rustix::io::read(&self.descriptor, &mut information) {
+            Ok(count) if count == information.len() => {
+                let number = u32::from_ne_bytes([information[0], information[1], information[2], information[3]]);
+                i32::try_from(number).ok()
+            }
+            _ => None,
+        }
+    }
+}
+
+impl AsFd for StopSignals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+/// Lets the stop signals through again: a program that is started inherits the mask.
+pub fn unblock_stop_signals() {
+    let set = stop_set();
+    // SAFETY: `set` is an initialised set; the old mask is not asked for.
+    unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut()) };
+}
+
+fn stop_set() -> libc::sigset_t {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset initialises the set that sigaddset then changes; all numbers are valid signals.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            libc::sigaddset(set.as_mut_ptr(), signal);
+        }
+        set.assume_init()
+    }
+}
