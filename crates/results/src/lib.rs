@@ -4,4 +4,6 @@
 //! Everything here is a pure function of its arguments: no I/O, no clock, no environment, no `unsafe`.
 #![forbid(unsafe_code)]
 
+pub mod estimate;
+pub mod flags;
 pub mod schema;

@@ -82,6 +82,9 @@ pub struct MetricResult {
     pub estimate: Estimate,
     /// One value per launch (the median of its batches), in block order.
     pub launches: Vec<f64>,
+    /// The block of each of [`MetricResult::launches`]: rows are compared by their ratio within a block, and a block in
+    /// which a launch failed is missing here.
+    pub blocks: Vec<u32>,
 }
 
 /// One percentile of individual durations.
