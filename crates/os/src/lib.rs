@@ -7,6 +7,9 @@
 pub mod child;
 pub mod clock;
 pub mod cpu;
+pub mod limits;
+pub mod machine;
 pub mod namespace;
+pub mod shared;
 pub mod signal;
 pub mod usage;
