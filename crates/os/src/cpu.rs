@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 /// The CPUs that the calling thread may use, ascending.
 ///
@@ -11,6 +11,11 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 pub fn allowed() -> io::Result<Vec<u32>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect())
+}
+
+/// The CPU that the calling thread runs on at this moment; a hint, since it may move right after.
+pub fn current() -> u32 {
+    sched_getcpu() as u32
 }
 
 /// Binds the calling thread to `cpu`.

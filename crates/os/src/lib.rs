@@ -7,9 +7,13 @@
 pub mod child;
 pub mod clock;
 pub mod cpu;
+pub mod fence;
+pub mod futex;
 pub mod limits;
 pub mod machine;
+pub mod memory;
 pub mod namespace;
 pub mod shared;
 pub mod signal;
 pub mod usage;
+pub mod watch;

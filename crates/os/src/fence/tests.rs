@@ -1,0 +1,72 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::Fence;
+
+#[test]
+fn numbers_name_kinds_and_nothing_else() {
+    for kind in [Fence::Symmetric, Fence::Asymmetric] {
+        assert_eq!(Fence::from_number(kind as u32), Some(kind));
+    }
+    for number in [0, 3, u32::MAX] {
+        assert_eq!(Fence::from_number(number), None);
+    }
+}
+
+#[test]
+fn the_best_kind_can_be_joined() {
+    Fence::best().join().expect("what the probe chose");
+    Fence::Symmetric.join().expect("needs nothing");
+}
+
+/// One side's words, on lines of their own so that a write waits in the store buffer.
+#[repr(align(128))]
+struct Side {
+    written: AtomicU32,
+    arrived: AtomicU32,
+}
+
+const ROUNDS: u32 = 20_000;
+
+/// Plays all rounds of one side; returns in which of them it missed the other's write.
+fn play(own: &Side, other: &Side, order: impl Fn()) -> Vec<bool> {
+    (1..=ROUNDS)
+        .map(|round| {
+            own.arrived.store(round, Ordering::SeqCst);
+            let mut spins = 0;
+            while other.arrived.load(Ordering::SeqCst) < round {
+                spins += 1;
+                if spins % 1000 == 0 {
+                    std::thread::yield_now();
+                }
+            }
+            own.written.store(round, Ordering::Relaxed);
+            order();
+            other.written.load(Ordering::Relaxed) < round
+        })
+        .collect()
+}
+
+/// Dekker's pattern, many rounds: never do both sides miss the other's write.
+fn never_both_blind(kind: Fence) {
+    kind.join().expect("join");
+    let sides = Arc::new([0, 1].map(|_| Side { written: AtomicU32::new(0), arrived: AtomicU32::new(0) }));
+    let light_sides = sides.clone();
+    let light = std::thread::spawn(move || play(&light_sides[0], &light_sides[1], || kind.light()));
+    let heavy_missed = play(&sides[1], &sides[0], || kind.heavy().expect("heavy"));
+    let light_missed = light.join().expect("light side");
+    let both = light_missed.iter().zip(&heavy_missed).filter(|(light, heavy)| **light && **heavy).count();
+    assert_eq!(both, 0, "rounds in which both sides were blind");
+}
+
+#[test]
+fn symmetric_orders_both_sides() {
+    never_both_blind(Fence::Symmetric);
+}
+
+#[test]
+fn asymmetric_orders_both_sides_where_it_exists() {
+    if Fence::best() == Fence::Asymmetric {
+        never_both_blind(Fence::Asymmetric);
+    }
+}

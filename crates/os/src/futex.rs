@@ -1,0 +1,50 @@
+//! Sleeping on a word and waking who sleeps there, across processes.
+//!
+//! Used by `headwater-shm`'s eventcount and by the gauge's futex lock. It never spins and never retries: what the
+//! word means, and when to look again, is the caller's business.
+
+use std::io;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::thread::futex::{self, Flags, Timespec};
+
+/// Why [`wait`] came back. Whatever it says, the caller looks at its condition again: a wake-up may be meant for an
+/// earlier sleep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slept {
+    /// Another thread called [`wake`], or the kernel woke us for no reason.
+    Woken,
+    /// The word did not hold the expected value; we did not sleep.
+    Changed,
+    /// The time is over.
+    TimedOut,
+    /// A signal handler ran.
+    Interrupted,
+}
+
+/// Sleeps while `word` holds `expected`, for at most `timeout` (None: no bound). The kernel compares and goes to sleep
+/// in one step, so a change followed by a [`wake`] is never missed.
+///
+/// The word may lie in shared memory; processes meet by the page, not by the address.
+pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> io::Result<Slept> {
+    // A duration beyond the kernel's range is as good as no bound.
+    let timeout = timeout.and_then(|duration| Timespec::try_from(duration).ok());
+    match futex::wait(word, Flags::empty(), expected, timeout.as_ref()) {
+        Ok(()) => Ok(Slept::Woken),
+        Err(Errno::AGAIN) => Ok(Slept::Changed),
+        Err(Errno::TIMEDOUT) => Ok(Slept::TimedOut),
+        Err(Errno::INTR) => Ok(Slept::Interrupted),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Wakes up to `count` threads that sleep on `word`, in any process; returns how many there were.
+pub fn wake(word: &AtomicU32, count: u32) -> io::Result<usize> {
+    // The kernel takes the count as a signed number.
+    Ok(futex::wake(word, Flags::empty(), count.min(i32::MAX as u32))?)
+}
+
+#[cfg(test)]
+mod tests;

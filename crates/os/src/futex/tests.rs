@@ -1,0 +1,40 @@
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use super::{Slept, wait, wake};
+use crate::memory::SharedMemory;
+
+#[test]
+fn a_changed_word_does_not_sleep() {
+    let word = AtomicU32::new(7);
+    assert_eq!(wait(&word, 8, None).expect("wait"), Slept::Changed);
+}
+
+#[test]
+fn a_timeout_ends_the_sleep_and_not_before() {
+    let word = AtomicU32::new(7);
+    let start = Instant::now();
+    assert_eq!(wait(&word, 7, Some(Duration::from_millis(20))).expect("wait"), Slept::TimedOut);
+    assert!(start.elapsed() >= Duration::from_millis(20));
+    assert_eq!(wake(&word, u32::MAX).expect("wake"), 0, "nobody sleeps");
+}
+
+/// Two mappings of one memory have two addresses; a private futex would never meet.
+#[test]
+fn a_sleeper_is_woken_through_another_mapping() {
+    let memory = SharedMemory::create("hw-test", 4096).expect("create");
+    let other = SharedMemory::from_fd(memory.as_fd().try_clone_to_owned().expect("dup"), 4096).expect("attach");
+    let sleeper = std::thread::spawn(move || {
+        let word: &AtomicU32 = other.get(0).expect("inside");
+        while word.load(Ordering::Acquire) == 0 {
+            assert_ne!(wait(word, 0, Some(Duration::from_secs(20))).expect("wait"), Slept::TimedOut);
+        }
+    });
+    std::thread::sleep(Duration::from_millis(20));
+    let word: &AtomicU32 = memory.get(0).expect("inside");
+    // Release pairs with the sleeper's Acquire.
+    word.store(1, Ordering::Release);
+    wake(word, 1).expect("wake");
+    sleeper.join().expect("the sleeper saw the change");
+}

@@ -1,0 +1,158 @@
+//! Memory that several processes share: one sealed memfd, mapped whole. The regions of `headwater-shm` and the
+//! process-shared locks of the gauge lie in it.
+//!
+//! It hands out references and pointers only after it has checked that they lie inside the mapping. It never
+//! interprets a byte and never resizes: the seals see to it that no other process can either, so an access inside the
+//! mapping cannot raise SIGBUS.
+
+use std::ffi::c_void;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+/// The seals that every shared memory carries: its size is fixed, and nobody adds or removes a seal afterwards.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+/// A fixed piece of memory that every process holding its descriptor, and every forked child, sees alike.
+///
+/// Created filled with zeros. Mapped readable and writable until it is dropped.
+#[derive(Debug)]
+pub struct SharedMemory {
+    base: NonNull<u8>,
+    len: usize,
+    fd: OwnedFd,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread, and stays until drop; what is handed out is either a
+// `Shareable` reference (atomics) or a raw pointer whose user answers for its accesses.
+unsafe impl Send for SharedMemory {}
+// SAFETY: as for Send; no method changes the struct itself.
+unsafe impl Sync for SharedMemory {}
+
+/// A type that may be laid over shared memory and borrowed from there.
+///
+/// # Safety
+/// Every bit pattern must be valid, and all of its bytes must be inside atomics (or padding that nobody reads): other
+/// processes write to it at any time while a `&Self` lives.
+pub unsafe trait Shareable: Sync {}
+// SAFETY: an atomic accepts every bit pattern and concurrent writes.
+unsafe impl Shareable for AtomicU32 {}
+// SAFETY: as above.
+unsafe impl Shareable for AtomicI32 {}
+// SAFETY: as above.
+unsafe impl Shareable for AtomicU64 {}
+
+impl SharedMemory {
+    /// Creates, seals and maps `len` bytes of zeros; `name` shows in `/proc/PID/maps`. Pages come at first touch; see
+    /// [`SharedMemory::populate`].
+    ///
+    /// Errors: `InvalidInput` for a length of 0, else what memfd_create, ftruncate, fcntl or mmap report.
+    pub fn create(name: &str, len: usize) -> io::Result<SharedMemory> {
+        if len == 0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "shared memory needs at least one byte"));
+        }
+        let fd = open_memfd(name)?;
+        rustix::fs::ftruncate(&fd, len as u64)?;
+        rustix::fs::fcntl_add_seals(&fd, SEALS)?;
+        SharedMemory::map(fd, len)
+    }
+
+    /// Maps the shared memory behind a descriptor that another process gave us.
+    ///
+    /// Errors: `InvalidInput` if the descriptor is no memfd, lacks one of the seals (its giver could then truncate it
+    /// under us), or is empty or longer than `len_max` bytes.
+    pub fn from_fd(fd: OwnedFd, len_max: usize) -> io::Result<SharedMemory> {
+        let refuse = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        match rustix::fs::fcntl_get_seals(&fd) {
+            Ok(seals) if seals.contains(SEALS) => {}
+            Ok(_) => return refuse("shared memory is not sealed against resizing"),
+            Err(_) => return refuse("descriptor is not a memfd"),
+        }
+        // The size is read after the seals: from here on it cannot change.
+        let size = rustix::fs::fstat(&fd)?.st_size;
+        match usize::try_from(size) {
+            Ok(len) if len > 0 && len <= len_max => SharedMemory::map(fd, len),
+            _ => refuse("shared memory has an unexpected size"),
+        }
+    }
+
+    fn map(fd: OwnedFd, len: usize) -> io::Result<SharedMemory> {
+        // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing; the memfd is `len` bytes long
+        // and sealed, checked by both callers.
+        let base = unsafe {
+            rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &fd, 0)?
+        };
+        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
+        Ok(SharedMemory { base, len, fd })
+    }
+
+    /// Brings every page into memory and into this process's page table, so that no later access faults. A forked
+    /// child has an empty page table for shared memory and calls it again.
+    ///
+    /// A kernel without MADV_POPULATE_WRITE (before 5.14) leaves the pages to the first touch.
+    pub fn populate(&self) -> io::Result<()> {
+        // SAFETY: the range is exactly our own mapping; populating changes no byte.
+        let populated =
+            unsafe { rustix::mm::madvise(self.base.as_ptr().cast::<c_void>(), self.len, Advice::LinuxPopulateWrite) };
+        match populated {
+            Ok(()) | Err(rustix::io::Errno::INVAL) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Length in bytes.
+    #[expect(clippy::len_without_is_empty, reason = "a shared memory of no bytes cannot be made")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Borrows the `T` at `offset` bytes, or `None` if it is not wholly inside or not aligned.
+    pub fn get<T: Shareable>(&self, offset: usize) -> Option<&T> {
+        let place = self.bytes(offset, size_of::<T>())?.cast::<T>();
+        if !place.is_aligned() {
+            return None;
+        }
+        // SAFETY: inside the mapping (checked by `bytes`), aligned (checked above), and `Shareable` allows every bit
+        // pattern and foreign writes; the borrow ends before the mapping does.
+        Some(unsafe { place.as_ref() })
+    }
+
+    /// A pointer to `len` bytes at `offset`, or `None` if they are not wholly inside. It is good until this value is
+    /// dropped; other processes may write there at any time, so form no `&` or `&mut` to plain data over it.
+    pub fn bytes(&self, offset: usize, len: usize) -> Option<NonNull<u8>> {
+        let end = offset.checked_add(len)?;
+        // SAFETY: offset <= end <= self.len, so the result stays inside (or one past) the mapping.
+        (end <= self.len).then(|| unsafe { self.base.add(offset) })
+    }
+}
+
+impl AsFd for SharedMemory {
+    /// The memfd, to be passed to another process.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        // SAFETY: the range is exactly what `map` made, and borrows from `get` have ended with `self`.
+        let unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
+        debug_assert!(unmapped.is_ok(), "our own mapping can be unmapped");
+    }
+}
+
+/// A close-on-exec memfd that allows sealing; not executable where the kernel knows the flag (6.3).
+fn open_memfd(name: &str) -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    match rustix::fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
+        Err(rustix::io::Errno::INVAL) => Ok(rustix::fs::memfd_create(name, flags)?),
+        opened => Ok(opened?),
+    }
+}
+
+#[cfg(test)]
+mod tests;
