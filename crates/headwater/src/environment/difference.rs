@@ -1,0 +1,70 @@
+//! What is not the same in two environments, which a comparison shows before any figure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use headwater_results::schema::Environment;
+use serde::Serialize;
+use serde_json::Value;
+
+/// One fact that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The fact by its place: `cpu governor`, `sysctl net.core.rmem_max`.
+    pub what: String,
+    /// Its value in the first; `absent` where that machine did not say.
+    pub before: String,
+    /// Its value in the second, likewise.
+    pub after: String,
+}
+
+/// Facts that move by themselves: a difference of them says nothing about the configuration.
+const MOVING: [&str; 2] = ["load", "memory available_bytes"];
+
+/// The facts that differ, by name. Load, pressure, steal and available memory are left out.
+pub fn differences(before: &Environment, after: &Environment) -> Vec<Difference> {
+    let (before, after) = (facts(before), facts(after));
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let value = |facts: &BTreeMap<String, String>, name| facts.get(name).map_or("absent", String::as_str).to_owned();
+    let differ = names.into_iter().filter(|name| before.get(*name) != after.get(*name));
+    differ
+        .map(|name| Difference { what: name.clone(), before: value(&before, name), after: value(&after, name) })
+        .collect()
+}
+
+/// Every fact by its place. Taken from the stored form, so that a new field of the schema is compared at once.
+fn facts(environment: &Environment) -> BTreeMap<String, String> {
+    let document = serde_json::to_value(environment).expect("an environment is plain data with text keys");
+    let mut facts = BTreeMap::new();
+    flatten("", &document, &mut facts);
+    facts.retain(|name, _| !MOVING.iter().any(|moving| name == moving || name.starts_with(&format!("{moving} "))));
+    facts
+}
+
+fn flatten(place: &str, value: &Value, facts: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                // `limits` only groups; `sysctl net.core.rmem_max` is how people call it.
+                let place =
+                    if place.is_empty() || place == "limits" { name.clone() } else { format!("{place} {name}") };
+                flatten(&place, value, facts);
+            }
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(text).collect();
+            facts.insert(place.to_owned(), items.join(","));
+        }
+        Value::Null => {}
+        value => {
+            facts.insert(place.to_owned(), text(value));
+        }
+    }
+}
+
+/// A value without the quotes of JSON.
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests;
