@@ -1,0 +1,238 @@
+//! The conductor: a process of its own for each launch, which forks the workers and leads them through the rounds of
+//! their pattern. It has one thread, and everything it opens dies with it.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use headwater_results::schema::Row;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use super::link::{Link, Silence};
+use super::protocol::{Reply, Report, Request, Role, Round};
+use crate::transports::{Setup, Unavailable};
+
+/// One launch of one row, as the command orders it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// What is measured.
+    pub row: Row,
+    /// Measured time, s.
+    pub time_s: f64,
+    /// Least warm-up, s.
+    pub warm_up_s: f64,
+    /// The CPUs of the first and second process; none where the scheduler decides.
+    pub cpus: Option<(u32, u32)>,
+    /// A private directory for what needs a path.
+    pub directory: PathBuf,
+    /// A name that no other launch has.
+    pub token: String,
+    /// Repetitions of a row whose definition counts them.
+    pub repetitions: u32,
+    /// The command line of the external program, for an external row.
+    pub command: Option<String>,
+    /// How long a worker may keep silent before the row is given up, s.
+    pub patience_s: f64,
+}
+
+impl Job {
+    /// How a transport is opened for this job.
+    pub fn setup(&self, duplex: bool, nonblocking: bool) -> Setup<'_> {
+        Setup {
+            size: self.size(),
+            duplex,
+            nonblocking,
+            same_cpu: self.cpus.is_some_and(|(first, second)| first == second),
+            directory: &self.directory,
+        }
+    }
+
+    /// Bytes per message; 1 for rows without messages.
+    pub fn size(&self) -> usize {
+        self.row.size_bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(1).max(1)
+    }
+}
+
+/// What a launch yields. Becomes part of a [`headwater_results::schema::LaunchRecord`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Samples by metric.
+    pub series: BTreeMap<String, Vec<f64>>,
+    /// Pairs of (duration in ns, count) by metric.
+    pub histograms: BTreeMap<String, Vec<(u64, u64)>>,
+    /// Operations per batch.
+    pub batch_operations: u64,
+    /// Warm-up, s.
+    pub warm_up_s: f64,
+    /// Whether the warm-up ended without a slope.
+    pub steady: bool,
+    /// Costs and counts of the measured part.
+    pub counters: BTreeMap<String, f64>,
+}
+
+impl Measured {
+    /// Adds what a report says of one worker's cost, under the worker's name.
+    pub fn add_cost(&mut self, role: Role, report: &Report) {
+        let name = role.name();
+        for (what, value) in [
+            ("user_s", report.cost.user_s),
+            ("system_s", report.cost.system_s),
+            ("voluntary_switches", report.cost.voluntary_switches as f64),
+            ("involuntary_switches", report.cost.involuntary_switches as f64),
+        ] {
+            *self.counters.entry(format!("{name}_{what}")).or_default() += value;
+        }
+        for (what, value) in &report.counters {
+            *self.counters.entry(format!("{name}_{what}")).or_default() += value;
+        }
+    }
+}
+
+/// What the conductor answers to the command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// The launch is complete.
+    Measured(Box<Measured>),
+    /// The machine cannot run the row.
+    Unavailable {
+        /// Why.
+        reason: String,
+    },
+    /// Something went wrong in this launch.
+    Failed {
+        /// What.
+        reason: String,
+    },
+}
+
+/// Why a launch ended without a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LaunchError {
+    /// The machine cannot run it.
+    Unavailable(String),
+    /// It went wrong.
+    Failed(String),
+}
+
+impl From<Unavailable> for LaunchError {
+    fn from(unavailable: Unavailable) -> LaunchError {
+        LaunchError::Unavailable(unavailable.0)
+    }
+}
+
+impl LaunchError {
+    /// A system call of the harness itself that failed.
+    pub fn system(what: &str, error: impl Into<io::Error>) -> LaunchError {
+        LaunchError::Failed(format!("{what}: {}", error.into()))
+    }
+}
+
+/// The workers of a launch.
+#[derive(Debug)]
+pub struct Team {
+    /// In the order in which they are told to start: receivers first.
+    links: Vec<Link>,
+    patience: Duration,
+}
+
+impl Team {
+    /// A team of `links`, told to start in this order.
+    pub fn new(links: Vec<Link>, job: &Job) -> Team {
+        Team { links, patience: Duration::from_secs_f64(job.patience_s) }
+    }
+
+    /// Has every worker do `round` and collects their reports, in the order of the links.
+    ///
+    /// # Errors
+    /// [`LaunchError::Failed`] with the worker's own words, or how it died, or that it is stuck.
+    pub fn round(&mut self, round: &Round) -> Result<Vec<Report>, LaunchError> {
+        let replies = self.ask(&Request::Run(round.clone()))?;
+        replies
+            .into_iter()
+            .zip(&self.links)
+            .map(|(reply, link)| match reply {
+                Reply::Result(report) => Ok(report),
+                other => Err(LaunchError::Failed(format!("the {} answered {other:?} to a round", link.role.name()))),
+            })
+            .collect()
+    }
+
+    /// Sends a request to every worker and collects their replies, in the order of the links.
+    ///
+    /// # Errors
+    /// As [`Team::round`].
+    pub fn ask(&mut self, request: &Request) -> Result<Vec<Reply>, LaunchError> {
+        for link in &mut self.links {
+            link.send(request).map_err(|silence| failure(link.role, &silence))?;
+        }
+        let mut replies: Vec<Option<Reply>> = self.links.iter().map(|_| None).collect();
+        let deadline = Instant::now() + self.patience;
+        while replies.iter().any(Option::is_none) {
+            for index in self.wait_readable(&replies, deadline)? {
+                let link = &mut self.links[index];
+                match link.receive() {
+                    Ok(Some(Reply::Error { message })) => {
+                        return Err(LaunchError::Failed(format!("the {}: {message}", link.role.name())));
+                    }
+                    Ok(Some(Reply::Skipped { reason })) => return Err(LaunchError::Unavailable(reason)),
+                    Ok(reply) => replies[index] = reply,
+                    Err(silence) => return Err(failure(link.role, &silence)),
+                }
+            }
+        }
+        Ok(replies.into_iter().flatten().collect())
+    }
+
+    /// The links that have something to say, of those whose reply is missing.
+    fn wait_readable(&self, replies: &[Option<Reply>], deadline: Instant) -> Result<Vec<usize>, LaunchError> {
+        let missing: Vec<usize> = (0..replies.len()).filter(|&index| replies[index].is_none()).collect();
+        let mut polled: Vec<PollFd<'_>> =
+            missing.iter().map(|&index| PollFd::new(&self.links[index], PollFlags::IN)).collect();
+        let rest = deadline.saturating_duration_since(Instant::now());
+        let rest = Timespec { tv_sec: rest.as_secs() as i64, tv_nsec: rest.subsec_nanos().into() };
+        match poll(&mut polled, Some(&rest)) {
+            Ok(0) => {
+                let names: Vec<&str> = missing.iter().map(|&index| self.links[index].role.name()).collect();
+                Err(LaunchError::Failed(format!(
+                    "the {} was stuck: no answer for {} s, given up",
+                    names.join(" and the "),
+                    self.patience.as_secs_f64()
+                )))
+            }
+            Ok(_) => Ok(missing
+                .into_iter()
+                .zip(&polled)
+                .filter(|(_, descriptor)| !descriptor.revents().is_empty())
+                .map(|(index, _)| index)
+                .collect()),
+            Err(rustix::io::Errno::INTR) => Ok(Vec::new()),
+            Err(error) => Err(LaunchError::system("poll", error)),
+        }
+    }
+
+    /// Tells every worker to end and waits for it.
+    ///
+    /// # Errors
+    /// [`LaunchError::Failed`] for a worker that ends badly.
+    pub fn finish(mut self) -> Result<(), LaunchError> {
+        for link in &mut self.links {
+            // A worker that is gone already shows in its status below.
+            let _ = link.send(&Request::Finish);
+            link.hang_up();
+        }
+        for link in &mut self.links {
+            let status = link.wait().map_err(|error| LaunchError::system("waitpid", error))?;
+            if !status.success() {
+                return Err(failure(link.role, &Silence::Died(status)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn failure(role: Role, silence: &Silence) -> LaunchError {
+    LaunchError::Failed(format!("the {} {silence}", role.name()))
+}

@@ -1,0 +1,211 @@
+//! The payload that every transport moves, and its verification. The patterns call it; external transports follow the
+//! same rules (docs/external-transports.md).
+//!
+//! Message k of S bytes is the fixed background `byte p = p mod 251` with the *stamp* of k written over it in several
+//! places: at byte 0, at every multiple of 4096 that leaves 16 bytes, and in the last 8 bytes (from 16 bytes up). A
+//! message below 8 bytes is the first S bytes of its stamp. The stamps prove order and completeness and are checked
+//! in every timed message; that costs a few loads per 4 KiB, so that the check stays far below the cost of the
+//! transport. The background is checked too in the untimed first round, in which the receiver poisons its buffer.
+
+use std::io;
+
+/// Distance of the stamps within a message, bytes.
+pub const STRIDE: usize = 4096;
+
+/// The stamp of message `sequence`: odd multiplication spreads the number over all bits, the fold brings the high
+/// bits into the low bytes, so that one byte already tells neighbours apart.
+#[inline]
+pub fn stamp(sequence: u64) -> u64 {
+    let spread = sequence.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    spread ^ (spread >> 32)
+}
+
+/// The background at byte `position`.
+fn background(position: usize) -> u8 {
+    (position % 251) as u8
+}
+
+/// Writes the stamps of `sequence` into `buffer`, which holds at least 8 bytes and starts a message of `size` bytes.
+#[inline]
+pub fn write_stamps(buffer: &mut [u8], size: usize, sequence: u64) {
+    let bytes = stamp(sequence).to_le_bytes();
+    buffer[..8].copy_from_slice(&bytes);
+    if size >= 16 {
+        let mut position = STRIDE;
+        while position + 16 <= size {
+            buffer[position..position + 8].copy_from_slice(&bytes);
+            position += STRIDE;
+        }
+        buffer[size - 8..size].copy_from_slice(&bytes);
+    }
+}
+
+/// Whether `buffer`, at least 8 bytes that start with a message of `size` bytes, holds the stamps of `sequence`.
+#[inline]
+pub fn holds_stamps(buffer: &[u8], size: usize, sequence: u64) -> bool {
+    let expected = stamp(sequence);
+    let at = |position: usize| {
+        u64::from_le_bytes(buffer[position..position + 8].try_into().expect("the slice has eight bytes"))
+    };
+    if size < 8 {
+        let mask = (1u64 << (8 * size)) - 1;
+        return (at(0) ^ expected) & mask == 0;
+    }
+    let mut difference = at(0) ^ expected;
+    if size >= 16 {
+        let mut position = STRIDE;
+        while position + 16 <= size {
+            difference |= at(position) ^ expected;
+            position += STRIDE;
+        }
+        difference |= at(size - 8) ^ expected;
+    }
+    difference == 0
+}
+
+/// A sender's or receiver's message buffer. It is longer than the message where that is below 8 bytes, so that a stamp
+/// is always one store.
+#[derive(Debug)]
+pub struct Payload {
+    buffer: Vec<u8>,
+    size: usize,
+}
+
+impl Payload {
+    /// A buffer for messages of `size` bytes (at least 1), holding the background, touched throughout.
+    pub fn new(size: usize) -> Payload {
+        assert!(size > 0, "a message has at least one byte");
+        Payload { buffer: (0..size.max(8)).map(background).collect(), size }
+    }
+
+    /// Bytes per message.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Message `sequence`, ready to be sent.
+    #[inline]
+    pub fn message(&mut self, sequence: u64) -> &[u8] {
+        write_stamps(&mut self.buffer, self.size, sequence);
+        &self.buffer[..self.size]
+    }
+
+    /// Where a receiver puts the next message.
+    #[inline]
+    pub fn space(&mut self) -> &mut [u8] {
+        &mut self.buffer[..self.size]
+    }
+
+    /// Fills the buffer with what no message holds, so that the full check cannot see an old message.
+    pub fn poison(&mut self) {
+        for (position, byte) in self.buffer.iter_mut().enumerate() {
+            *byte = !background(position);
+        }
+    }
+
+    /// Checks that [`Payload::space`] holds message `sequence`.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`] that names the message.
+    #[inline]
+    pub fn verify(&self, sequence: u64) -> io::Result<()> {
+        if holds_stamps(&self.buffer, self.size, sequence) { Ok(()) } else { Err(self.wrong(sequence)) }
+    }
+
+    /// Checks every byte, as [`Payload::verify`] does the stamps.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`] that names the message.
+    pub fn verify_all(&self, sequence: u64) -> io::Result<()> {
+        let mut expected = Payload::new(self.size);
+        if self.buffer[..self.size] == *expected.message(sequence) { Ok(()) } else { Err(self.wrong(sequence)) }
+    }
+
+    #[cold]
+    fn wrong(&self, sequence: u64) -> io::Error {
+        let count = self.size.min(16);
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!(
+                "wrong payload: message {sequence} of {} bytes should start with {:02x?} and does with {:02x?}",
+                self.size,
+                &stamp(sequence).to_le_bytes()[..count.min(8)],
+                &self.buffer[..count],
+            ),
+        )
+    }
+}
+
+/// Verifies a byte stream that arrives in pieces of any length, as full reads do.
+#[derive(Debug)]
+pub struct StreamCheck {
+    size: usize,
+    sequence: u64,
+    /// Bytes of the current message that were seen.
+    offset: usize,
+    expected: Payload,
+}
+
+impl StreamCheck {
+    /// Starts at the first byte of message `first`.
+    pub fn new(size: usize, first: u64) -> StreamCheck {
+        StreamCheck { size, sequence: first, offset: 0, expected: Payload::new(size) }
+    }
+
+    /// The message that the next byte belongs to.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Bytes of that message that were seen already.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Checks the stamps in `chunk` and goes on behind it.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`] that names the message.
+    pub fn push(&mut self, mut chunk: &[u8]) -> io::Result<()> {
+        while !chunk.is_empty() {
+            let count = (self.size - self.offset).min(chunk.len());
+            let whole = self.offset == 0 && count == self.size;
+            let right = if whole && chunk.len() >= 8 {
+                holds_stamps(chunk, self.size, self.sequence)
+            } else {
+                self.piece_is_right(&chunk[..count])
+            };
+            if !right {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("wrong payload in message {} after byte {}", self.sequence, self.offset),
+                ));
+            }
+            self.offset += count;
+            if self.offset == self.size {
+                self.offset = 0;
+                self.sequence += 1;
+            }
+            chunk = &chunk[count..];
+        }
+        Ok(())
+    }
+
+    /// A piece that starts or ends within a message: compares it where stamps lie, all of it where it is short.
+    fn piece_is_right(&mut self, piece: &[u8]) -> bool {
+        const EDGE: usize = 64;
+        let (from, to) = (self.offset, self.offset + piece.len());
+        let expected = &self.expected.message(self.sequence)[from..to];
+        if piece.len() <= 2 * STRIDE {
+            return piece == expected;
+        }
+        // A stamp begins at each multiple of the stride and 8 bytes before the message's end.
+        let first = from.next_multiple_of(STRIDE) - from;
+        piece[..EDGE] == expected[..EDGE]
+            && piece[piece.len() - EDGE..] == expected[expected.len() - EDGE..]
+            && (first..piece.len() - 8).step_by(STRIDE).all(|at| piece[at..at + 8] == expected[at..at + 8])
+    }
+}
+
+#[cfg(test)]
+mod tests;

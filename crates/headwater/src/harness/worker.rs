@@ -1,0 +1,145 @@
+//! A forked worker: takes its end of the transport, goes to its CPU, and does rounds until it is told to finish.
+
+use std::io::{self, BufRead, BufReader};
+use std::fs::File;
+use std::sync::atomic::AtomicU64;
+
+use headwater_os::child::Child;
+use headwater_os::cpu;
+use headwater_os::shared::{Barrier, Shared};
+use headwater_os::usage::Usage;
+
+use super::conduct::{Job, LaunchError, Team};
+use super::link::{Link, Process, WorkerSide, answer};
+use super::payload::Payload;
+use super::protocol::{Reply, Report, Request, Role, Round};
+use crate::patterns::{self, Ends, Topology};
+use crate::transports::{Endpoint, Transport};
+
+/// What the workers of a launch share beside the transport.
+#[derive(Debug)]
+pub struct Common {
+    /// Where they meet, for patterns that time single runs.
+    pub barrier: Shared<Barrier>,
+    /// Plain numbers; what each means is the pattern's.
+    pub words: Shared<[AtomicU64; 8]>,
+}
+
+impl Common {
+    /// Makes it before the fork.
+    ///
+    /// # Errors
+    /// [`LaunchError::Failed`] if memory cannot be had.
+    pub fn new() -> Result<Common, LaunchError> {
+        let failed = |error| LaunchError::system("mmap", error);
+        Ok(Common {
+            barrier: Shared::new(Barrier::default()).map_err(failed)?,
+            words: Shared::new(Default::default()).map_err(failed)?,
+        })
+    }
+}
+
+/// What a worker has at hand in a round.
+#[derive(Debug)]
+pub struct Desk<'a> {
+    /// Its message buffer.
+    pub payload: Payload,
+    /// What it shares with the other.
+    pub common: &'a Common,
+    /// The pattern's parameters.
+    pub job: &'a Job,
+}
+
+/// Opens transport `T` and forks the workers of `pattern` over it.
+///
+/// # Errors
+/// [`LaunchError::Unavailable`] if it cannot be opened, [`LaunchError::Failed`] if the fork fails.
+pub fn fork_team<T: Transport>(pattern: &patterns::Entry, job: &Job) -> Result<Team, LaunchError> {
+    let info = pattern.info;
+    let common = Common::new()?;
+    let (sender, receiver) = T::open(&job.setup(info.duplex, info.nonblocking))?;
+    let (mut sender, mut receiver) = (Some(sender), Some(receiver));
+    let (first_cpu, second_cpu) = job.cpus.unzip();
+    let serve_one = |mut end: T::End, role: Role, side: WorkerSide| {
+        end.attach()?;
+        let mut desk = Desk { payload: Payload::new(job.size()), common: &common, job };
+        serve(side, |round| {
+            let ends = if role == Role::Sender { Ends::Sender(&mut end) } else { Ends::Receiver(&mut end) };
+            patterns::serve(info.name, ends, round, &mut desk)
+        })
+    };
+    let links = match info.topology {
+        // Whichever end is not the child's own is dropped in it, so that a dead peer shows as end of file.
+        Topology::TwoProcesses => vec![
+            fork(Role::Receiver, second_cpu, |side| {
+                drop(sender.take());
+                serve_one(receiver.take().expect("taken once in each process"), Role::Receiver, side)
+            })?,
+            fork(Role::Sender, first_cpu, |side| {
+                drop(receiver.take());
+                serve_one(sender.take().expect("taken once in each process"), Role::Sender, side)
+            })?,
+        ],
+        Topology::OneProcess => vec![fork(Role::Both, first_cpu, |side| {
+            let mut sender = sender.take().expect("taken once in each process");
+            let mut receiver = receiver.take().expect("taken once in each process");
+            sender.attach()?;
+            receiver.attach()?;
+            let mut desk = Desk { payload: Payload::new(job.size()), common: &common, job };
+            serve(side, |round| {
+                patterns::serve(info.name, Ends::Both(&mut sender, &mut receiver), round, &mut desk)
+            })
+        })?],
+    };
+    Ok(Team::new(links, job))
+}
+
+/// Forks a worker that plays `role` on `cpu` and runs `body` over its side of the line.
+///
+/// # Errors
+/// [`LaunchError::Failed`] if the line or the fork fails.
+pub fn fork(
+    role: Role,
+    cpu: Option<u32>,
+    body: impl FnOnce(WorkerSide) -> io::Result<()>,
+) -> Result<Link, LaunchError> {
+    let (side, to_worker, from_worker) = Link::descriptors().map_err(|error| LaunchError::system("pipe2", error))?;
+    let mut conductor_side = Some((to_worker, from_worker));
+    let child = Child::fork(|| {
+        drop(conductor_side.take());
+        match cpu.map_or(Ok(()), cpu::bind).and_then(|()| body(side)) {
+            Ok(()) => 0,
+            Err(_) => 1,
+        }
+    })
+    .map_err(|error| LaunchError::system("fork", error))?;
+    let (to_worker, from_worker) = conductor_side.take().expect("taken in the child only");
+    Ok(Link::new(role, Process::Forked(child), to_worker, from_worker))
+}
+
+/// Does rounds until the line says finish or goes dead. A round that fails is answered with its error.
+///
+/// # Errors
+/// What the line itself reports.
+pub fn serve(side: WorkerSide, mut do_round: impl FnMut(&Round) -> io::Result<Report>) -> io::Result<()> {
+    let mut replies = File::from(side.replies);
+    for line in BufReader::new(File::from(side.requests)).lines() {
+        let reply = match serde_json::from_str(&line?) {
+            Ok(Request::Run(round)) => {
+                let before = Usage::of_process();
+                match do_round(&round) {
+                    Ok(mut report) => {
+                        report.cost = Usage::of_process().since(&before).into();
+                        Reply::Result(report)
+                    }
+                    Err(error) => Reply::Error { message: error.to_string() },
+                }
+            }
+            Ok(Request::Finish) => return Ok(()),
+            Ok(other) => Reply::Error { message: format!("a forked worker does not do {other:?}") },
+            Err(error) => Reply::Error { message: error.to_string() },
+        };
+        answer(&mut replies, &reply)?;
+    }
+    Ok(())
+}

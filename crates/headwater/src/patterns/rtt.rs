@@ -1,0 +1,125 @@
+//! `rtt`: ping-pong. One message forth, one of the same size back, nothing else on the way: a closed loop.
+//!
+//! The figure is the mean over a batch of exchanges, which needs no clock in the loop; the percentiles come from a
+//! second part, in which every exchange is timed of its own.
+
+use std::io;
+
+use headwater_os::clock::now_ns;
+use headwater_results::histogram::Histogram;
+use headwater_results::schema::Better;
+
+use super::stream::PAIR;
+use super::{Ends, Info, MetricInfo, Pattern, Topology, accepts_size, wrong_ends};
+use crate::harness::conduct::{Job, LaunchError, Measured, Team};
+use crate::harness::protocol::{Report, Role, Round};
+use crate::harness::rounds::Rounds;
+use crate::harness::worker::Desk;
+use crate::transports::{self, Endpoint};
+
+/// Ping-pong.
+#[derive(Debug)]
+pub struct RoundTrip;
+
+const RTT: MetricInfo = MetricInfo { name: "rtt", unit: "ns", better: Better::Lower };
+
+/// Share of the measured time that goes to individually timed exchanges.
+const HISTOGRAM_BATCHES: u64 = 10;
+
+impl Pattern for RoundTrip {
+    const INFO: Info = Info {
+        name: "rtt",
+        definition_version: 1,
+        summary: "round trip: a message forth and one of the same size back, closed loop; mean time per exchange, \
+                  percentiles of single exchanges",
+        metrics: &[RTT],
+        topology: Topology::TwoProcesses,
+        duplex: true,
+        nonblocking: false,
+        external: true,
+        counted: false,
+    };
+
+    fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
+        accepts_size(transport, size)
+    }
+
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+        match ends {
+            Ends::Sender(end) if round.histogram => ask_timed(end, round, desk),
+            Ends::Sender(end) => ask(end, round, desk),
+            Ends::Receiver(end) => reply(end, round, desk),
+            Ends::Both(..) => Err(wrong_ends()),
+        }
+    }
+
+    fn conduct(team: &mut Team, job: &Job) -> Result<Measured, LaunchError> {
+        let mut rounds = Rounds::new(team, job, &PAIR, Role::Sender);
+        let batches = rounds.measure()?;
+        let timed = rounds.run(batches.operations, HISTOGRAM_BATCHES, |round| round.histogram = true)?;
+        let mut measured = batches.measured(&PAIR);
+        measured.series.insert(RTT.name.into(), batches.operation_ns());
+        measured.histograms.insert(RTT.name.into(), timed[1].histogram.clone());
+        Ok(measured)
+    }
+}
+
+/// One exchange at the asking side.
+#[inline]
+fn exchange<E: Endpoint>(end: &mut E, sequence: u64, round: &Round, desk: &mut Desk<'_>) -> io::Result<()> {
+    end.send(desk.payload.message(sequence))?;
+    if round.full_check {
+        desk.payload.poison();
+    }
+    end.receive(desk.payload.space())?;
+    desk.payload.verify(sequence)?;
+    if round.full_check {
+        desk.payload.verify_all(sequence)?;
+        // The next message is this buffer with other stamps; its background is whole again by the check above.
+    }
+    Ok(())
+}
+
+fn ask<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    let mut stamps_ns = Vec::with_capacity(round.batches as usize);
+    let mut sequence = round.first;
+    let start_ns = now_ns();
+    for _ in 0..round.batches {
+        for _ in 0..round.batch {
+            exchange(end, sequence, round, desk)?;
+            sequence += 1;
+        }
+        stamps_ns.push(now_ns());
+    }
+    Ok(Report { start_ns, end_ns: now_ns(), stamps_ns, ..Report::default() })
+}
+
+fn ask_timed<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    let mut histogram = Histogram::new();
+    let start_ns = now_ns();
+    let mut last_ns = start_ns;
+    for sequence in round.first..round.first + round.messages() {
+        exchange(end, sequence, round, desk)?;
+        let this_ns = now_ns();
+        histogram.record_ns(this_ns - last_ns);
+        last_ns = this_ns;
+    }
+    Ok(Report { start_ns, end_ns: last_ns, histogram: histogram.to_pairs(), ..Report::default() })
+}
+
+/// The answering side sends back what it received.
+fn reply<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    let start_ns = now_ns();
+    for sequence in round.first..round.first + round.messages() {
+        if round.full_check {
+            desk.payload.poison();
+        }
+        end.receive(desk.payload.space())?;
+        desk.payload.verify(sequence)?;
+        if round.full_check {
+            desk.payload.verify_all(sequence)?;
+        }
+        end.send(desk.payload.space())?;
+    }
+    Ok(Report { start_ns, end_ns: now_ns(), ..Report::default() })
+}

@@ -1,0 +1,77 @@
+//! `null`: a transport that moves nothing. Its rows are the harness's own cost: the loop, the stamps and their check.
+//!
+//! The receiving end writes the stamps that the sender would have sent, so its rows are an upper bound of that cost.
+
+use std::hint::black_box;
+use std::io;
+
+use headwater_results::schema::Standing;
+
+use super::{Endpoint, Info, Setup, Transport, Unavailable};
+use crate::harness::payload::{Payload, write_stamps};
+
+/// Moves nothing.
+#[derive(Debug)]
+pub struct Null;
+
+impl Transport for Null {
+    type End = NullEnd;
+
+    const INFO: Info = Info {
+        name: "null",
+        summary: "moves nothing: the harness's own cost per message",
+        blocking: "never waits",
+        standing: Standing::Null,
+        keeps_boundaries: true,
+        lossy: false,
+        size_max: None,
+        spins: false,
+    };
+
+    fn open(setup: &Setup<'_>) -> Result<(NullEnd, NullEnd), Unavailable> {
+        Ok((NullEnd::new(setup.size), NullEnd::new(setup.size)))
+    }
+}
+
+/// An end that makes up what it receives.
+#[derive(Debug)]
+pub struct NullEnd {
+    /// Number of the message that is received next.
+    sequence: u64,
+    background: Payload,
+    /// As long as a message and at least a stamp: where the stamps are made before they are copied out.
+    small: [u8; 8],
+}
+
+impl NullEnd {
+    fn new(size: usize) -> NullEnd {
+        NullEnd { sequence: 0, background: Payload::new(size), small: [0; 8] }
+    }
+}
+
+impl Endpoint for NullEnd {
+    #[inline]
+    fn send_some(&mut self, message: &[u8]) -> io::Result<usize> {
+        black_box(message.as_ptr());
+        Ok(message.len())
+    }
+
+    #[inline]
+    fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let size = buffer.len();
+        if size < 8 {
+            write_stamps(&mut self.small, size, self.sequence);
+            buffer.copy_from_slice(&self.small[..size]);
+        } else {
+            // Between the stamps a message never changes, so it is copied only into a buffer that lacks it. Byte 8
+            // tells: it lies behind the first stamp and, but for these two sizes, in front of the last.
+            if size != 8 && size != 16 && buffer[8] != self.background.space()[8] {
+                buffer.copy_from_slice(self.background.space());
+            }
+            write_stamps(buffer, size, self.sequence);
+        }
+        self.sequence += 1;
+        black_box(buffer.as_ptr());
+        Ok(size)
+    }
+}
