@@ -1,4 +1,17 @@
 //! What a reader must know before trusting a figure. Called by the fold that makes a run; tables print the marks.
+//!
+//! Each flag is decided by one small pure function whose threshold has a name and a reason. A flag is silent when it
+//! cannot know: on too few values, on constants, on zeros. It never changes or drops a value.
+
+mod batches;
+mod modes;
+mod row;
+mod series;
+
+pub use batches::{Grain, grain, quantised, too_few_samples};
+pub use modes::{Modes, modes_of, two_modes};
+pub use row::{LaunchFacts, flags_of_row};
+pub use series::{autocorrelated, change_point, few_launches, sloped, wide_interval};
 
 use serde::{Deserialize, Serialize};
 
@@ -81,3 +94,55 @@ pub enum Flag {
         per_cent: f64,
     },
 }
+
+impl Flag {
+    /// One character that marks a figure in a table. Each kind has its own.
+    pub fn letter(&self) -> char {
+        match self {
+            Flag::FewLaunches { .. } => 'f',
+            Flag::NotSteady { .. } => 'u',
+            Flag::Autocorrelated { .. } => 'a',
+            Flag::Sloped { .. } => 's',
+            Flag::ChangePoint { .. } => 'c',
+            Flag::TwoModes { .. } => 'm',
+            Flag::Quantised { .. } => 'q',
+            Flag::TooFewSamples { .. } => 'b',
+            Flag::Stolen { .. } => 'v',
+            Flag::ForeignLoad { .. } => 'o',
+            Flag::Throttled { .. } => 't',
+            Flag::InvoluntarySwitches { .. } => 'i',
+            Flag::WideInterval { .. } => 'w',
+        }
+    }
+
+    /// One short phrase for the legend of a table, with the numbers.
+    pub fn sentence(&self) -> String {
+        match *self {
+            Flag::FewLaunches { n: 1 } => "a single launch: no interval".to_owned(),
+            Flag::FewLaunches { n } => format!("only {n} launches: the interval covers less than 95 %"),
+            Flag::NotSteady { launches: 1 } => "warm-up of 1 launch did not level off".to_owned(),
+            Flag::NotSteady { launches } => format!("warm-up of {launches} launches did not level off"),
+            Flag::Autocorrelated { lag1 } => {
+                format!("launches resemble their predecessors (lag-1 correlation {lag1:.2})")
+            }
+            Flag::Sloped { per_cent } => format!("drifts by {per_cent:+.0} % over the run"),
+            Flag::ChangePoint { at_launch, ratio } => {
+                format!("changes to {ratio:.2} times the level at launch {}", u64::from(at_launch) + 1)
+            }
+            Flag::TwoModes { ratio, .. } => format!("two modes, {ratio:.1} times apart"),
+            Flag::Quantised { step_ns, batch_ns } => {
+                format!("clock steps of {step_ns:.0} ns show in batches of {batch_ns:.0} ns")
+            }
+            Flag::TooFewSamples { n: 1 } => "only 1 batch in a launch".to_owned(),
+            Flag::TooFewSamples { n } => format!("only {n} batches in a launch"),
+            Flag::Stolen { share } => format!("the hypervisor took {:.1} % of CPU time", share * 100.0),
+            Flag::ForeignLoad { share } => format!("other programs took {:.1} % of CPU time", share * 100.0),
+            Flag::Throttled { seconds } => format!("throttled by the CPU quota for {seconds:.2} s"),
+            Flag::InvoluntarySwitches { per_second } => format!("{per_second:.0} involuntary switches per second"),
+            Flag::WideInterval { per_cent } => format!("interval of \u{b1}{per_cent:.0} %"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! Stored text to events and runs. Called by the store for `show` and `--resume`; it reads no file itself.
+//!
+//! Input may be torn, foreign, hand-edited or of a later version. Each of these is told apart, and nothing panics.
+
+use serde_json::Value;
+use serde_json::error::Category;
+use thiserror::Error;
+
+use crate::schema::{Event, Run, SCHEMA_VERSION};
+
+/// Why a text is not a run, or not a whole one. Lines and columns count from 1.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ParseError {
+    /// The text ends in the middle of a line, or of the document.
+    #[error("line {line} is torn off after {whole_lines} whole lines")]
+    Truncated {
+        /// The torn line.
+        line: usize,
+        /// Whole lines before it.
+        whole_lines: usize,
+    },
+    /// Written by a later version of the program.
+    #[error("schema version {found} is newer than {known}, the newest that this headwater reads")]
+    NewerSchema {
+        /// Version of the text.
+        found: u64,
+        /// [`SCHEMA_VERSION`].
+        known: u32,
+    },
+    /// Something else altogether.
+    #[error("line {line} is not the beginning of a run: {reason}")]
+    NotARun {
+        /// Where that showed: the first line that is not blank.
+        line: usize,
+        /// What was found instead.
+        reason: String,
+    },
+    /// A run, but for this place.
+    #[error("line {line}, column {column}: {message}")]
+    Malformed {
+        /// Line.
+        line: usize,
+        /// Column in bytes; 1 where only the line is known.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+impl ParseError {
+    /// The line that is at fault, from 1.
+    pub fn line(&self) -> usize {
+        match *self {
+            ParseError::NewerSchema { .. } => 1,
+            ParseError::Truncated { line, .. }
+            | ParseError::NotARun { line, .. }
+            | ParseError::Malformed { line, .. } => line,
+        }
+    }
+}
+
+/// All events of a `run.jsonl`. The first must be `run_started`; blank lines are skipped.
+///
+/// A line is whole when it ends with a newline: without one even a complete document counts as torn, for what is
+/// appended next would join it.
+pub fn parse_events(text: &str) -> Result<Vec<Event>, ParseError> {
+    match parse_events_prefix(text) {
+        (events, None) => Ok(events),
+        (_, Some(error)) => Err(error),
+    }
+}
+
+/// The events of all lines before the first that is torn or wrong, and what is wrong with that one. With
+/// [`ParseError::Truncated`] the events are all that was stored before an interruption, and a writer may continue after
+/// the last newline.
+pub fn parse_events_prefix(text: &str) -> (Vec<Event>, Option<ParseError>) {
+    let mut events = Vec::new();
+    let mut line = 0;
+    for stored in text.split_inclusive('\n') {
+        line += 1;
+        if stored.trim().is_empty() {
+            continue;
+        }
+        let parsed = if events.is_empty() { parse_first(stored, line) } else { parse_next(stored, line) };
+        match parsed {
+            Ok(event) => events.push(event),
+            Err(error) => return (events, Some(error)),
+        }
+    }
+    let empty = events.is_empty().then(|| not_a_run(line.max(1), "it is empty"));
+    (events, empty)
+}
+
+/// A whole `run.json`.
+pub fn parse_run(text: &str) -> Result<Run, ParseError> {
+    if text.trim().is_empty() {
+        return Err(not_a_run(1, "it is empty"));
+    }
+    let value: Value = serde_json::from_str(text).map_err(|error| match error.classify() {
+        Category::Eof => truncated(error.line()),
+        // The rest of a document that began otherwise: a run.jsonl, or no JSON at all.
+        _ if !text.trim_start().starts_with('{') => not_a_run(error.line(), "it is not JSON"),
+        _ => malformed(&error, 0),
+    })?;
+    check_header(&value, 1)?;
+    if value.get("results").is_none() {
+        return Err(not_a_run(1, "it has no results (a run.jsonl has one event per line)"));
+    }
+    serde_json::from_str(text).map_err(|error| malformed(&error, 0))
+}
+
+/// The line that says what kind of text this is.
+fn parse_first(stored: &str, line: usize) -> Result<Event, ParseError> {
+    let value: Value = match serde_json::from_str(stored) {
+        Ok(value) => value,
+        Err(error) if error.classify() == Category::Eof && stored.trim_start().starts_with('{') => {
+            // A document over several lines, such as run.json, is whole JSON, only not on its first line.
+            let torn = !stored.ends_with('\n');
+            return Err(if torn { truncated(line) } else { not_a_run(line, "it is not one JSON object per line") });
+        }
+        Err(_) => return Err(not_a_run(line, "it is not JSON")),
+    };
+    check_header(&value, line)?;
+    if value.get("event").and_then(Value::as_str) != Some("run_started") {
+        return Err(not_a_run(line, "the first event is not run_started"));
+    }
+    parse_next(stored, line)
+}
+
+fn parse_next(stored: &str, line: usize) -> Result<Event, ParseError> {
+    if !stored.ends_with('\n') {
+        return Err(truncated(line));
+    }
+    serde_json::from_str(stored).map_err(|error| malformed(&error, line - 1))
+}
+
+/// The version comes first: a later one may differ in everything else.
+fn check_header(value: &Value, line: usize) -> Result<(), ParseError> {
+    let Some(object) = value.as_object() else {
+        return Err(not_a_run(line, "it is not a JSON object"));
+    };
+    let Some(version) = object.get("schema_version") else {
+        return Err(not_a_run(line, "it has no schema_version"));
+    };
+    match version.as_u64() {
+        Some(found) if found > u64::from(SCHEMA_VERSION) => {
+            Err(ParseError::NewerSchema { found, known: SCHEMA_VERSION })
+        }
+        Some(found) if found > 0 => Ok(()),
+        _ => Err(not_a_run(line, &format!("schema_version is {version}"))),
+    }
+}
+
+fn truncated(line: usize) -> ParseError {
+    let line = line.max(1);
+    ParseError::Truncated { line, whole_lines: line - 1 }
+}
+
+fn not_a_run(line: usize, reason: &str) -> ParseError {
+    ParseError::NotARun { line: line.max(1), reason: reason.to_owned() }
+}
+
+/// `lines_before` is how many lines of the text precede what the error counts in.
+fn malformed(error: &serde_json::Error, lines_before: usize) -> ParseError {
+    let text = error.to_string();
+    // The library appends the position, which here counts from another line.
+    let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message).to_owned();
+    ParseError::Malformed { line: error.line().max(1) + lines_before, column: error.column().max(1), message }
+}
+
+#[cfg(test)]
+mod tests;
