@@ -18,6 +18,7 @@ mod virtualisation;
 use headwater_os::machine;
 use headwater_results::schema::Environment;
 
+pub use cgroup::parse_cpu_max;
 pub use cpu::parse_cpu_list;
 pub use difference::{Difference, differences};
 pub use source::Source;

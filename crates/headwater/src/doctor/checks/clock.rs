@@ -1,0 +1,53 @@
+//! The clock that every batch is timed with.
+
+use crate::doctor::{Facts, Finding, Remedy};
+
+/// Sources that the vDSO reads without entering the kernel.
+const FAST: [&str; 8] = [
+    "tsc",
+    "kvm-clock",
+    "hyperv_clocksource_tsc_page",
+    "xen",
+    "arch_sys_counter",
+    "riscv_clocksource",
+    "timebase",
+    "Constant",
+];
+
+/// A read through the vDSO takes 20 to 40 ns; one that enters the kernel several times that.
+const READ_NS_WARNING: f64 = 150.0;
+
+/// The kernel's clock source.
+pub fn source(facts: &Facts) -> Option<Finding> {
+    let clock = &facts.environment.clock;
+    let current = clock.get("current")?;
+    if FAST.contains(&current.as_str()) {
+        return Some(Finding::good(current));
+    }
+    let offered = clock.get("available").map(String::as_str).unwrap_or_default();
+    let better = FAST.into_iter().find(|fast| offered.split(' ').any(|name| name == *fast));
+    let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    Some(
+        Finding::warning(
+            format!("{current}, which is read by a system call"),
+            "Every clock read enters the kernel, so single round trips cannot be timed finely. The kernel may have \
+             had a reason to give up a faster source, which `dmesg` tells.",
+        )
+        .with(better.map(|better| Remedy::write(facts, file, better, current))),
+    )
+}
+
+/// What reading it costs, measured.
+pub fn read_cost(facts: &Facts) -> Option<Finding> {
+    let read_ns = facts.probes.clock_read_ns;
+    let what = format!("{read_ns:.0} ns");
+    Some(if read_ns < READ_NS_WARNING {
+        Finding::good(what)
+    } else {
+        Finding::warning(
+            format!("{what}, as slow as a system call"),
+            "Batches are made longer to keep the clock's share below 1/1000; percentiles of single round trips \
+             include a read.",
+        )
+    })
+}

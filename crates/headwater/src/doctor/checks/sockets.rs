@@ -1,0 +1,55 @@
+//! Sizes of pipes and socket buffers.
+
+use crate::doctor::{Facts, Finding, Remedy};
+
+/// The size of the row `pipe` with `F_SETPIPE_SZ`.
+const PIPE_BYTES: u64 = 1 << 20;
+/// The buffers of the suite `udp` (netperf's, MEASURING.md 4).
+const UDP_BUFFER_BYTES: u64 = 131_071;
+/// systemd's choice; the kernel's own is 10.
+const DATAGRAMS: u64 = 512;
+
+/// How large a pipe can be made.
+pub fn pipe_size(facts: &Facts) -> Option<Finding> {
+    let name = "fs.pipe-max-size";
+    let bytes = facts.sysctl(name)?;
+    let what = format!("up to {bytes} bytes ({name})");
+    Some(if bytes >= PIPE_BYTES {
+        Finding::good(what)
+    } else {
+        Finding::warning(what, "Rows with a pipe of 1 MiB are skipped.").with(Remedy::sysctl(facts, name, PIPE_BYTES))
+    })
+}
+
+/// How large the buffers of a UDP socket can be made.
+pub fn udp_buffers(facts: &Facts) -> Option<Finding> {
+    let names = ["net.core.rmem_max", "net.core.wmem_max"];
+    let (bytes, name) = names.iter().filter_map(|name| Some((facts.sysctl(name)?, *name))).min()?;
+    let what = format!("up to {bytes} bytes ({name})");
+    Some(if bytes >= UDP_BUFFER_BYTES {
+        Finding::good(what)
+    } else {
+        Finding::warning(
+            what,
+            format!("The suite udp asks for {UDP_BUFFER_BYTES}: with less, more datagrams are lost."),
+        )
+        .with(Remedy::sysctl(facts, name, UDP_BUFFER_BYTES))
+    })
+}
+
+/// How many datagrams may wait at a Unix socket.
+pub fn unix_datagrams(facts: &Facts) -> Option<Finding> {
+    let name = "net.unix.max_dgram_qlen";
+    let count = facts.sysctl(name)?;
+    let what = format!("{count} may wait ({name})");
+    Some(if count >= DATAGRAMS {
+        Finding::good(what)
+    } else {
+        Finding::note(
+            what,
+            "A sender sleeps when that many wait, whatever their size, so small datagrams cost more wake-ups than \
+             on machines where systemd raised it.",
+        )
+        .with(Remedy::sysctl(facts, name, DATAGRAMS))
+    })
+}

@@ -1,0 +1,121 @@
+//! What is tried or read for the checks alone, because it is no part of the stored environment.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use headwater_os::machine::{self, Group};
+use headwater_os::{clock, limits};
+
+use crate::environment::{Source, parse_cpu_max};
+
+/// The answers.
+#[derive(Clone, Debug, Default)]
+pub struct Probes {
+    /// Commands need no `sudo`.
+    pub is_root: bool,
+    /// Cost of one clock read, ns.
+    pub clock_read_ns: f64,
+    /// Whether a private IPC namespace can be made.
+    pub private_ipc: PrivateIpc,
+    /// The processor's switch for turbo or boost, where the kernel has one.
+    pub turbo: Option<Turbo>,
+    /// `/sys/devices/system/cpu/smt/control`.
+    pub smt_control: Option<String>,
+    /// The file whose CPU quota is tightest, if there is a quota.
+    pub cpu_quota: Option<CpuQuota>,
+    /// Where shared memory lives.
+    pub shared_memory: Place,
+    /// Where FIFOs and sockets are made.
+    pub temporary: Place,
+    /// Hard limits by name; an absent value means unlimited.
+    pub hard_limits: BTreeMap<String, Option<u64>>,
+}
+
+/// Whether queues can have limits of their own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum PrivateIpc {
+    /// Yes.
+    #[default]
+    Possible,
+    /// A namespace can be made, but its limits stay.
+    LimitsFixed,
+    /// Not allowed, with the reason.
+    Refused(String),
+}
+
+/// A switch for frequencies above the nominal one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turbo {
+    /// The file of the switch.
+    pub file: &'static str,
+    /// What it says now.
+    pub present: String,
+    /// What it says when turbo is off.
+    pub off: &'static str,
+}
+
+/// A CPU quota of a version 2 control group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuQuota {
+    /// Its `cpu.max`.
+    pub file: PathBuf,
+    /// What it says now: `QUOTA PERIOD`, us.
+    pub present: String,
+}
+
+/// A directory that rows make files in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The directory.
+    pub path: PathBuf,
+    /// Why nothing can be made there.
+    pub error: Option<String>,
+    /// Free bytes of its file system.
+    pub free_bytes: u64,
+}
+
+impl Probes {
+    /// Looks at this machine.
+    pub fn take() -> Probes {
+        let source = Source::machine();
+        Probes {
+            is_root: machine::is_root(),
+            clock_read_ns: clock::measure().read_ns,
+            private_ipc: match machine::try_private_ipc() {
+                machine::PrivateIpc::Possible => PrivateIpc::Possible,
+                machine::PrivateIpc::LimitsFixed => PrivateIpc::LimitsFixed,
+                machine::PrivateIpc::Refused(error) => PrivateIpc::Refused(error.to_string()),
+            },
+            turbo: turbo(&source),
+            smt_control: source.read("/sys/devices/system/cpu/smt/control"),
+            cpu_quota: cpu_quota(&source, &Group::own()),
+            shared_memory: place(Path::new("/dev/shm")),
+            temporary: place(&std::env::temp_dir()),
+            hard_limits: limits::all().map(|limit| (limit.name.to_owned(), limit.hard)).collect(),
+        }
+    }
+}
+
+fn turbo(source: &Source) -> Option<Turbo> {
+    // Intel's driver has a switch that turns it off, the others one that turns it on.
+    let switches =
+        [("/sys/devices/system/cpu/intel_pstate/no_turbo", "1"), ("/sys/devices/system/cpu/cpufreq/boost", "0")];
+    switches.into_iter().find_map(|(file, off)| Some(Turbo { file, present: source.read(file)?, off }))
+}
+
+fn cpu_quota(source: &Source, groups: &[Group]) -> Option<CpuQuota> {
+    let files = groups.iter().flat_map(|group| &group.directories).map(|directory| directory.join("cpu.max"));
+    let quotas = files.filter_map(|file| {
+        let present = source.read(&file)?;
+        Some((parse_cpu_max(&present)?, CpuQuota { file, present }))
+    });
+    quotas.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, quota)| quota)
+}
+
+fn place(path: &Path) -> Place {
+    Place {
+        path: path.to_owned(),
+        error: machine::may_write(path).err().map(|error| error.to_string()),
+        free_bytes: machine::free_bytes(path).unwrap_or(0),
+    }
+}
