@@ -10,6 +10,7 @@ pub mod cpu;
 pub mod fence;
 pub mod futex;
 pub mod limits;
+pub mod lock;
 pub mod machine;
 pub mod memory;
 pub mod namespace;
