@@ -1,8 +1,13 @@
 //! Everything behind the `headwater` command. ARCHITECTURE.md is the map.
 #![deny(unsafe_code)]
 
+pub mod cli;
 pub mod doctor;
 pub mod environment;
+pub mod facilities;
 pub mod harness;
 pub mod patterns;
+pub mod plan;
+pub mod store;
+pub mod suites;
 pub mod transports;

@@ -144,6 +144,11 @@ impl Team {
         Team { links, patience: Duration::from_secs_f64(job.patience_s) }
     }
 
+    /// Adds a worker behind the others.
+    pub fn join(&mut self, link: Link) {
+        self.links.push(link);
+    }
+
     /// Has every worker do `round` and collects their reports, in the order of the links.
     ///
     /// # Errors
@@ -165,14 +170,27 @@ impl Team {
     /// # Errors
     /// As [`Team::round`].
     pub fn ask(&mut self, request: &Request) -> Result<Vec<Reply>, LaunchError> {
-        for link in &mut self.links {
+        self.ask_from(0, request)
+    }
+
+    /// Sends a request to the worker that joined last, as [`Team::ask`] does to all.
+    ///
+    /// # Errors
+    /// As [`Team::round`].
+    pub fn ask_last(&mut self, request: &Request) -> Result<Vec<Reply>, LaunchError> {
+        self.ask_from(self.links.len() - 1, request)
+    }
+
+    fn ask_from(&mut self, first: usize, request: &Request) -> Result<Vec<Reply>, LaunchError> {
+        let links = &mut self.links[first..];
+        for link in links.iter_mut() {
             link.send(request).map_err(|silence| failure(link.role, &silence))?;
         }
-        let mut replies: Vec<Option<Reply>> = self.links.iter().map(|_| None).collect();
+        let mut replies: Vec<Option<Reply>> = links.iter().map(|_| None).collect();
         let deadline = Instant::now() + self.patience;
         while replies.iter().any(Option::is_none) {
-            for index in self.wait_readable(&replies, deadline)? {
-                let link = &mut self.links[index];
+            for index in wait_readable(links, &replies, deadline, self.patience)? {
+                let link = &mut links[index];
                 match link.receive() {
                     Ok(Some(Reply::Error { message })) => {
                         return Err(LaunchError::Failed(format!("the {}: {message}", link.role.name())));
@@ -184,33 +202,6 @@ impl Team {
             }
         }
         Ok(replies.into_iter().flatten().collect())
-    }
-
-    /// The links that have something to say, of those whose reply is missing.
-    fn wait_readable(&self, replies: &[Option<Reply>], deadline: Instant) -> Result<Vec<usize>, LaunchError> {
-        let missing: Vec<usize> = (0..replies.len()).filter(|&index| replies[index].is_none()).collect();
-        let mut polled: Vec<PollFd<'_>> =
-            missing.iter().map(|&index| PollFd::new(&self.links[index], PollFlags::IN)).collect();
-        let rest = deadline.saturating_duration_since(Instant::now());
-        let rest = Timespec { tv_sec: rest.as_secs() as i64, tv_nsec: rest.subsec_nanos().into() };
-        match poll(&mut polled, Some(&rest)) {
-            Ok(0) => {
-                let names: Vec<&str> = missing.iter().map(|&index| self.links[index].role.name()).collect();
-                Err(LaunchError::Failed(format!(
-                    "the {} was stuck: no answer for {} s, given up",
-                    names.join(" and the "),
-                    self.patience.as_secs_f64()
-                )))
-            }
-            Ok(_) => Ok(missing
-                .into_iter()
-                .zip(&polled)
-                .filter(|(_, descriptor)| !descriptor.revents().is_empty())
-                .map(|(index, _)| index)
-                .collect()),
-            Err(rustix::io::Errno::INTR) => Ok(Vec::new()),
-            Err(error) => Err(LaunchError::system("poll", error)),
-        }
     }
 
     /// Tells every worker to end and waits for it.
@@ -235,4 +226,35 @@ impl Team {
 
 fn failure(role: Role, silence: &Silence) -> LaunchError {
     LaunchError::Failed(format!("the {} {silence}", role.name()))
+}
+
+/// The links that have something to say, of those whose reply is missing.
+fn wait_readable(
+    links: &[Link],
+    replies: &[Option<Reply>],
+    deadline: Instant,
+    patience: Duration,
+) -> Result<Vec<usize>, LaunchError> {
+    let missing: Vec<usize> = (0..replies.len()).filter(|&index| replies[index].is_none()).collect();
+    let mut polled: Vec<PollFd<'_>> = missing.iter().map(|&index| PollFd::new(&links[index], PollFlags::IN)).collect();
+    let rest = deadline.saturating_duration_since(Instant::now());
+    let rest = Timespec { tv_sec: rest.as_secs() as i64, tv_nsec: rest.subsec_nanos().into() };
+    match poll(&mut polled, Some(&rest)) {
+        Ok(0) => {
+            let names: Vec<&str> = missing.iter().map(|&index| links[index].role.name()).collect();
+            Err(LaunchError::Failed(format!(
+                "the {} was stuck: no answer for {} s, given up",
+                names.join(" and the "),
+                patience.as_secs_f64()
+            )))
+        }
+        Ok(_) => Ok(missing
+            .into_iter()
+            .zip(&polled)
+            .filter(|(_, descriptor)| !descriptor.revents().is_empty())
+            .map(|(index, _)| index)
+            .collect()),
+        Err(rustix::io::Errno::INTR) => Ok(Vec::new()),
+        Err(error) => Err(LaunchError::system("poll", error)),
+    }
 }

@@ -3,11 +3,15 @@
 //! Three kinds of process take part. The *command* ([`run`]) holds the plan, starts one *conductor* per launch
 //! ([`launch`] is its side, [`conduct`] the conductor's) and writes what comes back. The conductor opens the transport,
 //! forks the *workers* ([`worker`]) or starts external programs ([`external`]), and leads them through rounds
-//! ([`rounds`]) over the line protocol ([`protocol`]). It is killed with its whole group when it does not answer.
+//! ([`rounds`]) over the line protocol ([`protocol`], [`link`]). It is killed with its whole group when it does not answer.
 
 pub mod conduct;
+pub mod external;
+pub mod launch;
 pub mod link;
 pub mod payload;
 pub mod protocol;
 pub mod rounds;
+pub mod run;
+pub mod scratch;
 pub mod worker;

@@ -20,6 +20,15 @@ pub fn stamp(sequence: u64) -> u64 {
     spread ^ (spread >> 32)
 }
 
+/// The message that carries `stamp`: each step of [`stamp`] can be undone, the last one first.
+#[inline]
+pub fn sequence_of(stamp: u64) -> u64 {
+    // The fold leaves the high half as it was, so folding again restores the low half. The factor is the inverse of
+    // the odd one above modulo 2^64.
+    let spread = stamp ^ (stamp >> 32);
+    spread.wrapping_mul(0xF1DE_83E1_9937_733D).wrapping_sub(1)
+}
+
 /// The background at byte `position`.
 fn background(position: usize) -> u8 {
     (position % 251) as u8

@@ -22,6 +22,8 @@ pub enum Role {
     Receiver,
     /// Both ends in one process.
     Both,
+    /// One of several that do the same.
+    Worker,
 }
 
 impl Role {
@@ -31,6 +33,7 @@ impl Role {
             Role::Sender => "sender",
             Role::Receiver => "receiver",
             Role::Both => "both",
+            Role::Worker => "worker",
         }
     }
 }

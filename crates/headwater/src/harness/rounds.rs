@@ -12,17 +12,17 @@ const BATCHES: u64 = 20;
 const BATCH_NS_MIN: f64 = 200_000.0;
 
 /// Warm-up ends here even if the batches still show a slope; the launch is then marked as not steady.
-const WARM_UP_STRETCH_MAX: f64 = 4.0;
+pub const WARM_UP_STRETCH_MAX: f64 = 4.0;
 
 /// Batches in a round of warm-up, whose two halves are compared.
 const WARM_UP_BATCHES: u64 = 6;
 
 /// The two halves of a round of warm-up may differ by this share before it counts as a slope. Cross-CPU transfer
 /// wanders by 10 to 15 % within seconds, so that a narrower bound would only prolong the warm-up.
-const SLOPE_MAX: f64 = 0.15;
+pub const SLOPE_MAX: f64 = 0.15;
 
 /// Bytes that the first, fully checked round moves.
-const FULL_CHECK_BYTES: u64 = 1 << 20;
+pub const FULL_CHECK_BYTES: u64 = 1 << 20;
 
 /// Leads a team through rounds whose messages are numbered without a gap.
 #[derive(Debug)]
@@ -62,7 +62,12 @@ impl<'a> Rounds<'a> {
     ///
     /// # Errors
     /// As [`Team::round`].
-    pub fn run(&mut self, batch: u64, batches: u64, change: impl FnOnce(&mut Round)) -> Result<Vec<Report>, LaunchError> {
+    pub fn run(
+        &mut self,
+        batch: u64,
+        batches: u64,
+        change: impl FnOnce(&mut Round),
+    ) -> Result<Vec<Report>, LaunchError> {
         let mut round = Round { first: self.next, batch, batches, ..Round::default() };
         change(&mut round);
         self.next += round.messages();

@@ -1,7 +1,7 @@
 //! A forked worker: takes its end of the transport, goes to its CPU, and does rounds until it is told to finish.
 
-use std::io::{self, BufRead, BufReader};
 use std::fs::File;
+use std::io::{self, BufRead, BufReader};
 use std::sync::atomic::AtomicU64;
 
 use headwater_os::child::Child;
@@ -86,9 +86,7 @@ pub fn fork_team<T: Transport>(pattern: &patterns::Entry, job: &Job) -> Result<T
             sender.attach()?;
             receiver.attach()?;
             let mut desk = Desk { payload: Payload::new(job.size()), common: &common, job };
-            serve(side, |round| {
-                patterns::serve(info.name, Ends::Both(&mut sender, &mut receiver), round, &mut desk)
-            })
+            serve(side, |round| patterns::serve(info.name, Ends::Both(&mut sender, &mut receiver), round, &mut desk))
         })?],
     };
     Ok(Team::new(links, job))

@@ -66,12 +66,19 @@ fn a_stream_passes_however_it_is_cut() {
 fn a_stream_with_a_lost_message_does_not_pass() {
     for size in SIZES {
         let mut sender = Payload::new(size);
-        let stream: Vec<u8> =
-            [0, 1, 3, 4, 5].iter().flat_map(|&sequence| sender.message(sequence).to_vec()).collect();
+        let stream: Vec<u8> = [0, 1, 3, 4, 5].iter().flat_map(|&sequence| sender.message(sequence).to_vec()).collect();
         for piece in [1, 64, 4096, 65_536] {
             let mut check = StreamCheck::new(size, 0);
             let all = stream.chunks(piece).try_for_each(|chunk| check.push(chunk));
             assert!(all.is_err(), "size {size}, pieces of {piece}");
         }
+    }
+}
+
+#[test]
+fn a_stamp_tells_its_message() {
+    let numbers = (0..1000).chain([u64::MAX, u64::MAX - 1, 1 << 31, 1 << 32, 1 << 63, 0x0123_4567_89AB_CDEF]);
+    for sequence in numbers {
+        assert_eq!(sequence_of(stamp(sequence)), sequence);
     }
 }

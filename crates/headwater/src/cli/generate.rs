@@ -1,0 +1,60 @@
+//! Completions and man pages, made of the command's own definition.
+
+use std::fs;
+use std::io::{Write, stdout};
+use std::path::Path;
+
+use anyhow::Context;
+use clap_complete::Shell;
+
+use super::{command, status};
+
+/// Every man page: file name and text.
+pub fn man_pages() -> Vec<(String, Vec<u8>)> {
+    let mut root = command();
+    root.build();
+    let mut pages = vec![page(root.clone(), "headwater")];
+    for subcommand in root.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        if subcommand.get_name() != "help" {
+            let name = format!("headwater-{}", subcommand.get_name());
+            pages.push(page(subcommand.clone(), &name));
+        }
+    }
+    pages
+}
+
+fn page(command: clap::Command, name: &str) -> (String, Vec<u8>) {
+    let mut text = Vec::new();
+    // A program's name is 'static to clap; there are six of them.
+    let title: &'static str = Box::leak(name.to_owned().into_boxed_str());
+    let man = clap_mangen::Man::new(command.name(title)).title(name.to_uppercase()).section("1");
+    man.render(&mut text).expect("writing to memory does not fail");
+    (format!("{name}.1"), text)
+}
+
+/// The completions of every shell: file name and text.
+pub fn completions() -> Vec<(String, Vec<u8>)> {
+    [(Shell::Bash, "headwater.bash"), (Shell::Zsh, "_headwater"), (Shell::Fish, "headwater.fish")]
+        .into_iter()
+        .map(|(shell, name)| (name.to_owned(), completion(shell)))
+        .collect()
+}
+
+fn completion(shell: Shell) -> Vec<u8> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut command(), "headwater", &mut text);
+    text
+}
+
+pub(super) fn print_completions(shell: Shell) -> anyhow::Result<u8> {
+    stdout().lock().write_all(&completion(shell))?;
+    Ok(status::OK)
+}
+
+pub(super) fn write_man_pages(directory: &Path) -> anyhow::Result<u8> {
+    for (name, text) in man_pages() {
+        let path = directory.join(name);
+        fs::write(&path, text).with_context(|| format!("{}", path.display()))?;
+    }
+    Ok(status::OK)
+}

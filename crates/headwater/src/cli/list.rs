@@ -1,0 +1,95 @@
+//! `headwater list`: suites, their rows, and what this machine cannot run.
+
+use std::collections::BTreeMap;
+use std::io::{Write, stdout};
+
+use anyhow::anyhow;
+use headwater_os::{cpu, signal::StopSignals};
+use serde_json::json;
+
+use super::{ListArguments, status};
+use crate::harness::launch::NoAnswer;
+use crate::harness::run::{Course, probe};
+use crate::harness::scratch::Scratch;
+use crate::plan::{Plan, Wishes};
+use crate::{facilities, patterns, suites, transports};
+
+pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
+    if arguments.selection.is_empty() && !arguments.all && !arguments.json {
+        return overview();
+    }
+    let mut selection = arguments.selection.clone();
+    if arguments.all {
+        selection.splice(0..0, suites::TABLE.iter().map(|suite| suite.name.to_owned()));
+    }
+    let wishes = Wishes {
+        selection,
+        sizes: arguments.sizes.clone(),
+        placements: arguments.placement.clone(),
+        transport_commands: arguments.transport_cmd.clone(),
+        ..Wishes::default()
+    };
+    let cpus = cpu::allowed()?;
+    let plan = Plan::new(&wishes, cpus.len(), || 0)?;
+    let reasons = reasons(&plan, &cpus)?;
+    let mut out = stdout().lock();
+    let widest = plan.rows.iter().map(|planned| planned.row.id.len()).max().unwrap_or(0);
+    for planned in &plan.rows {
+        let row = &planned.row;
+        let reason = reasons.get(&row.id);
+        if arguments.json {
+            writeln!(out, "{}", json!({ "row": row, "runs": reason.is_none(), "reason": reason }))?;
+        } else {
+            match reason {
+                None => writeln!(out, "{:widest$}  runs", row.id)?,
+                Some(reason) => writeln!(out, "{:widest$}  skipped: {reason}", row.id)?,
+            }
+        }
+    }
+    if !arguments.json {
+        writeln!(out, "\n{} rows, {} of them cannot run here.", plan.rows.len(), reasons.len())?;
+    }
+    Ok(status::OK)
+}
+
+fn reasons(plan: &Plan, cpus: &[u32]) -> anyhow::Result<BTreeMap<String, String>> {
+    let stop = StopSignals::watch()?;
+    let scratch = Scratch::new()?;
+    probe(&Course::new(plan, cpus), &scratch, &stop).map_err(|error| match error {
+        NoAnswer::Stopped(_) => anyhow!("interrupted"),
+        NoAnswer::Broken(what) => anyhow!("cannot find out what runs here: {what}"),
+    })
+}
+
+/// What there is, without rows.
+fn overview() -> anyhow::Result<u8> {
+    let mut out = stdout().lock();
+    let mut section = |title: &str, entries: Vec<(&str, String)>| -> std::io::Result<()> {
+        writeln!(out, "{title}")?;
+        for (name, summary) in entries {
+            writeln!(out, "  {name:16} {summary}")?;
+        }
+        writeln!(out)
+    };
+    section("Suites", suites::TABLE.iter().map(|suite| (suite.name, suite.summary.to_owned())).collect())?;
+    section(
+        "Transports",
+        transports::TABLE
+            .iter()
+            .map(|entry| (entry.info.name, format!("{}; {}", entry.info.summary, entry.info.blocking)))
+            .collect(),
+    )?;
+    section(
+        "Patterns",
+        patterns::TABLE.iter().map(|entry| (entry.info.name, entry.info.summary.to_owned())).collect(),
+    )?;
+    for facility in facilities::TABLE {
+        let title = format!("Facility {}: {}", facility.info.name, facility.info.summary);
+        section(&title, facility.subjects.iter().map(|subject| (subject.name, subject.summary.to_owned())).collect())?;
+    }
+    writeln!(
+        out,
+        "`headwater list SUITE` and `headwater list --all` show the rows, and which cannot run here and why."
+    )?;
+    Ok(status::OK)
+}

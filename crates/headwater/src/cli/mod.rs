@@ -1,0 +1,288 @@
+//! The command line: what can be typed. One file per subcommand does it; `generate` makes completions and man pages
+//! of the same definitions.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use headwater_results::schema::Placement;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::duration::Seconds;
+use crate::plan::sizes::Sizes;
+use crate::plan::suggest;
+
+mod conduct;
+mod doctor;
+pub mod generate;
+mod list;
+mod progress;
+mod run;
+mod show;
+
+/// Exit statuses, as MEASURING.md section 5 sets them.
+pub mod status {
+    /// All went well.
+    pub const OK: u8 = 0;
+    /// The command line, a file or the place for the output is wrong.
+    pub const USAGE: u8 = 2;
+    /// The run is over, but rows were skipped or have failed.
+    pub const PARTIAL: u8 = 4;
+    /// Stopped by SIGINT, SIGTERM or SIGHUP.
+    pub const INTERRUPTED: u8 = 130;
+}
+
+/// Measures every way in which two processes on this machine can talk.
+#[derive(Debug, Parser)]
+#[command(
+    name = "headwater",
+    version,
+    propagate_version = true,
+    after_help = "Examples:
+  headwater run                        the overview of this machine, in under 90 s
+  headwater run pipes 'pipe*'          one suite, only rows whose name starts with pipe
+  headwater run pipe/rtt --sizes 1,64  round trips over a pipe
+  headwater show headwater-runs/*      print runs again
+  headwater doctor                     what would make measurements here better
+
+Exit status: 0 all done, 2 wrong usage or file, 4 some rows skipped or failed, 130 interrupted."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(Box<RunArguments>),
+    List(ListArguments),
+    Show(ShowArguments),
+    Doctor(DoctorArguments),
+    Completions(CompletionsArguments),
+    Man(ManArguments),
+    #[command(hide = true)]
+    Conduct(ConductArguments),
+}
+
+/// Measure: a suite, or the rows that a filter names; without either, the suite `overview`
+///
+/// Every row is measured once in each block, in random order and in fresh processes; the blocks are the replicates
+/// from which the intervals come. Results are appended to run.jsonl as they come, so that an interruption loses
+/// nothing: --resume goes on.
+#[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+#[command(after_help = "Suites: overview, ipc, fifo, sync, pipes, udp (`headwater list` shows their rows).
+
+Examples:
+  headwater run                                  overview, default settings
+  headwater run ipc --launches 20                a suite with more launches than its default
+  headwater run pipe unix-stream                 two transports of the overview
+  headwater run pipes '*/stream' --sizes 1..65536*4 --placement same-cpu,two-cpus
+  headwater run --budget 30s                     whatever fits into half a minute
+  headwater run --dry-run fifo                   what it would do, and how long that takes
+  headwater run --resume headwater-runs/2026-11-21T20-15-00Z-host
+  headwater run 'c-pipe' pipe --transport-cmd ./peer   a program of your own beside the pipe
+  headwater run --json | jq -c .event            events as they happen")]
+pub(crate) struct RunArguments {
+    /// Suites and filters: `pipe`, `rtt`, `pipe/rtt`, `*/stream/64`; a filter picks from the suites that are named
+    #[arg(value_name = "SUITE|FILTER")]
+    selection: Vec<String>,
+
+    /// Message sizes instead of the suite's: `64,4k`, `1..65536*2`, `1k..8k+1k`
+    #[arg(short, long, value_name = "SIZES", help_heading = "What")]
+    sizes: Option<Sizes>,
+
+    /// Where the processes run: same-cpu, two-cpus, free; several with commas
+    #[arg(short, long, value_name = "PLACEMENT", value_delimiter = ',', value_parser = placement, help_heading = "What")]
+    placement: Vec<Placement>,
+
+    /// A program that speaks the protocol of external transports, as a row like any other; repeatable
+    #[arg(long, value_name = "CMD", help_heading = "What")]
+    transport_cmd: Vec<String>,
+
+    /// Measured time per launch: `50ms`, `2s`
+    #[arg(short, long, value_name = "TIME", help_heading = "How")]
+    time: Option<Seconds>,
+
+    /// Least warm-up per launch
+    #[arg(long, value_name = "TIME", help_heading = "How")]
+    warm_up: Option<Seconds>,
+
+    /// Launches per row, the replicates; 12 for a verdict
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How")]
+    launches: Option<u32>,
+
+    /// Seed of the random order; the same seed gives the same order
+    #[arg(long, value_name = "N", help_heading = "How")]
+    seed: Option<u64>,
+
+    /// The most that the whole run may take; launches are shortened, then left out
+    #[arg(short, long, value_name = "TIME", help_heading = "How")]
+    budget: Option<Seconds>,
+
+    /// Give a row up when one of its processes keeps silent for so long [default: 10s]
+    #[arg(long, value_name = "TIME", help_heading = "How")]
+    patience: Option<Seconds>,
+
+    /// Directory of this run [default: headwater-runs/<time>-<host>]
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Go on with the interrupted run in DIR, in the same order, with its own settings
+    #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with_all = ["output", "sizes", "placement", "launches", "seed", "time", "warm_up", "transport_cmd", "selection", "budget"])]
+    #[serde(skip)]
+    resume: Option<PathBuf>,
+
+    /// Print every event as a JSON line on standard output, instead of tables
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// No progress and no tables; errors only
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
+
+    /// Say what would be measured and how long it would take, and stop
+    #[arg(short = 'n', long, help_heading = "Output")]
+    dry_run: bool,
+
+    /// Take options from a TOML file; those on the command line win
+    #[arg(long, value_name = "FILE", help_heading = "Configuration")]
+    #[serde(skip)]
+    config: Option<PathBuf>,
+
+    /// Print the options in force as TOML, ready for --config, and stop
+    #[arg(long, help_heading = "Configuration")]
+    #[serde(skip)]
+    print_config: bool,
+}
+
+/// List suites and rows, and say which this machine cannot run, with the reason
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  headwater list                 suites, transports, patterns, facilities
+  headwater list pipes           the rows of a suite
+  headwater list --all '*/rtt'   every row of every suite that the filter names")]
+pub(crate) struct ListArguments {
+    /// Suites and filters, as for `run`
+    #[arg(value_name = "SUITE|FILTER")]
+    selection: Vec<String>,
+
+    /// The rows of all suites
+    #[arg(short, long)]
+    all: bool,
+
+    /// Message sizes instead of the suites'
+    #[arg(short, long, value_name = "SIZES")]
+    sizes: Option<Sizes>,
+
+    /// Placements instead of the suites'
+    #[arg(short, long, value_name = "PLACEMENT", value_delimiter = ',', value_parser = placement)]
+    placement: Vec<Placement>,
+
+    /// Programs that speak the protocol of external transports
+    #[arg(long, value_name = "CMD")]
+    transport_cmd: Vec<String>,
+
+    /// One JSON object per row
+    #[arg(long)]
+    json: bool,
+}
+
+/// Print runs: tables and a verdict in words
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  headwater show headwater-runs/2026-11-21T20-15-00Z-host
+  headwater show run.jsonl --json | jq '.results[] | {id: .row.id, median: .metrics[0].estimate.median}'")]
+pub(crate) struct ShowArguments {
+    /// Run directories, run.json or run.jsonl files
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+
+    /// The document run.json instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// Say what would make measurements on this machine better, with the command and its undo; changes nothing
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// The findings as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Print the completions of a shell
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  headwater completions bash > ~/.local/share/bash-completion/completions/headwater
+  headwater completions zsh > \"${fpath[1]}/_headwater\"
+  headwater completions fish > ~/.config/fish/completions/headwater.fish")]
+pub(crate) struct CompletionsArguments {
+    /// The shell
+    shell: clap_complete::Shell,
+}
+
+/// Write the man pages into a directory
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Example:
+  headwater man ~/.local/share/man/man1")]
+pub(crate) struct ManArguments {
+    /// Where to; it must exist
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+/// A conductor of one launch: reads an order as JSON, answers as JSON
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ConductArguments {
+    /// The process whose death it does not survive
+    #[arg(long)]
+    parent: Option<u32>,
+}
+
+fn placement(text: &str) -> Result<Placement, String> {
+    let all = [Placement::SameCpu, Placement::TwoCpus, Placement::Free];
+    all.into_iter().find(|placement| placement.name() == text).ok_or_else(|| {
+        let near = suggest::did_you_mean(text, all.map(Placement::name));
+        format!("there are same-cpu, two-cpus and free{near}")
+    })
+}
+
+/// The whole definition, for completions, man pages and the documentation.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Runs the command with the arguments of this process.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Help and version go to standard output with status 0, errors to standard error with status 2.
+        Err(error) => error.exit(),
+    };
+    let result = match cli.command {
+        Command::Run(arguments) => run::run(*arguments),
+        Command::List(arguments) => list::list(&arguments),
+        Command::Show(arguments) => show::show(&arguments),
+        Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::Completions(arguments) => generate::print_completions(arguments.shell),
+        Command::Man(arguments) => generate::write_man_pages(&arguments.directory),
+        Command::Conduct(arguments) => conduct::conduct(&arguments),
+    };
+    match result {
+        Ok(status) => ExitCode::from(status),
+        Err(error) if is_broken_pipe(&error) => ExitCode::from(status::OK),
+        Err(error) => {
+            eprintln!("headwater: {error:#}");
+            ExitCode::from(status::USAGE)
+        }
+    }
+}
+
+/// Whether the reader of our output went away, as `headwater list | head` does: nothing to complain of.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}

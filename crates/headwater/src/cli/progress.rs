@@ -1,0 +1,74 @@
+//! The progress of a run on standard error: a bar with what is measured and the time left, drawn between launches only.
+
+use std::io::{IsTerminal, stderr};
+use std::time::Instant;
+
+use headwater_results::schema::Row;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::plan::duration;
+
+/// Where a run stands. Without a terminal it says one line per block instead of a bar.
+#[derive(Debug)]
+pub(super) struct Progress {
+    bar: Option<ProgressBar>,
+    lines: bool,
+    block: Option<u32>,
+    started: Instant,
+    /// How far the run was when this session took it up.
+    first: Option<usize>,
+    /// The longest that the run may go on, s.
+    budget_s: Option<f64>,
+}
+
+impl Progress {
+    pub(super) fn new(quiet: bool, budget_s: Option<f64>) -> Progress {
+        let terminal = stderr().is_terminal();
+        let bar = (terminal && !quiet).then(|| {
+            let style = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}").expect("the template is right");
+            // Drawn by hand: a ticking thread would run beside what is measured.
+            ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(20)).with_style(style)
+        });
+        Progress { bar, lines: !terminal && !quiet, block: None, started: Instant::now(), first: None, budget_s }
+    }
+
+    /// A launch is about to start.
+    pub(super) fn launch(&mut self, row: &Row, block: u32, done: usize, total: usize) {
+        let first = *self.first.get_or_insert(done);
+        let elapsed_s = self.started.elapsed().as_secs_f64();
+        let left = (done > first).then(|| {
+            let rest_s = elapsed_s / (done - first) as f64 * (total - done) as f64;
+            rest_s.min(self.budget_s.map_or(f64::INFINITY, |budget_s| (budget_s - elapsed_s).max(0.0)))
+        });
+        let eta = left.map_or_else(String::new, |seconds| format!("about {} left", duration::words(seconds)));
+        if let Some(bar) = &self.bar {
+            bar.set_length(total as u64);
+            bar.set_message(format!("{eta:20}  block {}  {}", block + 1, row.id));
+            bar.set_position(done as u64);
+        } else if self.lines && self.block != Some(block) {
+            eprintln!(
+                "block {}: {:.0} % done after {} {eta}",
+                block + 1,
+                100.0 * done as f64 / total as f64,
+                duration::words(elapsed_s)
+            );
+        }
+        self.block = Some(block);
+    }
+
+    /// Says something beside the bar.
+    pub(super) fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            None if self.lines => eprintln!("{text}"),
+            None => {}
+        }
+    }
+
+    /// Removes the bar.
+    pub(super) fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! `headwater run`: plan, directory, probe, blocks, document, tables; in this order, so that whatever can be wrong shows
+//! before the first launch.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{Write, stdout};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, anyhow, bail};
+use headwater_os::signal::StopSignals;
+use headwater_os::{clock, cpu};
+use headwater_results::schema::{Event, Row, Run, RunHeader, RunStatus, SCHEMA_VERSION};
+use headwater_results::summary::Fold;
+
+use super::progress::Progress;
+use super::show::style;
+use super::{RunArguments, status};
+use crate::environment;
+use crate::harness::launch::NoAnswer;
+use crate::harness::run::{Course, End, Observer, probe};
+use crate::harness::scratch::Scratch;
+use crate::plan::{Plan, Wishes, duration};
+use crate::store::Store;
+
+/// Where runs go unless an option says otherwise.
+const RUNS: &str = "headwater-runs";
+
+/// How long a worker may keep silent by default, s: far above any round, short enough to wait for.
+const PATIENCE_S: f64 = 10.0;
+
+pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
+    let arguments = with_config(arguments)?;
+    if arguments.print_config {
+        print!("{}", toml::to_string(&arguments).context("cannot write the options as TOML")?);
+        return Ok(status::OK);
+    }
+    let cpus = cpu::allowed()?;
+    let Prepared { plan, directory, events } = prepare(&arguments, &cpus)?;
+    if arguments.dry_run {
+        return dry_run(&plan, &arguments);
+    }
+    // From here on a signal is an event that is asked for, never the end of the process.
+    let stop = StopSignals::watch()?;
+    let (store, fresh) = match &events {
+        None => (Store::create(&directory)?, true),
+        Some(_) => (Store::resume(&directory)?.0, false),
+    };
+    let scratch = Scratch::new().context("no private directory for this run")?;
+    let mut teller = Teller {
+        store,
+        fold: Fold::new(),
+        json: arguments.json,
+        progress: Progress::new(arguments.quiet, plan.settings.budget_s),
+    };
+    let mut course = Course::new(&plan, &cpus);
+    course.patience_s = arguments.patience.map_or(PATIENCE_S, |patience| patience.0);
+    for event in events.into_iter().flatten() {
+        course.take_up(&event);
+        teller.fold.push(event)?;
+    }
+    if fresh {
+        teller.event(&Event::RunStarted(Box::new(header(&plan, &directory))))?;
+        match probe(&course, &scratch, &stop) {
+            Ok(reasons) => {
+                for (row, reason) in rows_with(&plan, &reasons) {
+                    course.given_up.insert(row.id.clone());
+                    teller.event(&Event::RowSkipped { row, reason })?;
+                }
+            }
+            Err(NoAnswer::Broken(what)) => bail!("cannot find out what runs here: {what}"),
+            Err(NoAnswer::Stopped(_)) => return Ok(status::INTERRUPTED),
+        }
+        let rows = plan.rows.len() - course.given_up.len();
+        teller.progress.say(&format!("{rows} rows x {} launches, {}", plan.settings.launches, expected(&plan)));
+    } else {
+        teller.event(&Event::RunResumed { at: now() })?;
+    }
+    let end = course.run(&scratch, &stop, &mut teller);
+    teller.progress.end();
+    let end = end?;
+    drop(scratch);
+    finish(&teller, end, &arguments)
+}
+
+/// What a run starts from.
+struct Prepared {
+    plan: Plan,
+    directory: PathBuf,
+    /// The events so far of a run that is taken up again.
+    events: Option<Vec<Event>>,
+}
+
+fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
+    if let Some(directory) = &arguments.resume {
+        let (_, events) = Store::resume(directory)?;
+        let Some(Event::RunStarted(header)) = events.first() else {
+            bail!("{}: the events do not begin with a run", directory.display());
+        };
+        if matches!(events.last(), Some(Event::RunFinished { status: RunStatus::Complete, .. })) {
+            bail!("{}: this run is complete; `headwater show` prints it", directory.display());
+        }
+        let plan = Plan::of_header(header)?;
+        return Ok(Prepared { plan, directory: directory.clone(), events: Some(events) });
+    }
+    let wishes = Wishes {
+        selection: arguments.selection.clone(),
+        sizes: arguments.sizes.clone(),
+        placements: arguments.placement.clone(),
+        time_s: arguments.time.map(|time| time.0),
+        warm_up_s: arguments.warm_up.map(|time| time.0),
+        launches: arguments.launches,
+        seed: arguments.seed,
+        budget_s: arguments.budget.map(|time| time.0),
+        transport_commands: arguments.transport_cmd.clone(),
+    };
+    let seed = || {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        // Short enough to be typed again.
+        since.as_nanos() as u64 % 1_000_000_007
+    };
+    let plan = Plan::new(&wishes, cpus.len(), seed)?;
+    let directory = arguments.output.clone().unwrap_or_else(|| Path::new(RUNS).join(run_id()));
+    Ok(Prepared { plan, directory, events: None })
+}
+
+/// The options of the command line, and those of the configuration where the command line is silent.
+fn with_config(typed: RunArguments) -> anyhow::Result<RunArguments> {
+    let Some(path) = typed.config.clone() else { return Ok(typed) };
+    let text = fs::read_to_string(&path).with_context(|| format!("--config {}", path.display()))?;
+    let file: RunArguments = toml::from_str(&text)
+        .map_err(|error| anyhow!("--config {}: {}", path.display(), one_line(&error.to_string())))?;
+    let either = |typed: Vec<String>, file: Vec<String>| if typed.is_empty() { file } else { typed };
+    if file.launches.is_some_and(|launches| !(1..=10_000).contains(&launches)) {
+        bail!("--config {}: launches is between 1 and 10000", path.display());
+    }
+    Ok(RunArguments {
+        selection: either(typed.selection, file.selection),
+        sizes: typed.sizes.or(file.sizes),
+        placement: if typed.placement.is_empty() { file.placement } else { typed.placement },
+        transport_cmd: either(typed.transport_cmd, file.transport_cmd),
+        time: typed.time.or(file.time),
+        warm_up: typed.warm_up.or(file.warm_up),
+        launches: typed.launches.or(file.launches),
+        seed: typed.seed.or(file.seed),
+        budget: typed.budget.or(file.budget),
+        patience: typed.patience.or(file.patience),
+        output: typed.output.or(file.output),
+        json: typed.json || file.json,
+        quiet: typed.quiet || file.quiet,
+        dry_run: typed.dry_run || file.dry_run,
+        resume: typed.resume,
+        config: typed.config,
+        print_config: typed.print_config,
+    })
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+fn dry_run(plan: &Plan, arguments: &RunArguments) -> anyhow::Result<u8> {
+    let mut out = stdout().lock();
+    if arguments.json {
+        for planned in &plan.rows {
+            serde_json::to_writer(&mut out, &planned.row)?;
+            writeln!(out)?;
+        }
+        return Ok(status::OK);
+    }
+    for planned in &plan.rows {
+        writeln!(out, "{}", planned.row.id)?;
+    }
+    let settings = &plan.settings;
+    writeln!(
+        out,
+        "\n{} rows x {} launches of {} (warm-up {}), seed {}: {}. Nothing was measured.",
+        plan.rows.len(),
+        settings.launches,
+        duration::words(settings.time_s),
+        duration::words(settings.warm_up_s),
+        settings.seed,
+        expected(plan),
+    )?;
+    Ok(status::OK)
+}
+
+fn expected(plan: &Plan) -> String {
+    let estimate_s = plan.estimate_s();
+    match plan.settings.budget_s {
+        Some(budget_s) if budget_s < estimate_s => format!(
+            "at most {} (all of it would take about {})",
+            duration::words(budget_s),
+            duration::words(estimate_s)
+        ),
+        _ => format!("about {}", duration::words(estimate_s)),
+    }
+}
+
+fn rows_with(plan: &Plan, reasons: &std::collections::BTreeMap<String, String>) -> Vec<(Row, String)> {
+    plan.rows
+        .iter()
+        .filter_map(|planned| reasons.get(&planned.row.id).map(|reason| (planned.row.clone(), reason.clone())))
+        .collect()
+}
+
+fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}
+
+fn run_id() -> String {
+    format!("{}-{}", now().replace(':', "-"), headwater_os::machine::uname().host)
+}
+
+fn header(plan: &Plan, directory: &Path) -> RunHeader {
+    let clock = clock::measure();
+    let settings = plan.settings.clone();
+    RunHeader {
+        schema_version: SCHEMA_VERSION,
+        headwater_version: env!("CARGO_PKG_VERSION").into(),
+        run_id: directory.file_name().map_or_else(run_id, |name| name.to_string_lossy().into_owned()),
+        started_at: now(),
+        command: reproduction(settings.seed),
+        settings,
+        rows: plan.rows.iter().map(|planned| planned.row.clone()).collect(),
+        environment: environment::capture(),
+        clock_read_ns: clock.read_ns,
+        clock_resolution_ns: clock.resolution_ns,
+    }
+}
+
+/// The command line as typed, with the seed that was drawn.
+fn reproduction(seed: u64) -> Vec<String> {
+    let mut command: Vec<String> = std::iter::once("headwater".to_owned()).chain(std::env::args().skip(1)).collect();
+    if !command.iter().any(|word| word == "--seed" || word.starts_with("--seed=")) {
+        command.extend(["--seed".to_owned(), seed.to_string()]);
+    }
+    command
+}
+
+fn finish(teller: &Teller, end: End, arguments: &RunArguments) -> anyhow::Result<u8> {
+    let run: Run = teller.fold.snapshot()?;
+    let document = teller.store.publish(&run)?;
+    if !arguments.json && !arguments.quiet {
+        let mut out = stdout().lock();
+        out.write_all(headwater_report::terminal(&run, &style()).as_bytes())?;
+        if end.blocks_left_out > 0 {
+            writeln!(
+                out,
+                "The budget ended the run after {} of {} launches per row.",
+                run.header.settings.launches - end.blocks_left_out,
+                run.header.settings.launches
+            )?;
+        }
+        writeln!(out, "Kept in {}", document.parent().unwrap_or(Path::new(".")).display())?;
+    }
+    Ok(match end.status {
+        RunStatus::Complete => status::OK,
+        RunStatus::Partial => status::PARTIAL,
+        RunStatus::Interrupted => {
+            eprintln!(
+                "headwater: interrupted; `headwater run --resume {}` goes on",
+                teller.store.directory().display()
+            );
+            status::INTERRUPTED
+        }
+    })
+}
+
+/// Tells the store, the tables to come, the event stream and the progress.
+struct Teller {
+    store: Store,
+    fold: Fold,
+    json: bool,
+    progress: Progress,
+}
+
+impl Observer for Teller {
+    fn event(&mut self, event: &Event) -> anyhow::Result<()> {
+        self.store.append(event)?;
+        if self.json {
+            let mut out = stdout().lock();
+            serde_json::to_writer(&mut out, event)?;
+            writeln!(out)?;
+        }
+        match event {
+            Event::LaunchFailed { row, reason, .. } => self.progress.say(&format!("failed: {row}: {reason}")),
+            Event::RowSkipped { row, reason } => self.progress.say(&format!("skipped: {}: {reason}", row.id)),
+            _ => {}
+        }
+        self.fold.push(event.clone())?;
+        Ok(())
+    }
+
+    fn launch(&mut self, row: &Row, block: u32, done: usize, total: usize) {
+        self.progress.launch(row, block, done, total);
+    }
+}
+
+impl<'a> Course<'a> {
+    /// A course from the beginning.
+    pub(super) fn new(plan: &'a Plan, cpus: &'a [u32]) -> Course<'a> {
+        Course { plan, cpus, patience_s: PATIENCE_S, done: BTreeSet::new(), given_up: BTreeSet::new(), earlier_s: 0.0 }
+    }
+
+    /// Takes note of an event of an earlier session: what is done is not done again.
+    fn take_up(&mut self, event: &Event) {
+        match event {
+            Event::LaunchFinished(record) => {
+                self.done.insert((record.row.clone(), record.block));
+                self.earlier_s = self.earlier_s.max(record.started_s + record.elapsed_s);
+            }
+            Event::RowSkipped { row, .. } => {
+                self.given_up.insert(row.id.clone());
+            }
+            Event::LaunchFailed { row, .. } => {
+                self.given_up.insert(row.clone());
+            }
+            _ => {}
+        }
+    }
+}

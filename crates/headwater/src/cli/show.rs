@@ -1,0 +1,51 @@
+//! `headwater show`: prints runs from their files.
+
+use std::io::{IsTerminal, Write, stdout};
+
+use headwater_report::Style;
+use headwater_results::schema::{Run, RunStatus};
+
+use super::{ShowArguments, status};
+use crate::store;
+
+pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
+    let mut out = stdout().lock();
+    let mut answer = status::OK;
+    // All are read before one is printed: a wrong name costs no half answer.
+    let runs = arguments.runs.iter().map(|path| store::read(path)).collect::<Result<Vec<Run>, _>>()?;
+    for run in &runs {
+        if arguments.json {
+            serde_json::to_writer_pretty(&mut out, run)?;
+            writeln!(out)?;
+        } else {
+            out.write_all(headwater_report::terminal(run, &style()).as_bytes())?;
+        }
+        if run.status != RunStatus::Complete {
+            answer = status::PARTIAL;
+        }
+    }
+    Ok(answer)
+}
+
+/// How standard output wants its tables.
+pub(super) fn style() -> Style {
+    let terminal = stdout().is_terminal();
+    Style {
+        colour: terminal && std::env::var_os("NO_COLOR").is_none(),
+        width: width(),
+        unicode: ["LC_ALL", "LC_CTYPE", "LANG"]
+            .iter()
+            .filter_map(|name| std::env::var(name).ok())
+            .find(|value| !value.is_empty())
+            .is_some_and(|value| value.to_uppercase().replace('-', "").contains("UTF8")),
+    }
+}
+
+/// Columns of the terminal at standard output; 100 where it is a file or a pipe.
+pub(super) fn width() -> usize {
+    const WIDTH_OF_A_FILE: usize = 100;
+    rustix::termios::tcgetwinsize(stdout()).map_or(WIDTH_OF_A_FILE, |size| match usize::from(size.ws_col) {
+        0 => WIDTH_OF_A_FILE,
+        columns => columns,
+    })
+}

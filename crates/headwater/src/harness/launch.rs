@@ -1,0 +1,207 @@
+//! The command's side of a launch: start a conductor, give it the job, watch it, and take its answer.
+
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use headwater_os::child::{die_with, kill_group};
+use headwater_os::signal::{StopSignals, unblock_stop_signals};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::conduct::{Job, LaunchError, Measured, Outcome};
+use super::external;
+use crate::transports::Unavailable;
+use crate::{facilities, patterns, transports};
+
+/// What the command asks a conductor for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "snake_case")]
+pub enum Order {
+    /// Run one launch; answered by an [`Outcome`].
+    Launch {
+        /// The launch.
+        job: Box<Job>,
+    },
+    /// Say for each job whether this machine can run it; answered by a list of reasons, null where it can.
+    Probe {
+        /// The jobs.
+        jobs: Vec<Job>,
+    },
+}
+
+/// Why a conductor gave no answer.
+#[derive(Debug)]
+pub enum NoAnswer {
+    /// The user or the system asked this process to stop (the signal's number); the conductor is dead.
+    Stopped(i32),
+    /// The conductor broke or was stuck; it is dead.
+    Broken(String),
+}
+
+/// The name of the hidden subcommand that a conductor runs as.
+pub const CONDUCT: &str = "conduct";
+
+/// Starts a conductor, hands it `order`, and waits for its answer for at most `patience`.
+///
+/// Whatever happens, the conductor and everything in its process group is dead afterwards.
+///
+/// # Errors
+/// [`NoAnswer`].
+pub fn ask_conductor<A: DeserializeOwned>(
+    order: &Order,
+    stop: &StopSignals,
+    patience: Duration,
+) -> Result<A, NoAnswer> {
+    let mut conductor = Conductor::start(order).map_err(|error| NoAnswer::Broken(format!("cannot start: {error}")))?;
+    let text = conductor.listen(stop, Instant::now() + patience)?;
+    let status = conductor.end();
+    serde_json::from_slice(&text).map_err(|_| NoAnswer::Broken(format!("the conductor died ({})", described(status))))
+}
+
+fn described(status: io::Result<ExitStatus>) -> String {
+    status.map_or_else(|error| error.to_string(), |status| status.to_string())
+}
+
+/// A running conductor. Dropping it kills it with its whole group.
+struct Conductor {
+    child: Child,
+    ended: bool,
+}
+
+impl Conductor {
+    fn start(order: &Order) -> io::Result<Conductor> {
+        // The running file itself, even if it was replaced or removed since: a rebuild must not change a run.
+        let mut child = Command::new("/proc/self/exe")
+            .arg0("headwater")
+            .args([CONDUCT, "--parent", &std::process::id().to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()?;
+        let input = child.stdin.take();
+        let conductor = Conductor { child, ended: false };
+        if let Some(mut input) = input {
+            // A conductor that dies before it reads shows when its answer is missing.
+            let _ = input.write_all(&serde_json::to_vec(order)?);
+        }
+        Ok(conductor)
+    }
+
+    /// Reads until the conductor closes its output.
+    fn listen(&mut self, stop: &StopSignals, deadline: Instant) -> Result<Vec<u8>, NoAnswer> {
+        let mut output =
+            self.child.stdout.take().ok_or_else(|| NoAnswer::Broken("the conductor has no output".into()))?;
+        let mut text = Vec::new();
+        let mut piece = [0u8; 64 * 1024];
+        loop {
+            let rest = deadline.saturating_duration_since(Instant::now());
+            let timeout = Timespec { tv_sec: rest.as_secs() as i64, tv_nsec: rest.subsec_nanos().into() };
+            let mut polled = [PollFd::new(&output, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
+            match poll(&mut polled, Some(&timeout)) {
+                Ok(0) => return Err(NoAnswer::Broken("the launch was stuck and has been killed".into())),
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(NoAnswer::Broken(format!("poll: {error}"))),
+            }
+            let (has_output, has_stop) = (!polled[0].revents().is_empty(), !polled[1].revents().is_empty());
+            if has_stop && let Some(signal) = stop.taken() {
+                return Err(NoAnswer::Stopped(signal));
+            }
+            if has_output {
+                match output.read(&mut piece) {
+                    Ok(0) => return Ok(text),
+                    Ok(count) => text.extend_from_slice(&piece[..count]),
+                    Err(error) => return Err(NoAnswer::Broken(error.to_string())),
+                }
+            }
+        }
+    }
+
+    /// Waits for the conductor, then kills what it may have left in its group.
+    fn end(mut self) -> io::Result<ExitStatus> {
+        let status = self.child.wait();
+        self.ended = true;
+        kill_group(self.child.id());
+        status
+    }
+}
+
+impl Drop for Conductor {
+    fn drop(&mut self) {
+        if !self.ended {
+            kill_group(self.child.id());
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// The conductor's main: reads an [`Order`] from standard input, answers on standard output. `parent` is the process
+/// whose death it must not survive.
+///
+/// # Errors
+/// What standard input or output report.
+pub fn conduct(parent: Option<u32>) -> io::Result<()> {
+    if let Some(parent) = parent {
+        die_with(parent);
+    }
+    unblock_stop_signals();
+    let mut text = String::new();
+    io::stdin().read_to_string(&mut text)?;
+    let answer = match serde_json::from_str(&text)? {
+        Order::Launch { job } => serde_json::to_string(&outcome(conduct_launch(&job)))?,
+        Order::Probe { jobs } => serde_json::to_string(&jobs.iter().map(|job| probe(job).err()).collect::<Vec<_>>())?,
+    };
+    let mut out = io::stdout().lock();
+    out.write_all(answer.as_bytes())?;
+    out.flush()
+}
+
+fn outcome(result: Result<Measured, LaunchError>) -> Outcome {
+    match result {
+        Ok(measured) => Outcome::Measured(Box::new(measured)),
+        Err(LaunchError::Unavailable(reason)) => Outcome::Unavailable { reason },
+        Err(LaunchError::Failed(reason)) => Outcome::Failed { reason },
+    }
+}
+
+fn conduct_launch(job: &Job) -> Result<Measured, LaunchError> {
+    let row = &job.row;
+    if let Some(facility) = facilities::find(&row.pattern) {
+        return (facility.conduct)(job);
+    }
+    let pattern = patterns::find(&row.pattern).ok_or_else(|| unknown("pattern", &row.pattern))?;
+    let mut team = match &job.command {
+        Some(command) => external::start_team(command, job)?,
+        None => {
+            let transport = transports::find(&row.subject).ok_or_else(|| unknown("transport", &row.subject))?;
+            (transport.fork)(pattern, job)?
+        }
+    };
+    let measured = (pattern.conduct)(&mut team, job)?;
+    team.finish()?;
+    Ok(measured)
+}
+
+fn unknown(kind: &str, name: &str) -> LaunchError {
+    LaunchError::Failed(format!("no {kind} {name}"))
+}
+
+/// Whether this machine can run `job`; the reason if not.
+fn probe(job: &Job) -> Result<(), String> {
+    let words = |unavailable: Unavailable| unavailable.0;
+    let row = &job.row;
+    if let Some(facility) = facilities::find(&row.pattern) {
+        return (facility.probe)(job).map_err(words);
+    }
+    match (patterns::find(&row.pattern), transports::find(&row.subject)) {
+        (Some(pattern), Some(transport)) => {
+            let setup = job.setup(pattern.info.duplex, pattern.info.nonblocking);
+            (transport.probe)(&setup).map_err(words)
+        }
+        // An external program has described itself already.
+        _ => Ok(()),
+    }
+}

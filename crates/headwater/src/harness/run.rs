@@ -1,0 +1,217 @@
+//! A run: blocks of launches in random order, each stored as it ends, until the plan, the budget or the user says stop.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use headwater_os::machine::CpuTimes;
+use headwater_os::signal::StopSignals;
+use headwater_os::usage::Usage;
+use headwater_results::schema::{Event, LaunchRecord, Placement, Row, RunStatus};
+
+use super::conduct::{Job, Measured, Outcome};
+use super::launch::{NoAnswer, Order, ask_conductor};
+use super::scratch::Scratch;
+use crate::environment;
+use crate::plan::{Plan, PlannedRow, repetitions};
+
+/// How long the conductor itself may take beyond its workers' patience before the whole launch is killed.
+const CONDUCTOR_PATIENCE_S: f64 = 60.0;
+
+/// What a run tells while it goes on: to the store, the progress bar, the event stream.
+pub trait Observer {
+    /// Something to be kept.
+    ///
+    /// # Errors
+    /// If it cannot be kept; the run then ends.
+    fn event(&mut self, event: &Event) -> anyhow::Result<()>;
+
+    /// A launch is about to start. Drawing is allowed now and in [`Observer::event`] only: nothing is timed then.
+    fn launch(&mut self, row: &Row, block: u32, done: usize, total: usize);
+}
+
+/// What is known of a run before it starts or goes on.
+#[derive(Debug)]
+pub struct Course<'a> {
+    /// What is measured.
+    pub plan: &'a Plan,
+    /// The CPUs that this process may use.
+    pub cpus: &'a [u32],
+    /// How long a worker may keep silent, s.
+    pub patience_s: f64,
+    /// Launches that are done already: row id and block.
+    pub done: BTreeSet<(String, u32)>,
+    /// Rows that are not measured any more, because they are skipped or have failed.
+    pub given_up: BTreeSet<String>,
+    /// Seconds that earlier sessions of this run took.
+    pub earlier_s: f64,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Complete, partial or interrupted.
+    pub status: RunStatus,
+    /// The signal that interrupted it.
+    pub signal: Option<i32>,
+    /// Blocks that the budget left out.
+    pub blocks_left_out: u32,
+}
+
+/// Finds out which rows this machine cannot run, with the reasons.
+///
+/// # Errors
+/// If the conductor cannot be started or a signal came.
+pub fn probe(course: &Course<'_>, scratch: &Scratch, stop: &StopSignals) -> Result<BTreeMap<String, String>, NoAnswer> {
+    let rows = &course.plan.rows;
+    let jobs = rows.iter().enumerate().map(|(index, planned)| course.job(planned, scratch, index as u64)).collect();
+    let reasons: Vec<Option<String>> =
+        ask_conductor(&Order::Probe { jobs }, stop, Duration::from_secs_f64(CONDUCTOR_PATIENCE_S))?;
+    Ok(rows
+        .iter()
+        .zip(reasons)
+        .filter_map(|(planned, reason)| reason.map(|reason| (planned.row.id.clone(), reason)))
+        .collect())
+}
+
+impl Course<'_> {
+    fn job(&self, planned: &PlannedRow, scratch: &Scratch, number: u64) -> Job {
+        let settings = &self.plan.settings;
+        Job {
+            row: planned.row.clone(),
+            time_s: settings.time_s,
+            warm_up_s: settings.warm_up_s,
+            cpus: cpus_for(planned.row.placement, self.cpus),
+            directory: scratch.path().to_owned(),
+            token: format!("hw-{}-{number}", std::process::id()),
+            repetitions: repetitions(settings.launches),
+            command: planned.command.clone(),
+            patience_s: self.patience_s,
+        }
+    }
+
+    /// Runs all blocks. The environment afterwards and the status are the last event.
+    ///
+    /// # Errors
+    /// What the observer reports.
+    pub fn run(&mut self, scratch: &Scratch, stop: &StopSignals, observer: &mut dyn Observer) -> anyhow::Result<End> {
+        let started = Instant::now();
+        let settings = &self.plan.settings;
+        let total = self.plan.rows.len() * settings.launches as usize;
+        let mut end = End { status: RunStatus::Complete, signal: None, blocks_left_out: 0 };
+        let mut block_s = 0.0_f64;
+        'blocks: for block in 0..settings.launches {
+            let block_started = Instant::now();
+            if let Some(budget_s) = settings.budget_s
+                && block > 0
+                && self.earlier_s + started.elapsed().as_secs_f64() + block_s > budget_s
+            {
+                end.blocks_left_out = settings.launches - block;
+                break;
+            }
+            for (position, index) in self.plan.order(block).into_iter().enumerate() {
+                let planned = &self.plan.rows[index];
+                let id = &planned.row.id;
+                if self.given_up.contains(id) || self.done.contains(&(id.clone(), block)) {
+                    continue;
+                }
+                observer.launch(&planned.row, block, block as usize * self.plan.rows.len() + position, total);
+                let number = u64::from(block) * self.plan.rows.len() as u64 + index as u64;
+                let job = self.job(planned, scratch, number);
+                let started_s = self.earlier_s + started.elapsed().as_secs_f64();
+                match launch(&job, stop) {
+                    Ok((Outcome::Measured(measured), watch)) => {
+                        let record = watch.record(*measured, &job.row, block, position as u32, started_s);
+                        observer.event(&Event::LaunchFinished(Box::new(record)))?;
+                    }
+                    Ok((Outcome::Unavailable { reason } | Outcome::Failed { reason }, _)) => {
+                        self.fail(id.clone(), block, reason, observer)?;
+                        end.status = RunStatus::Partial;
+                    }
+                    Err(NoAnswer::Broken(reason)) => {
+                        self.fail(id.clone(), block, reason, observer)?;
+                        end.status = RunStatus::Partial;
+                    }
+                    Err(NoAnswer::Stopped(signal)) => {
+                        end.status = RunStatus::Interrupted;
+                        end.signal = Some(signal);
+                        break 'blocks;
+                    }
+                }
+            }
+            block_s = block_s.max(block_started.elapsed().as_secs_f64());
+        }
+        if end.status == RunStatus::Complete && !self.given_up.is_empty() {
+            end.status = RunStatus::Partial;
+        }
+        let environment = Box::new(environment::capture());
+        observer.event(&Event::RunFinished { status: end.status, environment })?;
+        Ok(end)
+    }
+
+    /// A row that fails once is not run again: what is stuck or broken would cost its patience in every block.
+    fn fail(&mut self, id: String, block: u32, reason: String, observer: &mut dyn Observer) -> anyhow::Result<()> {
+        self.given_up.insert(id.clone());
+        observer.event(&Event::LaunchFailed { row: id, block, reason })
+    }
+}
+
+/// The CPUs of the two processes of a row.
+fn cpus_for(placement: Placement, cpus: &[u32]) -> Option<(u32, u32)> {
+    // CPU 0 serves most interrupts, so a single CPU is better another one.
+    let last = *cpus.last()?;
+    match placement {
+        Placement::Free => None,
+        Placement::SameCpu => Some((last, last)),
+        Placement::TwoCpus => Some((cpus[0], last)),
+    }
+}
+
+/// What the machine did while a launch ran.
+struct Watch {
+    elapsed_s: f64,
+    steal: f64,
+    foreign_load: f64,
+}
+
+fn launch(job: &Job, stop: &StopSignals) -> Result<(Outcome, Watch), NoAnswer> {
+    // The workers give up by themselves; this is the bound for a conductor that is stuck itself.
+    let rounds_s = (job.time_s + job.warm_up_s) * 20.0;
+    let patience = Duration::from_secs_f64(CONDUCTOR_PATIENCE_S + rounds_s + job.patience_s * 2.0);
+    let (machine, own) = (CpuTimes::read().ok(), Usage::of_children());
+    let started = Instant::now();
+    let outcome = ask_conductor(&Order::Launch { job: Box::new(job.clone()) }, stop, patience)?;
+    let elapsed_s = started.elapsed().as_secs_f64();
+    let own = Usage::of_children().since(&own);
+    let (steal, foreign_load) = match (machine, CpuTimes::read().ok()) {
+        (Some(before), Some(after)) => {
+            let passed = after - before;
+            let total_s = passed.total_s();
+            let foreign_s = passed.busy_s - own.user_s - own.system_s;
+            // The machine counts in ticks of 10 ms: two of them are no sign of anybody else.
+            let foreign_s = if foreign_s <= 0.02 { 0.0 } else { foreign_s };
+            if total_s > 0.0 { (passed.steal_s / total_s, foreign_s / total_s) } else { (0.0, 0.0) }
+        }
+        _ => (0.0, 0.0),
+    };
+    Ok((outcome, Watch { elapsed_s, steal, foreign_load }))
+}
+
+impl Watch {
+    fn record(self, measured: Measured, row: &Row, block: u32, position: u32, started_s: f64) -> LaunchRecord {
+        LaunchRecord {
+            row: row.id.clone(),
+            block,
+            position,
+            started_s,
+            elapsed_s: self.elapsed_s,
+            series: measured.series,
+            histograms: measured.histograms,
+            batch_operations: measured.batch_operations,
+            warm_up_s: measured.warm_up_s,
+            steady: measured.steady,
+            counters: measured.counters,
+            steal: self.steal,
+            foreign_load: self.foreign_load,
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The plan: from what the user asks for to rows, settings and an order.
+
+use std::fmt;
+
+use headwater_results::schema::{Placement, Row, RunHeader, Settings, Standing};
+
+use crate::harness::external;
+use crate::harness::protocol::Description;
+use crate::suites::{self, Axes, Defaults, Suite};
+use sizes::Sizes;
+
+pub mod duration;
+pub mod filter;
+pub mod random;
+pub mod rows;
+pub mod sizes;
+pub mod suggest;
+
+/// What the user asks for. What is absent is the suite's affair.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    /// Suites and filters, as typed.
+    pub selection: Vec<String>,
+    /// Message sizes.
+    pub sizes: Option<Sizes>,
+    /// Placements.
+    pub placements: Vec<Placement>,
+    /// Measured time per launch, s.
+    pub time_s: Option<f64>,
+    /// Least warm-up per launch, s.
+    pub warm_up_s: Option<f64>,
+    /// Launches per row.
+    pub launches: Option<u32>,
+    /// Seed of the order.
+    pub seed: Option<u64>,
+    /// The most that the run may take, s.
+    pub budget_s: Option<f64>,
+    /// Command lines of external transports.
+    pub transport_commands: Vec<String>,
+}
+
+/// Something that the user asked for and that does not exist or cannot be.
+#[derive(Debug)]
+pub struct PlanError(pub String);
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+/// A row with what is needed to run it.
+#[derive(Clone, Debug)]
+pub struct PlannedRow {
+    /// The row.
+    pub row: Row,
+    /// The command line of its external program.
+    pub command: Option<String>,
+}
+
+/// What is going to be measured, and how.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The rows, in the order of the tables.
+    pub rows: Vec<PlannedRow>,
+    /// How they are measured.
+    pub settings: Settings,
+}
+
+/// What a launch costs beside its timed part: starting processes, opening, calibrating. Seen on a two-CPU machine.
+const LAUNCH_OVERHEAD_S: f64 = 0.02;
+
+/// The least that a budget may leave for the timed part of a launch, s.
+const TIME_S_MIN: f64 = 0.01;
+
+impl Plan {
+    /// Makes a plan for a machine with `cpus` CPUs.
+    ///
+    /// # Errors
+    /// [`PlanError`], in one line, with the nearest names for one that does not exist.
+    pub fn new(wishes: &Wishes, cpus: usize, seed: impl FnOnce() -> u64) -> Result<Plan, PlanError> {
+        let externals = describe_externals(&wishes.transport_commands)?;
+        let (suites, filters) = split_selection(&wishes.selection);
+        // Several suites in one run share their settings: the first one's.
+        let defaults = suites[0].defaults;
+        let placements = placements(wishes, &defaults, cpus)?;
+        let descriptions: Vec<Description> = externals.iter().map(|(_, description)| description.clone()).collect();
+        let axes = Axes { sizes: wishes.sizes.as_ref(), placements: &placements, externals: &descriptions };
+        let rows = chosen_rows(&suites, &filters, &axes)?;
+        let rows = rows.into_iter().map(|row| planned(row, &externals)).collect();
+        let mut plan = Plan {
+            rows,
+            settings: Settings {
+                selection: wishes.selection.clone(),
+                launches: wishes.launches.unwrap_or(defaults.launches),
+                time_s: wishes.time_s.unwrap_or(defaults.time_s),
+                warm_up_s: wishes.warm_up_s.unwrap_or(defaults.warm_up_s),
+                budget_s: wishes.budget_s.or(defaults.budget_s),
+                seed: wishes.seed.unwrap_or_else(seed),
+                placements,
+                transport_commands: wishes.transport_commands.clone(),
+            },
+        };
+        if wishes.budget_s.is_some() && wishes.time_s.is_none() && wishes.launches.is_none() {
+            plan.fit_budget();
+        }
+        Ok(plan)
+    }
+
+    /// The plan of a run that is taken up again.
+    ///
+    /// # Errors
+    /// [`PlanError`] if an external program of the run cannot be started any more.
+    pub fn of_header(header: &RunHeader) -> Result<Plan, PlanError> {
+        let externals = describe_externals(&header.settings.transport_commands)?;
+        let rows = header.rows.iter().map(|row| planned(row.clone(), &externals)).collect();
+        Ok(Plan { rows, settings: header.settings.clone() })
+    }
+
+    /// How long the whole run will take, s, as far as can be told before.
+    pub fn estimate_s(&self) -> f64 {
+        let launches = f64::from(self.settings.launches);
+        self.rows.iter().map(|planned| self.launch_estimate_s(&planned.row)).sum::<f64>() * launches
+    }
+
+    /// How long one launch of a row will take, s.
+    pub fn launch_estimate_s(&self, row: &Row) -> f64 {
+        // A message or a lock costs about a microsecond on any machine; good enough for rows that count.
+        const MESSAGE_S: f64 = 1e-6;
+        let timed_s = match row.messages {
+            Some(messages) => messages as f64 * MESSAGE_S * f64::from(repetitions(self.settings.launches)),
+            // Percentiles of round trips take half as long again.
+            None if row.pattern == "rtt" => self.settings.time_s * 1.5,
+            None => self.settings.time_s,
+        };
+        timed_s + self.settings.warm_up_s * 1.5 + LAUNCH_OVERHEAD_S
+    }
+
+    /// Shortens the launches, then makes them fewer (down to 3), so that the run fits its budget.
+    fn fit_budget(&mut self) {
+        let Some(budget_s) = self.settings.budget_s else { return };
+        let too_long = |plan: &Plan| plan.estimate_s() > budget_s;
+        while too_long(self) && self.settings.time_s * 0.8 >= TIME_S_MIN {
+            self.settings.time_s *= 0.8;
+            self.settings.warm_up_s = self.settings.warm_up_s.min(self.settings.time_s / 3.0);
+        }
+        while too_long(self) && self.settings.launches > 3 {
+            self.settings.launches -= 1;
+        }
+    }
+
+    /// The order of block `block`: a permutation of the rows that depends on the seed and the block alone, so that a
+    /// resumed run goes on as it would have.
+    pub fn order(&self, block: u32) -> Vec<usize> {
+        order(self.rows.len(), self.settings.seed, block)
+    }
+}
+
+/// The order of `rows` rows in block `block` of a run with this seed.
+pub fn order(rows: usize, seed: u64, block: u32) -> Vec<usize> {
+    let mut random = random::Random::new(seed ^ u64::from(block).wrapping_mul(0xD134_2543_DE82_EF95));
+    let mut order: Vec<usize> = (0..rows).collect();
+    random.shuffle(&mut order);
+    order
+}
+
+/// Runs per launch of a row whose definition asks for the mean of 100.
+pub fn repetitions(launches: u32) -> u32 {
+    const RUNS: u32 = 100;
+    RUNS.div_ceil(launches.max(1))
+}
+
+fn planned(row: Row, externals: &[(String, Description)]) -> PlannedRow {
+    let command = externals
+        .iter()
+        .find(|(_, description)| row.standing == Standing::External && description.name == row.subject)
+        .map(|(command, _)| command.clone());
+    PlannedRow { row, command }
+}
+
+fn describe_externals(commands: &[String]) -> Result<Vec<(String, Description)>, PlanError> {
+    let mut externals: Vec<(String, Description)> = Vec::new();
+    for command in commands {
+        let description = external::describe(command).map_err(PlanError)?;
+        let taken = crate::transports::find(&description.name).is_some()
+            || externals.iter().any(|(_, other)| other.name == description.name);
+        if taken {
+            return Err(PlanError(format!(
+                "--transport-cmd {command:?}: there is a transport {} already; give the program another name",
+                description.name
+            )));
+        }
+        externals.push((command.clone(), description));
+    }
+    Ok(externals)
+}
+
+fn split_selection(selection: &[String]) -> (Vec<&'static Suite>, Vec<&str>) {
+    let mut suites: Vec<&'static Suite> = Vec::new();
+    let mut filters = Vec::new();
+    for word in selection {
+        match suites::find(word) {
+            Some(suite) => suites.push(suite),
+            None => filters.push(word.as_str()),
+        }
+    }
+    if suites.is_empty() {
+        suites.push(&suites::TABLE[0]);
+    }
+    (suites, filters)
+}
+
+fn placements(wishes: &Wishes, defaults: &Defaults, cpus: usize) -> Result<Vec<Placement>, PlanError> {
+    if wishes.placements.contains(&Placement::TwoCpus) && cpus < 2 {
+        return Err(PlanError(format!(
+            "--placement two-cpus: this process may use {cpus} CPU only; choose same-cpu, or widen its affinity"
+        )));
+    }
+    if !wishes.placements.is_empty() {
+        return Ok(wishes.placements.clone());
+    }
+    if cpus < 2 {
+        return Ok(vec![Placement::SameCpu]);
+    }
+    Ok(defaults.placements.to_vec())
+}
+
+fn chosen_rows(suites: &[&Suite], filters: &[&str], axes: &Axes<'_>) -> Result<Vec<Row>, PlanError> {
+    let mut rows: Vec<Row> = Vec::new();
+    for row in suites.iter().flat_map(|suite| (suite.rows)(axes)) {
+        if !rows.iter().any(|other| other.id == row.id) {
+            rows.push(row);
+        }
+    }
+    for filter in filters {
+        if !rows.iter().any(|row| filter::matches(filter, row)) {
+            return Err(unknown(filter, suites, &rows));
+        }
+    }
+    if !filters.is_empty() {
+        rows.retain(|row| filters.iter().any(|filter| filter::matches(filter, row)));
+    }
+    if rows.is_empty() {
+        return Err(PlanError("no row is left: no transport takes messages of these sizes in this suite".into()));
+    }
+    Ok(rows)
+}
+
+fn unknown(filter: &str, suites: &[&Suite], rows: &[Row]) -> PlanError {
+    let suite_names: Vec<&str> = suites.iter().map(|suite| suite.name).collect();
+    let mut names: Vec<&str> = suites::TABLE.iter().map(|suite| suite.name).collect();
+    if filter.contains('/') {
+        names.extend(rows.iter().map(|row| row.id.as_str()));
+    } else {
+        names.extend(rows.iter().flat_map(|row| [row.subject.as_str(), row.pattern.as_str()]));
+    }
+    names.sort_unstable();
+    names.dedup();
+    PlanError(format!(
+        "{filter:?} is neither a suite nor a row of {}{} (`headwater list` shows all)",
+        suite_names.join(", "),
+        suggest::did_you_mean(filter, names),
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! Rows from what is in the tables: the one place that makes row ids.
+
+use headwater_results::schema::{Metric, Placement, Row, Standing, WorkerKind};
+
+use crate::harness::protocol::Description;
+use crate::{facilities, patterns, transports};
+
+/// A transport under a pattern, with messages of `size` bytes, `messages` of them where the pattern counts.
+pub fn of_transport(
+    transport: &transports::Info,
+    pattern: &patterns::Info,
+    size: u64,
+    messages: Option<u64>,
+    placement: Placement,
+) -> Row {
+    messaging(transport.name, transport.standing, pattern, size, messages, placement)
+}
+
+/// An external program under a pattern.
+pub fn of_external(description: &Description, pattern: &patterns::Info, size: u64, placement: Placement) -> Row {
+    messaging(&description.name, Standing::External, pattern, size, None, placement)
+}
+
+fn messaging(
+    subject: &str,
+    standing: Standing,
+    pattern: &patterns::Info,
+    size: u64,
+    messages: Option<u64>,
+    placement: Placement,
+) -> Row {
+    let parameters = match messages {
+        Some(count) => format!("{size}x{count}"),
+        None => size.to_string(),
+    };
+    Row {
+        id: format!("{subject}/{}/{parameters}/{}", pattern.name, placement.name()),
+        subject: subject.into(),
+        pattern: pattern.name.into(),
+        definition_version: pattern.definition_version,
+        standing,
+        placement,
+        size_bytes: Some(size),
+        messages,
+        workers: None,
+        worker_kind: None,
+        metrics: metrics(pattern.metrics),
+    }
+}
+
+/// A subject of a facility, with `workers` of one kind.
+pub fn of_workers(
+    subject: &facilities::Subject,
+    facility: &facilities::Info,
+    workers: u32,
+    kind: WorkerKind,
+    placement: Placement,
+) -> Row {
+    Row {
+        id: format!("{}/{}/{}-{workers}/{}", subject.name, facility.name, kind.name(), placement.name()),
+        subject: subject.name.into(),
+        pattern: facility.name.into(),
+        definition_version: facility.definition_version,
+        standing: subject.standing,
+        placement,
+        size_bytes: None,
+        messages: None,
+        workers: Some(workers),
+        worker_kind: Some(kind),
+        metrics: metrics(facility.metrics),
+    }
+}
+
+fn metrics(infos: &[patterns::MetricInfo]) -> Vec<Metric> {
+    infos.iter().map(patterns::MetricInfo::metric).collect()
+}

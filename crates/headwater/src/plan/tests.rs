@@ -1,0 +1,98 @@
+//! From wishes to rows: what is chosen, what is refused, and in which words.
+
+use headwater_results::schema::Placement;
+
+use super::{Plan, Wishes, order};
+
+fn plan(selection: &[&str], change: impl FnOnce(&mut Wishes)) -> Result<Plan, String> {
+    let mut wishes = Wishes { selection: selection.iter().map(|&word| word.to_owned()).collect(), ..Wishes::default() };
+    change(&mut wishes);
+    Plan::new(&wishes, 2, || 1).map_err(|error| error.to_string())
+}
+
+fn ids(plan: &Plan) -> Vec<&str> {
+    plan.rows.iter().map(|planned| planned.row.id.as_str()).collect()
+}
+
+#[test]
+fn without_a_selection_it_is_the_overview() {
+    let all = plan(&[], |_| ()).expect("the default");
+    let named = plan(&["overview"], |_| ()).expect("by name");
+    assert_eq!(ids(&all), ids(&named));
+    assert!(ids(&all).contains(&"pipe/stream/64/two-cpus"));
+}
+
+#[test]
+fn every_suite_has_rows_with_ids_of_their_own() {
+    for suite in crate::suites::TABLE {
+        let plan = plan(&[suite.name], |_| ()).expect(suite.name);
+        let mut ids = ids(&plan);
+        assert!(!ids.is_empty(), "{}", suite.name);
+        ids.sort_unstable();
+        let count = ids.len();
+        ids.dedup();
+        assert_eq!(ids.len(), count, "{}: an id twice", suite.name);
+    }
+}
+
+#[test]
+fn a_filter_of_one_word_names_any_part_and_one_with_slashes_the_parts_from_the_left() {
+    let one = plan(&["rtt"], |_| ()).expect("a pattern");
+    assert!(one.rows.iter().all(|planned| planned.row.pattern == "rtt"));
+    let two = plan(&["pipe/rtt"], |_| ()).expect("a transport and a pattern");
+    assert_eq!(ids(&two), ["pipe/rtt/64/two-cpus"]);
+    let stars = plan(&["pipe*/stream/4096"], |_| ()).expect("a star");
+    assert_eq!(ids(&stars), ["pipe/stream/4096/two-cpus", "pipe-1m/stream/4096/two-cpus"]);
+}
+
+#[test]
+fn sizes_and_placements_replace_the_suites_own() {
+    let plan = plan(&["pipe/stream"], |wishes| {
+        wishes.sizes = Some("1,8".parse().expect("sizes"));
+        wishes.placements = vec![Placement::SameCpu, Placement::Free];
+    });
+    assert_eq!(
+        ids(&plan.expect("a plan")),
+        ["pipe/stream/1/same-cpu", "pipe/stream/8/same-cpu", "pipe/stream/1/free", "pipe/stream/8/free"]
+    );
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_the_nearest() {
+    let error = plan(&["overviev"], |_| ()).expect_err("no such suite");
+    assert!(error.contains("did you mean overview"), "{error}");
+    let error = plan(&["pip"], |_| ()).expect_err("no such transport");
+    assert!(error.contains("pipe"), "{error}");
+    let error = plan(&["pipe/rtx"], |_| ()).expect_err("no such row");
+    assert!(error.contains("pipe/rtt/64/two-cpus"), "{error}");
+    assert!(!error.contains('\n'), "one line: {error}");
+}
+
+#[test]
+fn two_cpus_cannot_be_asked_of_one() {
+    let wishes = Wishes { placements: vec![Placement::TwoCpus], ..Wishes::default() };
+    let error = Plan::new(&wishes, 1, || 1).expect_err("one CPU").to_string();
+    assert!(error.contains("may use 1 CPU only"), "{error}");
+    let plan = Plan::new(&Wishes::default(), 1, || 1).expect("the default adapts");
+    assert!(plan.rows.iter().all(|planned| planned.row.placement == Placement::SameCpu));
+}
+
+#[test]
+fn a_budget_makes_launches_shorter_and_then_fewer() {
+    let whole = plan(&["ipc"], |_| ()).expect("ipc");
+    let tight = plan(&["ipc"], |wishes| wishes.budget_s = Some(whole.estimate_s() / 4.0)).expect("a budget");
+    assert!(tight.settings.time_s < whole.settings.time_s);
+    assert!(tight.estimate_s() <= whole.estimate_s() / 4.0);
+    let tiny = plan(&["ipc"], |wishes| wishes.budget_s = Some(0.001)).expect("a tiny budget");
+    assert_eq!(tiny.settings.launches, 3);
+}
+
+#[test]
+fn the_order_depends_on_seed_and_block_alone_and_holds_every_row_once() {
+    assert_eq!(order(50, 7, 3), order(50, 7, 3));
+    assert_ne!(order(50, 7, 3), order(50, 7, 4));
+    assert_ne!(order(50, 7, 3), order(50, 8, 3));
+    let mut sorted = order(50, 7, 3);
+    sorted.sort_unstable();
+    assert_eq!(sorted, (0..50).collect::<Vec<_>>());
+}

@@ -1,0 +1,159 @@
+//! Run directories: `run.jsonl`, to which every event is appended and synced as it comes, and `run.json`, made from it
+//! at the end. Nothing else in the program writes a run or reads one back.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use headwater_results::parse::{ParseError, parse_events, parse_events_prefix, parse_run};
+use headwater_results::schema::{Event, Run};
+use headwater_results::summary::Fold;
+
+/// The event stream.
+pub const EVENTS: &str = "run.jsonl";
+
+/// The document.
+pub const DOCUMENT: &str = "run.json";
+
+/// A run that is being written.
+#[derive(Debug)]
+pub struct Store {
+    directory: PathBuf,
+    events: File,
+}
+
+/// What cannot be done with a run on disk, in one line that names the file and the remedy.
+#[derive(Debug)]
+pub struct StoreError(String);
+
+impl std::fmt::Display for StoreError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+impl StoreError {
+    fn new(path: &Path, what: impl std::fmt::Display) -> StoreError {
+        StoreError(format!("{}: {what}", path.display()))
+    }
+}
+
+impl Store {
+    /// Makes `directory` and its empty event stream, and proves that both can be written.
+    ///
+    /// # Errors
+    /// Names the path and what the system says of it; also if a run is there already.
+    pub fn create(directory: &Path) -> Result<Store, StoreError> {
+        fs::create_dir_all(directory).map_err(|error| StoreError::new(directory, error))?;
+        let path = directory.join(EVENTS);
+        let events = OpenOptions::new().append(true).create_new(true).open(&path).map_err(|error| {
+            if error.kind() == io::ErrorKind::AlreadyExists {
+                StoreError::new(&path, "there is a run already; choose another directory, or --resume this one")
+            } else {
+                StoreError::new(&path, error)
+            }
+        })?;
+        Ok(Store { directory: directory.to_owned(), events })
+    }
+
+    /// Opens an interrupted run to go on with it: answers with its whole events. A torn last line is cut off.
+    ///
+    /// # Errors
+    /// If there is no run, or its lines are not events.
+    pub fn resume(directory: &Path) -> Result<(Store, Vec<Event>), StoreError> {
+        let path = directory.join(EVENTS);
+        let text = fs::read_to_string(&path).map_err(|error| StoreError::new(&path, error))?;
+        let (events, torn) = parse_events_prefix(&text);
+        match torn {
+            None => {}
+            Some(ParseError::Truncated { whole_lines, .. }) if whole_lines > 0 => {
+                let whole: usize = text.split_inclusive('\n').take(whole_lines).map(str::len).sum();
+                let file = OpenOptions::new().write(true).open(&path).map_err(|error| StoreError::new(&path, error))?;
+                file.set_len(whole as u64).map_err(|error| StoreError::new(&path, error))?;
+            }
+            Some(error) => return Err(StoreError::new(&path, error)),
+        }
+        let file = OpenOptions::new().append(true).open(&path).map_err(|error| StoreError::new(&path, error))?;
+        Ok((Store { directory: directory.to_owned(), events: file }, events))
+    }
+
+    /// The run's directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Appends one event and waits until it is on disk.
+    ///
+    /// # Errors
+    /// What the system reports, the full disk among it.
+    pub fn append(&mut self, event: &Event) -> Result<(), StoreError> {
+        let mut line = serde_json::to_vec(event).map_err(|error| StoreError::new(&self.directory, error))?;
+        line.push(b'\n');
+        self.events
+            .write_all(&line)
+            .and_then(|()| self.events.sync_data())
+            .map_err(|error| StoreError::new(&self.directory.join(EVENTS), error))
+    }
+
+    /// Writes the document beside the events; a reader sees the old one or the new one, never a part.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn publish(&self, run: &Run) -> Result<PathBuf, StoreError> {
+        let path = self.directory.join(DOCUMENT);
+        let new = self.directory.join(".run.json.new");
+        let write = || -> io::Result<()> {
+            let mut file = File::create(&new)?;
+            serde_json::to_writer_pretty(&mut file, run)?;
+            file.write_all(b"\n")?;
+            file.sync_data()?;
+            fs::rename(&new, &path)
+        };
+        write().map_err(|error| {
+            let _ = fs::remove_file(&new);
+            StoreError::new(&path, error)
+        })?;
+        Ok(path)
+    }
+}
+
+/// Reads a run: a `run.json`, a `run.jsonl`, or a directory that holds them (the events are preferred: they are never
+/// older than the document).
+///
+/// # Errors
+/// One line that names the file, what is wrong with it, and what can be done.
+pub fn read(path: &Path) -> Result<Run, StoreError> {
+    let file = if path.is_dir() {
+        let candidates = [path.join(EVENTS), path.join(DOCUMENT)];
+        let found = candidates.into_iter().find(|candidate| candidate.exists());
+        found.ok_or_else(|| StoreError::new(path, format!("holds no run: neither {EVENTS} nor {DOCUMENT}")))?
+    } else {
+        path.to_owned()
+    };
+    let text = fs::read_to_string(&file).map_err(|error| StoreError::new(&file, error))?;
+    if file.extension().is_some_and(|extension| extension == "jsonl") {
+        let events = parse_events(&text).map_err(|error| unreadable(&file, &error))?;
+        return Fold::run_of(events).map_err(|error| StoreError::new(&file, error));
+    }
+    parse_run(&text).map_err(|error| unreadable(&file, &error))
+}
+
+fn unreadable(file: &Path, error: &ParseError) -> StoreError {
+    let directory = file.parent().unwrap_or(Path::new("."));
+    let remedy = match error {
+        ParseError::Truncated { .. } if file.extension().is_some_and(|extension| extension == "jsonl") => {
+            format!("; `headwater run --resume {}` keeps the whole lines and goes on", directory.display())
+        }
+        ParseError::Truncated { .. } if directory.join(EVENTS).exists() => {
+            format!("; {} has it all: `headwater show {}`", EVENTS, directory.join(EVENTS).display())
+        }
+        ParseError::NewerSchema { .. } => "; read it with the headwater that wrote it, or a later one".to_owned(),
+        _ => String::new(),
+    };
+    StoreError::new(file, format!("{error}{remedy}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! The suites: which rows belong to a question. One file each, and the table below.
+
+use headwater_results::schema::{Placement, Row, WorkerKind};
+
+use crate::harness::protocol::Description;
+use crate::plan::rows;
+use crate::plan::sizes::Sizes;
+use crate::{facilities, patterns, transports};
+
+pub mod fifo;
+pub mod ipc;
+pub mod overview;
+pub mod pipes;
+pub mod sync;
+pub mod udp;
+
+/// A suite.
+#[derive(Clone, Copy, Debug)]
+pub struct Suite {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// The question that it answers, in one line.
+    pub summary: &'static str,
+    /// What holds unless an option says otherwise.
+    pub defaults: Defaults,
+    /// Its rows.
+    pub rows: fn(&Axes<'_>) -> Vec<Row>,
+}
+
+/// What a suite measures with by default.
+#[derive(Clone, Copy, Debug)]
+pub struct Defaults {
+    /// Launches per row.
+    pub launches: u32,
+    /// Measured time per launch, s.
+    pub time_s: f64,
+    /// Least warm-up per launch, s.
+    pub warm_up_s: f64,
+    /// The most a run may take, s.
+    pub budget_s: Option<f64>,
+    /// Placements on a machine with two CPUs or more; with one, everything is on the same CPU.
+    pub placements: &'static [Placement],
+}
+
+/// What the user chose, or the defaults, for the axes of a suite.
+#[derive(Clone, Debug)]
+pub struct Axes<'a> {
+    /// Message sizes instead of the suite's own.
+    pub sizes: Option<&'a Sizes>,
+    /// Placements.
+    pub placements: &'a [Placement],
+    /// External programs that take part.
+    pub externals: &'a [Description],
+}
+
+/// Every suite, in the order of the help; the first is the default.
+pub static TABLE: &[Suite] = &[overview::SUITE, ipc::SUITE, fifo::SUITE, sync::SUITE, pipes::SUITE, udp::SUITE];
+
+/// The suite of that name.
+pub fn find(name: &str) -> Option<&'static Suite> {
+    TABLE.iter().find(|suite| suite.name == name)
+}
+
+impl Axes<'_> {
+    /// The sizes asked for, or else `own`.
+    pub fn sizes_or(&self, own: &[u64]) -> Vec<u64> {
+        self.sizes.map_or_else(|| own.to_vec(), |sizes| sizes.0.clone())
+    }
+
+    /// Rows of a pattern: every transport that `wanted` lets pass and that the pattern accepts, then the external
+    /// programs that can play it, at each size and placement.
+    pub fn messaging(&self, pattern: &str, sizes: &[u64], wanted: impl Fn(&transports::Info) -> bool) -> Vec<Row> {
+        let entry = patterns::find(pattern).expect("suites name patterns of the table");
+        let mut rows = Vec::new();
+        for &placement in self.placements {
+            for transport in transports::TABLE.iter().map(|entry| entry.info).filter(|info| wanted(info)) {
+                for &size in sizes {
+                    if makes_sense(entry, transport, size, placement).is_ok() {
+                        rows.push(rows::of_transport(transport, entry.info, size, None, placement));
+                    }
+                }
+            }
+            let players = self
+                .externals
+                .iter()
+                .filter(|description| entry.info.external && description.patterns.iter().any(|known| known == pattern));
+            for description in players {
+                for &size in sizes.iter().filter(|&&size| fits(description, size)) {
+                    rows.push(rows::of_external(description, entry.info, size, placement));
+                }
+            }
+        }
+        rows
+    }
+
+    /// Rows of a pattern that counts its messages: the named transports at each size and count.
+    pub fn counted(&self, pattern: &str, names: &[&str], sizes: &[u64], counts: &[u64]) -> Vec<Row> {
+        let entry = patterns::find(pattern).expect("suites name patterns of the table");
+        let mut rows = Vec::new();
+        for &placement in self.placements {
+            for transport in transports::TABLE.iter().map(|entry| entry.info).filter(|info| names.contains(&info.name))
+            {
+                for &size in sizes {
+                    for &count in counts {
+                        if makes_sense(entry, transport, size, placement).is_ok() {
+                            rows.push(rows::of_transport(transport, entry.info, size, Some(count), placement));
+                        }
+                    }
+                }
+            }
+        }
+        rows
+    }
+
+    /// Rows of a facility with workers: every subject with each number of processes, then of threads.
+    pub fn workers(&self, facility: &str, numbers: &[u32], kinds: &[WorkerKind]) -> Vec<Row> {
+        let entry = facilities::find(facility).expect("suites name facilities of the table");
+        let mut rows = Vec::new();
+        for &placement in self.placements {
+            for &kind in kinds {
+                for subject in entry.subjects {
+                    for &workers in numbers {
+                        let row = rows::of_workers(subject, entry.info, workers, kind, placement);
+                        if (entry.accepts)(&row).is_ok() {
+                            rows.push(row);
+                        }
+                    }
+                }
+            }
+        }
+        rows
+    }
+}
+
+/// Whether a pattern over a transport means anything, whatever the machine.
+///
+/// # Errors
+/// Why not, in words.
+pub fn makes_sense(
+    pattern: &patterns::Entry,
+    transport: &transports::Info,
+    size: u64,
+    placement: Placement,
+) -> Result<(), String> {
+    if transport.spins && placement == Placement::SameCpu {
+        return Err(format!("{} spins: on one CPU each end would wait out the other's time slice", transport.name));
+    }
+    (pattern.accepts)(transport, usize::try_from(size).unwrap_or(usize::MAX))
+}
+
+fn fits(description: &Description, size: u64) -> bool {
+    size >= description.size_min && description.size_max.is_none_or(|size_max| size <= size_max)
+}
+
+/// Sizes from `from` to `to`, each twice the one before.
+pub fn doubling(from: u64, to: u64) -> Vec<u64> {
+    std::iter::successors(Some(from), |size| size.checked_mul(2)).take_while(|&size| size <= to).collect()
+}

@@ -1,0 +1,34 @@
+//! `overview`: everything at a few sizes, in under 90 s on two CPUs. A quick look: fewer launches than a verdict needs.
+
+use headwater_results::schema::{Placement, Row, WorkerKind};
+
+use super::{Axes, Defaults, Suite};
+
+/// The suite.
+pub const SUITE: Suite = Suite {
+    name: "overview",
+    summary: "every transport and primitive at a few sizes: a quick look at this machine",
+    // Six launches are the fewest whose least and greatest value enclose the median with 95 %.
+    defaults: Defaults {
+        launches: 6,
+        time_s: 0.05,
+        warm_up_s: 0.01,
+        budget_s: Some(84.0),
+        placements: &[Placement::TwoCpus],
+    },
+    rows,
+};
+
+fn rows(axes: &Axes<'_>) -> Vec<Row> {
+    let small = axes.sizes_or(&[64]);
+    let mut rows = axes.messaging("stream", &axes.sizes_or(&[64, 4096, 65_536]), |_| true);
+    rows.extend(axes.messaging("stream-full", &small, |_| true));
+    rows.extend(axes.messaging("single", &axes.sizes_or(&[4096]), |_| true));
+    rows.extend(axes.messaging("flood", &axes.sizes_or(&[64, 4096]), |_| true));
+    rows.extend(axes.messaging("rtt", &small, |_| true));
+    rows.extend(axes.messaging("wake", &small, |_| true));
+    rows.extend(axes.counted("matrix", &["pipe", "fifo", "fifo-socket"], &axes.sizes_or(&[64, 4096]), &[1000]));
+    rows.extend(axes.workers("sync", &[1, 2], &[WorkerKind::Process]));
+    rows.extend(axes.workers("sync", &[2], &[WorkerKind::Thread]));
+    rows
+}
