@@ -14,6 +14,7 @@ pub mod lock;
 pub mod machine;
 pub mod memory;
 pub mod namespace;
+pub mod queue;
 pub mod shared;
 pub mod signal;
 pub mod usage;
