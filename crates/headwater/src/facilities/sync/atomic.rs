@@ -1,0 +1,29 @@
+//! `atomic`: one fetch-and-add instruction. What a counter needs no lock for.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use headwater_results::schema::Standing;
+
+use super::{Primitive, Subject};
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+
+/// The counter protects itself.
+#[derive(Debug)]
+pub struct Atomic;
+
+impl Primitive for Atomic {
+    const SUBJECT: Subject =
+        Subject { name: "atomic", summary: "an atomic fetch-and-add, no lock", standing: Standing::Candidate };
+
+    fn create(_job: &Job) -> Result<Atomic, Unavailable> {
+        Ok(Atomic)
+    }
+
+    #[inline]
+    fn add(&self, counter: &AtomicU64, _worker: usize) -> io::Result<()> {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}

@@ -1,0 +1,35 @@
+//! `futex-lock`: a lock of three states on a futex, ours ([\`headwater_os::lock::FutexLock\`]). It never spins.
+
+use std::io;
+use std::sync::atomic::AtomicU64;
+
+use headwater_os::lock;
+use headwater_os::shared::Shared;
+use headwater_results::schema::Standing;
+
+use super::{Primitive, Subject, add_unprotected, place};
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+
+/// In shared memory of its own, for processes and threads alike.
+#[derive(Debug)]
+pub struct FutexLock(Shared<lock::FutexLock>);
+
+impl Primitive for FutexLock {
+    const SUBJECT: Subject = Subject {
+        name: "futex-lock",
+        summary: "a three-state lock on a futex (Drepper), never spinning",
+        standing: Standing::Candidate,
+    };
+
+    fn create(_job: &Job) -> Result<FutexLock, Unavailable> {
+        place("mmap", lock::FutexLock::shared()).map(FutexLock)
+    }
+
+    #[inline]
+    fn add(&self, counter: &AtomicU64, _worker: usize) -> io::Result<()> {
+        let _guard = self.0.lock()?;
+        add_unprotected(counter);
+        Ok(())
+    }
+}

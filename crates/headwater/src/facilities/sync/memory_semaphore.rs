@@ -1,0 +1,35 @@
+//! `memory-semaphore`: a POSIX semaphore in memory that the workers share (`sem_init`).
+
+use std::io;
+use std::sync::atomic::AtomicU64;
+
+use headwater_os::lock;
+use headwater_os::shared::Shared;
+use headwater_results::schema::Standing;
+
+use super::{Primitive, Subject, add_unprotected, place};
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+
+/// In shared memory of its own, for processes and threads alike.
+#[derive(Debug)]
+pub struct MemorySemaphore(Shared<lock::Semaphore>);
+
+impl Primitive for MemorySemaphore {
+    const SUBJECT: Subject = Subject {
+        name: "memory-semaphore",
+        summary: "a POSIX semaphore in shared memory",
+        standing: Standing::Candidate,
+    };
+
+    fn create(_job: &Job) -> Result<MemorySemaphore, Unavailable> {
+        place("sem_init", lock::Semaphore::shared(1)).map(MemorySemaphore)
+    }
+
+    #[inline]
+    fn add(&self, counter: &AtomicU64, _worker: usize) -> io::Result<()> {
+        self.0.wait()?;
+        add_unprotected(counter);
+        self.0.post()
+    }
+}

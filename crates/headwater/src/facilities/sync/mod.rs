@@ -1,0 +1,168 @@
+//! `sync`: several processes or threads add 1 to a shared counter 1,000,000 times each under a primitive, after
+//! W. R. Stevens, "UNIX Network Programming", volume 2, appendix A. One file per primitive, and the table below.
+//!
+//! Threads use the same, process-shared objects as processes (but for [`record_lock`]): what differs is the address
+//! space alone, and the C library's shortcuts for a process with one thread stay out of the figure.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use headwater_os::shared::{ProcessShared, Shared};
+use headwater_results::schema::{Better, Row};
+
+use super::{Entry, Info, Subject};
+use crate::harness::conduct::{Job, LaunchError, Measured};
+use crate::patterns::MetricInfo;
+use crate::transports::Unavailable;
+
+mod course;
+mod crew;
+
+pub mod atomic;
+pub mod futex_lock;
+pub mod memory_semaphore;
+pub mod mutex;
+pub mod named_semaphore;
+pub mod none;
+pub mod record_lock;
+pub mod rwlock;
+pub mod system_v_semaphore;
+
+/// The most workers of a row. UNPv2 goes to 5; the size of [`Counters`] is the limit.
+pub const WORKERS_MAX: u32 = 64;
+
+/// What every row yields: time until all are done, normalised to 1,000,000 additions by each worker.
+const TOTAL: MetricInfo = MetricInfo { name: "total", unit: "us", better: Better::Lower };
+
+/// The facility in the table.
+pub const ENTRY: Entry = Entry {
+    info: &Info {
+        name: "sync",
+        definition_version: 1,
+        summary: "each of several workers adds 1 to a shared counter 1,000,000 times under a primitive; \
+                  time from their common start until all are done",
+        metrics: &[TOTAL],
+    },
+    subjects: SUBJECTS,
+    accepts,
+    probe,
+    conduct,
+};
+
+/// Something that keeps workers apart while they add.
+pub trait Primitive: Sync + Sized {
+    /// What it is.
+    const SUBJECT: Subject;
+
+    /// The fewest additions by each worker in a round, however slow they are.
+    const ADDITIONS_MIN: u64 = 1000;
+
+    /// Makes it, free, before the workers are forked. Runs in a process of its own with one thread.
+    ///
+    /// # Errors
+    /// [`Unavailable`] with the call that stands in the way.
+    fn create(job: &Job) -> Result<Self, Unavailable>;
+
+    /// The counter that a worker adds to: the one that all share.
+    fn counter(counters: &Counters, worker: usize) -> &AtomicU64 {
+        let _ = worker;
+        counters.of(0)
+    }
+
+    /// Adds 1 to `counter` as worker number `worker`. The timed loop is generic over it: no virtual call.
+    ///
+    /// # Errors
+    /// What the system reports; the addition then does not count.
+    fn add(&self, counter: &AtomicU64, worker: usize) -> io::Result<()>;
+}
+
+/// Adds 1 without any protection: two that do it at once lose one of their additions. Relaxed atomics, because a
+/// plain read of what another worker writes is not Rust; they compile to a plain load and store.
+#[inline]
+pub fn add_unprotected(counter: &AtomicU64) {
+    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}
+
+/// Words between two counters, so that no two share a cache line, nor a pair of lines that are fetched together.
+const COUNTER_STRIDE: usize = 16;
+
+/// The shared counter, alone in its cache line, and one per worker for the primitive that shares nothing.
+#[derive(Debug)]
+pub struct Counters(Shared<[AtomicU64; COUNTER_STRIDE * WORKERS_MAX as usize]>);
+
+impl Counters {
+    /// All zero.
+    ///
+    /// # Errors
+    /// What `mmap(2)` reports.
+    pub fn new() -> io::Result<Counters> {
+        Ok(Counters(Shared::new([const { AtomicU64::new(0) }; COUNTER_STRIDE * WORKERS_MAX as usize])?))
+    }
+
+    /// The counter of a worker; that of worker 0 is the shared one.
+    pub fn of(&self, worker: usize) -> &AtomicU64 {
+        &self.0[worker * COUNTER_STRIDE]
+    }
+
+    /// All of them together. The caller has heard from every worker that it is done.
+    pub fn sum(&self) -> u64 {
+        self.0.iter().map(|counter| counter.load(Ordering::Relaxed)).sum()
+    }
+}
+
+/// Makes a lock in memory of its own; the error names `call`.
+fn place<T: ProcessShared>(call: &str, made: io::Result<Shared<T>>) -> Result<Shared<T>, Unavailable> {
+    made.map_err(|error| Unavailable::call(call, error))
+}
+
+macro_rules! table {
+    ($($primitive:ty),+ $(,)?) => {
+        /// Every primitive, in the order of the tables.
+        static SUBJECTS: &[&Subject] = &[$(&<$primitive as Primitive>::SUBJECT),+];
+
+        fn probe(job: &Job) -> Result<(), Unavailable> {
+            $(if job.row.subject == <$primitive as Primitive>::SUBJECT.name {
+                return <$primitive as Primitive>::create(job).map(drop);
+            })+
+            Err(Unavailable(no_primitive(job)))
+        }
+
+        fn conduct(job: &Job) -> Result<Measured, LaunchError> {
+            $(if job.row.subject == <$primitive as Primitive>::SUBJECT.name {
+                return course::conduct::<$primitive>(job);
+            })+
+            Err(LaunchError::Unavailable(no_primitive(job)))
+        }
+    };
+}
+
+table![
+    atomic::Atomic,
+    futex_lock::FutexLock,
+    mutex::Mutex,
+    rwlock::RwLock,
+    memory_semaphore::MemorySemaphore,
+    named_semaphore::NamedSemaphore,
+    system_v_semaphore::SystemVSemaphore,
+    system_v_semaphore::SystemVSemaphoreUndo,
+    record_lock::RecordLock,
+    none::Nothing,
+];
+
+fn no_primitive(job: &Job) -> String {
+    format!("no primitive {}", job.row.subject)
+}
+
+fn accepts(row: &Row) -> Result<(), String> {
+    if row.worker_kind.is_none() {
+        return Err("sync needs to know whether its workers are processes or threads".into());
+    }
+    match row.workers {
+        Some(1..=WORKERS_MAX) => Ok(()),
+        Some(other) => Err(format!("sync takes 1 to {WORKERS_MAX} workers, not {other}")),
+        None => Err(format!("sync needs a number of workers, 1 to {WORKERS_MAX}")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,32 @@
+//! `mutex`: a pthread mutex, process-shared for threads too.
+
+use std::io;
+use std::sync::atomic::AtomicU64;
+
+use headwater_os::lock;
+use headwater_os::shared::Shared;
+use headwater_results::schema::Standing;
+
+use super::{Primitive, Subject, add_unprotected, place};
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+
+/// In shared memory of its own, for processes and threads alike.
+#[derive(Debug)]
+pub struct Mutex(Shared<lock::Mutex>);
+
+impl Primitive for Mutex {
+    const SUBJECT: Subject =
+        Subject { name: "mutex", summary: "a process-shared pthread mutex", standing: Standing::Candidate };
+
+    fn create(_job: &Job) -> Result<Mutex, Unavailable> {
+        place("pthread_mutex_init", lock::Mutex::shared()).map(Mutex)
+    }
+
+    #[inline]
+    fn add(&self, counter: &AtomicU64, _worker: usize) -> io::Result<()> {
+        let _guard = self.0.lock()?;
+        add_unprotected(counter);
+        Ok(())
+    }
+}

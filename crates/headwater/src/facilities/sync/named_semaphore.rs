@@ -1,0 +1,36 @@
+//! `named-semaphore`: a POSIX semaphore that was opened by name (`sem_open`); the name is removed at once.
+
+use std::io;
+use std::sync::atomic::AtomicU64;
+
+use headwater_os::lock;
+use headwater_results::schema::Standing;
+
+use super::{Primitive, Subject, add_unprotected};
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+
+/// In a mapping that the C library made, for processes and threads alike.
+#[derive(Debug)]
+pub struct NamedSemaphore(lock::NamedSemaphore);
+
+impl Primitive for NamedSemaphore {
+    const SUBJECT: Subject = Subject {
+        name: "named-semaphore",
+        summary: "a POSIX semaphore that was opened by name",
+        standing: Standing::Candidate,
+    };
+
+    fn create(job: &Job) -> Result<NamedSemaphore, Unavailable> {
+        lock::NamedSemaphore::create_unlinked(&format!("headwater-{}", job.token), 1)
+            .map(NamedSemaphore)
+            .map_err(|error| Unavailable::call("sem_open", error))
+    }
+
+    #[inline]
+    fn add(&self, counter: &AtomicU64, _worker: usize) -> io::Result<()> {
+        self.0.wait()?;
+        add_unprotected(counter);
+        self.0.post()
+    }
+}
