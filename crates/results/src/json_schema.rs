@@ -26,7 +26,29 @@ fn published(schema: schemars::Schema, name: &str, title: &str) -> Value {
     }
     let mut published = Value::Object(published);
     pin_version(&mut published);
+    forbid_null(&mut published);
     published
+}
+
+/// What is absent is left out, never null: a schema that admitted null would let a NaN pass for a number.
+fn forbid_null(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            if let Some(Value::Array(types)) = members.get_mut("type") {
+                types.retain(|kind| kind != "null");
+                if let [only] = &types[..] {
+                    let only = only.clone();
+                    members.insert("type".to_owned(), only);
+                }
+            }
+            if let Some(Value::Array(choices)) = members.get_mut("anyOf") {
+                choices.retain(|choice| choice["type"] != "null");
+            }
+            members.values_mut().for_each(forbid_null);
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(forbid_null),
+        _ => {}
+    }
 }
 
 /// A document names the version that it follows, and no other.

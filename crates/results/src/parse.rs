@@ -98,15 +98,21 @@ pub fn parse_run(text: &str) -> Result<Run, ParseError> {
     }
     let value: Value = serde_json::from_str(text).map_err(|error| match error.classify() {
         Category::Eof => truncated(error.line()),
-        // The rest of a document that began otherwise: a run.jsonl, or no JSON at all.
         _ if !text.trim_start().starts_with('{') => not_a_run(error.line(), "it is not JSON"),
+        _ if starts_with_event(text) => not_a_run(1, "it has one event per line: a run.jsonl"),
         _ => malformed(&error, 0),
     })?;
     check_header(&value, 1)?;
     if value.get("results").is_none() {
-        return Err(not_a_run(1, "it has no results (a run.jsonl has one event per line)"));
+        return Err(not_a_run(1, "it has no results"));
     }
     serde_json::from_str(text).map_err(|error| malformed(&error, 0))
+}
+
+/// Whether the first of several documents is an event.
+fn starts_with_event(text: &str) -> bool {
+    let first = serde_json::Deserializer::from_str(text).into_iter::<Value>().next();
+    first.is_some_and(|first| first.is_ok_and(|value| value.get("event").is_some()))
 }
 
 /// The line that says what kind of text this is.
@@ -131,7 +137,8 @@ fn parse_next(stored: &str, line: usize) -> Result<Event, ParseError> {
     if !stored.ends_with('\n') {
         return Err(truncated(line));
     }
-    serde_json::from_str(stored).map_err(|error| malformed(&error, line - 1))
+    // Without its newline, for an error at the end of the line must not count in the next.
+    serde_json::from_str(stored.trim_end()).map_err(|error| malformed(&error, line - 1))
 }
 
 /// The version comes first: a later one may differ in everything else.

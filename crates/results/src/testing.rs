@@ -1,6 +1,9 @@
 //! Seeded random numbers for the tests of this crate. Never compiled into the library.
 
-use crate::schema::{Better, Metric, Placement, Row, Standing};
+use crate::schema::{
+    Better, Environment, Event, LaunchRecord, Metric, Placement, Row, RunHeader, RunStatus, SCHEMA_VERSION, Settings,
+    Standing,
+};
 
 /// splitmix64 (Steele, Lea and Flood, 2014): small, seeded, the same everywhere.
 pub(crate) struct Random(pub u64);
@@ -56,4 +59,73 @@ pub(crate) fn row(id: &str) -> Row {
         worker_kind: None,
         metrics: vec![metric("rate", "messages/s", Better::Higher), metric("loss", "ratio", Better::Lower)],
     }
+}
+
+/// A header with these rows, and an environment in which every kind of field is present.
+pub(crate) fn header(ids: &[&str]) -> RunHeader {
+    RunHeader {
+        schema_version: SCHEMA_VERSION,
+        headwater_version: "0.1.0".to_owned(),
+        run_id: "20250101T000000Z-host".to_owned(),
+        started_at: "2025-01-01T00:00:00Z".to_owned(),
+        command: vec!["headwater".to_owned(), "run".to_owned(), "\"qu\u{f6}ted\"\n".to_owned()],
+        settings: Settings {
+            selection: vec!["overview".to_owned()],
+            launches: 12,
+            time_s: 0.3,
+            warm_up_s: 0.1,
+            budget_s: Some(90.0),
+            seed: u64::MAX,
+            placements: vec![Placement::SameCpu, Placement::TwoCpus, Placement::Free],
+            transport_commands: Vec::new(),
+        },
+        rows: ids.iter().map(|id| row(id)).collect(),
+        environment: environment(),
+        clock_read_ns: 0.1 + 0.2,
+        clock_resolution_ns: 1.0,
+    }
+}
+
+pub(crate) fn environment() -> Environment {
+    let mut environment = Environment { host: "host".to_owned(), ..Environment::default() };
+    environment.cpu.affinity = vec![0, 1];
+    environment.cpu.cache_bytes.insert("L2".to_owned(), 1 << 20);
+    environment.limits.sysctl.insert("fs.pipe-max-size".to_owned(), "1048576".to_owned());
+    environment.load.average_1min = 1.0 / 3.0;
+    environment
+}
+
+/// A launch whose metric `rate` has these batches of 100 operations.
+pub(crate) fn launch(row: &str, block: u32, rates: &[f64]) -> LaunchRecord {
+    let mut record = LaunchRecord {
+        row: row.to_owned(),
+        block,
+        batch_operations: 100,
+        elapsed_s: 0.5,
+        warm_up_s: 0.1,
+        steady: true,
+        ..LaunchRecord::default()
+    };
+    record.series.insert("rate".to_owned(), rates.to_vec());
+    record
+}
+
+/// One of each event, in a possible order.
+pub(crate) fn all_events() -> Vec<Event> {
+    let mut full = launch("a", 0, &[0.1, 1e300, 5e-324, 1.0 / 3.0, 123_456_789.123_456_79]);
+    full.histograms.insert("rtt".to_owned(), vec![(1, 2), (u64::MAX, u64::MAX)]);
+    full.counters.insert("sender_voluntary_switches".to_owned(), 50.0);
+    vec![
+        Event::RunStarted(Box::new(header(&["a", "b"]))),
+        Event::RowSkipped { row: row("c"), reason: "fs.mqueue.msgsize_max is 8192".to_owned() },
+        Event::LaunchFinished(Box::new(full)),
+        Event::LaunchFailed { row: "b".to_owned(), block: 0, reason: "peer stuck".to_owned() },
+        Event::RunResumed { at: "2025-01-01T00:01:00Z".to_owned() },
+        Event::RunFinished { status: RunStatus::Partial, environment: Box::new(environment()) },
+    ]
+}
+
+/// The events as `run.jsonl` holds them.
+pub(crate) fn lines(events: &[Event]) -> String {
+    events.iter().map(|event| serde_json::to_string(event).expect("events are plain data") + "\n").collect()
 }

@@ -2,14 +2,16 @@ use super::*;
 use crate::testing::{Random, noise};
 
 /// Share of seeded noisy series in which `test` finds something.
-fn found(n: usize, mut draw: impl FnMut(&mut Random) -> f64, test: fn(&[f64]) -> Option<Flag>) -> f64 {
+fn found(n: usize, mut draw: impl FnMut(&mut Random) -> f64, test: Test) -> f64 {
     let mut random = Random(42);
     let runs = 3000;
     let hits = (0..runs).filter(|_| test(&(0..n).map(|_| draw(&mut random)).collect::<Vec<_>>()).is_some()).count();
     hits as f64 / f64::from(runs)
 }
 
-const TESTS: [fn(&[f64]) -> Option<Flag>; 3] = [autocorrelated, sloped, change_point];
+type Test = fn(&[f64]) -> Option<Flag>;
+
+const TESTS: [Test; 3] = [autocorrelated, sloped, change_point];
 
 #[test]
 fn white_noise_seldom_raises_a_flag() {
