@@ -1,1 +1,21 @@
-//! headwater report
+//! What a run says, for a reader: words, tables and numbers with units. Called by the command, which prints it.
+//!
+//! Everything here is a pure function of its arguments: no I/O, no clock, no environment, no `unsafe`. The width of the
+//! terminal, colour and the character set are arguments ([`Style`]). Nothing is estimated here: that is `results`.
+#![forbid(unsafe_code)]
+
+mod grid;
+mod judge;
+mod rows;
+mod style;
+mod terminal;
+mod text;
+pub mod units;
+mod verdict;
+
+pub use style::Style;
+pub use terminal::terminal;
+pub use verdict::verdict;
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,209 @@
+//! A table: labels on the left, numbers on the right, no borders. Called by sections; knows nothing of what it shows.
+//!
+//! A table that is too wide becomes several below each other, or is turned on its side where that needs fewer of them.
+
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+
+use crate::style::{Style, best, quiet, strong, width_of};
+
+/// Spaces left of a table.
+const INDENT: usize = 2;
+/// Spaces between two columns.
+const GAP: usize = 2;
+/// A label may always have this many columns, however wide the numbers are.
+const LABEL_MIN: usize = 12;
+
+/// One number with what belongs to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cell {
+    /// The number.
+    pub value: String,
+    /// Half the width of its interval.
+    pub spread: String,
+    /// Letters of its flags.
+    pub marks: String,
+    /// Whether nothing in its column is better.
+    pub is_best: bool,
+}
+
+impl Cell {
+    /// A number alone.
+    pub fn plain(value: impl Into<String>) -> Cell {
+        Cell { value: value.into(), ..Cell::default() }
+    }
+}
+
+/// A line of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// What the line is about.
+    pub label: String,
+    /// Whether it steps back: limits, the harness.
+    pub is_quiet: bool,
+    /// One per column.
+    pub cells: Vec<Cell>,
+}
+
+/// A table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Grid {
+    /// Above the labels.
+    pub corner: String,
+    /// Above the columns.
+    pub heads: Vec<String>,
+    /// The lines.
+    pub lines: Vec<Line>,
+}
+
+impl Grid {
+    /// The table, each line within the width of `style`; several tables below each other where it is wider.
+    pub fn draw(&self, style: &Style) -> String {
+        let parts = self.parts(style);
+        let drawn: Vec<String> = parts.into_iter().map(|columns| self.draw_columns(columns, style)).collect();
+        drawn.join("\n\n")
+    }
+
+    /// As [`Grid::draw`], on its side if it then needs fewer parts. `corner` is what stands above the former heads.
+    pub fn draw_either_way(&self, corner: &str, style: &Style) -> String {
+        let turned = self.turned(corner);
+        if turned.parts(style).len() < self.parts(style).len() { turned.draw(style) } else { self.draw(style) }
+    }
+
+    /// Columns as lines and lines as columns.
+    fn turned(&self, corner: &str) -> Grid {
+        let lines = self.heads.iter().enumerate().map(|(column, head)| Line {
+            label: head.clone(),
+            is_quiet: false,
+            cells: self.lines.iter().map(|line| line.cells.get(column).cloned().unwrap_or_default()).collect(),
+        });
+        Grid {
+            corner: corner.to_owned(),
+            heads: self.lines.iter().map(|line| line.label.clone()).collect(),
+            lines: lines.collect(),
+        }
+    }
+
+    /// Which columns go together: as few parts as possible, and those equally wide.
+    fn parts(&self, style: &Style) -> Vec<std::ops::Range<usize>> {
+        let widths: Vec<usize> = (0..self.heads.len()).map(|column| self.shape(column, style).width() + GAP).collect();
+        let room = style.columns().saturating_sub(INDENT + self.label_width(style));
+        let mut count = 1;
+        loop {
+            let per_part = widths.len().div_ceil(count).max(1);
+            let parts: Vec<_> =
+                (0..widths.len()).step_by(per_part).map(|start| start..(start + per_part).min(widths.len())).collect();
+            let fits = |part: &std::ops::Range<usize>| widths[part.clone()].iter().sum::<usize>() <= room;
+            if per_part == 1 || parts.iter().all(fits) {
+                return parts;
+            }
+            count += 1;
+        }
+    }
+
+    /// Labels are cut where the widest column would not fit beside them.
+    fn label_width(&self, style: &Style) -> usize {
+        let wanted = self.lines.iter().map(|line| width_of(&line.label)).chain([width_of(&self.corner)]).max();
+        let widest = (0..self.heads.len()).map(|column| self.shape(column, style).width()).max().unwrap_or(0);
+        let room = style.columns().saturating_sub(INDENT + GAP + widest).max(LABEL_MIN);
+        wanted.unwrap_or(0).min(room)
+    }
+
+    fn shape(&self, column: usize, style: &Style) -> Shape {
+        let mut shape = Shape { head: width_of(&self.heads[column]), ..Shape::default() };
+        for cell in self.lines.iter().filter_map(|line| line.cells.get(column)) {
+            shape.value = shape.value.max(width_of(&value_of(cell, style)));
+            shape.spread = shape.spread.max(width_of(&cell.spread));
+            shape.marks = shape.marks.max(width_of(&cell.marks));
+        }
+        shape
+    }
+
+    fn draw_columns(&self, columns: std::ops::Range<usize>, style: &Style) -> String {
+        let label_width = self.label_width(style);
+        let shapes: Vec<Shape> = columns.clone().map(|column| self.shape(column, style)).collect();
+        let heads = columns.clone().zip(&shapes).map(|(column, shape)| shape.head(&self.heads[column]));
+        let mut table = Table::new();
+        table.load_style(table_style(style)).set_content_arrangement(ContentArrangement::Disabled);
+        table.set_header([strong(&cut(&self.corner, label_width, style))].into_iter().chain(heads));
+        for line in &self.lines {
+            let empty = Cell::default();
+            let cells = columns
+                .clone()
+                .zip(&shapes)
+                .map(|(column, shape)| shape.cell(line.cells.get(column).unwrap_or(&empty), line.is_quiet, style));
+            let label = cut(&line.label, label_width, style);
+            let label = if line.is_quiet { quiet(&label) } else { label };
+            table.add_row([label].into_iter().chain(cells));
+        }
+        for (index, column) in table.column_iter_mut().enumerate() {
+            column.set_padding((if index == 0 { INDENT as u16 } else { GAP as u16 }, 0));
+            column.set_cell_alignment(if index == 0 { CellAlignment::Left } else { CellAlignment::Right });
+        }
+        table.trim_fmt()
+    }
+}
+
+/// Widths of the parts of a column.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shape {
+    head: usize,
+    value: usize,
+    spread: usize,
+    marks: usize,
+}
+
+impl Shape {
+    fn width(self) -> usize {
+        self.head.max(self.value) + self.tail()
+    }
+
+    /// What stands right of the value.
+    fn tail(self) -> usize {
+        [self.spread, self.marks].into_iter().filter(|&width| width > 0).map(|width| width + 1).sum()
+    }
+
+    /// The head stands above the value, not above what follows it.
+    fn head(self, head: &str) -> String {
+        format!("{}{}", strong(head), " ".repeat(self.tail()))
+    }
+
+    fn cell(self, cell: &Cell, is_quiet: bool, style: &Style) -> String {
+        let value = value_of(cell, style);
+        let value = match (cell.is_best, is_quiet) {
+            (true, _) => best(&value),
+            (false, true) => quiet(&value),
+            (false, false) => value,
+        };
+        let mut text = value;
+        if self.spread > 0 {
+            text += &quiet(&format!(" {:>1$}", cell.spread, self.spread));
+        }
+        if self.marks > 0 {
+            text += &quiet(&format!(" {:<1$}", cell.marks, self.marks));
+        }
+        text
+    }
+}
+
+/// Without colour an asterisk says what is best.
+fn value_of(cell: &Cell, style: &Style) -> String {
+    if cell.is_best && !style.colour { format!("*{}", cell.value) } else { cell.value.clone() }
+}
+
+fn cut(text: &str, width: usize, style: &Style) -> String {
+    if width_of(text) <= width {
+        return text.to_owned();
+    }
+    let mut cut: String = text.chars().take(width.saturating_sub(1)).collect();
+    cut.push(style.ellipsis());
+    cut
+}
+
+/// A thin line under the heads and nothing else.
+fn table_style(style: &Style) -> TableStyle {
+    let rule = style.rule();
+    TableStyle::new().header_separator(LineStyle::none().fill(rule))
+}
+
+#[cfg(test)]
+mod tests;

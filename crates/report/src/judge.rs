@@ -1,0 +1,49 @@
+//! Which of several figures is best, and what cannot be told apart from it: the one rule behind asterisks and verdicts.
+
+use headwater_results::estimate::Estimate;
+use headwater_results::schema::{Better, RowResult};
+
+use crate::rows;
+
+/// Medians closer than this share are not called different, however narrow their intervals: two rows of one and the
+/// same thing differ by as much (MEASURING, verdicts).
+pub(crate) const EFFECT_MIN: f64 = 0.02;
+
+/// Whether the intervals show a difference. A single launch has no interval, so it shows none.
+pub(crate) fn differ(one: &Estimate, other: &Estimate) -> bool {
+    let (least, most) = if one.median < other.median { (one.median, other.median) } else { (other.median, one.median) };
+    one.n > 1 && other.n > 1 && !one.overlaps(other) && most - least >= EFFECT_MIN * most.abs()
+}
+
+/// The best of the rows by their own figures, and all that cannot be told apart from it; the best is first.
+pub(crate) fn leaders<'a>(rows: &[&'a RowResult]) -> Vec<&'a RowResult> {
+    let mut ranked: Vec<(&RowResult, Estimate, Better)> = rows
+        .iter()
+        .filter_map(|&result| rows::own(result).map(|own| (result, own.estimate, own.metric.better)))
+        .collect();
+    ranked.sort_by(|(_, one, better), (_, other, _)| match better {
+        Better::Higher => other.median.total_cmp(&one.median),
+        Better::Lower => one.median.total_cmp(&other.median),
+    });
+    let Some(&(_, first, _)) = ranked.first() else { return Vec::new() };
+    ranked.into_iter().filter(|(_, estimate, _)| !differ(&first, estimate)).map(|(result, ..)| result).collect()
+}
+
+/// The leaders among those that compete.
+pub(crate) fn best_candidates<'a>(rows: &[&'a RowResult]) -> Vec<&'a RowResult> {
+    let candidates: Vec<&RowResult> = rows.iter().copied().filter(|result| rows::competes(result)).collect();
+    leaders(&candidates)
+}
+
+/// How many times as good `one` is as `other` by their medians, above 1 if better. `None` where a median is zero.
+pub(crate) fn advantage(one: &RowResult, other: &RowResult) -> Option<f64> {
+    let (one, other) = (rows::own(one)?, rows::own(other)?);
+    let ratio = match one.metric.better {
+        Better::Higher => one.estimate.median / other.estimate.median,
+        Better::Lower => other.estimate.median / one.estimate.median,
+    };
+    (ratio.is_finite() && ratio > 0.0).then_some(ratio)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! Questions to a run: which rows were measured, in which placements, sizes and subjects, and their figures.
+//! Called by sections and sentences; never formats.
+
+use headwater_results::schema::{MetricResult, Percentile, Placement, RowOutcome, RowResult, Run, Standing};
+
+/// The rows of a pattern that have a figure, in the order of the run.
+pub(crate) fn measured<'a>(run: &'a Run, pattern: &str) -> Vec<&'a RowResult> {
+    all_measured(run).filter(|result| result.row.pattern == pattern).collect()
+}
+
+/// Every row that has a figure.
+pub(crate) fn all_measured(run: &Run) -> impl Iterator<Item = &RowResult> {
+    run.results.iter().filter(|result| result.outcome == RowOutcome::Measured && own(result).is_some())
+}
+
+/// The row's own figure: its first metric.
+pub(crate) fn own(result: &RowResult) -> Option<&MetricResult> {
+    metric(result, &result.row.metrics.first()?.name).or(result.metrics.first())
+}
+
+/// The figure of that name.
+pub(crate) fn metric<'a>(result: &'a RowResult, name: &str) -> Option<&'a MetricResult> {
+    result.metrics.iter().find(|found| found.metric.name == name)
+}
+
+/// The percentile of single durations of the row's own metric, ns.
+pub(crate) fn percentile(result: &RowResult, percent: f64) -> Option<f64> {
+    let of_own = own(result).and_then(|own| result.percentiles.get(&own.metric.name));
+    let percentiles: &Vec<Percentile> = of_own.or_else(|| result.percentiles.values().next())?;
+    percentiles.iter().find(|found| (found.percent - percent).abs() < 1e-9).map(|found| found.value_ns)
+}
+
+/// A counter of both ends together, per operation: `both_ends(result, "system_s")`. `None` if no end has it.
+pub(crate) fn both_ends(result: &RowResult, what: &str) -> Option<f64> {
+    let names: Vec<String> =
+        result.counters.keys().filter(|name| name.strip_suffix(what).is_some_and(is_end)).cloned().collect();
+    if names.is_empty() {
+        return None;
+    }
+    let operations = result.counters.get("operations").copied()?;
+    let total: f64 = names.iter().map(|name| result.counters[name]).sum();
+    let each = total / operations;
+    each.is_finite().then_some(each)
+}
+
+/// Whether a counter's prefix names one of the processes.
+fn is_end(prefix: &str) -> bool {
+    ["sender_", "receiver_", "both_"].contains(&prefix)
+}
+
+/// The placements of the rows, in the order of the settings, then of appearance.
+pub(crate) fn placements(run: &Run, rows: &[&RowResult]) -> Vec<Placement> {
+    let present = unique(rows.iter().map(|result| result.row.placement));
+    let mut placements: Vec<Placement> =
+        run.header.settings.placements.iter().copied().filter(|placement| present.contains(placement)).collect();
+    placements.extend(present);
+    unique(placements)
+}
+
+/// The rows at one placement.
+pub(crate) fn at<'a>(rows: &[&'a RowResult], placement: Placement) -> Vec<&'a RowResult> {
+    rows.iter().copied().filter(|result| result.row.placement == placement).collect()
+}
+
+/// Their message sizes, ascending.
+pub(crate) fn sizes(rows: &[&RowResult]) -> Vec<u64> {
+    let mut sizes: Vec<u64> = rows.iter().filter_map(|result| result.row.size_bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// Their subjects with what they stand for: candidates, then external programs, limits and null, each in the order of
+/// the run.
+pub(crate) fn subjects<'a>(rows: &[&'a RowResult]) -> Vec<(&'a str, Standing)> {
+    let mut subjects = unique(rows.iter().map(|result| (result.row.subject.as_str(), result.row.standing)));
+    subjects.sort_by_key(|&(_, standing)| rank(standing));
+    subjects
+}
+
+fn rank(standing: Standing) -> u8 {
+    match standing {
+        Standing::Candidate => 0,
+        Standing::External => 1,
+        Standing::Limit => 2,
+        Standing::Null => 3,
+    }
+}
+
+/// Whether a row stands for something that a program could use, rather than a limit or the harness itself.
+pub(crate) fn competes(result: &RowResult) -> bool {
+    matches!(result.row.standing, Standing::Candidate | Standing::External)
+}
+
+/// Each value once, where it first appears.
+pub(crate) fn unique<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen
+}
+
+/// Where the processes run, in words.
+pub(crate) fn place(placement: Placement) -> &'static str {
+    match placement {
+        Placement::SameCpu => "same CPU",
+        Placement::TwoCpus => "two CPUs",
+        Placement::Free => "any CPU",
+    }
+}

@@ -1,0 +1,130 @@
+//! Cells and tables of figures: what the sections have in common.
+
+use headwater_results::estimate::Estimate;
+use headwater_results::flags::Flag;
+use headwater_results::schema::{RowResult, Standing};
+
+use crate::grid::{Cell, Grid, Line};
+use crate::style::Style;
+use crate::{judge, rows, units};
+
+/// What stands where there is no figure.
+pub(super) const NONE: &str = "-";
+
+/// The row's own figure as `text`, with its interval and the marks of its flags.
+pub(super) fn own(result: &RowResult, text: impl Fn(f64) -> String, best: &[&RowResult], style: &Style) -> Cell {
+    let Some(own) = rows::own(result) else { return Cell::plain(NONE) };
+    Cell {
+        value: text(own.estimate.median),
+        spread: spread(&own.estimate, style),
+        marks: marks(&result.flags),
+        is_best: best.iter().any(|one| one.row.id == result.row.id),
+    }
+}
+
+/// Half the width of the interval in per cent of the median. Empty for a single launch, which has no interval.
+pub(super) fn spread(estimate: &Estimate, style: &Style) -> String {
+    let sign = style.plus_minus();
+    match estimate.relative_half_width().map(|share| share * 100.0) {
+        None => String::new(),
+        Some(_) if estimate.n < 2 => String::new(),
+        Some(per_cent) if per_cent > 999.0 => format!("{sign}>999%"),
+        Some(per_cent) if per_cent > 0.0 && per_cent < 0.95 => format!("{sign}{per_cent:.1}%"),
+        Some(per_cent) => format!("{sign}{per_cent:.0}%"),
+    }
+}
+
+/// The letters of the flags.
+pub(super) fn marks(flags: &[Flag]) -> String {
+    rows::unique(flags.iter().map(Flag::letter)).into_iter().collect()
+}
+
+/// A table with a line per subject and a column per size. Limits and the harness stand below the candidates.
+pub(super) fn by_size(rows: &[&RowResult], cell: impl Fn(&RowResult, &[&RowResult]) -> Cell) -> Grid {
+    let sizes = rows::sizes(rows);
+    let columns = sizes.iter().map(|&size| {
+        let column: Vec<&RowResult> = rows.iter().copied().filter(|row| row.row.size_bytes == Some(size)).collect();
+        (units::size(size), column)
+    });
+    by_column("size", columns.collect(), cell)
+}
+
+/// A table with a line per subject and the given columns: each with its head and its rows, one per subject. `cell` gets
+/// the best of its column.
+pub(super) fn by_column(
+    corner: &str,
+    columns: Vec<(String, Vec<&RowResult>)>,
+    cell: impl Fn(&RowResult, &[&RowResult]) -> Cell,
+) -> Grid {
+    let all: Vec<&RowResult> = columns.iter().flat_map(|(_, rows)| rows.iter().copied()).collect();
+    let best: Vec<Vec<&RowResult>> = columns.iter().map(|(_, rows)| shown_best(rows)).collect();
+    let cells = |subject: &str, standing: Standing| {
+        columns
+            .iter()
+            .zip(&best)
+            .map(|((_, rows), best)| {
+                let row = rows.iter().find(|row| row.row.subject == subject && row.row.standing == standing);
+                row.map_or_else(|| Cell::plain(NONE), |row| cell(row, best))
+            })
+            .collect()
+    };
+    let lines = grouped(rows::subjects(&all), cells);
+    Grid { corner: corner.to_owned(), heads: columns.iter().map(|(head, _)| head.clone()).collect(), lines }
+}
+
+/// The best of a column, if it has a competition.
+pub(super) fn shown_best<'a>(rows: &[&'a RowResult]) -> Vec<&'a RowResult> {
+    let competitors = rows.iter().filter(|result| rows::competes(result)).count();
+    let best = judge::best_candidates(rows);
+    if competitors < 2 || best.len() == competitors { Vec::new() } else { best }
+}
+
+/// A line per subject; a line of words before the limits and before the harness.
+pub(super) fn grouped(subjects: Vec<(&str, Standing)>, cells: impl Fn(&str, Standing) -> Vec<Cell>) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut group = None;
+    for (subject, standing) in subjects {
+        let words = match standing {
+            Standing::Candidate => None,
+            Standing::External => Some("external:"),
+            Standing::Limit => Some("limits:"),
+            Standing::Null => Some("harness alone:"),
+        };
+        if let Some(words) = words.filter(|_| group != Some(standing)) {
+            lines.push(Line { label: words.to_owned(), is_quiet: true, cells: Vec::new() });
+        }
+        group = Some(standing);
+        let is_quiet = matches!(standing, Standing::Limit | Standing::Null);
+        let indent = if words.is_some() { "  " } else { "" };
+        lines.push(Line { label: format!("{indent}{subject}"), is_quiet, cells: cells(subject, standing) });
+    }
+    lines
+}
+
+/// Numbers of one unit with the same number of decimals, so that they can be compared by eye: enough for three digits
+/// of the smallest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fixed {
+    decimals: usize,
+}
+
+impl Fixed {
+    /// For these values.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Fixed {
+        let least = values.into_iter().map(f64::abs).filter(|&value| value > 0.0).fold(f64::INFINITY, f64::min);
+        let decimals = match least {
+            least if least < 10.0 => 2,
+            least if least < 100.0 => 1,
+            _ => 0,
+        };
+        Fixed { decimals }
+    }
+
+    /// The number; its thousands stand apart if it is whole.
+    pub fn text(self, value: f64) -> String {
+        if self.decimals == 0 { units::grouped(value) } else { format!("{value:.0$}", self.decimals) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

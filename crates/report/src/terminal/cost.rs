@@ -1,0 +1,40 @@
+//! What streaming costs: CPU time and context switches of both ends per message.
+
+use headwater_results::schema::{RowResult, Run};
+
+use super::Section;
+use super::cells::{NONE, by_size};
+use super::frame::framed;
+use crate::grid::Cell;
+use crate::rows;
+use crate::style::{Style, quiet};
+use crate::units;
+
+/// In the table of sections.
+pub(super) const SECTION: Section = Section { patterns: &[], draw };
+
+const DEFINITION: &str = "CPU time of both ends, user and system, ns per message by size; lower is better.";
+const SWITCHES: &str = "Context switches of both ends per 1000 messages, voluntary/involuntary:";
+
+fn draw(run: &Run, style: &Style) -> Option<String> {
+    let rows: Vec<&RowResult> = rows::measured(run, "stream").into_iter().filter(|row| cpu_ns(row).is_some()).collect();
+    framed("What a message costs (stream)", DEFINITION, run, &rows, style, |rows| {
+        let cpu = by_size(rows, |row, _| optional(cpu_ns(row).map(units::significant_grouped)));
+        let switches = by_size(rows, |row, _| optional(switches(row)));
+        let cpu = cpu.draw_either_way("transport", style);
+        format!("{cpu}\n\n{}\n{}", quiet(SWITCHES), switches.draw_either_way("transport", style))
+    })
+}
+
+fn optional(value: Option<String>) -> Cell {
+    Cell::plain(value.unwrap_or_else(|| NONE.to_owned()))
+}
+
+fn cpu_ns(result: &RowResult) -> Option<f64> {
+    Some((rows::both_ends(result, "user_s")? + rows::both_ends(result, "system_s")?) * 1e9)
+}
+
+fn switches(result: &RowResult) -> Option<String> {
+    let per_1000 = |what| rows::both_ends(result, what).map(|each| units::few_or_grouped(each * 1e3));
+    Some(format!("{}/{}", per_1000("voluntary_switches")?, per_1000("involuntary_switches")?))
+}

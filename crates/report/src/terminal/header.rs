@@ -1,0 +1,93 @@
+//! The first lines: which machine, when, what was asked for, and how much it is worth.
+
+use headwater_results::schema::{RowOutcome, Run, RunStatus};
+
+use super::Section;
+use crate::rows;
+use crate::style::{Style, strong};
+use crate::text::{plural, wrap};
+use crate::units;
+
+/// Launches of a verdict; fewer are a quick look (MEASURING, design of a run).
+const LAUNCHES_OF_A_VERDICT: u32 = 12;
+
+/// In the table of sections.
+pub(super) const SECTION: Section = Section { patterns: &[], draw };
+
+fn draw(run: &Run, style: &Style) -> Option<String> {
+    let lines = [machine(run, style), run.header.command.join(" "), effort(run), status(run)];
+    let lines = lines.into_iter().filter(|line| !line.is_empty()).map(|line| wrap(&line, style.columns(), 2));
+    Some(lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn machine(run: &Run, style: &Style) -> String {
+    let environment = &run.header.environment;
+    let cpus = plural(environment.cpu.affinity.len().max(1), "CPU");
+    let virtualisation = environment.virtualisation.as_deref().filter(|&name| name != "none");
+    let facts = [
+        strong(&known(&environment.host, "unknown host")),
+        known(&environment.cpu.model, "unknown CPU"),
+        cpus,
+        virtualisation.map(|name| format!("under {name}")).unwrap_or_default(),
+        format!("Linux {}", known(&environment.kernel.release, "of unknown release")),
+        date(&run.header.started_at),
+    ];
+    facts.into_iter().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(style.dot())
+}
+
+/// What is known, or else `otherwise`.
+fn known(text: &str, otherwise: &str) -> String {
+    // Model names come with runs of blanks.
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.is_empty() { otherwise.to_owned() } else { text }
+}
+
+/// `2025-01-31 12:30 UTC` from RFC 3339, or the text itself.
+fn date(at: &str) -> String {
+    match (at.get(..10), at.get(10..11), at.get(11..16), at.ends_with('Z')) {
+        (Some(day), Some("T"), Some(minute), true) => format!("{day} {minute} UTC"),
+        _ => at.to_owned(),
+    }
+}
+
+fn effort(run: &Run) -> String {
+    let settings = &run.header.settings;
+    let done = rows::all_measured(run).filter_map(rows::own).map(|own| own.estimate.n);
+    let most = done.max();
+    let of = match most {
+        Some(most) if most < settings.launches => format!("{most} of "),
+        _ => String::new(),
+    };
+    let time = units::duration_ns(settings.time_s * 1e9);
+    let launches = plural(settings.launches as usize, if settings.launches == 1 { "launch" } else { "launche" });
+    let effort = format!("{of}{launches} of {time} per row, seed {}.", settings.seed);
+    match most.unwrap_or(settings.launches).min(settings.launches) {
+        few if few < LAUNCHES_OF_A_VERDICT => {
+            format!("A quick look: {effort} A verdict takes {LAUNCHES_OF_A_VERDICT} launches.")
+        }
+        _ => super::frame::capital(&effort),
+    }
+}
+
+fn status(run: &Run) -> String {
+    let count = |wanted: fn(&RowOutcome) -> bool| run.results.iter().filter(|row| wanted(&row.outcome)).count();
+    let pending = count(|outcome| matches!(outcome, RowOutcome::Pending));
+    match run.status {
+        RunStatus::Complete => String::new(),
+        RunStatus::Interrupted => {
+            let rest = match pending {
+                0 => "some rows have fewer launches than planned".to_owned(),
+                pending => format!("{} had no turn", plural(pending, "row")),
+            };
+            format!("{} {rest}; `headwater run --resume` goes on.", strong("Interrupted:"))
+        }
+        RunStatus::Partial => {
+            let failed = count(|outcome| matches!(outcome, RowOutcome::Failed { .. }));
+            let rest = match failed {
+                0 => "some launches failed".to_owned(),
+                failed => format!("{} failed", plural(failed, "row")),
+            };
+            format!("{} {rest}; the reasons are below.", strong("Partial:"))
+        }
+    }
+}

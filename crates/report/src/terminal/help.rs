@@ -1,0 +1,69 @@
+//! How to read the figures: what the interval is, what the asterisk says, what a limit is.
+
+use headwater_results::schema::{Run, Standing};
+
+use super::Section;
+use crate::judge::EFFECT_MIN;
+use crate::rows;
+use crate::style::{Style, quiet};
+use crate::text::wrap;
+use crate::units;
+
+/// In the table of sections.
+pub(super) const SECTION: Section = Section { patterns: &[], draw };
+
+fn draw(run: &Run, style: &Style) -> Option<String> {
+    rows::all_measured(run).next()?;
+    let sentences = [interval(run, style), best(run, style), standings(run)];
+    let text: Vec<String> = sentences.into_iter().flatten().collect();
+    Some(quiet(&wrap(&text.join(" "), style.columns(), 0)))
+}
+
+fn interval(run: &Run, style: &Style) -> Option<String> {
+    let estimates = || rows::all_measured(run).filter_map(rows::own).map(|own| own.estimate);
+    let (least, most) = (estimates().map(|one| one.n).min()?, estimates().map(|one| one.n).max()?);
+    if most < 2 {
+        return Some("Each figure is the median of the batches of one launch; a single launch has no interval.".into());
+    }
+    let coverage = estimates().filter(|one| one.n > 1).map(|one| one.confidence).fold(1.0, f64::min);
+    let launches = if least == most { format!("{most}") } else { format!("{least} to {most}") };
+    // Coverage is rounded down, never up to what it does not reach.
+    let coverage = (coverage * 1000.0).floor() / 10.0;
+    Some(format!(
+        "Each figure is the median over {launches} launches, {} half the width of its interval, which covers the true \
+         median with at least {coverage:.1} %.",
+        style.plus_minus()
+    ))
+}
+
+fn best(run: &Run, style: &Style) -> Option<String> {
+    let competitors =
+        rows::unique(rows::all_measured(run).filter(|row| rows::competes(row)).map(|row| row.row.subject.as_str()));
+    if competitors.len() < 2 {
+        return None;
+    }
+    let sign = if style.colour { "Bold green" } else { "*" };
+    Some(format!(
+        "{sign}: best of its column, with all that cannot be told apart from it: intervals overlap, or medians differ by \
+         less than {}.",
+        units::percent(EFFECT_MIN)
+    ))
+}
+
+fn standings(run: &Run) -> Option<String> {
+    let of = |standing| {
+        rows::unique(
+            rows::all_measured(run).filter(|row| row.row.standing == standing).map(|row| row.row.subject.as_str()),
+        )
+    };
+    let (limits, nulls) = (of(Standing::Limit), of(Standing::Null));
+    let mut text = Vec::new();
+    if !limits.is_empty() {
+        text.push(format!("Limits ({}) show what the hardware allows.", limits.join(", ")));
+    }
+    if !nulls.is_empty() {
+        let verb = if nulls.len() == 1 { "does" } else { "do" };
+        text.push(format!("{} {verb} nothing: the harness alone.", nulls.join(", ")));
+    }
+    (!text.is_empty()).then(|| text.join(" "))
+}

@@ -1,0 +1,71 @@
+//! The patterns whose figure is a rate of messages over their size: `stream`, `stream-full`, `single`.
+
+use headwater_results::schema::{RowResult, Run};
+
+use super::Section;
+use super::cells::{by_size, own};
+use super::frame::framed;
+use crate::grid::Cell;
+use crate::rows;
+use crate::style::{Style, quiet};
+use crate::units;
+
+/// From this size on bytes per second say more than messages per second.
+const BYTES_FROM: u64 = 4096;
+
+/// `stream` in the table of sections.
+pub(super) const STREAM: Section = Section {
+    patterns: &["stream"],
+    draw: |run, style| {
+        let definition = "One send call per message, reads of the same size. Messages/s by size, higher is better.";
+        draw(run, "stream", "One way (stream, one_way)", definition, style)
+    },
+};
+
+/// `stream-full` in the table of sections.
+pub(super) const STREAM_FULL: Section = Section {
+    patterns: &["stream-full"],
+    draw: |run, style| {
+        let definition = "One send call per message, reads of up to 64 KiB. Messages/s by size, higher is better.";
+        draw(run, "stream-full", "One way with full reads (stream-full, one_way)", definition, style)
+    },
+};
+
+/// `single` in the table of sections.
+pub(super) const SINGLE: Section = Section {
+    patterns: &["single"],
+    draw: |run, style| {
+        let definition = "One process sends until it is full, then reads until it is empty: no wake-up, no switch. \
+                          Messages/s by size, higher is better.";
+        draw(run, "single", "One way within one process (single, one_way)", definition, style)
+    },
+};
+
+fn draw(run: &Run, pattern: &str, title: &str, definition: &str, style: &Style) -> Option<String> {
+    let rows = rows::measured(run, pattern);
+    framed(title, definition, run, &rows, style, |rows| {
+        let messages = by_size(rows, |row, best| own(row, padded_rate, best, style));
+        let mut text = messages.draw_either_way("transport", style);
+        let large: Vec<&RowResult> =
+            rows.iter().copied().filter(|row| row.row.size_bytes.is_some_and(|size| size >= BYTES_FROM)).collect();
+        if !large.is_empty() {
+            let bytes = by_size(&large, |row, best| own_bytes(row, best, style));
+            text += &format!("\n\n{}\n", quiet("The same in MB/s (1 MB = 10^6 bytes):"));
+            text += &bytes.draw_either_way("transport", style);
+        }
+        text
+    })
+}
+
+/// A rate without its unit; numbers without a prefix leave its place free.
+fn padded_rate(per_second: f64) -> String {
+    let (digits, prefix) = units::scaled(per_second);
+    format!("{digits} {prefix:1}")
+}
+
+/// The same figure in MB/s; its interval and marks are in the table above.
+fn own_bytes(result: &RowResult, best: &[&RowResult], style: &Style) -> Cell {
+    let size = result.row.size_bytes.unwrap_or(0) as f64;
+    let cell = own(result, |rate| units::significant_grouped(rate * size / 1e6), best, style);
+    Cell { spread: String::new(), marks: String::new(), ..cell }
+}

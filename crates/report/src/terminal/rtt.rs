@@ -1,0 +1,56 @@
+//! `rtt`: round trips. The mean with its interval, percentiles of single exchanges, and what an exchange costs.
+
+use headwater_results::schema::{RowResult, Run};
+
+use super::Section;
+use super::cells::{Fixed, NONE, grouped, own, shown_best};
+use super::frame::framed;
+use crate::grid::{Cell, Grid};
+use crate::rows;
+use crate::style::{Style, quiet};
+use crate::units;
+
+/// In the table of sections.
+pub(super) const SECTION: Section = Section { patterns: &["rtt"], draw };
+
+const DEFINITION: &str = "A message forth and one of the same size back, closed loop. us, lower is better: mean, \
+                          percentiles of single exchanges, CPU time of both ends. cs: context switches of both ends \
+                          per 1000 exchanges.";
+
+/// The percentiles that a round trip shows.
+const PERCENTS: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
+
+fn draw(run: &Run, style: &Style) -> Option<String> {
+    let rows = rows::measured(run, "rtt");
+    framed("Round trip (rtt)", DEFINITION, run, &rows, style, |rows| {
+        let drawn = rows::sizes(rows).into_iter().map(|size| {
+            let rows: Vec<&RowResult> = rows.iter().copied().filter(|row| row.row.size_bytes == Some(size)).collect();
+            let name = format!("rtt of {}:", units::size_in_words(size));
+            format!("{}\n{}", quiet(&name), grid(&rows, style).draw(style))
+        });
+        drawn.collect::<Vec<_>>().join("\n\n")
+    })
+}
+
+fn grid(rows: &[&RowResult], style: &Style) -> Grid {
+    let best = shown_best(rows);
+    let us = |ns: f64| ns / 1e3;
+    let fixed = Fixed::of(rows.iter().filter_map(|row| rows::own(row)).map(|own| us(own.estimate.median)));
+    let optional =
+        |value: Option<f64>, text: &dyn Fn(f64) -> String| Cell::plain(value.map_or_else(|| NONE.to_owned(), text));
+    let cells = |row: &RowResult| {
+        let mut cells = vec![own(row, |ns| fixed.text(us(ns)), &best, style)];
+        cells.extend(PERCENTS.map(|percent| optional(rows::percentile(row, percent).map(us), &|us| fixed.text(us))));
+        let cpu_s = rows::both_ends(row, "user_s").zip(rows::both_ends(row, "system_s"));
+        cells.push(optional(cpu_s.map(|(user, system)| (user + system) * 1e6), &|us| fixed.text(us)));
+        let switches = rows::both_ends(row, "voluntary_switches").zip(rows::both_ends(row, "involuntary_switches"));
+        cells.push(optional(switches.map(|(own, forced)| (own + forced) * 1e3), &units::grouped));
+        cells
+    };
+    let lines = grouped(rows::subjects(rows), |subject, standing| {
+        let row = rows.iter().find(|row| row.row.subject == subject && row.row.standing == standing);
+        row.map(|row| cells(row)).unwrap_or_default()
+    });
+    let heads = ["mean", "p50", "p90", "p99", "p99.9", "CPU", "cs"].map(str::to_owned).into();
+    Grid { corner: "transport".to_owned(), heads, lines }
+}

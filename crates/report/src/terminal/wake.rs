@@ -1,0 +1,49 @@
+//! `wake`: the one-way delay to a reader that sleeps.
+
+use headwater_results::schema::{RowResult, Run};
+
+use super::Section;
+use super::cells::{Fixed, NONE, grouped, own, shown_best};
+use super::frame::framed;
+use crate::grid::{Cell, Grid};
+use crate::rows;
+use crate::style::{Style, quiet};
+use crate::units;
+
+/// In the table of sections.
+pub(super) const SECTION: Section = Section { patterns: &["wake"], draw };
+
+const DEFINITION: &str = "One message to a reader that has slept for 500 us, from before the send to after the \
+                          receive. us, lower is better: median over launches, percentiles of single messages.";
+
+const PERCENTS: [f64; 2] = [50.0, 90.0];
+
+fn draw(run: &Run, style: &Style) -> Option<String> {
+    let rows = rows::measured(run, "wake");
+    framed("Waking a sleeping reader (wake, one_way)", DEFINITION, run, &rows, style, |rows| {
+        let sizes = rows::sizes(rows);
+        let drawn = sizes.iter().map(|&size| {
+            let rows: Vec<&RowResult> = rows.iter().copied().filter(|row| row.row.size_bytes == Some(size)).collect();
+            format!("{}\n{}", quiet(&format!("{}:", units::size_in_words(size))), grid(&rows, style).draw(style))
+        });
+        drawn.collect::<Vec<_>>().join("\n\n")
+    })
+}
+
+fn grid(rows: &[&RowResult], style: &Style) -> Grid {
+    let best = shown_best(rows);
+    let fixed = Fixed::of(rows.iter().filter_map(|row| rows::own(row)).map(|own| own.estimate.median / 1e3));
+    let cells = |row: &RowResult| {
+        let mut cells = vec![own(row, |ns| fixed.text(ns / 1e3), &best, style)];
+        cells.extend(PERCENTS.map(|percent| {
+            let value = rows::percentile(row, percent).map(|ns| fixed.text(ns / 1e3));
+            Cell::plain(value.unwrap_or_else(|| NONE.to_owned()))
+        }));
+        cells
+    };
+    let lines = grouped(rows::subjects(rows), |subject, standing| {
+        let row = rows.iter().find(|row| row.row.subject == subject && row.row.standing == standing);
+        row.map(|row| cells(row)).unwrap_or_default()
+    });
+    Grid { corner: "transport".to_owned(), heads: ["median", "p50", "p90"].map(str::to_owned).into(), lines }
+}

@@ -1,0 +1,1 @@
+//! Runs for the tests of this crate. Never compiled into the library.

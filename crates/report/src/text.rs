@@ -1,0 +1,62 @@
+//! Words: wrapping, lists, plurals. Used by sections and sentences.
+
+use crate::style::width_of;
+
+/// Breaks `text` at spaces into lines of at most `width` columns, each after the first behind `indent` spaces. A word
+/// that is longer than a line is cut.
+pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
+    let mut lines: Vec<String> = vec![String::new()];
+    let mut used = 0;
+    for word in text.split(' ').filter(|word| !word.is_empty()).flat_map(|word| pieces(word, width - indent)) {
+        let length = width_of(&word);
+        let is_first = used == if lines.len() == 1 { 0 } else { indent };
+        if !is_first && used + 1 + length > width {
+            lines.push(" ".repeat(indent));
+            used = indent;
+        } else if !is_first {
+            lines.last_mut().expect("there is a first line").push(' ');
+            used += 1;
+        }
+        lines.last_mut().expect("there is a first line").push_str(&word);
+        used += length;
+    }
+    lines.join("\n")
+}
+
+/// A word in pieces of at most `width` columns.
+fn pieces(word: &str, width: usize) -> Vec<String> {
+    if width_of(word) <= width {
+        return vec![word.to_owned()];
+    }
+    let characters: Vec<char> = word.chars().collect();
+    characters.chunks(width.max(1)).map(|piece| piece.iter().collect()).collect()
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn list<S: AsRef<str>>(words: &[S]) -> String {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    match words.as_slice() {
+        [] => String::new(),
+        [word] => (*word).to_owned(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// At most `shown` of the words, and how many others there are: `a, b and 3 others`.
+pub(crate) fn short_list<S: AsRef<str>>(words: &[S], shown: usize) -> String {
+    // "and 1 other" would be no shorter than its name.
+    if words.len() <= shown + 1 {
+        return list(words);
+    }
+    let mut first: Vec<String> = words[..shown].iter().map(|word| word.as_ref().to_owned()).collect();
+    first.push(format!("{} others", words.len() - shown));
+    list(&first)
+}
+
+/// `1 row`, `2 rows`.
+pub(crate) fn plural(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,24 @@
+//! What did not run.
+
+use headwater_results::schema::{RowOutcome, Run};
+
+use crate::text::{list, plural};
+
+pub(super) fn sentences(run: &Run) -> Vec<String> {
+    let mut counts = [(0, "skipped"), (0, "failed"), (0, "without a turn")];
+    for result in &run.results {
+        match result.outcome {
+            RowOutcome::Measured => {}
+            RowOutcome::Skipped { .. } => counts[0].0 += 1,
+            RowOutcome::Failed { .. } => counts[1].0 += 1,
+            RowOutcome::Pending => counts[2].0 += 1,
+        }
+    }
+    let words: Vec<String> =
+        counts.into_iter().filter(|&(count, _)| count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    if words.is_empty() {
+        return Vec::new();
+    }
+    let total = plural(run.results.len(), "row");
+    vec![format!("Not measured of {total}: {}; the reasons are below.", list(&words))]
+}

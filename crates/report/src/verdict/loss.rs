@@ -1,0 +1,41 @@
+//! What is lost when a sender does not wait.
+
+use headwater_results::estimate::Estimate;
+use headwater_results::schema::{RowResult, Run};
+
+use super::main_rows;
+use crate::text::list;
+use crate::{rows, units};
+
+pub(super) fn sentences(run: &Run) -> Vec<String> {
+    let rows: Vec<&RowResult> = main_rows(run, "flood").into_iter().filter(|row| rows::competes(row)).collect();
+    let words: Vec<String> = rows::subjects(&rows).iter().filter_map(|&(subject, _)| words(&rows, subject)).collect();
+    if words.is_empty() { Vec::new() } else { vec![format!("When the sender does not wait, {}.", words.join("; "))] }
+}
+
+/// `udp loses 12 % at 64 B and nothing at 4 KiB`; of more than two sizes the worst.
+fn words(rows: &[&RowResult], subject: &str) -> Option<String> {
+    let mut losses: Vec<(u64, Estimate)> = rows
+        .iter()
+        .filter(|row| row.row.subject == subject)
+        .filter_map(|row| Some((row.row.size_bytes?, rows::metric(row, "loss")?.estimate)))
+        .collect();
+    losses.sort_by_key(|&(size, _)| size);
+    if losses.is_empty() {
+        return None;
+    }
+    if losses.iter().all(|(_, loss)| loss.median == 0.0) {
+        return Some(format!("{subject} loses nothing"));
+    }
+    if losses.len() <= 2 {
+        let each: Vec<String> = losses.iter().map(|(size, loss)| at(*size, loss)).collect();
+        return Some(format!("{subject} loses {}", list(&each)));
+    }
+    let (size, worst) = losses.iter().max_by(|(_, one), (_, other)| one.median.total_cmp(&other.median))?;
+    Some(format!("{subject} loses up to {}", at(*size, worst)))
+}
+
+fn at(size: u64, loss: &Estimate) -> String {
+    let share = if loss.median == 0.0 { "nothing".to_owned() } else { units::percent(loss.median) };
+    format!("{share} at {}", units::size_in_words(size))
+}

@@ -1,0 +1,51 @@
+//! Which candidate streams fastest, by ranges of sizes. A sentence per placement.
+
+use headwater_results::schema::{RowResult, Run};
+
+use super::median;
+use super::range::{Range, ranges};
+use crate::{rows, units};
+
+/// From this size on a rate is said in bytes.
+const BYTES_FROM: u64 = 4096;
+
+pub(super) fn sentences(run: &Run) -> Vec<String> {
+    let rows = rows::measured(run, "stream");
+    let placements = rows::placements(run, &rows);
+    let of = |&placement| {
+        let rows: Vec<&RowResult> = rows::at(&rows, placement).into_iter().filter(|row| rows::competes(row)).collect();
+        sentence(&rows).map(|words| format!("One way ({}): {words}.", rows::place(placement)))
+    };
+    placements.iter().filter_map(of).collect()
+}
+
+fn sentence(rows: &[&RowResult]) -> Option<String> {
+    if let [(only, _)] = rows::subjects(rows)[..] {
+        let ends = rows::unique([rows.first()?.row.id.as_str(), rows.last()?.row.id.as_str()]);
+        let figures = rows.iter().filter(|row| ends.contains(&row.row.id.as_str())).map(|row| figure(row));
+        return Some(format!("{only} moves {}", figures.collect::<Vec<_>>().join(" and ")));
+    }
+    let ranges = ranges(rows);
+    let last = ranges.len().checked_sub(1)?;
+    let words = ranges
+        .iter()
+        .enumerate()
+        .map(|(index, range)| format!("{} ({})", range.words(index == 0, index == last), figure_of(range)));
+    Some(words.collect::<Vec<_>>().join("; "))
+}
+
+/// The figure that stands for a range: messages at its first size, bytes at its last.
+fn figure_of(range: &Range<'_>) -> String {
+    let is_large = range.first_best().row.size_bytes.is_some_and(|size| size >= BYTES_FROM);
+    figure(if is_large { range.last_best() } else { range.first_best() })
+}
+
+fn figure(result: &RowResult) -> String {
+    let size = result.row.size_bytes.unwrap_or(0);
+    let words = units::size_in_words(size);
+    if size >= BYTES_FROM {
+        format!("{} at {words}", units::bytes_per_second(median(result) * size as f64))
+    } else {
+        format!("{} at {words}", units::rate(median(result)).replace("/s", " messages/s").replace("  ", " "))
+    }
+}

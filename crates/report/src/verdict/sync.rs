@@ -1,0 +1,59 @@
+//! The cheapest primitive alone, and with two workers that contend.
+
+use headwater_results::schema::{RowResult, Run, WorkerKind};
+
+use super::{is_single, main_rows, median};
+use crate::text::short_list;
+use crate::{judge, units};
+
+/// Additions of each worker in the definition of `sync`.
+const ADDITIONS: f64 = 1e6;
+
+/// What needs no lock always wins; the cheapest lock is said too.
+const LOCKLESS: &str = "atomic";
+
+pub(super) fn sentences(run: &Run) -> Vec<String> {
+    let rows = main_rows(run, "sync");
+    // Processes, or threads where only those were measured.
+    let kinds = [WorkerKind::Process, WorkerKind::Thread];
+    let Some(kind) = kinds.into_iter().find(|&kind| rows.iter().any(|row| row.row.worker_kind == Some(kind))) else {
+        return Vec::new();
+    };
+    let with = |workers: u32| -> Option<String> {
+        let is_wanted = |row: &&RowResult| row.row.worker_kind == Some(kind) && row.row.workers == Some(workers);
+        cheapest(&rows.iter().copied().filter(is_wanted).collect::<Vec<_>>())
+    };
+    let contending = match kind {
+        WorkerKind::Process => "with 2 processes contending",
+        WorkerKind::Thread => "with 2 threads contending",
+    };
+    let parts: Vec<String> =
+        [with(1).map(|who| format!("alone {who}")), with(2).map(|who| format!("{contending} {who}"))]
+            .into_iter()
+            .flatten()
+            .collect();
+    if parts.is_empty() { Vec::new() } else { vec![format!("Time per addition (sync): {}.", parts.join("; "))] }
+}
+
+/// `atomic is cheapest (5.1 ns), of the locks mutex (12 ns)`.
+fn cheapest(rows: &[&RowResult]) -> Option<String> {
+    let (first, is_lockless) = who(rows)?;
+    let locks: Vec<&RowResult> = rows.iter().copied().filter(|row| row.row.subject != LOCKLESS).collect();
+    match who(&locks) {
+        Some((lock, _)) if is_lockless => Some(format!("{first}, of the locks {lock}")),
+        _ => Some(first),
+    }
+}
+
+/// Who is cheapest, and whether the lockless one is among them.
+fn who(rows: &[&RowResult]) -> Option<(String, bool)> {
+    let best = judge::best_candidates(rows);
+    let first = *best.first()?;
+    let cost = units::duration_ns(median(first) * 1e3 / ADDITIONS);
+    if is_single(first) {
+        return Some((format!("{} {cost} in the only launch", first.row.subject), first.row.subject == LOCKLESS));
+    }
+    let names: Vec<&str> = best.iter().map(|row| row.row.subject.as_str()).collect();
+    let tie = if names.len() > 1 { ", not to be told apart" } else { "" };
+    Some((format!("{} ({cost}{tie})", short_list(&names, 3)), names.contains(&LOCKLESS)))
+}
