@@ -38,6 +38,22 @@ impl Floor {
             workers,
         })
     }
+
+    /// Whether the counters hold `expected` additions. The caller has heard from every worker that it is done: the
+    /// lines over which that came order this behind every addition.
+    ///
+    /// # Errors
+    /// [`LaunchError::Failed`] if additions were lost, because then `subject` does not exclude.
+    pub(super) fn verify(&self, subject: &str, expected: u64) -> Result<(), LaunchError> {
+        let counted = self.counters.sum();
+        if counted == expected {
+            return Ok(());
+        }
+        Err(LaunchError::Failed(format!(
+            "{subject} did not keep {} workers apart: after {expected} additions the counter stands at {counted}",
+            self.workers
+        )))
+    }
 }
 
 /// The workers, and how far their counters must have come.
@@ -83,18 +99,11 @@ impl<'a> Crew<'a> {
     /// Has every worker add `additions` times.
     ///
     /// # Errors
-    /// As [`Team::round`]; [`LaunchError::Failed`] if additions were lost, because then the lock does not work.
+    /// As [`Team::round`] and [`Floor::verify`].
     pub fn round(&mut self, additions: u64) -> Result<Lap, LaunchError> {
         let reports = self.team.round(&Round { batch: additions, batches: 1, ..Round::default() })?;
         self.expected += additions * u64::from(self.floor.workers);
-        // The lines over which the reports came order this behind every addition.
-        let counted = self.floor.counters.sum();
-        if counted != self.expected {
-            return Err(LaunchError::Failed(format!(
-                "{} did not keep {} workers apart: {} additions were made, the counter stands at {counted}",
-                self.subject, self.floor.workers, self.expected
-            )));
-        }
+        self.floor.verify(self.subject, self.expected)?;
         Ok(lap(&reports))
     }
 
@@ -126,7 +135,12 @@ fn add_all<P: Primitive>(primitive: &P, floor: &Floor, worker: u32, round: &Roun
 
 /// All workers' part of a round, each in a thread of its own. The threads are started anew for each round, before its
 /// time begins.
-fn add_in_threads<P: Primitive>(primitive: &P, floor: &Floor, job: &Job, round: &Round) -> io::Result<Report> {
+pub(super) fn add_in_threads<P: Primitive>(
+    primitive: &P,
+    floor: &Floor,
+    job: &Job,
+    round: &Round,
+) -> io::Result<Report> {
     let add_in_thread = |number| {
         cpu_of(job, number).map_or(Ok(()), cpu::bind)?;
         add_all(primitive, floor, number, round)
@@ -153,7 +167,7 @@ fn lap(reports: &[Report]) -> Lap {
     let (start_ns, end_ns) = span_ns(reports);
     let mut lap = Lap { elapsed_ns: end_ns.saturating_sub(start_ns).max(1) as f64, cost: Cost::default() };
     for report in reports {
-        lap.add_cost(&report.cost);
+        lap.add_cost(&report.cost.unwrap_or_default());
     }
     lap
 }

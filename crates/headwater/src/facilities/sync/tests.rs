@@ -3,9 +3,9 @@
 use headwater_results::schema::{Placement, Standing, WorkerKind};
 
 use super::course::{Plan, measured};
-use super::crew::Lap;
+use super::crew::{Floor, Lap, add_in_threads};
 use super::*;
-use crate::harness::protocol::Cost;
+use crate::harness::protocol::{Cost, Round};
 
 fn row(workers: Option<u32>, worker_kind: Option<WorkerKind>) -> Row {
     Row {
@@ -82,4 +82,47 @@ fn counters_of_two_workers_share_no_pair_of_cache_lines() {
     add_unprotected(counters.of(0));
     add_unprotected(counters.of(WORKERS_MAX as usize - 1));
     assert_eq!(counters.sum(), 2);
+}
+
+/// A lock that excludes nobody: everybody adds to what it read a while ago.
+struct Broken;
+
+impl Primitive for Broken {
+    const SUBJECT: Subject = Subject { name: "broken", summary: "", standing: Standing::Candidate };
+
+    fn create(_job: &Job) -> Result<Broken, Unavailable> {
+        Ok(Broken)
+    }
+
+    fn add(&self, counter: &AtomicU64, _worker: usize) -> io::Result<()> {
+        let before = counter.load(Ordering::Relaxed);
+        std::thread::sleep(std::time::Duration::from_micros(100));
+        counter.store(before + 1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Runs a round of 4 threads and asks whether all additions are there.
+fn verified<P: Primitive>(primitive: &P, additions: u64) -> Result<(), LaunchError> {
+    let row = row(Some(4), Some(WorkerKind::Thread));
+    let job = serde_json::from_value(serde_json::json!({
+        "row": row, "time_s": 0.0, "warm_up_s": 0.0, "directory": "/", "token": "", "repetitions": 1, "patience_s": 1.0,
+    }))
+    .expect("a job");
+    let floor = Floor::new(4)?;
+    let round = Round { batch: additions, batches: 1, ..Round::default() };
+    let report = add_in_threads(primitive, &floor, &job, &round).expect("the threads end well");
+    assert!(report.end_ns > report.start_ns);
+    floor.verify(P::SUBJECT.name, 4 * additions)
+}
+
+#[test]
+fn a_lock_that_does_not_exclude_fails_the_launch() {
+    let Err(LaunchError::Failed(reason)) = verified(&Broken, 50) else { panic!("lost additions went unseen") };
+    assert!(reason.contains("broken did not keep 4 workers apart: after 200 additions"), "{reason}");
+}
+
+#[test]
+fn the_null_instance_loses_nothing_without_exclusion() {
+    assert_eq!(verified(&none::Nothing, 10_000), Ok(()));
 }
