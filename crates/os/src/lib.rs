@@ -7,6 +7,7 @@
 pub mod child;
 pub mod clock;
 pub mod cpu;
+pub mod datagrams;
 pub mod fence;
 pub mod futex;
 pub mod limits;
