@@ -13,6 +13,7 @@ use crate::harness::protocol::{Report, Round};
 use crate::harness::worker::Desk;
 use crate::transports::{self, Endpoint};
 
+pub mod flood;
 pub mod rtt;
 pub mod stream;
 
@@ -139,7 +140,7 @@ macro_rules! table {
     };
 }
 
-table![stream::Stream, rtt::RoundTrip];
+table![stream::Stream, rtt::RoundTrip, flood::Flood];
 
 /// The pattern of that name.
 pub fn find(name: &str) -> Option<&'static Entry> {

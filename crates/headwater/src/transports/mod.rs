@@ -16,8 +16,13 @@ use crate::harness::payload::Payload;
 use crate::harness::worker;
 use crate::patterns;
 
+pub mod fifo;
+pub mod fifo_socket;
 pub mod null;
 pub mod pipe;
+pub mod tcp;
+pub mod udp;
+pub mod unix;
 
 /// What a transport is, for tables, for `list`, and for the patterns that ask whether it suits them.
 #[derive(Clone, Copy, Debug)]
@@ -184,18 +189,37 @@ pub struct Entry {
     pub info: &'static Info,
     /// Opens and closes it; the reason if that cannot be done.
     pub probe: fn(&Setup<'_>) -> Result<(), Unavailable>,
+    /// Opens it behind virtual calls: for the conformance tests, never for a timed loop.
+    pub open: fn(&Setup<'_>) -> Result<(DynEndpoint, DynEndpoint), Unavailable>,
     /// Opens it and forks the workers of a pattern over it.
     pub fork: fn(&patterns::Entry, &Job) -> Result<Team, LaunchError>,
 }
 
+/// An end whose type is not known.
+pub type DynEndpoint = Box<dyn Endpoint>;
+
 const fn entry<T: Transport>() -> Entry {
-    Entry { info: &T::INFO, probe: |setup| T::open(setup).map(drop), fork: worker::fork_team::<T> }
+    Entry {
+        info: &T::INFO,
+        probe: |setup| T::open(setup).map(drop),
+        open: |setup| T::open(setup).map(|(sender, receiver)| (Box::new(sender) as _, Box::new(receiver) as _)),
+        fork: worker::fork_team::<T>,
+    }
 }
 
 /// Every transport, in the order of the tables.
 pub static TABLE: &[Entry] = &[
     entry::<pipe::Pipe>(),
     entry::<pipe::Pipe1M>(),
+    entry::<fifo::Fifo>(),
+    entry::<fifo_socket::FifoSocket>(),
+    entry::<unix::UnixStream>(),
+    entry::<unix::UnixDatagram>(),
+    entry::<unix::UnixSeqpacket>(),
+    entry::<tcp::Tcp>(),
+    entry::<udp::plain::Udp>(),
+    entry::<udp::batch::UdpBatch>(),
+    entry::<udp::segment::UdpSegment>(),
     entry::<null::Null>(),
 ];
 

@@ -1,0 +1,75 @@
+//! `fifo-socket`: a named, one-way byte channel on a stream socket of AF_UNIX, which is what a FIFO was inside the older
+//! FreeBSD kernels. Its row stands for that construction on this kernel, with the socket buffers of this kernel.
+//!
+//! A listener is bound to a name, one connection is made, and the name and the listener go before the first message.
+//! Each half is shut down the way it is not used, so that it is one-way; a round trip takes two of them.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use headwater_results::schema::Standing;
+use rustix::fs::unlink;
+use rustix::net::{
+    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, shutdown,
+    socket_with,
+};
+
+use super::fifo::one_way_pair;
+use super::pipe::{PipeEnd, set_nonblocking};
+use super::{Info, Setup, Transport, Unavailable};
+
+/// The FIFO made of a socket.
+#[derive(Debug)]
+pub struct FifoSocket;
+
+impl Transport for FifoSocket {
+    type End = PipeEnd;
+
+    const INFO: Info = Info {
+        name: "fifo-socket",
+        summary: "named one-way byte channel on an AF_UNIX stream socket, as FIFOs of older FreeBSD were",
+        blocking: "sleeps in read and write",
+        standing: Standing::Candidate,
+        keeps_boundaries: false,
+        lossy: false,
+        size_max: None,
+        spins: false,
+    };
+
+    fn open(setup: &Setup<'_>) -> Result<(PipeEnd, PipeEnd), Unavailable> {
+        one_way_pair(setup, |name| one_way(setup, name))
+    }
+}
+
+fn one_way(setup: &Setup<'_>, name: &str) -> Result<(OwnedFd, OwnedFd), Unavailable> {
+    let path = setup.directory.join(format!("socket-{name}"));
+    let (read, write) = connection(&path)?;
+    shutdown(&read, Shutdown::Write)
+        .and_then(|()| shutdown(&write, Shutdown::Read))
+        .map_err(|error| Unavailable::call("shutdown", error))?;
+    if setup.nonblocking {
+        for end in [&read, &write] {
+            set_nonblocking(end).map_err(|error| Unavailable::call("fcntl F_SETFL", error))?;
+        }
+    }
+    Ok((read, write))
+}
+
+/// A connection made through the name `path`, which is gone afterwards: the accepted end, then the connecting one.
+fn connection(path: &Path) -> Result<(OwnedFd, OwnedFd), Unavailable> {
+    let address = SocketAddrUnix::new(path).map_err(|error| {
+        Unavailable(format!("a socket's name of {} B: {error}; sun_path holds 108", path.as_os_str().len()))
+    })?;
+    let socket = || {
+        socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .map_err(|error| Unavailable::call("socket", error))
+    };
+    let (listener, write) = (socket()?, socket()?);
+    bind(&listener, &address).map_err(|error| Unavailable::call("bind", error))?;
+    // The connection waits in the listener's backlog until it is accepted.
+    let connected = listen(&listener, 1).and_then(|()| connect(&write, &address));
+    unlink(path).map_err(|error| Unavailable::call("unlink of the socket", error))?;
+    connected.map_err(|error| Unavailable::call("connect", error))?;
+    let read = accept_with(&listener, SocketFlags::CLOEXEC).map_err(|error| Unavailable::call("accept", error))?;
+    Ok((read, write))
+}

@@ -1,0 +1,71 @@
+//! `tcp`: a TCP connection over the loopback interface, with `TCP_NODELAY` at both ends, so that a small message never
+//! waits for the acknowledgement of the one before. Buffers are the machine's, which tunes them as it goes.
+//!
+//! The listener takes a port that the kernel chooses on 127.0.0.1, accepts this one connection and is closed.
+
+use std::os::fd::OwnedFd;
+
+use headwater_results::schema::Standing;
+use rustix::net::sockopt::set_tcp_nodelay;
+use rustix::net::{
+    AddressFamily, Ipv4Addr, SocketAddrV4, SocketFlags, SocketType, accept_with, bind, connect, getpeername,
+    getsockname, listen, socket_with,
+};
+
+use super::pipe::set_nonblocking;
+use super::unix::SocketEnd;
+use super::{Info, Setup, Transport, Unavailable};
+
+/// The connection.
+#[derive(Debug)]
+pub struct Tcp;
+
+impl Transport for Tcp {
+    type End = SocketEnd;
+
+    const INFO: Info = Info {
+        name: "tcp",
+        summary: "TCP over loopback, TCP_NODELAY",
+        blocking: "sleeps in recv and send",
+        standing: Standing::Candidate,
+        keeps_boundaries: false,
+        lossy: false,
+        size_max: None,
+        spins: false,
+    };
+
+    fn open(setup: &Setup<'_>) -> Result<(SocketEnd, SocketEnd), Unavailable> {
+        let (sender, receiver) = connection()?;
+        for end in [&sender, &receiver] {
+            set_tcp_nodelay(end, true).map_err(|error| Unavailable::call("setsockopt TCP_NODELAY", error))?;
+            if setup.nonblocking {
+                set_nonblocking(end).map_err(|error| Unavailable::call("fcntl F_SETFL", error))?;
+            }
+        }
+        Ok((SocketEnd { socket: sender }, SocketEnd { socket: receiver }))
+    }
+}
+
+/// The connecting end and the accepted one.
+fn connection() -> Result<(OwnedFd, OwnedFd), Unavailable> {
+    let socket = || {
+        socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .map_err(|error| Unavailable::call("socket", error))
+    };
+    let (listener, connecting) = (socket()?, socket()?);
+    bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))
+        .map_err(|error| Unavailable::call("bind to 127.0.0.1", error))?;
+    listen(&listener, 1).map_err(|error| Unavailable::call("listen", error))?;
+    let address = getsockname(&listener).map_err(|error| Unavailable::call("getsockname", error))?;
+    // The connection stands as soon as it is in the listener's backlog.
+    connect(&connecting, &address).map_err(|error| Unavailable::call("connect to 127.0.0.1", error))?;
+    let own = getsockname(&connecting).map_err(|error| Unavailable::call("getsockname", error))?;
+    loop {
+        let accepted =
+            accept_with(&listener, SocketFlags::CLOEXEC).map_err(|error| Unavailable::call("accept", error))?;
+        // Any process of this machine may have called the port first; such a stranger is hung up on.
+        if getpeername(&accepted).map_err(|error| Unavailable::call("getpeername", error))?.as_ref() == Some(&own) {
+            return Ok((connecting, accepted));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The UDP transports over the loopback interface: [`plain`], several datagrams per call ([`batch`]), and segmentation
+//! offload ([`segment`]). This file makes the pair of sockets that all three share.
+//!
+//! Both sockets are bound to 127.0.0.1 and connected to each other. Both buffers are asked for 131071 bytes, as netperf's
+//! UDP_STREAM does in the published rows; the kernel doubles that to 262142, to leave room for its own structures. What
+//! does not fit into the receiver's buffer is dropped: no sender waits, and neither side is told. A pattern that
+//! floods counts that; in a round trip only one message is on its way, and one that is lost all the same leaves both
+//! sides asleep until the harness gives the launch up.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use headwater_results::schema::Standing;
+use rustix::io::Errno;
+use rustix::net::sockopt::{
+    Timeout, set_socket_recv_buffer_size, set_socket_send_buffer_size, set_socket_timeout, socket_recv_buffer_size,
+    socket_send_buffer_size,
+};
+use rustix::net::{
+    AddressFamily, Ipv4Addr, RecvFlags, SendFlags, SocketAddrV4, SocketFlags, SocketType, bind, connect, getsockname,
+    recv, send, socket_with,
+};
+
+use super::{Info, Setup, Unavailable};
+
+pub mod batch;
+pub mod plain;
+pub mod segment;
+
+/// Bytes asked for as `SO_SNDBUF` and `SO_RCVBUF`.
+const BUFFER_BYTES: usize = 131_071;
+
+/// The longest datagram of IPv4: 65535 bytes less the headers of IP (20) and UDP (8).
+const SIZE_MAX: usize = 65_507;
+
+/// How long a receiver of a burst waits before it says that nothing comes.
+const SILENCE: Duration = Duration::from_millis(5);
+
+const INFO: Info = Info {
+    name: "udp",
+    summary: "UDP over loopback, one datagram per call, socket buffers 131071",
+    blocking: "receiver sleeps in recv; a sender never waits, what does not fit is dropped",
+    standing: Standing::Candidate,
+    keeps_boundaries: true,
+    lossy: true,
+    size_max: Some(SIZE_MAX),
+    spins: false,
+};
+
+/// A connected socket, and whether its receive calls give up after [`SILENCE`].
+#[derive(Debug)]
+struct UdpSocket {
+    socket: OwnedFd,
+    gives_up: bool,
+}
+
+impl UdpSocket {
+    #[inline]
+    fn send(&self, message: &[u8]) -> io::Result<usize> {
+        Ok(send(&self.socket, message, SendFlags::NOSIGNAL)?)
+    }
+
+    #[inline]
+    fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(recv(&self.socket, buffer, RecvFlags::empty())?.0)
+    }
+
+    /// Makes receive calls give up after [`SILENCE`]. Done at the first burst and never for a round trip, which then
+    /// pays for no timer.
+    #[inline]
+    fn give_up_after_silence(&mut self) -> io::Result<()> {
+        if !self.gives_up {
+            set_socket_timeout(&self.socket, Timeout::Recv, Some(SILENCE))?;
+            self.gives_up = true;
+        }
+        Ok(())
+    }
+}
+
+/// Two sockets connected to each other, for messages of at most `size_max` bytes.
+fn pair(setup: &Setup<'_>, size_max: usize) -> Result<(UdpSocket, UdpSocket), Unavailable> {
+    if setup.size > size_max {
+        return Err(Unavailable(format!("a message holds at most {size_max} B")));
+    }
+    let (sender, receiver) = (bound(setup)?, bound(setup)?);
+    for (from, to) in [(&sender, &receiver), (&receiver, &sender)] {
+        let address = getsockname(to).map_err(|error| Unavailable::call("getsockname", error))?;
+        connect(from, &address).map_err(|error| Unavailable::call("connect", error))?;
+    }
+    let socket = |socket| UdpSocket { socket, gives_up: false };
+    Ok((socket(sender), socket(receiver)))
+}
+
+/// A socket on a port of 127.0.0.1 that the kernel chooses, with its buffers.
+fn bound(setup: &Setup<'_>) -> Result<OwnedFd, Unavailable> {
+    let mode = if setup.nonblocking { SocketFlags::NONBLOCK } else { SocketFlags::empty() };
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC | mode, None)
+        .map_err(|error| Unavailable::call("socket", error))?;
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))
+        .map_err(|error| Unavailable::call("bind to 127.0.0.1", error))?;
+    set_buffer("SO_SNDBUF", "wmem_max", || {
+        set_socket_send_buffer_size(&socket, BUFFER_BYTES)?;
+        socket_send_buffer_size(&socket)
+    })?;
+    set_buffer("SO_RCVBUF", "rmem_max", || {
+        set_socket_recv_buffer_size(&socket, BUFFER_BYTES)?;
+        socket_recv_buffer_size(&socket)
+    })?;
+    Ok(socket)
+}
+
+/// Sets a buffer and checks what the kernel made of it; rows with smaller buffers would not be comparable.
+fn set_buffer(option: &str, limit: &str, set: impl Fn() -> Result<usize, Errno>) -> Result<(), Unavailable> {
+    let bytes = set().map_err(|error| Unavailable::call(&format!("setsockopt {option}"), error))?;
+    if bytes >= 2 * BUFFER_BYTES {
+        return Ok(());
+    }
+    Err(Unavailable(format!("{option} of {BUFFER_BYTES} B: the kernel grants {} B; see net.core.{limit}", bytes / 2)))
+}
+
+/// Whether a send was refused for want of buffers, which a flood counts and goes on.
+fn is_refusal(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::NOBUFS.raw_os_error())
+}

@@ -1,0 +1,354 @@
+//! What every transport of the table must do, and every pattern over it: a new one gets these tests with its line.
+//!
+//! A test target without libtest's harness, because conductors fork and a process that forks has one thread. Each check
+//! runs in a child of its own that is killed after a while, so that a hang is a failure. An argument that is no option
+//! selects the checks whose name contains it: `cargo test --test conformance -- unix-dgram`.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use headwater::harness::conduct::{Job, LaunchError, Measured};
+use headwater::harness::payload::{Payload, StreamCheck};
+use headwater::patterns;
+use headwater::transports::{DynEndpoint, Entry, Setup, TABLE, Unavailable};
+use headwater_os::child::Child;
+use headwater_results::schema::{Placement, Row, Standing};
+
+/// Bytes per message: around a stamp, a page, and what the kernel's buffers hold.
+const SIZES: [usize; 6] = [1, 7, 8, 64, 4096, 65_536];
+
+/// Bytes per message where the size does not matter.
+const SIZE: usize = 64;
+
+/// No check takes as long, even on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A peer's death must show within this.
+const DEATH_PATIENCE: Duration = Duration::from_secs(5);
+
+/// More than any transport holds, messages of [`SIZE`].
+const FULL: u64 = 1 << 20;
+
+/// Transports whose receiver cannot learn that its sender is gone, and why. In the product the harness learns it from
+/// the sender's process.
+const SENDER_DEATH_UNSEEN: [(&str, &str); 4] = [
+    ("unix-dgram", "a datagram socket does not tell its peer"),
+    ("posix-mq", "a queue has no ends"),
+    ("sysv-mq", "a queue has no ends"),
+    ("null", "it has no peer"),
+];
+
+/// Transports whose sender cannot learn that its receiver is gone, and why.
+const RECEIVER_DEATH_UNSEEN: [(&str, &str); 3] =
+    [("posix-mq", "a queue has no ends"), ("sysv-mq", "a queue has no ends"), ("null", "it has no peer")];
+
+/// What a check that did not fail found: nothing to say, or the reason why it could not be made.
+type Finding = Result<Option<String>, String>;
+
+fn main() -> ExitCode {
+    let filter: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let mut failed = 0;
+    let mut report = |name: String, check: &dyn Fn(&Path) -> Finding| {
+        if !filter.is_empty() && !filter.iter().any(|wanted| name.contains(wanted)) {
+            return;
+        }
+        match in_child(check) {
+            Ok(None) => println!("test {name} ... ok"),
+            Ok(Some(reason)) => println!("test {name} ... skipped: {reason}"),
+            Err(what) => {
+                failed += 1;
+                println!("test {name} ... FAILED: {what}");
+            }
+        }
+    };
+    for entry in TABLE {
+        let name = entry.info.name;
+        report(format!("{name}::describes_itself"), &|_| describes_itself(entry));
+        report(format!("{name}::leaves_no_name"), &|directory| leaves_no_name(entry, directory));
+        report(format!("{name}::refuses_when_full"), &|directory| refuses_when_full(entry, directory));
+        report(format!("{name}::shows_that_the_sender_is_gone"), &|directory| sender_gone(entry, directory));
+        report(format!("{name}::shows_that_the_receiver_is_gone"), &|directory| receiver_gone(entry, directory));
+        for pattern in patterns::TABLE {
+            report(format!("{name}::{}", pattern.info.name), &|directory| {
+                works_at_every_size(entry, pattern, directory)
+            });
+        }
+    }
+    println!("\ntest result: {failed} failed");
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Makes the check in a child with a directory of its own; a child that dies or does not end has failed.
+fn in_child(check: &dyn Fn(&Path) -> Finding) -> Finding {
+    let directory = tempfile::tempdir().map_err(words)?;
+    let (mut from_child, to_parent) = io::pipe().map_err(words)?;
+    let mut to_parent = Some(to_parent);
+    let mut child = Child::fork(|| {
+        let finding = check(directory.path());
+        let text = serde_json::to_vec(&finding).unwrap_or_default();
+        let written = to_parent.take().map(|mut pipe| pipe.write_all(&text));
+        i32::from(!matches!(written, Some(Ok(()))))
+    })
+    .map_err(words)?;
+    drop(to_parent.take());
+    let status = wait(&mut child, PATIENCE)?;
+    let mut text = Vec::new();
+    from_child.read_to_end(&mut text).map_err(words)?;
+    serde_json::from_slice(&text).map_err(|_| format!("the check's process died ({status})"))?
+}
+
+/// Waits for a child, at most for `patience`.
+fn wait(child: &mut Child, patience: Duration) -> Result<String, String> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match child.try_wait().map_err(words)? {
+            Some(status) => return Ok(status.to_string()),
+            None if Instant::now() >= deadline => return Err(format!("stuck for {patience:?}")),
+            None => std::thread::sleep(Duration::from_micros(200)),
+        }
+    }
+}
+
+fn words(error: impl ToString) -> String {
+    error.to_string()
+}
+
+fn setup(directory: &Path) -> Setup<'_> {
+    Setup { size: SIZE, duplex: false, nonblocking: false, same_cpu: false, directory }
+}
+
+/// Opens a transport, or says why that is not possible here.
+fn open(entry: &Entry, setup: &Setup<'_>) -> Result<(DynEndpoint, DynEndpoint), Option<String>> {
+    (entry.open)(setup).map_err(|Unavailable(reason)| Some(reason))
+}
+
+/// `let ... else`, for a check that a machine may not be able to make.
+macro_rules! ends {
+    ($entry:expr, $setup:expr) => {
+        match open($entry, $setup) {
+            Ok(ends) => ends,
+            Err(reason) => return Ok(reason),
+        }
+    };
+}
+
+fn describes_itself(entry: &Entry) -> Finding {
+    let info = entry.info;
+    let named = TABLE.iter().filter(|other| other.info.name == info.name).count();
+    let plain = info.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    match () {
+        () if named != 1 => Err(format!("{named} transports have this name")),
+        () if !plain || info.name.is_empty() => Err("a name has lower-case letters, digits and -".into()),
+        () if info.summary.is_empty() || info.blocking.is_empty() => Err("says too little of itself".into()),
+        () => Ok(None),
+    }
+}
+
+fn leaves_no_name(entry: &Entry, directory: &Path) -> Finding {
+    let _ends = ends!(entry, &Setup { duplex: true, ..setup(directory) });
+    match directory.read_dir().map_err(words)?.next() {
+        None => Ok(None),
+        Some(left) => Err(format!("left {}", left.map_err(words)?.path().display())),
+    }
+}
+
+/// Fills a non-blocking transport until it refuses, then drains it: what went in comes out, all of it and in order.
+fn refuses_when_full(entry: &Entry, directory: &Path) -> Finding {
+    if entry.info.lossy || entry.info.standing == Standing::Null {
+        return Ok(Some("it never refuses".into()));
+    }
+    let (mut sender, mut receiver) = ends!(entry, &Setup { nonblocking: true, ..setup(directory) });
+    sender.attach().and_then(|()| receiver.attach()).map_err(words)?;
+    let mut payload = Payload::new(SIZE);
+    let mut bytes_in = 0;
+    for sequence in 0.. {
+        match sender.send_some(payload.message(sequence)) {
+            Ok(SIZE) => bytes_in += SIZE,
+            // The rest would not fit either.
+            Ok(part) => {
+                bytes_in += part;
+                break;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) => return Err(format!("the sender got {error}")),
+        }
+        if sequence == FULL {
+            return Err(format!("took {FULL} messages and did not refuse"));
+        }
+    }
+    if bytes_in == 0 {
+        return Err("refused the first message".into());
+    }
+    let mut check = StreamCheck::new(SIZE, 0);
+    let bytes_out = |check: &StreamCheck| check.sequence() as usize * SIZE + check.offset();
+    let deadline = Instant::now() + DEATH_PATIENCE;
+    let mut buffer = [0; SIZE];
+    loop {
+        match receiver.receive_some(&mut buffer) {
+            Ok(0) => return Err("end of file while the sender lives".into()),
+            Ok(count) => check.push(&buffer[..count]).map_err(words)?,
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(format!("the receiver got {error}")),
+            // Over a network the rest may still be on its way.
+            Err(_) if bytes_out(&check) < bytes_in && Instant::now() < deadline => std::thread::yield_now(),
+            Err(_) => break,
+        }
+    }
+    match bytes_out(&check) {
+        bytes if bytes == bytes_in => Ok(None),
+        bytes => Err(format!("{bytes_in} B went in and {bytes} B came out")),
+    }
+}
+
+/// Whether and why a transport cannot tell.
+fn unseen(entry: &Entry, exceptions: &[(&str, &str)]) -> Option<String> {
+    if entry.info.lossy {
+        return Some("a lossy transport has no connection".into());
+    }
+    exceptions.iter().find(|(name, _)| *name == entry.info.name).map(|(_, reason)| (*reason).to_owned())
+}
+
+fn sender_gone(entry: &Entry, directory: &Path) -> Finding {
+    if let Some(reason) = unseen(entry, &SENDER_DEATH_UNSEEN) {
+        return Ok(Some(reason));
+    }
+    let (sender, receiver) = ends!(entry, &setup(directory));
+    let mut payload = Payload::new(SIZE);
+    outlive(
+        sender,
+        receiver,
+        |mut sender| sender.send(payload.message(0)),
+        |mut receiver| {
+            let mut payload = Payload::new(SIZE);
+            receiver.receive(payload.space())?;
+            payload.verify(0)?;
+            receiver.receive(payload.space())
+        },
+    )
+}
+
+fn receiver_gone(entry: &Entry, directory: &Path) -> Finding {
+    if let Some(reason) = unseen(entry, &RECEIVER_DEATH_UNSEEN) {
+        return Ok(Some(reason));
+    }
+    let (sender, receiver) = ends!(entry, &setup(directory));
+    let mut payload = Payload::new(SIZE);
+    outlive(
+        receiver,
+        sender,
+        |mut receiver| receiver.receive(payload.space()),
+        |mut sender| {
+            let mut payload = Payload::new(SIZE);
+            (0..FULL).try_for_each(|sequence| sender.send(payload.message(sequence)))
+        },
+    )
+}
+
+/// Has one process do `dying` with the first end and end, and another `surviving` with the second. The survivor must
+/// see an error, and in time.
+fn outlive(
+    first: DynEndpoint,
+    second: DynEndpoint,
+    dying: impl FnOnce(DynEndpoint) -> io::Result<()>,
+    surviving: impl FnOnce(DynEndpoint) -> io::Result<()>,
+) -> Finding {
+    let (mut first, mut second) = (Some(first), Some(second));
+    let run = |end: Option<DynEndpoint>, body: &mut dyn FnMut(DynEndpoint) -> io::Result<()>| {
+        let mut end = end.expect("taken once in each process");
+        end.attach().and_then(|()| body(end))
+    };
+    let (mut dying, mut surviving) = (Some(dying), Some(surviving));
+    let mut mortal = Child::fork(|| {
+        drop(second.take());
+        let done = run(first.take(), &mut |end| dying.take().expect("called once")(end));
+        i32::from(done.is_err())
+    })
+    .map_err(words)?;
+    let mut survivor = Child::fork(|| {
+        drop(first.take());
+        let done = run(second.take(), &mut |end| surviving.take().expect("called once")(end));
+        i32::from(done.is_err())
+    })
+    .map_err(words)?;
+    drop((first, second));
+    match (wait(&mut mortal, DEATH_PATIENCE)?.as_str(), wait(&mut survivor, DEATH_PATIENCE)?.as_str()) {
+        ("exit status: 0", "exit status: 1") => Ok(None),
+        ("exit status: 0", "exit status: 0") => Err("did not see that the other end is gone".into()),
+        (dead, survived) => Err(format!("the one to die ended with {dead}, the other with {survived}")),
+    }
+}
+
+/// Skipped only if the pattern or the machine accepts no size.
+fn works_at_every_size(entry: &Entry, pattern: &patterns::Entry, directory: &Path) -> Finding {
+    let findings = SIZES.map(|size| {
+        yields_its_metrics(entry, pattern, size, directory).map_err(|what| format!("with messages of {size} B {what}"))
+    });
+    findings
+        .into_iter()
+        .reduce(|all, next| match (all?, next?) {
+            (Some(reason), Some(_)) => Ok(Some(reason)),
+            _ => Ok(None),
+        })
+        .unwrap_or(Ok(None))
+}
+
+/// Runs a very short launch, with all its processes and every byte verified, as a conductor does.
+fn yields_its_metrics(entry: &Entry, pattern: &patterns::Entry, size: usize, directory: &Path) -> Finding {
+    if let Err(reason) = (pattern.accepts)(entry.info, size) {
+        return Ok(Some(reason));
+    }
+    let info = pattern.info;
+    let metrics: Vec<_> = info.metrics.iter().map(patterns::MetricInfo::metric).collect();
+    let row = Row {
+        id: format!("{}/{}/{size}/free", entry.info.name, info.name),
+        subject: entry.info.name.into(),
+        pattern: info.name.into(),
+        definition_version: info.definition_version,
+        standing: entry.info.standing,
+        placement: Placement::Free,
+        size_bytes: Some(size as u64),
+        messages: info.counted.then_some(20),
+        workers: None,
+        worker_kind: None,
+        metrics,
+    };
+    let job = Job {
+        row,
+        time_s: 0.005,
+        warm_up_s: 0.001,
+        cpus: None,
+        directory: directory.into(),
+        token: format!("conformance-{}", std::process::id()),
+        repetitions: 2,
+        command: None,
+        patience_s: 10.0,
+    };
+    match launch(entry, pattern, &job) {
+        Ok(measured) => has_values(&measured, info),
+        Err(LaunchError::Unavailable(reason)) => Ok(Some(reason)),
+        Err(LaunchError::Failed(reason)) => Err(reason),
+    }
+}
+
+fn launch(entry: &Entry, pattern: &patterns::Entry, job: &Job) -> Result<Measured, LaunchError> {
+    let mut team = (entry.fork)(pattern, job)?;
+    let measured = (pattern.conduct)(&mut team, job)?;
+    team.finish()?;
+    Ok(measured)
+}
+
+fn has_values(measured: &Measured, info: &patterns::Info) -> Finding {
+    for metric in info.metrics {
+        let values = measured.series.get(metric.name).map_or(&[][..], |values| values);
+        // Nothing takes no time; a share may be nothing.
+        let sane = |&value: &f64| value.is_finite() && (value > 0.0 || metric.unit == "ratio" && value == 0.0);
+        if values.is_empty() || !values.iter().all(sane) {
+            return Err(format!("{} has the values {values:?}", metric.name));
+        }
+    }
+    match measured.counters.get("operations") {
+        Some(&operations) if operations > 0.0 => Ok(None),
+        operations => Err(format!("counted {operations:?} operations")),
+    }
+}
