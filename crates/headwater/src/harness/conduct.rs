@@ -76,16 +76,15 @@ impl Measured {
     /// Adds what a report says of one worker's cost, under the worker's name.
     pub fn add_cost(&mut self, role: Role, report: &Report) {
         let name = role.name();
-        for (what, value) in [
-            ("user_s", report.cost.user_s),
-            ("system_s", report.cost.system_s),
-            ("voluntary_switches", report.cost.voluntary_switches as f64),
-            ("involuntary_switches", report.cost.involuntary_switches as f64),
-        ] {
-            *self.counters.entry(format!("{name}_{what}")).or_default() += value;
+        let mut add = |what: &str, value| *self.counters.entry(format!("{name}_{what}")).or_default() += value;
+        if let Some(cost) = &report.cost {
+            add("user_s", cost.user_s);
+            add("system_s", cost.system_s);
+            add("voluntary_switches", cost.voluntary_switches as f64);
+            add("involuntary_switches", cost.involuntary_switches as f64);
         }
-        for (what, value) in &report.counters {
-            *self.counters.entry(format!("{name}_{what}")).or_default() += value;
+        for (what, &value) in &report.counters {
+            add(what, value);
         }
     }
 }
@@ -160,7 +159,7 @@ impl Team {
             .zip(&self.links)
             .map(|(reply, link)| match reply {
                 Reply::Result(report) => Ok(report),
-                other => Err(LaunchError::Failed(format!("the {} answered {other:?} to a round", link.role.name()))),
+                other => Err(LaunchError::Failed(format!("the {} answered {other:?} to run", link.role.name()))),
             })
             .collect()
     }
@@ -214,13 +213,31 @@ impl Team {
             let _ = link.send(&Request::Finish);
             link.hang_up();
         }
+        let deadline = Instant::now() + self.patience;
         for link in &mut self.links {
-            let status = link.wait().map_err(|error| LaunchError::system("waitpid", error))?;
-            if !status.success() {
-                return Err(failure(link.role, &Silence::Died(status)));
+            let status = link.wait_until(deadline).map_err(|error| LaunchError::system("waitpid", error))?;
+            match status {
+                Some(status) if status.success() => {}
+                Some(status) => return Err(failure(link.role, &Silence::Died(status))),
+                None => {
+                    let patience_s = self.patience.as_secs_f64();
+                    return Err(LaunchError::Failed(format!(
+                        "the {} did not end within {patience_s} s after finish",
+                        link.role.name()
+                    )));
+                }
             }
         }
         Ok(())
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        // All lines first, so that programs that clean up do it at the same time.
+        for link in &mut self.links {
+            link.hang_up();
+        }
     }
 }
 

@@ -4,20 +4,29 @@
 //! One program is started per end and launch; it inherits the CPU of its end, and its standard error is the
 //! command's, so that what it has to say reaches the user.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
-use std::process::{Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use headwater_os::child::kill_group;
 use headwater_os::cpu;
 
 use super::conduct::{Job, LaunchError, Team};
-use super::link::{Link, Process};
+use super::link::{Link, Process, excerpt};
 use super::protocol::{Description, PROTOCOL_VERSION, Prepare, Reply, Request, Role};
+use crate::{facilities, patterns, suites};
 
 /// How long a program may take to describe itself.
 const DESCRIBE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The most that a description may take, bytes.
+const DESCRIPTION_BYTES_MAX: u64 = 64 << 10;
+
+/// The longest name of a row's subject, bytes: it stands in every table.
+const NAME_BYTES_MAX: usize = 40;
 
 /// Splits a command line at white space; quotes keep it together.
 ///
@@ -55,29 +64,51 @@ pub fn describe(command: &str) -> Result<Description, String> {
         .args(&words[1..])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .process_group(0)
         .spawn()
         .map_err(|error| fail(format!("cannot start {}: {error}", words[0])))?;
     let reply = first_reply(&mut child);
+    // It has nothing open yet. The group, because the command may be a wrapper with the program below it.
+    kill_group(child.id());
     let _ = child.kill();
     let _ = child.wait();
-    match serde_json::from_str(&reply.map_err(fail)?) {
+    let reply = reply.map_err(fail)?;
+    match serde_json::from_str(&reply) {
         Ok(Reply::Description(description)) => checked(description).map_err(fail),
-        Ok(Reply::Error { message }) => Err(fail(message)),
+        Ok(Reply::Error { message } | Reply::Skipped { reason: message }) => Err(fail(message)),
         Ok(other) => Err(fail(format!("answered {other:?} to describe"))),
-        Err(error) => Err(fail(format!("its answer to describe is not of the protocol: {error}"))),
+        Err(error) => {
+            // A program of another version may describe itself otherwise, but its version it says the same way.
+            let version = serde_json::from_str(&reply).map(|VersionOnly { protocol }| protocol);
+            Err(fail(match version {
+                Ok(version) if version != PROTOCOL_VERSION => other_version(version),
+                _ => format!("its answer to describe is not of the protocol: {error} in {:?}", excerpt(reply.as_bytes())),
+            }))
+        }
     }
 }
 
-fn first_reply(child: &mut std::process::Child) -> Result<String, String> {
+/// What a description of any version has.
+#[derive(serde::Deserialize)]
+struct VersionOnly {
+    protocol: u32,
+}
+
+fn other_version(version: u32) -> String {
+    format!("it speaks version {version} of the protocol, this is version {PROTOCOL_VERSION}")
+}
+
+fn first_reply(child: &mut Child) -> Result<String, String> {
     let request = serde_json::to_string(&Request::Describe).map_err(|error| error.to_string())?;
-    // A program that ends without reading shows below, by its empty answer.
-    let input = child.stdin.as_mut().map(|input| writeln!(input, "{request}"));
-    drop(input);
+    if let Some(input) = child.stdin.as_mut() {
+        // A program that ends without reading shows below, by its empty answer.
+        let _ = writeln!(input, "{request}");
+    }
     let output = child.stdout.take().ok_or("it has no output")?;
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let mut line = String::new();
-        let result = BufReader::new(output).read_line(&mut line).map(|_| line);
+        let result = BufReader::new(output.take(DESCRIPTION_BYTES_MAX)).read_line(&mut line).map(|_| line);
         // The other side may have given up waiting.
         let _ = sender.send(result);
     });
@@ -91,14 +122,25 @@ fn first_reply(child: &mut std::process::Child) -> Result<String, String> {
 
 fn checked(description: Description) -> Result<Description, String> {
     if description.protocol != PROTOCOL_VERSION {
+        return Err(other_version(description.protocol));
+    }
+    let name = &description.name;
+    let good = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+    if !name.starts_with(|first: char| first.is_ascii_alphanumeric()) || !name.chars().all(good) {
         return Err(format!(
-            "it speaks version {} of the protocol, this is version {PROTOCOL_VERSION}",
-            description.protocol
+            "{name:?} is no name for a row: a letter or digit, then letters, digits, '-', '_' and '.'"
         ));
     }
-    let good = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
-    if description.name.is_empty() || !description.name.chars().all(good) {
-        return Err(format!("{:?} is no name for a row: letters, digits, '-', '_' and '.'", description.name));
+    if name.len() > NAME_BYTES_MAX {
+        return Err(format!("{name:?} is too long for a row: at most {NAME_BYTES_MAX} characters"));
+    }
+    // On the command line such a word would mean the other thing.
+    if suites::find(name).is_some() || patterns::find(name).is_some() || facilities::find(name).is_some() {
+        return Err(format!("{name:?} is the name of a suite or pattern; give the program another name"));
+    }
+    let known = |pattern: &&patterns::Entry| description.patterns.iter().any(|name| name == pattern.info.name);
+    if !patterns::TABLE.iter().filter(|entry| entry.info.external).any(|entry| known(&entry)) {
+        return Err(format!("it can do none of the patterns of external programs: {:?}", description.patterns));
     }
     Ok(description)
 }
@@ -110,10 +152,17 @@ fn checked(description: Description) -> Result<Description, String> {
 pub fn start_team(command: &str, job: &Job) -> Result<Team, LaunchError> {
     let (first_cpu, second_cpu) = job.cpus.unzip();
     let mut team = Team::new(vec![start(command, Role::Receiver, second_cpu)?], job);
-    team.ask(&prepare(job, Role::Receiver))?;
+    expect_ready(Role::Receiver, team.ask_last(&prepare(job, Role::Receiver))?)?;
     team.join(start(command, Role::Sender, first_cpu)?);
-    team.ask_last(&prepare(job, Role::Sender))?;
+    expect_ready(Role::Sender, team.ask_last(&prepare(job, Role::Sender))?)?;
     Ok(team)
+}
+
+fn expect_ready(role: Role, replies: Vec<Reply>) -> Result<(), LaunchError> {
+    match replies.into_iter().find(|reply| *reply != Reply::Ready) {
+        None => Ok(()),
+        Some(other) => Err(LaunchError::Failed(format!("the {} answered {other:?} to prepare", role.name()))),
+    }
 }
 
 fn prepare(job: &Job, role: Role) -> Request {

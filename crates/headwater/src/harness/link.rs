@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitStatus;
+use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -12,6 +13,13 @@ use super::protocol::{Reply, Request, Role};
 
 /// The most that one reply may take: a report with its stamps and histogram stays far below.
 const REPLY_BYTES_MAX: usize = 16 << 20;
+
+/// How long a program of someone else's may take to end once its line is closed: it may have files and shared memory to
+/// remove, which a kill would leave behind. docs/external-transports.md promises it.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How often an end that is near is asked for. Never while anything is timed.
+const END_POLL: Duration = Duration::from_millis(1);
 
 /// A worker's process, whichever way it was started.
 #[derive(Debug)]
@@ -35,6 +43,24 @@ impl Process {
         match self {
             Process::Forked(child) => child.wait(),
             Process::Started(child) => child.wait(),
+        }
+    }
+
+    fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        match self {
+            Process::Forked(child) => child.try_wait(),
+            Process::Started(child) => child.try_wait(),
+        }
+    }
+
+    /// Its status once it ends, none if it has not by `deadline`.
+    fn wait_until(&mut self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+        loop {
+            let status = self.try_wait()?;
+            if status.is_some() || Instant::now() >= deadline {
+                return Ok(status);
+            }
+            std::thread::sleep(END_POLL);
         }
     }
 
@@ -77,6 +103,8 @@ pub enum Silence {
     Died(ExitStatus),
     /// It sent something that is no reply.
     Nonsense(String),
+    /// It closed its end of the line and lives on.
+    HungUp,
     /// The line itself broke.
     Broken(io::Error),
 }
@@ -86,6 +114,7 @@ impl fmt::Display for Silence {
         match self {
             Silence::Died(status) => write!(formatter, "died ({status})"),
             Silence::Nonsense(what) => write!(formatter, "answered nonsense: {what}"),
+            Silence::HungUp => formatter.write_str("closed its standard input or output and lives on"),
             Silence::Broken(error) => write!(formatter, "cannot be reached: {error}"),
         }
     }
@@ -122,6 +151,10 @@ impl Link {
     /// # Errors
     /// [`Silence`] if nobody reads it any more.
     pub fn send(&mut self, request: &Request) -> Result<(), Silence> {
+        if !self.received.is_empty() {
+            let text = excerpt(&self.received);
+            return Err(Silence::Nonsense(format!("{text:?} came before it was asked for")));
+        }
         let mut line = serde_json::to_vec(request).map_err(|error| Silence::Nonsense(error.to_string()))?;
         line.push(b'\n');
         let requests = self.requests.as_ref().ok_or_else(|| Silence::Broken(io::ErrorKind::NotConnected.into()))?;
@@ -156,10 +189,7 @@ impl Link {
         let line: Vec<u8> = self.received.drain(..=end).collect();
         match serde_json::from_slice(&line) {
             Ok(reply) => Ok(Some(reply)),
-            Err(error) => {
-                let text = String::from_utf8_lossy(&line[..line.len().min(80)]).trim_end().to_owned();
-                Err(Silence::Nonsense(format!("{error} in {text:?}")))
-            }
+            Err(error) => Err(Silence::Nonsense(format!("{error} in {:?}", excerpt(&line)))),
         }
     }
 
@@ -168,17 +198,18 @@ impl Link {
         self.requests = None;
     }
 
-    /// Waits for the worker's end.
+    /// The worker's status once it ends, none if it has not by `deadline`.
     ///
     /// # Errors
     /// What `waitpid(2)` reports.
-    pub fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.process.wait()
+    pub fn wait_until(&mut self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+        self.process.wait_until(deadline)
     }
 
     fn death(&mut self) -> Silence {
-        match self.process.wait() {
-            Ok(status) => Silence::Died(status),
+        match self.process.wait_until(Instant::now() + GRACE) {
+            Ok(Some(status)) => Silence::Died(status),
+            Ok(None) => Silence::HungUp,
             Err(error) => Silence::Broken(error),
         }
     }
@@ -186,8 +217,22 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
+        self.hang_up();
+        if let Process::Started(_) = self.process {
+            // Whatever it says, the kill below is the last word.
+            let _ = self.process.wait_until(Instant::now() + GRACE);
+        }
         self.process.kill();
     }
+}
+
+/// The beginning of what a worker sent, for a message to the user.
+pub fn excerpt(bytes: &[u8]) -> String {
+    let mut text = String::from_utf8_lossy(&bytes[..bytes.len().min(80)]).trim_end().to_owned();
+    if bytes.len() > 80 {
+        text.push_str("...");
+    }
+    text
 }
 
 impl AsFd for Link {

@@ -117,11 +117,13 @@ pub enum Reply {
 pub struct Description {
     /// [`PROTOCOL_VERSION`].
     pub protocol: u32,
-    /// Name of its rows: letters, digits, `-`, `_`, `.`.
+    /// Name of its rows: begins with a letter or digit, goes on with letters, digits, `-`, `_`, `.`.
     pub name: String,
     /// Version of the library that it stands for.
+    #[serde(default)]
     pub version: String,
     /// One line for `list`.
+    #[serde(default)]
     pub summary: String,
     /// Patterns that it can do.
     pub patterns: Vec<String>,
@@ -132,6 +134,7 @@ pub struct Description {
     #[serde(default)]
     pub size_max: Option<u64>,
     /// How a receiver waits: `sleeps in epoll`, `spins`.
+    #[serde(default)]
     pub blocking: String,
 }
 
@@ -155,13 +158,14 @@ pub struct Report {
     /// Messages that came through, refusals, ...
     #[serde(default)]
     pub counters: BTreeMap<String, f64>,
-    /// What the round cost this process.
+    /// What the round cost this process; absent if the program does not say, which is not the same as nothing.
     #[serde(default)]
-    pub cost: Cost,
+    pub cost: Option<Cost>,
 }
 
 /// CPU time and context switches of one process over one round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Cost {
     /// CPU time in user mode, s.
     pub user_s: f64,

@@ -88,7 +88,7 @@ impl<'a> Rounds<'a> {
         let operations = operations(batch_ns, operation_ns);
         // The first batch fills the transport; it is not a sample.
         let reports = self.run(operations, BATCHES + 1, |_| ())?;
-        let durations_ns = self.durations(&reports)?;
+        let durations_ns = self.durations(&reports, BATCHES + 1)?;
         Ok(Batches { operations, durations_ns, warm_up_s, steady, reports })
     }
 
@@ -99,6 +99,10 @@ impl<'a> Rounds<'a> {
             let reports = self.run(count, 1, |_| ())?;
             let report = &reports[self.marker];
             let elapsed_ns = report.end_ns.saturating_sub(report.start_ns) as f64;
+            // A program that reports no time would otherwise be asked for more and more messages.
+            if elapsed_ns <= 0.0 && count >= 1 << 16 {
+                return Err(self.wrong("end_ns is not later than start_ns"));
+            }
             if elapsed_ns >= batch_ns / 4.0 || count >= 1 << 40 {
                 return Ok((elapsed_ns / count as f64).max(f64::MIN_POSITIVE));
             }
@@ -117,7 +121,7 @@ impl<'a> Rounds<'a> {
         loop {
             let batch = operations(round_batch_ns, operation_ns);
             let reports = self.run(batch, WARM_UP_BATCHES + 1, |_| ())?;
-            let durations_ns = self.durations(&reports)?;
+            let durations_ns = self.durations(&reports, WARM_UP_BATCHES + 1)?;
             let (early, late) = durations_ns.split_at(durations_ns.len() / 2);
             let (early_ns, late_ns) = (least(early), least(late));
             let steady = (late_ns / early_ns - 1.0).abs() <= SLOPE_MAX;
@@ -129,16 +133,21 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// The durations of all batches but the first, ns.
-    fn durations(&self, reports: &[Report]) -> Result<Vec<f64>, LaunchError> {
+    /// The durations of all of `batches` batches but the first, ns.
+    fn durations(&self, reports: &[Report], batches: u64) -> Result<Vec<f64>, LaunchError> {
         let stamps_ns = &reports[self.marker].stamps_ns;
-        if stamps_ns.len() < 2 || stamps_ns.windows(2).any(|pair| pair[1] < pair[0]) {
-            return Err(LaunchError::Failed(format!(
-                "the {} gave no rising time stamps for its batches",
-                self.roles[self.marker].name()
-            )));
+        if stamps_ns.len() as u64 != batches {
+            return Err(self.wrong(&format!("stamps_ns has {} time stamps for {batches} batches", stamps_ns.len())));
+        }
+        if stamps_ns.windows(2).any(|pair| pair[1] < pair[0]) {
+            return Err(self.wrong("the time stamps in stamps_ns go back"));
         }
         Ok(stamps_ns.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect())
+    }
+
+    /// The marker's report cannot be: a mistake in an external program.
+    fn wrong(&self, what: &str) -> LaunchError {
+        LaunchError::Failed(format!("the result of the {} is wrong: {what}", self.roles[self.marker].name()))
     }
 }
 

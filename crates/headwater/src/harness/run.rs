@@ -123,6 +123,12 @@ impl Course<'_> {
                         let record = watch.record(*measured, &job.row, block, position as u32, started_s);
                         observer.event(&Event::LaunchFinished(Box::new(record)))?;
                     }
+                    // An external program knows only now that it cannot run here; a later block would contradict results.
+                    Ok((Outcome::Unavailable { reason }, _)) if block == 0 => {
+                        self.given_up.insert(id.clone());
+                        observer.event(&Event::RowSkipped { row: planned.row.clone(), reason })?;
+                        end.status = RunStatus::Partial;
+                    }
                     Ok((Outcome::Unavailable { reason } | Outcome::Failed { reason }, _)) => {
                         self.fail(id.clone(), block, reason, observer)?;
                         end.status = RunStatus::Partial;

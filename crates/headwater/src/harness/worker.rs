@@ -127,7 +127,7 @@ pub fn serve(side: WorkerSide, mut do_round: impl FnMut(&Round) -> io::Result<Re
                 let before = Usage::of_process();
                 match do_round(&round) {
                     Ok(mut report) => {
-                        report.cost = Usage::of_process().since(&before).into();
+                        report.cost = Some(Usage::of_process().since(&before).into());
                         Reply::Result(report)
                     }
                     Err(error) => Reply::Error { message: error.to_string() },
