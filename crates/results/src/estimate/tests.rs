@@ -57,7 +57,7 @@ fn huge_n_neither_underflows_nor_jumps() {
 fn intervals_cover_as_often_as_they_say() {
     let mut random = Random(7);
     for n in [3, 6, 10, 12, 25] {
-        let runs = 20_000;
+        let runs = 8_000;
         let (mut hits, mut confidence) = (0, 0.0);
         for _ in 0..runs {
             // A skewed distribution with median 1: the rule must not need symmetry.
@@ -67,7 +67,7 @@ fn intervals_cover_as_often_as_they_say() {
             hits += u32::from(estimate.low <= 1.0 && 1.0 <= estimate.high);
         }
         let coverage = f64::from(hits) / f64::from(runs);
-        assert!((coverage - confidence).abs() < 0.006, "n = {n}: covers {coverage}, says {confidence}");
+        assert!((coverage - confidence).abs() < 0.01, "n = {n}: covers {coverage}, says {confidence}");
     }
 }
 

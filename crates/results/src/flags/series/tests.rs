@@ -4,7 +4,7 @@ use crate::testing::{Random, noise};
 /// Share of seeded noisy series in which `test` finds something.
 fn found(n: usize, mut draw: impl FnMut(&mut Random) -> f64, test: Test) -> f64 {
     let mut random = Random(42);
-    let runs = 3000;
+    let runs = 1500;
     let hits = (0..runs).filter(|_| test(&(0..n).map(|_| draw(&mut random)).collect::<Vec<_>>()).is_some()).count();
     hits as f64 / f64::from(runs)
 }
