@@ -20,6 +20,9 @@ pub mod fifo;
 pub mod fifo_socket;
 pub mod null;
 pub mod pipe;
+pub mod posix_mq;
+pub mod pty;
+pub mod sysv_mq;
 pub mod tcp;
 pub mod udp;
 pub mod unix;
@@ -220,6 +223,9 @@ pub static TABLE: &[Entry] = &[
     entry::<udp::plain::Udp>(),
     entry::<udp::batch::UdpBatch>(),
     entry::<udp::segment::UdpSegment>(),
+    entry::<posix_mq::PosixMq>(),
+    entry::<sysv_mq::SysvMq>(),
+    entry::<pty::Pty>(),
     entry::<null::Null>(),
 ];
 
