@@ -22,7 +22,9 @@ impl Primitive for Atomic {
     }
 
     #[inline]
-    fn add(&self, counter: &AtomicU64, _worker: usize) -> io::Result<()> {
+    fn add(&self, counter: &AtomicU64, _worker: usize, pause: impl FnOnce()) -> io::Result<()> {
+        // One instruction has no middle; before it a pause changes nothing.
+        pause();
         counter.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }

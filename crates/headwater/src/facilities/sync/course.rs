@@ -1,4 +1,4 @@
-//! The course of a launch: calibration from a few additions, warm-up, measured rounds.
+//! The course of a launch: a check that the lock excludes, calibration from a few additions, warm-up, measured rounds.
 
 use std::time::Instant;
 
@@ -41,6 +41,7 @@ pub fn conduct<P: Primitive>(job: &Job) -> Result<Measured, LaunchError> {
     let floor = Floor::new(workers)?;
     let mut crew = Crew::fork(&primitive, &floor, job)?;
 
+    crew.check()?;
     let addition_ns = calibrate(&mut crew, job)?;
     let warm_up = warm_up(&mut crew, job, addition_ns, P::ADDITIONS_MIN)?;
     let plan = Plan::new(warm_up.addition_ns, job.time_s, P::ADDITIONS_MIN);

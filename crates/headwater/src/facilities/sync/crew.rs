@@ -5,8 +5,9 @@
 
 use std::io;
 use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
 
-use headwater_os::clock::now_ns;
+use headwater_os::clock::{self, now_ns};
 use headwater_os::cpu;
 use headwater_os::shared::{Barrier, Shared};
 use headwater_results::schema::WorkerKind;
@@ -15,6 +16,10 @@ use super::{Counters, Primitive};
 use crate::harness::conduct::{Job, LaunchError, Team};
 use crate::harness::protocol::{Cost, Report, Role, Round};
 use crate::harness::worker;
+
+/// Additions by each worker in [`Crew::check`]. A sleep takes about 60 us, so that this lasts 3 ms for each worker: long
+/// enough that all have started before the first is done.
+const CHECKED_ADDITIONS: u64 = 50;
 
 /// What the workers share beside the primitive.
 #[derive(Debug)]
@@ -101,8 +106,21 @@ impl<'a> Crew<'a> {
     /// # Errors
     /// As [`Team::round`] and [`Floor::verify`].
     pub fn round(&mut self, additions: u64) -> Result<Lap, LaunchError> {
-        let reports = self.team.round(&Round { batch: additions, batches: 1, ..Round::default() })?;
-        self.expected += additions * u64::from(self.floor.workers);
+        self.run(&Round { batch: additions, batches: 1, ..Round::default() })
+    }
+
+    /// Has every worker add a few times, sleeping in the middle of each addition: a lock that does not exclude cannot
+    /// pass by luck.
+    ///
+    /// # Errors
+    /// As [`Crew::round`].
+    pub fn check(&mut self) -> Result<(), LaunchError> {
+        self.run(&Round { batch: CHECKED_ADDITIONS, batches: 1, full_check: true, ..Round::default() }).map(drop)
+    }
+
+    fn run(&mut self, round: &Round) -> Result<Lap, LaunchError> {
+        let reports = self.team.round(round)?;
+        self.expected += round.messages() * u64::from(self.floor.workers);
         self.floor.verify(self.subject, self.expected)?;
         Ok(lap(&reports))
     }
@@ -127,8 +145,15 @@ fn add_all<P: Primitive>(primitive: &P, floor: &Floor, worker: u32, round: &Roun
     let counter = P::counter(&floor.counters, worker);
     floor.barrier.wait(floor.workers);
     let start_ns = now_ns();
-    for _ in 0..round.messages() {
-        primitive.add(counter, worker)?;
+    if round.full_check {
+        // Whoever sleeps in the middle of an addition lets the others run into it, if anything lets them in.
+        for _ in 0..round.messages() {
+            primitive.add(counter, worker, || clock::sleep(Duration::from_micros(1)))?;
+        }
+    } else {
+        for _ in 0..round.messages() {
+            primitive.add(counter, worker, || ())?;
+        }
     }
     Ok(Report { start_ns, end_ns: now_ns(), ..Report::default() })
 }

@@ -69,18 +69,22 @@ pub trait Primitive: Sync + Sized {
         counters.of(0)
     }
 
-    /// Adds 1 to `counter` as worker number `worker`. The timed loop is generic over it: no virtual call.
+    /// Adds 1 to `counter` as worker number `worker`, with `pause` in the middle of the addition. The timed loop is
+    /// generic over it: no virtual call.
     ///
     /// # Errors
     /// What the system reports; the addition then does not count.
-    fn add(&self, counter: &AtomicU64, worker: usize) -> io::Result<()>;
+    fn add(&self, counter: &AtomicU64, worker: usize, pause: impl FnOnce()) -> io::Result<()>;
 }
 
-/// Adds 1 without any protection: two that do it at once lose one of their additions. Relaxed atomics, because a
-/// plain read of what another worker writes is not Rust; they compile to a plain load and store.
+/// Adds 1 without any protection, with `pause` between its read and its write: two that do it at once lose one of their
+/// additions. Relaxed atomics, because a plain read of what another worker writes is not Rust; they compile to a plain
+/// load and store.
 #[inline]
-pub fn add_unprotected(counter: &AtomicU64) {
-    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+pub fn add_unprotected(counter: &AtomicU64, pause: impl FnOnce()) {
+    let before = counter.load(Ordering::Relaxed);
+    pause();
+    counter.store(before + 1, Ordering::Relaxed);
 }
 
 /// Words between two counters, so that no two share a cache line, nor a pair of lines that are fetched together.

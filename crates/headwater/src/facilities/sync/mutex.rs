@@ -24,9 +24,9 @@ impl Primitive for Mutex {
     }
 
     #[inline]
-    fn add(&self, counter: &AtomicU64, _worker: usize) -> io::Result<()> {
+    fn add(&self, counter: &AtomicU64, _worker: usize, pause: impl FnOnce()) -> io::Result<()> {
         let _guard = self.0.lock()?;
-        add_unprotected(counter);
+        add_unprotected(counter, pause);
         Ok(())
     }
 }

@@ -28,9 +28,9 @@ impl Primitive for NamedSemaphore {
     }
 
     #[inline]
-    fn add(&self, counter: &AtomicU64, _worker: usize) -> io::Result<()> {
+    fn add(&self, counter: &AtomicU64, _worker: usize, pause: impl FnOnce()) -> io::Result<()> {
         self.0.wait()?;
-        add_unprotected(counter);
+        add_unprotected(counter, pause);
         self.0.post()
     }
 }

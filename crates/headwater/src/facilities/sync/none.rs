@@ -30,8 +30,8 @@ impl Primitive for Nothing {
     }
 
     #[inline]
-    fn add(&self, counter: &AtomicU64, _worker: usize) -> io::Result<()> {
-        add_unprotected(counter);
+    fn add(&self, counter: &AtomicU64, _worker: usize, pause: impl FnOnce()) -> io::Result<()> {
+        add_unprotected(counter, pause);
         Ok(())
     }
 }

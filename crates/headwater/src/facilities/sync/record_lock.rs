@@ -43,10 +43,10 @@ impl Primitive for RecordLock {
     }
 
     #[inline]
-    fn add(&self, counter: &AtomicU64, worker: usize) -> io::Result<()> {
+    fn add(&self, counter: &AtomicU64, worker: usize, pause: impl FnOnce()) -> io::Result<()> {
         let lock = &self.locks[worker];
         lock.lock()?;
-        add_unprotected(counter);
+        add_unprotected(counter, pause);
         lock.unlock()
     }
 }

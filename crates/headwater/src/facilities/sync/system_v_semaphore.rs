@@ -34,8 +34,8 @@ impl Primitive for SystemVSemaphore {
     }
 
     #[inline]
-    fn add(&self, counter: &AtomicU64, _worker: usize) -> io::Result<()> {
-        add_between(&self.0, counter)
+    fn add(&self, counter: &AtomicU64, _worker: usize, pause: impl FnOnce()) -> io::Result<()> {
+        add_between(&self.0, counter, pause)
     }
 }
 
@@ -53,8 +53,8 @@ impl Primitive for SystemVSemaphoreUndo {
     }
 
     #[inline]
-    fn add(&self, counter: &AtomicU64, _worker: usize) -> io::Result<()> {
-        add_between(&self.0, counter)
+    fn add(&self, counter: &AtomicU64, _worker: usize, pause: impl FnOnce()) -> io::Result<()> {
+        add_between(&self.0, counter, pause)
     }
 }
 
@@ -65,8 +65,8 @@ fn create(undo: Undo) -> Result<lock::SystemVSemaphore, Unavailable> {
 }
 
 #[inline]
-fn add_between(semaphore: &lock::SystemVSemaphore, counter: &AtomicU64) -> io::Result<()> {
+fn add_between(semaphore: &lock::SystemVSemaphore, counter: &AtomicU64, pause: impl FnOnce()) -> io::Result<()> {
     semaphore.wait()?;
-    add_unprotected(counter);
+    add_unprotected(counter, pause);
     semaphore.post()
 }
