@@ -12,6 +12,8 @@ const INDENT: usize = 2;
 const GAP: usize = 2;
 /// A label may always have this many columns, however wide the numbers are.
 const LABEL_MIN: usize = 12;
+/// A label that becomes the head of a column has at most this many columns.
+const HEAD_MAX: usize = 20;
 
 /// One number with what belongs to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,20 +67,22 @@ impl Grid {
 
     /// As [`Grid::draw`], on its side if it then needs fewer parts. `corner` is what stands above the former heads.
     pub fn draw_either_way(&self, corner: &str, style: &Style) -> String {
-        let turned = self.turned(corner);
+        let turned = self.turned(corner, style);
         if turned.parts(style).len() < self.parts(style).len() { turned.draw(style) } else { self.draw(style) }
     }
 
     /// Columns as lines and lines as columns.
-    fn turned(&self, corner: &str) -> Grid {
-        let lines = self.heads.iter().enumerate().map(|(column, head)| Line {
+    fn turned(&self, corner: &str, style: &Style) -> Grid {
+        // A line of words between groups has no place as a column.
+        let columns: Vec<&Line> = self.lines.iter().filter(|line| !line.cells.is_empty()).collect();
+        let lines = self.heads.iter().enumerate().map(|(index, head)| Line {
             label: head.clone(),
             is_quiet: false,
-            cells: self.lines.iter().map(|line| line.cells.get(column).cloned().unwrap_or_default()).collect(),
+            cells: columns.iter().map(|line| line.cells.get(index).cloned().unwrap_or_default()).collect(),
         });
         Grid {
             corner: corner.to_owned(),
-            heads: self.lines.iter().map(|line| line.label.clone()).collect(),
+            heads: columns.iter().map(|line| cut(line.label.trim_start(), HEAD_MAX, style)).collect(),
             lines: lines.collect(),
         }
     }
@@ -170,16 +174,19 @@ impl Shape {
     fn cell(self, cell: &Cell, is_quiet: bool, style: &Style) -> String {
         let value = value_of(cell, style);
         let value = match (cell.is_best, is_quiet) {
+            _ if value.is_empty() => value,
             (true, _) => best(&value),
             (false, true) => quiet(&value),
             (false, false) => value,
         };
         let mut text = value;
-        if self.spread > 0 {
-            text += &quiet(&format!(" {:>1$}", cell.spread, self.spread));
-        }
-        if self.marks > 0 {
-            text += &quiet(&format!(" {:<1$}", cell.marks, self.marks));
+        // Nothing is drawn of what is not there, so that blanks at the end of a line can be trimmed.
+        let parts = [(&cell.spread, self.spread), (&cell.marks, self.marks)];
+        for (index, (part, width)) in parts.into_iter().enumerate().filter(|(_, (_, width))| *width > 0) {
+            let blanks = " ".repeat(width - width_of(part));
+            let part = if part.is_empty() { String::new() } else { quiet(part) };
+            // The interval stands right, so that its unit does; letters start at the left.
+            text += &if index == 0 { format!(" {blanks}{part}") } else { format!(" {part}{blanks}") };
         }
         text
     }
@@ -190,13 +197,13 @@ fn value_of(cell: &Cell, style: &Style) -> String {
     if cell.is_best && !style.colour { format!("*{}", cell.value) } else { cell.value.clone() }
 }
 
+/// At most `width` columns of `text`, on one line whatever it holds.
 fn cut(text: &str, width: usize, style: &Style) -> String {
+    let flat = text.chars().map(|character| if character.is_control() { '?' } else { character });
     if width_of(text) <= width {
-        return text.to_owned();
+        return flat.collect();
     }
-    let mut cut: String = text.chars().take(width.saturating_sub(1)).collect();
-    cut.push(style.ellipsis());
-    cut
+    flat.take(width.saturating_sub(1)).chain([style.ellipsis()]).collect()
 }
 
 /// A thin line under the heads and nothing else.

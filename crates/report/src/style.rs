@@ -92,6 +92,11 @@ pub(crate) fn finish(page: &str, style: &Style) -> String {
     text
 }
 
+/// Text without marks, for those who do not draw a page.
+pub(crate) fn plain(text: &str) -> String {
+    finish(text, &Style { colour: false, width: 0, unicode: true })
+}
+
 /// The terminal's own colours, so that they suit its background.
 fn escape(mark: char) -> &'static str {
     match mark {

@@ -1,1 +1,260 @@
-//! Runs for the tests of this crate. Never compiled into the library.
+//! Runs for the tests of this crate, folded from made events as a real run is. Never compiled into the library.
+
+use std::collections::BTreeMap;
+
+use headwater_results::schema::Run;
+use headwater_results::schema::{
+    Better, Environment, Event, LaunchRecord, Metric, Placement, Row, RunHeader, RunStatus, SCHEMA_VERSION, Settings,
+    Standing, WorkerKind,
+};
+use headwater_results::summary::Fold;
+
+/// A run in the making: rows with what came of them.
+pub(crate) struct Made {
+    header: RunHeader,
+    events: Vec<Event>,
+    random: u64,
+}
+
+/// A transport: its name, standing, ns per message and ns per byte.
+type Transport = (&'static str, Standing, f64, f64);
+
+/// Transports of a machine that could exist.
+const TRANSPORTS: [Transport; 9] = [
+    ("pipe", Standing::Candidate, 700.0, 0.17),
+    ("pipe-1m", Standing::Candidate, 690.0, 0.14),
+    ("fifo", Standing::Candidate, 705.0, 0.17),
+    ("unix-stream", Standing::Candidate, 1400.0, 0.09),
+    ("tcp", Standing::Candidate, 2100.0, 0.15),
+    ("ring-spin", Standing::Limit, 40.0, 0.07),
+    ("ring-futex", Standing::Limit, 55.0, 0.08),
+    ("ring-futex-1m", Standing::Limit, 52.0, 0.06),
+    ("null", Standing::Null, 8.0, 0.0),
+];
+
+impl Made {
+    /// Nothing yet; rows get this many launches.
+    pub fn new(launches: u32) -> Made {
+        let settings = Settings {
+            selection: vec!["overview".to_owned()],
+            launches,
+            time_s: 0.05,
+            warm_up_s: 0.01,
+            budget_s: Some(84.0),
+            seed: 17,
+            placements: vec![Placement::TwoCpus],
+            transport_commands: Vec::new(),
+        };
+        let header = RunHeader {
+            schema_version: SCHEMA_VERSION,
+            headwater_version: "0.1.0".to_owned(),
+            run_id: "20250131T123000Z-brook".to_owned(),
+            started_at: "2025-01-31T12:30:00Z".to_owned(),
+            command: ["headwater", "run", "overview", "--seed", "17"].map(str::to_owned).into(),
+            settings,
+            rows: Vec::new(),
+            environment: environment(),
+            clock_read_ns: 24.0,
+            clock_resolution_ns: 1.0,
+        };
+        Made { header, events: Vec::new(), random: 1 }
+    }
+
+    /// Uniform in 0..1, the same in every test run (a 64-bit LCG, Knuth's constants).
+    fn unit(&mut self) -> f64 {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.random >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Adds a row whose metrics have these values in each launch, give or take `spread` (a share).
+    pub fn measure(&mut self, row: &Row, values: &[f64], spread: f64) -> &mut Made {
+        self.header.rows.push(row.clone());
+        for block in 0..self.header.settings.launches {
+            let mut record = LaunchRecord {
+                row: row.id.clone(),
+                block,
+                elapsed_s: 0.1,
+                batch_operations: 1000,
+                warm_up_s: 0.01,
+                steady: true,
+                ..LaunchRecord::default()
+            };
+            let shift = 1.0 + spread * (2.0 * self.unit() - 1.0);
+            for (metric, value) in row.metrics.iter().zip(values) {
+                let batches = (0..20).map(|_| value * shift * (1.0 + 0.01 * (2.0 * self.unit() - 1.0)));
+                record.series.insert(metric.name.clone(), batches.collect());
+            }
+            if let ("rtt" | "wake", Some(own)) = (row.pattern.as_str(), row.metrics.first()) {
+                let pairs = [(0.9, 3000), (1.0, 5000), (1.3, 1900), (2.5, 90), (8.0, 10)];
+                let pairs = pairs.map(|(factor, count)| ((values[0] * factor) as u64 + 1, count));
+                record.histograms.insert(own.name.clone(), pairs.into());
+            }
+            record.counters = counters(row, values[0]);
+            self.events.push(Event::LaunchFinished(Box::new(record)));
+        }
+        self
+    }
+
+    /// Adds a row that the machine cannot run.
+    pub fn skip(&mut self, row: &Row, reason: &str) -> &mut Made {
+        self.header.rows.push(row.clone());
+        self.events.push(Event::RowSkipped { row: row.clone(), reason: reason.to_owned() });
+        self
+    }
+
+    /// Adds a row whose only launch failed.
+    pub fn fail(&mut self, row: &Row, reason: &str) -> &mut Made {
+        self.header.rows.push(row.clone());
+        let reason = reason.to_owned();
+        self.events.push(Event::LaunchFailed { row: row.id.clone(), block: 0, reason });
+        self
+    }
+
+    /// Adds a row that had no turn.
+    pub fn leave(&mut self, row: &Row) -> &mut Made {
+        self.header.rows.push(row.clone());
+        self
+    }
+
+    /// Changes what the run set out to do.
+    pub fn header(&mut self, change: impl FnOnce(&mut RunHeader)) -> &mut Made {
+        change(&mut self.header);
+        self
+    }
+
+    /// The run, ended with `status`; without one it was interrupted.
+    pub fn run(&self, status: Option<RunStatus>) -> Run {
+        let start = Event::RunStarted(Box::new(self.header.clone()));
+        let end = status.map(|status| Event::RunFinished { status, environment: Box::new(environment()) });
+        let events = [start].into_iter().chain(self.events.iter().cloned()).chain(end);
+        Fold::run_of(events).expect("made events are those of one run")
+    }
+}
+
+/// Everything that the suite `overview` has, with something skipped, failed and noisy.
+pub(crate) fn overview(launches: u32) -> Made {
+    let mut made = Made::new(launches);
+    for (name, standing, fixed_ns, byte_ns) in TRANSPORTS {
+        for size in [64, 4096, 65_536] {
+            let rate = 1e9 / (fixed_ns + byte_ns * size as f64);
+            made.measure(&messaging(name, standing, "stream", size), &[rate], 0.03);
+        }
+    }
+    for (name, standing, fixed_ns, byte_ns) in TRANSPORTS {
+        made.measure(&messaging(name, standing, "stream-full", 64), &[1e9 / (fixed_ns + 64.0 * byte_ns) * 1.4], 0.05);
+        if standing != Standing::Null {
+            made.measure(&messaging(name, standing, "single", 4096), &[1.6e9 / (fixed_ns + 4096.0 * byte_ns)], 0.04);
+        }
+        made.measure(&messaging(name, standing, "rtt", 64), &[fixed_ns * 14.0], 0.04);
+        if !["ring-spin", "null"].contains(&name) {
+            made.measure(&messaging(name, standing, "wake", 64), &[fixed_ns.max(600.0) * 20.0], 0.2);
+        }
+    }
+    for (name, loss) in [("udp", 0.12), ("udp-mmsg", 0.31), ("udp-gso", 0.0)] {
+        for (size, tx) in [(64, 620_000.0), (4096, 410_000.0)] {
+            let row = messaging(name, Standing::Candidate, "flood", size);
+            made.measure(&row, &[tx * (1.0 - loss), tx, loss], 0.05);
+        }
+    }
+    for (name, us) in [("pipe", 720.0), ("fifo", 735.0), ("fifo-socket", 1480.0)] {
+        for size in [64, 4096] {
+            let mut row = messaging(name, Standing::Candidate, "matrix", size);
+            row.messages = Some(1000);
+            row.id = format!("{name}/matrix/{size}x1000/two-cpus");
+            made.measure(&row, &[us * (1.0 + size as f64 / 8192.0)], 0.06);
+        }
+    }
+    let primitives = [("none", 1.1), ("atomic", 5.1), ("mutex", 18.0), ("futex-lock", 14.0), ("record-lock", 1450.0)];
+    for (name, ns) in primitives {
+        for (workers, kind) in [(1, WorkerKind::Process), (2, WorkerKind::Process), (2, WorkerKind::Thread)] {
+            made.measure(&sync(name, workers, kind), &[ns * 1e3 * f64::from(workers * workers)], 0.04);
+        }
+    }
+    for size in [64, 4096] {
+        made.fail(
+            &messaging("pty", Standing::Candidate, "stream", size),
+            "the receiver was stuck: no answer for 10 s, given up",
+        );
+    }
+    for pattern in ["stream", "rtt", "wake", "single"] {
+        let row = messaging("posix-mq", Standing::Candidate, pattern, 65_536);
+        made.skip(&row, "mq_open: fs.mqueue.msgsize_max is 8192 and a private IPC namespace is not allowed here");
+    }
+    made
+}
+
+/// A row of messages on two CPUs.
+pub(crate) fn messaging(subject: &str, standing: Standing, pattern: &str, size: u64) -> Row {
+    let metric = |name: &str, unit: &str, better| Metric { name: name.to_owned(), unit: unit.to_owned(), better };
+    let metrics = match pattern {
+        "rtt" => vec![metric("rtt", "ns", Better::Lower)],
+        "wake" => vec![metric("one_way", "ns", Better::Lower)],
+        "matrix" => vec![metric("elapsed", "us", Better::Lower)],
+        "flood" => vec![
+            metric("rx_rate", "messages/s", Better::Higher),
+            metric("tx_rate", "messages/s", Better::Higher),
+            metric("loss", "ratio", Better::Lower),
+        ],
+        _ => vec![metric("rate", "messages/s", Better::Higher)],
+    };
+    Row {
+        id: format!("{subject}/{pattern}/{size}/two-cpus"),
+        subject: subject.to_owned(),
+        pattern: pattern.to_owned(),
+        definition_version: 1,
+        standing,
+        placement: Placement::TwoCpus,
+        size_bytes: Some(size),
+        messages: None,
+        workers: None,
+        worker_kind: None,
+        metrics,
+    }
+}
+
+/// The same row somewhere else.
+pub(crate) fn placed(mut row: Row, placement: Placement) -> Row {
+    row.id = row.id.replace(row.placement.name(), placement.name());
+    row.placement = placement;
+    row
+}
+
+/// A row of workers at a counter.
+pub(crate) fn sync(subject: &str, workers: u32, kind: WorkerKind) -> Row {
+    let standing = if subject == "none" { Standing::Null } else { Standing::Candidate };
+    let metric = Metric { name: "total".to_owned(), unit: "us".to_owned(), better: Better::Lower };
+    Row {
+        id: format!("{subject}/sync/{}-{workers}/two-cpus", kind.name()),
+        size_bytes: None,
+        workers: Some(workers),
+        worker_kind: Some(kind),
+        metrics: vec![metric],
+        ..messaging(subject, standing, "sync", 1)
+    }
+}
+
+fn counters(row: &Row, value: f64) -> BTreeMap<String, f64> {
+    let operation_s = if row.pattern == "rtt" { value * 1e-9 } else { 1.0 / value };
+    let counters = [
+        ("operations", 21_000.0),
+        ("sender_user_s", 21_000.0 * operation_s * 0.2),
+        ("sender_system_s", 21_000.0 * operation_s * 0.7),
+        ("sender_voluntary_switches", if row.pattern == "rtt" { 21_000.0 } else { 310.0 }),
+        ("sender_involuntary_switches", 3.0),
+        ("receiver_user_s", 21_000.0 * operation_s * 0.3),
+        ("receiver_system_s", 21_000.0 * operation_s * 0.6),
+        ("receiver_voluntary_switches", if row.pattern == "rtt" { 21_000.0 } else { 950.0 }),
+        ("receiver_involuntary_switches", 2.0),
+    ];
+    counters.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+fn environment() -> Environment {
+    let mut environment = Environment { host: "brook".to_owned(), ..Environment::default() };
+    environment.cpu.model = "AMD EPYC 7B13".to_owned();
+    environment.cpu.online = 2;
+    environment.cpu.affinity = vec![0, 1];
+    environment.kernel.release = "6.1.0-18-cloud-amd64".to_owned();
+    environment.virtualisation = Some("kvm".to_owned());
+    environment
+}

@@ -2,12 +2,12 @@
 
 use crate::style::width_of;
 
-/// Breaks `text` at spaces into lines of at most `width` columns, each after the first behind `indent` spaces. A word
+/// Breaks `text` at white space into lines of at most `width` columns, each after the first behind `indent` spaces. A word
 /// that is longer than a line is cut.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut lines: Vec<String> = vec![String::new()];
     let mut used = 0;
-    for word in text.split(' ').filter(|word| !word.is_empty()).flat_map(|word| pieces(word, width - indent)) {
+    for word in words(text).iter().flat_map(|word| pieces(word, width - indent)) {
         let length = width_of(&word);
         let is_first = used == if lines.len() == 1 { 0 } else { indent };
         if !is_first && used + 1 + length > width {
@@ -21,6 +21,28 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
         used += length;
     }
     lines.join("\n")
+}
+
+/// What follows a number and stays on its line.
+const UNITS: &[&str] = &[
+    "%", "B", "KiB", "MiB", "GiB", "ns", "us", "ms", "s", "k", "M", "k/s", "M/s", "kB/s", "MB/s", "GB/s", "CPUs",
+    "launches",
+];
+
+/// The words of `text`; a number and its unit are one.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let is_unit = UNITS.contains(&word.trim_end_matches([',', ';', ':', '.', ')']));
+        match words.last_mut() {
+            Some(number) if is_unit && number.ends_with(|last: char| last.is_ascii_digit()) => {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
 }
 
 /// A word in pieces of at most `width` columns.

@@ -5,8 +5,10 @@
 use headwater_results::schema::{RowResult, Run};
 
 use crate::rows;
+use crate::style::plain;
 
 mod absent;
+mod caution;
 mod distance;
 mod harness;
 mod loss;
@@ -21,6 +23,7 @@ type Kind = fn(&Run) -> Vec<String>;
 
 /// In the order in which they are said.
 static TABLE: &[Kind] = &[
+    caution::sentences,
     one_way::sentences,
     distance::sentences,
     wake::sentences,
@@ -38,7 +41,7 @@ pub fn verdict(run: &Run) -> Vec<String> {
         sentences.push("Nothing was measured.".to_owned());
     }
     sentences.extend(TABLE.iter().flat_map(|kind| kind(run)));
-    sentences
+    sentences.iter().map(|sentence| plain(sentence)).collect()
 }
 
 /// The rows of a pattern at the placement of which the verdict speaks: two CPUs where they were measured, else the

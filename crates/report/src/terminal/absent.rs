@@ -50,7 +50,7 @@ fn draw(run: &Run, style: &Style) -> Option<String> {
 }
 
 /// The ids of the rows by reason, in the order of their first row.
-fn groups<'a>(run: &'a Run, reason_of: fn(&RowResult) -> Option<&str>) -> Vec<(&'a str, Vec<&'a str>)> {
+fn groups(run: &Run, reason_of: fn(&RowResult) -> Option<&str>) -> Vec<(&str, Vec<&str>)> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for result in &run.results {
         let Some(reason) = reason_of(result) else { continue };

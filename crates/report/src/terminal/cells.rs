@@ -39,6 +39,12 @@ pub(super) fn marks(flags: &[Flag]) -> String {
     rows::unique(flags.iter().map(Flag::letter)).into_iter().collect()
 }
 
+/// A rate without its unit; numbers without a prefix leave its place free.
+pub(super) fn padded_rate(per_second: f64) -> String {
+    let (digits, prefix) = units::scaled(per_second);
+    format!("{digits} {prefix:1}")
+}
+
 /// A table with a line per subject and a column per size. Limits and the harness stand below the candidates.
 pub(super) fn by_size(rows: &[&RowResult], cell: impl Fn(&RowResult, &[&RowResult]) -> Cell) -> Grid {
     let sizes = rows::sizes(rows);
@@ -46,7 +52,7 @@ pub(super) fn by_size(rows: &[&RowResult], cell: impl Fn(&RowResult, &[&RowResul
         let column: Vec<&RowResult> = rows.iter().copied().filter(|row| row.row.size_bytes == Some(size)).collect();
         (units::size(size), column)
     });
-    by_column("size", columns.collect(), cell)
+    by_column("transport", columns.collect(), cell)
 }
 
 /// A table with a line per subject and the given columns: each with its head and its rows, one per subject. `cell` gets
@@ -101,18 +107,22 @@ pub(super) fn grouped(subjects: Vec<(&str, Standing)>, cells: impl Fn(&str, Stan
     lines
 }
 
-/// Numbers of one unit with the same number of decimals, so that they can be compared by eye: enough for three digits
-/// of the smallest.
+/// Numbers of one unit with the same number of decimals, so that they can be compared by eye.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fixed {
     decimals: usize,
 }
 
+/// Beside numbers this large decimals would only be noise.
+const WHOLE_FROM: f64 = 10_000.0;
+
 impl Fixed {
-    /// For these values.
+    /// For these values: enough decimals for three digits of the smallest, two at most.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Fixed {
-        let least = values.into_iter().map(f64::abs).filter(|&value| value > 0.0).fold(f64::INFINITY, f64::min);
+        let values: Vec<f64> = values.into_iter().map(f64::abs).filter(|&value| value > 0.0).collect();
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let decimals = match least {
+            _ if values.iter().any(|&value| value >= WHOLE_FROM) => 0,
             least if least < 10.0 => 2,
             least if least < 100.0 => 1,
             _ => 0,
@@ -120,9 +130,18 @@ impl Fixed {
         Fixed { decimals }
     }
 
-    /// The number; its thousands stand apart if it is whole.
+    /// The number, its thousands apart.
     pub fn text(self, value: f64) -> String {
-        if self.decimals == 0 { units::grouped(value) } else { format!("{value:.0$}", self.decimals) }
+        let digits = format!("{value:.0$}", self.decimals);
+        match digits.split_once('.') {
+            Some((_, decimals)) if value.abs() >= 1000.0 => {
+                // Rounded already, so what is left of the point is whole.
+                let whole = digits[..digits.len() - decimals.len() - 1].parse().unwrap_or(value);
+                format!("{}.{decimals}", units::grouped(whole))
+            }
+            Some(_) => digits,
+            None => units::grouped(value),
+        }
     }
 }
 

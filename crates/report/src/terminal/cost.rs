@@ -4,10 +4,10 @@ use headwater_results::schema::{RowResult, Run};
 
 use super::Section;
 use super::cells::{NONE, by_size};
-use super::frame::framed;
+use super::frame::{captioned, framed};
 use crate::grid::Cell;
 use crate::rows;
-use crate::style::{Style, quiet};
+use crate::style::Style;
 use crate::units;
 
 /// In the table of sections.
@@ -21,8 +21,8 @@ fn draw(run: &Run, style: &Style) -> Option<String> {
     framed("What a message costs (stream)", DEFINITION, run, &rows, style, |rows| {
         let cpu = by_size(rows, |row, _| optional(cpu_ns(row).map(units::significant_grouped)));
         let switches = by_size(rows, |row, _| optional(switches(row)));
-        let cpu = cpu.draw_either_way("transport", style);
-        format!("{cpu}\n\n{}\n{}", quiet(SWITCHES), switches.draw_either_way("transport", style))
+        let cpu = cpu.draw_either_way("size", style);
+        format!("{cpu}\n\n{}", captioned(SWITCHES, &switches.draw_either_way("size", style), style))
     })
 }
 

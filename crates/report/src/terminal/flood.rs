@@ -3,24 +3,24 @@
 use headwater_results::schema::{RowResult, Run};
 
 use super::Section;
-use super::cells::{NONE, grouped, marks, shown_best, spread};
-use super::frame::framed;
+use super::cells::{NONE, grouped, marks, padded_rate, shown_best, spread};
+use super::frame::{captioned, framed};
 use crate::grid::{Cell, Grid, Line};
 use crate::rows;
-use crate::style::{Style, quiet};
+use crate::style::Style;
 use crate::units;
 
 /// In the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &["flood"], draw };
 
-const DEFINITION: &str = "The sender never waits. rx: messages received, tx: messages sent, both per second of the \
+const DEFINITION: &str = "rx: messages received, tx: messages sent, both per second of the \
                           sender's time (higher is better); lost: share of those sent (lower is better).";
 
 const HEADS: [&str; 3] = ["rx", "tx", "lost"];
 
 fn draw(run: &Run, style: &Style) -> Option<String> {
     let rows = rows::measured(run, "flood");
-    framed("One way without regard (flood, one_way)", DEFINITION, run, &rows, style, |rows| {
+    framed("One way, the sender never waits (flood, one_way)", DEFINITION, run, &rows, style, |rows| {
         let subjects = rows::subjects(rows);
         let sizes = rows::sizes(rows);
         // A sweep of sizes reads downwards, a few sizes of many transports side by side.
@@ -29,7 +29,7 @@ fn draw(run: &Run, style: &Style) -> Option<String> {
         } else {
             sizes.iter().map(|&size| (units::size_in_words(size), at_size(rows, size, style))).collect()
         };
-        let drawn = grids.iter().map(|(name, grid)| format!("{}\n{}", quiet(&format!("{name}:")), grid.draw(style)));
+        let drawn = grids.iter().map(|(name, grid)| captioned(&format!("{name}:"), &grid.draw(style), style));
         drawn.collect::<Vec<_>>().join("\n\n")
     })
 }
@@ -61,8 +61,8 @@ fn cells(result: &RowResult, best: &[&RowResult], style: &Style) -> Vec<Cell> {
     let rx = Cell {
         is_best: best.iter().any(|one| one.row.id == result.row.id),
         marks: marks(&result.flags),
-        ..cell("rx_rate", units::rate)
+        ..cell("rx_rate", padded_rate)
     };
     // The interval of a loss in per cent of itself would be mistaken for one in per cent of what was sent.
-    vec![rx, cell("tx_rate", units::rate), Cell { spread: String::new(), ..cell("loss", units::percent) }]
+    vec![rx, cell("tx_rate", padded_rate), Cell { spread: String::new(), ..cell("loss", units::percent) }]
 }

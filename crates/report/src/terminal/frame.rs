@@ -32,6 +32,11 @@ pub(super) fn titled(title: &str, definition: &str, style: &Style) -> String {
     format!("{}\n{}", strong(&wrap(title, style.columns(), 0)), quiet(&wrap(definition, style.columns(), 0)))
 }
 
+/// A table with a line of words above it.
+pub(super) fn captioned(caption: &str, table: &str, style: &Style) -> String {
+    format!("{}\n{table}", quiet(&wrap(caption, style.columns(), 0)))
+}
+
 /// With a capital letter.
 pub(super) fn capital(text: &str) -> String {
     let mut characters = text.chars();

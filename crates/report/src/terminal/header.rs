@@ -15,7 +15,8 @@ const LAUNCHES_OF_A_VERDICT: u32 = 12;
 pub(super) const SECTION: Section = Section { patterns: &[], draw };
 
 fn draw(run: &Run, style: &Style) -> Option<String> {
-    let lines = [machine(run, style), run.header.command.join(" "), effort(run), status(run)];
+    let asked = [date(&run.header.started_at), run.header.command.join(" ")].join(style.dot());
+    let lines = [machine(run, style), asked, effort(run), status(run)];
     let lines = lines.into_iter().filter(|line| !line.is_empty()).map(|line| wrap(&line, style.columns(), 2));
     Some(lines.collect::<Vec<_>>().join("\n"))
 }
@@ -24,15 +25,14 @@ fn machine(run: &Run, style: &Style) -> String {
     let environment = &run.header.environment;
     let cpus = plural(environment.cpu.affinity.len().max(1), "CPU");
     let virtualisation = environment.virtualisation.as_deref().filter(|&name| name != "none");
+    let under = virtualisation.map(|name| format!(" under {name}")).unwrap_or_default();
     let facts = [
         strong(&known(&environment.host, "unknown host")),
         known(&environment.cpu.model, "unknown CPU"),
-        cpus,
-        virtualisation.map(|name| format!("under {name}")).unwrap_or_default(),
+        format!("{cpus}{under}"),
         format!("Linux {}", known(&environment.kernel.release, "of unknown release")),
-        date(&run.header.started_at),
     ];
-    facts.into_iter().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(style.dot())
+    facts.join(style.dot())
 }
 
 /// What is known, or else `otherwise`.
@@ -59,7 +59,10 @@ fn effort(run: &Run) -> String {
         _ => String::new(),
     };
     let time = units::duration_ns(settings.time_s * 1e9);
-    let launches = plural(settings.launches as usize, if settings.launches == 1 { "launch" } else { "launche" });
+    let launches = match settings.launches {
+        1 => "1 launch".to_owned(),
+        many => format!("{many} launches"),
+    };
     let effort = format!("{of}{launches} of {time} per row, seed {}.", settings.seed);
     match most.unwrap_or(settings.launches).min(settings.launches) {
         few if few < LAUNCHES_OF_A_VERDICT => {

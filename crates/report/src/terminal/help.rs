@@ -6,8 +6,7 @@ use super::Section;
 use crate::judge::EFFECT_MIN;
 use crate::rows;
 use crate::style::{Style, quiet};
-use crate::text::wrap;
-use crate::units;
+use crate::text::{list, wrap};
 
 /// In the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &[], draw };
@@ -39,14 +38,15 @@ fn interval(run: &Run, style: &Style) -> Option<String> {
 fn best(run: &Run, style: &Style) -> Option<String> {
     let competitors =
         rows::unique(rows::all_measured(run).filter(|row| rows::competes(row)).map(|row| row.row.subject.as_str()));
-    if competitors.len() < 2 {
+    let has_intervals = rows::all_measured(run).filter_map(rows::own).any(|own| own.estimate.n > 1);
+    if competitors.len() < 2 || !has_intervals {
         return None;
     }
     let sign = if style.colour { "Bold green" } else { "*" };
     Some(format!(
-        "{sign}: best of its column, with all that cannot be told apart from it: intervals overlap, or medians differ by \
-         less than {}.",
-        units::percent(EFFECT_MIN)
+        "{sign}: the best of those compared, with all that cannot be told apart from it: intervals overlap, or medians differ by \
+         less than {:.0} %.",
+        EFFECT_MIN * 100.0
     ))
 }
 
@@ -59,11 +59,10 @@ fn standings(run: &Run) -> Option<String> {
     let (limits, nulls) = (of(Standing::Limit), of(Standing::Null));
     let mut text = Vec::new();
     if !limits.is_empty() {
-        text.push(format!("Limits ({}) show what the hardware allows.", limits.join(", ")));
+        text.push(format!("Limits ({}) show what the hardware allows; they do not compete.", limits.join(", ")));
     }
     if !nulls.is_empty() {
-        let verb = if nulls.len() == 1 { "does" } else { "do" };
-        text.push(format!("{} {verb} nothing: the harness alone.", nulls.join(", ")));
+        text.push(format!("{}: the harness alone.", list(&nulls)));
     }
     (!text.is_empty()).then(|| text.join(" "))
 }

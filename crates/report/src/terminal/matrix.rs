@@ -4,10 +4,10 @@ use headwater_results::schema::{RowResult, Run};
 
 use super::Section;
 use super::cells::{Fixed, by_column, by_size, own};
-use super::frame::framed;
+use super::frame::{captioned, framed};
 use crate::grid::Grid;
 use crate::rows;
-use crate::style::{Style, quiet};
+use crate::style::Style;
 use crate::units;
 
 /// In the table of sections.
@@ -33,8 +33,8 @@ fn draw(run: &Run, style: &Style) -> Option<String> {
                 .map(|&size| (format!("{}:", units::size_in_words(size)), by_count(rows, size, &counts, fixed, style)))
                 .collect()
         };
-        let drawn =
-            grids.iter().map(|(name, grid)| format!("{}\n{}", quiet(name), grid.draw_either_way("transport", style)));
+        let corner = if counts.len() <= 1 { "size" } else { "messages" };
+        let drawn = grids.iter().map(|(name, grid)| captioned(name, &grid.draw_either_way(corner, style), style));
         drawn.collect::<Vec<_>>().join("\n\n")
     })
 }
@@ -49,5 +49,5 @@ fn by_count(rows: &[&RowResult], size: u64, counts: &[u64], fixed: Fixed, style:
         let is_wanted = |row: &&RowResult| row.row.size_bytes == Some(size) && row.row.messages == Some(count);
         (units::grouped(count as f64), rows.iter().copied().filter(is_wanted).collect())
     });
-    by_column("messages", columns.collect(), |row, best| own(row, |us| fixed.text(us), best, style))
+    by_column("transport", columns.collect(), |row, best| own(row, |us| fixed.text(us), best, style))
 }

@@ -1,13 +1,13 @@
 //! The patterns whose figure is a rate of messages over their size: `stream`, `stream-full`, `single`.
 
-use headwater_results::schema::{RowResult, Run};
+use headwater_results::schema::{RowResult, Run, Standing};
 
 use super::Section;
-use super::cells::{by_size, own};
-use super::frame::framed;
+use super::cells::{by_size, own, padded_rate};
+use super::frame::{captioned, framed};
 use crate::grid::Cell;
 use crate::rows;
-use crate::style::{Style, quiet};
+use crate::style::Style;
 use crate::units;
 
 /// From this size on bytes per second say more than messages per second.
@@ -45,22 +45,20 @@ fn draw(run: &Run, pattern: &str, title: &str, definition: &str, style: &Style) 
     let rows = rows::measured(run, pattern);
     framed(title, definition, run, &rows, style, |rows| {
         let messages = by_size(rows, |row, best| own(row, padded_rate, best, style));
-        let mut text = messages.draw_either_way("transport", style);
-        let large: Vec<&RowResult> =
-            rows.iter().copied().filter(|row| row.row.size_bytes.is_some_and(|size| size >= BYTES_FROM)).collect();
+        let mut text = messages.draw_either_way("size", style);
+        let large: Vec<&RowResult> = rows.iter().copied().filter(|row| shows_bytes(row)).collect();
         if !large.is_empty() {
             let bytes = by_size(&large, |row, best| own_bytes(row, best, style));
-            text += &format!("\n\n{}\n", quiet("The same in MB/s (1 MB = 10^6 bytes):"));
-            text += &bytes.draw_either_way("transport", style);
+            let bytes = bytes.draw_either_way("size", style);
+            text += &format!("\n\n{}", captioned("The same in MB/s (1 MB = 10^6 bytes):", &bytes, style));
         }
         text
     })
 }
 
-/// A rate without its unit; numbers without a prefix leave its place free.
-fn padded_rate(per_second: f64) -> String {
-    let (digits, prefix) = units::scaled(per_second);
-    format!("{digits} {prefix:1}")
+/// Whether bytes per second mean something: for large messages of a transport that moves them.
+fn shows_bytes(result: &RowResult) -> bool {
+    result.row.standing != Standing::Null && result.row.size_bytes.is_some_and(|size| size >= BYTES_FROM)
 }
 
 /// The same figure in MB/s; its interval and marks are in the table above.

@@ -4,10 +4,10 @@ use headwater_results::schema::{RowResult, Run};
 
 use super::Section;
 use super::cells::{Fixed, NONE, grouped, own, shown_best};
-use super::frame::framed;
+use super::frame::{captioned, framed};
 use crate::grid::{Cell, Grid};
 use crate::rows;
-use crate::style::{Style, quiet};
+use crate::style::Style;
 use crate::units;
 
 /// In the table of sections.
@@ -24,7 +24,7 @@ fn draw(run: &Run, style: &Style) -> Option<String> {
         let sizes = rows::sizes(rows);
         let drawn = sizes.iter().map(|&size| {
             let rows: Vec<&RowResult> = rows.iter().copied().filter(|row| row.row.size_bytes == Some(size)).collect();
-            format!("{}\n{}", quiet(&format!("{}:", units::size_in_words(size))), grid(&rows, style).draw(style))
+            captioned(&format!("{}:", units::size_in_words(size)), &grid(&rows, style).draw(style), style)
         });
         drawn.collect::<Vec<_>>().join("\n\n")
     })

@@ -2,7 +2,7 @@
 
 use headwater_results::schema::{RowResult, Run, Standing};
 
-use super::{differ, main_rows, of_size};
+use super::{differ, is_single, main_rows, of_size};
 use crate::text::list;
 use crate::{judge, rows, units};
 
@@ -29,6 +29,9 @@ fn words(rows: &[&RowResult], size: u64) -> Option<String> {
     Some(match differ(limit, candidate) {
         true if advantage > 1.0 => format!("{} as fast at {size} ({subject})", units::times(advantage)),
         true => format!("slower at {size} ({subject})"),
+        false if is_single(limit) || is_single(candidate) => {
+            format!("{} as fast in one launch at {size} ({subject})", units::times(advantage))
+        }
         false => format!("not measurably faster at {size} ({subject})"),
     })
 }

@@ -24,7 +24,7 @@ fn words(rows: &[&RowResult], subject: &str) -> Option<String> {
     if losses.is_empty() {
         return None;
     }
-    if losses.iter().all(|(_, loss)| loss.median == 0.0) {
+    if losses.iter().all(|(_, loss)| loss.high == 0.0) {
         return Some(format!("{subject} loses nothing"));
     }
     if losses.len() <= 2 {
@@ -36,6 +36,10 @@ fn words(rows: &[&RowResult], subject: &str) -> Option<String> {
 }
 
 fn at(size: u64, loss: &Estimate) -> String {
-    let share = if loss.median == 0.0 { "nothing".to_owned() } else { units::percent(loss.median) };
+    let share = match loss {
+        Estimate { median: 0.0, high: 0.0, .. } => "nothing".to_owned(),
+        Estimate { median: 0.0, .. } => "mostly nothing".to_owned(),
+        _ => units::percent(loss.median),
+    };
     format!("{share} at {}", units::size_in_words(size))
 }

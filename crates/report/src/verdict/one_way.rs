@@ -22,8 +22,9 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
 fn sentence(rows: &[&RowResult]) -> Option<String> {
     if let [(only, _)] = rows::subjects(rows)[..] {
         let ends = rows::unique([rows.first()?.row.id.as_str(), rows.last()?.row.id.as_str()]);
-        let figures = rows.iter().filter(|row| ends.contains(&row.row.id.as_str())).map(|row| figure(row));
-        return Some(format!("{only} moves {}", figures.collect::<Vec<_>>().join(" and ")));
+        let ends = rows.iter().filter(|row| ends.contains(&row.row.id.as_str()));
+        let figures: Vec<String> = ends.map(|row| format!("{} at {}", figure(row), size(row))).collect();
+        return Some(format!("{only} moves {}", figures.join(" and ")));
     }
     let ranges = ranges(rows);
     let last = ranges.len().checked_sub(1)?;
@@ -36,16 +37,22 @@ fn sentence(rows: &[&RowResult]) -> Option<String> {
 
 /// The figure that stands for a range: messages at its first size, bytes at its last.
 fn figure_of(range: &Range<'_>) -> String {
-    let is_large = range.first_best().row.size_bytes.is_some_and(|size| size >= BYTES_FROM);
-    figure(if is_large { range.last_best() } else { range.first_best() })
+    let row = if says_bytes(range.first_best()) { range.last_best() } else { range.first_best() };
+    if range.is_point() { figure(row) } else { format!("{} at {}", figure(row), size(row)) }
 }
 
 fn figure(result: &RowResult) -> String {
-    let size = result.row.size_bytes.unwrap_or(0);
-    let words = units::size_in_words(size);
-    if size >= BYTES_FROM {
-        format!("{} at {words}", units::bytes_per_second(median(result) * size as f64))
+    if says_bytes(result) {
+        units::bytes_per_second(median(result) * result.row.size_bytes.unwrap_or(0) as f64)
     } else {
-        format!("{} at {words}", units::rate(median(result)).replace("/s", " messages/s").replace("  ", " "))
+        format!("{} messages/s", units::prefixed(median(result)))
     }
+}
+
+fn says_bytes(result: &RowResult) -> bool {
+    result.row.size_bytes.is_some_and(|size| size >= BYTES_FROM)
+}
+
+fn size(result: &RowResult) -> String {
+    units::size_in_words(result.row.size_bytes.unwrap_or(0))
 }

@@ -24,29 +24,56 @@ pub(super) struct Range<'a> {
     is_single: bool,
 }
 
-/// The ranges of the rows, which are of one pattern and placement.
+/// More ranges than this are too many for a sentence.
+const RANGES_MAX: usize = 4;
+
+/// The ranges of the rows, which are of one pattern and placement: neighbouring sizes with the same leaders, or, if that
+/// makes too many, with some leader in common.
 pub(super) fn ranges<'a>(rows: &[&'a RowResult]) -> Vec<Range<'a>> {
+    let single: Vec<Range<'_>> = rows::sizes(rows).into_iter().filter_map(|size| Range::of_size(rows, size)).collect();
+    let same = joined(&single, |range, next| range.leads_like(next));
+    if same.len() <= RANGES_MAX { same } else { joined(&single, |range, next| range.common(next).next().is_some()) }
+}
+
+/// Neighbours are joined where `belong` says so.
+fn joined<'a>(single: &[Range<'a>], belong: fn(&Range<'a>, &Range<'a>) -> bool) -> Vec<Range<'a>> {
     let mut ranges: Vec<Range<'_>> = Vec::new();
-    for size in rows::sizes(rows) {
-        let leaders = judge::best_candidates(&of_size(rows, size));
-        let Some(&best) = leaders.first() else { continue };
-        let is_single = is_single(best);
-        // A single launch tells nothing apart; what it can say is which figure was the highest.
-        let names: Vec<&str> =
-            if is_single { vec![&best.row.subject] } else { rows::unique(leaders.iter().map(|row| &*row.row.subject)) };
+    for next in single {
         match ranges.last_mut() {
-            Some(range) if range.is_single == is_single && range.leaders.iter().any(|name| names.contains(name)) => {
-                range.is_same &=
-                    names.len() == range.leaders.len() && names.iter().all(|name| range.leaders.contains(name));
-                range.leaders.retain(|name| names.contains(name));
-                range.sizes.push(size);
-                let leads = |row: &&RowResult| range.leaders.contains(&&*row.row.subject);
-                range.ends.1 = leaders.iter().copied().find(leads).unwrap_or(best);
-            }
-            _ => ranges.push(Range { sizes: vec![size], leaders: names, is_same: true, ends: (best, best), is_single }),
+            Some(range) if range.is_single == next.is_single && belong(range, next) => range.join(next),
+            _ => ranges.push(next.clone()),
         }
     }
     ranges
+}
+
+impl<'a> Range<'a> {
+    /// The range of one size; `None` if nothing competes there.
+    fn of_size(rows: &[&'a RowResult], size: u64) -> Option<Range<'a>> {
+        let leaders = judge::best_candidates(&of_size(rows, size));
+        let best = *leaders.first()?;
+        let is_single = is_single(best);
+        // A single launch tells nothing apart; what it can say is which figure was the best.
+        let shown = if is_single { 1 } else { leaders.len() };
+        let leaders = leaders[..shown].iter().map(|row| row.row.subject.as_str()).collect();
+        Some(Range { sizes: vec![size], leaders, is_same: true, ends: (best, best), is_single })
+    }
+
+    /// The leaders of both.
+    fn common<'b>(&'b self, next: &'b Range<'a>) -> impl Iterator<Item = &'a str> + 'b {
+        self.leaders.iter().copied().filter(|name| next.leaders.contains(name))
+    }
+
+    fn leads_like(&self, next: &Range<'a>) -> bool {
+        self.leaders.len() == next.leaders.len() && self.common(next).count() == next.leaders.len()
+    }
+
+    fn join(&mut self, next: &Range<'a>) {
+        self.is_same &= self.leads_like(next);
+        self.leaders = self.common(next).collect();
+        self.sizes.extend(&next.sizes);
+        self.ends.1 = next.ends.1;
+    }
 }
 
 impl Range<'_> {
@@ -54,13 +81,12 @@ impl Range<'_> {
     pub fn words(&self, is_first: bool, is_last: bool) -> String {
         let (from, to) = (self.sizes[0], self.sizes[self.sizes.len() - 1]);
         let words = units::size_in_words;
-        let place = match (is_first, is_last, from == to) {
-            (true, true, true) => format!("at {}", words(from)),
-            (true, true, false) => format!("at every size ({} to {})", words(from), words(to)),
-            (true, false, true) | (false, false, true) => format!("at {}", words(from)),
-            (true, false, false) => format!("up to {}", words(to)),
-            (false, true, _) => format!("from {}", words(from)),
-            (false, false, false) => format!("from {} to {}", words(from), words(to)),
+        let place = match (is_first, is_last) {
+            _ if from == to => format!("at {}", words(from)),
+            (true, true) => format!("at every size ({} to {})", words(from), words(to)),
+            (true, false) => format!("up to {}", words(to)),
+            (false, true) => format!("from {}", words(from)),
+            (false, false) => format!("from {} to {}", words(from), words(to)),
         };
         format!("{place} {}", self.who())
     }
@@ -68,7 +94,7 @@ impl Range<'_> {
     fn who(&self) -> String {
         let names = short_list(&self.leaders, NAMED);
         match (self.is_single, self.leaders.len(), self.is_same) {
-            (true, ..) => format!("{names} was fastest in the only launch"),
+            (true, ..) => format!("{names} was fastest"),
             (false, 1, true) => format!("{names} is fastest"),
             (false, 1, false) => format!("nothing is measurably faster than {names}"),
             (false, _, true) => format!("{names} cannot be told apart"),
@@ -76,12 +102,17 @@ impl Range<'_> {
         }
     }
 
+    /// Whether it has one size only.
+    pub fn is_point(&self) -> bool {
+        self.sizes.len() == 1
+    }
+
     /// The best row at the range's first size.
     pub fn first_best(&self) -> &RowResult {
         self.ends.0
     }
 
-    /// The best row of the leaders at its last size.
+    /// The best row at its last size.
     pub fn last_best(&self) -> &RowResult {
         self.ends.1
     }

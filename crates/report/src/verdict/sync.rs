@@ -50,10 +50,9 @@ fn who(rows: &[&RowResult]) -> Option<(String, bool)> {
     let best = judge::best_candidates(rows);
     let first = *best.first()?;
     let cost = units::duration_ns(median(first) * 1e3 / ADDITIONS);
-    if is_single(first) {
-        return Some((format!("{} {cost} in the only launch", first.row.subject), first.row.subject == LOCKLESS));
-    }
-    let names: Vec<&str> = best.iter().map(|row| row.row.subject.as_str()).collect();
+    // A single launch tells nothing apart; what it can say is which figure was the least.
+    let shown = if is_single(first) { 1 } else { best.len() };
+    let names: Vec<&str> = best[..shown].iter().map(|row| row.row.subject.as_str()).collect();
     let tie = if names.len() > 1 { ", not to be told apart" } else { "" };
     Some((format!("{} ({cost}{tie})", short_list(&names, 3)), names.contains(&LOCKLESS)))
 }

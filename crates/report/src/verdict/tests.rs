@@ -1,1 +1,234 @@
+use expect_test::{Expect, expect};
+use headwater_results::schema::{Placement, Row, RunStatus, Standing, WorkerKind};
 
+use super::verdict;
+use crate::testing::{Made, messaging, overview, placed, sync};
+
+const CANDIDATE: Standing = Standing::Candidate;
+
+/// The verdict on rows with these figures in 12 launches, give or take 1 %.
+fn check(rows: &[(Row, f64)], expected: Expect) {
+    check_launches(12, rows, expected);
+}
+
+fn check_launches(launches: u32, rows: &[(Row, f64)], expected: Expect) {
+    let mut made = Made::new(launches);
+    for (row, value) in rows {
+        made.measure(row, &[*value], 0.01);
+    }
+    expected.assert_eq(&(verdict(&made.run(Some(RunStatus::Complete))).join("\n") + "\n"));
+}
+
+fn stream(subject: &str, size: u64, rate: f64) -> (Row, f64) {
+    (messaging(subject, CANDIDATE, "stream", size), rate)
+}
+
+fn limit(pattern: &str, size: u64, value: f64) -> (Row, f64) {
+    (messaging("ring-spin", Standing::Limit, pattern, size), value)
+}
+
+#[test]
+fn neighbouring_sizes_with_the_same_leader_are_one_range() {
+    check(
+        &[
+            stream("pipe", 64, 2e6),
+            stream("unix-stream", 64, 1e6),
+            stream("pipe", 256, 1.9e6),
+            stream("unix-stream", 256, 1e6),
+            stream("pipe", 4096, 5e5),
+            stream("unix-stream", 4096, 8e5),
+            stream("pipe", 65_536, 5e4),
+            stream("unix-stream", 65_536, 9e4),
+        ],
+        expect![[r#"
+            One way (two CPUs): up to 256 B pipe is fastest (2.00 M messages/s at 64 B); from 4 KiB unix-stream is fastest (5.91 GB/s at 64 KiB).
+        "#]],
+    );
+}
+
+#[test]
+fn what_overlaps_cannot_be_told_apart() {
+    check(
+        &[stream("pipe", 64, 2e6), stream("fifo", 64, 2.002e6), stream("tcp", 64, 1e6)],
+        expect![[r#"
+            One way (two CPUs): at 64 B fifo and pipe cannot be told apart (2.01 M messages/s).
+        "#]],
+    );
+}
+
+#[test]
+fn many_changes_of_leadership_are_said_as_what_nothing_beats() {
+    let mut rows = Vec::new();
+    for (index, size) in [1, 2, 4, 8, 16, 32].into_iter().enumerate() {
+        rows.push(stream("pipe", size, 2e6));
+        rows.push(stream("fifo", size, if index % 2 == 0 { 2.002e6 } else { 1e6 }));
+    }
+    check(
+        &rows,
+        expect![[r#"
+            One way (two CPUs): at every size (1 B to 32 B) nothing is measurably faster than pipe (2.01 M messages/s at 1 B).
+        "#]],
+    );
+}
+
+#[test]
+fn one_transport_has_no_rival() {
+    check(
+        &[stream("pipe", 64, 2e6), stream("pipe", 4096, 1e6)],
+        expect![[r#"
+            One way (two CPUs): pipe moves 2.00 M messages/s at 64 B and 4.10 GB/s at 4 KiB.
+        "#]],
+    );
+}
+
+#[test]
+fn limits_and_the_harness_never_win() {
+    check(
+        &[
+            stream("pipe", 64, 2e6),
+            stream("tcp", 64, 1e6),
+            limit("stream", 64, 2e7),
+            (messaging("null", Standing::Null, "stream", 64), 2e8),
+        ],
+        expect![[r#"
+            One way (two CPUs): at 64 B pipe is fastest (2.00 M messages/s).
+            Against the best of them a bare ring in shared memory (limit) is 10 times as fast at 64 B (ring-spin).
+            The harness itself takes at most 1.0 % of the fastest kernel row (stream).
+        "#]],
+    );
+}
+
+#[test]
+fn a_slow_harness_and_a_slow_limit_are_said_to_be_so() {
+    check(
+        &[
+            stream("pipe", 64, 2e6),
+            stream("tcp", 64, 1e6),
+            limit("stream", 64, 1e6),
+            (messaging("null", Standing::Null, "stream", 64), 4e7),
+        ],
+        expect![[r#"
+            One way (two CPUs): at 64 B pipe is fastest (2.00 M messages/s).
+            Against the best of them a bare ring in shared memory (limit) is slower at 64 B (ring-spin).
+            The harness itself takes at most 5.0 % of the fastest kernel row, more than the 2 % that it may (stream).
+        "#]],
+    );
+}
+
+#[test]
+fn placements_are_kept_apart() {
+    let same_cpu = |(row, value)| (placed(row, Placement::SameCpu), value);
+    check(
+        &[
+            stream("pipe", 64, 2e6),
+            stream("tcp", 64, 1e6),
+            same_cpu(stream("pipe", 64, 1e6)),
+            same_cpu(stream("tcp", 64, 2e6)),
+        ],
+        expect![[r#"
+            One way (two CPUs): at 64 B pipe is fastest (2.00 M messages/s).
+            One way (same CPU): at 64 B tcp is fastest (2.01 M messages/s).
+        "#]],
+    );
+}
+
+#[test]
+fn delays_say_their_kind() {
+    let delay = |subject: &str, pattern: &str, ns: f64| (messaging(subject, CANDIDATE, pattern, 64), ns);
+    check(
+        &[
+            delay("pipe", "rtt", 12_000.0),
+            delay("tcp", "rtt", 30_000.0),
+            limit("rtt", 64, 400.0),
+            delay("pipe", "wake", 6_000.0),
+            delay("posix-mq", "wake", 5_000.0),
+        ],
+        expect![[r#"
+            Waking a sleeping reader costs 6.02 us here (median one_way delay, pipe); least: posix-mq with 5.01 us.
+            Round trip (rtt): at 64 B pipe is fastest (12.0 us on average); spinning in shared memory would save 11.6 us of it (ring-spin, limit: 401 ns).
+        "#]],
+    );
+}
+
+#[test]
+fn the_cheapest_primitive_and_the_cheapest_lock_are_named() {
+    let total = |subject: &str, workers, us| (sync(subject, workers, WorkerKind::Process), us);
+    check(
+        &[
+            total("none", 1, 1e3),
+            total("atomic", 1, 5e3),
+            total("mutex", 1, 20e3),
+            total("futex-lock", 1, 20.05e3),
+            total("atomic", 2, 40e3),
+            total("mutex", 2, 180e3),
+            total("futex-lock", 2, 150e3),
+        ],
+        expect![[r#"
+            Time per addition (sync): alone atomic (5.01 ns), of the locks mutex and futex-lock (20.0 ns, not to be told apart); with 2 processes contending atomic (40.1 ns), of the locks futex-lock (149 ns).
+        "#]],
+    );
+}
+
+#[test]
+fn losses_are_said_by_size_or_at_their_worst() {
+    let mut made = Made::new(12);
+    let mut flood = |subject: &str, size, loss: f64| {
+        let row = messaging(subject, CANDIDATE, "flood", size);
+        made.measure(&row, &[5e5 * (1.0 - loss), 5e5, loss], 0.01);
+    };
+    flood("udp", 64, 0.12);
+    flood("udp", 4096, 0.0);
+    flood("udp-mmsg", 64, 0.0);
+    for (size, loss) in [(64, 0.1), (1024, 0.4), (4096, 0.2)] {
+        flood("udp-gso", size, loss);
+    }
+    let found = verdict(&made.run(Some(RunStatus::Complete))).join("\n");
+    let expected = "When the sender does not wait, udp loses 12 % at 64 B and nothing at 4 KiB; udp-mmsg loses nothing; \
+                    udp-gso loses up to 40 % at 1 KiB.";
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn one_launch_claims_no_difference() {
+    check_launches(
+        1,
+        &[stream("pipe", 64, 2e6), stream("tcp", 64, 1e6), limit("stream", 64, 2e7)],
+        expect![[r#"
+            One launch per row shows no difference; what is called fastest was so in that launch.
+            One way (two CPUs): at 64 B pipe was fastest (2.00 M messages/s).
+            Against the best of them a bare ring in shared memory (limit) is 10 times as fast in one launch at 64 B (ring-spin).
+        "#]],
+    );
+}
+
+#[test]
+fn few_launches_are_a_hint() {
+    check_launches(
+        3,
+        &[stream("pipe", 64, 2e6), stream("tcp", 64, 1e6)],
+        expect![[r#"
+            With 3 launches an interval covers 75 % only: what follows is a hint.
+            One way (two CPUs): at 64 B pipe is fastest (2.01 M messages/s).
+        "#]],
+    );
+}
+
+#[test]
+fn a_run_without_figures_says_so() {
+    let mut made = Made::new(12);
+    made.skip(&messaging("pipe", CANDIDATE, "stream", 64), "no pipes");
+    made.fail(&messaging("pipe", CANDIDATE, "rtt", 64), "stuck").leave(&messaging("pipe", CANDIDATE, "wake", 64));
+    let found = verdict(&made.run(None));
+    let expected = [
+        "Nothing was measured.",
+        "Not measured of 3 rows: 1 skipped, 1 failed and 1 without a turn; the reasons are below.",
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(verdict(&Made::new(12).run(None)), ["Nothing was measured."]);
+}
+
+#[test]
+fn an_overview_fits_into_a_few_sentences() {
+    let sentences = verdict(&overview(12).run(Some(RunStatus::Partial)));
+    assert!((3..=8).contains(&sentences.len()), "{sentences:#?}");
+}
