@@ -55,17 +55,22 @@ impl Style {
 
 /// Text that stands out.
 pub(crate) fn strong(text: &str) -> String {
-    format!("{STRONG}{text}{END}")
+    marked(text, STRONG)
 }
 
 /// Text that is the best of its kind.
 pub(crate) fn best(text: &str) -> String {
-    format!("{BEST}{text}{END}")
+    marked(text, BEST)
 }
 
 /// Text that steps back.
 pub(crate) fn quiet(text: &str) -> String {
-    format!("{QUIET}{text}{END}")
+    marked(text, QUIET)
+}
+
+/// Line by line: a pager forgets at the end of each.
+fn marked(text: &str, mark: char) -> String {
+    text.split('\n').map(|line| format!("{mark}{line}{END}")).collect::<Vec<_>>().join("\n")
 }
 
 /// Columns that `text` takes, its marks not counted.

@@ -12,6 +12,12 @@ fn marks_become_escape_sequences_or_nothing() {
 }
 
 #[test]
+fn every_line_has_marks_of_its_own() {
+    let page = finish(&quiet("a\nb"), &Style { colour: true, ..PLAIN });
+    assert_eq!(page, "\x1b[2ma\x1b[0m\n\x1b[2mb\x1b[0m");
+}
+
+#[test]
 fn control_characters_of_a_run_never_reach_the_terminal() {
     for colour in [false, true] {
         let page = finish("a\x1b[31mb\r\u{9b}c", &Style { colour, ..PLAIN });

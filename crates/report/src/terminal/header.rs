@@ -82,7 +82,7 @@ fn status(run: &Run) -> String {
                 0 => "some rows have fewer launches than planned".to_owned(),
                 pending => format!("{} had no turn", plural(pending, "row")),
             };
-            format!("{} {rest}; `headwater run --resume` goes on.", strong("Interrupted:"))
+            format!("{} {rest}; `headwater run --resume DIR` goes on.", strong("Interrupted:"))
         }
         RunStatus::Partial => {
             let failed = count(|outcome| matches!(outcome, RowOutcome::Failed { .. }));
