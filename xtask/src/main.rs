@@ -1,2 +1,48 @@
-//! xtask
-fn main(){}
+//! `cargo xtask`: the project's own chores. One file per command; nothing of it is part of the product.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod ci;
+mod crosscheck;
+mod docs;
+mod shell;
+mod tidy;
+
+/// The project's own chores.
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Chore,
+}
+
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// Everything that must hold before a change is merged
+    Ci(ci::Options),
+    /// Check the rules of the house that a machine can check (CONTRIBUTING.md lists them)
+    Tidy(tidy::Options),
+    /// Write what is generated: JSON Schemas, man pages, completions
+    Docs,
+    /// Measure the kernel pipe with Headwater and with a plain C loop in the same blocks, and compare
+    Crosscheck(crosscheck::Options),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Chore::Ci(options) => ci::run(&options),
+        Chore::Tidy(options) => tidy::run(&options),
+        Chore::Docs => docs::run(),
+        Chore::Crosscheck(options) => crosscheck::run(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

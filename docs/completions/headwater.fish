@@ -1,0 +1,82 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_headwater_global_optspecs
+    string join \n h/help V/version
+end
+
+function __fish_headwater_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_headwater_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_headwater_using_subcommand
+    set -l cmd (__fish_headwater_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c headwater -n "__fish_headwater_needs_command" -s h -l help -d 'Print help'
+complete -c headwater -n "__fish_headwater_needs_command" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_needs_command" -f -a "run" -d 'Measure: a suite, or the rows that a filter names; without either, the suite `overview`'
+complete -c headwater -n "__fish_headwater_needs_command" -f -a "list" -d 'List suites and rows, and say which this machine cannot run, with the reason'
+complete -c headwater -n "__fish_headwater_needs_command" -f -a "show" -d 'Print runs: tables and a verdict in words'
+complete -c headwater -n "__fish_headwater_needs_command" -f -a "doctor" -d 'Say what would make measurements on this machine better, with the command and its undo; changes nothing'
+complete -c headwater -n "__fish_headwater_needs_command" -f -a "completions" -d 'Print the completions of a shell'
+complete -c headwater -n "__fish_headwater_needs_command" -f -a "man" -d 'Write the man pages into a directory'
+complete -c headwater -n "__fish_headwater_needs_command" -f -a "conduct" -d 'A conductor of one launch: reads an order as JSON, answers as JSON'
+complete -c headwater -n "__fish_headwater_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c headwater -n "__fish_headwater_using_subcommand run" -s s -l sizes -d 'Message sizes instead of the suite\'s: `64,4k`, `1..65536*2`, `1k..8k+1k`' -r
+complete -c headwater -n "__fish_headwater_using_subcommand run" -s p -l placement -d 'Where the processes run: same-cpu, two-cpus, free; several with commas' -r
+complete -c headwater -n "__fish_headwater_using_subcommand run" -l transport-cmd -d 'A program that speaks the protocol of external transports, as a row like any other; repeatable' -r
+complete -c headwater -n "__fish_headwater_using_subcommand run" -s t -l time -d 'Measured time per launch: `50ms`, `2s`' -r
+complete -c headwater -n "__fish_headwater_using_subcommand run" -l warm-up -d 'Least warm-up per launch' -r
+complete -c headwater -n "__fish_headwater_using_subcommand run" -s l -l launches -d 'Launches per row, the replicates; 12 for a verdict' -r
+complete -c headwater -n "__fish_headwater_using_subcommand run" -l seed -d 'Seed of the random order; the same seed gives the same order' -r
+complete -c headwater -n "__fish_headwater_using_subcommand run" -s b -l budget -d 'The most that the whole run may take; launches are shortened, then left out' -r
+complete -c headwater -n "__fish_headwater_using_subcommand run" -l patience -d 'Give a row up when one of its processes keeps silent for so long [default: 10s]' -r
+complete -c headwater -n "__fish_headwater_using_subcommand run" -s o -l output -d 'Directory of this run [default: headwater-runs/<time>-<host>]' -r -F
+complete -c headwater -n "__fish_headwater_using_subcommand run" -l resume -d 'Go on with the interrupted run in DIR, in the same order, with its own settings' -r -F
+complete -c headwater -n "__fish_headwater_using_subcommand run" -l config -d 'Take options from a TOML file; those on the command line win' -r -F
+complete -c headwater -n "__fish_headwater_using_subcommand run" -l json -d 'Print every event as a JSON line on standard output, instead of tables'
+complete -c headwater -n "__fish_headwater_using_subcommand run" -s q -l quiet -d 'No progress and no tables; errors only'
+complete -c headwater -n "__fish_headwater_using_subcommand run" -s n -l dry-run -d 'Say what would be measured and how long it would take, and stop'
+complete -c headwater -n "__fish_headwater_using_subcommand run" -l print-config -d 'Print the options in force as TOML, ready for --config, and stop'
+complete -c headwater -n "__fish_headwater_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headwater -n "__fish_headwater_using_subcommand run" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand list" -s s -l sizes -d 'Message sizes instead of the suites\'' -r
+complete -c headwater -n "__fish_headwater_using_subcommand list" -s p -l placement -d 'Placements instead of the suites\'' -r
+complete -c headwater -n "__fish_headwater_using_subcommand list" -l transport-cmd -d 'Programs that speak the protocol of external transports' -r
+complete -c headwater -n "__fish_headwater_using_subcommand list" -s a -l all -d 'The rows of all suites'
+complete -c headwater -n "__fish_headwater_using_subcommand list" -l json -d 'One JSON object per row'
+complete -c headwater -n "__fish_headwater_using_subcommand list" -s h -l help -d 'Print help'
+complete -c headwater -n "__fish_headwater_using_subcommand list" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand show" -l json -d 'The document run.json instead of tables'
+complete -c headwater -n "__fish_headwater_using_subcommand show" -s h -l help -d 'Print help'
+complete -c headwater -n "__fish_headwater_using_subcommand show" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand doctor" -l json -d 'The findings as JSON'
+complete -c headwater -n "__fish_headwater_using_subcommand doctor" -s h -l help -d 'Print help'
+complete -c headwater -n "__fish_headwater_using_subcommand doctor" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand completions" -s h -l help -d 'Print help'
+complete -c headwater -n "__fish_headwater_using_subcommand completions" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand man" -s h -l help -d 'Print help'
+complete -c headwater -n "__fish_headwater_using_subcommand man" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand conduct" -l parent -d 'The process whose death it does not survive' -r
+complete -c headwater -n "__fish_headwater_using_subcommand conduct" -s h -l help -d 'Print help'
+complete -c headwater -n "__fish_headwater_using_subcommand conduct" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show doctor completions man conduct help" -f -a "run" -d 'Measure: a suite, or the rows that a filter names; without either, the suite `overview`'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show doctor completions man conduct help" -f -a "list" -d 'List suites and rows, and say which this machine cannot run, with the reason'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show doctor completions man conduct help" -f -a "show" -d 'Print runs: tables and a verdict in words'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show doctor completions man conduct help" -f -a "doctor" -d 'Say what would make measurements on this machine better, with the command and its undo; changes nothing'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show doctor completions man conduct help" -f -a "completions" -d 'Print the completions of a shell'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show doctor completions man conduct help" -f -a "man" -d 'Write the man pages into a directory'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show doctor completions man conduct help" -f -a "conduct" -d 'A conductor of one launch: reads an order as JSON, answers as JSON'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show doctor completions man conduct help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -1,0 +1,61 @@
+//! `cargo xtask ci`: everything that must hold before a change is merged, step by step, with the time of each. A step
+//! that fails does not hide what the later ones would say. `.ci/run` calls it on a clean clone.
+
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+
+use crate::shell::{self, cargo};
+use crate::tidy;
+
+mod leftovers;
+mod sample;
+mod schema;
+
+/// What to leave out.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Leave a step out; repeatable
+    #[arg(long, value_name = "STEP", value_parser = clap::builder::PossibleValuesParser::new(STEPS.map(|step| step.name)))]
+    skip: Vec<String>,
+}
+
+struct Step {
+    name: &'static str,
+    run: fn() -> Result<()>,
+}
+
+/// What is cheap comes first.
+const STEPS: [Step; 6] = [
+    Step { name: "fmt", run: || shell::run(&mut cargo(&["fmt", "--all", "--check"])) },
+    Step { name: "tidy", run: || tidy::run(&tidy::Options::default()) },
+    Step {
+        name: "clippy",
+        run: || shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])),
+    },
+    Step { name: "test", run: || shell::run(&mut cargo(&["test", "--workspace"])) },
+    Step { name: "build", run: || shell::release_build().map(drop) },
+    Step { name: "sample", run: sample::run },
+];
+
+/// Runs the steps in their order.
+pub fn run(options: &Options) -> Result<()> {
+    let mut failed = Vec::new();
+    for step in STEPS.iter().filter(|step| !options.skip.iter().any(|name| name == step.name)) {
+        println!("ci: {} ...", step.name);
+        let started = Instant::now();
+        let result = (step.run)();
+        let elapsed_s = started.elapsed().as_secs_f64();
+        match result {
+            Ok(()) => println!("ci: {} ok, {elapsed_s:.1} s", step.name),
+            Err(error) => {
+                println!("ci: {} FAILED, {elapsed_s:.1} s: {error:#}", step.name);
+                failed.push(step.name);
+            }
+        }
+    }
+    if !failed.is_empty() {
+        bail!("ci: {} failed", failed.join(", "));
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! `cargo xtask docs`: writes the files of docs/ that are made from the code. `tidy` asks the same function for them
+//! and compares, so a generated file is never edited and never out of date.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context, Result};
+use headwater::cli::generate;
+use headwater_results::json_schema::{event_schema, run_schema};
+use headwater_results::schema::SCHEMA_VERSION;
+use serde_json::Value;
+
+use crate::shell;
+
+/// The folders that hold generated files and nothing else.
+pub const FOLDERS: [&str; 3] = ["docs/schema", "docs/man", "docs/completions"];
+
+/// The schema of `run.json`, as a path in the repository.
+pub fn run_schema_path() -> String {
+    format!("docs/schema/run-v{SCHEMA_VERSION}.schema.json")
+}
+
+/// The schema of a line of `run.jsonl`, as a path in the repository.
+pub fn event_schema_path() -> String {
+    format!("docs/schema/event-v{SCHEMA_VERSION}.schema.json")
+}
+
+/// Writes every generated file, and removes from their folders what is not generated any more.
+pub fn run() -> Result<()> {
+    let generated = generated()?;
+    for folder in FOLDERS {
+        let Ok(entries) = fs::read_dir(shell::root().join(folder)) else { continue };
+        for entry in entries {
+            let entry = entry?;
+            let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
+            if !generated.contains_key(&path) {
+                fs::remove_file(entry.path()).with_context(|| path.clone())?;
+                println!("removed {path}");
+            }
+        }
+    }
+    for (path, bytes) in &generated {
+        let file = shell::root().join(path);
+        if fs::read(&file).is_ok_and(|old| old == *bytes) {
+            continue;
+        }
+        let folder = file.parent().expect("a generated file has a folder");
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        fs::write(&file, bytes).with_context(|| path.clone())?;
+        println!("wrote {path}");
+    }
+    Ok(())
+}
+
+/// What the generated files must hold, by their paths in the repository.
+pub fn generated() -> Result<BTreeMap<String, Vec<u8>>> {
+    let mut generated =
+        BTreeMap::from([(run_schema_path(), pretty(run_schema())?), (event_schema_path(), pretty(event_schema())?)]);
+    generated.extend(generate::man_pages().into_iter().map(|(name, text)| (format!("docs/man/{name}"), text)));
+    generated
+        .extend(generate::completions().into_iter().map(|(name, text)| (format!("docs/completions/{name}"), text)));
+    Ok(generated)
+}
+
+fn pretty(mut schema: Value) -> Result<Vec<u8>> {
+    // Whether a map keeps its order depends on which features other packages of the build ask of serde_json.
+    schema.sort_all_objects();
+    let mut bytes = serde_json::to_vec_pretty(&schema)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}

@@ -1,0 +1,73 @@
+//! Where the repository is, and how a chore starts another program in it. Every chore calls it.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// The repository's top directory.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository")
+}
+
+/// Where Cargo puts what it builds.
+pub fn target_directory() -> PathBuf {
+    root().join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
+/// A program that runs in the repository, without input.
+pub fn command(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root()).stdin(Stdio::null());
+    command
+}
+
+/// The Cargo that runs this chore.
+pub fn cargo(arguments: &[&str]) -> Command {
+    let mut command = command(env::var("CARGO").as_deref().unwrap_or("cargo"));
+    command.args(arguments);
+    command
+}
+
+/// Runs a program to its end; its output is the chore's.
+///
+/// # Errors
+/// If it cannot be started or does not end with 0.
+pub fn run(command: &mut Command) -> Result<()> {
+    let words = words(command);
+    let status = command.status().with_context(|| format!("cannot start {words}"))?;
+    if !status.success() {
+        bail!("{words}: {status}");
+    }
+    Ok(())
+}
+
+/// Runs a program to its end and returns what it printed; its errors go to the chore's.
+///
+/// # Errors
+/// If it cannot be started or does not end with 0.
+pub fn output(command: &mut Command) -> Result<String> {
+    let words = words(command);
+    let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot start {words}"))?;
+    if !output.status.success() {
+        bail!("{words}: {}", output.status);
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("{words} printed what is not UTF-8"))
+}
+
+fn words(command: &Command) -> String {
+    let words: Vec<OsString> =
+        std::iter::once(command.get_program()).chain(command.get_args()).map(OsString::from).collect();
+    words.join(" ".as_ref()).to_string_lossy().into_owned()
+}
+
+/// Builds the product as its users do and returns the command's path.
+///
+/// # Errors
+/// If it does not build.
+pub fn release_build() -> Result<PathBuf> {
+    run(&mut cargo(&["build", "--release", "--package", "headwater"]))?;
+    Ok(target_directory().join("release/headwater"))
+}

@@ -1,0 +1,107 @@
+//! `purity`: results and report are functions of their arguments. They read no file, clock, environment or network and
+//! print nothing; their tests may.
+
+use super::Found;
+use super::source::{lines_with_word, product_code, test_only};
+use super::tree::Tree;
+
+/// The folders that hold the pure crates.
+const PURE: [&str; 2] = ["crates/results/src/", "crates/report/src/"];
+
+/// Modules of the standard library that touch the world outside.
+const MODULES: [&str; 4] = ["fs", "env", "process", "net"];
+
+/// Names that touch it, whichever way they were imported.
+const NAMES: [&str; 9] =
+    ["stdin", "stdout", "stderr", "Instant", "SystemTime", "print", "println", "eprint", "eprintln"];
+
+/// No pure crate names anything impure.
+pub fn check(tree: &Tree) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (path, text) in PURE.iter().flat_map(|folder| tree.files_in(folder, &["rs"])) {
+        if test_only(tree, path) {
+            continue;
+        }
+        let code = product_code(text);
+        let names = NAMES.iter().flat_map(|name| lines_with_word(&code, name).map(move |line| (line, *name)));
+        for (line, name) in names.chain(impure_modules(&code)) {
+            found.push(Found::at(path, line, format!("{name} is for headwater: this crate only computes")));
+        }
+    }
+    found
+}
+
+/// Uses of [`MODULES`], written `std::fs` or within `std::{...}`.
+fn impure_modules(code: &str) -> Vec<(usize, &'static str)> {
+    let mut uses = Vec::new();
+    for (start, _) in code.match_indices("std::") {
+        let rest = &code[start + "std::".len()..];
+        let heads = if rest.starts_with('{') { group_heads(rest) } else { vec![(0, head(rest))] };
+        for (at, name) in heads {
+            if let Some(module) = MODULES.iter().find(|module| **module == name) {
+                let line = code[..start + "std::".len() + at].matches('\n').count() + 1;
+                uses.push((line, *module));
+            }
+        }
+    }
+    uses
+}
+
+/// The first name of each path in a group `{a::b, c}`, with its place.
+fn group_heads(group: &str) -> Vec<(usize, &str)> {
+    let (mut heads, mut depth, mut expect) = (Vec::new(), 0, false);
+    for (at, character) in group.char_indices() {
+        match character {
+            '{' => (depth, expect) = (depth + 1, depth == 0),
+            '}' => depth -= 1,
+            ',' => expect = depth == 1,
+            character if expect && !character.is_whitespace() => {
+                heads.push((at, head(&group[at..])));
+                expect = false;
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    heads
+}
+
+fn head(path: &str) -> &str {
+    path.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pure_crate_touches_nothing_outside() {
+        for (text, lines) in [
+            ("use std::fs;\n", vec![1]),
+            ("use std::{\n    fmt,\n    net::{TcpStream, env},\n    process::exit,\n};\n", vec![3, 4]),
+            ("fn f() { std::env::args(); }\n", vec![1]),
+            ("use std::io::{self, stdout};\n", vec![1]),
+            ("let t = Instant::now();\n", vec![1]),
+            ("println!();\n", vec![1]),
+            ("use std::io::Write; // std::fs\nlet s = \"println\";\n", vec![]),
+            ("#[cfg(test)]\nmod tests {\n    use std::fs;\n}\n", vec![]),
+        ] {
+            let tree = Tree::from([("crates/report/src/a.rs", text)]);
+            let found: Vec<usize> = check(&tree).iter().map(|found| found.line).collect();
+            assert_eq!(found, lines, "{text}");
+        }
+    }
+
+    #[test]
+    fn tests_and_other_crates_may() {
+        let tree = Tree::from([
+            ("crates/results/src/lib.rs", "#[cfg(test)]\nmod testing;\n"),
+            ("crates/results/src/testing.rs", "use std::fs;\n"),
+            ("crates/results/src/a/tests.rs", "use std::fs;\n"),
+            ("crates/headwater/src/a.rs", "use std::fs;\n"),
+        ]);
+        assert_eq!(check(&tree), []);
+    }
+}

@@ -1,0 +1,118 @@
+//! `paths`, `registry`, `blanks`: no text speaks of the machine it was written on, and none holds invisible characters.
+
+use super::Found;
+use super::tree::Tree;
+
+/// The kinds of file that people write.
+const WRITTEN: [&str; 10] = ["rs", "md", "toml", "c", "h", "py", "sh", "json", "yml", "run"];
+
+/// Directories of somebody's machine. (Put together here, so that this file does not name them itself.)
+const MACHINE_PATHS: [&str; 4] =
+    [concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/Us", "ers/")];
+
+/// Words by which a build would fetch from somewhere else than the public registries.
+const MIRRORS: [&str; 5] = [
+    concat!("index", "-url"),
+    concat!("replace", "-with"),
+    concat!("sparse", "+http"),
+    concat!("trusted", "-host"),
+    concat!("find", "-links"),
+];
+
+/// Where Cargo.lock gets everything from.
+const PUBLIC_INDEX: &str = "source = \"registry+https://github.com/rust-lang/crates.io-index\"";
+
+fn written(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
+    tree.files().filter(|(path, _)| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        WRITTEN.contains(&name.rsplit('.').next().unwrap_or(name))
+    })
+}
+
+/// No absolute path of a machine.
+pub fn machine_paths(tree: &Tree) -> Vec<Found> {
+    lines_with(tree, &MACHINE_PATHS, "a path of one machine")
+}
+
+/// No registry but the public ones.
+pub fn registries(tree: &Tree) -> Vec<Found> {
+    let mut found = lines_with(tree, &MIRRORS, "a registry of one machine");
+    for (index, line) in tree.text("Cargo.lock").unwrap_or_default().lines().enumerate() {
+        if line.starts_with("source = ") && line != PUBLIC_INDEX {
+            found.push(Found::at("Cargo.lock", index + 1, "a package that is not from crates.io"));
+        }
+    }
+    found
+}
+
+fn lines_with(tree: &Tree, words: &[&str], what: &str) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (path, text) in written(tree) {
+        for (index, line) in text.lines().enumerate() {
+            if let Some(word) = words.iter().find(|word| line.contains(**word)) {
+                found.push(Found::at(path, index + 1, format!("{word} is {what}")));
+            }
+        }
+    }
+    found
+}
+
+/// No white space at the end of a line, no tab in Rust, one line feed at the end of a file.
+pub fn blanks(tree: &Tree) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (path, text) in written(tree) {
+        for (index, line) in text.split('\n').enumerate() {
+            if line.ends_with([' ', '\t', '\r']) {
+                found.push(Found::at(path, index + 1, "white space at the end of the line"));
+            }
+            if path.ends_with(".rs") && line.contains('\t') {
+                found.push(Found::at(path, index + 1, "a tab"));
+            }
+        }
+        if !text.is_empty() && (!text.ends_with('\n') || text.ends_with("\n\n")) {
+            found.push(Found::at(path, text.lines().count(), "the file does not end with one line feed"));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_names_a_machine() {
+        let text = format!("fine: /dev/shm\nbad: {}somebody\n", MACHINE_PATHS[0]);
+        let tree = Tree::from([("a.md", text.as_str()), ("picture.svg", text.as_str())]);
+        let found: Vec<(String, usize)> =
+            machine_paths(&tree).into_iter().map(|found| (found.path, found.line)).collect();
+        assert_eq!(found, [("a.md".to_owned(), 2)]);
+    }
+
+    #[test]
+    fn everything_comes_from_the_public_registry() {
+        let lock = format!("{PUBLIC_INDEX}\nsource = \"registry+https://mirror.example/index\"\n");
+        let config = format!("[source.crates-io]\n{} = \"mirror\"\n", MIRRORS[1]);
+        let tree = Tree::from([("Cargo.lock", lock.as_str()), (".cargo/config.toml", config.as_str())]);
+        let found: Vec<(String, usize)> = registries(&tree).into_iter().map(|found| (found.path, found.line)).collect();
+        assert_eq!(found, [(".cargo/config.toml".to_owned(), 2), ("Cargo.lock".to_owned(), 2)]);
+    }
+
+    #[test]
+    fn nothing_invisible_stands_in_a_text() {
+        for (path, text, lines) in [
+            ("a.rs", "a\nb\n", vec![]),
+            ("a.rs", "a \nb\n", vec![1]),
+            ("a.rs", "a\n\tb\n", vec![2]),
+            ("a.rs", "a\r\n", vec![1]),
+            ("a.rs", "a", vec![1]),
+            ("a.rs", "a\n\n", vec![2]),
+            ("a.c", "\ta\n", vec![]),
+            (".ci/run", "a \n", vec![1]),
+            ("a.1", "a \n", vec![]),
+        ] {
+            let found: Vec<usize> = blanks(&Tree::from([(path, text)])).iter().map(|found| found.line).collect();
+            assert_eq!(found, lines, "{path} {text:?}");
+        }
+    }
+}

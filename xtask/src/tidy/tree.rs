@@ -1,0 +1,92 @@
+//! The repository as `tidy` sees it: every path, and the text of every file that is text. The only place of `tidy` that
+//! reads the disk; tests make trees of their own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// Folders that are never the project's: what is built, measured or kept by git.
+const FOREIGN: [&str; 5] = [".git", "target", "headwater-runs", "__pycache__", "node_modules"];
+
+/// Paths relative to the top with `/` between parts, ascending. A folder ends with `/` and has no text.
+#[derive(Debug, Default)]
+pub struct Tree {
+    entries: BTreeMap<String, Option<String>>,
+}
+
+impl Tree {
+    /// Reads what is below `root`. A file that is not UTF-8 is known by its path alone.
+    ///
+    /// # Errors
+    /// If a folder or file cannot be read.
+    pub fn read(root: &Path) -> Result<Tree> {
+        let mut tree = Tree::default();
+        tree.read_folder(root, "")?;
+        Ok(tree)
+    }
+
+    fn read_folder(&mut self, root: &Path, folder: &str) -> Result<()> {
+        let place = root.join(folder);
+        for entry in fs::read_dir(&place).with_context(|| place.display().to_string())? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let path = format!("{folder}{name}");
+            if entry.file_type()?.is_dir() {
+                if FOREIGN.contains(&name.as_str()) {
+                    continue;
+                }
+                let path = format!("{path}/");
+                self.read_folder(root, &path)?;
+                self.entries.insert(path, None);
+            } else {
+                let bytes = fs::read(entry.path()).with_context(|| path.clone())?;
+                self.entries.insert(path, String::from_utf8(bytes).ok());
+            }
+        }
+        Ok(())
+    }
+
+    /// Every file that is text: its path and its text.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.entries.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
+    }
+
+    /// Every text file with one of these extensions below `folder` (which ends with `/`, or is empty for all).
+    pub fn files_in<'a>(&'a self, folder: &'a str, extensions: &'a [&str]) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.files().filter(move |(path, _)| {
+            let extension = path.rsplit_once('.').map(|(_, extension)| extension);
+            path.starts_with(folder) && extension.is_some_and(|extension| extensions.contains(&extension))
+        })
+    }
+
+    /// Every path below `folder`, which ends with `/`; folders end with `/` too.
+    pub fn paths_in<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a str> {
+        self.entries.keys().map(String::as_str).filter(move |path| path.starts_with(folder) && *path != folder)
+    }
+
+    /// The text of a file.
+    pub fn text(&self, path: &str) -> Option<&str> {
+        self.entries.get(path)?.as_deref()
+    }
+
+    /// Whether there is a file or folder of that name; a folder is known with and without its `/`.
+    pub fn has(&self, path: &str) -> bool {
+        path.is_empty() || self.entries.contains_key(path) || self.entries.contains_key(&format!("{path}/"))
+    }
+}
+
+#[cfg(test)]
+impl<const N: usize> From<[(&str, &str); N]> for Tree {
+    fn from(files: [(&str, &str); N]) -> Tree {
+        let mut entries = BTreeMap::new();
+        for (path, text) in files {
+            for (slash, _) in path.match_indices('/') {
+                entries.insert(path[..=slash].to_owned(), None);
+            }
+            entries.insert(path.to_owned(), Some(text.to_owned()));
+        }
+        Tree { entries }
+    }
+}

@@ -1,0 +1,85 @@
+//! `unsafe`: it stands in os and shm alone, and every crate root says what holds in its crate.
+
+use std::fmt::Write;
+
+use super::Found;
+use super::source::{code, lines_with_word};
+use super::tree::Tree;
+
+/// Where `unsafe` may stand.
+const HOMES: [&str; 2] = ["crates/os/", "crates/shm/"];
+
+/// What a crate root must say.
+const ROOTS: &[(&str, &str)] = &[
+    ("crates/results/src/lib.rs", "#![forbid(unsafe_code)]"),
+    ("crates/report/src/lib.rs", "#![forbid(unsafe_code)]"),
+    ("crates/headwater/src/lib.rs", "#![deny(unsafe_code)]"),
+    ("xtask/src/main.rs", "#![forbid(unsafe_code)]"),
+];
+
+/// Every `unsafe` is at home, and the roots of its homes say where it stands and why.
+pub fn check(tree: &Tree) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (path, text) in ["crates/", "xtask/"].iter().flat_map(|folder| tree.files_in(folder, &["rs"])) {
+        if HOMES.iter().any(|home| path.starts_with(home)) {
+            continue;
+        }
+        let lines = code(text);
+        found
+            .extend(lines_with_word(&lines, "unsafe").map(|line| Found::at(path, line, "unsafe belongs in os or shm")));
+    }
+    for (path, attribute) in ROOTS {
+        if tree.text(path).is_some_and(|text| !code(text).contains(attribute)) {
+            found.push(Found::at(path, 1, format!("the crate root lacks {attribute}")));
+        }
+    }
+    for home in HOMES {
+        let path = format!("{home}src/lib.rs");
+        if tree.text(&path).is_some_and(|text| !text.contains("unsafe")) {
+            found.push(Found::at(&path, 1, "the crate root does not say what is unsafe here, and who keeps it sound"));
+        }
+    }
+    found
+}
+
+/// How often `unsafe` stands in each file, and in all.
+pub fn map(tree: &Tree) -> String {
+    let mut map = String::new();
+    let mut total = 0;
+    for (path, text) in tree.files_in("", &["rs"]) {
+        let count = lines_with_word(&code(text), "unsafe").count();
+        if count > 0 {
+            total += count;
+            writeln!(map, "{count:5}  {path}").expect("a string takes all");
+        }
+    }
+    writeln!(map, "{total:5}  in all").expect("a string takes all");
+    map
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unsafe_stays_at_home() {
+        let tree = Tree::from([
+            ("crates/os/src/lib.rs", "//! Each module that is unsafe says why.\n"),
+            ("crates/os/src/a.rs", "unsafe { f() }\n"),
+            ("crates/shm/src/lib.rs", "//! Shared memory.\n"),
+            ("crates/headwater/src/lib.rs", "#![deny(unsafe_code)]\nfn unsafe_sounding() {} // unsafe\n"),
+            ("crates/headwater/src/b.rs", "\nunsafe { f() }\n"),
+            ("crates/report/src/lib.rs", "//! #![forbid(unsafe_code)]\n"),
+        ]);
+        let found: Vec<(String, usize)> = check(&tree).into_iter().map(|found| (found.path, found.line)).collect();
+        let expected =
+            [("crates/headwater/src/b.rs", 2), ("crates/report/src/lib.rs", 1), ("crates/shm/src/lib.rs", 1)];
+        assert_eq!(found, expected.map(|(path, line)| (path.to_owned(), line)));
+    }
+
+    #[test]
+    fn the_map_counts_code_only() {
+        let tree = Tree::from([("a.rs", "unsafe { unsafe { f() } } // unsafe\n"), ("b.rs", "// unsafe\n")]);
+        assert_eq!(map(&tree), "    2  a.rs\n    2  in all\n");
+    }
+}
