@@ -14,8 +14,15 @@ use crate::harness::worker::Desk;
 use crate::transports::{self, Endpoint};
 
 pub mod flood;
+pub mod matrix;
 pub mod rtt;
+pub mod single;
 pub mod stream;
+pub mod stream_full;
+pub mod wake;
+
+#[cfg(test)]
+mod testing;
 
 /// How many processes a pattern has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +147,15 @@ macro_rules! table {
     };
 }
 
-table![stream::Stream, rtt::RoundTrip, flood::Flood];
+table![
+    stream::Stream,
+    stream_full::StreamFull,
+    single::Single,
+    rtt::RoundTrip,
+    wake::Wake,
+    matrix::Matrix,
+    flood::Flood
+];
 
 /// The pattern of that name.
 pub fn find(name: &str) -> Option<&'static Entry> {
@@ -164,9 +179,7 @@ pub fn accepts_reliable(transport: &transports::Info, size: usize) -> Result<(),
 /// The limit that stands in the way, in words.
 pub fn accepts_size(transport: &transports::Info, size: usize) -> Result<(), String> {
     match transport.size_max {
-        Some(size_max) if size > size_max => {
-            Err(format!("a message of {} holds at most {size_max} B", transport.name))
-        }
+        Some(size_max) if size > size_max => Err(format!("a message of {} holds at most {size_max} B", transport.name)),
         _ => Ok(()),
     }
 }

@@ -22,6 +22,7 @@ pub mod null;
 pub mod pipe;
 pub mod posix_mq;
 pub mod pty;
+pub mod ring;
 pub mod sysv_mq;
 pub mod tcp;
 pub mod udp;
@@ -226,6 +227,9 @@ pub static TABLE: &[Entry] = &[
     entry::<posix_mq::PosixMq>(),
     entry::<sysv_mq::SysvMq>(),
     entry::<pty::Pty>(),
+    entry::<ring::RingSpin>(),
+    entry::<ring::RingFutex>(),
+    entry::<ring::RingFutex1M>(),
     entry::<null::Null>(),
 ];
 

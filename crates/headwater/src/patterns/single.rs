@@ -1,0 +1,193 @@
+//! `single`: one process holds both ends and never waits. It sends until the transport is full, or the batch is over;
+//! then it receives until the transport is empty, in reads of the same size; and again.
+//!
+//! What one message costs without any change of process: no wake-up and no switch is in it. A byte stream may take a
+//! part of the message that fills it; the rest goes first at the next filling. Each batch starts and ends with an
+//! empty transport, so that filling and draining are in it in equal parts. A batch that is shorter than the transport
+//! is deep never fills it: the counter `fills` says how often that happened, `in_flight_max` how many messages were
+//! under way at most.
+
+use std::io;
+
+use headwater_os::clock::now_ns;
+use headwater_results::schema::Standing;
+
+use super::stream::RATE;
+use super::{Ends, Info, Pattern, Topology, accepts_reliable, wrong_ends};
+use crate::harness::conduct::{Job, LaunchError, Measured, Team};
+use crate::harness::payload::Payload;
+use crate::harness::protocol::{Report, Role, Round};
+use crate::harness::rounds::Rounds;
+use crate::harness::worker::Desk;
+use crate::transports::{self, Endpoint};
+
+/// Fill and drain in one process.
+#[derive(Debug)]
+pub struct Single;
+
+const ROLES: [Role; 1] = [Role::Both];
+
+/// Neither side has got on for this long: something was lost. Some transports (a pty) move data by a thread of the
+/// kernel, so that a message may be on its way without being there.
+const STALL_NS: u64 = 1_000_000_000;
+
+impl Pattern for Single {
+    const INFO: Info = Info {
+        name: "single",
+        definition_version: 1,
+        summary: "one process sends until the transport is full, then reads at the same size until it is empty; \
+                  messages per second",
+        metrics: &[RATE],
+        topology: Topology::OneProcess,
+        duplex: false,
+        nonblocking: true,
+        external: false,
+        counted: false,
+    };
+
+    fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
+        if transport.standing == Standing::Null {
+            return Err(format!("{} is never full and never empty", transport.name));
+        }
+        accepts_reliable(transport, size)
+    }
+
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+        let Ends::Both(sender, receiver) = ends else { return Err(wrong_ends()) };
+        let mut filler = Filler { end: sender, payload: &mut desk.payload, sequence: round.first, sent: 0, fills: 0 };
+        let mut space = Payload::new(filler.payload.size());
+        let mut drainer = Drainer {
+            end: receiver,
+            space: &mut space,
+            sequence: round.first,
+            received: 0,
+            full_check: round.full_check,
+        };
+        let mut stamps_ns = Vec::with_capacity(round.batches as usize);
+        let mut in_flight_max = 0;
+        let start_ns = now_ns();
+        for batch in 1..=round.batches {
+            let last = round.first + batch * round.batch;
+            let mut stall = Stall::default();
+            while drainer.sequence < last {
+                let filled = filler.fill(last)?;
+                in_flight_max = in_flight_max.max(filler.sequence - drainer.sequence);
+                let drained = drainer.drain(last)?;
+                stall.watch(filled || drained)?;
+            }
+            stamps_ns.push(now_ns());
+        }
+        let mut report = Report { start_ns, end_ns: now_ns(), stamps_ns, ..Report::default() };
+        report.counters.insert("fills".into(), filler.fills as f64);
+        report.counters.insert("in_flight_max".into(), in_flight_max as f64);
+        Ok(report)
+    }
+
+    fn conduct(team: &mut Team, job: &Job) -> Result<Measured, LaunchError> {
+        let batches = Rounds::new(team, job, &ROLES, Role::Both).measure()?;
+        let mut measured = batches.measured(&ROLES);
+        measured.series.insert(RATE.name.into(), batches.rates());
+        Ok(measured)
+    }
+}
+
+/// The sending half.
+struct Filler<'a, E> {
+    end: &'a mut E,
+    payload: &'a mut Payload,
+    /// The message that is sent next, or in part.
+    sequence: u64,
+    /// Bytes of it that were taken.
+    sent: usize,
+    /// Times the transport was full.
+    fills: u64,
+}
+
+impl<E: Endpoint> Filler<'_, E> {
+    /// Sends until the transport is full, or up to message `last`; answers whether it has got on.
+    #[inline]
+    fn fill(&mut self, last: u64) -> io::Result<bool> {
+        let (size, before) = (self.payload.size(), (self.sequence, self.sent));
+        while self.sequence < last {
+            match self.end.send_some(&self.payload.message(self.sequence)[self.sent..]) {
+                Ok(count) => self.sent += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.fills += 1;
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+            if self.sent == size {
+                self.sent = 0;
+                self.sequence += 1;
+            }
+        }
+        Ok((self.sequence, self.sent) != before)
+    }
+}
+
+/// The receiving half.
+struct Drainer<'a, E> {
+    end: &'a mut E,
+    space: &'a mut Payload,
+    /// The message that is received next, or in part.
+    sequence: u64,
+    /// Bytes of it that have come.
+    received: usize,
+    full_check: bool,
+}
+
+impl<E: Endpoint> Drainer<'_, E> {
+    /// Receives until the transport is empty, or up to message `last`; answers whether it has got on.
+    #[inline]
+    fn drain(&mut self, last: u64) -> io::Result<bool> {
+        let (size, before) = (self.space.size(), (self.sequence, self.received));
+        while self.sequence < last {
+            if self.full_check && self.received == 0 {
+                self.space.poison();
+            }
+            match self.end.receive_some(&mut self.space.space()[self.received..]) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => self.received += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+            if self.received == size {
+                self.space.verify(self.sequence)?;
+                if self.full_check {
+                    self.space.verify_all(self.sequence)?;
+                }
+                self.received = 0;
+                self.sequence += 1;
+            }
+        }
+        Ok((self.sequence, self.received) != before)
+    }
+}
+
+/// Bounds the time in which neither half gets on.
+#[derive(Default)]
+struct Stall {
+    since_ns: Option<u64>,
+}
+
+impl Stall {
+    #[inline]
+    fn watch(&mut self, progress: bool) -> io::Result<()> {
+        if progress {
+            self.since_ns = None;
+            return Ok(());
+        }
+        let now_ns = now_ns();
+        if now_ns - *self.since_ns.get_or_insert(now_ns) > STALL_NS {
+            let message = "neither full nor drained any further for a second: bytes were lost in the transport";
+            return Err(io::Error::new(io::ErrorKind::TimedOut, message));
+        }
+        // Lets a thread of the kernel that moves the data have this CPU.
+        std::thread::yield_now();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! `stream-full`: as `stream`, but the receiver reads whatever is there, up to 64 KiB, however small the messages are.
+//!
+//! Only for transports that are byte streams: where a read takes one message anyway, this would be `stream` again.
+//! A read may pass the end of a batch, or of several; the end's time is then interpolated between the last read that
+//! passed one and this one, so that the batches of a round add up to its time and none is empty.
+
+use std::io;
+
+use headwater_os::clock::now_ns;
+
+use super::stream::{RATE, conduct_stream, send_all};
+use super::{Ends, Info, Pattern, Topology, accepts_reliable, wrong_ends};
+use crate::harness::conduct::{Job, LaunchError, Measured, Team};
+use crate::harness::payload::{Payload, StreamCheck};
+use crate::harness::protocol::{Report, Round};
+use crate::harness::worker::Desk;
+use crate::transports::{self, Endpoint};
+
+/// One-way streaming with full reads.
+#[derive(Debug)]
+pub struct StreamFull;
+
+/// The most that a read may take, bytes.
+const READ_BYTES: usize = 64 << 10;
+
+impl Pattern for StreamFull {
+    const INFO: Info = Info {
+        name: "stream-full",
+        definition_version: 1,
+        summary: "one-way, one send call per message, reads of up to 64 KiB; messages received per second",
+        metrics: &[RATE],
+        topology: Topology::TwoProcesses,
+        duplex: false,
+        nonblocking: false,
+        external: false,
+        counted: false,
+    };
+
+    fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
+        if transport.keeps_boundaries {
+            return Err(format!(
+                "a read of {} takes one message however large its buffer is: the same as stream",
+                transport.name
+            ));
+        }
+        accepts_reliable(transport, size)
+    }
+
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+        match ends {
+            Ends::Sender(end) => send_all(end, round, desk),
+            Ends::Receiver(end) if round.full_check => receive_checked(end, round, desk),
+            Ends::Receiver(end) => receive_all(end, round, desk),
+            Ends::Both(..) => Err(wrong_ends()),
+        }
+    }
+
+    fn conduct(team: &mut Team, job: &Job) -> Result<Measured, LaunchError> {
+        conduct_stream(team, job)
+    }
+}
+
+/// One read. It never reaches into the next round: until this one has ended everywhere, nobody sends for that.
+#[inline]
+fn read<'a, E: Endpoint>(end: &mut E, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+    match end.receive_some(buffer)? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        count => Ok(&buffer[..count]),
+    }
+}
+
+/// The receiver's loop.
+fn receive_all<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    let mut buffer = vec![0; READ_BYTES];
+    let mut check = StreamCheck::new(desk.payload.size(), round.first);
+    let start_ns = now_ns();
+    let mut marks = Marks::new(start_ns, round);
+    let last = round.first + round.messages();
+    while check.sequence() < last {
+        check.push(read(end, &mut buffer)?)?;
+        if check.sequence() >= marks.next {
+            marks.pass(now_ns(), check.sequence());
+        }
+    }
+    Ok(Report { start_ns, end_ns: now_ns(), stamps_ns: marks.stamps_ns, ..Report::default() })
+}
+
+/// The receiver's loop when every byte is compared: each message is put together from the pieces in which it comes.
+fn receive_checked<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    let mut buffer = vec![0; READ_BYTES];
+    let mut assembly = Assembly { payload: &mut desk.payload, sequence: round.first, received: 0 };
+    let start_ns = now_ns();
+    let mut marks = Marks::new(start_ns, round);
+    while assembly.sequence < round.first + round.messages() {
+        assembly.push(read(end, &mut buffer)?)?;
+        if assembly.sequence >= marks.next {
+            marks.pass(now_ns(), assembly.sequence);
+        }
+    }
+    Ok(Report { start_ns, end_ns: now_ns(), stamps_ns: marks.stamps_ns, ..Report::default() })
+}
+
+/// Puts messages together and compares every byte of them.
+struct Assembly<'a> {
+    payload: &'a mut Payload,
+    sequence: u64,
+    /// Bytes of the current message that have come.
+    received: usize,
+}
+
+impl Assembly<'_> {
+    fn push(&mut self, mut chunk: &[u8]) -> io::Result<()> {
+        while !chunk.is_empty() {
+            if self.received == 0 {
+                self.payload.poison();
+            }
+            let space = &mut self.payload.space()[self.received..];
+            let count = space.len().min(chunk.len());
+            space[..count].copy_from_slice(&chunk[..count]);
+            chunk = &chunk[count..];
+            self.received += count;
+            if self.received == self.payload.size() {
+                self.payload.verify_all(self.sequence)?;
+                self.sequence += 1;
+                self.received = 0;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// When each batch ended, from reads that may end behind it.
+struct Marks {
+    stamps_ns: Vec<u64>,
+    batch: u64,
+    /// The number of messages (from the first round on) at which the next batch ends.
+    next: u64,
+    /// The last time that is known exactly, and the number of messages then.
+    known: (u64, u64),
+}
+
+impl Marks {
+    fn new(start_ns: u64, round: &Round) -> Marks {
+        Marks {
+            stamps_ns: Vec::with_capacity(round.batches as usize),
+            batch: round.batch,
+            next: round.first + round.batch,
+            known: (start_ns, round.first),
+        }
+    }
+
+    /// A read ended at `now_ns` with `sequence` messages, at or behind the next end of a batch.
+    fn pass(&mut self, now_ns: u64, sequence: u64) {
+        let (known_ns, known_sequence) = self.known;
+        let message_ns = (now_ns - known_ns) as f64 / (sequence - known_sequence) as f64;
+        while self.next <= sequence {
+            let since_known_ns = (self.next - known_sequence) as f64 * message_ns;
+            self.stamps_ns.push(known_ns + since_known_ns as u64);
+            self.next += self.batch;
+        }
+        self.known = (now_ns, sequence);
+    }
+}
+
+#[cfg(test)]
+mod tests;
