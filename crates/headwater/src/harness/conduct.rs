@@ -192,7 +192,8 @@ impl Team {
                 let link = &mut links[index];
                 match link.receive() {
                     Ok(Some(Reply::Error { message })) => {
-                        return Err(LaunchError::Failed(format!("the {}: {message}", link.role.name())));
+                        let message = format!("the {}: {message}", link.role.name());
+                        return Err(LaunchError::Failed(message + &deaths(links, index)));
                     }
                     Ok(Some(Reply::Skipped { reason })) => return Err(LaunchError::Unavailable(reason)),
                     Ok(reply) => replies[index] = reply,
@@ -239,6 +240,21 @@ impl Drop for Team {
             link.hang_up();
         }
     }
+}
+
+/// How long a worker's death may lag behind the complaint of another about it.
+const DEATH_LAG: Duration = Duration::from_millis(50);
+
+/// The workers other than the one at `index` that have died: they are the cause of its complaint, which may come first.
+fn deaths(links: &mut [Link], index: usize) -> String {
+    let deadline = Instant::now() + DEATH_LAG;
+    let others = links.iter_mut().enumerate().filter(|(other, _)| *other != index).map(|(_, link)| link);
+    others
+        .filter_map(|link| {
+            let status = link.wait_until(deadline).ok().flatten().filter(|status| !status.success())?;
+            Some(format!("; the {} {}", link.role.name(), Silence::Died(status)))
+        })
+        .collect()
 }
 
 fn failure(role: Role, silence: &Silence) -> LaunchError {

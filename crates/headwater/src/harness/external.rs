@@ -82,7 +82,9 @@ pub fn describe(command: &str) -> Result<Description, String> {
             let version = serde_json::from_str(&reply).map(|VersionOnly { protocol }| protocol);
             Err(fail(match version {
                 Ok(version) if version != PROTOCOL_VERSION => other_version(version),
-                _ => format!("its answer to describe is not of the protocol: {error} in {:?}", excerpt(reply.as_bytes())),
+                _ => {
+                    format!("its answer to describe is not of the protocol: {error} in {:?}", excerpt(reply.as_bytes()))
+                }
             }))
         }
     }
