@@ -1,0 +1,317 @@
+//! The command as a user meets it: answers to bad input, exit statuses, interruption and going on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use headwater_results::parse::parse_events;
+use headwater_results::schema::{Event, Run, RunStatus};
+use tempfile::TempDir;
+
+/// A place of its own for each test: runs in `runs`, temporary files in `tmp`.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(TempDir::new().expect("a temporary directory"));
+        fs::create_dir(place.tmp()).expect("an empty directory");
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn tmp(&self) -> PathBuf {
+        self.path("tmp")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
+        command.args(arguments).current_dir(self.0.path()).env("TMPDIR", self.tmp()).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("the command starts")
+    }
+
+    /// What a run of this place left outside its own directory.
+    fn left_behind(&self) -> Vec<PathBuf> {
+        fs::read_dir(self.tmp()).expect("the directory").flatten().map(|entry| entry.path()).collect()
+    }
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().expect("ended by itself")
+}
+
+/// What it says on standard error: exactly one line.
+fn complaint(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(text.trim_end().lines().count(), 1, "one line, not: {text}");
+    text
+}
+
+fn read_run(directory: &Path) -> Run {
+    serde_json::from_str(&fs::read_to_string(directory.join("run.json")).expect("run.json")).expect("a run")
+}
+
+/// Two quick rows.
+const QUICK: [&str; 7] = ["run", "null/stream/64", "pipe/stream/64", "--time", "5ms", "--launches", "2"];
+
+#[test]
+fn a_short_run_leaves_events_and_document_and_nothing_else() {
+    let place = Place::new();
+    let output = place.run(&[&QUICK[..], &["-o", "r"]].concat());
+    assert_eq!(status(&output), 0, "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(text.contains("pipe") && text.contains("null"), "{text}");
+
+    let run = read_run(&place.path("r"));
+    assert_eq!(run.status, RunStatus::Complete);
+    for result in &run.results {
+        assert_eq!(result.metrics[0].launches.len(), 2, "{}", result.row.id);
+        assert!(result.metrics[0].launches.iter().all(|rate| *rate > 1000.0), "{}", result.row.id);
+    }
+    let mut names: Vec<_> = fs::read_dir(place.path("r")).expect("the run").flatten().map(|e| e.file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["run.json", "run.jsonl"]);
+    assert!(place.left_behind().is_empty(), "{:?}", place.left_behind());
+}
+
+#[test]
+fn events_on_standard_output_are_those_of_the_file() {
+    let place = Place::new();
+    let output = place.run(&[&QUICK[..], &["-o", "r", "--json", "--quiet"]].concat());
+    assert_eq!(status(&output), 0);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert_eq!(text, fs::read_to_string(place.path("r/run.jsonl")).expect("the events"));
+    let events = parse_events(&text).expect("events");
+    assert!(matches!(events.first(), Some(Event::RunStarted(_))));
+    assert!(matches!(events.last(), Some(Event::RunFinished { .. })));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_order() {
+    let place = Place::new();
+    let order = |directory: &str, seed: &str| -> Vec<String> {
+        let arguments = ["run", "null", "--time", "1ms", "--warm-up", "1ms", "--launches", "2", "--quiet", "-o"];
+        let output = place.run(&[&arguments[..], &[directory, "--seed", seed]].concat());
+        assert_eq!(status(&output), 0, "{}", String::from_utf8_lossy(&output.stderr));
+        parse_events(&fs::read_to_string(place.path(directory).join("run.jsonl")).expect("the events"))
+            .expect("events")
+            .into_iter()
+            .filter_map(|event| match event {
+                Event::LaunchFinished(record) => Some(record.row),
+                _ => None,
+            })
+            .collect()
+    };
+    let first = order("a", "5");
+    assert!(first.len() >= 6, "{first:?}");
+    assert_eq!(first, order("b", "5"));
+    assert_ne!(first, order("c", "6"));
+}
+
+#[test]
+fn bad_input_is_one_line_and_status_2_and_leaves_nothing() {
+    let place = Place::new();
+    fs::write(place.path("file"), "").expect("room on the disk");
+    fs::write(place.path("bad.toml"), "launchs = 3\n").expect("room on the disk");
+    fs::write(place.path("torn.jsonl"), "{\"event\":\"run_st").expect("room on the disk");
+    fs::write(place.path("new.json"), "{\"schema_version\": 99}").expect("room on the disk");
+    for (arguments, words) in [
+        (&["run", "overviev"][..], "did you mean overview"),
+        (&["run", "pipe/rtx"], "pipe/rtt/64"),
+        (&["run", "ipc", "matrix"], "is neither a suite nor a row"),
+        (&["run", "--config", "bad.toml"], "launchs"),
+        (&["run", "--config", "missing.toml"], "missing.toml"),
+        (&["run", "-o", "file/below"], "file/below"),
+        (&["run", "-o", "/proc/headwater"], "/proc/headwater"),
+        (&["run", "--resume", "missing"], "missing"),
+        (&["run", "--transport-cmd", "./missing"], "cannot start ./missing"),
+        (&["show", "missing"], "missing"),
+        (&["show", "torn.jsonl"], "torn.jsonl"),
+        (&["show", "new.json"], "newer"),
+        (&["list", "nothing-like-it"], "is neither a suite nor a row"),
+        (&["man", "missing"], "missing"),
+    ] {
+        let output = place.run(arguments);
+        assert_eq!(status(&output), 2, "{arguments:?}");
+        let complaint = complaint(&output);
+        assert!(complaint.starts_with("headwater: ") && complaint.contains(words), "{arguments:?}: {complaint}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+    assert!(!place.path("headwater-runs").exists(), "nothing was measured");
+    assert!(place.left_behind().is_empty());
+}
+
+#[test]
+fn malformed_options_are_refused_by_name_with_status_2() {
+    let place = Place::new();
+    for (arguments, words) in [
+        (&["run", "--sizes", "4q"][..], "is not a size"),
+        (&["run", "--sizes", "8..1"], "ends before it starts"),
+        (&["run", "--time", "soon"], "is not a duration"),
+        (&["run", "--budget", "0"], "between 0 and a day"),
+        (&["run", "--placement", "two-cpu"], "did you mean two-cpus"),
+        (&["run", "--launches", "0"], "not in 1..=10000"),
+        (&["run", "--lanches", "3"], "--launches"),
+    ] {
+        let output = place.run(arguments);
+        assert_eq!(status(&output), 2, "{arguments:?}");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains(words), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
+fn a_configuration_file_holds_every_option_and_the_command_line_wins() {
+    let place = Place::new();
+    let printed = place.run(&[&QUICK[..], &["--seed", "3", "--sizes", "64,128", "--print-config"]].concat());
+    assert_eq!(status(&printed), 0);
+    fs::write(place.path("c.toml"), &printed.stdout).expect("room on the disk");
+    let again = place.run(&["run", "--config", "c.toml", "--print-config"]);
+    assert_eq!(printed.stdout, again.stdout, "what is printed reads back");
+    let changed = place.run(&["run", "--config", "c.toml", "--seed", "4", "--print-config"]);
+    assert!(String::from_utf8_lossy(&changed.stdout).contains("seed = 4"));
+}
+
+#[test]
+fn a_dry_run_measures_nothing() {
+    let place = Place::new();
+    let output = place.run(&["run", "fifo", "--dry-run"]);
+    assert_eq!(status(&output), 0);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("fifo/matrix/64x100/") && text.contains("Nothing was measured"), "{text}");
+    assert!(!place.path("headwater-runs").exists());
+}
+
+/// Processes whose command line or environment names this place.
+fn processes_of(place: &Place) -> Vec<String> {
+    let needle = place.0.path().to_string_lossy().into_owned();
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").expect("/proc").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        if name.chars().all(|c| c.is_ascii_digit()) && String::from_utf8_lossy(&environment).contains(&needle) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !holds() {
+        assert!(Instant::now() < deadline, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Starts a long run of transports that have names for a moment, and waits until two launches are done.
+fn long_run(place: &Place) -> std::process::Child {
+    let selection = ["run", "fifo/stream", "sysv-mq/stream", "posix-mq/stream", "fifo-socket/rtt"];
+    let settings = ["--time", "100ms", "--launches", "200", "--quiet", "-o", "r"];
+    let child = place.command(&[&selection[..], &settings[..]].concat()).stderr(Stdio::piped()).spawn();
+    let child = child.expect("the command starts");
+    wait_until("two launches", || {
+        fs::read_to_string(place.path("r/run.jsonl")).is_ok_and(|text| text.matches("launch_finished").count() >= 2)
+    });
+    child
+}
+
+fn signal(child: &std::process::Child, name: &str) {
+    let status = Command::new("kill").args([name, &child.id().to_string()]).status().expect("kill starts");
+    assert!(status.success());
+}
+
+#[test]
+fn after_a_stop_signal_nothing_is_left_and_the_run_can_go_on() {
+    for name in ["-INT", "-TERM", "-HUP"] {
+        let place = Place::new();
+        let child = long_run(&place);
+        signal(&child, name);
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(status(&output), 130, "{name}");
+        assert!(complaint(&output).contains("--resume"), "{name}");
+        assert!(processes_of(&place).is_empty(), "{name}: {:?}", processes_of(&place));
+        assert!(place.left_behind().is_empty(), "{name}: {:?}", place.left_behind());
+        assert_eq!(read_run(&place.path("r")).status, RunStatus::Interrupted);
+        assert_eq!(status(&place.run(&["show", "r"])), 4, "an interrupted run is a partial one");
+    }
+}
+
+#[test]
+fn after_sigkill_no_process_is_left_and_the_next_run_sweeps_up() {
+    let place = Place::new();
+    let mut child = long_run(&place);
+    let done = |place: &Place| {
+        let text = fs::read_to_string(place.path("r/run.jsonl")).expect("the events");
+        text.matches("launch_finished").count()
+    };
+    signal(&child, "-KILL");
+    child.wait().expect("it ends");
+    wait_until("no process is left", || processes_of(&place).is_empty());
+    assert!(done(&place) >= 2, "what was measured is kept");
+    let other = place.run(&[&QUICK[..], &["-o", "other"]].concat());
+    assert_eq!(status(&other), 0);
+    assert!(place.left_behind().is_empty(), "{:?}", place.left_behind());
+}
+
+#[test]
+fn a_resumed_run_does_only_what_is_missing_and_in_the_same_order() {
+    let place = Place::new();
+    let whole = [&QUICK[..], &["--seed", "9", "-o", "r", "--quiet"]].concat();
+    assert_eq!(status(&place.run(&whole)), 0);
+    let path = place.path("r/run.jsonl");
+    let text = fs::read_to_string(&path).expect("the events");
+    let rows = |text: &str| -> Vec<String> {
+        parse_events(text)
+            .expect("events")
+            .into_iter()
+            .filter_map(|event| match event {
+                Event::LaunchFinished(record) => Some(format!("{} {}", record.row, record.block)),
+                _ => None,
+            })
+            .collect()
+    };
+    let all = rows(&text);
+    assert_eq!(all.len(), 4);
+    // As if the power had failed in the middle of the second launch's line.
+    let second = text.match_indices("launch_finished").nth(1).expect("a second launch").0;
+    fs::write(&path, &text[..second + 30]).expect("room on the disk");
+    let output = place.run(&["run", "--resume", "r", "--quiet"]);
+    assert_eq!(status(&output), 0, "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(rows(&fs::read_to_string(&path).expect("the events")), all);
+    assert_eq!(read_run(&place.path("r")).status, RunStatus::Complete);
+    assert!(complaint(&place.run(&["run", "--resume", "r"])).contains("complete"));
+}
+
+#[test]
+fn list_names_every_row_with_a_verdict() {
+    let place = Place::new();
+    let output = place.run(&["list", "overview"]);
+    assert_eq!(status(&output), 0);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let rows: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
+    assert!(rows.len() > 80, "{text}");
+    assert!(rows.iter().all(|row| row.contains("  runs") || row.contains("  skipped: ")), "{text}");
+    assert!(place.left_behind().is_empty());
+}
+
+#[test]
+fn completions_and_man_pages_know_the_subcommands() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let output = place.run(&["completions", shell]);
+        assert!(String::from_utf8_lossy(&output.stdout).contains("doctor"), "{shell}");
+    }
+    fs::create_dir(place.path("man")).expect("an empty directory");
+    assert_eq!(status(&place.run(&["man", "man"])), 0);
+    let page = fs::read_to_string(place.path("man/headwater-run.1")).expect("the page of run");
+    assert!(page.contains("transport"), "{page}");
+    assert!(!place.path("man/headwater-conduct.1").exists(), "hidden");
+}
