@@ -1,7 +1,7 @@
 //! `headwater run`: plan, directory, probe, blocks, document, tables; in this order, so that whatever can be wrong shows
 //! before the first launch.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -25,9 +25,6 @@ use crate::store::Store;
 
 /// Where runs go unless an option says otherwise.
 const RUNS: &str = "headwater-runs";
-
-/// How long a worker may keep silent by default, s: far above any round, short enough to wait for.
-const PATIENCE_S: f64 = 10.0;
 
 pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
     let arguments = with_config(arguments)?;
@@ -54,7 +51,9 @@ pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
         progress: Progress::new(arguments.quiet, plan.settings.budget_s),
     };
     let mut course = Course::new(&plan, &cpus);
-    course.patience_s = arguments.patience.map_or(PATIENCE_S, |patience| patience.0);
+    if let Some(patience) = arguments.patience {
+        course.patience_s = patience.0;
+    }
     for event in events.into_iter().flatten() {
         course.take_up(&event);
         teller.fold.push(event)?;
@@ -197,7 +196,7 @@ fn expected(plan: &Plan) -> String {
     }
 }
 
-fn rows_with(plan: &Plan, reasons: &std::collections::BTreeMap<String, String>) -> Vec<(Row, String)> {
+fn rows_with(plan: &Plan, reasons: &BTreeMap<String, String>) -> Vec<(Row, String)> {
     plan.rows
         .iter()
         .filter_map(|planned| reasons.get(&planned.row.id).map(|reason| (planned.row.clone(), reason.clone())))
@@ -294,29 +293,5 @@ impl Observer for Teller {
 
     fn launch(&mut self, row: &Row, block: u32, done: usize, total: usize) {
         self.progress.launch(row, block, done, total);
-    }
-}
-
-impl<'a> Course<'a> {
-    /// A course from the beginning.
-    pub(super) fn new(plan: &'a Plan, cpus: &'a [u32]) -> Course<'a> {
-        Course { plan, cpus, patience_s: PATIENCE_S, done: BTreeSet::new(), given_up: BTreeSet::new(), earlier_s: 0.0 }
-    }
-
-    /// Takes note of an event of an earlier session: what is done is not done again.
-    fn take_up(&mut self, event: &Event) {
-        match event {
-            Event::LaunchFinished(record) => {
-                self.done.insert((record.row.clone(), record.block));
-                self.earlier_s = self.earlier_s.max(record.started_s + record.elapsed_s);
-            }
-            Event::RowSkipped { row, .. } => {
-                self.given_up.insert(row.id.clone());
-            }
-            Event::LaunchFailed { row, .. } => {
-                self.given_up.insert(row.clone());
-            }
-            _ => {}
-        }
     }
 }

@@ -14,6 +14,9 @@ use super::scratch::Scratch;
 use crate::environment;
 use crate::plan::{Plan, PlannedRow, repetitions};
 
+/// How long a worker may keep silent by default, s: far above any round, short enough to wait for.
+pub const PATIENCE_S: f64 = 10.0;
+
 /// How long the conductor itself may take beyond its workers' patience before the whole launch is killed.
 const CONDUCTOR_PATIENCE_S: f64 = 60.0;
 
@@ -71,6 +74,30 @@ pub fn probe(course: &Course<'_>, scratch: &Scratch, stop: &StopSignals) -> Resu
         .zip(reasons)
         .filter_map(|(planned, reason)| reason.map(|reason| (planned.row.id.clone(), reason)))
         .collect())
+}
+
+impl<'a> Course<'a> {
+    /// A course from the beginning.
+    pub fn new(plan: &'a Plan, cpus: &'a [u32]) -> Course<'a> {
+        Course { plan, cpus, patience_s: PATIENCE_S, done: BTreeSet::new(), given_up: BTreeSet::new(), earlier_s: 0.0 }
+    }
+
+    /// Takes note of an event of an earlier session: what is done is not done again.
+    pub fn take_up(&mut self, event: &Event) {
+        match event {
+            Event::LaunchFinished(record) => {
+                self.done.insert((record.row.clone(), record.block));
+                self.earlier_s = self.earlier_s.max(record.started_s + record.elapsed_s);
+            }
+            Event::RowSkipped { row, .. } => {
+                self.given_up.insert(row.id.clone());
+            }
+            Event::LaunchFailed { row, .. } => {
+                self.given_up.insert(row.clone());
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Course<'_> {
