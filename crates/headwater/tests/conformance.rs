@@ -298,6 +298,10 @@ fn yields_its_metrics(entry: &Entry, pattern: &patterns::Entry, size: usize, dir
     if let Err(reason) = (pattern.accepts)(entry.info, size) {
         return Ok(Some(reason));
     }
+    let one_cpu = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 1);
+    if entry.info.spins && one_cpu {
+        return Ok(Some("on one CPU each message would wait for the end of a time slice".into()));
+    }
     let info = pattern.info;
     let metrics: Vec<_> = info.metrics.iter().map(patterns::MetricInfo::metric).collect();
     let row = Row {
