@@ -38,8 +38,8 @@ impl Transport for SysvMq {
         private_ipc().map_err(|error| {
             Unavailable(format!(
                 "a System V queue needs a private IPC namespace, so that none is left behind, and unshare says: \
-                 {error}; try as root, or with user namespaces allowed (sysctl user.max_user_namespaces, \
-                 kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"
+                 {error}; try as root, or with user namespaces allowed (sysctl user.max_ipc_namespaces, \
+                 user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"
             ))
         })?;
         raise("msgmax", setup.size)?;
