@@ -17,18 +17,21 @@ mod help;
 mod marks;
 mod matrix;
 mod others;
+mod page;
 mod rates;
 mod rtt;
 mod sync;
 mod wake;
 mod words;
 
+use page::Page;
+
 /// A part of the page.
 struct Section {
     /// The patterns whose rows it shows.
     patterns: &'static [&'static str],
     /// Its text without a line end; `None` if it has nothing to show.
-    draw: fn(&Run, &Style) -> Option<String>,
+    draw: fn(&Page<'_>) -> Option<String>,
 }
 
 /// The page, from top to bottom.
@@ -53,7 +56,8 @@ static TABLE: &[Section] = &[
 /// The whole page, with a line end at its end. No line is longer than the style's width (at least
 /// [`Style::WIDTH_MIN`]).
 pub fn terminal(run: &Run, style: &Style) -> String {
-    let sections: Vec<String> = TABLE.iter().filter_map(|section| (section.draw)(run, style)).collect();
+    let page = Page::new(run, style);
+    let sections: Vec<String> = TABLE.iter().filter_map(|section| (section.draw)(&page)).collect();
     finish(&(sections.join("\n\n") + "\n"), style)
 }
 

@@ -23,6 +23,23 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     lines.join("\n")
 }
 
+/// The parts with `separator` between them, broken between parts where they fit a line, each line after the first
+/// behind `indent` spaces.
+pub(crate) fn wrap_parts(parts: &[String], separator: &str, width: usize, indent: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if width_of(line) + width_of(separator) + width_of(part) + indent <= width => {
+                line.push_str(separator);
+                line.push_str(part);
+            }
+            _ => lines.push(part.clone()),
+        }
+    }
+    let lines: Vec<String> = lines.iter().map(|line| wrap(line, width - indent, 0)).collect();
+    lines.join("\n").replace('\n', &format!("\n{}", " ".repeat(indent)))
+}
+
 /// What follows a number and stays on its line.
 const UNITS: &[&str] = &[
     "%", "B", "KiB", "MiB", "GiB", "ns", "us", "ms", "s", "k", "M", "k/s", "M/s", "kB/s", "MB/s", "GB/s", "CPUs",

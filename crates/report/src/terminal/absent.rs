@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use headwater_results::schema::{RowOutcome, RowResult, Run};
 
 use super::Section;
-use crate::style::{Style, strong};
+use super::page::Page;
+use crate::style::strong;
 use crate::text::{plural, short_list, wrap};
 
 /// In the table of sections.
@@ -36,7 +37,8 @@ const KINDS: [Kind; 4] = [
     }),
 ];
 
-fn draw(run: &Run, style: &Style) -> Option<String> {
+fn draw(page: &Page<'_>) -> Option<String> {
+    let &Page { run, style, .. } = page;
     let mut text = String::new();
     for (word, reason_of) in KINDS {
         for (reason, ids) in groups(run, reason_of) {

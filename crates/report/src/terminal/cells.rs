@@ -1,9 +1,9 @@
 //! Cells and tables of figures: what the sections have in common.
 
 use headwater_results::estimate::Estimate;
-use headwater_results::flags::Flag;
 use headwater_results::schema::{RowResult, Standing};
 
+use super::page::Page;
 use crate::grid::{Cell, Grid, Line};
 use crate::style::Style;
 use crate::{judge, rows, units};
@@ -12,12 +12,12 @@ use crate::{judge, rows, units};
 pub(super) const NONE: &str = "-";
 
 /// The row's own figure as `text`, with its interval and the marks of its flags.
-pub(super) fn own(result: &RowResult, text: impl Fn(f64) -> String, best: &[&RowResult], style: &Style) -> Cell {
+pub(super) fn own(result: &RowResult, text: impl Fn(f64) -> String, best: &[&RowResult], page: &Page<'_>) -> Cell {
     let Some(own) = rows::own(result) else { return Cell::plain(NONE) };
     Cell {
         value: text(own.estimate.median),
-        spread: spread(&own.estimate, style),
-        marks: marks(&result.flags),
+        spread: spread(&own.estimate, page.style),
+        marks: page.marks(&result.flags),
         is_best: best.iter().any(|one| one.row.id == result.row.id),
     }
 }
@@ -32,11 +32,6 @@ pub(super) fn spread(estimate: &Estimate, style: &Style) -> String {
         Some(per_cent) if per_cent > 0.0 && per_cent < 0.95 => format!("{sign}{per_cent:.1}%"),
         Some(per_cent) => format!("{sign}{per_cent:.0}%"),
     }
-}
-
-/// The letters of the flags.
-pub(super) fn marks(flags: &[Flag]) -> String {
-    rows::unique(flags.iter().map(Flag::letter)).into_iter().collect()
 }
 
 /// A rate without its unit; numbers without a prefix leave its place free.

@@ -1,13 +1,13 @@
 //! What streaming costs: CPU time and context switches of both ends per message.
 
-use headwater_results::schema::{RowResult, Run};
+use headwater_results::schema::RowResult;
 
 use super::Section;
 use super::cells::{NONE, by_size};
 use super::frame::{captioned, framed};
+use super::page::Page;
 use crate::grid::Cell;
 use crate::rows;
-use crate::style::Style;
 use crate::units;
 
 /// In the table of sections.
@@ -16,7 +16,8 @@ pub(super) const SECTION: Section = Section { patterns: &[], draw };
 const DEFINITION: &str = "CPU time of both ends, user and system, ns per message by size; lower is better.";
 const SWITCHES: &str = "Context switches of both ends per 1000 messages, voluntary/involuntary:";
 
-fn draw(run: &Run, style: &Style) -> Option<String> {
+fn draw(page: &Page<'_>) -> Option<String> {
+    let &Page { run, style, .. } = page;
     let rows: Vec<&RowResult> = rows::measured(run, "stream").into_iter().filter(|row| cpu_ns(row).is_some()).collect();
     framed("What a message costs (stream)", DEFINITION, run, &rows, style, |rows| {
         let cpu = by_size(rows, |row, _| optional(cpu_ns(row).map(units::significant_grouped)));

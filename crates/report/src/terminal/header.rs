@@ -3,9 +3,10 @@
 use headwater_results::schema::{RowOutcome, Run, RunStatus};
 
 use super::Section;
+use super::page::Page;
 use crate::rows;
-use crate::style::{Style, strong};
-use crate::text::{plural, wrap};
+use crate::style::strong;
+use crate::text::{plural, wrap, wrap_parts};
 use crate::units;
 
 /// Launches of a verdict; fewer are a quick look (MEASURING, design of a run).
@@ -14,25 +15,26 @@ const LAUNCHES_OF_A_VERDICT: u32 = 12;
 /// In the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &[], draw };
 
-fn draw(run: &Run, style: &Style) -> Option<String> {
+fn draw(page: &Page<'_>) -> Option<String> {
+    let &Page { run, style, .. } = page;
     let asked = [date(&run.header.started_at), run.header.command.join(" ")].join(style.dot());
-    let lines = [machine(run, style), asked, effort(run), status(run)];
-    let lines = lines.into_iter().filter(|line| !line.is_empty()).map(|line| wrap(&line, style.columns(), 2));
-    Some(lines.collect::<Vec<_>>().join("\n"))
+    let lines = [asked, effort(run), status(run)].into_iter().filter(|line| !line.is_empty());
+    let lines = lines.map(|line| wrap(&line, style.columns(), 2));
+    let machine = wrap_parts(&machine(run), style.dot(), style.columns(), 2);
+    Some([machine].into_iter().chain(lines).collect::<Vec<_>>().join("\n"))
 }
 
-fn machine(run: &Run, style: &Style) -> String {
+fn machine(run: &Run) -> Vec<String> {
     let environment = &run.header.environment;
     let cpus = plural(environment.cpu.affinity.len().max(1), "CPU");
     let virtualisation = environment.virtualisation.as_deref().filter(|&name| name != "none");
     let under = virtualisation.map(|name| format!(" under {name}")).unwrap_or_default();
-    let facts = [
+    vec![
         strong(&known(&environment.host, "unknown host")),
         known(&environment.cpu.model, "unknown CPU"),
         format!("{cpus}{under}"),
         format!("Linux {}", known(&environment.kernel.release, "of unknown release")),
-    ];
-    facts.join(style.dot())
+    ]
 }
 
 /// What is known, or else `otherwise`.

@@ -3,6 +3,7 @@
 use headwater_results::schema::{Run, Standing};
 
 use super::Section;
+use super::page::Page;
 use crate::judge::EFFECT_MIN;
 use crate::rows;
 use crate::style::{Style, quiet};
@@ -11,7 +12,8 @@ use crate::text::{list, wrap};
 /// In the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &[], draw };
 
-fn draw(run: &Run, style: &Style) -> Option<String> {
+fn draw(page: &Page<'_>) -> Option<String> {
+    let &Page { run, style, .. } = page;
     rows::all_measured(run).next()?;
     let sentences = [interval(run, style), best(run, style), standings(run)];
     let text: Vec<String> = sentences.into_iter().flatten().collect();

@@ -1,17 +1,18 @@
 //! The legend of the letters in the tables, with the number of rows that carry each.
 
 use headwater_results::flags::Flag;
-use headwater_results::schema::Run;
 
 use super::Section;
+use super::page::{Page, letter_count};
 use crate::rows;
-use crate::style::{Style, strong};
+use crate::style::strong;
 use crate::text::{plural, wrap};
 
 /// In the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &[], draw };
 
-fn draw(run: &Run, style: &Style) -> Option<String> {
+fn draw(page: &Page<'_>) -> Option<String> {
+    let &Page { run, style, .. } = page;
     let flags: Vec<&Flag> = rows::all_measured(run).flat_map(|result| &result.flags).collect();
     let mut kinds = rows::unique(flags.iter().map(|flag| (flag.letter(), meaning(flag))));
     kinds.sort_by_key(|&(letter, _)| letter);
@@ -20,15 +21,15 @@ fn draw(run: &Run, style: &Style) -> Option<String> {
     }
     let total = rows::all_measured(run).count();
     let lines = kinds.into_iter().map(|(letter, meaning)| {
-        let has = |flags: &[Flag]| flags.iter().any(|flag| flag.letter() == letter);
-        let count = rows::all_measured(run).filter(|result| has(&result.flags)).count();
-        wrap(
-            &format!("{} {meaning} ({count} of {})", strong(&letter.to_string()), plural(total, "row")),
-            style.columns(),
-            2,
-        )
+        let count = letter_count(run, letter);
+        let rows = if count == total && total > 1 {
+            format!("all {total} rows, not marked")
+        } else {
+            format!("{count} of {}", plural(total, "row"))
+        };
+        wrap(&format!("{} {meaning} ({rows})", strong(&letter.to_string())), style.columns(), 2)
     });
-    Some(format!("{}\n{}", strong("Letters behind a figure"), lines.collect::<Vec<_>>().join("\n")))
+    Some(format!("{}\n{}", strong("Flags, by the letter behind a figure"), lines.collect::<Vec<_>>().join("\n")))
 }
 
 /// What a kind of flag says of a row.
@@ -46,6 +47,6 @@ fn meaning(flag: &Flag) -> &'static str {
         Flag::ForeignLoad { .. } => "other programs took CPU time",
         Flag::Throttled { .. } => "stopped by the CPU quota",
         Flag::InvoluntarySwitches { .. } => "pushed off its CPU",
-        Flag::WideInterval { .. } => "wide interval",
+        Flag::WideInterval { .. } => "wide interval, not marked because its width stands in the cell",
     }
 }

@@ -1,13 +1,13 @@
 //! `rtt`: round trips. The mean with its interval, percentiles of single exchanges, and what an exchange costs.
 
-use headwater_results::schema::{RowResult, Run};
+use headwater_results::schema::RowResult;
 
 use super::Section;
 use super::cells::{Fixed, NONE, grouped, own, shown_best};
 use super::frame::{captioned, framed};
+use super::page::Page;
 use crate::grid::{Cell, Grid};
 use crate::rows;
-use crate::style::Style;
 use crate::units;
 
 /// In the table of sections.
@@ -20,26 +20,27 @@ const DEFINITION: &str = "A message forth and one of the same size back, closed 
 /// The percentiles that a round trip shows.
 const PERCENTS: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 
-fn draw(run: &Run, style: &Style) -> Option<String> {
+fn draw(page: &Page<'_>) -> Option<String> {
+    let &Page { run, style, .. } = page;
     let rows = rows::measured(run, "rtt");
     framed("Round trip (rtt)", DEFINITION, run, &rows, style, |rows| {
         let drawn = rows::sizes(rows).into_iter().map(|size| {
             let rows: Vec<&RowResult> = rows.iter().copied().filter(|row| row.row.size_bytes == Some(size)).collect();
             let name = format!("rtt of {}:", units::size_in_words(size));
-            captioned(&name, &grid(&rows, style).draw(style), style)
+            captioned(&name, &grid(&rows, page).draw(style), style)
         });
         drawn.collect::<Vec<_>>().join("\n\n")
     })
 }
 
-fn grid(rows: &[&RowResult], style: &Style) -> Grid {
+fn grid(rows: &[&RowResult], page: &Page<'_>) -> Grid {
     let best = shown_best(rows);
     let us = |ns: f64| ns / 1e3;
     let fixed = Fixed::of(rows.iter().filter_map(|row| rows::own(row)).map(|own| us(own.estimate.median)));
     let optional =
         |value: Option<f64>, text: &dyn Fn(f64) -> String| Cell::plain(value.map_or_else(|| NONE.to_owned(), text));
     let cells = |row: &RowResult| {
-        let mut cells = vec![own(row, |ns| fixed.text(us(ns)), &best, style)];
+        let mut cells = vec![own(row, |ns| fixed.text(us(ns)), &best, page)];
         cells.extend(PERCENTS.map(|percent| optional(rows::percentile(row, percent).map(us), &|us| fixed.text(us))));
         let cpu_s = rows::both_ends(row, "user_s").zip(rows::both_ends(row, "system_s"));
         cells.push(optional(cpu_s.map(|(user, system)| (user + system) * 1e6), &|us| fixed.text(us)));

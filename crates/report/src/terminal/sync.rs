@@ -1,12 +1,12 @@
 //! `sync`: what it costs to keep workers apart, as UNPv2 prints it.
 
-use headwater_results::schema::{RowResult, Run, WorkerKind};
+use headwater_results::schema::{RowResult, WorkerKind};
 
 use super::Section;
 use super::cells::{Fixed, by_column, own};
 use super::frame::framed;
+use super::page::Page;
 use crate::rows;
-use crate::style::Style;
 use crate::text::plural;
 
 /// In the table of sections.
@@ -18,14 +18,15 @@ const DEFINITION: &str = "Each of the workers adds 1 to a shared counter 1,000,0
 /// More columns than this are shown for processes and threads apart.
 const TOGETHER_MAX: usize = 4;
 
-fn draw(run: &Run, style: &Style) -> Option<String> {
+fn draw(page: &Page<'_>) -> Option<String> {
+    let &Page { run, style, .. } = page;
     let rows = rows::measured(run, "sync");
     framed("Synchronisation (sync)", DEFINITION, run, &rows, style, |rows| {
         let mut columns = columns(rows);
         let fixed = Fixed::of(rows.iter().filter_map(|row| rows::own(row)).map(|own| own.estimate.median));
         let draw = |columns: Vec<Column<'_>>| {
             let columns = columns.into_iter().map(|column| (column.head(), column.rows)).collect();
-            by_column("primitive", columns, |row, best| own(row, |us| fixed.text(us), best, style)).draw(style)
+            by_column("primitive", columns, |row, best| own(row, |us| fixed.text(us), best, page)).draw(style)
         };
         if columns.len() <= TOGETHER_MAX {
             return draw(columns);

@@ -1,13 +1,13 @@
 //! `wake`: the one-way delay to a reader that sleeps.
 
-use headwater_results::schema::{RowResult, Run};
+use headwater_results::schema::RowResult;
 
 use super::Section;
 use super::cells::{Fixed, NONE, grouped, own, shown_best};
 use super::frame::{captioned, framed};
+use super::page::Page;
 use crate::grid::{Cell, Grid};
 use crate::rows;
-use crate::style::Style;
 use crate::units;
 
 /// In the table of sections.
@@ -18,23 +18,24 @@ const DEFINITION: &str = "One message to a reader that has slept for 500 us, fro
 
 const PERCENTS: [f64; 2] = [50.0, 90.0];
 
-fn draw(run: &Run, style: &Style) -> Option<String> {
+fn draw(page: &Page<'_>) -> Option<String> {
+    let &Page { run, style, .. } = page;
     let rows = rows::measured(run, "wake");
     framed("Waking a sleeping reader (wake, one_way)", DEFINITION, run, &rows, style, |rows| {
         let sizes = rows::sizes(rows);
         let drawn = sizes.iter().map(|&size| {
             let rows: Vec<&RowResult> = rows.iter().copied().filter(|row| row.row.size_bytes == Some(size)).collect();
-            captioned(&format!("{}:", units::size_in_words(size)), &grid(&rows, style).draw(style), style)
+            captioned(&format!("{}:", units::size_in_words(size)), &grid(&rows, page).draw(style), style)
         });
         drawn.collect::<Vec<_>>().join("\n\n")
     })
 }
 
-fn grid(rows: &[&RowResult], style: &Style) -> Grid {
+fn grid(rows: &[&RowResult], page: &Page<'_>) -> Grid {
     let best = shown_best(rows);
     let fixed = Fixed::of(rows.iter().filter_map(|row| rows::own(row)).map(|own| own.estimate.median / 1e3));
     let cells = |row: &RowResult| {
-        let mut cells = vec![own(row, |ns| fixed.text(ns / 1e3), &best, style)];
+        let mut cells = vec![own(row, |ns| fixed.text(ns / 1e3), &best, page)];
         cells.extend(PERCENTS.map(|percent| {
             let value = rows::percentile(row, percent).map(|ns| fixed.text(ns / 1e3));
             Cell::plain(value.unwrap_or_else(|| NONE.to_owned()))

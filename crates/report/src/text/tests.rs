@@ -39,3 +39,12 @@ fn lists_read_as_words() {
     assert_eq!(short_list(&["a", "b", "c", "d", "e"], 3), "a, b, c and 2 others");
     assert_eq!((plural(1, "row"), plural(0, "row")), ("1 row".to_owned(), "0 rows".to_owned()));
 }
+
+#[test]
+fn parts_are_broken_between_parts_where_they_fit() {
+    let parts = ["one two", "three four", "a part that is longer than a line"].map(str::to_owned);
+    assert_eq!(wrap_parts(&parts, " | ", 80, 2), "one two | three four | a part that is longer than a line");
+    assert_eq!(wrap_parts(&parts[..2], " | ", 14, 2), "one two\n  three four");
+    let narrow = wrap_parts(&parts, " | ", 14, 2);
+    assert!(narrow.lines().all(|line| width_of(line) <= 14), "{narrow}");
+}

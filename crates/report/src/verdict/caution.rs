@@ -1,19 +1,45 @@
-//! What the number of launches allows to be said at all.
+//! What the launches and the state of the machine allow to be said at all.
 
 use headwater_results::estimate::COVERAGE_MIN;
+use headwater_results::flags::Flag;
 use headwater_results::schema::Run;
 
 use crate::rows;
+use crate::text::list;
+
+/// Disturbed rows are worth a sentence from this share of all on; fewer are marked in the tables.
+const SHARE_MIN: f64 = 0.5;
 
 pub(super) fn sentences(run: &Run) -> Vec<String> {
-    let estimates = || rows::all_measured(run).filter_map(rows::own).map(|own| own.estimate);
-    let Some(most) = estimates().max_by_key(|estimate| estimate.n) else { return Vec::new() };
+    few_launches(run).into_iter().chain(disturbed(run)).collect()
+}
+
+fn few_launches(run: &Run) -> Option<String> {
+    let estimates = rows::all_measured(run).filter_map(rows::own).map(|own| own.estimate);
+    let most = estimates.max_by_key(|estimate| estimate.n)?;
     match most.n {
-        1 => vec!["One launch per row shows no difference; what is called fastest was so in that launch.".to_owned()],
+        1 => Some("One launch per row shows no difference; what is called fastest was so in that launch.".to_owned()),
         few if most.confidence < COVERAGE_MIN => {
             let coverage = (most.confidence * 100.0).floor();
-            vec![format!("With {few} launches an interval covers {coverage:.0} % only: what follows is a hint.")]
+            Some(format!("With {few} launches an interval covers {coverage:.0} % only: what follows is a hint."))
         }
-        _ => Vec::new(),
+        _ => None,
     }
+}
+
+/// Who else used the processors.
+fn disturbed(run: &Run) -> Option<String> {
+    type Disturbance = (&'static str, fn(&Flag) -> bool);
+    const DISTURBANCES: [Disturbance; 3] = [
+        ("other programs took CPU time", |flag| matches!(flag, Flag::ForeignLoad { .. })),
+        ("the hypervisor took CPU time", |flag| matches!(flag, Flag::Stolen { .. })),
+        ("the CPU quota stopped it", |flag| matches!(flag, Flag::Throttled { .. })),
+    ];
+    let total = rows::all_measured(run).count();
+    let frequent = DISTURBANCES.into_iter().filter_map(|(words, is_it)| {
+        let count = rows::all_measured(run).filter(|row| row.flags.iter().any(is_it)).count();
+        (count as f64 >= SHARE_MIN * total as f64 && count > 0).then(|| format!("{words} in {count} of {total} rows"))
+    });
+    let frequent: Vec<String> = frequent.collect();
+    (!frequent.is_empty()).then(|| format!("The measurement was disturbed: {}.", list(&frequent)))
 }

@@ -45,7 +45,7 @@ fn cheapest(rows: &[&RowResult]) -> Option<String> {
     }
 }
 
-/// Who is cheapest, and whether the lockless one is among them.
+/// Who is cheapest, and whether that is the lockless one alone.
 fn who(rows: &[&RowResult]) -> Option<(String, bool)> {
     let best = judge::best_candidates(rows);
     let first = *best.first()?;
@@ -54,5 +54,5 @@ fn who(rows: &[&RowResult]) -> Option<(String, bool)> {
     let shown = if is_single(first) { 1 } else { best.len() };
     let names: Vec<&str> = best[..shown].iter().map(|row| row.row.subject.as_str()).collect();
     let tie = if names.len() > 1 { ", not to be told apart" } else { "" };
-    Some((format!("{} ({cost}{tie})", short_list(&names, 3)), names.contains(&LOCKLESS)))
+    Some((format!("{} ({cost}{tie})", short_list(&names, 3)), names == [LOCKLESS]))
 }

@@ -1,4 +1,5 @@
 use expect_test::{Expect, expect};
+use headwater_results::flags::Flag;
 use headwater_results::schema::{Placement, Row, RunStatus, Standing, WorkerKind};
 
 use super::verdict;
@@ -211,6 +212,22 @@ fn few_launches_are_a_hint() {
             One way (two CPUs): at 64 B pipe is fastest (2.01 M messages/s).
         "#]],
     );
+}
+
+#[test]
+fn a_busy_machine_is_said_before_the_figures() {
+    let mut made = Made::new(12);
+    for size in [64, 128, 256] {
+        made.measure(&messaging("pipe", CANDIDATE, "stream", size), &[1e6], 0.01);
+    }
+    let mut run = made.run(Some(RunStatus::Complete));
+    for result in &mut run.results[..2] {
+        result.flags.push(Flag::ForeignLoad { share: 0.2 });
+    }
+    run.results[2].flags.push(Flag::Stolen { share: 0.2 });
+    assert_eq!(verdict(&run)[0], "The measurement was disturbed: other programs took CPU time in 2 of 3 rows.");
+    run.results[0].flags.clear();
+    assert!(verdict(&run)[0].starts_with("One way"), "{:?}", verdict(&run));
 }
 
 #[test]

@@ -16,13 +16,6 @@ fn a_spread_is_half_the_interval_in_per_cent() {
 }
 
 #[test]
-fn letters_are_said_once() {
-    let flags = [Flag::FewLaunches { n: 3 }, Flag::WideInterval { per_cent: 20.0 }, Flag::FewLaunches { n: 2 }];
-    assert_eq!(marks(&flags), "fw");
-    assert_eq!(marks(&[]), "");
-}
-
-#[test]
 fn numbers_of_a_table_have_the_same_decimals() {
     let all = |values: &[f64]| -> Vec<String> {
         let fixed = Fixed::of(values.iter().copied());
