@@ -5,7 +5,6 @@
 //! command's, so that what it has to say reaches the user.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -190,7 +189,7 @@ fn start(command: &str, role: Role, cpu: Option<u32>) -> Result<Link, LaunchErro
         .stdout(Stdio::from(side.replies))
         .spawn()
         .map_err(|error| LaunchError::Failed(format!("cannot start {}: {error}", words[0])))?;
-    Ok(Link::new(role, Process::Started(child), to_worker, OwnedFd::from(from_worker)))
+    Ok(Link::new(role, Process::Started(child), to_worker, from_worker))
 }
 
 #[cfg(test)]

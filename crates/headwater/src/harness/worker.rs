@@ -64,8 +64,11 @@ pub fn fork_team<T: Transport>(pattern: &patterns::Entry, job: &Job) -> Result<T
         end.attach()?;
         let mut desk = Desk { payload: Payload::new(job.size()), common: &common, job };
         serve(side, |round| {
+            let before = end.counters();
             let ends = if role == Role::Sender { Ends::Sender(&mut end) } else { Ends::Receiver(&mut end) };
-            patterns::serve(info.name, ends, round, &mut desk)
+            let mut report = patterns::serve(info.name, ends, round, &mut desk)?;
+            count(&mut report, &before, &end.counters());
+            Ok(report)
         })
     };
     let links = match info.topology {
@@ -90,6 +93,13 @@ pub fn fork_team<T: Transport>(pattern: &patterns::Entry, job: &Job) -> Result<T
         })?],
     };
     Ok(Team::new(links, job))
+}
+
+/// Adds what an end has counted during a round.
+fn count(report: &mut Report, before: &[(&'static str, u64)], after: &[(&'static str, u64)]) {
+    for ((name, after), (_, before)) in after.iter().zip(before) {
+        *report.counters.entry((*name).to_owned()).or_default() += (after - before) as f64;
+    }
 }
 
 /// Forks a worker that plays `role` on `cpu` and runs `body` over its side of the line.

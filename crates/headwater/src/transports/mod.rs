@@ -149,6 +149,12 @@ pub trait Endpoint {
         }
     }
 
+    /// What the end itself has counted since it was opened: wake-ups sent, sleeps, ... Asked between rounds only; the
+    /// kernel's own ways are counted by `getrusage(2)`.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
     /// Sends messages `first .. first + count` as fast as it can, whether or not the receiver keeps up. Overridden
     /// where several messages go in one call.
     ///

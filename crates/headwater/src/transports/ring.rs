@@ -7,7 +7,7 @@ use std::io;
 
 use headwater_os::cpu;
 use headwater_results::schema::Standing;
-use headwater_shm::{Receiver, Sender, Wait, pair};
+use headwater_shm::{Counters, Receiver, Sender, Wait, pair};
 
 use super::{Endpoint, Info, Setup, Transport, Unavailable};
 
@@ -117,6 +117,18 @@ impl Endpoint for RingEnd {
         self.sender.as_mut().map_or(Ok(()), Sender::attach)?;
         self.receiver.as_mut().map_or(Ok(()), Receiver::attach)?;
         Ok(())
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let halves = [self.sender.as_ref().map(Sender::counters), self.receiver.as_ref().map(Receiver::counters)];
+        let sum = |count: fn(&Counters) -> u64| halves.iter().flatten().map(count).sum();
+        vec![
+            ("wakes", sum(|half| half.wakes)),
+            ("sleeps", sum(|half| half.sleeps)),
+            ("rescues", sum(|half| half.rescues)),
+            ("spins", sum(|half| half.spins)),
+            ("yields", sum(|half| half.yields)),
+        ]
     }
 
     #[inline]
