@@ -30,16 +30,16 @@ pub(crate) fn status(end: &End) -> u32 {
     end.status.load(Ordering::Acquire)
 }
 
-/// Sleeps until the peer calls [`wake`], `ready` holds, or `timeout` is over; returns whether we slept in the kernel.
-/// Only the owner of `own` calls it. The caller looks at its condition again whatever comes back.
-pub(crate) fn sleep(own: &End, fence: Fence, timeout: Duration, mut ready: impl FnMut() -> bool) -> io::Result<bool> {
+/// Sleeps until the peer calls [`wake`], `ready` holds, or `timeout` is over; returns how that went,
+/// `Changed` if we did not sleep. Only the owner of `own` calls it; it looks at its condition again whatever comes back.
+pub(crate) fn sleep(own: &End, fence: Fence, timeout: Duration, mut ready: impl FnMut() -> bool) -> io::Result<Slept> {
     // Exchanges, because the peer also changes the word (ASLEEP to AWAKE, nothing else): the changes are one chain, and
     // an old one never hides a new one. Relaxed: ordered against the look below by the heavy fence, which pairs with
     // the light fence before the peer's load.
     own.status.swap(ASLEEP, Ordering::Relaxed);
     let slept = match fence.heavy() {
-        Ok(()) if ready() => Ok(false),
-        Ok(()) => futex_wait(&own.status, ASLEEP, Some(timeout)).map(|slept| slept != Slept::Changed),
+        Ok(()) if ready() => Ok(Slept::Changed),
+        Ok(()) => futex_wait(&own.status, ASLEEP, Some(timeout)),
         Err(error) => Err(error),
     };
     own.status.swap(AWAKE, Ordering::Relaxed);

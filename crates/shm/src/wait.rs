@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use headwater_os::futex::Slept;
+
 use crate::error::Error;
 use crate::eventcount;
 use crate::layout::End;
@@ -27,6 +29,9 @@ pub struct Counters {
     pub wakes: u64,
     /// Sleeps in the kernel.
     pub sleeps: u64,
+    /// Sleeps that only the time limit ended although there was something to do: the peer was killed or held up between
+    /// its publication and its wake-up. Anything else would be a lost wake-up.
+    pub rescues: u64,
     /// Waits that spinning ended.
     pub spins: u64,
     /// Waits that yielding ended.
@@ -66,8 +71,8 @@ impl Waiter {
         Waiter { policy, peer: Peer::default(), counters: Counters::default() }
     }
 
-    /// Waits until `ready` holds, at most 100 ms, or finds that the peer's process has ended. `ready` must become true by something the peer
-    /// publishes before it looks at our status, and must also hold when the peer has closed.
+    /// Waits until `ready` holds, at most 100 ms, or finds that the peer's process has ended. `ready` must become true
+    /// by something that the peer publishes before it looks at our status, and must also hold when it has closed.
     #[cold]
     #[inline(never)]
     pub(crate) fn wait(
@@ -119,10 +124,10 @@ impl Waiter {
         let start_ns = now_ns();
         // By the clock, not by the reason of the return: a peer that wakes us in vain cannot keep us from the watch.
         while now_ns() - start_ns < WATCH_EVERY_NS {
-            if eventcount::sleep(own, fence, WATCH_EVERY, &mut ready)? {
-                self.counters.sleeps += 1;
-            }
+            let slept = eventcount::sleep(own, fence, WATCH_EVERY, &mut ready)?;
+            self.counters.sleeps += u64::from(slept != Slept::Changed);
             if ready() {
+                self.counters.rescues += u64::from(slept == Slept::TimedOut);
                 note_cpu(own);
                 return Ok(Waited::LookAgain);
             }

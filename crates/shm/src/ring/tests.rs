@@ -132,7 +132,7 @@ fn stream(window: usize, wait: Wait, total: u64, writes: Vec<usize>, reads: Vec<
             sender.write_all(&message).expect("the receiver lives");
             at += message.len() as u64;
             if at == total {
-                return sender.counters();
+                return;
             }
         }
         unreachable!("the sizes repeat");
@@ -150,8 +150,7 @@ fn stream(window: usize, wait: Wait, total: u64, writes: Vec<usize>, reads: Vec<
         }
     }
     assert_eq!(at, total);
-    let sent = writer.join().expect("writer");
-    assert!(sent.wakes <= receiver.counters().sleeps + 1, "one wake-up for one sleep");
+    writer.join().expect("writer");
 }
 
 proptest! {
@@ -179,13 +178,13 @@ fn a_message_as_long_as_the_window_passes() {
     stream(64 << 10, Wait::Sleep, 4 << 20, vec![64 << 10], vec![64 << 10]);
 }
 
-/// Ping-pong makes both ends meet an empty ring each time, with pauses that let them fall asleep: a lost wake-up would
-/// cost the 100 ms of the rescue, so a few of them break the bound.
+/// Ping-pong makes both ends meet an empty ring each time, with pauses that let them fall asleep. A lost wake-up shows
+/// as a rescue; one is allowed, because the waker can be held up for as long as the rescue takes.
 #[test]
 fn no_wake_up_is_lost() {
+    const ROUNDS: u32 = 3_000;
     let (mut there_in, mut there_out) = ring(64);
     let (mut back_in, mut back_out) = ring(64);
-    const ROUNDS: u32 = 3_000;
     let echo = thread::spawn(move || {
         let mut byte = [0];
         for round in 0..ROUNDS {
@@ -193,23 +192,26 @@ fn no_wake_up_is_lost() {
             pause(round.wrapping_mul(2_654_435_761) >> 25);
             back_in.write_all(&byte).expect("pong");
         }
-        there_out.counters().sleeps + back_in.counters().wakes
+        there_out.counters()
     });
-    let mut slow = 0;
     for round in 0..ROUNDS {
-        let start = Instant::now();
         there_in.write_all(&[round as u8]).expect("ping");
         let mut byte = [0];
         back_out.read_exact(&mut byte).expect("pong");
         assert_eq!(byte[0], round as u8);
-        slow += u32::from(start.elapsed() >= Duration::from_millis(95));
         pause(round.wrapping_mul(40_503) >> 9 & 127);
+        assert!(back_out.counters().rescues <= 1, "round {round}");
     }
-    assert!(slow <= 2, "{slow} rounds took as long as the rescue of a lost wake-up");
-    assert!(echo.join().expect("echo") + back_out.counters().sleeps > 0, "nobody ever slept: nothing was tested");
+    let (there, back) = (echo.join().expect("echo"), back_out.counters());
+    assert!(there.rescues <= 1);
+    assert!(there.sleeps + back.sleeps > 100, "hardly anybody slept: nothing was tested");
 }
 
+/// Spins, or for a short time sleeps: then the other end finds nobody who runs, and sleeps too.
 fn pause(microseconds: u32) {
+    if microseconds < 16 {
+        return thread::sleep(Duration::from_micros(100));
+    }
     let start = Instant::now();
     while start.elapsed() < Duration::from_micros(microseconds.into()) {
         std::hint::spin_loop();
