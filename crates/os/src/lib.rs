@@ -3,6 +3,9 @@
 //!
 //! `rustix` carries the calls that it has, `libc` the rest. This crate knows no STREAMS, no transport and no
 //! statistics; each module is one noun of the kernel.
+//!
+//! `unsafe` is allowed here, because a system call is: each block names what it relies on, and every function that is
+//! exported is safe to call with any arguments.
 
 pub mod child;
 pub mod clock;

@@ -57,17 +57,16 @@ fn pair(setup: &Setup<'_>, buffer_bytes: Option<usize>) -> Result<(PipeEnd, Pipe
     } else {
         (None, None)
     };
-    Ok((
-        PipeEnd { read: back_read, write: Some(forth_write) },
-        PipeEnd { read: Some(forth_read), write: back_write },
-    ))
+    Ok((PipeEnd { read: back_read, write: Some(forth_write) }, PipeEnd { read: Some(forth_read), write: back_write }))
 }
 
 fn one_way(setup: &Setup<'_>, buffer_bytes: Option<usize>) -> Result<(OwnedFd, OwnedFd), Unavailable> {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| Unavailable::call("pipe2", error))?;
     if let Some(bytes) = buffer_bytes {
         fcntl_setpipe_size(&write, bytes).map_err(|error| {
-            Unavailable(format!("fcntl F_SETPIPE_SZ to {bytes} B: {error}; see fs.pipe-max-size and fs.pipe-user-pages-soft"))
+            Unavailable(format!(
+                "fcntl F_SETPIPE_SZ to {bytes} B: {error}; see fs.pipe-max-size and fs.pipe-user-pages-soft"
+            ))
         })?;
     }
     if setup.nonblocking {
