@@ -38,7 +38,7 @@ pub fn run() -> Result<()> {
     schema::validate(&output)?;
     let shown = shell::output(shell::command(&headwater.to_string_lossy()).arg("show").arg(&output))?;
     check_shown(&run, &shown)?;
-    for line in shown.lines() {
+    for line in shown.lines().filter(|line| !line.is_empty()) {
         println!("  {line}");
     }
     fs::remove_dir_all(&place).with_context(|| place.display().to_string())
