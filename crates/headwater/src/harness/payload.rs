@@ -38,14 +38,27 @@ fn background(position: usize) -> u8 {
 #[inline]
 pub fn write_stamps(buffer: &mut [u8], size: usize, sequence: u64) {
     let bytes = stamp(sequence).to_le_bytes();
-    buffer[..8].copy_from_slice(&bytes);
+    let message = &mut buffer[..size.max(8)];
+    if let Some(first) = message.first_chunk_mut() {
+        *first = bytes;
+    }
     if size >= 16 {
-        let mut position = STRIDE;
-        while position + 16 <= size {
-            buffer[position..position + 8].copy_from_slice(&bytes);
-            position += STRIDE;
+        if let Some(last) = message.last_chunk_mut() {
+            *last = bytes;
         }
-        buffer[size - 8..size].copy_from_slice(&bytes);
+        if size >= STRIDE + 16 {
+            write_inner_stamps(message, bytes);
+        }
+    }
+}
+
+/// The stamps within a long message, out of the way of the short ones.
+#[inline(never)]
+fn write_inner_stamps(message: &mut [u8], bytes: [u8; 8]) {
+    let mut position = STRIDE;
+    while position + 16 <= message.len() {
+        message[position..position + 8].copy_from_slice(&bytes);
+        position += STRIDE;
     }
 }
 
@@ -53,21 +66,27 @@ pub fn write_stamps(buffer: &mut [u8], size: usize, sequence: u64) {
 #[inline]
 pub fn holds_stamps(buffer: &[u8], size: usize, sequence: u64) -> bool {
     let expected = stamp(sequence);
-    let at = |position: usize| {
-        u64::from_le_bytes(buffer[position..position + 8].try_into().expect("the slice has eight bytes"))
-    };
+    let message = &buffer[..size.max(8)];
+    let first = message.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)) ^ expected;
     if size < 8 {
-        let mask = (1u64 << (8 * size)) - 1;
-        return (at(0) ^ expected) & mask == 0;
+        return first << (64 - 8 * size) == 0;
     }
-    let mut difference = at(0) ^ expected;
-    if size >= 16 {
-        let mut position = STRIDE;
-        while position + 16 <= size {
-            difference |= at(position) ^ expected;
-            position += STRIDE;
-        }
-        difference |= at(size - 8) ^ expected;
+    if size < 16 {
+        return first == 0;
+    }
+    let last = message.last_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)) ^ expected;
+    (first | last) == 0 && (size < STRIDE + 16 || holds_inner_stamps(message, expected))
+}
+
+/// As [`write_inner_stamps`] wrote them.
+#[inline(never)]
+fn holds_inner_stamps(message: &[u8], expected: u64) -> bool {
+    let mut difference = 0;
+    let mut position = STRIDE;
+    while position + 16 <= message.len() {
+        let bytes = message[position..position + 8].try_into().expect("the slice has eight bytes");
+        difference |= u64::from_le_bytes(bytes) ^ expected;
+        position += STRIDE;
     }
     difference == 0
 }
@@ -106,6 +125,8 @@ impl Payload {
     }
 
     /// Fills the buffer with what no message holds, so that the full check cannot see an old message.
+    #[cold]
+    #[inline(never)]
     pub fn poison(&mut self) {
         for (position, byte) in self.buffer.iter_mut().enumerate() {
             *byte = !background(position);
@@ -125,6 +146,8 @@ impl Payload {
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidData`] that names the message.
+    #[cold]
+    #[inline(never)]
     pub fn verify_all(&self, sequence: u64) -> io::Result<()> {
         let mut expected = Payload::new(self.size);
         if self.buffer[..self.size] == *expected.message(sequence) { Ok(()) } else { Err(self.wrong(sequence)) }

@@ -21,6 +21,9 @@ const WARM_UP_BATCHES: u64 = 6;
 /// wanders by 10 to 15 % within seconds, so that a narrower bound would only prolong the warm-up.
 pub const SLOPE_MAX: f64 = 0.15;
 
+/// The most messages that the first, fully checked round moves.
+pub const FULL_CHECK_MESSAGES: u64 = 1000;
+
 /// Bytes that the first, fully checked round moves.
 pub const FULL_CHECK_BYTES: u64 = 1 << 20;
 
@@ -80,7 +83,7 @@ impl<'a> Rounds<'a> {
     /// As [`Team::round`].
     pub fn measure(&mut self) -> Result<Batches, LaunchError> {
         let size = self.job.size() as u64;
-        self.run((FULL_CHECK_BYTES / size).clamp(1, 1000), 1, |round| round.full_check = true)?;
+        self.run((FULL_CHECK_BYTES / size).clamp(1, FULL_CHECK_MESSAGES), 1, |round| round.full_check = true)?;
         let batch_ns = (self.job.time_s * 1e9 / BATCHES as f64).max(BATCH_NS_MIN);
         let operation_ns = self.calibrate(batch_ns)?;
         let (operation_ns, warm_up_s, steady) = self.warm_up(operation_ns, batch_ns)?;

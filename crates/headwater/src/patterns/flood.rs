@@ -16,7 +16,7 @@ use super::stream::PAIR;
 use super::{Ends, Info, MetricInfo, Pattern, Topology, accepts_size, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Role, Round};
-use crate::harness::rounds::{FULL_CHECK_BYTES, Rounds, SLOPE_MAX, WARM_UP_STRETCH_MAX};
+use crate::harness::rounds::{FULL_CHECK_BYTES, FULL_CHECK_MESSAGES, Rounds, SLOPE_MAX, WARM_UP_STRETCH_MAX};
 use crate::harness::worker::Desk;
 use crate::transports::{self, Endpoint};
 use check::LossyCheck;
@@ -78,7 +78,7 @@ impl Pattern for Flood {
 
     fn conduct(team: &mut Team, job: &Job) -> Result<Measured, LaunchError> {
         let mut rounds = Rounds::new(team, job, &PAIR, Role::Sender);
-        let checked = (FULL_CHECK_BYTES / job.size() as u64).clamp(1, 1000);
+        let checked = (FULL_CHECK_BYTES / job.size() as u64).clamp(1, FULL_CHECK_MESSAGES);
         rounds.run(checked, 1, |round| round.full_check = true)?;
         let round_ns = (job.time_s * 1e9 / f64::from(ROUNDS)).max(ROUND_NS_MIN);
         let message_ns = calibrate(&mut rounds, round_ns)?;

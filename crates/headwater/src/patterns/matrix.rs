@@ -16,7 +16,7 @@ use super::stream::PAIR;
 use super::{Ends, Info, MetricInfo, Pattern, Topology, accepts_reliable, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Role, Round};
-use crate::harness::rounds::Rounds;
+use crate::harness::rounds::{FULL_CHECK_MESSAGES, Rounds};
 use crate::harness::worker::Desk;
 use crate::transports::{self, Endpoint};
 
@@ -27,7 +27,7 @@ pub struct Matrix;
 const ELAPSED: MetricInfo = MetricInfo { name: "elapsed", unit: "us", better: Better::Lower };
 
 /// Messages of the first repetition that are checked in every byte; of the others their stamps are checked, as always.
-const FULLY_CHECKED: u64 = 1000;
+const FULLY_CHECKED: u64 = FULL_CHECK_MESSAGES;
 
 impl Pattern for Matrix {
     const INFO: Info = Info {
