@@ -11,8 +11,10 @@
 use crate::sync::{AtomicU32, AtomicU64};
 
 /// "HWRING" and two zero bytes: what this memory is.
+#[cfg(not(loom))]
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWRING\0\0");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
+#[cfg(not(loom))]
 pub(crate) const VERSION: u32 = 1;
 /// Smallest window in bytes: one cache line; below it every write would wrap.
 pub const WINDOW_MIN: usize = 64;

@@ -118,6 +118,19 @@ fn a_sender_killed_while_streaming_ends_the_stream() {
     }
 }
 
+#[test]
+fn a_forked_child_that_drops_its_copy_of_an_attached_half_closes_nothing() {
+    let (mut sender, mut receiver) = pair(4096, Wait::Sleep).expect("ring");
+    sender.attach().expect("attach");
+    let child = fork(|| {
+        // SAFETY: the child's copy of the half is not used again.
+        unsafe { std::ptr::drop_in_place(&mut sender) };
+    });
+    reap(child);
+    assert_eq!(receiver.try_read(&mut [0]).expect("open, and empty"), 0);
+    sender.write_all(&[1]).expect("open");
+}
+
 /// The harness's way: both halves made in one process, which forks two children and keeps copies of both halves.
 #[test]
 fn halves_that_a_process_does_not_use_can_be_dropped_or_kept() {

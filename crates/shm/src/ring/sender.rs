@@ -1,5 +1,6 @@
 //! The half that writes.
 
+#[cfg(not(loom))]
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::{Standing, piece};

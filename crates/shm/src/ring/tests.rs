@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::pair;
 use crate::error::Error;
-use crate::eventcount::{AWAKE, CLOSED};
+use crate::eventcount::{ASLEEP, AWAKE, CLOSED};
 use crate::layout::Words;
 use crate::sync::Region;
 use crate::{Receiver, Sender, Wait};
@@ -216,6 +216,22 @@ fn pause(microseconds: u32) {
     while start.elapsed() < Duration::from_micros(microseconds.into()) {
         std::hint::spin_loop();
     }
+}
+
+/// A sleeper is woken by the other end's leaving, and does not find it by the time limit.
+#[test]
+fn closing_wakes_the_sleeper() {
+    let (mut sender, mut receiver) = ring(64);
+    sender.attach().expect("attach");
+    let region = hostile(&sender);
+    let reader = thread::spawn(move || receiver.read_some(&mut [0]).map(|read| (read, receiver.counters())));
+    while region.words().receiver.0.status.load(Ordering::SeqCst) != ASLEEP {
+        thread::yield_now();
+    }
+    thread::sleep(Duration::from_millis(5));
+    drop(sender);
+    let (read, counters) = reader.join().expect("reader").expect("no error");
+    assert_eq!((read, counters.rescues), (0, 0), "{counters:?}");
 }
 
 /// How often the receiver woke a sleeping sender above the low-water mark, and in all, while it read half a window.
