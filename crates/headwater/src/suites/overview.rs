@@ -11,7 +11,7 @@ pub const SUITE: Suite = Suite {
     // Six launches are the fewest whose least and greatest value enclose the median with 95 %.
     defaults: Defaults {
         launches: 6,
-        time_s: 0.03,
+        time_s: 0.035,
         warm_up_s: 0.006,
         budget_s: Some(84.0),
         placements: &[Placement::TwoCpus],
