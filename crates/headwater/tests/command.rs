@@ -94,6 +94,21 @@ fn events_on_standard_output_are_those_of_the_file() {
 }
 
 #[test]
+fn a_budget_is_kept_even_within_the_first_block() {
+    let place = Place::new();
+    let started = Instant::now();
+    let settings = ["--budget", "1s", "--time", "200ms", "--launches", "3", "-o", "r"];
+    let output = place.run(&[&["run", "overview"], &settings[..]].concat());
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    assert_eq!(status(&output), 4);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("raise it"), "it says so");
+    let run = read_run(&place.path("r"));
+    assert_eq!(run.status, RunStatus::Partial);
+    let measured = run.results.iter().filter(|result| !result.metrics.is_empty()).count();
+    assert!(measured > 0 && measured < run.results.len(), "{measured} of {}", run.results.len());
+}
+
+#[test]
 fn the_same_seed_gives_the_same_order() {
     let place = Place::new();
     let order = |directory: &str, seed: &str| -> Vec<String> {

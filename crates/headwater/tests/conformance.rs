@@ -49,14 +49,20 @@ type Finding = Result<Option<String>, String>;
 
 fn main() -> ExitCode {
     let filter: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let mut failed = 0;
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     let mut report = |name: String, check: &dyn Fn(&Path) -> Finding| {
         if !filter.is_empty() && !filter.iter().any(|wanted| name.contains(wanted)) {
             return;
         }
         match in_child(check) {
-            Ok(None) => println!("test {name} ... ok"),
-            Ok(Some(reason)) => println!("test {name} ... skipped: {reason}"),
+            Ok(None) => {
+                passed += 1;
+                println!("test {name} ... ok");
+            }
+            Ok(Some(reason)) => {
+                skipped += 1;
+                println!("test {name} ... skipped: {reason}");
+            }
             Err(what) => {
                 failed += 1;
                 println!("test {name} ... FAILED: {what}");
@@ -76,7 +82,7 @@ fn main() -> ExitCode {
             });
         }
     }
-    println!("\ntest result: {failed} failed");
+    println!("\n{passed} passed, {failed} failed, {skipped} skipped");
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

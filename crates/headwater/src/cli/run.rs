@@ -243,13 +243,14 @@ fn finish(teller: &Teller, end: End, arguments: &RunArguments) -> anyhow::Result
     if !arguments.json && !arguments.quiet {
         let mut out = stdout().lock();
         out.write_all(headwater_report::terminal(&run, &style()).as_bytes())?;
-        if end.blocks_left_out > 0 {
-            writeln!(
+        let launches = run.header.settings.launches;
+        match launches - end.blocks_left_out {
+            0 => writeln!(out, "The budget ended the run in its first block; raise it, or choose fewer rows.")?,
+            whole if whole < launches => writeln!(
                 out,
-                "The budget ended the run after {} of {} launches per row.",
-                run.header.settings.launches - end.blocks_left_out,
-                run.header.settings.launches
-            )?;
+                "The budget ended the run: {whole} whole blocks of {launches}; a larger one, or none, gives the rest."
+            )?,
+            _ => {}
         }
         writeln!(out, "Kept in {}", document.parent().unwrap_or(Path::new(".")).display())?;
     }

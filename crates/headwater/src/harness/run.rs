@@ -126,12 +126,11 @@ impl Course<'_> {
         let total = self.plan.rows.len() * settings.launches as usize;
         let mut end = End { status: RunStatus::Complete, signal: None, blocks_left_out: 0 };
         let mut block_s = 0.0_f64;
+        let over_budget = |elapsed_s: f64| settings.budget_s.is_some_and(|budget_s| elapsed_s > budget_s);
         'blocks: for block in 0..settings.launches {
             let block_started = Instant::now();
-            if let Some(budget_s) = settings.budget_s
-                && block > 0
-                && self.earlier_s + started.elapsed().as_secs_f64() + block_s > budget_s
-            {
+            // A block that would not fit is not begun: rows with as many launches as the others are worth more.
+            if block > 0 && over_budget(self.earlier_s + started.elapsed().as_secs_f64() + block_s) {
                 end.blocks_left_out = settings.launches - block;
                 break;
             }
@@ -140,6 +139,13 @@ impl Course<'_> {
                 let id = &planned.row.id;
                 if self.given_up.contains(id) || self.done.contains(&(id.clone(), block)) {
                     continue;
+                }
+                if over_budget(self.earlier_s + started.elapsed().as_secs_f64()) {
+                    end.blocks_left_out = settings.launches - block;
+                    if block == 0 {
+                        end.status = RunStatus::Partial;
+                    }
+                    break 'blocks;
                 }
                 observer.launch(&planned.row, block, block as usize * self.plan.rows.len() + position, total);
                 let number = u64::from(block) * self.plan.rows.len() as u64 + index as u64;
