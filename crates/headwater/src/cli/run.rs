@@ -248,7 +248,7 @@ fn finish(teller: &Teller, end: End, arguments: &RunArguments) -> anyhow::Result
             0 => writeln!(out, "The budget ended the run in its first block; raise it, or choose fewer rows.")?,
             whole if whole < launches => writeln!(
                 out,
-                "The budget ended the run: {whole} whole blocks of {launches}; a larger one, or none, gives the rest."
+                "The budget ended the run with {whole} of {launches} launches of every row; a larger one gives the rest."
             )?,
             _ => {}
         }

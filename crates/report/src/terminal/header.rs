@@ -88,10 +88,13 @@ fn status(run: &Run) -> String {
         }
         RunStatus::Partial => {
             let failed = count(|outcome| matches!(outcome, RowOutcome::Failed { .. }));
-            let rest = match failed {
-                0 => "some launches failed".to_owned(),
-                failed => format!("{} failed", plural(failed, "row")),
-            };
+            let skipped = count(|outcome| matches!(outcome, RowOutcome::Skipped { .. }));
+            let parts: Vec<String> = [(failed, "failed"), (skipped, "cannot run here"), (pending, "had no turn")]
+                .iter()
+                .filter(|(rows, _)| *rows > 0)
+                .map(|(rows, what)| format!("{} {what}", plural(*rows, "row")))
+                .collect();
+            let rest = if parts.is_empty() { "some launches failed".to_owned() } else { parts.join(", ") };
             format!("{} {rest}; the reasons are below.", strong("Partial:"))
         }
     }

@@ -7,6 +7,9 @@ use super::main_rows;
 use crate::text::list;
 use crate::{rows, units};
 
+/// The median is nothing, some launch is not.
+const IN_MOST: &str = "nothing in most launches";
+
 pub(super) fn sentences(run: &Run) -> Vec<String> {
     let rows: Vec<&RowResult> = main_rows(run, "flood").into_iter().filter(|row| rows::competes(row)).collect();
     let words: Vec<String> = rows::subjects(&rows).iter().filter_map(|&(subject, _)| words(&rows, subject)).collect();
@@ -27,6 +30,9 @@ fn words(rows: &[&RowResult], subject: &str) -> Option<String> {
     if losses.iter().all(|(_, loss)| loss.high == 0.0) {
         return Some(format!("{subject} loses nothing"));
     }
+    if losses.iter().all(|(_, loss)| loss.median == 0.0) {
+        return Some(format!("{subject} loses {IN_MOST}"));
+    }
     if losses.len() <= 2 {
         let each: Vec<String> = losses.iter().map(|(size, loss)| at(*size, loss)).collect();
         return Some(format!("{subject} loses {}", list(&each)));
@@ -38,7 +44,7 @@ fn words(rows: &[&RowResult], subject: &str) -> Option<String> {
 fn at(size: u64, loss: &Estimate) -> String {
     let share = match loss {
         Estimate { median: 0.0, high: 0.0, .. } => "nothing".to_owned(),
-        Estimate { median: 0.0, .. } => "mostly nothing".to_owned(),
+        Estimate { median: 0.0, .. } => IN_MOST.to_owned(),
         _ => units::percent(loss.median),
     };
     format!("{share} at {}", units::size_in_words(size))
