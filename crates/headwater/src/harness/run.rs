@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use headwater_os::machine::CpuTimes;
+use headwater_os::machine::{CpuTimes, Throttle};
 use headwater_os::signal::StopSignals;
 use headwater_os::usage::Usage;
 use headwater_results::schema::{Event, LaunchRecord, Placement, Row, RunStatus};
@@ -126,6 +126,7 @@ impl Course<'_> {
         let total = self.plan.rows.len() * settings.launches as usize;
         let mut end = End { status: RunStatus::Complete, signal: None, blocks_left_out: 0 };
         let mut block_s = 0.0_f64;
+        let throttle = Throttle::find();
         let over_budget = |elapsed_s: f64| settings.budget_s.is_some_and(|budget_s| elapsed_s > budget_s);
         'blocks: for block in 0..settings.launches {
             let block_started = Instant::now();
@@ -151,7 +152,7 @@ impl Course<'_> {
                 let number = u64::from(block) * self.plan.rows.len() as u64 + index as u64;
                 let job = self.job(planned, scratch, number);
                 let started_s = self.earlier_s + started.elapsed().as_secs_f64();
-                match launch(&job, stop) {
+                match launch(&job, throttle.as_ref(), stop) {
                     Ok((Outcome::Measured(measured), watch)) => {
                         let record = watch.record(*measured, &job.row, block, position as u32, started_s);
                         observer.event(&Event::LaunchFinished(Box::new(record)))?;
@@ -208,18 +209,23 @@ fn cpus_for(placement: Placement, cpus: &[u32]) -> Option<(u32, u32)> {
 /// What the machine did while a launch ran.
 struct Watch {
     elapsed_s: f64,
+    /// Seconds for which the control group was not let run, where there is a quota.
+    throttled_s: Option<f64>,
     steal: f64,
     foreign_load: f64,
 }
 
-fn launch(job: &Job, stop: &StopSignals) -> Result<(Outcome, Watch), NoAnswer> {
+fn launch(job: &Job, throttle: Option<&Throttle>, stop: &StopSignals) -> Result<(Outcome, Watch), NoAnswer> {
     // The workers give up by themselves; this is the bound for a conductor that is stuck itself.
     let rounds_s = (job.time_s + job.warm_up_s) * 20.0;
     let patience = Duration::from_secs_f64(CONDUCTOR_PATIENCE_S + rounds_s + job.patience_s * 2.0);
-    let (machine, own) = (CpuTimes::read().ok(), Usage::of_children());
+    let throttled = || throttle.and_then(|throttle| throttle.read().ok());
+    let (machine, own, throttled_before) = (CpuTimes::read().ok(), Usage::of_children(), throttled());
     let started = Instant::now();
     let outcome = ask_conductor(&Order::Launch { job: Box::new(job.clone()) }, stop, patience)?;
     let elapsed_s = started.elapsed().as_secs_f64();
+    let throttled_s =
+        throttled_before.zip(throttled()).map(|(before, after)| after.saturating_sub(before).as_secs_f64());
     let own = Usage::of_children().since(&own);
     let (steal, foreign_load) = match (machine, CpuTimes::read().ok()) {
         (Some(before), Some(after)) => {
@@ -232,11 +238,12 @@ fn launch(job: &Job, stop: &StopSignals) -> Result<(Outcome, Watch), NoAnswer> {
         }
         _ => (0.0, 0.0),
     };
-    Ok((outcome, Watch { elapsed_s, steal, foreign_load }))
+    Ok((outcome, Watch { elapsed_s, throttled_s, steal, foreign_load }))
 }
 
 impl Watch {
-    fn record(self, measured: Measured, row: &Row, block: u32, position: u32, started_s: f64) -> LaunchRecord {
+    fn record(self, mut measured: Measured, row: &Row, block: u32, position: u32, started_s: f64) -> LaunchRecord {
+        measured.counters.extend(self.throttled_s.map(|seconds| ("throttled_s".to_owned(), seconds)));
         LaunchRecord {
             row: row.id.clone(),
             block,

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use headwater_os::clock::now_ns;
 use headwater_results::histogram::Histogram;
-use headwater_results::schema::Better;
+use headwater_results::schema::{Better, Standing};
 
 use super::stream::PAIR;
 use super::{Ends, Info, MetricInfo, Pattern, Topology, accepts_reliable, wrong_ends};
@@ -44,6 +44,10 @@ impl Pattern for Matrix {
     };
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
+        // The receiver of null may be done before its sender has begun.
+        if transport.standing == Standing::Null {
+            return Err(format!("no message of {} goes from one end to the other", transport.name));
+        }
         accepts_reliable(transport, size)
     }
 
