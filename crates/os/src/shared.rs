@@ -4,9 +4,11 @@ use std::io;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
-use rustix::thread::futex;
+
+use crate::futex;
 
 /// What may lie in memory that several processes change at the same time.
 ///
@@ -86,6 +88,9 @@ impl Barrier {
     /// Spinning is worth while only for about as long as a wake-up takes.
     const SPIN_NS: u64 = 20_000;
 
+    /// Only matters after a lost wake-up, which would be a bug in the kernel or here.
+    const PATIENCE: Duration = Duration::from_secs(1);
+
     /// Waits until `parties` have called it: spins for about 20 us, then sleeps. Whoever dies in between leaves the
     /// others waiting; the harness kills them.
     pub fn wait(&self, parties: u32) {
@@ -95,7 +100,7 @@ impl Barrier {
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == parties {
             self.arrived.store(0, Ordering::Relaxed);
             self.generation.store(generation.wrapping_add(1), Ordering::Release);
-            let _ = futex::wake(&self.generation, futex::Flags::empty(), u32::MAX >> 1);
+            let _ = futex::wake(&self.generation, u32::MAX);
             return;
         }
         let spin_until_ns = crate::clock::now_ns() + Self::SPIN_NS;
@@ -103,9 +108,7 @@ impl Barrier {
             if crate::clock::now_ns() < spin_until_ns {
                 std::hint::spin_loop();
             } else {
-                // The limit only matters after a lost wake-up, which would be a bug in the kernel or here.
-                let patience = rustix::time::Timespec { tv_sec: 1, tv_nsec: 0 };
-                let _ = futex::wait(&self.generation, futex::Flags::empty(), generation, Some(&patience));
+                let _ = futex::wait(&self.generation, generation, Some(Self::PATIENCE));
             }
         }
     }
