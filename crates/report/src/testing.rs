@@ -44,6 +44,7 @@ impl Made {
             seed: 17,
             placements: vec![Placement::TwoCpus],
             transport_commands: Vec::new(),
+            variants: Vec::new(),
         };
         let header = RunHeader {
             schema_version: SCHEMA_VERSION,
@@ -208,6 +209,7 @@ pub(crate) fn messaging(subject: &str, standing: Standing, pattern: &str, size: 
         messages: None,
         workers: None,
         worker_kind: None,
+        variant: None,
         metrics,
     }
 }
@@ -228,6 +230,7 @@ pub(crate) fn sync(subject: &str, workers: u32, kind: WorkerKind) -> Row {
         size_bytes: None,
         workers: Some(workers),
         worker_kind: Some(kind),
+        variant: None,
         metrics: vec![metric],
         ..messaging(subject, standing, "sync", 1)
     }

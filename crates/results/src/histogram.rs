@@ -15,11 +15,12 @@ pub const DURATION_MAX_NS: u64 = 3_600_000_000_000;
 /// stay below 2^64 although recording goes on.
 const COUNT_MAX: u64 = 1 << 62;
 
-/// Samples beyond a percentile that make it worth quoting (MEASURING 2.8).
+/// Samples beyond a percentile that make it worth quoting (MEASURING 2.8); below the median, as many below it.
 const SAMPLES_BEYOND: f64 = 10.0;
 
 /// The percentiles that a run stores, 0..100, as far as their samples suffice.
-pub const PERCENTS: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 99.99];
+pub const PERCENTS: [f64; 15] =
+    [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99, 99.995, 99.999];
 
 /// Durations in ns, three significant digits.
 #[derive(Clone, Debug)]
@@ -72,14 +73,15 @@ impl Histogram {
         self.inner.len()
     }
 
-    /// The value, ns, that a share `q` (0..1) of the durations does not exceed. `None` with fewer than 10 / (1 - q)
-    /// samples, without samples, and for a `q` outside 0..1: the 1.0 quantile needs infinitely many.
+    /// The value, ns, that a share `q` (0..1) of the durations does not exceed. `None` with fewer than ten samples
+    /// beyond it, on the nearer side, and for a `q` outside 0..1: the 1.0 quantile needs infinitely many.
     pub fn percentile(&self, q: f64) -> Option<u64> {
         if !(0.0..1.0).contains(&q) || self.count() == 0 {
             return None;
         }
         // 1 - 0.9999 is not exactly 0.0001; a billionth of tolerance lets 100,000 samples suffice for it.
-        let beyond = self.count() as f64 * (1.0 - q);
+        let nearer = if q == 0.0 { 1.0 } else { q.min(1.0 - q) };
+        let beyond = self.count() as f64 * nearer;
         (beyond >= SAMPLES_BEYOND * (1.0 - 1e-9)).then(|| self.inner.value_at_quantile(q))
     }
 

@@ -12,6 +12,7 @@ pub mod histogram;
 #[cfg(feature = "json-schema")]
 pub mod json_schema;
 pub mod parse;
+pub mod random;
 pub mod schema;
 pub mod summary;
 

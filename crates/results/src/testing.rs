@@ -57,6 +57,7 @@ pub(crate) fn row(id: &str) -> Row {
         messages: None,
         workers: None,
         worker_kind: None,
+        variant: None,
         metrics: vec![metric("rate", "messages/s", Better::Higher), metric("loss", "ratio", Better::Lower)],
     }
 }
@@ -78,6 +79,7 @@ pub(crate) fn header(ids: &[&str]) -> RunHeader {
             seed: u64::MAX,
             placements: vec![Placement::SameCpu, Placement::TwoCpus, Placement::Free],
             transport_commands: Vec::new(),
+            variants: Vec::new(),
         },
         rows: ids.iter().map(|id| row(id)).collect(),
         environment: environment(),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use headwater_results::random::Random;
 use headwater_results::schema::{Placement, Row, RunHeader, Settings, Standing};
 
 use crate::harness::external;
@@ -11,7 +12,6 @@ use sizes::Sizes;
 
 pub mod duration;
 pub mod filter;
-pub mod random;
 pub mod rows;
 pub mod sizes;
 pub mod suggest;
@@ -101,6 +101,7 @@ impl Plan {
                 seed: wishes.seed.unwrap_or_else(seed),
                 placements,
                 transport_commands: wishes.transport_commands.clone(),
+                variants: Vec::new(),
             },
         };
         if wishes.budget_s.is_some() && wishes.time_s.is_none() && wishes.launches.is_none() {
@@ -160,7 +161,7 @@ impl Plan {
 
 /// The order of `rows` rows in block `block` of a run with this seed.
 pub fn order(rows: usize, seed: u64, block: u32) -> Vec<usize> {
-    let mut random = random::Random::new(seed ^ u64::from(block).wrapping_mul(0xD134_2543_DE82_EF95));
+    let mut random = Random::new(seed ^ u64::from(block).wrapping_mul(0xD134_2543_DE82_EF95));
     let mut order: Vec<usize> = (0..rows).collect();
     random.shuffle(&mut order);
     order

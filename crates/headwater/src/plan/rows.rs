@@ -44,6 +44,7 @@ fn messaging(
         messages,
         workers: None,
         worker_kind: None,
+        variant: None,
         metrics: metrics(pattern.metrics),
     }
 }
@@ -67,6 +68,7 @@ pub fn of_workers(
         messages: None,
         workers: Some(workers),
         worker_kind: Some(kind),
+        variant: None,
         metrics: metrics(facility.metrics),
     }
 }

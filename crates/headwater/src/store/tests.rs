@@ -28,6 +28,7 @@ fn header() -> Event {
             seed: 1,
             placements: vec![Placement::Free],
             transport_commands: vec![],
+            variants: vec![],
         },
         rows: vec![rows::of_transport(transport.info, pattern.info, 64, None, Placement::Free)],
         environment: Environment::default(),

@@ -33,8 +33,9 @@ fn percentiles_stop_where_samples_end() {
     assert_eq!(percents(0), [0.0; 0]);
     assert_eq!(percents(19), [0.0; 0]);
     assert_eq!(percents(20), [50.0]);
-    assert_eq!(percents(1000), [50.0, 90.0, 99.0]);
-    assert_eq!(percents(100_000), PERCENTS);
+    assert_eq!(percents(1000), [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0]);
+    assert_eq!(percents(100_000), PERCENTS[..13]);
+    assert_eq!(percents(1_000_000), PERCENTS);
 }
 
 #[test]

@@ -106,6 +106,9 @@ pub struct Settings {
     /// Command lines of the external transports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transport_commands: Vec<String>,
+    /// What every row is measured under, block by block: `NAME=[KEY=VALUE ...] [COMMAND [ARG ...]]` each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<String>,
 }
 
 /// What one launch of one row measured.

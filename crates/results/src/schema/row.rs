@@ -90,6 +90,10 @@ pub struct Row {
     /// Processes or threads (`sync`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_kind: Option<WorkerKind>,
+    /// The variant that its launches ran under, where a run interleaves several (`run --variant`, `run --against`); the
+    /// last part of the id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// What it yields; the first is the row's own figure.
     pub metrics: Vec<Metric>,
 }

@@ -1,5 +1,5 @@
-//! The random order of a run: a small seeded generator, so that a seed gives the same order on every machine and with
-//! every version of any library.
+//! Seeded random numbers for the order of a run and for resampling: a seed gives the same numbers on every machine and
+//! with every version of any library.
 
 /// SplitMix64 after Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (2014).
 #[derive(Clone, Debug)]
