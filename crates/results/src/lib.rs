@@ -6,6 +6,7 @@
 //! on the way [`estimate`], [`histogram`] and [`flags`] say what the values are worth.
 #![forbid(unsafe_code)]
 
+pub mod compare;
 pub mod estimate;
 pub mod flags;
 pub mod histogram;
