@@ -8,11 +8,13 @@
 
 pub mod compare;
 pub mod estimate;
+pub mod fit;
 pub mod flags;
 pub mod histogram;
 #[cfg(feature = "json-schema")]
 pub mod json_schema;
 pub mod parse;
+pub mod published;
 pub mod random;
 pub mod schema;
 pub mod summary;
