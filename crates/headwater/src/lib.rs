@@ -8,6 +8,7 @@ pub mod facilities;
 pub mod harness;
 pub mod patterns;
 pub mod plan;
+pub mod sources;
 pub mod store;
 pub mod suites;
 pub mod transports;

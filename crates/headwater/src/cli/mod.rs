@@ -192,11 +192,12 @@ pub(crate) struct ListArguments {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
   headwater show headwater-runs/2026-11-21T20-15-00Z-host
-  headwater show run.jsonl --json | jq '.results[] | {id: .row.id, median: .metrics[0].estimate.median}'")]
+  headwater show run.jsonl --json | jq '.results[] | {id: .row.id, median: .metrics[0].estimate.median}'
+  headwater show published:pipes/fc6     figures of a report")]
 pub(crate) struct ShowArguments {
-    /// Run directories, run.json or run.jsonl files
+    /// Run directories, run.json or run.jsonl files, published:TABLE[/DATASET], or - for a run.json on standard input
     #[arg(value_name = "RUN", required = true)]
-    runs: Vec<PathBuf>,
+    runs: Vec<String>,
 
     /// The document run.json instead of tables
     #[arg(long)]

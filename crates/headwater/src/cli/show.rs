@@ -3,17 +3,16 @@
 use std::io::{IsTerminal, Write, stdout};
 
 use headwater_report::Style;
-use headwater_results::schema::{Run, RunStatus};
+use headwater_results::schema::RunStatus;
 
 use super::{ShowArguments, status};
-use crate::store;
+use crate::sources;
 
 pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
     let mut out = stdout().lock();
     let mut answer = status::OK;
     // All are read before one is printed: a wrong name costs no half answer.
-    let runs = arguments.runs.iter().map(|path| store::read(path)).collect::<Result<Vec<Run>, _>>()?;
-    for run in &runs {
+    for (_, run) in &sources::load_all(&arguments.runs)? {
         if arguments.json {
             serde_json::to_writer_pretty(&mut out, run)?;
             writeln!(out)?;

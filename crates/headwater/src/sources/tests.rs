@@ -1,0 +1,103 @@
+use std::fs;
+
+use headwater_results::published;
+use headwater_results::schema::{Placement, Row};
+
+use super::{load, load_all};
+use crate::{facilities, patterns, store};
+
+fn error(name: &str) -> String {
+    format!("{:#}", load(name).expect_err("there is no such run"))
+}
+
+#[test]
+fn a_table_gives_all_its_datasets_and_a_dataset_one() {
+    let all = load("published:pipes").expect("the table exists");
+    assert_eq!(all.len(), 10);
+    assert_eq!(all[0].0, all[0].1.header.run_id);
+    let one = load("published:pipes/fc6").expect("the dataset exists");
+    assert_eq!(one.len(), 1);
+    assert_eq!(one[0].0, "published:pipes/fc6");
+    let both = load_all(&["published:ipc", "published:udp/1"]).expect("both exist");
+    assert_eq!(
+        both.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+        ["published:ipc/fedora20", "published:udp/1"]
+    );
+}
+
+#[test]
+fn a_wrong_name_gets_the_nearest_and_the_list() {
+    assert_eq!(
+        error("published:pipe/fc6"),
+        "published:pipe/fc6: no published table \"pipe\"; did you mean pipes? (`headwater list published` shows all)"
+    );
+    assert!(error("published:pipes/fc7").contains("did you mean fc6?"), "{}", error("published:pipes/fc7"));
+    assert!(error("published:ipc/x").contains("it has fedora20"), "{}", error("published:ipc/x"));
+    assert!(error("published:").contains("headwater list published"));
+    assert!(error("pipes/fc6").ends_with("did you mean published:pipes/fc6?"), "{}", error("pipes/fc6"));
+}
+
+#[test]
+fn a_run_is_called_by_its_directory_or_its_own_file_name() {
+    let (_, run) = load("published:sync").expect("the table exists").remove(0);
+    let scratch = tempfile::tempdir().expect("a directory for the test");
+    let directory = scratch.path().join("tuesday");
+    let store = store::Store::create(&directory).expect("the directory is writable");
+    let document = store.publish(&run).expect("the directory is writable");
+    fs::remove_file(directory.join(store::EVENTS)).expect("it is there");
+    fs::copy(&document, scratch.path().join("baseline.json")).expect("the directory is writable");
+    for (path, name) in [("tuesday", "tuesday"), ("tuesday/run.json", "tuesday"), ("baseline.json", "baseline")] {
+        let path = scratch.path().join(path);
+        let found = load(path.to_str().expect("a path of letters")).expect("it is a run");
+        assert_eq!(found, vec![(name.to_owned(), run.clone())]);
+    }
+    let nothing = scratch.path().join("nothing");
+    assert!(error(nothing.to_str().expect("a path of letters")).contains("nothing"));
+}
+
+/// Rows of a pattern or facility of today have its metrics, units, directions, version and ids.
+#[test]
+fn published_rows_of_todays_patterns_are_made_by_todays_rules() {
+    let patterns =
+        patterns::TABLE.iter().map(|entry| (entry.info.name, entry.info.definition_version, entry.info.metrics));
+    let facilities =
+        facilities::TABLE.iter().map(|entry| (entry.info.name, entry.info.definition_version, entry.info.metrics));
+    let known: Vec<_> = patterns.chain(facilities).collect();
+    let mut seen = Vec::new();
+    for dataset in published::tables().iter().flat_map(|table| table.datasets()) {
+        for row in dataset.run.results.iter().map(|result| &result.row) {
+            let Some((name, version, metrics)) = known.iter().find(|(name, ..)| *name == row.pattern) else { continue };
+            let metrics: Vec<_> = metrics.iter().map(patterns::MetricInfo::metric).collect();
+            assert_eq!((row.definition_version, &row.metrics), (*version, &metrics), "{}", row.id);
+            assert_eq!(row.id, id(row));
+            seen.push(*name);
+        }
+    }
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen, ["flood", "matrix", "rtt", "stream", "sync"]);
+}
+
+/// The id that the plan would give to a row with these parameters.
+fn id(row: &Row) -> String {
+    use crate::plan::rows::{of_transport, of_workers};
+    if let (Some(kind), Some(workers)) = (row.worker_kind, row.workers) {
+        let facility = facilities::find(&row.pattern).expect("the row names a facility");
+        let subject = facility.subjects.iter().find(|subject| subject.name == row.subject);
+        return of_workers(subject.expect("a subject of today"), facility.info, workers, kind, row.placement).id;
+    }
+    let pattern = patterns::find(&row.pattern).expect("the row names a pattern").info;
+    // Transports of the reports need not exist today; the id has the subject's name alone.
+    let transport = crate::transports::TABLE[0].info;
+    let size = row.size_bytes.expect("a message has a size");
+    let id = of_transport(transport, pattern, size, row.messages, row.placement).id;
+    id.replacen(transport.name, &row.subject, 1)
+}
+
+#[test]
+fn one_processor_is_one_placement() {
+    for (name, run) in load("published:udp").expect("the table exists") {
+        let placement = if name.ends_with("/6") { Placement::Free } else { Placement::SameCpu };
+        assert!(run.results.iter().all(|result| result.row.placement == placement), "{name}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Published figures: the tables of five reports, each dataset in the form of a run, so that old and new stand on the same
+//! charts. Called by whoever opens a `published:TABLE/DATASET`; the figures are compiled in.
+//!
+//! A row takes today's names (subject, pattern, metric, definition version) where today's definition is the report's, and
+//! a pattern of its own where it is not. A figure is converted by arithmetic that the definition allows and by nothing
+//! else. What a report does not say is absent: each row has one launch and so no interval, zeros and empty texts of the
+//! environment stand for what is not known, and the time of the start is that of the report.
+
+mod fifo;
+mod ipc;
+mod ltt;
+mod pipes;
+mod sheet;
+mod sync;
+mod udp;
+mod workloads;
+
+use crate::schema::Run;
+
+/// What the name of a published dataset begins with where the name of a run may stand.
+pub const PREFIX: &str = "published:";
+
+/// A table of a report.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// Its name on the command line: `pipes`.
+    pub name: &'static str,
+    /// What it shows, in a few words.
+    pub title: &'static str,
+    /// Author, title, place and date of the report.
+    pub citation: &'static str,
+    /// The report's date, RFC 3339; the first of January where only its year is known.
+    pub date: &'static str,
+    /// What was measured and how its figures became rows, in a few sentences.
+    pub what: &'static str,
+    read: fn(&Table) -> Vec<Dataset>,
+}
+
+/// One host, system or configuration of a table.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    /// Its name within the table: `fc6`.
+    pub name: String,
+    /// Where it was measured, in one line.
+    pub about: String,
+    /// Its figures.
+    pub run: Run,
+}
+
+/// Every table, in the order of the list.
+static TABLES: &[Table] =
+    &[pipes::TABLE, udp::TABLE, fifo::TABLE, ipc::TABLE, sync::TABLE, ltt::TABLE, workloads::TABLE];
+
+/// Every table, in the order of the list.
+pub fn tables() -> &'static [Table] {
+    TABLES
+}
+
+/// The table of that name.
+pub fn find(name: &str) -> Option<&'static Table> {
+    TABLES.iter().find(|table| table.name == name)
+}
+
+/// One dataset as a run, whose id is `published:TABLE/DATASET`.
+pub fn run(table: &str, dataset: &str) -> Option<Run> {
+    find(table)?.datasets().into_iter().find(|found| found.name == dataset).map(|found| found.run)
+}
+
+/// The table that a run with this id comes from; `None` for a run that was measured here.
+pub fn source_of(run_id: &str) -> Option<&'static Table> {
+    let (table, _) = run_id.strip_prefix(PREFIX)?.split_once('/')?;
+    find(table)
+}
+
+impl Table {
+    /// Its datasets, in the order of the report.
+    pub fn datasets(&self) -> Vec<Dataset> {
+        (self.read)(self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

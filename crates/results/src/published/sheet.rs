@@ -1,0 +1,183 @@
+//! Lines of a table to a run: what the files of this folder share. It knows no table.
+
+use serde::de::DeserializeOwned;
+
+use super::{Dataset, PREFIX, Table};
+use crate::estimate::Estimate;
+use crate::flags::few_launches;
+use crate::schema::{
+    Better, Environment, Metric, MetricResult, Placement, Row, RowOutcome, RowResult, Run, RunHeader, RunStatus,
+    SCHEMA_VERSION, Settings, Standing, WorkerKind,
+};
+
+/// The lines of a table that is compiled in.
+pub(super) fn lines<T: DeserializeOwned>(text: &'static str) -> Vec<T> {
+    let lines: Result<Vec<T>, csv::Error> = csv::Reader::from_reader(text.as_bytes()).deserialize().collect();
+    // A test reads every table; no other text comes here.
+    lines.expect("the published tables are well-formed")
+}
+
+/// The different keys of the lines, in their order, each with its lines.
+pub(super) fn grouped<T: Clone, K: PartialEq>(lines: &[T], key: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    for line in lines {
+        let its_key = key(line);
+        match groups.iter_mut().find(|(known, _)| *known == its_key) {
+            Some((_, group)) => group.push(line.clone()),
+            None => groups.push((its_key, vec![line.clone()])),
+        }
+    }
+    groups
+}
+
+/// A figure: name, unit, direction, value.
+pub(super) type Figure = (&'static str, &'static str, Better, f64);
+
+/// Messages per second, as the streaming patterns yield them.
+pub(super) fn rate(per_second: f64) -> Figure {
+    ("rate", "messages/s", Better::Higher, per_second)
+}
+
+/// A round trip of so many us, as pattern `rtt` yields it.
+pub(super) fn rtt_us(us: f64) -> Figure {
+    ("rtt", "ns", Better::Lower, us * 1e3)
+}
+
+/// What tells a row from its neighbours.
+#[derive(Clone, Debug)]
+pub(super) struct Key {
+    pub subject: String,
+    pub pattern: &'static str,
+    pub placement: Placement,
+    pub size_bytes: Option<u64>,
+    pub messages: Option<u64>,
+    pub workers: Option<(WorkerKind, u32)>,
+    pub variant: Option<String>,
+}
+
+impl Key {
+    /// A row without parameters.
+    pub fn new(subject: &str, pattern: &'static str, placement: Placement) -> Key {
+        let (size_bytes, messages, workers, variant) = (None, None, None, None);
+        Key { subject: subject.to_owned(), pattern, placement, size_bytes, messages, workers, variant }
+    }
+
+    /// With messages of so many bytes.
+    pub fn size(self, bytes: u64) -> Key {
+        Key { size_bytes: Some(bytes), ..self }
+    }
+
+    /// The id by the rule of every row: `subject/pattern/parameters/placement[/variant]`.
+    fn id(&self) -> String {
+        let parameters = match (self.size_bytes, self.messages, self.workers) {
+            (Some(size), Some(messages), _) => Some(format!("{size}x{messages}")),
+            (Some(size), None, _) => Some(size.to_string()),
+            (None, _, Some((kind, workers))) => Some(format!("{}-{workers}", kind.name())),
+            (None, _, None) => None,
+        };
+        let parts = [Some(self.subject.clone()), Some(self.pattern.to_owned()), parameters];
+        let place = [Some(self.placement.name().to_owned()), self.variant.clone()];
+        parts.into_iter().chain(place).flatten().collect::<Vec<_>>().join("/")
+    }
+
+    /// The row with its figures, the row's own first.
+    pub fn with(self, figures: &[Figure]) -> RowResult {
+        let metric =
+            |&(name, unit, better, _): &Figure| Metric { name: name.to_owned(), unit: unit.to_owned(), better };
+        let result = |figure: &Figure| {
+            let value = figure.3;
+            let estimate = Estimate::of_launches(&[value]).expect("published figures are finite");
+            MetricResult { metric: metric(figure), estimate, launches: vec![value], blocks: vec![0] }
+        };
+        RowResult {
+            row: Row {
+                id: self.id(),
+                subject: self.subject,
+                pattern: self.pattern.to_owned(),
+                definition_version: 1,
+                standing: Standing::Candidate,
+                placement: self.placement,
+                size_bytes: self.size_bytes,
+                messages: self.messages,
+                workers: self.workers.map(|(_, number)| number),
+                worker_kind: self.workers.map(|(kind, _)| kind),
+                variant: self.variant,
+                metrics: figures.iter().map(metric).collect(),
+            },
+            outcome: RowOutcome::Measured,
+            metrics: figures.iter().map(result).collect(),
+            percentiles: Default::default(),
+            counters: Default::default(),
+            flags: few_launches(1).into_iter().collect(),
+            failures: Vec::new(),
+        }
+    }
+}
+
+/// A host as its report describes it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Host<'a> {
+    pub name: &'a str,
+    /// Processor, in the report's words.
+    pub cpu: &'a str,
+    pub architecture: &'a str,
+    /// 0 where the report does not say.
+    pub cpus: u32,
+    /// `uname -r`.
+    pub kernel: &'a str,
+    /// The distribution.
+    pub system: &'a str,
+}
+
+impl Host<'_> {
+    /// The environment as far as it is known. The distribution stands where `uname -v` would.
+    fn environment(&self) -> Environment {
+        let mut environment = Environment { host: self.name.to_owned(), ..Environment::default() };
+        environment.cpu.model = self.cpu.to_owned();
+        environment.cpu.architecture = self.architecture.to_owned();
+        environment.cpu.online = self.cpus;
+        environment.cpu.affinity = (0..self.cpus).collect();
+        environment.kernel.release = self.kernel.to_owned();
+        environment.kernel.version = self.system.to_owned();
+        environment
+    }
+}
+
+/// A dataset of `table`; `time_s` is how long a row was measured, 0 where that is not known.
+pub(super) fn dataset(
+    table: &Table,
+    name: &str,
+    about: String,
+    host: &Host<'_>,
+    time_s: f64,
+    results: Vec<RowResult>,
+) -> Dataset {
+    let run_id = format!("{PREFIX}{}/{name}", table.name);
+    let mut placements: Vec<Placement> = results.iter().map(|result| result.row.placement).collect();
+    placements.sort_unstable();
+    placements.dedup();
+    let header = RunHeader {
+        schema_version: SCHEMA_VERSION,
+        headwater_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: table.date.to_owned(),
+        command: ["headwater", "show", &run_id].map(str::to_owned).into(),
+        settings: Settings {
+            selection: vec![run_id.clone()],
+            launches: 1,
+            time_s,
+            warm_up_s: 0.0,
+            budget_s: None,
+            seed: 0,
+            placements,
+            transport_commands: Vec::new(),
+            variants: Vec::new(),
+        },
+        run_id,
+        rows: results.iter().map(|result| result.row.clone()).collect(),
+        environment: host.environment(),
+        clock_read_ns: 0.0,
+        clock_resolution_ns: 0.0,
+    };
+    let run = Run { header, status: RunStatus::Complete, environment_after: None, results };
+    Dataset { name: name.to_owned(), about, run }
+}
