@@ -5,10 +5,19 @@
 //! that drift of the machine cancels; two runs one after the other share no blocks, and their ratio is that of two
 //! independent samples (MEASURING.md sections 2.3, 2.6 and 2.7).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
-use crate::schema::{Metric, Row};
+use crate::resample::student_below;
+use crate::schema::{Metric, MetricResult, Row, RowOutcome, RowResult};
+use crate::significance::family;
+use ratio::{Ratios, Sample};
+
+pub mod noise;
+pub mod ratio;
+mod verdict;
 
 /// Two measurements compared, row by row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +44,27 @@ pub struct Rules {
     pub alpha: f64,
     /// The least change that matters, as a share: 0.02 means that 2 % either way are equivalent.
     pub minimum_effect: f64,
+    /// How much identical rows differ beyond what their launches explain: a standard deviation of logarithms. It counts in
+    /// every test and in the minimum effect.
+    pub drift: f64,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules { alpha: 0.05, minimum_effect: MINIMUM_EFFECT, drift: 0.0 }
+    }
+}
+
+/// The least change that matters unless the machine's noise is larger (MEASURING.md section 2.7).
+pub const MINIMUM_EFFECT: f64 = 0.02;
+
+impl Rules {
+    /// These rules on a machine with this drift: changes that 19 of 20 drifts stay below do not count as changes.
+    #[must_use]
+    pub fn with_drift(self, drift: f64) -> Rules {
+        let noise_floor = (1.96 * drift).exp_m1();
+        Rules { drift, minimum_effect: self.minimum_effect.max(noise_floor), ..self }
+    }
 }
 
 /// One metric of one row, compared.
@@ -73,7 +103,8 @@ pub struct Ratio {
     pub n: u32,
     /// Whether the ratio is taken within blocks.
     pub paired: bool,
-    /// p-value of the exact test: sign flips of paired ratios, ranks of independent launches.
+    /// p-value of the exact test: sign flips of paired ratios, ranks of independent launches. Where the machine drifts, at
+    /// least that of the drift.
     pub p: f64,
     /// The smallest p-value that so many launches can give.
     pub p_reachable: f64,
@@ -109,3 +140,129 @@ pub struct LeftOut {
     /// Why, in words.
     pub reason: String,
 }
+
+/// One side of a comparison.
+#[derive(Clone, Debug)]
+pub struct Side<'a> {
+    /// Its name.
+    pub name: String,
+    /// Its rows.
+    pub members: Vec<Member<'a>>,
+}
+
+/// A row of a side.
+#[derive(Clone, Debug)]
+pub struct Member<'a> {
+    /// What it shares with its counterpart on the other side: the row's id, or what is left of it without the factor by
+    /// which the sides differ. Unique in its side.
+    pub label: String,
+    /// Which run it is of: rows of one run were measured in the same blocks.
+    pub run: usize,
+    /// The row.
+    pub result: &'a RowResult,
+}
+
+/// Compares the rows that both sides have.
+pub fn compare(baseline: &Side<'_>, candidate: &Side<'_>, rules: Rules) -> Comparison {
+    let mut ratios = Ratios::default();
+    let mut rows = Vec::new();
+    let mut left_out = Vec::new();
+    let of_candidate: BTreeMap<&str, &Member<'_>> =
+        candidate.members.iter().map(|member| (member.label.as_str(), member)).collect();
+    for before in &baseline.members {
+        let Some(after) = of_candidate.get(before.label.as_str()) else {
+            left_out.push(LeftOut {
+                row: before.result.row.id.clone(),
+                reason: format!("{} has no such row", candidate.name),
+            });
+            continue;
+        };
+        match counterparts(before.result, after.result, [&baseline.name, &candidate.name]) {
+            Ok(metrics) => rows.extend(metrics.into_iter().enumerate().map(|(place, (from, to))| {
+                let sample = match before.run == after.run {
+                    true => Sample::paired(from, to),
+                    false => Sample::independent(from, to),
+                };
+                let ratio = sample.map(|sample| with_drift(ratios.of(&sample), &sample, rules.drift));
+                RowComparison {
+                    row: after.result.row.clone(),
+                    label: before.label.clone(),
+                    metric: to.metric.clone(),
+                    baseline: from.estimate,
+                    candidate: to.estimate,
+                    ratio,
+                    p_adjusted: None,
+                    // Only a row's own figure is judged; here all that is known is which that is.
+                    verdict: if place == 0 { Verdict::Inconclusive { more_blocks: None } } else { Verdict::Unjudged },
+                }
+            })),
+            Err(reason) => left_out.push(LeftOut { row: after.result.row.id.clone(), reason }),
+        }
+    }
+    let of_baseline: BTreeSet<&str> = baseline.members.iter().map(|member| member.label.as_str()).collect();
+    left_out.extend(candidate.members.iter().filter(|member| !of_baseline.contains(member.label.as_str())).map(
+        |member| LeftOut { row: member.result.row.id.clone(), reason: format!("{} has no such row", baseline.name) },
+    ));
+    judge(&mut rows, rules);
+    Comparison { baseline: baseline.name.clone(), candidate: candidate.name.clone(), rules, rows, left_out }
+}
+
+/// The metrics that both rows have, the row's own first; or why the rows cannot be compared.
+fn counterparts<'a>(
+    before: &'a RowResult,
+    after: &'a RowResult,
+    names: [&str; 2],
+) -> Result<Vec<(&'a MetricResult, &'a MetricResult)>, String> {
+    let versions = [before.row.definition_version, after.row.definition_version];
+    if versions[0] != versions[1] {
+        let [from, to] = versions;
+        return Err(format!(
+            "measured by definition {from} in {} and {to} in {}: measure one of them again",
+            names[0], names[1]
+        ));
+    }
+    for (result, name) in [(before, names[0]), (after, names[1])] {
+        match &result.outcome {
+            RowOutcome::Measured => {}
+            RowOutcome::Skipped { reason } => return Err(format!("skipped in {name}: {reason}")),
+            RowOutcome::Failed { reason } => return Err(format!("failed in {name}: {reason}")),
+            RowOutcome::Pending => return Err(format!("{name} ended before its turn")),
+        }
+    }
+    let pairs: Vec<_> = before
+        .metrics
+        .iter()
+        .filter_map(|from| Some((from, after.metrics.iter().find(|to| to.metric == from.metric)?)))
+        .collect();
+    let same_own = pairs.first().is_some_and(|(from, _)| Some(&from.metric) == before.row.metrics.first());
+    if same_own { Ok(pairs) } else { Err("the sides measured different quantities".to_owned()) }
+}
+
+/// The test may claim no more than the drift allows: the deviate of both variances bounds the p-value from below.
+fn with_drift(ratio: Ratio, sample: &Sample, drift: f64) -> Ratio {
+    let Some(error) = sample.standard_error() else { return ratio };
+    if drift <= 0.0 {
+        return ratio;
+    }
+    let deviate = sample.centre().abs() / error.hypot(drift);
+    let p = 2.0 * (1.0 - student_below(deviate, sample.freedom() as f64));
+    Ratio { p: ratio.p.max(p), ..ratio }
+}
+
+/// Adjusts the p-values of the family and gives the verdicts.
+fn judge(rows: &mut [RowComparison], rules: Rules) {
+    let judged = |row: &RowComparison| row.verdict != Verdict::Unjudged && row.ratio.is_some();
+    let in_family: Vec<usize> = (0..rows.len()).filter(|&at| judged(&rows[at])).collect();
+    let tests: Vec<(f64, f64)> =
+        in_family.iter().filter_map(|&at| rows[at].ratio).map(|ratio| (ratio.p, ratio.p_reachable)).collect();
+    for (&at, member) in in_family.iter().zip(family::judge(&tests, rules.alpha)) {
+        let row = &mut rows[at];
+        row.p_adjusted = Some(member.p_adjusted);
+        if let Some(ratio) = row.ratio {
+            row.verdict = verdict::verdict(&ratio, member, tests.len(), row.metric.better, rules);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,9 @@ pub mod json_schema;
 pub mod parse;
 pub mod published;
 pub mod random;
+pub mod resample;
 pub mod schema;
+pub mod significance;
 pub mod summary;
 
 #[cfg(test)]
