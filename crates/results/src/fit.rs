@@ -195,18 +195,14 @@ impl Table {
     }
 
     fn segment(&self, range: Range) -> Option<Segment> {
-        let lines: Vec<(f64, f64)> =
-            self.blocks.iter().filter_map(|block| self.line(range.clone(), block)).collect();
+        let lines: Vec<(f64, f64)> = self.blocks.iter().filter_map(|block| self.line(range.clone(), block)).collect();
         let over_blocks = |of: fn(&(f64, f64)) -> f64| {
             let estimate = Estimate::of_launches(&lines.iter().map(of).collect::<Vec<f64>>())?;
             Some(Bounded { value: estimate.median, low: estimate.low, high: estimate.high })
         };
         let (alpha, beta) = (over_blocks(|line| line.0)?, over_blocks(|line| line.1)?);
-        let bandwidth = (beta.low > 0.0).then(|| Bounded {
-            value: 1.0 / beta.value,
-            low: 1.0 / beta.high,
-            high: 1.0 / beta.low,
-        });
+        let bandwidth =
+            (beta.low > 0.0).then(|| Bounded { value: 1.0 / beta.value, low: 1.0 / beta.high, high: 1.0 / beta.low });
         let half_size =
             if beta.low > 0.0 && alpha.low > 0.0 { over_blocks(|(alpha, beta)| alpha / beta) } else { None };
         let residual = |index: usize| {

@@ -10,8 +10,10 @@ fn points(seed: u64, noise: f64, delay_s: impl Fn(f64) -> f64) -> Vec<DelayPoint
     (0..17)
         .map(|power| {
             let size_bytes = 1u64 << power;
-            let delays_s =
-                levels.iter().map(|level| delay_s(size_bytes as f64) * level * (1.0 + noise * random.normal())).collect();
+            let delays_s = levels
+                .iter()
+                .map(|level| delay_s(size_bytes as f64) * level * (1.0 + noise * random.normal()))
+                .collect();
             DelayPoint { size_bytes, delays_s, blocks: (0..12).collect() }
         })
         .collect()
@@ -107,6 +109,8 @@ fn a_flat_delay_has_no_bandwidth() {
 fn huge_and_tiny_values_stay_finite() {
     for scale in [1e-300, 1e300] {
         let fit = fit_delay(&points(6, 0.01, |size| scale * (1.0 + size))).expect("a fit");
-        assert!(fit.segments.iter().all(|line| line.alpha_s.value.is_finite() && line.beta_s_per_byte.value.is_finite()));
+        assert!(
+            fit.segments.iter().all(|line| line.alpha_s.value.is_finite() && line.beta_s_per_byte.value.is_finite())
+        );
     }
 }
