@@ -1,0 +1,90 @@
+// What others are compared with: a run, a variant or a subject, as the reader chose it. Knows no chart.
+
+import { type Model, type Row, unique } from "./model";
+import type { State } from "./state";
+
+export type BaselineKind = "run" | "variant" | "subject";
+
+/** `run:0`, `variant:old`, `subject:pipe`: how the address and the page name a baseline. */
+export class Baseline {
+  constructor(
+    private readonly kind: BaselineKind,
+    private readonly value: string,
+    private readonly model: Model,
+  ) {}
+
+  /** The one in force: chosen, else the page's, else the first run or variant where there are several, else a pipe. */
+  static of(state: State, model: Model): Baseline {
+    return parsed(state.get("baseline"), model) ?? Baseline.atFirst(model);
+  }
+
+  static atFirst(model: Model): Baseline {
+    const written = parsed(document.querySelector<HTMLElement>("[data-baseline]")?.dataset["baseline"], model);
+    if (written !== undefined) return written;
+    if (model.runs.length > 1) return new Baseline("run", "0", model);
+    if (model.variants.length > 1) return new Baseline("variant", model.variants[0] ?? "", model);
+    const subjects = subjectsOf(model);
+    return new Baseline("subject", subjects.includes("pipe") ? "pipe" : (subjects[0] ?? ""), model);
+  }
+
+  /** Everything that may be chosen, in groups. */
+  static options(model: Model): { label: string; options: [value: string, text: string][] }[] {
+    const groups: { label: string; options: [string, string][] }[] = [];
+    if (model.runs.length > 1) {
+      groups.push({ label: "Run", options: model.runs.map((run, index) => [`run:${index}`, run.name]) });
+    }
+    if (model.variants.length > 1) {
+      groups.push({ label: "Variant", options: model.variants.map((name) => [`variant:${name}`, name || "(none)"]) });
+    }
+    groups.push({ label: "Subject", options: subjectsOf(model).map((name) => [`subject:${name}`, name]) });
+    return groups;
+  }
+
+  get key(): string {
+    return `${this.kind}:${this.value}`;
+  }
+
+  get name(): string {
+    return this.kind === "run" ? (this.model.runs[Number(this.value)]?.name ?? this.value) : this.value;
+  }
+
+  /** Whether a row belongs to the baseline itself. */
+  has(row: Row): boolean {
+    return valueOf(row, this.kind) === this.value;
+  }
+
+  /** Finds for each row the one that it is compared with: equal in everything but what the baseline names. */
+  finder(rows: Row[]): (row: Row) => Row | undefined {
+    const kinds: BaselineKind[] = ["run", "variant", "subject"];
+    const others = kinds.filter((kind) => kind !== this.kind);
+    const key = (row: Row): string =>
+      [...others.map((kind) => valueOf(row, kind)), row.pattern, row.placement, row.metric, row.size, row.messages, row.workers, row.workerKind].join("\n");
+    const index = new Map(rows.filter((row) => this.has(row)).map((row) => [key(row), row]));
+    return (row) => index.get(key(row));
+  }
+}
+
+/** How much faster a row is than its base, 1 for equal, with an interval that both rows' intervals bound. */
+export function speedUp(row: Row, base: Row): [value: number, low: number, high: number] {
+  const ratio = (a: number, b: number): number => (row.better === "lower" ? b / a : a / b);
+  const ends = [ratio(row.low, base.high), ratio(row.high, base.low)];
+  return [ratio(row.median, base.median), Math.min(...ends), Math.max(...ends)];
+}
+
+function parsed(text: string | undefined, model: Model): Baseline | undefined {
+  const [, kind, value] = /^(run|variant|subject):(.*)$/s.exec(text ?? "") ?? [];
+  if (kind === undefined || value === undefined) return undefined;
+  const exists =
+    kind === "run" ? model.runs[Number(value)] !== undefined
+    : kind === "variant" ? model.variants.includes(value)
+    : subjectsOf(model).includes(value);
+  return exists ? new Baseline(kind as BaselineKind, value, model) : undefined;
+}
+
+function valueOf(row: Row, kind: BaselineKind): string {
+  return String(row[kind]);
+}
+
+function subjectsOf(model: Model): string[] {
+  return unique(model.rows.map((row) => row.subject));
+}

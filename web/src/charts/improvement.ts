@@ -1,0 +1,39 @@
+// View (d) of the papers: (rate / base - 1) * 100 % against the baseline that the reader chose.
+
+import { Baseline, speedUp } from "../baseline";
+import { seriesOf } from "../series";
+import type { ViewKind } from "../view";
+import { baseAxis, baseOf, readPoint } from "./base";
+
+export const improvement: ViewKind = {
+  name: "improvement",
+  view(context, scope) {
+    const rows = context.model.inScope(scope);
+    const baseline = Baseline.of(context.state, context.model);
+    const baseOfRow = baseline.finder(rows);
+    return {
+      x: baseAxis(rows, "log"),
+      y: { quantity: "percent", title: `Faster or slower than ${baseline.name}`, spreads: ["linear"], fromZero: true },
+      reference: [0, baseline.name],
+      empty: `Nothing here can be compared with ${baseline.name}.`,
+      series: seriesOf(rows, context.model, context.looks, (row) => {
+        const [x, base] = [baseOf(row), baseOfRow(row)];
+        if (x === undefined || base === undefined || base === row) return undefined;
+        const [y = NaN, low = NaN, high = NaN] = speedUp(row, base).map((ratio) => (ratio - 1) * 100);
+        return { x, y, low, high };
+      }),
+      reading: (point, series) => {
+        const reading = readPoint(context, point, series, "percent");
+        const base = baseOfRow(point.row);
+        // The two rows' intervals at their far ends: wider than a paired comparison of launches would say.
+        if (point.row.n > 1) reading.lines[0] = `${reading.lines[0]}, from both intervals`;
+        if (base !== undefined) reading.flags.push(...flagsOnlyOf(base.flags, point.row.flags, context.model.flagSentences(base)));
+        return reading;
+      },
+    };
+  },
+};
+
+function flagsOnlyOf(base: string, own: string, sentences: [string, string][]): [string, string][] {
+  return sentences.filter(([letter]) => base.includes(letter) && !own.includes(letter)).map(([l, s]) => [l, `baseline: ${s}`]);
+}

@@ -1,0 +1,216 @@
+// A figure of lines that answers: the static drawing is replaced by one that follows the pointer, the arrow keys, the
+// legend and the switches. Which chart it is, its ViewKind says.
+
+import { html, px, svg } from "./dom";
+import { choice, Legend, press } from "./legend";
+import type { Scope } from "./model";
+import { type Drawing, drawLines, type Placed } from "./plot";
+import { Readout } from "./readout";
+import type { Spread } from "./scale";
+import type { Context, View, ViewKind } from "./view";
+
+const SPREAD_NAMES: Record<Spread, string> = { linear: "linear", log: "log", percentile: "tail" };
+
+/** Turns a static figure into a live one. Returns what draws it again after a choice. */
+export function enliven(figure: HTMLElement, kind: ViewKind, context: Context, scope: Scope): () => void {
+  const still = figure.querySelector(":scope > svg, :scope > .scroll > svg");
+  const label = still?.querySelector("title")?.textContent ?? kind.name;
+  const chart = new LineFigure(kind, context, scope, label);
+  if (still === null) figure.prepend(chart.toolbar, chart.stage, chart.words);
+  else still.replaceWith(chart.toolbar, chart.stage, chart.words);
+  chart.redraw();
+  let width = 0;
+  new ResizeObserver(() => {
+    if (chart.stage.clientWidth !== width) chart.redraw();
+    width = chart.stage.clientWidth;
+  }).observe(chart.stage);
+  width = chart.stage.clientWidth;
+  return () => chart.redraw();
+}
+
+class LineFigure {
+  readonly toolbar = html("div", { class: "toolbar" });
+  readonly stage: HTMLElement;
+  readonly words = html("ul", { class: "words" });
+  private readonly legend: Legend;
+  private readonly readout = new Readout();
+  private readonly switches: { control: HTMLElement; spread: () => Spread }[] = [];
+  private view: View;
+  private drawing: Drawing | undefined;
+  private cursor: Placed | undefined;
+
+  constructor(
+    private readonly kind: ViewKind,
+    private readonly context: Context,
+    private readonly scope: Scope,
+    label: string,
+  ) {
+    this.view = kind.view(context, scope);
+    this.legend = new Legend(context.hidden);
+    const switches = html("div", { class: "switches" }, ...(kind.controls?.(context, scope) ?? []));
+    for (const axis of ["x", "y"] as const) this.addSwitch(switches, axis);
+    this.toolbar.append(this.legend.element, switches);
+    this.stage = html("div", {
+      class: "stage",
+      tabindex: 0,
+      role: "application",
+      "aria-roledescription": "chart",
+      "aria-label": `${label}. Left and right arrow: along a series; up and down: to another series.`,
+    });
+    this.listen();
+  }
+
+  redraw(): void {
+    const width = this.stage.clientWidth;
+    if (width === 0) return;
+    this.view = this.kind.view(this.context, this.scope);
+    const visible = this.view.series.filter((series) => !this.context.hidden.has(series));
+    this.legend.update(this.view.series);
+    for (const { control, spread } of this.switches) press(control, spread());
+    const hasWords = this.view.words !== undefined;
+    this.words.hidden = !hasWords;
+    this.words.replaceChildren(...visible.flatMap((series) => this.view.words?.(series) ?? []).map((text) => html("li", {}, text)));
+    this.clearCursor();
+    if (visible.every((series) => series.points.length === 0)) {
+      const text = this.view.series.length > 0 ? "Every series is hidden." : (this.view.empty ?? "Nothing to draw.");
+      this.drawing = undefined;
+      this.stage.replaceChildren(html("p", { class: "empty" }, text), this.readout.element);
+      return;
+    }
+    this.drawing = drawLines(this.view, visible, [this.spread("x"), this.spread("y")], width);
+    this.stage.replaceChildren(this.drawing.element, this.readout.element);
+  }
+
+  private spread(axis: "x" | "y"): Spread {
+    const stored = this.context.state.get(`${this.kind.name}.${axis}`);
+    const spreads = this.view[axis].spreads;
+    return spreads.find((spread) => spread === stored) ?? spreads[0] ?? "linear";
+  }
+
+  private addSwitch(parent: HTMLElement, axis: "x" | "y"): void {
+    const spreads = this.view[axis].spreads;
+    if (spreads.length < 2) return;
+    const control = choice(
+      axis,
+      spreads.map((spread) => [spread, SPREAD_NAMES[spread]] as const),
+      this.spread(axis),
+      (spread) => this.context.state.set(`${this.kind.name}.${axis}`, spread === spreads[0] ? undefined : spread),
+    );
+    control.dataset["axis"] = axis;
+    this.switches.push({ control, spread: () => this.spread(axis) });
+    parent.append(control);
+  }
+
+  private listen(): void {
+    this.stage.addEventListener("pointermove", (event) => this.followPointer(event));
+    this.stage.addEventListener("pointerdown", (event) => this.followPointer(event));
+    this.stage.addEventListener("pointerleave", (event) => {
+      if (event.pointerType === "mouse") this.clearCursor();
+    });
+    this.stage.addEventListener("focus", () => {
+      if (this.cursor === undefined && this.stage.matches(":focus-visible")) this.setCursor(this.drawing?.placed[0]);
+    });
+    this.stage.addEventListener("blur", () => this.clearCursor());
+    this.stage.addEventListener("keydown", (event) => {
+      if (event.altKey || event.ctrlKey || event.metaKey || !this.steer(event.key)) return;
+      event.preventDefault();
+    });
+  }
+
+  private followPointer(event: PointerEvent): void {
+    if (this.drawing === undefined) return;
+    const box = this.drawing.element.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    const [left, top, right, bottom] = this.drawing.area;
+    if (x < left - 12 || x > right + 12 || y < top - 12 || y > bottom + 12) {
+      this.clearCursor();
+      return;
+    }
+    const distance = (place: Placed): number => (place.x - x) ** 2 + (place.y - y) ** 2;
+    const nearest = this.drawing.placed.reduce<Placed | undefined>(
+      (best, place) => (best === undefined || distance(place) < distance(best) ? place : best),
+      undefined,
+    );
+    this.setCursor(nearest);
+  }
+
+  /** Moves the cursor by a key. False if the key means nothing here. */
+  private steer(key: string): boolean {
+    if (key === "Escape") {
+      this.clearCursor();
+      return true;
+    }
+    const placed = this.drawing?.placed ?? [];
+    const at = this.cursor ?? placed[0];
+    if (at === undefined) return false;
+    const along = placed.filter((place) => place.series === at.series);
+    const index = along.indexOf(at);
+    switch (key) {
+      case "ArrowLeft":
+        this.setCursor(along[Math.max(index - 1, 0)]);
+        return true;
+      case "ArrowRight":
+        this.setCursor(along[Math.min(index + 1, along.length - 1)]);
+        return true;
+      case "Home":
+        this.setCursor(along[0]);
+        return true;
+      case "End":
+        this.setCursor(along[along.length - 1]);
+        return true;
+      case "ArrowUp":
+      case "ArrowDown":
+        this.setCursor(neighbour(placed, at, key === "ArrowUp" ? -1 : 1) ?? at);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  private setCursor(place: Placed | undefined): void {
+    if (this.drawing === undefined || place === undefined) return;
+    if (this.cursor === place) return;
+    this.clearMarks();
+    this.cursor = place;
+    const { element, area } = this.drawing;
+    element.classList.add("has-focus");
+    for (const group of element.querySelectorAll("g.series")) {
+      group.classList.toggle("is-focus", group.getAttribute("data-series") === place.series.key);
+    }
+    element.append(
+      svg(
+        "g",
+        { class: "marks" },
+        svg("path", { class: "hair", d: `M${px(place.x)} ${px(area[1])}V${px(area[3])}` }),
+        svg("circle", { class: "cursor", cx: px(place.x), cy: px(place.y), r: 7 }),
+      ),
+    );
+    this.readout.show(this.view.reading(place.point, place.series), place.x, place.y);
+  }
+
+  private clearCursor(): void {
+    this.clearMarks();
+    this.cursor = undefined;
+    this.readout.hide();
+  }
+
+  private clearMarks(): void {
+    const element = this.drawing?.element;
+    element?.classList.remove("has-focus");
+    element?.querySelector(".marks")?.remove();
+  }
+}
+
+/** The point above or below on another series, as near as possible in x. */
+function neighbour(placed: Placed[], at: Placed, direction: -1 | 1): Placed | undefined {
+  const column = placed.filter((place) => place === at || (place.series !== at.series && Math.abs(place.x - at.x) < 0.5));
+  column.sort((a, b) => a.y - b.y);
+  const next = column[column.indexOf(at) + direction];
+  if (next !== undefined || column.length > 1) return next;
+  // Nobody else at this x: the nearest point of the next series.
+  const keys = [...new Set(placed.map((place) => place.series))];
+  const series = keys[(keys.indexOf(at.series) + direction + keys.length) % keys.length];
+  return placed
+    .filter((place) => place.series === series)
+    .sort((a, b) => Math.abs(a.x - at.x) - Math.abs(b.x - at.x))[0];
+}

@@ -1,0 +1,278 @@
+// Draws a view of lines into an SVG of the width that there is. Pure in what it is given: it keeps nothing, listens to
+// nothing, and returns where every point has come to lie.
+
+import { px, svg } from "./dom";
+import { marker } from "./look";
+import { makeScale, rounded, type Scale, type Spread, ticksOf } from "./scale";
+import type { Point, Series } from "./series";
+import { type Quantity, tickLabels } from "./units";
+import type { Axis, View } from "./view";
+
+export interface Placed {
+  point: Point;
+  series: Series;
+  x: number;
+  y: number;
+}
+
+export interface Drawing {
+  element: SVGSVGElement;
+  placed: Placed[];
+  /** The plotted area: left, top, right, bottom. */
+  area: [number, number, number, number];
+}
+
+/** Below this width the names at the lines' ends would take the chart's room; the legend has them. */
+const WIDTH_WITH_NAMES = 620;
+const NAMES_MAX = 16;
+const NAME_LETTERS_MAX = 24;
+const LINE_HEIGHT = 14;
+
+/** More markers than this on a line hide it. */
+const MARKERS_MAX = 48;
+
+export function drawLines(view: View, visible: Series[], spreads: [Spread, Spread], width: number): Drawing {
+  const height = Math.round(Math.min(Math.max(width * 0.5, 260), 430));
+  const hasNames = width >= WIDTH_WITH_NAMES && visible.length <= NAMES_MAX;
+  const names = hasNames ? visible.map((series) => shortened(series.name)) : [];
+  const [top, bottom] = [30, height - 44];
+
+  const yDomain = domainOf(visible.flatMap(extent), view.y, spreads[1], bottom - top, view.reference?.[0]);
+  const y = makeScale(spreads[1], yDomain, [bottom, top]);
+  const yTicks = ticksOf(y, (bottom - top) / 52, view.y.quantity === "size");
+  const yLabels = tickLabels(yTicks, view.y.quantity, spreads[1] === "log");
+  const left = Math.ceil(Math.max(...yLabels.map(textWidth), 20)) + 12;
+  const right = width - (hasNames ? Math.ceil(Math.max(...names.map(textWidth), 0)) + 34 : 14);
+
+  const xs = view.series.flatMap((series) => series.points.map((point) => point.x));
+  const inset = spreads[0] === "log" ? 8 : 0;
+  const x = makeScale(spreads[0], xDomain(xs, view.x, spreads[0]), [left + inset, right - inset]);
+
+  const element = svg("svg", { class: "plot", viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
+  element.append(
+    ...valueAxis(view.y, y, yTicks, yLabels, left, right),
+    ...baseAxis(view.x, x, spreads[0], left, right, bottom, width),
+  );
+  if (view.reference !== undefined) element.append(...referenceLine(view.reference, y, left, right, top, bottom));
+
+  const placed: Placed[] = [];
+  for (const series of visible) {
+    const group = svg("g", { class: `series ${series.look.colour}`, "data-series": series.key });
+    const places = series.points
+      .map((point) => ({ point, series, x: x.at(point.x), y: y.at(point.y) }))
+      .filter((place) => Number.isFinite(place.x) && Number.isFinite(place.y));
+    drawSeries(group, places, y, view.curves?.(series), x, series);
+    element.append(group);
+    placed.push(...places);
+  }
+  if (hasNames) nameEnds(element, visible, names, placed, right, top, bottom);
+  return { element, placed, area: [left, top, right, bottom] };
+}
+
+function drawSeries(
+  group: SVGGElement,
+  places: Placed[],
+  y: Scale,
+  curves: { fits: [number, number][][]; knees: number[] } | undefined,
+  x: Scale,
+  series: Series,
+): void {
+  const clamped = (value: number): number => y.at(Math.min(Math.max(value, y.domain[0]), y.domain[1]));
+  const hasInterval = places.some(({ point }) => point.low < point.high);
+  if (hasInterval && places.length > 1) {
+    const upper = places.map((place) => `${px(place.x)} ${px(clamped(place.point.high))}`);
+    const lower = places.map((place) => `${px(place.x)} ${px(clamped(place.point.low))}`).reverse();
+    group.append(svg("path", { class: "band", d: `M${upper.join("L")}L${lower.join("L")}z` }));
+  }
+  if (hasInterval && (places.length === 1 || curves !== undefined)) {
+    const whiskers = places.map(
+      (place) => `M${px(place.x)} ${px(clamped(place.point.low))}V${px(clamped(place.point.high))}`,
+    );
+    group.append(svg("path", { class: "whisker", d: whiskers.join("") }));
+  }
+  if (curves === undefined || curves.fits.length === 0) {
+    const line = places.map((place) => `${px(place.x)} ${px(place.y)}`).join("L");
+    const dash = series.look.dash || undefined;
+    if (places.length > 1) group.append(svg("path", { class: "line", d: `M${line}`, "stroke-dasharray": dash }));
+  } else {
+    for (const fit of curves.fits) {
+      const at = fit.map(([size, value]) => [x.at(size), y.at(value)] as const).filter((p) => p.every(Number.isFinite));
+      const path = at.map(([a, b]) => `${px(a)} ${px(b)}`).join("L");
+      const dash = series.look.dash || undefined;
+      if (at.length > 1) group.append(svg("path", { class: "fit", d: `M${path}`, "stroke-dasharray": dash }));
+    }
+    for (const knee of curves.knees) {
+      const bottom = Math.max(y.at(y.domain[0]), y.at(y.domain[1]));
+      const at = x.at(knee);
+      if (Number.isFinite(at)) group.append(svg("path", { class: "knee", d: `M${px(at)} ${px(bottom + 1)}l-4 7h8z` }));
+    }
+  }
+  if (places.length <= MARKERS_MAX) group.append(...places.map((place) => marker(series.look, place.x, place.y)));
+}
+
+/** Ticks, grid and title of the value axis. The title stands above it, so that nobody must tilt the head. */
+function valueAxis(axis: Axis, y: Scale, ticks: number[], labels: string[], left: number, right: number): SVGElement[] {
+  const grid = svg("g", { class: "grid" });
+  const texts = ticks.map((tick, index) => {
+    const at = y.at(tick);
+    grid.append(svg("path", { d: `M${px(left)} ${px(at)}H${px(right)}` }));
+    return svg("text", { class: "label", x: px(left - 8), y: px(at + 4), "text-anchor": "end" }, labels[index] ?? "");
+  });
+  return [grid, ...texts, svg("text", { class: "axis-title", x: 0, y: 12 }, axis.title)];
+}
+
+function baseAxis(
+  axis: Axis,
+  x: Scale,
+  spread: Spread,
+  left: number,
+  right: number,
+  bottom: number,
+  width: number,
+): SVGElement[] {
+  const ticks = ticksOf(x, (right - left) / 74, axis.quantity === "size");
+  const labels = tickLabels(ticks, axis.quantity, spread === "log");
+  const group = svg("g", { class: "axis" }, svg("path", { d: `M${px(left)} ${px(bottom)}H${px(right)}` }));
+  const texts: SVGElement[] = [];
+  let end = -Infinity;
+  ticks.forEach((tick, index) => {
+    const at = x.at(tick);
+    const text = labels[index] ?? "";
+    const half = textWidth(text) / 2;
+    group.append(svg("path", { d: `M${px(at)} ${px(bottom)}v5` }));
+    // Near the right edge a label is moved inwards; one that would touch its neighbour is left out.
+    const centre = Math.min(at, width - half - 1);
+    if (centre - half < end + 8) return;
+    end = centre + half;
+    texts.push(svg("text", { class: "label", x: px(centre), y: px(bottom + 19), "text-anchor": "middle" }, text));
+  });
+  const title = svg(
+    "text",
+    { class: "axis-title", x: px((left + right) / 2), y: px(bottom + 38), "text-anchor": "middle" },
+    axis.title,
+  );
+  return [group, ...texts, title];
+}
+
+function referenceLine(
+  [value, label]: [number, string],
+  y: Scale,
+  left: number,
+  right: number,
+  top: number,
+  bottom: number,
+): SVGElement[] {
+  const at = y.at(value);
+  if (!(at >= top - 1 && at <= bottom + 1)) return [];
+  const under = at + 15 < bottom ? at + 15 : at - 6;
+  return [
+    svg("path", { class: "reference", d: `M${px(left)} ${px(at)}H${px(right)}` }),
+    svg("text", { class: "label", x: px(left + 6), y: px(under) }, shortened(label, 48)),
+  ];
+}
+
+/** Names at the lines' right ends, moved apart where they would touch. */
+function nameEnds(
+  element: SVGSVGElement,
+  visible: Series[],
+  names: string[],
+  placed: Placed[],
+  right: number,
+  top: number,
+  bottom: number,
+): void {
+  const ends = visible
+    .map((series, index) => ({ name: names[index] ?? "", last: placed.filter((p) => p.series === series).pop(), series, y: 0 }))
+    .filter((end): end is typeof end & { last: Placed } => end.last !== undefined)
+    .sort((a, b) => a.last.y - b.last.y);
+  const wanted = ends.map((end) => Math.min(Math.max(end.last.y, top), bottom));
+  spreadOut(wanted, LINE_HEIGHT, top - 6, bottom + 4).forEach((y, index) => {
+    const end = ends[index];
+    if (end !== undefined) end.y = y;
+  });
+  for (const end of ends) {
+    const start = Math.min(end.last.x + 6, right);
+    element.append(
+      svg(
+        "g",
+        { class: `series ${end.series.look.colour}`, "data-series": end.series.key },
+        svg("path", { class: "leader", d: `M${px(start)} ${px(end.last.y)}L${px(right + 14)} ${px(end.y)}h6` }),
+        svg("text", { class: "name", x: px(right + 24), y: px(end.y + 4) }, end.name),
+      ),
+    );
+  }
+}
+
+/** Ascending places moved as little as needed to be `gap` apart and within `low..high`, if there is room at all. */
+export function spreadOut(places: number[], gap: number, low: number, high: number): number[] {
+  const step = Math.min(gap, (high - low) / Math.max(places.length - 1, 1));
+  // Blocks of touching labels stand centred on what their members wanted.
+  const blocks: { sum: number; count: number }[] = [];
+  const start = (block: { sum: number; count: number }): number => {
+    const room = high - (block.count - 1) * step;
+    return Math.min(Math.max(block.sum / block.count - ((block.count - 1) * step) / 2, low), Math.max(room, low));
+  };
+  for (const place of places) {
+    blocks.push({ sum: place, count: 1 });
+    for (;;) {
+      const [before, last] = [blocks[blocks.length - 2], blocks[blocks.length - 1]];
+      if (before === undefined || last === undefined) break;
+      if (start(before) + before.count * step <= start(last) + 1e-6) break;
+      blocks.splice(-2, 2, { sum: before.sum + last.sum, count: before.count + last.count });
+    }
+  }
+  return blocks.flatMap((block) => Array.from({ length: block.count }, (_, index) => start(block) + index * step));
+}
+
+function extent(series: Series): number[] {
+  return series.points.flatMap((point) => [point.low, point.y, point.high]).filter(Number.isFinite);
+}
+
+function domainOf(
+  values: number[],
+  axis: Axis,
+  spread: Spread,
+  length: number,
+  reference: number | undefined,
+): [number, number] {
+  const all = reference === undefined ? values : [...values, reference];
+  if (spread === "log") {
+    const positive = all.filter((value) => value > 0);
+    const [low, high] = [least(positive), most(positive)];
+    return [low / 1.12, high * 1.12];
+  }
+  const [low, high] = [axis.fromZero ? Math.min(least(all), 0) : least(all), most(all)];
+  return Number.isFinite(low) && Number.isFinite(high) ? rounded([low, high], length / 52) : [0, 1];
+}
+
+function xDomain(xs: number[], axis: Axis, spread: Spread): [number, number] {
+  const positive = spread === "log" ? xs.filter((value) => value > 0) : xs;
+  if (spread === "percentile") return [0, most(xs.filter((value) => value < 100))];
+  return [spread === "linear" && axis.fromZero ? Math.min(0, least(positive)) : least(positive), most(positive)];
+}
+
+function least(values: number[]): number {
+  return values.reduce((a, b) => Math.min(a, b), Infinity);
+}
+
+function most(values: number[]): number {
+  return values.reduce((a, b) => Math.max(a, b), -Infinity);
+}
+
+export function shortened(name: string, letters = NAME_LETTERS_MAX): string {
+  const characters = [...name];
+  return characters.length <= letters ? name : `${characters.slice(0, letters - 1).join("")}…`;
+}
+
+let ruler: CanvasRenderingContext2D | null | undefined;
+
+/** Width of a text in the charts' font, px. */
+export function textWidth(text: string): number {
+  if (ruler === undefined) {
+    ruler = document.createElement("canvas").getContext("2d");
+    if (ruler !== null) ruler.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+  }
+  return ruler === null ? text.length * 7 : ruler.measureText(text).width;
+}
+
+export type { Quantity };
