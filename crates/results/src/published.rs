@@ -6,6 +6,7 @@
 //! else. What a report does not say is absent: each row has one launch and so no interval, zeros and empty texts of the
 //! environment stand for what is not known, and the time of the start is that of the report.
 
+pub mod claims;
 mod fifo;
 mod ipc;
 mod ltt;

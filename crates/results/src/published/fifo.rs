@@ -33,11 +33,12 @@ fn read(table: &Table) -> Vec<Dataset> {
         let key = Key { messages: Some(line.messages), ..key };
         key.with(&[("elapsed", "us", Better::Lower, line.elapsed_us)])
     });
-    let host = Host { system: "FreeBSD", ..Host::default() };
+    // As the author's note of 23 July 2009 on blogs.freebsdish.org/zhaoshuai names it.
+    let host = Host { cpu: "Intel Core 2 Quad 9400", cpus: 4, system: "FreeBSD 8.0-CURRENT", ..Host::default() };
     vec![sheet::dataset(
         table,
         "freebsd",
-        "FreeBSD; the machine is not named".to_owned(),
+        "FreeBSD 8.0-CURRENT, Intel Core 2 Quad 9400".to_owned(),
         &host,
         0.0,
         results.collect(),
