@@ -321,6 +321,7 @@ fn yields_its_metrics(entry: &Entry, pattern: &patterns::Entry, size: usize, dir
         messages: info.counted.then_some(20),
         workers: None,
         worker_kind: None,
+        policy: None,
         variant: None,
         metrics,
     };

@@ -27,6 +27,7 @@ fn job(subject: &str, workers: u32, kind: WorkerKind) -> Job {
             messages: None,
             workers: Some(workers),
             worker_kind: Some(kind),
+            policy: None,
             variant: None,
             metrics: Vec::new(),
         },

@@ -209,6 +209,7 @@ pub(crate) fn messaging(subject: &str, standing: Standing, pattern: &str, size: 
         messages: None,
         workers: None,
         worker_kind: None,
+        policy: None,
         variant: None,
         metrics,
     }
@@ -230,6 +231,7 @@ pub(crate) fn sync(subject: &str, workers: u32, kind: WorkerKind) -> Row {
         size_bytes: None,
         workers: Some(workers),
         worker_kind: Some(kind),
+        policy: None,
         variant: None,
         metrics: vec![metric],
         ..messaging(subject, standing, "sync", 1)

@@ -5,6 +5,7 @@
 //! that drift of the machine cancels; two runs one after the other share no blocks, and their ratio is that of two
 //! independent samples (MEASURING.md sections 2.3, 2.6 and 2.7).
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,8 @@ use crate::schema::{Metric, MetricResult, Row, RowOutcome, RowResult};
 use crate::significance::family;
 use ratio::{Ratios, Sample};
 
+pub mod environment;
+pub mod factor;
 pub mod noise;
 pub mod ratio;
 mod verdict;
@@ -156,10 +159,10 @@ pub struct Member<'a> {
     /// What it shares with its counterpart on the other side: the row's id, or what is left of it without the factor by
     /// which the sides differ. Unique in its side.
     pub label: String,
-    /// Which run it is of: rows of one run were measured in the same blocks.
-    pub run: usize,
-    /// The row.
-    pub result: &'a RowResult,
+    /// Which runs its launches are of: sides of the same runs were measured in the same blocks.
+    pub runs: Vec<usize>,
+    /// The row, with block numbers that tell its runs apart.
+    pub result: Cow<'a, RowResult>,
 }
 
 /// Compares the rows that both sides have.
@@ -177,9 +180,9 @@ pub fn compare(baseline: &Side<'_>, candidate: &Side<'_>, rules: Rules) -> Compa
             });
             continue;
         };
-        match counterparts(before.result, after.result, [&baseline.name, &candidate.name]) {
+        match counterparts(&before.result, &after.result, [&baseline.name, &candidate.name]) {
             Ok(metrics) => rows.extend(metrics.into_iter().enumerate().map(|(place, (from, to))| {
-                let sample = match before.run == after.run {
+                let sample = match before.runs == after.runs {
                     true => Sample::paired(from, to),
                     false => Sample::independent(from, to),
                 };

@@ -57,6 +57,7 @@ pub(crate) fn row(id: &str) -> Row {
         messages: None,
         workers: None,
         worker_kind: None,
+        policy: None,
         variant: None,
         metrics: vec![metric("rate", "messages/s", Better::Higher), metric("loss", "ratio", Better::Lower)],
     }

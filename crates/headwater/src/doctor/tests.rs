@@ -390,6 +390,6 @@ fn this_machine_is_checked_without_a_change() {
     let before = crate::environment::capture();
     let findings = check(&before);
     assert!(findings.iter().any(|finding| finding.topic == "CPUs"), "{findings:#?}");
-    let differences = crate::environment::differences(&before, &crate::environment::capture());
+    let differences = headwater_results::compare::environment::differences(&before, &crate::environment::capture());
     assert_eq!(differences, []);
 }

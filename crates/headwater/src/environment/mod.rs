@@ -1,4 +1,4 @@
-//! The machine and its state (MEASURING.md 2.10), captured before and after a run, and how two captures differ.
+//! The machine and its state (MEASURING.md 2.10), captured before and after a run.
 //!
 //! Reading is [`Source`]'s part; what a text means is decided by pure `parse_*` functions beside it. What the machine
 //! does not say is absent, never an error. Capturing runs no program, mounts nothing and changes nothing.
@@ -6,7 +6,6 @@
 mod cgroup;
 mod clock;
 mod cpu;
-mod difference;
 mod kernel;
 mod limits;
 mod load;
@@ -20,7 +19,6 @@ use headwater_results::schema::Environment;
 
 pub use cgroup::parse_cpu_max;
 pub use cpu::parse_cpu_list;
-pub use difference::{Difference, differences};
 pub use source::Source;
 
 /// The present state of this machine. Takes a few milliseconds.

@@ -74,5 +74,5 @@ fn captures_survive_storage() {
     let environment = capture();
     let text = serde_json::to_string(&environment).expect("plain data");
     let read: Environment = serde_json::from_str(&text).expect("its own form");
-    assert_eq!(differences(&environment, &read), []);
+    assert_eq!(headwater_results::compare::environment::differences(&environment, &read), []);
 }

@@ -25,6 +25,7 @@ pub fn job(size: usize) -> Job {
         messages: None,
         workers: None,
         worker_kind: None,
+        policy: None,
         variant: None,
         metrics: Vec::new(),
     };

@@ -13,7 +13,8 @@ pub fn of_transport(
     messages: Option<u64>,
     placement: Placement,
 ) -> Row {
-    messaging(transport.name, transport.standing, pattern, size, messages, placement)
+    let policy = transport.policy.map(str::to_owned);
+    Row { policy, ..messaging(transport.name, transport.standing, pattern, size, messages, placement) }
 }
 
 /// An external program under a pattern.
@@ -44,6 +45,7 @@ fn messaging(
         messages,
         workers: None,
         worker_kind: None,
+        policy: None,
         variant: None,
         metrics: metrics(pattern.metrics),
     }
@@ -68,6 +70,7 @@ pub fn of_workers(
         messages: None,
         workers: Some(workers),
         worker_kind: Some(kind),
+        policy: None,
         variant: None,
         metrics: metrics(facility.metrics),
     }

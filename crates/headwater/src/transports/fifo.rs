@@ -30,6 +30,7 @@ impl Transport for Fifo {
         lossy: false,
         size_max: None,
         spins: false,
+        policy: None,
     };
 
     fn open(setup: &Setup<'_>) -> Result<(PipeEnd, PipeEnd), Unavailable> {

@@ -34,6 +34,7 @@ impl Transport for FifoSocket {
         lossy: false,
         size_max: None,
         spins: false,
+        policy: None,
     };
 
     fn open(setup: &Setup<'_>) -> Result<(PipeEnd, PipeEnd), Unavailable> {

@@ -47,6 +47,8 @@ pub struct Info {
     pub size_max: Option<usize>,
     /// Whether both ends burn their CPU while they wait, so that one CPU for both makes no sense.
     pub spins: bool,
+    /// The named policy of a transport that exists under several, as it stands in its name: `futex` of `ring-futex`.
+    pub policy: Option<&'static str>,
 }
 
 /// What an open transport is to be used for.

@@ -27,6 +27,7 @@ impl Transport for Null {
         lossy: false,
         size_max: None,
         spins: false,
+        policy: None,
     };
 
     fn open(setup: &Setup<'_>) -> Result<(NullEnd, NullEnd), Unavailable> {

@@ -29,6 +29,7 @@ const INFO: Info = Info {
     lossy: false,
     size_max: None,
     spins: false,
+    policy: None,
 };
 
 impl Transport for Pipe {

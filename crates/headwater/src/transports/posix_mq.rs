@@ -39,6 +39,7 @@ impl Transport for PosixMq {
         // HARD_MSGSIZEMAX of the kernel.
         size_max: Some(16 << 20),
         spins: false,
+        policy: None,
     };
 
     fn open(setup: &Setup<'_>) -> Result<(PosixMqEnd, PosixMqEnd), Unavailable> {

@@ -27,6 +27,7 @@ impl Transport for Pty {
         lossy: false,
         size_max: None,
         spins: false,
+        policy: None,
     };
 
     fn open(setup: &Setup<'_>) -> Result<(PtyEnd, PtyEnd), Unavailable> {

@@ -38,6 +38,7 @@ const INFO: Info = Info {
     lossy: false,
     size_max: None,
     spins: false,
+    policy: Some("futex"),
 };
 
 impl Transport for RingSpin {
@@ -48,6 +49,7 @@ impl Transport for RingSpin {
         summary: "byte ring in shared memory, 64 KiB; both ends spin",
         blocking: "spins on its CPU, never sleeps",
         spins: true,
+        policy: Some("spin"),
         ..INFO
     };
 

@@ -32,6 +32,7 @@ impl Transport for SysvMq {
         // kernel.msgmnb is an int, and a queue has to hold two messages.
         size_max: Some(i32::MAX as usize / 2),
         spins: false,
+        policy: None,
     };
 
     fn open(setup: &Setup<'_>) -> Result<(SysvMqEnd, SysvMqEnd), Unavailable> {

@@ -32,6 +32,7 @@ impl Transport for Tcp {
         lossy: false,
         size_max: None,
         spins: false,
+        policy: None,
     };
 
     fn open(setup: &Setup<'_>) -> Result<(SocketEnd, SocketEnd), Unavailable> {

@@ -41,6 +41,7 @@ const INFO: Info = Info {
     lossy: false,
     size_max: None,
     spins: false,
+    policy: None,
 };
 
 impl Transport for UnixStream {

@@ -29,7 +29,7 @@ fn side<'a>(name: &str, number: usize, run: &'a crate::schema::Run) -> Side<'a> 
         .iter()
         .filter_map(|result| {
             let label = result.row.id.strip_prefix(name)?.to_owned();
-            Some(Member { label, run: number, result })
+            Some(Member { label, runs: vec![number], result: Cow::Borrowed(result) })
         })
         .collect();
     Side { name: name.to_owned(), members }

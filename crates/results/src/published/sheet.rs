@@ -101,6 +101,7 @@ impl Key {
                 messages: self.messages,
                 workers: self.workers.map(|(_, number)| number),
                 worker_kind: self.workers.map(|(kind, _)| kind),
+                policy: None,
                 variant: self.variant,
                 metrics: figures.iter().map(metric).collect(),
             },

@@ -90,6 +90,9 @@ pub struct Row {
     /// Processes or threads (`sync`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_kind: Option<WorkerKind>,
+    /// The named policy under which the subject runs, where it has several; it is a part of the subject's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
     /// The variant that its launches ran under, where a run interleaves several (`run --variant`, `run --against`); the
     /// last part of the id.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -19,6 +19,7 @@ fn result(outcome: RowOutcome, values: &[(&str, f64)]) -> RowResult {
         messages: None,
         workers: None,
         worker_kind: None,
+        policy: None,
         variant: None,
         metrics: vec![metric("rate"), metric("loss")],
     };

@@ -19,6 +19,7 @@ fn row(workers: Option<u32>, worker_kind: Option<WorkerKind>) -> Row {
         messages: None,
         workers,
         worker_kind,
+        policy: None,
         variant: None,
         metrics: vec![TOTAL.metric()],
     }

@@ -46,6 +46,7 @@ const INFO: Info = Info {
     lossy: true,
     size_max: Some(SIZE_MAX),
     spins: false,
+    policy: None,
 };
 
 /// A connected socket, and whether its receive calls give up after [`SILENCE`].

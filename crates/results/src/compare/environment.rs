@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use headwater_results::schema::Environment;
 use serde::Serialize;
 use serde_json::Value;
+
+use crate::schema::Environment;
 
 /// One fact that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
