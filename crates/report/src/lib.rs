@@ -6,6 +6,7 @@
 
 mod grid;
 mod judge;
+mod published;
 mod rows;
 mod style;
 mod terminal;
@@ -13,6 +14,7 @@ mod text;
 pub mod units;
 mod verdict;
 
+pub use published::{published_claims, published_list, published_markdown};
 pub use style::Style;
 pub use terminal::terminal;
 pub use verdict::verdict;
