@@ -4,6 +4,7 @@
 //! terminal, colour and the character set are arguments ([`Style`]). Nothing is estimated here: that is `results`.
 #![forbid(unsafe_code)]
 
+pub mod export;
 mod grid;
 mod judge;
 mod published;

@@ -14,6 +14,7 @@ use crate::plan::suggest;
 
 mod conduct;
 mod doctor;
+mod export;
 pub mod generate;
 mod list;
 mod progress;
@@ -58,6 +59,7 @@ enum Command {
     Run(Box<RunArguments>),
     List(ListArguments),
     Show(ShowArguments),
+    Export(export::ExportArguments),
     Doctor(DoctorArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
@@ -272,6 +274,7 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::run(*arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Show(arguments) => show::show(&arguments),
+        Command::Export(arguments) => export::export(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => generate::print_completions(arguments.shell),
         Command::Man(arguments) => generate::write_man_pages(&arguments.directory),
