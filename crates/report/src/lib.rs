@@ -4,9 +4,13 @@
 //! terminal, colour and the character set are arguments ([`Style`]). Nothing is estimated here: that is `results`.
 #![forbid(unsafe_code)]
 
+pub mod chart;
 pub mod export;
 mod grid;
 mod judge;
+mod markup;
+mod meaning;
+mod page;
 mod published;
 mod rows;
 mod style;
@@ -15,6 +19,7 @@ mod text;
 pub mod units;
 mod verdict;
 
+pub use page::{PAGE_BYTES_MAX, PageOptions, is_page, page};
 pub use published::{published_claims, published_list, published_markdown};
 pub use style::Style;
 pub use terminal::terminal;

@@ -19,6 +19,7 @@ pub mod generate;
 mod list;
 mod progress;
 mod published;
+mod report;
 mod run;
 mod show;
 
@@ -59,6 +60,7 @@ enum Command {
     Run(Box<RunArguments>),
     List(ListArguments),
     Show(ShowArguments),
+    Report(report::ReportArguments),
     Export(export::ExportArguments),
     Doctor(DoctorArguments),
     Completions(CompletionsArguments),
@@ -274,6 +276,7 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::run(*arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Show(arguments) => show::show(&arguments),
+        Command::Report(arguments) => report::report(&arguments),
         Command::Export(arguments) => export::export(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => generate::print_completions(arguments.shell),
