@@ -259,6 +259,14 @@ export function shortened(name: string, letters = NAME_LETTERS_MAX): string {
   return characters.length <= letters ? name : `${characters.slice(0, letters - 1).join("")}…`;
 }
 
+/** The name, cut so that it is at most so wide, px. */
+export function fitted(name: string, width: number): string {
+  const all = [...name].length;
+  let letters = all;
+  while (letters > 4 && textWidth(shortened(name, letters)) > width) letters -= 1;
+  return shortened(name, letters);
+}
+
 let ruler: CanvasRenderingContext2D | null | undefined;
 
 /** Width of a text in the charts' font, px. */
