@@ -34,8 +34,9 @@ fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
         reference: None,
     }
     .draw();
-    let caption =
-        format!("Messages/s by size, higher is better. The band is the interval of the median over launches.{notes}");
+    let caption = format!(
+        "Messages/s by size, higher is better. A band or a bar is the interval of the median over launches.{notes}"
+    );
     Some(sizes::figure(
         CHART.name,
         panel,

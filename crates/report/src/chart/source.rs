@@ -103,7 +103,8 @@ fn panels<'a>(runs: &[(&'a str, &'a Run)]) -> Vec<Panel<'a>> {
     let mut panels: Vec<Panel<'a>> = Vec::new();
     let mut places: HashMap<(&str, Placement), usize> = HashMap::new();
     let mut members: HashMap<(usize, Key<'a>), usize> = HashMap::new();
-    for (run, (name, document)) in runs.iter().enumerate() {
+    let short = short_names(&runs.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    for (run, (_, document)) in runs.iter().enumerate() {
         for result in rows::all_measured(document) {
             let row = &result.row;
             let panel = *places.entry((&row.pattern, row.placement)).or_insert_with(|| {
@@ -113,7 +114,7 @@ fn panels<'a>(runs: &[(&'a str, &'a Run)]) -> Vec<Panel<'a>> {
             let key = Key { run, subject: &row.subject, variant: row.variant.as_deref() };
             let series = &mut panels[panel].series;
             let member = *members.entry((panel, key)).or_insert_with(|| {
-                let label = label(&key, (runs.len() > 1).then_some(name));
+                let label = label(&key, (runs.len() > 1).then_some(short[run]));
                 series.push(Series { key, index: 0, label, standing: row.standing, rows: Vec::new(), fit: None });
                 series.len() - 1
             });
@@ -167,6 +168,21 @@ fn fit(rows: &[&RowResult]) -> Option<DelayFit> {
         return None;
     }
     fit_delay(&rows.iter().filter_map(point).collect::<Vec<_>>())
+}
+
+/// The names without the folders or tables that all have in common.
+fn short_names<'n>(names: &[&'n str]) -> Vec<&'n str> {
+    let Some((first, others)) = names.split_first() else { return Vec::new() };
+    let separators = first.char_indices().filter(|(_, character)| "/:".contains(*character));
+    let shared =
+        separators.map(|(at, _)| at + 1).filter(|&end| others.iter().all(|name| name.starts_with(&first[..end])));
+    let shared = shared.max().unwrap_or(0);
+    // A name that is a folder of another stays whole.
+    if names.iter().any(|name| name.len() == shared) {
+        names.to_vec()
+    } else {
+        names.iter().map(|name| &name[shared..]).collect()
+    }
 }
 
 fn label(key: &Key<'_>, run: Option<&str>) -> String {
