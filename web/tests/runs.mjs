@@ -16,6 +16,9 @@ const SUBJECTS = {
 
 const SIZES = Array.from({ length: 17 }, (_, power) => 2 ** power);
 
+/** Sizes of the round trips: each has a distribution of its own. */
+const EXCHANGED = [1, 64, 4096, 65536];
+
 /** A small run: streams and round trips of several subjects, counters under locks. `factors` slow a subject down. */
 export function smallRun({ id, factors = {}, seed, rename = (name) => name, command = ["headwater", "run", "ipc"] }) {
   const random = generator(seed);
@@ -27,7 +30,7 @@ export function smallRun({ id, factors = {}, seed, rename = (name) => name, comm
         const slow = (factors[subject] ?? 1) * (placement === "same-cpu" ? 1.3 : 1);
         const delay = (line.alpha + line.beta * size) * slow;
         results.push(row(random, rename(subject), model.standing, "stream", placement, { size_bytes: size }, metric("rate", "messages/s", "higher"), 1e9 / delay));
-        if (size % 16 !== 0 && size !== 1) continue;
+        if (!EXCHANGED.includes(size)) continue;
         results.push(row(random, rename(subject), model.standing, "rtt", placement, { size_bytes: size }, metric("rtt", "ns", "lower"), 14 * delay));
       }
     }
@@ -79,7 +82,7 @@ function row(random, subject, standing, pattern, placement, parameters, own, val
     outcome: { status: "measured" },
     metrics: [{ ...own, estimate, launches: values, blocks: values.map((_, block) => block) }],
     counters: {},
-    flags: subject.startsWith("tcp") ? [{ flag: "two_modes", low: 0.9 * value, high: 1.6 * value, ratio: 1.8 }, { flag: "wide_interval", per_cent: 12 }] : [],
+    flags: subject.startsWith("tcp") ? [{ flag: "two_modes", lower: 0.9 * value, upper: 1.6 * value, ratio: 1.8 }, { flag: "wide_interval", per_cent: 12 }] : [],
     ...tail,
   };
 }
