@@ -67,7 +67,7 @@ fn result(pattern: &str, subject: usize, size: u64, random: &mut Random) -> RowR
         subject: format!("transport-{subject}"),
         pattern: pattern.to_owned(),
         definition_version: 1,
-        standing: Standing::Candidate,
+        standing: if subject == 0 { Standing::Null } else { Standing::Candidate },
         placement: Placement::TwoCpus,
         size_bytes: Some(size),
         messages: None,

@@ -37,8 +37,8 @@ fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     if kind == Kind::Other || panel.series.len() < 2 {
         return None;
     }
-    let all = panel.sizes();
-    let sizes = chosen(&all);
+    let all = &panel.sizes;
+    let sizes = chosen(all);
     let shown: Vec<&Series<'_>> = panel.series.iter().take(SERIES_MAX).collect();
     let (cells, range) = cells(&shown, &sizes);
     let best = cells.values().filter(|cell| cell.is_best).count();

@@ -55,6 +55,8 @@ pub(crate) struct Panel<'a> {
     pub placement: Placement,
     /// Candidates, external programs, limits, null.
     pub series: Vec<Series<'a>>,
+    /// The sizes, ascending, each once.
+    pub sizes: Vec<u64>,
 }
 
 impl Panel<'_> {
@@ -66,11 +68,6 @@ impl Panel<'_> {
     /// Every row.
     pub fn rows(&self) -> impl Iterator<Item = &RowResult> {
         self.series.iter().flat_map(|series| series.rows.iter().copied())
-    }
-
-    /// The sizes, ascending, each once.
-    pub fn sizes(&self) -> Vec<u64> {
-        rows::sizes(&self.rows().collect::<Vec<_>>())
     }
 }
 
@@ -108,7 +105,12 @@ fn panels<'a>(runs: &[(&'a str, &'a Run)]) -> Vec<Panel<'a>> {
         for result in rows::all_measured(document) {
             let row = &result.row;
             let panel = *places.entry((&row.pattern, row.placement)).or_insert_with(|| {
-                panels.push(Panel { pattern: &row.pattern, placement: row.placement, series: Vec::new() });
+                panels.push(Panel {
+                    pattern: &row.pattern,
+                    placement: row.placement,
+                    series: Vec::new(),
+                    sizes: Vec::new(),
+                });
                 panels.len() - 1
             });
             let key = Key { run, subject: &row.subject, variant: row.variant.as_deref() };
@@ -127,6 +129,7 @@ fn panels<'a>(runs: &[(&'a str, &'a Run)]) -> Vec<Panel<'a>> {
             // Stable, so rows without a size stay where they were.
             series.rows.sort_by_key(|result| result.row.size_bytes);
         }
+        panel.sizes = rows::sizes(&panel.rows().collect::<Vec<_>>());
         if Kind::of(panel) != Kind::Other {
             panel.series.iter_mut().for_each(|series| series.fit = fit(&series.rows));
         }
