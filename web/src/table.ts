@@ -32,6 +32,8 @@ export function rawTable(section: HTMLElement, model: Model, state: State): (key
     const outer = wrapper !== null && section.contains(wrapper) ? wrapper : still;
     outer.before(live.tools, live.scroll);
     outer.classList.add("print-only");
+    // It counts the lines of the table for paper.
+    section.querySelector(":scope > .note")?.classList.add("print-only");
   }
   live.update();
   return (key) => {
