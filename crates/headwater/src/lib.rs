@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod environment;
 pub mod facilities;
 pub mod harness;
+pub mod import;
 pub mod patterns;
 pub mod plan;
 pub mod sources;

@@ -16,6 +16,7 @@ mod conduct;
 mod doctor;
 mod export;
 pub mod generate;
+mod import;
 mod list;
 mod progress;
 mod published;
@@ -62,6 +63,7 @@ enum Command {
     Show(ShowArguments),
     Report(report::ReportArguments),
     Export(export::ExportArguments),
+    Import(import::ImportArguments),
     Doctor(DoctorArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
@@ -278,6 +280,7 @@ pub fn main() -> ExitCode {
         Command::Show(arguments) => show::show(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Import(arguments) => import::import(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => generate::print_completions(arguments.shell),
         Command::Man(arguments) => generate::write_man_pages(&arguments.directory),
