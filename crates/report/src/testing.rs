@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use headwater_results::compare::{Comparison, Ratio, RowComparison, Rules, Verdict};
+use headwater_results::estimate::Estimate;
 use headwater_results::schema::Run;
 use headwater_results::schema::{
     Better, Environment, Event, LaunchRecord, Metric, Placement, Row, RunHeader, RunStatus, SCHEMA_VERSION, Settings,
@@ -262,4 +264,39 @@ fn environment() -> Environment {
     environment.kernel.release = "6.1.0-18-cloud-amd64".to_owned();
     environment.virtualisation = Some("kvm".to_owned());
     environment
+}
+
+/// A name that means harm to a page.
+pub(crate) const HOSTILE: &str = "</svg><script>alert(1)</script>\"'&";
+
+/// Four rows of two runs compared, one of each verdict; one has a hostile name.
+pub(crate) fn comparison() -> Comparison {
+    let row = |label: &str, value: f64, verdict| {
+        let row = messaging(label, Standing::Candidate, "stream", 64);
+        let estimate = Estimate { median: 1.0, low: 0.9, high: 1.1, confidence: 0.96, n: 12 };
+        let ratio =
+            Ratio { value, low: value * 0.98, high: value * 1.02, n: 12, paired: true, p: 0.001, p_reachable: 0.001 };
+        RowComparison {
+            label: row.id.clone(),
+            metric: row.metrics[0].clone(),
+            row,
+            baseline: estimate,
+            candidate: estimate,
+            ratio: Some(ratio),
+            p_adjusted: Some(0.002),
+            verdict,
+        }
+    };
+    Comparison {
+        baseline: "old".to_owned(),
+        candidate: "new".to_owned(),
+        rules: Rules::default(),
+        rows: vec![
+            row("pipe", 1.08, Verdict::Better),
+            row(HOSTILE, 0.9, Verdict::Worse),
+            row("tcp", 1.0, Verdict::Equivalent),
+            row("udp", 1.03, Verdict::Inconclusive { more_blocks: Some(7) }),
+        ],
+        left_out: Vec::new(),
+    }
 }

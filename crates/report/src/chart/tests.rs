@@ -1,13 +1,10 @@
 //! Every chart, drawn of made runs. The expectations are about what a picture holds, not where.
 
 use expect_test::expect;
-use headwater_results::compare::{Comparison, Ratio, RowComparison, Rules, Verdict};
 use headwater_results::schema::{RunStatus, Standing};
 
 use super::{Figure, TABLE, figures, find};
-use crate::testing::{Made, messaging, overview};
-
-const HOSTILE: &str = "</svg><script>alert(1)</script>\"'&";
+use crate::testing::{HOSTILE, Made, comparison, messaging, overview};
 
 /// pipe and a twice as fast ring over six sizes.
 fn sweep() -> Made {
@@ -28,43 +25,12 @@ fn drawn(made: &Made, chart: &str) -> Vec<Figure> {
     figures(find(chart).expect("a chart of the table"), &runs, &[comparison()], None)
 }
 
-fn comparison() -> Comparison {
-    let row = |label: &str, value: f64, verdict| {
-        let row = messaging(label, Standing::Candidate, "stream", 64);
-        let estimate =
-            headwater_results::estimate::Estimate { median: 1.0, low: 0.9, high: 1.1, confidence: 0.96, n: 12 };
-        let ratio =
-            Ratio { value, low: value * 0.98, high: value * 1.02, n: 12, paired: true, p: 0.001, p_reachable: 0.001 };
-        RowComparison {
-            label: row.id.clone(),
-            metric: row.metrics[0].clone(),
-            row,
-            baseline: estimate,
-            candidate: estimate,
-            ratio: Some(ratio),
-            p_adjusted: Some(0.002),
-            verdict,
-        }
-    };
-    Comparison {
-        baseline: "old".to_owned(),
-        candidate: "new".to_owned(),
-        rules: Rules::default(),
-        rows: vec![
-            row("pipe", 1.08, Verdict::Better),
-            row(HOSTILE, 0.9, Verdict::Worse),
-            row("tcp", 1.0, Verdict::Equivalent),
-            row("udp", 1.03, Verdict::Inconclusive { more_blocks: Some(7) }),
-        ],
-        left_out: Vec::new(),
-    }
-}
-
 /// Which figures each chart draws.
 fn headings(made: &Made) -> String {
     let of = |chart: &super::Chart| {
         let headings: Vec<String> = drawn(made, chart.name).into_iter().map(|figure| figure.heading).collect();
-        format!("{}: {}\n", chart.name, headings.join(" | "))
+        let headings = if headings.is_empty() { "nothing".to_owned() } else { headings.join(" | ") };
+        format!("{}: {headings}\n", chart.name)
     };
     TABLE.iter().map(of).collect()
 }
@@ -79,7 +45,7 @@ fn each_chart_draws_the_panels_that_it_can_show() {
         distribution: rtt, two CPUs, 1 B | rtt, two CPUs, 16 B | rtt, two CPUs, 256 B | rtt, two CPUs, 4 KiB | rtt, two CPUs, 16 KiB | rtt, two CPUs, 64 KiB
         heatmap: stream, two CPUs
         forest: new against old
-        dots: 
+        dots: nothing
     "#]]
     .assert_eq(&headings(&sweep()));
     expect![[r#"

@@ -148,3 +148,6 @@ fn left_out(comparison: &Comparison) -> String {
         if names.len() > 1 { ", and the like" } else { "" }
     )
 }
+
+#[cfg(test)]
+mod tests;
