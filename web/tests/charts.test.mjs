@@ -262,6 +262,11 @@ test("dots: sort, scale, legend, keys", () =>
     const names = () => chart.locator(".stage svg text.name").allTextContents();
     const all = await names();
     assert.equal(all.length, 30);
+    // From 9 ms (an atomic, one worker) to 4 s (a semaphore, five): dots and scale agree.
+    const dots = await chart.locator(".stage svg .point").evaluateAll((every) => every.map((dot) => dot.getBoundingClientRect().x));
+    const box = await chart.locator(".stage svg").boundingBox();
+    assert.ok(Math.max(...dots) - Math.min(...dots) > box.width / 3, "dots are spread over the axis");
+    assert.match((await labels(chart)).join("|").replace(/\s/g, " "), /10 ms.*100 ms.*1 s/);
     await option(chart, "sort by", "value").click();
     assert.match((await names())[0], /^atomic/);
     await option(chart, "sort by", "name").click();

@@ -39,9 +39,13 @@ export function dots(figure: HTMLElement, scope: Scope, context: Context): (key:
   const spreads = choice("x", [["linear", "linear"], ["log", "log"]] as const, spread(), (value) => state.set("dots.x", value));
   const toolbar = html("div", { class: "toolbar" }, legend.element, html("div", { class: "switches" }, sorts, spreads));
 
+  const caption = figure.querySelector("figcaption");
+  // A live list reaches every row.
+  if (caption !== null) caption.textContent = (caption.textContent ?? "").replace(/ \d+ of \d+ rows; [^.]*\./, "");
   const list = new ListFigure(figure, toolbar, (): ListView => {
     const visible = every.filter((dot) => !context.hidden.has(dot.series)).sort(order(sort()));
-    const ends = visible.flatMap(({ row }) => [row.low, row.high]).filter((end) => end > 0);
+    const factor = quantityOf(rows[0]?.unit ?? "")[1];
+    const ends = visible.flatMap(({ row }) => [row.low * factor, row.high * factor]).filter((end) => end > 0);
     const [from, to] = [least(ends), most(ends)];
     return {
       lines: visible.map((dot) => lineOf(dot, context)),
