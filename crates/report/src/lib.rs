@@ -4,6 +4,7 @@
 //! terminal, colour and the character set are arguments ([`Style`]). Nothing is estimated here: that is `results`.
 #![forbid(unsafe_code)]
 
+mod comparison;
 mod grid;
 mod judge;
 mod rows;
@@ -13,6 +14,7 @@ mod text;
 pub mod units;
 mod verdict;
 
+pub use comparison::{Compared, comparison, summary};
 pub use style::Style;
 pub use terminal::terminal;
 pub use verdict::verdict;

@@ -12,6 +12,7 @@ use crate::plan::duration::Seconds;
 use crate::plan::sizes::Sizes;
 use crate::plan::suggest;
 
+mod compare;
 mod conduct;
 mod doctor;
 pub mod generate;
@@ -24,8 +25,12 @@ mod show;
 pub mod status {
     /// All went well.
     pub const OK: u8 = 0;
+    /// `compare`: a row is worse.
+    pub const REGRESSION: u8 = 1;
     /// The command line, a file or the place for the output is wrong.
     pub const USAGE: u8 = 2;
+    /// `compare`: a regression cannot be excluded.
+    pub const INCONCLUSIVE: u8 = 3;
     /// The run is over, but rows were skipped or have failed.
     pub const PARTIAL: u8 = 4;
     /// Stopped by SIGINT, SIGTERM or SIGHUP.
@@ -57,6 +62,7 @@ enum Command {
     Run(Box<RunArguments>),
     List(ListArguments),
     Show(ShowArguments),
+    Compare(compare::CompareArguments),
     Doctor(DoctorArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
@@ -265,6 +271,7 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::run(*arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Show(arguments) => show::show(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => generate::print_completions(arguments.shell),
         Command::Man(arguments) => generate::write_man_pages(&arguments.directory),

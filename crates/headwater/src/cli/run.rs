@@ -21,10 +21,7 @@ use crate::harness::launch::NoAnswer;
 use crate::harness::run::{Course, End, Observer, probe};
 use crate::harness::scratch::Scratch;
 use crate::plan::{Plan, Wishes, duration};
-use crate::store::Store;
-
-/// Where runs go unless an option says otherwise.
-const RUNS: &str = "headwater-runs";
+use crate::store::{RUNS, Store};
 
 pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
     let arguments = with_config(arguments)?;

@@ -94,6 +94,7 @@ impl Ratios {
             value: centre.exp(),
             low: low.exp(),
             high: high.exp(),
+            standard_error: sample.standard_error(),
             n: u32::try_from(n).unwrap_or(u32::MAX),
             paired: matches!(sample, Sample::Paired(_)),
             p,
