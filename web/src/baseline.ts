@@ -13,18 +13,25 @@ export class Baseline {
     private readonly model: Model,
   ) {}
 
-  /** The one in force: chosen, else the page's, else the first run or variant where there are several, else a pipe. */
+  /** The one in force: chosen, else the one that the page was made with, else a pipe. */
   static of(state: State, model: Model): Baseline {
     return parsed(state.get("baseline"), model) ?? Baseline.atFirst(model);
   }
 
+  /** By the same rule as the command: the named one; else `pipe` or the first candidate; of one subject a variant or run. */
   static atFirst(model: Model): Baseline {
-    const written = parsed(document.querySelector<HTMLElement>("[data-baseline]")?.dataset["baseline"], model);
-    if (written !== undefined) return written;
-    if (model.runs.length > 1) return new Baseline("run", "0", model);
+    const name = document.querySelector<HTMLElement>("figure[data-base]")?.dataset["base"];
+    const run = model.runs.findIndex((candidate) => candidate.name === name);
+    const named = [`run:${run}`, `subject:${name ?? ""}`, `variant:${name ?? ""}`];
+    for (const key of named) {
+      const found = parsed(key, model);
+      if (name !== undefined && found !== undefined) return found;
+    }
+    const subjects = unique(model.rows.filter((row) => row.standing === "candidate").map((row) => row.subject));
+    const first = subjects[0] ?? subjectsOf(model)[0] ?? "";
+    if (subjects.length > 1) return new Baseline("subject", subjects.includes("pipe") ? "pipe" : first, model);
     if (model.variants.length > 1) return new Baseline("variant", model.variants[0] ?? "", model);
-    const subjects = subjectsOf(model);
-    return new Baseline("subject", subjects.includes("pipe") ? "pipe" : (subjects[0] ?? ""), model);
+    return model.runs.length > 1 ? new Baseline("run", "0", model) : new Baseline("subject", first, model);
   }
 
   /** Everything that may be chosen, in groups. */

@@ -11,11 +11,16 @@ import type { Context, View, ViewKind } from "./view";
 
 const SPREAD_NAMES: Record<Spread, string> = { linear: "linear", log: "log", percentile: "tail" };
 
-/** Turns a static figure into a live one. Returns what draws it again after a choice. */
-export function enliven(figure: HTMLElement, kind: ViewKind, context: Context, scope: Scope): () => void {
+/** Turns a static figure into a live one. Returns what draws it again when a choice has changed. */
+export function enliven(
+  figure: HTMLElement,
+  kind: ViewKind,
+  context: Context,
+  scope: Scope,
+): (key: string) => void {
   const still = figure.querySelector(":scope > svg, :scope > .scroll > svg");
   const label = still?.querySelector("title")?.textContent ?? kind.name;
-  const chart = new LineFigure(kind, context, scope, label);
+  const chart = new LineFigure(kind, context, scope, figure.dataset, label);
   if (still === null) figure.prepend(chart.toolbar, chart.stage, chart.words);
   else still.replaceWith(chart.toolbar, chart.stage, chart.words);
   chart.redraw();
@@ -25,7 +30,9 @@ export function enliven(figure: HTMLElement, kind: ViewKind, context: Context, s
     width = chart.stage.clientWidth;
   }).observe(chart.stage);
   width = chart.stage.clientWidth;
-  return () => chart.redraw();
+  return (key) => {
+    if (key === "hide" || key === "baseline" || key.startsWith(`${kind.name}.`)) chart.redraw();
+  };
 }
 
 class LineFigure {
@@ -43,6 +50,8 @@ class LineFigure {
     private readonly kind: ViewKind,
     private readonly context: Context,
     private readonly scope: Scope,
+    /** The figure's data attributes. */
+    private readonly drawn: DOMStringMap,
     label: string,
   ) {
     this.view = kind.view(context, scope);
@@ -84,7 +93,13 @@ class LineFigure {
   private spread(axis: "x" | "y"): Spread {
     const stored = this.context.state.get(`${this.kind.name}.${axis}`);
     const spreads = this.view[axis].spreads;
-    return spreads.find((spread) => spread === stored) ?? spreads[0] ?? "linear";
+    return spreads.find((spread) => spread === stored) ?? this.firstSpread(axis);
+  }
+
+  /** What the static drawing had, where it says so. */
+  private firstSpread(axis: "x" | "y"): Spread {
+    const spreads = this.view[axis].spreads;
+    return spreads.find((spread) => spread === this.drawn[axis]) ?? spreads[0] ?? "linear";
   }
 
   private addSwitch(parent: HTMLElement, axis: "x" | "y"): void {
@@ -94,7 +109,7 @@ class LineFigure {
       axis,
       spreads.map((spread) => [spread, SPREAD_NAMES[spread]] as const),
       this.spread(axis),
-      (spread) => this.context.state.set(`${this.kind.name}.${axis}`, spread === spreads[0] ? undefined : spread),
+      (spread) => this.context.state.set(`${this.kind.name}.${axis}`, spread),
     );
     control.dataset["axis"] = axis;
     this.switches.push({ control, spread: () => this.spread(axis) });

@@ -18,6 +18,9 @@ const SHAPES: [number, number][][] = [
   [[0, -1.3], [1.24, -0.4], [0.76, 1.05], [-0.76, 1.05], [-1.24, -0.4]],
 ];
 
+/** Candidates have the first colours; the limits and the harness itself come last. */
+const STANDINGS = ["candidate", "external", "limit", "null"];
+
 const RADIUS = 3.4;
 
 export interface Look {
@@ -35,7 +38,7 @@ export class Looks {
   private readonly others: string[];
 
   constructor(model: Model) {
-    this.subjects = unique(model.rows.map((row) => row.subject));
+    this.subjects = unique(STANDINGS.flatMap((standing) => model.rows.filter((row) => row.standing === standing)).concat(model.rows).map((row) => row.subject));
     this.others = unique(model.rows.map(otherKey));
   }
 

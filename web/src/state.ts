@@ -35,6 +35,11 @@ export class State {
     this.tell(key);
   }
 
+  /** Forgets every choice. */
+  clear(): void {
+    for (const key of [...this.values.keys()]) this.set(key, undefined);
+  }
+
   /** Notes that the reader went to a section, as following its link would. */
   visit(section: string): void {
     this.anchor = section;

@@ -2,7 +2,7 @@
 // Prefixes of rates and durations are powers of 1000, those of message sizes powers of 1024.
 
 /** What an axis or a value counts; decides prefix and unit. */
-export type Quantity = "size" | "rate" | "seconds" | "bits" | "percent" | "ratio" | "count" | "percentile" | "plain";
+export type Quantity = "size" | "rate" | "seconds" | "bits" | "percent" | "gain" | "ratio" | "count" | "percentile" | "plain";
 
 const SI: [scale: number, prefix: string][] = [
   [1, ""],
@@ -35,6 +35,8 @@ export function format(value: number, quantity: Quantity): string {
       return scaled(value, SECONDS);
     case "percent":
       return `${signed(value)}${GLUE}%`;
+    case "gain":
+      return `${signed((value - 1) * 100)}${GLUE}%`;
     case "ratio":
       return `${value.toFixed(Math.abs(value) < 9.995 ? 2 : 1)}×`;
     case "percentile":
@@ -118,7 +120,9 @@ export function tickLabels(ticks: number[], quantity: Quantity, isLog: boolean):
     case "ratio":
       return ticks.map((tick) => `${plain(tick)}×`);
     case "percent":
-      return ticks.map((tick) => `${tick > 0 ? "+" : ""}${grouped(tick) === "0" && tick !== 0 ? plain(tick) : minus(plain(tick))}${GLUE}%`);
+      return ticks.map(percentTick);
+    case "gain":
+      return ticks.map((tick) => percentTick((tick - 1) * 100));
     default: {
       const table = quantity === "seconds" ? SECONDS : SI;
       const largest = Math.max(...ticks.map(Math.abs));
@@ -129,6 +133,12 @@ export function tickLabels(ticks: number[], quantity: Quantity, isLog: boolean):
       });
     }
   }
+}
+
+function percentTick(percent: number): string {
+  const value = Number(percent.toPrecision(6));
+  const digits = Math.abs(value) >= 1000 ? grouped(value) : plain(value);
+  return `${value > 0 ? "+" : ""}${digits}${GLUE}%`;
 }
 
 /** Digits as they are, without the noise of binary fractions. */

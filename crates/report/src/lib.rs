@@ -7,6 +7,7 @@
 mod comparison;
 mod grid;
 mod judge;
+mod published;
 mod rows;
 mod style;
 mod terminal;
@@ -15,6 +16,7 @@ pub mod units;
 mod verdict;
 
 pub use comparison::{Compared, comparison, summary};
+pub use published::{published_claims, published_list, published_markdown};
 pub use style::Style;
 pub use terminal::terminal;
 pub use verdict::verdict;

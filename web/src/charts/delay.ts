@@ -3,7 +3,7 @@
 
 import type { Fit, Interval, Segment } from "../data";
 import { choice, press } from "../legend";
-import { type Row, secondsOf, ratePerSecond } from "../model";
+import { type Row, ratePerSecond, secondsOf, unique } from "../model";
 import { intervalText } from "../readout";
 import { type Point, type Series, seriesOf } from "../series";
 import { format, inUnit, size } from "../units";
@@ -37,9 +37,11 @@ function delays(context: Context, rows: Row[]): View {
     const row = series.points[0]?.row;
     return row && context.model.fitOf(row);
   };
+  const isDuration = rows.every((row) => secondsOf(1, row.unit) !== undefined);
+  const what = isDuration ? unique(rows.map((row) => row.metric.replace(/_/g, "-"))).join(", ") : "Time per message";
   return {
     x: baseAxis(rows, "linear"),
-    y: { quantity: "seconds", title: "Time per message (lower is better)", spreads: ["linear", "log"], fromZero: true },
+    y: { quantity: "seconds", title: `${what} (lower is better)`, spreads: ["linear", "log"], fromZero: true },
     series: seriesOf(rows, context.model, context.looks, (row) => {
       const y = secondsPerMessage(row, row.median);
       if (row.size === null || y === undefined) return undefined;

@@ -1,6 +1,7 @@
-// View (d) of the papers: (rate / base - 1) * 100 % against the baseline that the reader chose.
+// View (d) of the papers: (rate / base - 1) * 100 %, kept as rate / base, against the baseline that the reader chose.
 
 import { Baseline, speedUp } from "../baseline";
+import { shortened } from "../plot";
 import { seriesOf } from "../series";
 import type { ViewKind } from "../view";
 import { baseAxis, baseOf, readPoint } from "./base";
@@ -13,17 +14,22 @@ export const improvement: ViewKind = {
     const baseOfRow = baseline.finder(rows);
     return {
       x: baseAxis(rows, "log"),
-      y: { quantity: "percent", title: `Faster or slower than ${baseline.name}`, spreads: ["linear"], fromZero: true },
-      reference: [0, baseline.name],
+      y: {
+        quantity: "gain",
+        title: `Faster (+) or slower (−) than ${shortened(baseline.name, 32)}`,
+        spreads: ["linear", "log"],
+        fromZero: false,
+      },
+      reference: [1, baseline.name],
       empty: `Nothing here can be compared with ${baseline.name}.`,
       series: seriesOf(rows, context.model, context.looks, (row) => {
         const [x, base] = [baseOf(row), baseOfRow(row)];
         if (x === undefined || base === undefined || base === row) return undefined;
-        const [y = NaN, low = NaN, high = NaN] = speedUp(row, base).map((ratio) => (ratio - 1) * 100);
+        const [y, low, high] = speedUp(row, base);
         return { x, y, low, high };
       }),
       reading: (point, series) => {
-        const reading = readPoint(context, point, series, "percent");
+        const reading = readPoint(context, point, series, "gain");
         const base = baseOfRow(point.row);
         // The two rows' intervals at their far ends: wider than a paired comparison of launches would say.
         if (point.row.n > 1) reading.lines[0] = `${reading.lines[0]}, from both intervals`;

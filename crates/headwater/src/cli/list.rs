@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use headwater_os::{cpu, signal::StopSignals};
 use serde_json::json;
 
-use super::{ListArguments, status};
+use super::{ListArguments, published, status};
 use crate::harness::launch::NoAnswer;
 use crate::harness::run::{Course, probe};
 use crate::harness::scratch::Scratch;
@@ -15,6 +15,9 @@ use crate::plan::{Plan, Wishes};
 use crate::{facilities, patterns, suites, transports};
 
 pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
+    if published::is_asked(arguments) {
+        return published::list(arguments);
+    }
     if arguments.selection.is_empty() && !arguments.all && !arguments.json {
         return overview();
     }
@@ -89,7 +92,8 @@ fn overview() -> anyhow::Result<u8> {
     }
     writeln!(
         out,
-        "`headwater list SUITE` and `headwater list --all` show the rows, and which cannot run here and why."
+        "`headwater list SUITE` and `headwater list --all` show the rows, and which cannot run here and why; \
+         `headwater list published` shows the tables of reports."
     )?;
     Ok(status::OK)
 }

@@ -18,6 +18,7 @@ mod doctor;
 pub mod generate;
 mod list;
 mod progress;
+mod published;
 mod run;
 mod show;
 
@@ -167,9 +168,11 @@ pub(crate) struct RunArguments {
 #[command(after_help = "Examples:
   headwater list                 suites, transports, patterns, facilities
   headwater list pipes           the rows of a suite
-  headwater list --all '*/rtt'   every row of every suite that the filter names")]
+  headwater list --all '*/rtt'   every row of every suite that the filter names
+  headwater list published       the tables of reports that stand wherever a run may
+  headwater list published --claims   the reports' claims against their own figures")]
 pub(crate) struct ListArguments {
-    /// Suites and filters, as for `run`
+    /// Suites and filters, as for `run`; or `published`
     #[arg(value_name = "SUITE|FILTER")]
     selection: Vec<String>,
 
@@ -188,6 +191,10 @@ pub(crate) struct ListArguments {
     /// Programs that speak the protocol of external transports
     #[arg(long, value_name = "CMD")]
     transport_cmd: Vec<String>,
+
+    /// What the published reports claim, and whether their figures bear it out
+    #[arg(long, conflicts_with_all = ["all", "sizes", "placement", "transport_cmd"])]
+    claims: bool,
 
     /// One JSON object per row
     #[arg(long)]

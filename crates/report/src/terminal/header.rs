@@ -1,5 +1,6 @@
 //! The first lines: which machine, when, what was asked for, and how much it is worth.
 
+use headwater_results::published;
 use headwater_results::schema::{RowOutcome, Run, RunStatus};
 
 use super::Section;
@@ -17,11 +18,31 @@ pub(super) const SECTION: Section = Section { patterns: &[], draw };
 
 fn draw(page: &Page<'_>) -> Option<String> {
     let &Page { run, style, .. } = page;
+    if let Some(table) = published::source_of(&run.header.run_id) {
+        return Some(of_report(page, table));
+    }
     let asked = [date(&run.header.started_at), run.header.command.join(" ")].join(style.dot());
     let lines = [asked, effort(run), status(run)].into_iter().filter(|line| !line.is_empty());
     let lines = lines.map(|line| wrap(&line, style.columns(), 2));
     let machine = wrap_parts(&machine(run), style.dot(), style.columns(), 2);
     Some([machine].into_iter().chain(lines).collect::<Vec<_>>().join("\n"))
+}
+
+/// Where published figures come from, as far as the report says.
+fn of_report(page: &Page<'_>, table: &published::Table) -> String {
+    let &Page { run, style, .. } = page;
+    let environment = &run.header.environment;
+    let cpus = match environment.cpu.online {
+        0 => String::new(),
+        cpus => plural(cpus as usize, "CPU"),
+    };
+    let known = [&*environment.cpu.model, &cpus, &environment.kernel.version, &environment.kernel.release];
+    let known = known.into_iter().filter(|text| !text.is_empty()).map(str::to_owned);
+    let host = Some(&*environment.host).filter(|host| !host.is_empty()).map(strong);
+    let machine: Vec<String> = host.into_iter().chain(known).collect();
+    let named = [strong(&run.header.run_id), format!("figures of {}.", table.citation)].join(style.dot());
+    let lines = [wrap(&named, style.columns(), 2), wrap_parts(&machine, style.dot(), style.columns(), 2)];
+    lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 fn machine(run: &Run) -> Vec<String> {

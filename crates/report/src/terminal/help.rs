@@ -1,5 +1,6 @@
 //! How to read the figures: what the interval is, what the asterisk says, what a limit is.
 
+use headwater_results::published;
 use headwater_results::schema::{Run, Standing};
 
 use super::Section;
@@ -23,6 +24,11 @@ fn draw(page: &Page<'_>) -> Option<String> {
 fn interval(run: &Run, style: &Style) -> Option<String> {
     let estimates = || rows::all_measured(run).filter_map(rows::own).map(|own| own.estimate);
     let (least, most) = (estimates().map(|one| one.n).min()?, estimates().map(|one| one.n).max()?);
+    if published::source_of(&run.header.run_id).is_some() {
+        return Some(
+            "Each figure stands in the report as it is, or follows from it by its unit; it has no interval.".into(),
+        );
+    }
     if most < 2 {
         return Some("Each figure is the median of the batches of one launch; a single launch has no interval.".into());
     }
