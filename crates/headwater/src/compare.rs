@@ -16,7 +16,7 @@ use crate::plan::filter;
 use crate::plan::suggest::did_you_mean;
 
 /// What is to be compared, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The factor; chosen by the runs where absent: `run`, or `variant` within one run that has variants.
     pub by: Option<&'static Factor>,
@@ -26,8 +26,20 @@ pub struct Request {
     pub filters: Vec<String>,
     /// The rules before the machine's noise.
     pub rules: Rules,
-    /// A noise record to use; the one of the machine in the directory of runs where absent.
-    pub noise: Option<PathBuf>,
+    /// Where the noise of the machine is known from.
+    pub noise: Noise,
+}
+
+/// Where the noise of a machine is known from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Noise {
+    /// From its record in the directory of runs, if it has one.
+    #[default]
+    OfTheMachine,
+    /// From this record.
+    File(PathBuf),
+    /// It is not: this comparison is to find it out.
+    Unknown,
 }
 
 /// A comparison with what a reader must know first.
@@ -57,10 +69,8 @@ pub fn compare_runs(runs: &[(String, Run)], request: &Request) -> anyhow::Result
     let sides = sides(runs, factor, keep);
     let baseline = baseline(&sides, factor, request.baseline.as_deref())?;
     let candidates = sides.iter().enumerate().filter(|(at, _)| *at != baseline).map(|(_, side)| side);
-    let records = Records { given: request.noise.as_deref() };
-    let compared: Vec<Compared> = candidates
-        .map(|candidate| one(runs, &sides[baseline], candidate, request.rules, &records))
-        .collect::<anyhow::Result<_>>()?;
+    let compared: Vec<Compared> =
+        candidates.map(|candidate| one(runs, &sides[baseline], candidate, request)).collect::<anyhow::Result<_>>()?;
     if compared.iter().all(|compared| compared.comparison.rows.is_empty()) {
         return Err(nothing_common(&sides[baseline], &compared));
     }
@@ -101,8 +111,7 @@ fn one(
     runs: &[(String, Run)],
     baseline: &Side<'_>,
     candidate: &Side<'_>,
-    rules: Rules,
-    records: &Records<'_>,
+    request: &Request,
 ) -> anyhow::Result<Compared> {
     let runs_of = |side: &Side<'_>| {
         let mut numbers: Vec<usize> = side.members.iter().flat_map(|member| member.runs.iter().copied()).collect();
@@ -119,16 +128,11 @@ fn one(
     };
     let involved: Vec<&Run> = before.iter().chain(&after).map(|&number| &runs[number].1).collect();
     let paired = before == after;
-    let (rules, noise) = records.rules(rules, &involved, paired)?;
+    let (rules, noise) = request.noise.rules(request.rules, &involved, paired)?;
     Ok(Compared { comparison: compare(baseline, candidate, rules), environment, noise })
 }
 
-/// Where noise records are found.
-struct Records<'a> {
-    given: Option<&'a Path>,
-}
-
-impl Records<'_> {
+impl Noise {
     /// The rules with what is known of the machine's noise, and where that comes from in words.
     fn rules(&self, rules: Rules, runs: &[&Run], paired: bool) -> anyhow::Result<(Rules, String)> {
         let record = self.record(runs)?;
@@ -148,8 +152,10 @@ impl Records<'_> {
 
     /// The record that was asked for, or the one of the host where all runs were made.
     fn record(&self, runs: &[&Run]) -> anyhow::Result<Option<Record>> {
-        if let Some(path) = self.given {
-            return noise::read(path).map(Some);
+        match self {
+            Noise::File(path) => return noise::read(path).map(Some),
+            Noise::Unknown => return Ok(None),
+            Noise::OfTheMachine => {}
         }
         let host = |run: &Run| run.header.environment.host.clone();
         let Some(first) = runs.first().map(|run| host(run)) else { return Ok(None) };

@@ -7,6 +7,7 @@
 mod comparison;
 mod grid;
 mod judge;
+mod noise;
 mod published;
 mod rows;
 mod style;
@@ -16,6 +17,7 @@ pub mod units;
 mod verdict;
 
 pub use comparison::{Compared, comparison, summary};
+pub use noise::noise;
 pub use published::{published_claims, published_list, published_markdown};
 pub use style::Style;
 pub use terminal::terminal;

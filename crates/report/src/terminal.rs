@@ -5,7 +5,7 @@
 
 use headwater_results::schema::Run;
 
-use crate::style::{Style, finish};
+use crate::style::{Style, finish, strong};
 
 mod absent;
 mod cells;
@@ -55,7 +55,18 @@ static TABLE: &[Section] = &[
 
 /// The whole page, with a line end at its end. No line is longer than the style's width (at least
 /// [`Style::WIDTH_MIN`]).
+///
+/// A run with variants is a page for each: their rows have the same subjects, and stand beside each other in a comparison.
 pub fn terminal(run: &Run, style: &Style) -> String {
+    let pages = run.variants().into_iter().map(|(variant, part)| {
+        let title = finish(&strong(&format!("Variant {variant}")), style);
+        format!("{title}\n{}", terminal(&part, style))
+    });
+    let pages: Vec<String> = pages.collect();
+    if pages.is_empty() { page(run, style) } else { pages.join("\n") }
+}
+
+fn page(run: &Run, style: &Style) -> String {
     let page = Page::new(run, style);
     let sections: Vec<String> = TABLE.iter().filter_map(|section| (section.draw)(&page)).collect();
     finish(&(sections.join("\n\n") + "\n"), style)

@@ -52,6 +52,7 @@ impl Made {
             run_id: "20250131T123000Z-brook".to_owned(),
             started_at: "2025-01-31T12:30:00Z".to_owned(),
             command: ["headwater", "run", "overview", "--seed", "17"].map(str::to_owned).into(),
+            program: None,
             settings,
             rows: Vec::new(),
             environment: environment(),

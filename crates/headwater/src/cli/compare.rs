@@ -12,7 +12,7 @@ use headwater_results::schema::{Better, Run, RunStatus};
 
 use super::show::style;
 use super::status;
-use crate::compare::{Compared, Request, compare_runs};
+use crate::compare::{Compared, Noise, Request, compare_runs};
 use crate::plan::suggest::did_you_mean;
 use crate::sources;
 
@@ -83,7 +83,7 @@ pub(super) fn compare(arguments: &CompareArguments) -> anyhow::Result<u8> {
         baseline: arguments.baseline.clone(),
         filters: arguments.filter.clone(),
         rules: Rules { alpha: arguments.alpha.0, minimum_effect: arguments.minimum_effect.0, ..Rules::default() },
-        noise: arguments.noise.clone(),
+        noise: arguments.noise.clone().map_or(Noise::OfTheMachine, Noise::File),
     };
     let compared = compare_runs(&runs, &request)?;
     if arguments.json {

@@ -9,7 +9,7 @@ use super::*;
 use crate::store;
 
 fn request() -> Request {
-    Request { by: None, baseline: None, filters: vec![], rules: Rules::default(), noise: None }
+    Request { by: None, baseline: None, filters: vec![], rules: Rules::default(), noise: Noise::OfTheMachine }
 }
 
 /// A run of the given rows of published form: `subject` under stream, on `host`.
@@ -112,7 +112,7 @@ fn a_noise_record_raises_the_minimum_effect_of_runs_apart() {
     let directory = tempfile::TempDir::new().expect("a temporary directory");
     let file = directory.path().join("noise.json");
     noise::write(&file, &record(0.0, 0.1)).expect("room on the disk");
-    let asked = Request { noise: Some(file), ..request() };
+    let asked = Request { noise: Noise::File(file), ..request() };
     let runs = named(vec![("a", run("h", &["pipe", "fifo"], 12)), ("b", run("h", &["pipe", "fifo"], 12))]);
     let apart = &compare_runs(&runs, &asked).expect("comparable")[0];
     assert!((apart.comparison.rules.minimum_effect - 0.2165).abs() < 1e-3, "{:?}", apart.comparison.rules);
@@ -127,7 +127,7 @@ fn a_broken_noise_record_is_named() {
     let directory = tempfile::TempDir::new().expect("a temporary directory");
     let file = directory.path().join("noise.json");
     let runs = named(vec![("a", run("h", &["pipe"], 6)), ("b", run("h", &["pipe"], 6))]);
-    let asked = Request { noise: Some(file.clone()), ..request() };
+    let asked = Request { noise: Noise::File(file.clone()), ..request() };
     refused(&runs, &asked, &["noise.json"]);
     std::fs::write(&file, "{}").expect("room on the disk");
     let error = format!("{:#}", compare_runs(&runs, &asked).expect_err("it is no record"));
