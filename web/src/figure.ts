@@ -3,11 +3,16 @@
 
 import { html, px, svg } from "./dom";
 import { choice, Legend, press } from "./legend";
+import { sample } from "./look";
 import type { Scope } from "./model";
 import { type Drawing, drawLines, type Placed } from "./plot";
 import { Readout } from "./readout";
 import type { Spread } from "./scale";
+import type { Series } from "./series";
 import type { Context, View, ViewKind } from "./view";
+
+/** More sentences than this are folded. */
+const SENTENCES_OPEN_MAX = 4;
 
 const SPREAD_NAMES: Record<Spread, string> = { linear: "linear", log: "log", percentile: "tail" };
 
@@ -20,7 +25,7 @@ export function enliven(
 ): (key: string) => void {
   const still = figure.querySelector(":scope > svg, :scope > .scroll > svg");
   const label = still?.querySelector("title")?.textContent ?? kind.name;
-  const chart = new LineFigure(kind, context, scope, figure.dataset, label);
+  const chart = new LineFigure(kind, context, scope, figure.dataset, figure.querySelector("figcaption"), label);
   if (still === null) figure.prepend(chart.toolbar, chart.stage, chart.words);
   else still.replaceWith(chart.toolbar, chart.stage, chart.words);
   chart.redraw();
@@ -38,7 +43,7 @@ export function enliven(
 class LineFigure {
   readonly toolbar = html("div", { class: "toolbar" });
   readonly stage: HTMLElement;
-  readonly words = html("ul", { class: "words" });
+  readonly words = html("details", { class: "words" });
   private readonly legend: Legend;
   private readonly readout = new Readout();
   private readonly switches: { control: HTMLElement; spread: () => Spread }[] = [];
@@ -52,6 +57,7 @@ class LineFigure {
     private readonly scope: Scope,
     /** The figure's data attributes. */
     private readonly drawn: DOMStringMap,
+    private readonly caption: Element | null,
     label: string,
   ) {
     this.view = kind.view(context, scope);
@@ -76,9 +82,8 @@ class LineFigure {
     const visible = this.view.series.filter((series) => !this.context.hidden.has(series));
     this.legend.update(this.view.series);
     for (const { control, spread } of this.switches) press(control, spread());
-    const hasWords = this.view.words !== undefined;
-    this.words.hidden = !hasWords;
-    this.words.replaceChildren(...visible.flatMap((series) => this.view.words?.(series) ?? []).map((text) => html("li", {}, text)));
+    this.writeWords(visible);
+    if (this.caption !== null && this.view.caption !== undefined) this.caption.textContent = this.view.caption;
     this.clearCursor();
     if (visible.every((series) => series.points.length === 0)) {
       const text = this.view.series.length > 0 ? "Every series is hidden." : (this.view.empty ?? "Nothing to draw.");
@@ -88,6 +93,17 @@ class LineFigure {
     }
     this.drawing = drawLines(this.view, visible, [this.spread("x"), this.spread("y")], width);
     this.stage.replaceChildren(this.drawing.element, this.readout.element);
+  }
+
+  /** A few sentences stand open, many are folded until the reader opens them. */
+  private writeWords(visible: Series[]): void {
+    const sentences = visible.flatMap((series) => (this.view.words?.(series) ?? []).map((text) => ({ series, text })));
+    this.words.hidden = sentences.length === 0;
+    if (this.words.childElementCount === 0) this.words.open = sentences.length <= SENTENCES_OPEN_MAX;
+    this.words.replaceChildren(
+      html("summary", {}, this.view.wordsTitle ?? "In words"),
+      html("ul", {}, ...sentences.map(({ series, text }) => html("li", {}, sample(series.look), text))),
+    );
   }
 
   private spread(axis: "x" | "y"): Spread {

@@ -1,41 +1,72 @@
 // Buttons that show and hide series, and buttons that choose one of several. Keyboard and pointer alike.
 
 import { html } from "./dom";
-import { sample } from "./look";
-import type { Hidden, Series } from "./series";
+import { type Look, sample } from "./look";
+import { circumstanceToken, type Hidden, type Series } from "./series";
 
-/** The legend of a chart: click shows or hides, shift-click or double-click shows one alone. */
+interface Entry {
+  token: string;
+  name: string;
+  look: Look;
+}
+
+/** The legend of a chart: click shows or hides, shift-click or double-click shows one alone of its group. */
 export class Legend {
-  readonly element = html("div", { class: "legend", role: "group", "aria-label": "Series: shift-click shows one alone" });
-  private keys = "";
+  readonly element = html("div", { class: "legend" });
+  private tokens = "";
 
   constructor(private readonly hidden: Hidden) {}
 
   /** Brings the buttons up to date; those that stay are the same elements, so that focus and double clicks survive. */
   update(all: Series[]): void {
-    const keys = all.map((series) => series.key).join("\n");
-    if (keys !== this.keys) this.element.replaceChildren(...all.map((series) => this.button(series, all)));
-    this.keys = keys;
-    all.forEach((series, index) => {
-      this.element.children[index]?.setAttribute("aria-pressed", String(!this.hidden.has(series)));
-    });
+    const groups = [subjects(all), circumstances(all)].filter((entries, index) => entries.length > (index === 0 ? 0 : 1));
+    const tokens = groups.flat().map((entry) => entry.token).join("\n");
+    if (tokens !== this.tokens) this.element.replaceChildren(...groups.map((entries, index) => this.group(entries, index)));
+    this.tokens = tokens;
+    for (const button of this.element.querySelectorAll("button")) {
+      button.setAttribute("aria-pressed", String(!this.hidden.hasToken(button.dataset["token"] ?? "")));
+    }
   }
 
-  private button(series: Series, all: Series[]): HTMLElement {
-    const button = html(
-      "button",
-      { type: "button", title: series.name, "data-series": series.key },
-      sample(series.look),
-      html("span", {}, series.name),
-    );
-    button.addEventListener("click", (event) => {
-      // The first click of a double click has already toggled: take that back.
-      if (event.detail === 2 && !event.shiftKey) this.hidden.toggle(series);
-      if (event.detail === 2 || event.shiftKey) this.hidden.only(series, all);
-      else this.hidden.toggle(series);
-    });
-    return button;
+  private group(entries: Entry[], index: number): HTMLElement {
+    const label = `${index === 0 ? "Series" : "Runs and variants"}: shift-click or double-click shows one alone`;
+    const group = html("div", { class: "legend-group", role: "group", "aria-label": label });
+    const all = entries.map((entry) => entry.token);
+    for (const { token, name, look } of entries) {
+      const button = html("button", { type: "button", title: name, "data-token": token }, sample(look), html("span", {}, name));
+      button.addEventListener("click", (event) => {
+        // The first click of a double click has already toggled: take that back.
+        if (event.detail === 2 && !event.shiftKey) this.hidden.toggle(token);
+        if (event.detail === 2 || event.shiftKey) this.hidden.only(token, all);
+        else this.hidden.toggle(token);
+      });
+      group.append(button);
+    }
+    return group;
   }
+}
+
+/** One entry for each subject. With several circumstances its line is plain: the dash is theirs. */
+function subjects(all: Series[]): Entry[] {
+  const entries = new Map<string, Entry>();
+  for (const { subject, look, name, circumstance } of all) {
+    if (entries.has(subject)) continue;
+    const isShared = all.some((other) => other.circumstance !== circumstance);
+    entries.set(subject, isShared ? { token: subject, name: subject, look } : { token: subject, name, look });
+  }
+  return [...entries.values()];
+}
+
+/** One entry for each circumstance, without a colour unless it has the only one. */
+function circumstances(all: Series[]): Entry[] {
+  const entries = new Map<string, Entry>();
+  const isColoured = new Set(all.map((series) => series.subject)).size < 2;
+  for (const series of all) {
+    const token = circumstanceToken(series);
+    const name = series.circumstanceName || "(plain)";
+    if (!entries.has(token)) entries.set(token, { token, name, look: isColoured ? series.look : { ...series.look, colour: "neutral" } });
+  }
+  return [...entries.values()];
 }
 
 /** A choice of one: a group of buttons of which one is pressed. */

@@ -12,7 +12,7 @@ export interface ListView {
 }
 
 /** So many lines at first, and with each press of the button. */
-const PAGE = 100;
+const PAGE = 50;
 
 export class ListFigure {
   private readonly stage: HTMLElement;

@@ -3,6 +3,7 @@
 
 import { px, svg } from "./dom";
 import { type Model, type Row, unique } from "./model";
+import { circumstanceOf } from "./series";
 
 const COLOURS = 12;
 const DASHES = ["", "7 3", "2 2.5", "9 3 2 3", "5 2 1 2 1 2"];
@@ -38,27 +39,25 @@ export class Looks {
   private readonly others: string[];
 
   constructor(model: Model) {
-    this.subjects = unique(STANDINGS.flatMap((standing) => model.rows.filter((row) => row.standing === standing)).concat(model.rows).map((row) => row.subject));
-    this.others = unique(model.rows.map(otherKey));
+    const byStanding = STANDINGS.flatMap((standing) => model.rows.filter((row) => row.standing === standing));
+    this.subjects = unique([...byStanding, ...model.rows].map((row) => row.subject));
+    this.others = unique(model.rows.map(circumstanceOf));
   }
 
   of(row: Row): Look {
     const subject = this.subjects.indexOf(row.subject);
-    const other = this.others.indexOf(otherKey(row));
+    const other = this.others.indexOf(circumstanceOf(row));
     // One subject in several runs, such as a published table: then the runs have the colours.
     const [main, minor] = this.subjects.length === 1 ? [other, 0] : [subject, other];
     const round = Math.floor(main / COLOURS);
     return {
       colour: `s${main % COLOURS}`,
-      dash: DASHES[(minor + round) % DASHES.length] ?? "",
+      // Where there are several runs the dash is theirs alone.
+      dash: DASHES[(this.others.length > 1 && this.subjects.length > 1 ? minor : round) % DASHES.length] ?? "",
       shape: main % SHAPES.length,
       hollow: (minor + Math.floor(main / SHAPES.length)) % 2 === 1,
     };
   }
-}
-
-function otherKey(row: Row): string {
-  return `${row.run}\n${row.variant}\n${row.messages ?? ""}\n${row.workerKind}`;
 }
 
 /** A marker at a place. */

@@ -6,7 +6,7 @@ import { marker } from "./look";
 import { makeScale, rounded, type Scale, type Spread, ticksOf } from "./scale";
 import type { Point, Series } from "./series";
 import { type Quantity, tickLabels } from "./units";
-import type { Axis, View } from "./view";
+import type { Axis, Curves, View } from "./view";
 
 export interface Placed {
   point: Point;
@@ -34,7 +34,8 @@ const MARKERS_MAX = 48;
 export function drawLines(view: View, visible: Series[], spreads: [Spread, Spread], width: number): Drawing {
   const height = Math.round(Math.min(Math.max(width * 0.5, 260), 430));
   const hasNames = width >= WIDTH_WITH_NAMES && visible.length <= NAMES_MAX;
-  const names = hasNames ? visible.map((series) => shortened(series.name)) : [];
+  const names = hasNames ? endNames(visible) : [];
+  const referenceName = hasNames && view.reference !== undefined ? shortened(view.reference[1]) : "";
   const [top, bottom] = [30, height - 44];
 
   const yDomain = domainOf(visible.flatMap(extent), view.y, spreads[1], bottom - top, view.reference?.[0]);
@@ -42,7 +43,7 @@ export function drawLines(view: View, visible: Series[], spreads: [Spread, Sprea
   const yTicks = ticksOf(y, (bottom - top) / 52, view.y.quantity === "size");
   const yLabels = tickLabels(yTicks, view.y.quantity, spreads[1] === "log");
   const left = Math.ceil(Math.max(...yLabels.map(textWidth), 20)) + 12;
-  const right = width - (hasNames ? Math.ceil(Math.max(...names.map(textWidth), 0)) + 34 : 14);
+  const right = width - (hasNames ? Math.ceil(Math.max(...[...names, referenceName].map(textWidth))) + 34 : 14);
 
   const xs = view.series.flatMap((series) => series.points.map((point) => point.x));
   const inset = spreads[0] === "log" ? 8 : 0;
@@ -53,7 +54,10 @@ export function drawLines(view: View, visible: Series[], spreads: [Spread, Sprea
     ...valueAxis(view.y, y, yTicks, yLabels, left, right),
     ...baseAxis(view.x, x, spreads[0], left, right, bottom, width),
   );
-  if (view.reference !== undefined) element.append(...referenceLine(view.reference, y, left, right, top, bottom));
+  const reference = view.reference === undefined ? NaN : y.at(view.reference[0]);
+  if (reference >= top - 1 && reference <= bottom + 1) {
+    element.append(svg("path", { class: "reference", d: `M${px(left)} ${px(reference)}H${px(right)}` }));
+  }
 
   const placed: Placed[] = [];
   for (const series of visible) {
@@ -65,7 +69,14 @@ export function drawLines(view: View, visible: Series[], spreads: [Spread, Sprea
     element.append(group);
     placed.push(...places);
   }
-  if (hasNames) nameEnds(element, visible, names, placed, right, top, bottom);
+  if (hasNames) {
+    const ends = visible.flatMap((series, index): End[] => {
+      const last = placed.filter((place) => place.series === series).pop();
+      return last === undefined ? [] : [{ name: names[index] ?? "", x: last.x, y: last.y, key: series.key, colour: series.look.colour }];
+    });
+    if (Number.isFinite(reference)) ends.push({ name: referenceName, x: right - 6, y: reference, key: "", colour: "neutral" });
+    nameEnds(element, ends, right, top, bottom);
+  }
   return { element, placed, area: [left, top, right, bottom] };
 }
 
@@ -73,7 +84,7 @@ function drawSeries(
   group: SVGGElement,
   places: Placed[],
   y: Scale,
-  curves: { fits: [number, number][][]; knees: number[] } | undefined,
+  curves: Curves | undefined,
   x: Scale,
   series: Series,
 ): void {
@@ -98,13 +109,11 @@ function drawSeries(
     for (const fit of curves.fits) {
       const at = fit.map(([size, value]) => [x.at(size), y.at(value)] as const).filter((p) => p.every(Number.isFinite));
       const path = at.map(([a, b]) => `${px(a)} ${px(b)}`).join("L");
-      const dash = series.look.dash || undefined;
-      if (at.length > 1) group.append(svg("path", { class: "fit", d: `M${path}`, "stroke-dasharray": dash }));
+      if (at.length > 1) group.append(svg("path", { class: "fit", d: `M${path}` }));
     }
-    for (const knee of curves.knees) {
-      const bottom = Math.max(y.at(y.domain[0]), y.at(y.domain[1]));
-      const at = x.at(knee);
-      if (Number.isFinite(at)) group.append(svg("path", { class: "knee", d: `M${px(at)} ${px(bottom + 1)}l-4 7h8z` }));
+    for (const [size, value] of curves.knees) {
+      const [at, middle] = [x.at(size), y.at(value)];
+      if (Number.isFinite(at + middle)) group.append(svg("path", { class: "knee", d: `M${px(at)} ${px(middle - 9)}v18` }));
     }
   }
   if (places.length <= MARKERS_MAX) group.append(...places.map((place) => marker(series.look, place.x, place.y)));
@@ -154,53 +163,39 @@ function baseAxis(
   return [group, ...texts, title];
 }
 
-function referenceLine(
-  [value, label]: [number, string],
-  y: Scale,
-  left: number,
-  right: number,
-  top: number,
-  bottom: number,
-): SVGElement[] {
-  const at = y.at(value);
-  if (!(at >= top - 1 && at <= bottom + 1)) return [];
-  const under = at + 15 < bottom ? at + 15 : at - 6;
-  return [
-    svg("path", { class: "reference", d: `M${px(left)} ${px(at)}H${px(right)}` }),
-    svg("text", { class: "label", x: px(left + 6), y: px(under) }, shortened(label, 48)),
-  ];
+/** What stands at the ends of the lines: no more than tells these series apart. */
+function endNames(visible: Series[]): string[] {
+  const isOneOf = (part: (series: Series) => string): boolean => new Set(visible.map(part)).size < 2;
+  const [oneSubject, oneCircumstance] = [isOneOf((series) => series.subject), isOneOf((series) => series.circumstance)];
+  return visible.map((series) => {
+    if (oneCircumstance) return shortened(series.subject);
+    return shortened(oneSubject && series.circumstanceName !== "" ? series.circumstanceName : series.name);
+  });
+}
+
+interface End {
+  name: string;
+  x: number;
+  y: number;
+  key: string;
+  colour: string;
 }
 
 /** Names at the lines' right ends, moved apart where they would touch. */
-function nameEnds(
-  element: SVGSVGElement,
-  visible: Series[],
-  names: string[],
-  placed: Placed[],
-  right: number,
-  top: number,
-  bottom: number,
-): void {
-  const ends = visible
-    .map((series, index) => ({ name: names[index] ?? "", last: placed.filter((p) => p.series === series).pop(), series, y: 0 }))
-    .filter((end): end is typeof end & { last: Placed } => end.last !== undefined)
-    .sort((a, b) => a.last.y - b.last.y);
-  const wanted = ends.map((end) => Math.min(Math.max(end.last.y, top), bottom));
-  spreadOut(wanted, LINE_HEIGHT, top - 6, bottom + 4).forEach((y, index) => {
-    const end = ends[index];
-    if (end !== undefined) end.y = y;
-  });
-  for (const end of ends) {
-    const start = Math.min(end.last.x + 6, right);
+function nameEnds(element: SVGSVGElement, ends: End[], right: number, top: number, bottom: number): void {
+  ends.sort((a, b) => a.y - b.y);
+  const places = spreadOut(ends.map((end) => Math.min(Math.max(end.y, top), bottom)), LINE_HEIGHT, top - 6, bottom + 4);
+  ends.forEach((end, index) => {
+    const y = places[index] ?? end.y;
     element.append(
       svg(
         "g",
-        { class: `series ${end.series.look.colour}`, "data-series": end.series.key },
-        svg("path", { class: "leader", d: `M${px(start)} ${px(end.last.y)}L${px(right + 14)} ${px(end.y)}h6` }),
-        svg("text", { class: "name", x: px(right + 24), y: px(end.y + 4) }, end.name),
+        { class: `series ${end.colour}`, "data-series": end.key },
+        svg("path", { class: "leader", d: `M${px(Math.min(end.x + 6, right))} ${px(end.y)}L${px(right + 14)} ${px(y)}h6` }),
+        svg("text", { class: "name", x: px(right + 24), y: px(y + 4) }, end.name),
       ),
     );
-  }
+  });
 }
 
 /** Ascending places moved as little as needed to be `gap` apart and within `low..high`, if there is room at all. */

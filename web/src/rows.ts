@@ -41,6 +41,9 @@ export interface RowsDrawing {
 /** Below this width the name stands above its line. */
 const WIDTH_WITH_NAMES = 560;
 
+/** From this height on the scale stands above too. */
+const LONG_PX = 400;
+
 export function drawRows(lines: Line[], axis: RowsAxis, width: number): RowsDrawing {
   const isNarrow = width < WIDTH_WITH_NAMES;
   const lineHeight = isNarrow ? 40 : 24;
@@ -48,12 +51,12 @@ export function drawRows(lines: Line[], axis: RowsAxis, width: number): RowsDraw
   const texts = Math.ceil(Math.max(...lines.map((line) => textWidth(line.text)), 0));
   const left = isNarrow ? 8 : Math.min(Math.ceil(Math.max(...names.map(textWidth), 40)) + 16, width * 0.4);
   const right = isNarrow ? width - 8 : Math.max(width - texts - 20, left + 120);
-  const top = 30;
+  const top = lineHeight * lines.length > LONG_PX ? 48 : 30;
   const bottom = top + lineHeight * lines.length;
   const x = makeScale(axis.spread, axis.domain, [left, right]);
   const within = (value: number): number => Math.min(Math.max(x.at(value), left), right);
 
-  const element = svg("svg", { class: "plot", viewBox: `0 0 ${width} ${bottom + 44}`, "aria-hidden": "true" });
+  const element = svg("svg", { class: "plot", viewBox: `0 0 ${width} ${bottom + 28}`, "aria-hidden": "true" });
   element.append(...frame(axis, x, left, right, top, bottom, within));
   const places = lines.map((line, index) => {
     const centre = top + lineHeight * (index + 0.5);
@@ -111,7 +114,10 @@ function frame(
     const centre = Math.min(Math.max(at, half), right - half + 8);
     if (centre - half < end + 8) return;
     end = centre + half;
-    parts.push(svg("text", { class: "label", x: px(centre), y: px(bottom + 17), "text-anchor": "middle" }, text));
+    // A long list has its scale at both ends.
+    for (const y of bottom - top > LONG_PX ? [bottom + 17, top - 6] : [bottom + 17]) {
+      parts.push(svg("text", { class: "label", x: px(centre), y: px(y), "text-anchor": "middle" }, text));
+    }
   });
   if (axis.reference !== undefined) {
     parts.push(svg("path", { class: "reference", d: `M${px(within(axis.reference))} ${top}V${px(bottom)}` }));

@@ -14,10 +14,15 @@ export interface Point {
 }
 
 export interface Series {
-  /** The same for the same series in every chart: what the address keeps. */
+  /** Unique in its chart. */
   key: string;
   name: string;
   look: Look;
+  /** What is measured, and the run, variant and the like under which: the two ways to hide a series. */
+  subject: string;
+  circumstance: string;
+  /** The circumstance for a reader; empty where the chart has but one. */
+  circumstanceName: string;
   /** Ascending in x. */
   points: Point[];
 }
@@ -36,7 +41,19 @@ export function seriesOf(
     if (at === undefined || !Number.isFinite(at.x) || !Number.isFinite(at.y)) continue;
     const key = keyOf(row);
     let series = groups.get(key);
-    if (series === undefined) groups.set(key, (series = { key, name: name(row), look: looks.of(row), points: [] }));
+    if (series === undefined) {
+      const circumstanceName = name(row);
+      series = {
+        key,
+        name: [row.subject, circumstanceName].filter((part) => part !== "").join(" · "),
+        look: looks.of(row),
+        subject: row.subject,
+        circumstance: circumstanceOf(row),
+        circumstanceName,
+        points: [],
+      };
+      groups.set(key, series);
+    }
     series.points.push({ ...at, row });
   }
   const all = [...groups.values()];
@@ -44,28 +61,33 @@ export function seriesOf(
   return all;
 }
 
-/** What names a series: the subject, and whatever else tells it from the others of the chart. */
+/** What tells the series of a chart apart. */
 export function keyOf(row: Row): string {
-  return [row.subject, row.run, row.variant, row.messages ?? "", row.workerKind].join("/").replace(/\/+$/, "");
+  return `${row.subject}\n${circumstanceOf(row)}`;
 }
 
+/** Under what a subject was measured: the run, the variant, and what else makes a series of its own. */
+export function circumstanceOf(row: Row): string {
+  return [row.run, row.variant, row.messages ?? "", row.workerKind].join("/").replace(/\/+$/, "");
+}
+
+/** Names a circumstance by whatever differs within the chart. */
 function namer(rows: Row[], model: Model): (row: Row) => string {
   const severalOf = (value: (row: Row) => unknown): boolean => unique(rows.map(value)).length > 1;
   const [runs, variants] = [severalOf((row) => row.run), severalOf((row) => row.variant)];
   const [messages, kinds] = [severalOf((row) => row.messages), severalOf((row) => row.workerKind)];
   return (row) =>
     [
-      row.subject,
-      kinds && row.workerKind !== "" ? `(${row.workerKind})` : "",
+      kinds ? row.workerKind : "",
       messages && row.messages !== null ? `×\u00a0${row.messages.toLocaleString("en")}` : "",
-      variants && row.variant !== "" ? `[${row.variant}]` : "",
-      runs ? `· ${model.runs[row.run]?.name ?? row.run}` : "",
+      variants ? row.variant : "",
+      runs ? (model.runs[row.run]?.name ?? String(row.run)) : "",
     ]
       .filter((part) => part !== "")
-      .join(" ");
+      .join(" · ");
 }
 
-/** Which series the reader has hidden, on the whole page. */
+/** What the reader has hidden, on the whole page: subjects, and circumstances (with a mark in front). */
 export class Hidden {
   private readonly atFirst: string[];
 
@@ -74,50 +96,61 @@ export class Hidden {
     model: Model,
   ) {
     // What the harness itself costs is no candidate and would flatten every linear scale.
-    this.atFirst = unique(model.rows.filter((row) => row.standing === "null").map(keyOf));
+    this.atFirst = unique(model.rows.filter((row) => row.standing === "null").map((row) => row.subject));
   }
 
+  /** Whether a series is not to be drawn. */
   has(series: Series): boolean {
-    return this.keys().includes(series.key);
+    const hidden = this.tokens();
+    return hidden.includes(series.subject) || hidden.includes(circumstanceToken(series));
   }
 
-  toggle(series: Series): void {
-    const hidden = new Set(this.keys());
-    if (!hidden.delete(series.key)) hidden.add(series.key);
+  hasToken(token: string): boolean {
+    return this.tokens().includes(token);
+  }
+
+  toggle(token: string): void {
+    const hidden = new Set(this.tokens());
+    if (!hidden.delete(token)) hidden.add(token);
     this.store(hidden);
   }
 
   /** Shows this one alone of `all`; all of them if it already is alone. */
-  only(series: Series, all: Series[]): void {
-    const hidden = new Set(this.keys());
-    const others = all.filter((other) => other.key !== series.key);
-    const isAlone = !hidden.has(series.key) && others.every((other) => hidden.has(other.key));
+  only(token: string, all: string[]): void {
+    const hidden = new Set(this.tokens());
+    const others = all.filter((other) => other !== token);
+    const isAlone = !hidden.has(token) && others.every((other) => hidden.has(other));
     for (const other of others) {
-      if (isAlone) hidden.delete(other.key);
-      else hidden.add(other.key);
+      if (isAlone) hidden.delete(other);
+      else hidden.add(other);
     }
-    hidden.delete(series.key);
+    hidden.delete(token);
     this.store(hidden);
   }
 
-  private keys(): string[] {
+  private tokens(): string[] {
     const stored = this.state.get("hide");
     if (stored === undefined) return this.atFirst;
     return stored === "" ? [] : stored.split(",").map(unescaped);
   }
 
   private store(hidden: Set<string>): void {
-    const keys = [...hidden].sort();
-    const isDefault = keys.join("\n") === [...this.atFirst].sort().join("\n");
-    this.state.set("hide", isDefault ? undefined : keys.map(escaped).join(","));
+    const tokens = [...hidden].sort();
+    const isDefault = tokens.join("\n") === [...this.atFirst].sort().join("\n");
+    this.state.set("hide", isDefault ? undefined : tokens.map(escaped).join(","));
   }
 }
 
-/** A key in a list with commas. */
-function escaped(key: string): string {
-  return key.replace(/[~,]/g, (character) => (character === "~" ? "~0" : "~1"));
+/** A circumstance among subjects. */
+export function circumstanceToken(series: Series): string {
+  return `@${series.circumstance}`;
 }
 
-function unescaped(key: string): string {
-  return key.replace(/~([01])/g, (_, digit) => (digit === "0" ? "~" : ","));
+/** A token in a list with commas. */
+function escaped(token: string): string {
+  return token.replace(/[~,]/g, (character) => (character === "~" ? "~0" : "~1"));
+}
+
+function unescaped(token: string): string {
+  return token.replace(/~([01])/g, (_, digit) => (digit === "0" ? "~" : ","));
 }

@@ -25,20 +25,30 @@ export interface Axis {
   fromZero: boolean;
 }
 
+/** Fitted lines, each as places to connect, and the places of knees. */
+export interface Curves {
+  fits: [x: number, y: number][][];
+  knees: [x: number, y: number][];
+}
+
 /** One chart of lines over one figure's rows, as the reader's choices stand now. */
 export interface View {
   x: Axis;
   y: Axis;
   series: Series[];
+  /** What to say below the chart, where that depends on choices; else the report's caption stays. */
+  caption?: string;
   /** What to say instead of an empty chart. */
   empty?: string;
   /** A line across the chart: the value and its name. */
   reference?: [value: number, label: string];
-  /** Curves drawn with a series: fitted lines, as points to connect; and places of knees in x. */
-  curves?(series: Series): { fits: [x: number, y: number][][]; knees: number[] };
+  /** What is drawn through a series' points instead of a line from each to the next. */
+  curves?(series: Series): Curves;
   reading(point: Point, series: Series): Reading;
-  /** One sentence or two on a visible series, below the chart. */
+  /** Sentences on a visible series, below the chart. */
   words?(series: Series): string[];
+  /** What the sentences are about. */
+  wordsTitle?: string;
 }
 
 /** A kind of chart: makes the view again after every choice. `controls` are buttons beyond those of the axes. */

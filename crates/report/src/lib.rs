@@ -4,10 +4,15 @@
 //! terminal, colour and the character set are arguments ([`Style`]). Nothing is estimated here: that is `results`.
 #![forbid(unsafe_code)]
 
+pub mod chart;
 mod comparison;
+pub mod export;
 mod grid;
 mod judge;
+mod markup;
+mod meaning;
 mod noise;
+mod page;
 mod published;
 mod rows;
 mod style;
@@ -18,6 +23,7 @@ mod verdict;
 
 pub use comparison::{Compared, comparison, summary};
 pub use noise::noise;
+pub use page::{PAGE_BYTES_MAX, PageOptions, is_page, page};
 pub use published::{published_claims, published_list, published_markdown};
 pub use style::Style;
 pub use terminal::terminal;

@@ -78,7 +78,8 @@ pub(crate) fn subjects<'a>(rows: &[&'a RowResult]) -> Vec<(&'a str, Standing)> {
     subjects
 }
 
-fn rank(standing: Standing) -> u8 {
+/// Candidates before external programs, limits and the harness itself.
+pub(crate) fn rank(standing: Standing) -> u8 {
     match standing {
         Standing::Candidate => 0,
         Standing::External => 1,

@@ -50,8 +50,9 @@ function delays(context: Context, rows: Row[]): View {
     }),
     curves: (series) => {
       const segments = fitOf(series)?.segments ?? [];
-      return { fits: segments.map(line), knees: segments.slice(1).map((segment) => segment.size_min) };
+      return { fits: segments.map(line), knees: segments.slice(1).map((segment) => [segment.size_min, fitted(segment, segment.size_min)]) };
     },
+    wordsTitle: "The fitted lines in words",
     words: (series) => {
       const fit = fitOf(series);
       return fit === undefined ? [] : fit.segments.map((segment) => `${series.name}${inWords(segment, fit)}`);
@@ -60,8 +61,8 @@ function delays(context: Context, rows: Row[]): View {
       const reading = readPoint(context, point, series, "seconds");
       const segment = segmentAt(fitOf(series), point.x);
       if (segment !== undefined) {
-        const fitted = segment.alpha_s[0] + segment.beta_s_per_byte[0] * point.x;
-        reading.lines.push(`fitted: ${format(fitted, "seconds")} (${format((point.y / fitted - 1) * 100, "percent")} off)`);
+        const on = fitted(segment, point.x);
+        reading.lines.push(`fitted: ${format(on, "seconds")} (${format((point.y / on - 1) * 100, "percent")} off)`);
       }
       return reading;
     },
@@ -107,8 +108,12 @@ function line(segment: Segment): [number, number][] {
     // Dense near the lower end, where a logarithm bends most.
     const share = (index / places) ** 3;
     const at = segment.size_min + share * (segment.size_max - segment.size_min);
-    return [at, segment.alpha_s[0] + segment.beta_s_per_byte[0] * at];
+    return [at, fitted(segment, at)];
   });
+}
+
+function fitted(segment: Segment, at: number): number {
+  return segment.alpha_s[0] + segment.beta_s_per_byte[0] * at;
 }
 
 function segmentAt(fit: Fit | undefined, at: number): Segment | undefined {
@@ -119,10 +124,10 @@ function inWords(segment: Segment, fit: Fit): string {
   const range = fit.segments.length > 1 ? `, ${size(segment.size_min)} to ${size(segment.size_max)}` : "";
   const seconds = (value: number): string => format(value, "seconds");
   const parts = [
-    `${withInterval(segment.alpha_s, seconds)} per message + ${withInterval(segment.beta_s_per_byte, seconds)} per byte`,
+    `${withInterval(segment.alpha_s, seconds)} per message and ${withInterval(segment.beta_s_per_byte, seconds)} per byte`,
   ];
   if (segment.bandwidth_bytes_per_s !== null) {
-    parts.push(`at most ${withInterval(segment.bandwidth_bytes_per_s, (value) => inUnit(value, "bytes/s"))}`);
+    parts.push(`up to ${withInterval(segment.bandwidth_bytes_per_s, (value) => inUnit(value, "bytes/s"))}`);
   }
   if (segment.half_size_bytes !== null) {
     parts.push(`half of that at ${withInterval(segment.half_size_bytes, (value) => size(Math.round(value)))}`);

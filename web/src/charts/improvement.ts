@@ -21,6 +21,9 @@ export const improvement: ViewKind = {
         fromZero: false,
       },
       reference: [1, baseline.name],
+      caption:
+        `(Speed / speed of ${baseline.name} − 1) × 100 %: the ratio of the medians, with the widest interval that both ` +
+        "intervals allow. Ratios within blocks, where there are any, stand in the table and in the comparison.",
       empty: `Nothing here can be compared with ${baseline.name}.`,
       series: seriesOf(rows, context.model, context.looks, (row) => {
         const [x, base] = [baseOf(row), baseOfRow(row)];

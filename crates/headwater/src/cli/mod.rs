@@ -15,11 +15,13 @@ use crate::plan::suggest;
 mod compare;
 mod conduct;
 mod doctor;
+mod export;
 pub mod generate;
 mod list;
 mod noise;
 mod progress;
 mod published;
+mod report;
 mod run;
 mod show;
 
@@ -66,6 +68,8 @@ enum Command {
     Show(ShowArguments),
     Compare(compare::CompareArguments),
     Noise(noise::NoiseArguments),
+    Report(report::ReportArguments),
+    Export(export::ExportArguments),
     Doctor(DoctorArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
@@ -293,6 +297,8 @@ pub fn main() -> ExitCode {
         Command::Show(arguments) => show::show(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Noise(arguments) => noise::noise(arguments),
+        Command::Report(arguments) => report::report(&arguments),
+        Command::Export(arguments) => export::export(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => generate::print_completions(arguments.shell),
         Command::Man(arguments) => generate::write_man_pages(&arguments.directory),

@@ -4,7 +4,7 @@ use headwater_results::schema::{RowResult, Run};
 
 use crate::rows;
 use crate::style::{Style, quiet, strong};
-use crate::text::wrap;
+use crate::text::{capital, wrap};
 
 /// A section about `rows`: `body` is called for the rows of each placement. `None` if there are no rows.
 pub(super) fn framed(
@@ -35,10 +35,4 @@ pub(super) fn titled(title: &str, definition: &str, style: &Style) -> String {
 /// A table with a line of words above it.
 pub(super) fn captioned(caption: &str, table: &str, style: &Style) -> String {
     format!("{}\n{table}", quiet(&wrap(caption, style.columns(), 0)))
-}
-
-/// With a capital letter.
-pub(super) fn capital(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }

@@ -91,7 +91,7 @@ fn effort(run: &Run) -> String {
         few if few < LAUNCHES_OF_A_VERDICT => {
             format!("A quick look: {effort} A verdict takes {LAUNCHES_OF_A_VERDICT} launches.")
         }
-        _ => super::frame::capital(&effort),
+        _ => crate::text::capital(&effort),
     }
 }
 

@@ -23,7 +23,7 @@ fn draw_pattern(page: &Page<'_>, pattern: &str) -> Option<String> {
     let &Page { run, style, .. } = page;
     let rows = rows::measured(run, pattern);
     let definition = "Median over launches and its interval. Whether higher or lower is better stands beside.";
-    framed(&super::frame::capital(pattern), definition, run, &rows, style, |rows| {
+    framed(&crate::text::capital(pattern), definition, run, &rows, style, |rows| {
         let lines = rows.iter().flat_map(|row| row.metrics.iter().map(|metric| line(row, metric, page)));
         let heads = ["metric", "value", "interval", "better"].map(str::to_owned).into();
         Grid { corner: "row".to_owned(), heads, lines: lines.collect() }.draw(style)

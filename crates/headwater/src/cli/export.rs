@@ -1,0 +1,85 @@
+//! `headwater export`: runs in the formats of other tools.
+
+use std::fs;
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use headwater_report::export::{self, Format, Options};
+
+use super::status;
+use crate::plan::suggest;
+use crate::sources;
+
+/// Write runs in a format that other tools read
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Formats:
+  csv          tidy CSV: a line per row and metric; with --launches a line per launch
+  bench        Go benchmark text, a line per launch: `benchstat old.txt new.txt` reads it
+  bmf          Bencher Metric Format (JSON): benchmark, measure, value with bounds
+  openmetrics  OpenMetrics text: gauges in base units, with the row's parameters as labels
+  markdown     a table per run
+  json         the document run.json
+
+Examples:
+  headwater export headwater-runs/old --to bench -o old.txt
+  headwater export headwater-runs/* --to csv --launches > launches.csv
+  headwater export published:pipes --to csv
+  headwater show --json run | headwater export - --to markdown")]
+pub(super) struct ExportArguments {
+    /// Run directories, run.json or run.jsonl files, published:TABLE[/DATASET], or - for a run.json on standard input
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<String>,
+
+    /// The format: csv, bench, bmf, openmetrics, markdown or json
+    #[arg(short, long, value_name = "FORMAT", value_parser = format)]
+    to: &'static Format,
+
+    /// A line per launch instead of one per estimate (csv)
+    #[arg(long)]
+    launches: bool,
+
+    /// Where to, instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+fn format(name: &str) -> Result<&'static Format, String> {
+    let names = || export::TABLE.iter().map(|format| format.name);
+    export::find(name).ok_or_else(|| {
+        let near = suggest::did_you_mean(name, names());
+        format!("there are {}{near}", names().collect::<Vec<_>>().join(", "))
+    })
+}
+
+pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
+    let format = arguments.to;
+    if arguments.launches && !format.has_launches {
+        bail!("--launches is for csv; {} has its own shape: {}", format.name, format.summary);
+    }
+    let runs = sources::load_all(&arguments.runs)?;
+    let text = format.export(&runs, &Options { launches: arguments.launches });
+    match &arguments.output {
+        Some(path) => fs::write(path, text).with_context(|| format!("{}", path.display()))?,
+        None => stdout().lock().write_all(text.as_bytes())?,
+    }
+    Ok(status::OK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::command;
+    use headwater_report::export;
+
+    /// The help is a constant, for the man page is made of it.
+    #[test]
+    fn the_help_names_every_format() {
+        let command = command();
+        let export = command.find_subcommand("export").expect("there is such a subcommand");
+        let help = export.get_after_help().expect("it has examples").to_string();
+        for format in export::TABLE {
+            assert!(help.contains(&format!("  {:12} ", format.name)), "{}", format.name);
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! `headwater report`: runs as one HTML file that needs nothing else, or one of its charts as a picture.
+
+use std::fs;
+use std::io::{Read, Write, stdout};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use headwater_report::chart::{self, Chart, Figure};
+use headwater_report::{PageOptions, is_page, page, units};
+use headwater_results::compare::factor::{self, Factor};
+use headwater_results::compare::{Comparison, Rules, compare, noise};
+use headwater_results::schema::{Placement, Row, Run};
+
+use super::{placement, status};
+use crate::plan::{filter, suggest};
+use crate::sources;
+
+/// Write runs as one HTML file that needs nothing else and loads nothing: words, charts, tables
+///
+/// Several runs stand on the same charts and are compared with the first, or with the one that --baseline names.
+/// Published figures stand beside them: `published:pipes/fc6`. Without -o the page of one run directory goes into that
+/// directory as report.html, and any other into headwater-report.html here.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Charts: performance, delay, throughput, improvement, distribution, heatmap, forest, dots.
+
+Examples:
+  headwater report headwater-runs/2026-11-21T20-15-00Z-host
+  headwater report old new --baseline old -o change.html
+  headwater report mine published:pipes/fc6 --filter 'pipe*'    today beside the paper
+  headwater report mine --svg delay --pattern stream -o delay.svg
+  headwater report - -o - < run.json > page.html")]
+pub(crate) struct ReportArguments {
+    /// Run directories, run.json or run.jsonl files, published:TABLE[/DATASET]; `-` is a run.json on standard input
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<String>,
+
+    /// Where to write; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Only rows that the filter names, as for `run`; repeatable
+    #[arg(short, long, value_name = "FILTER")]
+    filter: Vec<String>,
+
+    /// What improvements and comparisons are measured from: a run, a transport or a variant
+    #[arg(short, long, value_name = "RUN|SUBJECT")]
+    baseline: Option<String>,
+
+    /// The headline
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+
+    /// One chart as SVG, instead of the page
+    #[arg(long, value_name = "CHART", value_parser = chart_of_name)]
+    svg: Option<&'static str>,
+
+    /// With --svg: the pattern to draw
+    #[arg(long, value_name = "PATTERN", requires = "svg")]
+    pattern: Option<String>,
+
+    /// With --svg: the placement to draw
+    #[arg(long, value_name = "PLACEMENT", value_parser = placement, requires = "svg")]
+    placement: Option<Placement>,
+
+    /// Replace FILE even if it is no report
+    #[arg(long)]
+    force: bool,
+}
+
+/// The most runs that are compared with the baseline one by one.
+const COMPARED_MAX: usize = 12;
+
+pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
+    let (runs, names) = load(arguments)?;
+    let baseline = arguments.baseline.as_deref().map(|name| baseline(name, &runs, &names)).transpose()?;
+    let comparisons = comparisons(&runs, baseline.as_deref());
+    let borrowed: Vec<(String, &Run)> = runs.iter().map(|(name, run)| (name.clone(), run)).collect();
+    match arguments.svg {
+        Some(name) => {
+            let chart = chart::find(name).context("a chart of the table")?;
+            let figures = chart::figures(chart, &borrowed, &comparisons, baseline.as_deref());
+            let figure = choose(chart, &figures, arguments)?;
+            let output = arguments.output.as_deref().unwrap_or(Path::new("-"));
+            write(output, &figure.drawing.standalone(), arguments.force)
+        }
+        None => {
+            let options = PageOptions { title: arguments.title.clone(), baseline };
+            write(&output(arguments), &page(&borrowed, &comparisons, &options), arguments.force)
+        }
+    }?;
+    Ok(status::OK)
+}
+
+/// The runs by unique names with the rows that the filters keep, and for each argument the names it became.
+#[expect(clippy::type_complexity, reason = "two lists that belong together, used once")]
+fn load(arguments: &ReportArguments) -> anyhow::Result<(Vec<(String, Run)>, Vec<(String, String)>)> {
+    let mut runs: Vec<(String, Run)> = Vec::new();
+    let mut names = Vec::new();
+    for argument in &arguments.runs {
+        for (name, run) in sources::load(argument)? {
+            let name = unique(name, &runs);
+            names.push((argument.clone(), name.clone()));
+            runs.push((name, run));
+        }
+    }
+    if arguments.filter.is_empty() {
+        return Ok((runs, names));
+    }
+    let wanted = |row: &Row| arguments.filter.iter().any(|wanted| filter::matches(wanted, row));
+    let ids: Vec<String> = runs.iter().flat_map(|(_, run)| &run.results).map(|result| result.row.id.clone()).collect();
+    for (_, run) in &mut runs {
+        run.results.retain(|result| wanted(&result.row));
+        run.header.rows.retain(wanted);
+    }
+    if runs.iter().all(|(_, run)| run.results.is_empty()) {
+        let near = suggest::did_you_mean(&arguments.filter[0], ids.iter().flat_map(|id| id.split('/')));
+        bail!("no row is named by --filter {}{near}", arguments.filter.join(" --filter "));
+    }
+    Ok((runs, names))
+}
+
+/// The name, with a number if another run has it.
+fn unique(name: String, runs: &[(String, Run)]) -> String {
+    let is_taken = |name: &str| runs.iter().any(|(other, _)| other == name);
+    if !is_taken(&name) {
+        return name;
+    }
+    (2..).map(|number| format!("{name} ({number})")).find(|name| !is_taken(name)).unwrap_or(name)
+}
+
+/// What `wanted` names: a run as it was typed or is called, a subject or a variant.
+fn baseline(wanted: &str, runs: &[(String, Run)], names: &[(String, String)]) -> anyhow::Result<String> {
+    if let Some((_, name)) = names.iter().find(|(typed, name)| typed == wanted || name == wanted) {
+        return Ok(name.clone());
+    }
+    let rows = || runs.iter().flat_map(|(_, run)| &run.results).map(|result| &result.row);
+    let known = || rows().flat_map(|row| [Some(row.subject.as_str()), row.variant.as_deref()]).flatten();
+    if known().any(|name| name == wanted) {
+        return Ok(wanted.to_owned());
+    }
+    let near = suggest::did_you_mean(wanted, known().chain(names.iter().map(|(typed, _)| typed.as_str())));
+    bail!("--baseline {wanted}: no run, transport or variant of that name{near}");
+}
+
+/// Each other run against the baseline, or each other variant of one run.
+fn comparisons(runs: &[(String, Run)], baseline: Option<&str>) -> Vec<Comparison> {
+    let named =
+        |factor: &'static str| factor::find(factor).map(|factor: &Factor| factor::sides(runs, factor, |_| true));
+    let factor = if runs.len() > 1 { "run" } else { "variant" };
+    let Some(sides) = named(factor) else { return Vec::new() };
+    let first = sides.iter().position(|side| Some(side.name.as_str()) == baseline).unwrap_or(0);
+    // Runs that followed each other differ by the drift of the machine too; variants of one run share its blocks.
+    let rules = match noise::drift_between(runs.iter().map(|(_, run)| run)) {
+        Some(drift) if factor == "run" => Rules::default().with_drift(drift.deviation),
+        _ => Rules::default(),
+    };
+    let others = sides.iter().enumerate().filter(|(index, _)| *index != first).take(COMPARED_MAX);
+    let comparisons = others.map(|(_, side)| compare(&sides[first], side, rules));
+    // One launch against one launch says nothing.
+    let is_replicated = |one: &Comparison| one.rows.iter().any(|row| row.ratio.is_some_and(|ratio| ratio.n > 1));
+    comparisons.filter(is_replicated).collect()
+}
+
+fn chart_of_name(name: &str) -> Result<&'static str, String> {
+    chart::find(name).map(|chart| chart.name).ok_or_else(|| {
+        let names = || chart::TABLE.iter().map(|chart| chart.name);
+        let near = suggest::did_you_mean(name, names());
+        format!("there are {}{near}", names().collect::<Vec<_>>().join(", "))
+    })
+}
+
+/// The figure of the pattern and placement that were asked for, or the first; says which others there are.
+fn choose<'f>(chart: &Chart, figures: &'f [Figure], arguments: &ReportArguments) -> anyhow::Result<&'f Figure> {
+    let is_meant = |figure: &&Figure| {
+        arguments.pattern.as_ref().is_none_or(|pattern| *pattern == figure.pattern)
+            && arguments.placement.is_none_or(|placement| Some(placement) == figure.placement)
+    };
+    let meant: Vec<&Figure> = figures.iter().filter(is_meant).collect();
+    let names = |figures: &[&Figure]| {
+        figures.iter().take(12).map(|figure| figure.heading.clone()).collect::<Vec<_>>().join("; ")
+    };
+    match meant.as_slice() {
+        [] if figures.is_empty() => bail!(
+            "the chart {} ({}) has nothing to show of these runs; `headwater report RUN` shows what there is",
+            chart.name,
+            chart.summary
+        ),
+        [] => bail!(
+            "the chart {} has no such figure; there are: {}",
+            chart.name,
+            names(&figures.iter().collect::<Vec<_>>())
+        ),
+        [only] => Ok(only),
+        [first, others @ ..] => {
+            eprintln!(
+                "headwater: this is {}; --pattern and --placement choose the others: {}",
+                first.heading,
+                names(others)
+            );
+            Ok(first)
+        }
+    }
+}
+
+/// Where the page goes.
+fn output(arguments: &ReportArguments) -> PathBuf {
+    if let Some(output) = &arguments.output {
+        return output.clone();
+    }
+    match arguments.runs.as_slice() {
+        [only] if Path::new(only).is_dir() => Path::new(only).join("report.html"),
+        _ => PathBuf::from("headwater-report.html"),
+    }
+}
+
+/// Writes `text` and says where it is. A file that is there is replaced only if it is of our making, and only as a whole.
+fn write(output: &Path, text: &str, force: bool) -> anyhow::Result<()> {
+    if output == Path::new("-") {
+        stdout().lock().write_all(text.as_bytes())?;
+        return Ok(());
+    }
+    let path = || output.display().to_string();
+    match fs::metadata(output) {
+        Ok(there) if there.is_dir() => bail!("{}: is a directory; name a file in it", path()),
+        Ok(there) if there.is_file() => {
+            if !force && !is_ours(output).with_context(path)? {
+                bail!("{}: is no report; choose another file, or --force to replace it", path());
+            }
+            replace(output, text).with_context(path)?;
+        }
+        // A pipe or a device takes what it gets.
+        Ok(_) => fs::write(output, text).with_context(path)?,
+        Err(_) => replace(output, text).with_context(path)?,
+    }
+    eprintln!("{}: {} kB", path(), units::grouped(text.len() as f64 / 1e3));
+    Ok(())
+}
+
+/// Whether a file is a page or a chart that this command wrote, or empty.
+fn is_ours(path: &Path) -> std::io::Result<bool> {
+    /// A page names its maker after its policy, which is shorter than this.
+    const BEGINNING: u64 = 4096;
+    let mut beginning = Vec::new();
+    fs::File::open(path)?.take(BEGINNING).read_to_end(&mut beginning)?;
+    let beginning = String::from_utf8_lossy(&beginning);
+    Ok(beginning.is_empty() || is_page(&beginning) || chart::is_standalone(&beginning))
+}
+
+/// Readers see the old file or the new one, never a part.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".new");
+    let new = path.with_file_name(name);
+    fs::write(&new, text).and_then(|()| fs::rename(&new, path)).inspect_err(|_| {
+        let _ = fs::remove_file(&new);
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! What an improvement is an improvement on, and the improvement of one row: a ratio of rates with its interval.
+//!
+//! Within one run the ratio is taken inside each block and the interval is that of the ratios' order statistics, so drift
+//! of the machine cancels. Two runs share no blocks: there the medians are divided, and the interval is the widest that
+//! the two intervals allow.
+
+use headwater_results::estimate::Estimate;
+use headwater_results::schema::RowResult;
+
+use super::source::{Key, Panel, Series, Source};
+use super::value::{delay_s, delays_of_launches_s};
+use crate::rows;
+
+/// What everything else is divided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Base<'a> {
+    /// The same subject in another run.
+    Run(usize, &'a str),
+    /// Another subject of the same run, or of the first run that has it.
+    Subject(&'a str),
+    /// The same subject of the same run under another variant.
+    Variant(&'a str),
+}
+
+impl<'a> Base<'a> {
+    /// The base that `wanted` names, or a useful one.
+    pub fn choose(source: &Source<'a>, wanted: Option<&str>) -> Option<Base<'a>> {
+        let keys = || source.panels.iter().flat_map(|panel| &panel.series).map(|series| series.key);
+        let run = |name: &str| source.runs.iter().position(|(known, _)| *known == name);
+        let named = wanted.and_then(|wanted| {
+            let subject = || keys().find(|key| key.subject == wanted).map(|key| Base::Subject(key.subject));
+            let variant = || keys().find_map(|key| key.variant.filter(|name| *name == wanted)).map(Base::Variant);
+            let run = run(wanted).map(|index| Base::Run(index, source.runs[index].0));
+            run.or_else(subject).or_else(variant)
+        });
+        named.or_else(|| Base::of_itself(source))
+    }
+
+    /// `pipe`, or the first candidate; where there is but one subject, the first of its variants or of the runs.
+    fn of_itself(source: &Source<'a>) -> Option<Base<'a>> {
+        let series = || source.panels.iter().flat_map(|panel| &panel.series);
+        let candidates = || series().filter(|series| series.rows.iter().any(|row| rows::competes(row)));
+        let first = candidates().next()?.key;
+        if candidates().any(|series| series.key.subject != first.subject) {
+            let pipe = candidates().find(|series| series.key.subject == "pipe");
+            return Some(Base::Subject(pipe.map_or(first.subject, |series| series.key.subject)));
+        }
+        if let Some(variant) = first.variant {
+            return Some(Base::Variant(variant));
+        }
+        (source.runs.len() > 1).then(|| Base::Run(first.run, source.runs[first.run].0))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'a str {
+        match *self {
+            Base::Run(_, name) | Base::Subject(name) | Base::Variant(name) => name,
+        }
+    }
+
+    /// The series by which `series` is divided; none for the base itself and for what has none in this panel.
+    pub fn beside<'p>(&self, panel: &'p Panel<'a>, series: &Series<'a>) -> Option<&'p Series<'a>> {
+        let find = |key: Key<'_>| panel.series.iter().find(|other| other.key == key);
+        let key = series.key;
+        let base = match *self {
+            Base::Run(run, _) => find(Key { run, ..key }),
+            Base::Variant(variant) => find(Key { variant: Some(variant), ..key }),
+            Base::Subject(subject) => {
+                let own = find(Key { subject, ..key }).or_else(|| find(Key { subject, variant: None, ..key }));
+                own.or_else(|| panel.series.iter().find(|other| other.key.subject == subject))
+            }
+        };
+        base.filter(|base| base.key != key)
+    }
+}
+
+/// How many times the rate of `base` the row reaches: above 1 is better. `same_run` says whether both share blocks.
+pub(crate) fn ratio(row: &RowResult, base: &RowResult, same_run: bool) -> Option<Estimate> {
+    let paired = same_run.then(|| within_blocks(row, base)).flatten();
+    paired.or_else(|| {
+        let (row, base) = (delay_s(row)?, delay_s(base)?);
+        let (n, confidence) = (row.n.min(base.n), row.confidence * base.confidence);
+        Some(Estimate {
+            median: base.median / row.median,
+            low: base.low / row.high,
+            high: base.high / row.low,
+            confidence,
+            n,
+        })
+    })
+}
+
+/// The median of the ratios in the blocks that both have.
+fn within_blocks(row: &RowResult, base: &RowResult) -> Option<Estimate> {
+    let (own, other) = (rows::own(row)?, rows::own(base)?);
+    let (own_s, other_s) = (delays_of_launches_s(row)?, delays_of_launches_s(base)?);
+    let ratios: Vec<f64> = own
+        .blocks
+        .iter()
+        .zip(own_s)
+        .filter_map(|(block, delay)| {
+            let at = other.blocks.iter().position(|known| known == block)?;
+            Some(other_s.get(at)? / delay)
+        })
+        .filter(|ratio| ratio.is_finite() && *ratio > 0.0)
+        .collect();
+    Estimate::of_launches(&ratios)
+}
+
+#[cfg(test)]
+mod tests;

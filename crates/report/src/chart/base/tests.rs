@@ -1,0 +1,61 @@
+use headwater_results::schema::{Row, RunStatus, Standing};
+
+use super::{Base, ratio};
+use crate::chart::source::Source;
+use crate::testing::{Made, messaging, overview};
+
+/// A row and its base over the same blocks, the row twice as fast in each; the machine slows down from block to block.
+fn drifting() -> (Row, Row, Made) {
+    let (pipe, ring) =
+        (messaging("pipe", Standing::Candidate, "stream", 64), messaging("ring", Standing::Candidate, "stream", 64));
+    let mut made = Made::new(12);
+    made.measure(&pipe, &[1e6], 0.0).measure(&ring, &[2e6], 0.0);
+    (pipe, ring, made)
+}
+
+#[test]
+fn drift_of_the_machine_cancels_within_blocks() {
+    let (_, _, made) = drifting();
+    let mut run = made.run(Some(RunStatus::Complete));
+    for result in &mut run.results {
+        let metric = &mut result.metrics[0];
+        metric.launches.iter_mut().zip(&metric.blocks).for_each(|(value, block)| *value /= 1.0 + f64::from(*block));
+        metric.estimate = headwater_results::estimate::Estimate::of_launches(&metric.launches).expect("launches");
+    }
+    let paired = ratio(&run.results[1], &run.results[0], true).expect("blocks in common");
+    assert!((paired.median - 2.0).abs() < 0.03 && paired.high - paired.low < 0.06, "{paired:?}");
+    let apart = ratio(&run.results[1], &run.results[0], false).expect("two medians");
+    assert!((apart.median - 2.0).abs() < 0.03 && apart.high / apart.low > 4.0, "{apart:?}");
+}
+
+#[test]
+fn rows_without_a_block_in_common_are_divided_by_medians() {
+    let (_, _, made) = drifting();
+    let mut run = made.run(Some(RunStatus::Complete));
+    run.results[1].metrics[0].blocks.iter_mut().for_each(|block| *block += 100);
+    let apart = ratio(&run.results[1], &run.results[0], true).expect("two medians");
+    assert!(apart.low <= apart.median && apart.median <= apart.high, "{apart:?}");
+    assert!((apart.median - 2.0).abs() < 0.03, "{apart:?}");
+}
+
+#[test]
+fn the_base_is_what_was_asked_for_or_the_pipe() {
+    let run = overview(6).run(Some(RunStatus::Complete));
+    let one = [("monday".to_owned(), &run)];
+    let of = |wanted| Source::new(&one, &[], wanted).base;
+    assert_eq!(of(None), Some(Base::Subject("pipe")));
+    assert_eq!(of(Some("tcp")), Some(Base::Subject("tcp")));
+    assert_eq!(of(Some("nobody")), Some(Base::Subject("pipe")));
+    assert_eq!(of(Some("monday")), Some(Base::Run(0, "monday")));
+}
+
+#[test]
+fn one_subject_alone_has_nothing_to_improve_on() {
+    let mut made = Made::new(6);
+    made.measure(&messaging("pipe", Standing::Candidate, "stream", 64), &[1e6], 0.0);
+    let run = made.run(Some(RunStatus::Complete));
+    let one = [("monday".to_owned(), &run)];
+    assert_eq!(Source::new(&one, &[], None).base, None);
+    let two = [("monday".to_owned(), &run), ("tuesday".to_owned(), &run)];
+    assert_eq!(Source::new(&two, &[], None).base, Some(Base::Run(0, "monday")));
+}

@@ -1,0 +1,150 @@
+//! View (b) of the papers: the time of a message over its size, both linear, so that alpha + beta * size is a straight
+//! line. The fitted lines and what they say stand with it.
+
+use headwater_results::fit::{Bounded, DelayFit, Segment};
+
+use super::scale::{Scale, Spread};
+use super::source::{Panel, Series, Source};
+use super::value::{self, Kind};
+use super::xy::{self, Axis, Plot, Trace};
+use super::{Chart, Figure, sizes, units};
+use crate::grid::{Cell, Grid, Line};
+
+/// In the table of charts.
+pub(super) const CHART: Chart = Chart {
+    name: "delay",
+    summary: "time per message over message size (linear), with fitted lines",
+    draw: |source| sizes::each(source, draw),
+};
+
+fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
+    let kind = Kind::of(panel);
+    if kind == Kind::Other {
+        return None;
+    }
+    let mut traces = sizes::traces(panel, |_, row| value::delay_s(row));
+    let range = xy::range(&traces, |spot| [spot.low, spot.high]);
+    let (_, largest) = sizes::of(&traces)?;
+    let fits: Vec<(&Series<'_>, &DelayFit)> =
+        traces.iter().filter_map(|trace| Some((trace.series, trace.series.fit.as_ref()?))).collect();
+    for trace in &mut traces {
+        if let Some(fit) = &trace.series.fit {
+            add_fit(trace, fit);
+        }
+    }
+    let what = quantity(panel, kind);
+    let notes = sizes::notes(panel, &traces);
+    let title = format!("{what} over message size: {}", panel.name());
+    let desc = sizes::desc(&traces, &units::duration_s);
+    let y_title = format!("{}, lower is better", what.to_lowercase());
+    let drawing = Plot {
+        title: &title,
+        desc: &desc,
+        x: Axis {
+            title: "message size, bytes (linear)",
+            spread: Spread::LinearSize,
+            range: (0.0, largest),
+            label: &units::size,
+        },
+        y: Axis {
+            title: &y_title,
+            spread: Spread::Linear,
+            range: Scale::rounded(Spread::Linear, (0.0, range.1), 7),
+            label: &units::duration_s,
+        },
+        traces,
+        reference: None,
+    }
+    .draw();
+    let lines = match fits.is_empty() {
+        true => "Too few sizes for a fitted line.",
+        false => {
+            "Dotted: alpha + beta x size, fitted block by block with relative weights; a bar marks a knee, where one line \
+             ends and another begins."
+        }
+    };
+    let caption = format!("{what}, lower is better. {lines}{notes}");
+    let table = (!fits.is_empty()).then(|| ("the fitted lines".to_owned(), parameters(&fits)));
+    let data = vec![("x", "linear".to_owned()), ("y", "linear".to_owned())];
+    Some(sizes::figure(CHART.name, panel, caption, data, drawing, table))
+}
+
+/// What the y axis shows.
+fn quantity(panel: &Panel<'_>, kind: Kind) -> &'static str {
+    let own = panel.rows().next().and_then(crate::rows::own).map(|own| own.metric.name.as_str());
+    match (kind, own) {
+        (Kind::Rate, _) => "Time per message",
+        (_, Some("rtt")) => "Round trip (rtt)",
+        (_, Some("one_way")) => "One way (one-way)",
+        _ => "Duration",
+    }
+}
+
+fn add_fit(trace: &mut Trace<'_>, fit: &DelayFit) {
+    let at = |segment: &Segment, size: u64| {
+        (size as f64, segment.alpha_s.value + segment.beta_s_per_byte.value * size as f64)
+    };
+    for segment in &fit.segments {
+        trace.fits.push(vec![at(segment, segment.size_min), at(segment, segment.size_max)]);
+    }
+    for pair in fit.segments.windows(2) {
+        let [before, after] = pair else { continue };
+        let (one, other) = (at(before, before.size_max), at(after, after.size_min));
+        trace.knees.push((f64::midpoint(one.0, other.0), f64::midpoint(one.1, other.1)));
+    }
+}
+
+/// What the lines say: a line of the table for each.
+fn parameters(fits: &[(&Series<'_>, &DelayFit)]) -> Grid {
+    let heads = [
+        "sizes",
+        "alpha (fixed cost)",
+        "beta (per KiB)",
+        "1/beta (bandwidth)",
+        "alpha/beta (half size)",
+        "worst residual",
+    ];
+    let lines = fits.iter().flat_map(|(series, fit)| {
+        fit.segments.iter().map(|segment| Line {
+            label: series.label.clone(),
+            is_quiet: !series.rows.iter().any(|row| crate::rows::competes(row)),
+            cells: cells(segment),
+        })
+    });
+    Grid { corner: "line".to_owned(), heads: heads.map(str::to_owned).into(), lines: lines.collect() }
+}
+
+fn cells(segment: &Segment) -> Vec<Cell> {
+    let sizes = format!(
+        "{} .. {}",
+        crate::units::size_in_words(segment.size_min),
+        crate::units::size_in_words(segment.size_max)
+    );
+    let worst =
+        segment.residuals.iter().map(|(_, share)| *share).max_by(|one, other| one.abs().total_cmp(&other.abs()));
+    let duration = |seconds: f64| crate::units::duration_ns(seconds * 1e9);
+    vec![
+        Cell::plain(sizes),
+        bounded(Some(&segment.alpha_s), &duration),
+        bounded(Some(&times(&segment.beta_s_per_byte, 1024.0)), &duration),
+        bounded(segment.bandwidth_bytes_per_s.as_ref(), &crate::units::bytes_per_second),
+        bounded(segment.half_size_bytes.as_ref(), &|bytes| format!("{} B", crate::units::significant_grouped(bytes))),
+        Cell::plain(worst.map_or_else(String::new, crate::units::percent)),
+    ]
+}
+
+fn times(bounded: &Bounded, factor: f64) -> Bounded {
+    Bounded { value: bounded.value * factor, low: bounded.low * factor, high: bounded.high * factor }
+}
+
+/// A value with the ends of its interval; a dash where it may be anything.
+fn bounded(value: Option<&Bounded>, text: &dyn Fn(f64) -> String) -> Cell {
+    match value {
+        None => Cell::plain("\u{2013}"),
+        Some(bounded) if bounded.low == bounded.high => Cell::plain(text(bounded.value)),
+        Some(bounded) => Cell {
+            spread: format!("{} .. {}", text(bounded.low), text(bounded.high)),
+            ..Cell::plain(text(bounded.value))
+        },
+    }
+}

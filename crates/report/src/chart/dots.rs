@@ -1,0 +1,158 @@
+//! Rows without a sweep of sizes as dots with intervals on one axis: workers at a counter, repetitions of many
+//! messages, patterns that were measured at one size.
+
+use headwater_results::estimate::Estimate;
+use headwater_results::schema::{Better, RowResult, Standing};
+
+use super::scale::{Scale, Spread};
+use super::source::{Panel, Series, Source};
+use super::svg::{Anchor, Drawing, Pen, drawn, moved};
+use super::value::Kind;
+use super::xy::WIDTH;
+use super::{Chart, FIGURES_MAX, Figure, marks, sizes};
+use crate::markup::shorten;
+use crate::{rows, units};
+
+/// In the table of charts.
+pub(super) const CHART: Chart =
+    Chart { name: "dots", summary: "rows without a sweep of sizes, a dot with its interval each", draw };
+
+const LEFT: f64 = 230.0;
+const RIGHT: f64 = 130.0;
+const TOP: f64 = 30.0;
+const LINE: f64 = 19.0;
+const BOTTOM: f64 = 24.0;
+
+/// The most dots of a figure; the rest is in the table of rows.
+const DOTS_MAX: usize = 64;
+
+fn draw(source: &Source<'_>) -> Vec<Figure> {
+    let panels = source.panels.iter().filter(|panel| Kind::of(panel) == Kind::Other || panel.sizes().len() < 2);
+    panels.filter_map(figure).take(FIGURES_MAX).collect()
+}
+
+/// A row with what it belongs to.
+struct Dot<'a> {
+    series: &'a Series<'a>,
+    row: &'a RowResult,
+    estimate: Estimate,
+}
+
+fn figure(panel: &Panel<'_>) -> Option<Figure> {
+    let first = panel.rows().find_map(rows::own)?;
+    let (unit, better, name) = (first.metric.unit.clone(), first.metric.better, first.metric.name.clone());
+    let of = |series: &'_ Series<'_>| series.rows.iter().filter(|row| rows::own(row).is_some()).count();
+    let all: usize = panel.series.iter().map(of).sum();
+    let mut dots: Vec<Dot<'_>> = Vec::new();
+    for series in &panel.series {
+        for row in &series.rows {
+            let Some(own) = rows::own(row) else { continue };
+            if own.metric.unit == unit && dots.len() < DOTS_MAX {
+                dots.push(Dot { series, row, estimate: own.estimate });
+            }
+        }
+    }
+    // Best first within equal parameters; the harness itself last.
+    dots.sort_by(|one, other| {
+        let place = |dot: &Dot<'_>| {
+            (dot.row.row.worker_kind, dot.row.row.workers, dot.row.row.messages, dot.row.row.size_bytes)
+        };
+        let value = match better {
+            Better::Higher => other.estimate.median.total_cmp(&one.estimate.median),
+            Better::Lower => one.estimate.median.total_cmp(&other.estimate.median),
+        };
+        place(one).cmp(&place(other)).then(value)
+    });
+    let positive =
+        dots.iter().flat_map(|dot| [dot.estimate.low, dot.estimate.high]).filter(|end| *end > 0.0 && end.is_finite());
+    let (low, high) = positive.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), end| (low.min(end), high.max(end)));
+    if dots.len() < 2 || low > high {
+        return None;
+    }
+    let (spread, range) = sizes::reach((low, high));
+    let direction = match better {
+        Better::Higher => "higher is better",
+        Better::Lower => "lower is better",
+    };
+    let what = match name.as_str() {
+        "one_way" => "one-way",
+        other => other,
+    };
+    let drawing = picture(panel, &dots, spread, range, &unit, &format!("{what}, {direction}"));
+    let mut caption =
+        format!("{}, {direction}: the median over launches with its interval.", crate::text::capital(what));
+    if dots.len() < all {
+        caption += &format!(" {} of {all} rows; the table of rows has all.", dots.len());
+    }
+    Some(sizes::figure(CHART.name, panel, caption, Vec::new(), drawing, None))
+}
+
+fn picture(panel: &Panel<'_>, dots: &[Dot<'_>], spread: Spread, range: (f64, f64), unit: &str, title: &str) -> Drawing {
+    let bottom = TOP + LINE * dots.len() as f64;
+    let scale = Scale::new(spread, range, (LEFT, WIDTH - RIGHT));
+    let ticks: Vec<(f64, f64)> = scale.ticks(6).into_iter().filter_map(|tick| Some((scale.at(tick)?, tick))).collect();
+    let mut pen = Pen::default();
+    pen.open("grid", "");
+    let grid: String = ticks.iter().map(|(at, _)| format!("{}{}", moved((*at, TOP)), drawn((*at, bottom)))).collect();
+    pen.path("grid-lines", &grid, "");
+    pen.close();
+    pen.open("axis", "");
+    pen.text("label axis-title", (LEFT, 16.0), Anchor::Start, title);
+    for (at, tick) in &ticks {
+        pen.text("label", (*at, bottom + 16.0), Anchor::Middle, &tick_text(*tick, unit));
+    }
+    pen.close();
+    for (place, dot) in dots.iter().enumerate() {
+        let y = TOP + LINE * (place as f64 + 0.5);
+        let index = dot.series.index;
+        let name = shorten(&format!("{} {}", dot.series.label, parameters(dot.row)), 34);
+        pen.text("label name", (LEFT - 12.0, y + 4.0), Anchor::End, name.trim_end());
+        pen.open(&marks::class(index), "");
+        if let (Some(low), Some(high)) = (scale.within(dot.estimate.low), scale.within(dot.estimate.high)) {
+            pen.path("whisker", &format!("{}{}", moved((low, y)), drawn((high, y))), r#"stroke="currentColor""#);
+        }
+        if let Some(at) = scale.within(dot.estimate.median) {
+            let class = if dot.series.standing == Standing::Candidate { "point" } else { "point hollow" };
+            pen.path(class, &marks::marker(index, (at, y)), "");
+        }
+        pen.close();
+        let value = units::quantity(dot.estimate.median, unit);
+        pen.text("label value", (WIDTH - RIGHT + 14.0, y + 4.0), Anchor::Start, &value);
+    }
+    let desc = format!("{} rows: {}.", dots.len(), described(dots, unit));
+    let height = bottom + BOTTOM;
+    Drawing::new((WIDTH, height), &format!("{title}: {}", panel.name()), &desc, pen)
+}
+
+fn described(dots: &[Dot<'_>], unit: &str) -> String {
+    const NAMED: usize = 8;
+    let text = |dot: &Dot<'_>| {
+        let name = format!("{} {}", dot.series.label, parameters(dot.row));
+        format!("{} {}", name.trim_end(), units::quantity(dot.estimate.median, unit))
+    };
+    crate::text::short_list(&dots.iter().map(text).collect::<Vec<_>>(), NAMED)
+}
+
+fn tick_text(value: f64, unit: &str) -> String {
+    match unit {
+        "ns" => super::units::duration_ns(value),
+        "us" => super::units::duration_ns(value * 1e3),
+        "ms" => super::units::duration_ns(value * 1e6),
+        "s" => super::units::duration_ns(value * 1e9),
+        "ratio" => units::percent(value),
+        _ => super::units::prefixed(value),
+    }
+}
+
+/// What tells the row from others of its series: size, messages, workers.
+fn parameters(result: &RowResult) -> String {
+    let row = &result.row;
+    let workers = row.workers.map(|workers| {
+        let kind = row.worker_kind.map_or("worker", headwater_results::schema::WorkerKind::name);
+        crate::text::plural(workers as usize, kind).replace("processs", "processes")
+    });
+    // The size of a counter's row means nothing.
+    let size = if workers.is_some() { None } else { row.size_bytes.map(units::size) };
+    let messages = row.messages.map(|messages| format!("x {}", units::grouped(messages as f64)));
+    [size, messages, workers].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}

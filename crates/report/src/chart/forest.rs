@@ -1,0 +1,167 @@
+//! A comparison as a forest plot: a ratio with its interval for each row, the minimum effect as a band about 1, the
+//! verdict in words.
+
+use headwater_results::compare::{Comparison, RowComparison, Verdict};
+use headwater_results::schema::Better;
+
+use super::scale::{Scale, Spread};
+use super::source::Source;
+use super::svg::{Anchor, Drawing, Pen, drawn, moved};
+use super::xy::WIDTH;
+use super::{Chart, FIGURES_MAX, Figure, marks, units};
+use crate::markup::shorten;
+use crate::text::plural;
+
+/// In the table of charts.
+pub(super) const CHART: Chart =
+    Chart { name: "forest", summary: "the ratios of a comparison with intervals and verdicts", draw };
+
+/// Room for the names of the rows.
+const LEFT: f64 = 250.0;
+/// Room for ratios and verdicts.
+const RIGHT: f64 = 210.0;
+/// Room above.
+const TOP: f64 = 24.0;
+/// Height of a line.
+const LINE: f64 = 20.0;
+/// Room below: the labels of ticks and the title of the axis.
+const BOTTOM: f64 = 48.0;
+/// The most rows of a figure; the furthest from 1 are drawn.
+const ROWS_MAX: usize = 60;
+
+fn draw(source: &Source<'_>) -> Vec<Figure> {
+    source.comparisons.iter().filter_map(figure).take(FIGURES_MAX).collect()
+}
+
+/// The rows that are drawn, in the order of the comparison: those judged, and of too many those furthest from 1.
+fn shown(comparison: &Comparison) -> (Vec<&RowComparison>, usize) {
+    let judged = comparison.rows.iter().filter(|row| row.verdict != Verdict::Unjudged && row.ratio.is_some());
+    let mut rows: Vec<(usize, &RowComparison)> = judged.enumerate().collect();
+    let all = rows.len();
+    let distance = |row: &RowComparison| row.ratio.map_or(0.0, |ratio| ratio.value.ln().abs());
+    rows.sort_by(|one, other| distance(other.1).total_cmp(&distance(one.1)));
+    rows.truncate(ROWS_MAX);
+    rows.sort_by_key(|(place, _)| *place);
+    (rows.into_iter().map(|(_, row)| row).collect(), all)
+}
+
+fn figure(comparison: &Comparison) -> Option<Figure> {
+    let (rows, all) = shown(comparison);
+    let effect = 1.0 + comparison.rules.minimum_effect.clamp(0.0, 10.0);
+    let ends = rows.iter().filter_map(|row| row.ratio).flat_map(|ratio| [ratio.low, ratio.high, ratio.value]);
+    let ends = ends.filter(|end| end.is_finite() && *end > 0.0);
+    let (low, high) = ends.fold((1.0 / effect, effect), |(low, high), end| (low.min(end), high.max(end)));
+    if rows.is_empty() {
+        return None;
+    }
+    let heading = format!("{} against {}", comparison.candidate, comparison.baseline);
+    let bottom = TOP + LINE * rows.len() as f64;
+    let margin = (high / low).powf(0.04);
+    let scale = Scale::new(Spread::Log10, (low / margin, high * margin), (LEFT, WIDTH - RIGHT));
+    let mut pen = Pen::default();
+    background(&mut pen, &scale, effect, bottom);
+    for (place, row) in rows.iter().enumerate() {
+        line(&mut pen, &scale, row, TOP + LINE * (place as f64 + 0.5));
+    }
+    let desc = format!("Ratios of {}; {}.", plural(rows.len(), "row"), tally(&rows));
+    let drawing = Drawing::new((WIDTH, bottom + BOTTOM), &format!("Ratios: {heading}"), &desc, pen);
+    let mut caption = format!(
+        "Ratio {} / {} of each row's own figure with its interval; whether higher or lower is better stands beside. \
+         Shaded: the minimum effect, {}. Verdicts hold for all rows together, with at most {} false discoveries.",
+        comparison.candidate,
+        comparison.baseline,
+        crate::units::percent(comparison.rules.minimum_effect),
+        crate::units::percent(comparison.rules.alpha)
+    );
+    if rows.len() < all {
+        caption += &format!(" Of {all} rows the {} furthest from 1 are drawn.", rows.len());
+    }
+    Some(Figure {
+        view: CHART.name,
+        pattern: String::new(),
+        placement: None,
+        heading,
+        caption,
+        data: vec![("candidate", comparison.candidate.clone()), ("baseline", comparison.baseline.clone())],
+        drawing,
+        table: None,
+    })
+}
+
+fn background(pen: &mut Pen, scale: &Scale, effect: f64, bottom: f64) {
+    let ticks = scale.ticks(7);
+    let places = ticks.iter().filter_map(|tick| Some((scale.at(*tick)?, *tick)));
+    let grid: String = places.clone().map(|(at, _)| format!("{}{}", moved((at, TOP)), drawn((at, bottom)))).collect();
+    pen.open("grid", "");
+    pen.path("grid-lines", &grid, "");
+    pen.close();
+    if let (Some(from), Some(to)) = (scale.within(1.0 / effect), scale.within(effect)) {
+        pen.rect("effect", (from, TOP), (to - from, bottom - TOP), "");
+    }
+    if let Some(one) = scale.at(1.0) {
+        pen.line("reference", (one, TOP), (one, bottom));
+    }
+    pen.open("axis", "");
+    pen.path("axis-line", &format!("{}{}", moved((LEFT, bottom)), drawn((WIDTH - RIGHT, bottom))), "");
+    for (at, tick) in places {
+        pen.text("label", (at, bottom + 17.0), Anchor::Middle, &units::ratio(tick));
+    }
+    let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
+    pen.text("label axis-title", (middle, bottom + 38.0), Anchor::Middle, "ratio (logarithmic), 1 is no change");
+    pen.close();
+}
+
+fn line(pen: &mut Pen, scale: &Scale, row: &RowComparison, y: f64) {
+    let Some(ratio) = row.ratio else { return };
+    let (class, words) = verdict(&row.verdict);
+    let better = match row.metric.better {
+        Better::Higher => "higher better",
+        Better::Lower => "lower better",
+    };
+    pen.text("label name", (LEFT - 10.0, y + 4.0), Anchor::End, &shorten(&row.label, 38));
+    pen.open(class, "");
+    if let (Some(low), Some(high)) = (scale.within(ratio.low), scale.within(ratio.high)) {
+        let ends = format!("{}{}", moved((low, y - 3.0)), drawn((low, y + 3.0)));
+        let other = format!("{}{}", moved((high, y - 3.0)), drawn((high, y + 3.0)));
+        pen.path(
+            "whisker",
+            &format!("{}{}{ends}{other}", moved((low, y)), drawn((high, y))),
+            r#"stroke="currentColor""#,
+        );
+    }
+    if let Some(at) = scale.within(ratio.value) {
+        // A shape for each verdict, so that it reads without colour.
+        pen.path("point", &marks::marker(shape(&row.verdict), (at, y)), "");
+    }
+    pen.close();
+    let text = format!("{:.3} {words}, {better}", ratio.value);
+    pen.text("label value", (WIDTH - RIGHT + 12.0, y + 4.0), Anchor::Start, &text);
+}
+
+/// The class and the word of a verdict.
+pub(crate) fn verdict(verdict: &Verdict) -> (&'static str, &'static str) {
+    match verdict {
+        Verdict::Better => ("better", "better"),
+        Verdict::Worse => ("worse", "worse"),
+        Verdict::Equivalent => ("equivalent", "equivalent"),
+        Verdict::Inconclusive { .. } => ("inconclusive", "inconclusive"),
+        Verdict::Unjudged => ("unjudged", "not judged"),
+    }
+}
+
+fn shape(verdict: &Verdict) -> usize {
+    match verdict {
+        Verdict::Better => 2,
+        Verdict::Worse => 4,
+        Verdict::Equivalent => 1,
+        Verdict::Inconclusive { .. } | Verdict::Unjudged => 0,
+    }
+}
+
+fn tally(rows: &[&RowComparison]) -> String {
+    let count = |class: &str| rows.iter().filter(|row| verdict(&row.verdict).0 == class).count();
+    let classes = ["better", "worse", "equivalent", "inconclusive"];
+    let parts: Vec<String> =
+        classes.iter().filter(|class| count(class) > 0).map(|class| format!("{} {class}", count(class))).collect();
+    crate::text::list(&parts)
+}

@@ -1,0 +1,122 @@
+//! A map of sizes by series: each cell the figure, shaded by how near it comes to the best candidate of its size.
+
+use std::collections::HashMap;
+
+use headwater_results::schema::RowResult;
+
+use super::source::{Panel, Series, Source};
+use super::svg::{Anchor, Drawing, Pen, number};
+use super::value::{self, Kind};
+use super::xy::WIDTH;
+use super::{Chart, Figure, SERIES_MAX, sizes, table, units};
+use crate::judge;
+use crate::markup::shorten;
+
+/// In the table of charts.
+pub(super) const CHART: Chart = Chart {
+    name: "heatmap",
+    summary: "message size by transport, shaded by nearness to the best",
+    draw: |source| sizes::each(source, draw),
+};
+
+/// Room for the names of the series.
+const LEFT: f64 = 150.0;
+/// Room for the sizes.
+const TOP: f64 = 30.0;
+/// Height of a line.
+const LINE: f64 = 24.0;
+/// The shade of the best cell; text stays legible on it.
+const SHADE_MAX: f64 = 0.55;
+/// The best divided by this, or less, has no shade.
+const SHADED_FROM: f64 = 20.0;
+/// The most sizes side by side; more are chosen evenly.
+const SIZES_MAX: usize = 17;
+
+fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
+    let kind = Kind::of(panel);
+    if kind == Kind::Other || panel.series.len() < 2 {
+        return None;
+    }
+    let all = panel.sizes();
+    let sizes = chosen(&all);
+    let shown: Vec<&Series<'_>> = panel.series.iter().take(SERIES_MAX).collect();
+    let cells = cells(&shown, &sizes, kind);
+    let best = cells.values().filter(|cell| cell.is_best).count();
+    let what = if kind == Kind::Rate { "messages/s, higher is better" } else { "duration, lower is better" };
+    let title = format!("Size by transport: {}", panel.name());
+    let desc = format!(
+        "{} transports by {} sizes, {what}; {best} cells are the best of their size.",
+        shown.len(),
+        sizes.len()
+    );
+    let width = (WIDTH - LEFT) / sizes.len() as f64;
+    let mut pen = Pen::default();
+    pen.open("axis", "");
+    pen.text("label axis-title", (LEFT - 10.0, 18.0), Anchor::End, "message size");
+    for (column, size) in sizes.iter().enumerate() {
+        let x = LEFT + width * (column as f64 + 0.5);
+        pen.text("label", (x, 18.0), Anchor::Middle, &crate::units::size(*size));
+    }
+    pen.close();
+    for (line, series) in shown.iter().enumerate() {
+        let y = TOP + LINE * line as f64;
+        pen.text("label name", (LEFT - 10.0, y + 16.0), Anchor::End, &shorten(&series.label, 22));
+        for column in 0..sizes.len() {
+            let Some(cell) = cells.get(&(line, column)) else { continue };
+            let x = LEFT + width * column as f64;
+            let shade = format!(r#"fill-opacity="{:.2}" rx="2""#, cell.shade);
+            pen.rect("cell", (x + 1.0, y + 1.0), (width - 2.0, LINE - 2.0), &shade);
+            let class = if cell.is_best { "label value best" } else { "label value" };
+            pen.text(class, (x + width / 2.0, y + 16.0), Anchor::Middle, &cell.text);
+        }
+    }
+    let height = TOP + LINE * shown.len() as f64 + 6.0;
+    let drawing = Drawing::new((WIDTH, height), &title, &desc, pen);
+    let mut caption = format!(
+        "{}; darker is nearer to the best candidate of its size, and blank at 1/{} of it. Bold: the best of its size, with \
+         all that cannot be told apart.",
+        if kind == Kind::Rate { "Messages/s, higher is better" } else { "Durations, lower is better" },
+        number(SHADED_FROM)
+    );
+    if sizes.len() < all.len() {
+        caption += &format!(" {} of {} sizes.", sizes.len(), all.len());
+    }
+    Some(sizes::figure(CHART.name, panel, caption, Vec::new(), drawing, None))
+}
+
+struct Cell {
+    text: String,
+    shade: f64,
+    is_best: bool,
+}
+
+/// Cells by line and column.
+fn cells(shown: &[&Series<'_>], sizes: &[u64], kind: Kind) -> HashMap<(usize, usize), Cell> {
+    let mut cells = HashMap::new();
+    for (column, &size) in sizes.iter().enumerate() {
+        let rows: Vec<Option<&RowResult>> = shown.iter().map(|series| table::at(series, size)).collect();
+        let present: Vec<&RowResult> = rows.iter().copied().flatten().collect();
+        let leaders = judge::best_candidates(&present);
+        let leading = leaders.first().and_then(|row| value::delay_s(row)).map(|delay| delay.median);
+        for (line, row) in rows.into_iter().enumerate() {
+            let Some((row, delay)) = row.and_then(|row| Some((row, value::delay_s(row)?.median))) else { continue };
+            let nearness = leading.map_or(0.0, |best| 1.0 - (delay / best).ln() / SHADED_FROM.ln());
+            let text = match kind {
+                Kind::Rate => units::prefixed(1.0 / delay).replace(' ', "\u{2009}"),
+                _ => units::duration_s(delay).replace(' ', "\u{2009}"),
+            };
+            let is_best = present.len() > 1 && leaders.iter().any(|leader| std::ptr::eq(*leader, row));
+            cells.insert((line, column), Cell { text, shade: SHADE_MAX * nearness.clamp(0.0, 1.0), is_best });
+        }
+    }
+    cells
+}
+
+/// At most [`SIZES_MAX`] of the sizes, evenly, the first and the last among them.
+fn chosen(sizes: &[u64]) -> Vec<u64> {
+    if sizes.len() <= SIZES_MAX {
+        return sizes.to_vec();
+    }
+    let step = (sizes.len() - 1) as f64 / (SIZES_MAX - 1) as f64;
+    (0..SIZES_MAX).map(|index| sizes[(index as f64 * step).round() as usize]).collect()
+}

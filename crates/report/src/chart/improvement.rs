@@ -1,0 +1,74 @@
+//! View (d) of the papers: how much faster than a base, (rate / base - 1) * 100 %, over message sizes.
+
+use headwater_results::estimate::Estimate;
+use headwater_results::schema::RowResult;
+
+use super::base::{self, Base};
+use super::scale::{Scale, Spread};
+use super::source::{Panel, Series, Source};
+use super::value::Kind;
+use super::xy::{self, Axis, Plot};
+use super::{Chart, Figure, sizes, table, units};
+
+/// In the table of charts.
+pub(super) const CHART: Chart = Chart {
+    name: "improvement",
+    summary: "gain over a baseline in percent, over message size",
+    draw: |source| sizes::each(source, draw),
+};
+
+/// From this ratio of the ratios on, equal factors are equal lengths.
+const LOGARITHM_FROM: f64 = 6.0;
+
+fn draw(source: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
+    let base = source.base?;
+    if Kind::of(panel) == Kind::Other {
+        return None;
+    }
+    let ratio = |series: &Series<'_>, row: &RowResult| of_row(&base, panel, series, row);
+    let traces = sizes::traces(panel, ratio);
+    let (low, high) = xy::range(&traces, |spot| [spot.low, spot.high]);
+    let sizes = sizes::of(&traces)?;
+    let (low, high) = (low.min(1.0), high.max(1.0));
+    let (spread, range) = if high / low < LOGARITHM_FROM {
+        (Spread::Linear, Scale::rounded(Spread::Linear, (low, high), 7))
+    } else {
+        (Spread::Log10, (low / 1.1, high * 1.1))
+    };
+    let notes = sizes::notes(panel, &traces);
+    let title = format!("Improvement over {}: {}", base.name(), panel.name());
+    let desc = sizes::desc(&traces, &units::improvement);
+    let shown: Vec<&Series<'_>> = traces.iter().map(|trace| trace.series).collect();
+    let table = table::by_size(&shown, &panel.sizes(), &ratio, &units::improvement, false);
+    let axis = format!("improvement over {}, higher is better", crate::markup::shorten(base.name(), 40));
+    let drawing = Plot {
+        title: &title,
+        desc: &desc,
+        x: Axis { title: "message size, bytes (logarithmic)", spread: Spread::Log2, range: sizes, label: &units::size },
+        y: Axis { title: &axis, spread, range, label: &units::improvement },
+        traces,
+        reference: Some(1.0),
+    }
+    .draw();
+    let meaning = match Kind::of(panel) {
+        Kind::Duration => "(duration of the base / duration - 1) x 100 %",
+        _ => "(rate / rate of the base - 1) x 100 %",
+    };
+    let how = match base {
+        Base::Run(..) => "ratio of medians, as two runs share no blocks",
+        _ => "median of the ratios within blocks",
+    };
+    let lengths = if spread == Spread::Log10 { " Equal factors are equal lengths." } else { "" };
+    let caption = format!("{meaning}, {how}; the base is {}.{lengths}{notes}", base.name());
+    let data = vec![("x", "log".to_owned()), ("y", sizes::word(spread)), ("base", base.name().to_owned())];
+    Some(sizes::figure(CHART.name, panel, caption, data, drawing, Some((axis, table))))
+}
+
+/// How many times the base's rate the row reaches.
+fn of_row(base: &Base<'_>, panel: &Panel<'_>, series: &Series<'_>, row: &RowResult) -> Option<Estimate> {
+    // A base is found by the key of a series, which lives as long as the panel's.
+    let series = panel.series.iter().find(|other| other.key == series.key)?;
+    let beside = base.beside(panel, series)?;
+    let other = table::at(beside, row.row.size_bytes?)?;
+    base::ratio(row, other, beside.key.run == series.key.run)
+}

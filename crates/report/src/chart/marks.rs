@@ -1,0 +1,66 @@
+//! How a series is told from the others: colour class, marker and dash, so that charts read in black and white too.
+
+use super::svg::{moved, number};
+
+/// The colours that the style sheets know.
+const COLOURS: usize = 12;
+
+/// Dash patterns of lines, from solid on.
+const DASHES: [&str; 5] = ["", "7 3", "2 2.5", "9 3 2 3", "5 2 1 2 1 2"];
+
+/// The class that gives series number `index` its colour.
+pub(crate) fn class(index: usize) -> String {
+    format!("series s{}", index % COLOURS)
+}
+
+/// The attributes of the line of series `index`.
+pub(crate) fn stroke(index: usize) -> String {
+    let dash = DASHES[index % DASHES.len()];
+    let dash = if dash.is_empty() { String::new() } else { format!(r#" stroke-dasharray="{dash}""#) };
+    format!(r#"stroke="currentColor"{dash}"#)
+}
+
+/// The class of the markers of series `index`; every other round of shapes is hollow.
+pub(crate) fn point_class(index: usize) -> &'static str {
+    if (index / SHAPES.len()).is_multiple_of(2) { "point" } else { "point hollow" }
+}
+
+/// The marker of series `index` as path data, centred at the place.
+pub(crate) fn marker(index: usize, (x, y): (f64, f64)) -> String {
+    let radius = 3.4;
+    let shape = SHAPES[index % SHAPES.len()];
+    if shape.is_empty() {
+        let (r, d) = (number(radius), number(2.0 * radius));
+        return format!("{}a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0z", moved((x - radius, y)));
+    }
+    let mut data = String::new();
+    for (index, (dx, dy)) in shape.iter().enumerate() {
+        let (px, py) = (number(x + dx * radius), number(y + dy * radius));
+        data += &format!("{}{px} {py}", if index == 0 { "M" } else { "L" });
+    }
+    data + "z"
+}
+
+/// Corners in units of the radius, so that all shapes have about the same area; none is a circle.
+const SHAPES: [&[(f64, f64)]; 7] = [
+    &[],
+    &[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
+    &[(0.0, -1.25), (1.15, 0.85), (-1.15, 0.85)],
+    &[(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)],
+    &[(0.0, 1.25), (1.15, -0.85), (-1.15, -0.85)],
+    &[
+        (-0.4, -1.2),
+        (0.4, -1.2),
+        (0.4, -0.4),
+        (1.2, -0.4),
+        (1.2, 0.4),
+        (0.4, 0.4),
+        (0.4, 1.2),
+        (-0.4, 1.2),
+        (-0.4, 0.4),
+        (-1.2, 0.4),
+        (-1.2, -0.4),
+        (-0.4, -0.4),
+    ],
+    &[(0.0, -1.3), (1.24, -0.4), (0.76, 1.05), (-0.76, 1.05), (-1.24, -0.4)],
+];

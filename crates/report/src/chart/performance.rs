@@ -1,0 +1,47 @@
+//! View (a) of the papers: messages per second over message sizes, doubling from tick to tick.
+
+use super::source::{Panel, Source};
+use super::value::{self, Kind};
+use super::xy::{self, Axis, Plot};
+use super::{Chart, Figure, scale::Spread, sizes, table, units};
+
+/// In the table of charts.
+pub(super) const CHART: Chart = Chart {
+    name: "performance",
+    summary: "messages/s over message size (log2)",
+    draw: |source| sizes::each(source, draw),
+};
+
+fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
+    if Kind::of(panel) != Kind::Rate {
+        return None;
+    }
+    let traces = sizes::traces(panel, |_, row| value::rate(row));
+    let range = xy::range(&traces, |spot| [spot.low, spot.high]);
+    let sizes = sizes::of(&traces)?;
+    let (spread, range) = sizes::reach(range);
+    let notes = sizes::notes(panel, &traces);
+    let title = format!("Messages per second over message size: {}", panel.name());
+    let desc = sizes::desc(&traces, &|rate| format!("{} messages/s", crate::units::prefixed(rate)));
+    let shown: Vec<_> = traces.iter().map(|trace| trace.series).collect();
+    let table = table::by_size(&shown, &panel.sizes(), &|_, row| value::rate(row), &crate::units::prefixed, true);
+    let drawing = Plot {
+        title: &title,
+        desc: &desc,
+        x: Axis { title: "message size, bytes (logarithmic)", spread: Spread::Log2, range: sizes, label: &units::size },
+        y: Axis { title: "messages/s, higher is better", spread, range, label: &units::prefixed },
+        traces,
+        reference: None,
+    }
+    .draw();
+    let caption =
+        format!("Messages/s by size, higher is better. The band is the interval of the median over launches.{notes}");
+    Some(sizes::figure(
+        CHART.name,
+        panel,
+        caption,
+        vec![("x", "log".to_owned()), ("y", sizes::word(spread))],
+        drawing,
+        Some(("messages/s, higher is better".to_owned(), table)),
+    ))
+}

@@ -1,0 +1,148 @@
+//! From values to places along an axis, and the ticks between. Used by every chart; knows nothing of what it measures.
+
+/// How values spread along an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spread {
+    /// Equal steps are equal lengths.
+    Linear,
+    /// Equal steps are equal lengths, and ticks stand at powers of two: sizes in bytes.
+    LinearSize,
+    /// Equal factors are equal lengths, ticks at powers of two: sizes in bytes.
+    Log2,
+    /// Equal factors are equal lengths.
+    Log10,
+    /// Percentiles 0..100: each further nine takes the same length, -log10(1 - q).
+    Percentile,
+}
+
+/// Where values of one axis are drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scale {
+    spread: Spread,
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+}
+
+impl Scale {
+    /// A scale on which `low..high` takes the places `from..to`. An empty or impossible range is widened, so that every
+    /// scale can draw.
+    pub fn new(spread: Spread, (low, high): (f64, f64), (from, to): (f64, f64)) -> Scale {
+        let (low, high) = widened(spread, low, high);
+        Scale { spread, low, high, from, to }
+    }
+
+    /// The place of a value; `None` where the scale has no place for it: not finite, or not positive on a logarithm.
+    pub fn at(&self, value: f64) -> Option<f64> {
+        let (value, low, high) = (self.unrolled(value), self.unrolled(self.low), self.unrolled(self.high));
+        let place = self.from + (value - low) / (high - low) * (self.to - self.from);
+        place.is_finite().then_some(place)
+    }
+
+    /// As [`Scale::at`], held within the axis.
+    pub fn within(&self, value: f64) -> Option<f64> {
+        let (least, most) = if self.from < self.to { (self.from, self.to) } else { (self.to, self.from) };
+        self.at(value).map(|place| place.clamp(least, most))
+    }
+
+    /// The ends of the axis in values.
+    #[cfg(test)]
+    pub fn ends(&self) -> (f64, f64) {
+        (self.low, self.high)
+    }
+
+    fn unrolled(&self, value: f64) -> f64 {
+        match self.spread {
+            Spread::Linear | Spread::LinearSize => value,
+            Spread::Log2 | Spread::Log10 => value.log10(),
+            Spread::Percentile => -(1.0 - value / 100.0).log10(),
+        }
+    }
+
+    /// Values that deserve a tick, ascending, at most about `count`.
+    pub fn ticks(&self, count: usize) -> Vec<f64> {
+        let ticks = match self.spread {
+            Spread::Linear => linear(self.low, self.high, step_of_ten((self.high - self.low) / count.max(1) as f64)),
+            Spread::LinearSize => {
+                linear(self.low, self.high, step_of_two((self.high - self.low) / count.max(1) as f64))
+            }
+            Spread::Log2 => powers_of_two(self.low, self.high, count),
+            Spread::Log10 => decades(self.low, self.high, count),
+            Spread::Percentile => PERCENTS.to_vec(),
+        };
+        let slack = 1e-9 * (self.high - self.low).abs();
+        ticks.into_iter().filter(|tick| (self.low - slack..=self.high + slack).contains(tick)).collect()
+    }
+
+    /// The range with round ends, so that the outermost ticks are the ends of the axis. Logarithms and percentiles stay.
+    pub fn rounded(spread: Spread, (low, high): (f64, f64), count: usize) -> (f64, f64) {
+        let (low, high) = widened(spread, low, high);
+        let step = match spread {
+            Spread::Linear => step_of_ten((high - low) / count.max(1) as f64),
+            _ => return (low, high),
+        };
+        ((low / step + 1e-9).floor() * step, (high / step - 1e-9).ceil() * step)
+    }
+}
+
+/// The percentiles that have a tick.
+const PERCENTS: [f64; 7] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999];
+
+/// A range that can be drawn.
+fn widened(spread: Spread, low: f64, high: f64) -> (f64, f64) {
+    let (low, high) = if low.is_finite() && high.is_finite() { (low.min(high), low.max(high)) } else { (1.0, 2.0) };
+    match spread {
+        Spread::Log2 | Spread::Log10 => {
+            let high = if high > 0.0 { high } else { 1.0 };
+            let low = if low > 0.0 { low } else { high / 10.0 };
+            if high / low < 1.0 + 1e-9 { (low / 2.0, high * 2.0) } else { (low, high) }
+        }
+        Spread::Percentile => (low.clamp(0.0, 99.0), high.clamp(50.0, 99.9999)),
+        Spread::Linear | Spread::LinearSize if high - low <= 1e-12 * high.abs().max(1e-300) => {
+            let half = if high == 0.0 { 1.0 } else { high.abs() / 2.0 };
+            (low - half, high + half)
+        }
+        Spread::Linear | Spread::LinearSize => (low, high),
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, at least `raw`.
+fn step_of_ten(raw: f64) -> f64 {
+    let magnitude = 10f64.powf(raw.abs().max(1e-300).log10().floor());
+    [1.0, 2.0, 5.0, 10.0].iter().map(|factor| factor * magnitude).find(|step| *step >= raw * 0.999).unwrap_or(raw)
+}
+
+/// A power of two, at least `raw`.
+fn step_of_two(raw: f64) -> f64 {
+    2f64.powf(raw.max(1.0).log2().ceil())
+}
+
+fn linear(low: f64, high: f64, step: f64) -> Vec<f64> {
+    let first = (low / step - 1e-9).ceil();
+    // A tick every step; the bound only guards against a step lost to rounding.
+    let ticks = (0..1000).map(|index| (first + f64::from(index)) * step);
+    ticks.take_while(|tick| *tick <= high + step * 1e-9).map(|tick| if tick == 0.0 { 0.0 } else { tick }).collect()
+}
+
+fn powers_of_two(low: f64, high: f64, count: usize) -> Vec<f64> {
+    let (first, last) = ((low.log2() - 1e-9).ceil() as i32, (high.log2() + 1e-9).floor() as i32);
+    let every = ((last - first) / count.max(1) as i32).max(0) + 1;
+    (first..=last).filter(|power| (power - first) % every == 0).map(|power| 2f64.powi(power)).collect()
+}
+
+/// Decades, with 2 and 5 between where there is room, or every second or third where there is none.
+fn decades(low: f64, high: f64, count: usize) -> Vec<f64> {
+    let span = high.log10() - low.log10();
+    if span < 0.7 {
+        return linear(low, high, step_of_ten((high - low) / count.max(1) as f64));
+    }
+    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+    let factors: &[f64] = if span * 3.0 <= count as f64 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let every = ((last - first) / count.max(1) as i32).max(0) + 1;
+    let powers = (first..=last).filter(|power| power.rem_euclid(every) == 0);
+    powers.flat_map(|power| factors.iter().map(move |factor| factor * 10f64.powi(power))).collect()
+}
+
+#[cfg(test)]
+mod tests;

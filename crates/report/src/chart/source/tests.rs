@@ -1,0 +1,51 @@
+use headwater_results::schema::{Placement, RunStatus, Standing};
+
+use super::Source;
+use crate::testing::{Made, messaging, overview, placed};
+
+#[test]
+fn a_subject_has_one_number_in_every_panel() {
+    let run = overview(6).run(Some(RunStatus::Complete));
+    let runs = [("a".to_owned(), &run)];
+    let source = Source::new(&runs, &[], None);
+    let numbers = |subject: &str| -> Vec<usize> {
+        let series = source.panels.iter().flat_map(|panel| &panel.series);
+        let mut numbers: Vec<usize> = series.filter(|one| one.key.subject == subject).map(|one| one.index).collect();
+        numbers.dedup();
+        numbers
+    };
+    assert_eq!(numbers("pipe").len(), 1);
+    assert_eq!(numbers("tcp").len(), 1);
+    assert_ne!(numbers("pipe"), numbers("tcp"));
+    let limit = numbers("ring-spin")[0];
+    assert!(numbers("udp")[0] < limit, "candidates of later panels come before limits");
+}
+
+#[test]
+fn panels_are_patterns_at_placements_and_sizes_ascend() {
+    let mut made = Made::new(6);
+    for size in [4096, 64, 1024] {
+        let row = messaging("pipe", Standing::Candidate, "stream", size);
+        made.measure(&row, &[1e6], 0.01).measure(&placed(row, Placement::SameCpu), &[1e6], 0.01);
+    }
+    let run = made.run(Some(RunStatus::Complete));
+    let runs = [("a".to_owned(), &run)];
+    let source = Source::new(&runs, &[], None);
+    assert_eq!(source.panels.len(), 2);
+    assert_eq!(source.panels[0].name(), "stream, two CPUs");
+    assert_eq!(source.panels[1].placement, Placement::SameCpu);
+    let sizes: Vec<_> = source.panels[0].series[0].rows.iter().map(|row| row.row.size_bytes).collect();
+    assert_eq!(sizes, [Some(64), Some(1024), Some(4096)]);
+}
+
+#[test]
+fn labels_name_the_run_only_where_there_are_several() {
+    let run = overview(6).run(Some(RunStatus::Complete));
+    let one = [("monday".to_owned(), &run)];
+    assert_eq!(Source::new(&one, &[], None).panels[0].series[0].label, "pipe");
+    let two = [("monday".to_owned(), &run), ("tuesday".to_owned(), &run)];
+    let source = Source::new(&two, &[], None);
+    assert_eq!(source.panels[0].series[0].label, "pipe \u{b7} monday");
+    let tuesday = source.panels[0].series.iter().find(|one| one.key.run == 1).expect("the second run");
+    assert_eq!(tuesday.label, "pipe \u{b7} tuesday");
+}

@@ -1,0 +1,57 @@
+//! What stands at a tick: round numbers without idle zeros. Used by axes; tables use [`crate::units`].
+
+use crate::units;
+
+/// `1.5 M`, `20 k`, `0`.
+pub(crate) fn prefixed(value: f64) -> String {
+    let (digits, prefix) = units::scaled(value);
+    format!("{} {prefix}", lean(&digits)).trim_end().to_owned()
+}
+
+/// `20 us` for 2e-5; `0` for nothing.
+pub(crate) fn duration_s(seconds: f64) -> String {
+    duration_ns(seconds * 1e9)
+}
+
+/// `20 us` for 20,000; `0` for nothing.
+pub(crate) fn duration_ns(ns: f64) -> String {
+    if ns == 0.0 {
+        return "0".to_owned();
+    }
+    let text = units::duration_ns(ns);
+    match text.split_once(' ') {
+        Some((digits, unit)) => format!("{} {unit}", lean(digits)),
+        None => text,
+    }
+}
+
+/// A size: `64`, `24k`.
+pub(crate) fn size(bytes: f64) -> String {
+    units::size(bytes.max(0.0) as u64)
+}
+
+/// A ratio as an improvement: `+50 %`, `0 %`, `-20 %`.
+pub(crate) fn improvement(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    if percent.abs() < 0.005 {
+        return "0 %".to_owned();
+    }
+    let text = if percent.abs() < 999.5 { units::significant(percent) } else { units::grouped(percent) };
+    let sign = if percent > 0.0 { "+" } else { "" };
+    format!("{sign}{} %", lean(&text))
+}
+
+/// `99.9 %`.
+pub(crate) fn percentile(percent: f64) -> String {
+    format!("{percent} %")
+}
+
+/// A ratio: `1.05`, `2`.
+pub(crate) fn ratio(value: f64) -> String {
+    lean(&format!("{value:.3}"))
+}
+
+/// Without zeros behind the last digit that counts.
+fn lean(digits: &str) -> String {
+    if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.').to_owned() } else { digits.to_owned() }
+}

@@ -1,0 +1,206 @@
+//! Lines over an axis: spots joined in each series, bands for intervals, a legend. Called by the charts whose x axis is
+//! a size or a percentile; knows neither.
+
+use super::marks;
+use super::scale::{Scale, Spread};
+use super::source::Series;
+use super::svg::{Anchor, Drawing, Pen, drawn, moved, through};
+use crate::markup::{escape, shorten};
+
+/// Width of a chart in units of its view box, which are pixels of a file.
+pub(crate) const WIDTH: f64 = 800.0;
+/// Room left of the y axis for the labels of its ticks.
+const LEFT: f64 = 62.0;
+/// Room for the legend.
+const LEGEND: f64 = 190.0;
+/// Room above: the title of the y axis.
+const TOP: f64 = 34.0;
+/// Room below: labels of ticks and the title of the x axis.
+const BOTTOM: f64 = 48.0;
+/// Height of the area of the lines, unless the legend is longer.
+const HEIGHT: f64 = 330.0;
+/// Height of a line of the legend.
+const LEGEND_LINE: f64 = 18.0;
+/// More spots than this in a line are thinned out: they are closer than a pixel apart from the next.
+const SPOTS_MAX: usize = 160;
+/// Markers of a line with more spots than this would touch each other.
+const MARKED_MAX: usize = 40;
+
+/// One value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spot {
+    pub x: f64,
+    pub y: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+/// A series as it is drawn.
+#[derive(Debug)]
+pub(crate) struct Trace<'a> {
+    pub series: &'a Series<'a>,
+    /// In ascending order of x.
+    pub spots: Vec<Spot>,
+    /// Fitted lines, each as its places.
+    pub fits: Vec<Vec<(f64, f64)>>,
+    /// Where one fitted line ends and the next begins.
+    pub knees: Vec<(f64, f64)>,
+}
+
+/// One axis.
+pub(crate) struct Axis<'a> {
+    pub title: &'a str,
+    pub spread: Spread,
+    /// The values at its ends.
+    pub range: (f64, f64),
+    /// What stands at a tick.
+    pub label: &'a dyn Fn(f64) -> String,
+}
+
+/// A chart of lines.
+pub(crate) struct Plot<'a> {
+    pub title: &'a str,
+    pub desc: &'a str,
+    pub x: Axis<'a>,
+    pub y: Axis<'a>,
+    pub traces: Vec<Trace<'a>>,
+    /// A value of y that means something by itself.
+    pub reference: Option<f64>,
+}
+
+impl Plot<'_> {
+    /// The picture.
+    pub fn draw(&self) -> Drawing {
+        let height = HEIGHT.max(LEGEND_LINE * self.traces.len() as f64);
+        let (right, bottom) = (WIDTH - LEGEND, TOP + height);
+        let x = Scale::new(self.x.spread, self.x.range, (LEFT, right));
+        let y = Scale::new(self.y.spread, self.y.range, (bottom, TOP));
+        let mut pen = Pen::default();
+        self.axes(&mut pen, &x, &y, (right, bottom));
+        if let Some(at) = self.reference.and_then(|value| y.at(value)).filter(|at| (TOP..=bottom).contains(at)) {
+            pen.line("reference", (LEFT, at), (right, at));
+        }
+        // The first series lies on top.
+        for trace in self.traces.iter().rev() {
+            draw_trace(&mut pen, trace, &x, &y);
+        }
+        self.legend(&mut pen, right + 18.0);
+        Drawing::new((WIDTH, bottom + BOTTOM), self.title, self.desc, pen)
+    }
+
+    fn axes(&self, pen: &mut Pen, x: &Scale, y: &Scale, (right, bottom): (f64, f64)) {
+        let x_ticks: Vec<(f64, f64)> = ticks(x, 18);
+        let y_ticks: Vec<(f64, f64)> = ticks(y, 7);
+        let mut grid = String::new();
+        for (at, _) in &y_ticks {
+            grid += &format!("{}{}", moved((LEFT, *at)), drawn((right, *at)));
+        }
+        for (at, _) in &x_ticks {
+            grid += &format!("{}{}", moved((*at, TOP)), drawn((*at, bottom)));
+        }
+        pen.open("grid", "");
+        pen.path("grid-lines", &grid, "");
+        pen.close();
+        pen.open("axis", "");
+        pen.path("axis-line", &format!("{}{}", moved((LEFT, bottom)), drawn((right, bottom))), "");
+        for (at, value) in &y_ticks {
+            pen.text("label", (LEFT - 8.0, at + 4.0), Anchor::End, &(self.y.label)(*value));
+        }
+        for (at, value) in &x_ticks {
+            pen.text("label", (*at, bottom + 17.0), Anchor::Middle, &(self.x.label)(*value));
+        }
+        pen.text("label axis-title", (8.0, 16.0), Anchor::Start, self.y.title);
+        pen.text("label axis-title", (f64::midpoint(LEFT, right), bottom + 38.0), Anchor::Middle, self.x.title);
+        pen.close();
+    }
+
+    /// Names in the order of the lines' right ends, so that the eye need not search.
+    fn legend(&self, pen: &mut Pen, left: f64) {
+        let mut traces: Vec<&Trace<'_>> = self.traces.iter().collect();
+        let last = |trace: &Trace<'_>| trace.spots.last().map_or(f64::NEG_INFINITY, |spot| spot.y);
+        traces.sort_by(|one, other| last(other).total_cmp(&last(one)));
+        pen.open("legend", "");
+        for (place, trace) in traces.into_iter().enumerate() {
+            let at = TOP + 8.0 + LEGEND_LINE * place as f64;
+            let index = trace.series.index;
+            pen.open(&marks::class(index), "");
+            let line = format!("{}{}", moved((left, at)), drawn((left + 28.0, at)));
+            pen.path("line", &line, &marks::stroke(index));
+            pen.path(marks::point_class(index), &marks::marker(index, (left + 14.0, at)), "");
+            pen.close();
+            pen.text("label", (left + 35.0, at + 4.0), Anchor::Start, &shorten(&trace.series.label, 22));
+        }
+        pen.close();
+    }
+}
+
+/// The range of all values of the traces, intervals included, on either axis.
+pub(crate) fn range(traces: &[Trace<'_>], of: fn(&Spot) -> [f64; 2]) -> (f64, f64) {
+    let ends = traces.iter().flat_map(|trace| &trace.spots).flat_map(of).filter(|value| value.is_finite());
+    ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
+}
+
+/// Places and values of the ticks, thinned where their labels would touch.
+fn ticks(scale: &Scale, count: usize) -> Vec<(f64, f64)> {
+    scale.ticks(count).into_iter().filter_map(|value| Some((scale.at(value)?, value))).collect()
+}
+
+fn draw_trace(pen: &mut Pen, trace: &Trace<'_>, x: &Scale, y: &Scale) {
+    let index = trace.series.index;
+    let key = &trace.series.key;
+    let data = format!(
+        r#"data-run="{}" data-subject="{}" data-variant="{}" data-label="{}""#,
+        key.run,
+        escape(key.subject),
+        escape(key.variant.unwrap_or("")),
+        escape(&trace.series.label)
+    );
+    let spots = thinned(&trace.spots);
+    let place = |at: f64, value: f64| Some((x.at(at)?, y.within(value)?));
+    let middle: Vec<(f64, f64)> = spots.iter().filter_map(|spot| place(spot.x, spot.y)).collect();
+    let upper = spots.iter().filter_map(|spot| place(spot.x, spot.high));
+    let lower = spots.iter().rev().filter_map(|spot| place(spot.x, spot.low));
+    pen.open(&marks::class(index), &data);
+    if spots.len() > 1 && spots.iter().any(|spot| spot.low < spot.high) {
+        pen.path("band", &(through(upper.chain(lower)) + "z"), r#"fill="currentColor""#);
+    } else if let ([spot], [(at, _)]) = (&spots[..], &middle[..]) {
+        let ends = y.within(spot.low).zip(y.within(spot.high));
+        if let Some((low, high)) = ends {
+            pen.path("whisker", &format!("{}{}", moved((*at, low)), drawn((*at, high))), "");
+        }
+    }
+    pen.path("line", &through(middle.iter().copied()), &marks::stroke(index));
+    for fit in &trace.fits {
+        pen.path("fit", &through(fit.iter().filter_map(|&(at, value)| place(at, value))), "");
+    }
+    for (at, value) in trace.knees.iter().filter_map(|&(at, value)| place(at, value)) {
+        pen.path("knee", &format!("{}{}", moved((at, at_most(value - 9.0))), drawn((at, value + 9.0))), "");
+    }
+    if middle.len() <= MARKED_MAX {
+        let markers: String = middle.iter().map(|&place| marks::marker(index, place)).collect();
+        pen.path(marks::point_class(index), &markers, "");
+    }
+    pen.close();
+}
+
+/// A mark stays below the title of the axis.
+fn at_most(place: f64) -> f64 {
+    place.max(TOP)
+}
+
+/// At most [`SPOTS_MAX`] spots, evenly chosen, the first and the last among them.
+fn thinned(spots: &[Spot]) -> Vec<Spot> {
+    if spots.len() <= SPOTS_MAX {
+        return spots.to_vec();
+    }
+    let step = (spots.len() - 1) as f64 / (SPOTS_MAX - 1) as f64;
+    (0..SPOTS_MAX).map(|index| spots[((index as f64 * step).round() as usize).min(spots.len() - 1)]).collect()
+}
+
+/// Whether some line of so many values is not drawn spot by spot.
+pub(crate) fn is_thinned(traces: &[Trace<'_>]) -> bool {
+    traces.iter().any(|trace| trace.spots.len() > SPOTS_MAX)
+}
+
+#[cfg(test)]
+mod tests;

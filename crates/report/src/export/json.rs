@@ -1,0 +1,16 @@
+//! The document itself: run.json, one after another as `show --json` prints them.
+
+use super::{Format, Named, Options};
+
+/// In the table of formats.
+pub(super) const FORMAT: Format = Format {
+    name: "json",
+    summary: "the document run.json, everything that is known; several runs follow one another",
+    has_launches: false,
+    write,
+};
+
+fn write(runs: &[Named], _: &Options) -> String {
+    let documents = runs.iter().map(|(_, run)| serde_json::to_string_pretty(run).expect("a run is plain data") + "\n");
+    documents.collect()
+}

@@ -1,0 +1,50 @@
+//! How many bytes the page may still take. Sections ask before they write what they could do without.
+
+/// Bytes of the skeleton between the sections.
+const RESERVE: usize = 8_000;
+
+/// Bytes of still charts and their tables, of all that a page may hold.
+const FIGURES: usize = 560_000;
+
+/// Bytes of tables in words and figures: rows, comparisons, flags, environments.
+const TABLES: usize = 380_000;
+
+/// What is left.
+#[derive(Debug)]
+pub(super) struct Allowance {
+    total: usize,
+    figures: usize,
+    tables: usize,
+}
+
+impl Allowance {
+    /// An allowance for a page whose script and style leave `total` bytes.
+    pub fn new(total: usize) -> Allowance {
+        Allowance { total: total.saturating_sub(RESERVE), figures: FIGURES, tables: TABLES }
+    }
+
+    /// Whether a figure of so many bytes still has room; if so, it is taken.
+    pub fn takes_figure(&mut self, bytes: usize) -> bool {
+        take(&mut self.figures, bytes)
+    }
+
+    /// Whether a piece of a table of so many bytes still has room; if so, it is taken.
+    pub fn takes_table(&mut self, bytes: usize) -> bool {
+        take(&mut self.tables, bytes)
+    }
+
+    /// What remains of the whole after `bytes` have been written.
+    pub fn left_of(&self, bytes: usize) -> usize {
+        self.total.saturating_sub(bytes)
+    }
+}
+
+fn take(left: &mut usize, bytes: usize) -> bool {
+    match left.checked_sub(bytes) {
+        Some(rest) => {
+            *left = rest;
+            true
+        }
+        None => false,
+    }
+}

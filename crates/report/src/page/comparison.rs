@@ -1,0 +1,150 @@
+//! The comparisons: in words for the summary, as forest plots and tables in their own section.
+
+use headwater_results::compare::{Comparison, Ratio, RowComparison, Verdict};
+use headwater_results::schema::Better;
+
+use super::allowance::Allowance;
+use super::frame::Page;
+use super::table::scrolled;
+use super::{Section, figures};
+use crate::chart;
+use crate::markup::{escape, shorten};
+use crate::text::{list, plural, short_list};
+use crate::units;
+
+/// In the table of sections.
+pub(super) const SECTION: Section = Section { id: "comparison", title: "Comparison", draw };
+
+/// The most lines of one comparison's table.
+const LINES_MAX: usize = 300;
+
+/// Rows named of a kind.
+const NAMED: usize = 4;
+
+fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
+    let comparisons = page.source.comparisons;
+    if comparisons.is_empty() {
+        return None;
+    }
+    let forests = page.figures.get("forest").into_iter().flatten().collect();
+    let mut html = figures::drawn(forests, allowance).unwrap_or_default();
+    for comparison in comparisons {
+        html += &table(comparison, allowance);
+        html += &left_out(comparison);
+    }
+    Some(html)
+}
+
+/// What the comparisons say, for the summary.
+pub(super) fn words(page: &Page<'_>) -> String {
+    let items: String = page
+        .source
+        .comparisons
+        .iter()
+        .map(|comparison| format!("<li>{}</li>", escape(&sentence(comparison))))
+        .collect();
+    if items.is_empty() { items } else { format!("<ul class=\"verdict\">{items}</ul>\n") }
+}
+
+fn sentence(comparison: &Comparison) -> String {
+    let judged: Vec<&RowComparison> = comparison.rows.iter().filter(|row| row.verdict != Verdict::Unjudged).collect();
+    let of =
+        |class: &str| judged.iter().filter(|row| chart::verdict_words(&row.verdict).0 == class).collect::<Vec<_>>();
+    let candidate = shorten(&comparison.candidate, 80);
+    let against = format!("{candidate} against {}", shorten(&comparison.baseline, 80));
+    if judged.is_empty() {
+        return format!("{against}: no rows in common.");
+    }
+    let mut parts = Vec::new();
+    for class in ["worse", "better"] {
+        let mut rows = of(class);
+        if rows.is_empty() {
+            continue;
+        }
+        let distance = |row: &RowComparison| row.ratio.map_or(0.0, |ratio| ratio.value.ln().abs());
+        rows.sort_by(|one, other| distance(other).total_cmp(&distance(one)));
+        let named: Vec<String> =
+            rows.iter().map(|row| format!("{} {}", shorten(&row.label, 80), change(row))).collect();
+        parts.push(format!("{} {class} ({})", plural(rows.len(), "row"), short_list(&named, NAMED)));
+    }
+    let (equivalent, open) = (of("equivalent").len(), of("inconclusive").len());
+    if equivalent > 0 {
+        parts.push(format!("{} equivalent", plural(equivalent, "row")));
+    }
+    if open > 0 {
+        parts.push(format!("{} inconclusive: too few launches to tell", plural(open, "row")));
+    }
+    format!("{against}: {}.", list(&parts))
+}
+
+/// The ratio as a change: `+3.1 %`.
+fn change(row: &RowComparison) -> String {
+    row.ratio.map_or_else(String::new, |ratio| {
+        let share = ratio.value - 1.0;
+        format!("{}{}", if share > 0.0 { "+" } else { "" }, units::percent(share))
+    })
+}
+
+fn table(comparison: &Comparison, allowance: &mut Allowance) -> String {
+    let mut lines = String::new();
+    let mut shown = 0;
+    for row in comparison.rows.iter().take(LINES_MAX) {
+        let line = line(row);
+        if !allowance.takes_table(line.len()) {
+            break;
+        }
+        lines += &line;
+        shown += 1;
+    }
+    if shown == 0 {
+        return String::new();
+    }
+    let of = if shown < comparison.rows.len() { format!("the first {shown} of ") } else { String::new() };
+    let heads = ["row", "metric", "better", "baseline", "candidate", "ratio", "interval", "p, adjusted", "verdict"];
+    let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
+    format!(
+        "<details><summary>Table: {} against {}, {of}{}</summary>{}</details>\n",
+        escape(&shorten(&comparison.candidate, 80)),
+        escape(&shorten(&comparison.baseline, 80)),
+        plural(comparison.rows.len(), "line"),
+        scrolled(&format!("<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>"))
+    )
+}
+
+fn line(row: &RowComparison) -> String {
+    let better = match row.metric.better {
+        Better::Higher => "higher",
+        Better::Lower => "lower",
+    };
+    let ratio = |of: fn(Ratio) -> String| row.ratio.map_or_else(|| "\u{2013}".to_owned(), of);
+    let (class, mut word) = {
+        let (class, word) = chart::verdict_words(&row.verdict);
+        (class, word.to_owned())
+    };
+    if let Verdict::Inconclusive { more_blocks: Some(blocks) } = row.verdict {
+        word += &format!(", needs about {blocks} more blocks");
+    }
+    let value = |value: f64| escape(&units::quantity(value, &row.metric.unit));
+    format!(
+        "<tr><th scope=\"row\">{}</th><td>{}</td><td>{better}</td><td class=\"num\">{}</td><td class=\"num\">{}</td>\
+         <td class=\"num\">{}</td><td class=\"num\">{}</td><td class=\"num\">{}</td><td class=\"{class}\">{word}</td></tr>\n",
+        escape(&shorten(&row.label, 160)),
+        escape(&shorten(&row.metric.name.replace("one_way", "one-way"), 40)),
+        value(row.baseline.median),
+        value(row.candidate.median),
+        ratio(|ratio| format!("{:.3}", ratio.value)),
+        ratio(|ratio| format!("{:.3} .. {:.3}", ratio.low, ratio.high)),
+        row.p_adjusted.map_or_else(|| "\u{2013}".to_owned(), |p| format!("{p:.4}")),
+    )
+}
+
+fn left_out(comparison: &Comparison) -> String {
+    let Some(first) = comparison.left_out.first() else { return String::new() };
+    let names: Vec<String> = comparison.left_out.iter().map(|one| shorten(&one.row, 80)).collect();
+    format!(
+        "<p class=\"note\">Not compared: {} ({}{}).</p>\n",
+        escape(&short_list(&names, NAMED)),
+        escape(&shorten(&first.reason, 200)),
+        if names.len() > 1 { ", and the like" } else { "" }
+    )
+}

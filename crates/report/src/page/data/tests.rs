@@ -1,0 +1,30 @@
+use super::Figure;
+
+fn json(value: f64) -> String {
+    serde_json::to_string(&Figure(value)).expect("a number")
+}
+
+#[test]
+fn four_digits_are_kept_and_no_more() {
+    for (value, text) in [
+        (1_234_567.0, "1235000"),
+        (0.000_123_456, "0.0001235"),
+        (12.0, "12"),
+        (-3.14159, "-3.142"),
+        (0.0, "0"),
+        (99_995.0, "100000"),
+        (1.5e-9, "1.5e-9"),
+    ] {
+        assert_eq!(json(value), text, "{value}");
+    }
+}
+
+#[test]
+fn what_is_no_number_is_absent_and_extremes_survive() {
+    assert_eq!(json(f64::NAN), "null");
+    assert_eq!(json(f64::INFINITY), "null");
+    for value in [1e-320, f64::MIN_POSITIVE, 1e308, -1e308] {
+        let back: f64 = json(value).parse().expect("a number");
+        assert!((back / value - 1.0).abs() < 1e-3, "{value}");
+    }
+}

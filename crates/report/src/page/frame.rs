@@ -1,0 +1,100 @@
+//! What every section is drawn from, and the first lines of the page.
+
+use std::collections::HashMap;
+
+use headwater_results::compare::Comparison;
+use headwater_results::published;
+use headwater_results::schema::Run;
+
+use super::PageOptions;
+use crate::chart::{self, Figure, Source};
+use crate::markup::{escape, shorten};
+use crate::text::{plural, short_list};
+
+/// The last line.
+pub(super) const FOOTER: &str = "<footer><p>Made by <code>headwater report</code>. This file is complete: it loads nothing, and \
+    keeps what it says when it is sent or archived.</p></footer>\n";
+
+/// The most runs that are listed one by one.
+const RUNS_LISTED: usize = 24;
+
+/// Characters of a name in running text.
+const NAME_MAX: usize = 120;
+
+/// A page in the making.
+pub(super) struct Page<'a> {
+    /// The headline.
+    pub title: String,
+    /// Runs, panels, comparisons.
+    pub source: Source<'a>,
+    /// The figures of every chart by its name.
+    pub figures: HashMap<&'static str, Vec<Figure>>,
+}
+
+impl<'a> Page<'a> {
+    /// A page about `runs`.
+    pub fn new(runs: &'a [(String, &'a Run)], comparisons: &'a [Comparison], options: &PageOptions) -> Page<'a> {
+        let source = Source::new(runs, comparisons, options.baseline.as_deref());
+        let figures = chart::TABLE.iter().map(|chart| (chart.name, chart.figures(&source))).collect();
+        let names: Vec<String> = runs.iter().map(|(name, _)| shorten(name, NAME_MAX)).collect();
+        let title = options.title.clone().unwrap_or_else(|| format!("Headwater: {}", short_list(&names, 3)));
+        Page { title, source, figures }
+    }
+
+    /// Whether more than one run is shown, so that each figure must say of which it is.
+    pub fn has_several(&self) -> bool {
+        self.source.runs.len() > 1
+    }
+
+    /// The runs that are listed one by one, and how many are not.
+    pub fn listed(&self) -> (&[(&'a str, &'a Run)], usize) {
+        let listed = self.source.runs.len().min(RUNS_LISTED);
+        (&self.source.runs[..listed], self.source.runs.len() - listed)
+    }
+}
+
+/// The headline and the list of runs. The script fills `controls` and shows it.
+pub(super) fn header(page: &Page<'_>) -> String {
+    let (runs, more) = page.listed();
+    let items: String = runs.iter().map(|(name, run)| format!("<li>{}</li>", machine(name, run))).collect();
+    let more = if more > 0 { format!("<li>and {} more</li>", plural(more, "run")) } else { String::new() };
+    format!(
+        "<header id=\"top\">\n<h1>{}</h1>\n<ul class=\"runs\">{items}{more}</ul>\n<div id=\"controls\" hidden></div>\n\
+         </header>\n",
+        escape(&shorten(&page.title, 2 * NAME_MAX))
+    )
+}
+
+/// A run in a line: its name, machine, date, effort.
+fn machine(name: &str, run: &Run) -> String {
+    let header = &run.header;
+    let name = format!("<strong>{}</strong>", escape(&shorten(name, NAME_MAX)));
+    if let Some(table) = published::source_of(&header.run_id) {
+        return format!("{name} <span class=\"about\">{}</span>", escape(table.citation));
+    }
+    let environment = &header.environment;
+    let cpus = environment.cpu.affinity.len();
+    let parts = [
+        environment.host.clone(),
+        environment.cpu.model.split_whitespace().collect::<Vec<_>>().join(" "),
+        if cpus > 0 { plural(cpus, "CPU") } else { String::new() },
+        if environment.kernel.release.is_empty() {
+            String::new()
+        } else {
+            format!("Linux {}", environment.kernel.release)
+        },
+        date(&header.started_at),
+        plural(header.settings.launches as usize, "launch").replace("launchs", "launches"),
+    ];
+    let parts: Vec<String> =
+        parts.iter().filter(|part| !part.is_empty()).map(|part| escape(&shorten(part, NAME_MAX))).collect();
+    format!("{name} <span class=\"about\">{}</span>", parts.join(" \u{b7} "))
+}
+
+/// `2025-01-31 12:30 UTC` from RFC 3339, or the text itself.
+pub(super) fn date(at: &str) -> String {
+    match (at.get(..10), at.get(10..11), at.get(11..16), at.ends_with('Z')) {
+        (Some(day), Some("T"), Some(minute), true) => format!("{day} {minute} UTC"),
+        _ => at.to_owned(),
+    }
+}

@@ -1,0 +1,54 @@
+//! How figures are to be read: what an interval is, what stands out, what steps back. Below the summary.
+
+use headwater_results::schema::Standing;
+
+use super::frame::Page;
+use crate::judge::EFFECT_MIN;
+use crate::markup::escape;
+use crate::rows;
+use crate::text::short_list;
+
+/// One paragraph.
+pub(super) fn paragraph(page: &Page<'_>) -> String {
+    let estimates = || {
+        page.source
+            .runs
+            .iter()
+            .flat_map(|(_, run)| rows::all_measured(run))
+            .filter_map(rows::own)
+            .map(|own| own.estimate)
+    };
+    let (Some(least), Some(most)) = (estimates().map(|one| one.n).min(), estimates().map(|one| one.n).max()) else {
+        return String::new();
+    };
+    let mut words = Vec::new();
+    if most < 2 {
+        words.push("Each figure rests on one launch, and so has no interval.".to_owned());
+    } else {
+        let coverage = estimates().filter(|one| one.n > 1).map(|one| one.confidence).fold(1.0, f64::min);
+        // Coverage is rounded down, never up to what it does not reach.
+        let coverage = (coverage * 1000.0).floor() / 10.0;
+        let launches = if least == most { format!("{most}") } else { format!("{least} to {most}") };
+        words.push(format!(
+            "Each figure is the median over {launches} launches, each in fresh processes; \u{b1} is half the width of its \
+             interval, which covers the true median with at least {coverage:.1} %."
+        ));
+        words.push(format!(
+            "Bold: the best of those compared, with all that cannot be told apart from it (intervals overlap, or medians \
+             differ by less than {:.0} %).",
+            EFFECT_MIN * 100.0
+        ));
+    }
+    for (standing, meaning) in [
+        (Standing::Limit, "shows what the hardware allows and does not compete"),
+        (Standing::Null, "is the harness alone"),
+    ] {
+        let series = page.source.panels.iter().flat_map(|panel| &panel.series);
+        let names = rows::unique(series.filter(|series| series.standing == standing).map(|series| series.key.subject));
+        if !names.is_empty() {
+            words.push(format!("{} {meaning}.", short_list(&names, 6)));
+        }
+    }
+    words.push("Rates are per second with prefixes of 1000; sizes such as 4k are powers of 1024.".to_owned());
+    format!("<p class=\"note\">{}</p>\n", escape(&words.join(" ")))
+}

@@ -1,0 +1,71 @@
+//! The summary in words: what each run says, what comparisons say, and how figures are to be read.
+
+use headwater_results::published;
+use headwater_results::schema::{RowOutcome, Run, RunStatus};
+
+use super::allowance::Allowance;
+use super::frame::Page;
+use super::{Section, comparison, legend};
+use crate::markup::{escape, shorten};
+use crate::text::plural;
+use crate::verdict::verdict;
+
+/// In the table of sections.
+pub(super) const SECTION: Section = Section { id: "summary", title: "Summary", draw };
+
+/// The most sentences of one run.
+const SENTENCES_MAX: usize = 40;
+
+/// Characters of a sentence.
+const SENTENCE_MAX: usize = 1200;
+
+fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
+    let mut html = comparison::words(page);
+    let (runs, _) = page.listed();
+    for (name, run) in runs {
+        let mut words = status(run);
+        words.extend(verdict(run));
+        let items: String = words
+            .iter()
+            .take(SENTENCES_MAX)
+            .map(|sentence| format!("<li>{}</li>", escape(&shorten(sentence, SENTENCE_MAX))))
+            .collect();
+        let heading =
+            if page.has_several() { format!("<h3>{}</h3>\n", escape(&shorten(name, 120))) } else { String::new() };
+        let text = format!("{heading}{}<ul class=\"verdict\">{items}</ul>\n", about(run));
+        if !allowance.takes_table(text.len()) {
+            html += "<p class=\"note\">The words about further runs are left out for want of room.</p>\n";
+            break;
+        }
+        html += &text;
+    }
+    html += &legend::paragraph(page);
+    Some(html)
+}
+
+/// What a published table is.
+fn about(run: &Run) -> String {
+    let table = published::source_of(&run.header.run_id);
+    table.map_or_else(String::new, |table| format!("<p>{}. {}</p>\n", escape(table.title), escape(table.what)))
+}
+
+/// What is missing of a run.
+fn status(run: &Run) -> Vec<String> {
+    let count = |wanted: fn(&RowOutcome) -> bool| run.results.iter().filter(|row| wanted(&row.outcome)).count();
+    let parts = [
+        (count(|outcome| matches!(outcome, RowOutcome::Failed { .. })), "failed"),
+        (count(|outcome| matches!(outcome, RowOutcome::Skipped { .. })), "cannot run there"),
+        (count(|outcome| matches!(outcome, RowOutcome::Pending)), "had no turn"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(rows, _)| *rows > 0)
+        .map(|(rows, what)| format!("{} {what}", plural(*rows, "row")))
+        .collect();
+    let rest = if parts.is_empty() { "some launches are missing".to_owned() } else { parts.join(", ") };
+    match run.status {
+        RunStatus::Complete => Vec::new(),
+        RunStatus::Interrupted => vec![format!("Interrupted: {rest}.")],
+        RunStatus::Partial => vec![format!("Partial: {rest}.")],
+    }
+}

@@ -1,0 +1,157 @@
+//! The page as a whole: what is in it, that nothing foreign can be, and that it stays small.
+
+use headwater_results::schema::{Run, RunStatus, Standing};
+
+use super::{PAGE_BYTES_MAX, PageOptions, SCRIPT, STYLE, is_page, page};
+use crate::testing::{Made, messaging, overview};
+
+fn of(runs: &[(String, &Run)]) -> String {
+    page(runs, &[], &PageOptions::default())
+}
+
+/// The page without its script, style and data.
+fn markup(page: &str) -> String {
+    let page = page.replace(SCRIPT, "").replace(STYLE, "");
+    let Some(start) = page.find("<script type=") else { return page };
+    let end = page[start..].find("</script>").map_or(page.len(), |end| start + end);
+    format!("{}{}", &page[..start], &page[end..])
+}
+
+#[test]
+fn a_run_without_figures_is_a_page_too() {
+    let run = Made::new(6).run(Some(RunStatus::Complete));
+    let html = of(&[("empty".to_owned(), &run)]);
+    assert!(html.contains("Nothing was measured.") && html.contains("id=\"summary\""));
+    assert!(!html.contains("id=\"performance\""));
+    assert!(of(&[]).contains("</html>"));
+}
+
+#[test]
+fn an_overview_has_its_sections_and_links_to_each() {
+    let run = overview(6).run(Some(RunStatus::Complete));
+    let html = markup(&of(&[("overview".to_owned(), &run)]));
+    let sections: Vec<&str> = html.split("<section id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let expected = [
+        "summary",
+        "performance",
+        "delay",
+        "throughput",
+        "improvement",
+        "distribution",
+        "heatmap",
+        "others",
+        "data",
+        "environment",
+        "flags",
+        "reproduce",
+    ];
+    assert_eq!(sections, expected);
+    for section in sections {
+        assert!(html.contains(&format!("<li><a href=\"#{section}\">")), "{section}");
+    }
+    assert!(html.contains("headwater run overview --seed 17"), "how to reproduce");
+    assert!(html.contains("mq_open"), "why rows are missing");
+}
+
+#[test]
+fn nothing_is_loaded_and_only_our_script_and_style_may_run() {
+    let run = overview(6).run(Some(RunStatus::Complete));
+    let html = of(&[("overview".to_owned(), &run)]);
+    assert!(html.contains("default-src 'none'; style-src 'sha256-") && html.contains("script-src 'sha256-"));
+    let markup = markup(&html);
+    for foreign in [" src=", "<link", "@import", "<iframe", "<object", "style=\"", " onclick", "http-equiv=\"refresh"] {
+        assert!(!markup.contains(foreign), "{foreign}");
+    }
+    assert_eq!(markup.matches("<style>").count(), 1);
+    assert_eq!(markup.matches("<script").count(), 2, "the data and the script");
+    for (name, text) in [("page.js", SCRIPT), ("page.css", STYLE)] {
+        assert!(!text.contains('\r') && !text.contains('\0'), "{name}: the hash would be that of another text");
+        assert!(!text.contains("</script") && !text.contains("</style") && !text.contains("<!--"), "{name}");
+    }
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    const HOSTILE: &str = "</script></style></title><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u{202e}";
+    let mut made = Made::new(6);
+    for size in [64, 128, 256, 512] {
+        for (subject, pattern) in [(HOSTILE, "stream"), ("pipe", "stream"), ("pipe", HOSTILE), (HOSTILE, HOSTILE)] {
+            made.measure(&messaging(subject, Standing::Candidate, pattern, size), &[1e6], 0.02);
+        }
+        made.skip(&messaging(HOSTILE, Standing::Candidate, "rtt", size), HOSTILE);
+    }
+    made.header(|header| {
+        header.command = vec![HOSTILE.to_owned()];
+        header.headwater_version = HOSTILE.to_owned();
+        header.started_at = HOSTILE.to_owned();
+        header.environment.host = HOSTILE.to_owned();
+        header.environment.cpu.model = HOSTILE.to_owned();
+        header.environment.cpu.mitigations.insert(HOSTILE.to_owned(), HOSTILE.to_owned());
+        header.environment.kernel.release = HOSTILE.to_owned();
+    });
+    let run = made.run(Some(RunStatus::Complete));
+    let options = PageOptions { title: Some(HOSTILE.to_owned()), baseline: Some(HOSTILE.to_owned()) };
+    let html = page(&[(HOSTILE.to_owned(), &run), ("other".to_owned(), &run)], &[], &options);
+    let markup = markup(&html);
+    assert!(markup.contains("&lt;script&gt;alert(1)"), "the name is shown");
+    assert!(!markup.contains("<script>alert") && !markup.contains("<img") && !markup.contains('\u{202e}'));
+    for tag in ["</title>", "</style>", "<title>Headwater", "<body>"] {
+        assert!(markup.matches(tag).count() <= 1 + markup.matches("<svg").count(), "{tag}");
+    }
+    assert_eq!(markup.matches("<style>").count(), 1);
+}
+
+#[test]
+fn every_element_is_closed() {
+    let run = overview(6).run(Some(RunStatus::Complete));
+    let html = markup(&of(&[("overview".to_owned(), &run)]));
+    for tag in [
+        "section", "figure", "svg", "g", "table", "tr", "td", "th", "details", "summary", "ul", "li", "p", "div",
+        "text",
+    ] {
+        let opened = html.matches(&format!("<{tag}>")).count() + html.matches(&format!("<{tag} ")).count();
+        assert_eq!(opened, html.matches(&format!("</{tag}>")).count(), "{tag}");
+    }
+    let mut ids: Vec<&str> = html.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "ids are unique");
+}
+
+#[test]
+fn a_page_knows_itself() {
+    let html = of(&[]);
+    assert!(is_page(&html[..4096.min(html.len())]));
+    assert!(!is_page("<!DOCTYPE html><html>"));
+}
+
+#[test]
+fn no_run_makes_a_page_that_is_too_large() {
+    let long = "x".repeat(3000);
+    let mut made = Made::new(2);
+    for pattern in 0..40 {
+        for subject in 0..30 {
+            for size in [64, 128, 256] {
+                let name = format!("{long}{subject}");
+                made.measure(
+                    &messaging(&name, Standing::Candidate, &format!("p{pattern}{long}"), size),
+                    &[1e6 + f64::from(subject)],
+                    0.4,
+                );
+            }
+        }
+        made.skip(&messaging(&long, Standing::Candidate, "rtt", pattern), &format!("{pattern}{long}"));
+    }
+    made.header(|header| {
+        for index in 0..3000 {
+            header.environment.limits.sysctl.insert(format!("{long}{index}"), long.clone());
+        }
+        header.command = vec![long.clone(); 100];
+    });
+    let run = made.run(Some(RunStatus::Partial));
+    let runs: Vec<(String, &Run)> = (0..3).map(|index| (format!("{long}{index}"), &run)).collect();
+    let html = of(&runs);
+    assert!(html.len() <= PAGE_BYTES_MAX, "{}", html.len());
+    assert!(html.contains("left out for want of room"));
+}
