@@ -1,13 +1,14 @@
 //! From runs to comparisons: which sides there are, which rules hold on the machines they come from. Called by
 //! `compare`, `report`, and by `run` and `noise` at their end. It prints nothing.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 use headwater_results::compare::environment::{Difference, differences};
 use headwater_results::compare::factor::{self, Factor, sides};
 use headwater_results::compare::noise::drift_between;
-use headwater_results::compare::{Comparison, Rules, Side, compare};
+use headwater_results::compare::{Comparison, Rules, Side, compare_on};
 use headwater_results::schema::{Row, Run};
 use serde::Serialize;
 
@@ -129,7 +130,8 @@ fn one(
     let involved: Vec<&Run> = before.iter().chain(&after).map(|&number| &runs[number].1).collect();
     let paired = before == after;
     let (rules, noise) = request.noise.rules(request.rules, &involved, paired)?;
-    Ok(Compared { comparison: compare(baseline, candidate, rules), environment, noise })
+    let threads = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+    Ok(Compared { comparison: compare_on(threads, baseline, candidate, rules), environment, noise })
 }
 
 impl Noise {

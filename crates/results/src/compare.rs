@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
 
 use serde::{Deserialize, Serialize};
 
@@ -191,8 +192,13 @@ pub struct Member<'a> {
 
 /// Compares the rows that both sides have.
 pub fn compare(baseline: &Side<'_>, candidate: &Side<'_>, rules: Rules) -> Comparison {
-    let mut ratios = Ratios::default();
+    compare_on(NonZero::<usize>::MIN, baseline, candidate, rules)
+}
+
+/// As [`compare`], on so many threads; the result is the same.
+pub fn compare_on(threads: NonZero<usize>, baseline: &Side<'_>, candidate: &Side<'_>, rules: Rules) -> Comparison {
     let mut rows = Vec::new();
+    let mut samples = Vec::new();
     let mut left_out = Vec::new();
     let of_candidate: BTreeMap<&str, &Member<'_>> =
         candidate.members.iter().map(|member| (member.label.as_str(), member)).collect();
@@ -203,18 +209,17 @@ pub fn compare(baseline: &Side<'_>, candidate: &Side<'_>, rules: Rules) -> Compa
         };
         match counterparts(&before.result, &after.result, [&baseline.name, &candidate.name]) {
             Ok(metrics) => rows.extend(metrics.into_iter().enumerate().map(|(place, (from, to))| {
-                let sample = match before.runs == after.runs {
+                samples.push(match before.runs == after.runs {
                     true => Sample::paired(from, to),
                     false => Sample::independent(from, to),
-                };
-                let ratio = sample.map(|sample| with_drift(ratios.of(&sample), &sample, rules.drift));
+                });
                 RowComparison {
                     row: after.result.row.clone(),
                     label: before.label.clone(),
                     metric: to.metric.clone(),
                     baseline: from.estimate,
                     candidate: to.estimate,
-                    ratio,
+                    ratio: None,
                     p_adjusted: None,
                     // Only a row's own figure is judged; here all that is known is which that is.
                     verdict: if place == 0 { Verdict::Inconclusive { more_blocks: None } } else { Verdict::Unjudged },
@@ -226,8 +231,26 @@ pub fn compare(baseline: &Side<'_>, candidate: &Side<'_>, rules: Rules) -> Compa
     let of_baseline: BTreeSet<&str> = baseline.members.iter().map(|member| member.label.as_str()).collect();
     let unknown = candidate.members.iter().filter(|member| !of_baseline.contains(member.label.as_str()));
     left_out.extend(unknown.map(|member| LeftOut::one_sided(&member.result.row, &baseline.name)));
+    for (row, ratio) in rows.iter_mut().zip(ratios(&samples, rules.drift, threads)) {
+        row.ratio = ratio;
+    }
     judge(&mut rows, rules);
     Comparison { baseline: baseline.name.clone(), candidate: candidate.name.clone(), rules, rows, left_out }
+}
+
+/// The ratio of every sample, each thread taking a part of equal length.
+fn ratios(samples: &[Option<Sample>], drift: f64, threads: NonZero<usize>) -> Vec<Option<Ratio>> {
+    let part_of = |part: &[Option<Sample>]| -> Vec<Option<Ratio>> {
+        let mut ratios = Ratios::default();
+        part.iter().map(|sample| sample.as_ref().map(|sample| with_drift(ratios.of(sample), sample, drift))).collect()
+    };
+    // A thread draws resamples of its own, which takes as long as a few hundred rows.
+    const ROWS_OF_A_THREAD: usize = 1000;
+    let part = samples.len().div_ceil(threads.get()).max(ROWS_OF_A_THREAD);
+    std::thread::scope(|scope| {
+        let running: Vec<_> = samples.chunks(part).map(|part| scope.spawn(|| part_of(part))).collect();
+        running.into_iter().flat_map(|thread| thread.join().expect("it does not panic")).collect()
+    })
 }
 
 /// The metrics that both rows have, the row's own first; or why the rows cannot be compared.

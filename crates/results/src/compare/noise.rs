@@ -1,6 +1,8 @@
 //! How much identical things differ beyond what the spread of their launches explains: the drift of a machine. Called by
 //! `noise`, and by every comparison of runs that were made one after the other.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::ratio::Sample;
@@ -39,9 +41,12 @@ pub fn drift(samples: &[Sample]) -> Option<Drift> {
 
 /// The drift that rows show of which each is a log ratio, its standard error and that one's degrees of freedom.
 fn drift_of(rows: impl Iterator<Item = (f64, f64, usize)>) -> Option<Drift> {
+    // Most rows have the same number of launches.
+    let mut quantiles = BTreeMap::new();
     let mut needed: Vec<f64> = rows
         .filter_map(|(centre, error, freedom)| {
-            let t = student_quantile(1.0 - LEVEL / 2.0, freedom as f64);
+            let quantile = || student_quantile(1.0 - LEVEL / 2.0, freedom as f64);
+            let t: f64 = *quantiles.entry(freedom).or_insert_with(quantile);
             // What tau this row needs in order not to look different.
             let needed = (centre.powi(2) - (t * error).powi(2)).max(0.0).sqrt() / 1.96;
             needed.is_finite().then_some(needed)
