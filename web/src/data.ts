@@ -117,7 +117,9 @@ export async function readData(element: HTMLElement): Promise<PageData> {
 }
 
 async function inflated(base64: string): Promise<string> {
-  const bytes = Uint8Array.from(atob(base64.trim()), (character) => character.charCodeAt(0));
+  const letters = atob(base64.trim());
+  const bytes = new Uint8Array(letters.length);
+  for (let index = 0; index < letters.length; index += 1) bytes[index] = letters.charCodeAt(index);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   return new Response(stream).text();
 }

@@ -45,6 +45,7 @@ class LineFigure {
   readonly stage: HTMLElement;
   readonly words = html("details", { class: "words" });
   private readonly legend: Legend;
+  private readonly still: string;
   private readonly readout = new Readout();
   private readonly switches: { control: HTMLElement; spread: () => Spread }[] = [];
   private view: View;
@@ -60,6 +61,7 @@ class LineFigure {
     private readonly caption: Element | null,
     label: string,
   ) {
+    this.still = caption?.textContent ?? "";
     this.view = kind.view(context, scope);
     this.legend = new Legend(context.hidden);
     const switches = html("div", { class: "switches" }, ...(kind.controls?.(context, scope) ?? []));
@@ -83,7 +85,7 @@ class LineFigure {
     this.legend.update(this.view.series);
     for (const { control, spread } of this.switches) press(control, spread());
     this.writeWords(visible);
-    if (this.caption !== null && this.view.caption !== undefined) this.caption.textContent = this.view.caption;
+    if (this.caption !== null) this.caption.textContent = this.view.caption ?? this.liveCaption();
     this.clearCursor();
     if (visible.every((series) => series.points.length === 0)) {
       const text = this.view.series.length > 0 ? "Every series is hidden." : (this.view.empty ?? "Nothing to draw.");
@@ -93,6 +95,13 @@ class LineFigure {
     }
     this.drawing = drawLines(this.view, visible, [this.spread("x"), this.spread("y")], width);
     this.stage.replaceChildren(this.drawing.element, this.readout.element);
+  }
+
+  /** The report's caption without what does not hold of a live chart: that series or sizes are left out. */
+  private liveCaption(): string {
+    const kept = this.still.replace(/ [^.]*only in the table of rows\./g, "").replace(/ Lines are drawn through some of their sizes;[^.]*\./, "");
+    const harness = [...new Set(this.view.series.filter((one) => one.points[0]?.row.standing === "null").map((one) => one.subject))];
+    return harness.length === 0 ? kept : `${kept} ${harness.join(", ")} is the harness alone, hidden at first.`;
   }
 
   /** A few sentences stand open, many are folded until the reader opens them. */

@@ -41,7 +41,10 @@ export class Looks {
   constructor(model: Model) {
     const byStanding = STANDINGS.flatMap((standing) => model.rows.filter((row) => row.standing === standing));
     this.subjects = unique([...byStanding, ...model.rows].map((row) => row.subject));
-    this.others = unique(model.rows.map(circumstanceOf));
+    // The plain ones first: they are the most, and have the plainest dashes.
+    const isPlain = (row: Row): boolean => row.messages === null && row.workerKind === "";
+    const plainFirst = [...model.rows.filter(isPlain), ...model.rows.filter((row) => !isPlain(row))];
+    this.others = unique(plainFirst.map(circumstanceOf));
   }
 
   of(row: Row): Look {

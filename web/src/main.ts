@@ -44,14 +44,14 @@ async function main(): Promise<void> {
   const controls = byId("controls");
   if (controls !== null) updates.push(pageControls(controls, figures, context));
   const section = byId("data");
-  if (section !== null) updates.push(rawTable(section, model, state));
-  whenNear(figures, (figure) => {
-    const update = enlivened(figure, data, context);
+  whenNear(section === null ? figures : [...figures, section], (part) => {
+    const update = part === section ? rawTable(section, model, state) : enlivened(part, data, context);
     if (update !== undefined) updates.push(update);
-    figure.dataset["live"] = "";
+    part.dataset["live"] = "";
   });
   navigation(state);
-  document.documentElement.dataset["ready"] = "";
+  // For tests and the curious: ready, and after how many milliseconds.
+  document.documentElement.dataset["ready"] = globalThis.performance.now().toFixed(0);
 }
 
 /** Makes one figure answer. Figures that this script does not know stay as they are. */
@@ -75,11 +75,11 @@ function enlivened(figure: HTMLElement, data: PageData, context: Context): Updat
   }
 }
 
-/** Calls back with each figure before it comes into sight, and with all of them before they are printed. */
-function whenNear(figures: HTMLElement[], callback: (figure: HTMLElement) => void): void {
-  const waiting = new Set(figures);
-  const take = (figure: HTMLElement): void => {
-    if (waiting.delete(figure)) callback(figure);
+/** Calls back with each part of the page before it comes into sight, and with all of them before they are printed. */
+function whenNear(parts: HTMLElement[], callback: (part: HTMLElement) => void): void {
+  const waiting = new Set(parts);
+  const take = (part: HTMLElement): void => {
+    if (waiting.delete(part)) callback(part);
   };
   const observer = new IntersectionObserver(
     (entries) => {
@@ -87,8 +87,8 @@ function whenNear(figures: HTMLElement[], callback: (figure: HTMLElement) => voi
     },
     { rootMargin: "800px 0px" },
   );
-  for (const figure of figures) observer.observe(figure);
-  window.addEventListener("beforeprint", () => figures.filter((figure) => !figure.hidden).forEach(take));
+  for (const part of parts) observer.observe(part);
+  window.addEventListener("beforeprint", () => parts.filter((part) => !part.hidden).forEach(take));
 }
 
 void main();

@@ -27,6 +27,8 @@ const WIDTH_WITH_NAMES = 620;
 const NAMES_MAX = 16;
 const NAME_LETTERS_MAX = 24;
 const LINE_HEIGHT = 14;
+/** A line that ends so near to the right edge has its name outside. */
+const EDGE_PX = 40;
 
 /** More markers than this on a line hide it. */
 const MARKERS_MAX = 48;
@@ -181,17 +183,19 @@ interface End {
   colour: string;
 }
 
-/** Names at the lines' right ends, moved apart where they would touch. */
-function nameEnds(element: SVGSVGElement, ends: End[], right: number, top: number, bottom: number): void {
-  ends.sort((a, b) => a.y - b.y);
-  const places = spreadOut(ends.map((end) => Math.min(Math.max(end.y, top), bottom)), LINE_HEIGHT, top - 6, bottom + 4);
+/** Names at the lines' right ends, moved apart where they would touch. A line that ends before has the legend alone. */
+function nameEnds(element: SVGSVGElement, all: End[], right: number, top: number, bottom: number): void {
+  const ends = all.filter((end) => end.x > right - EDGE_PX).sort((a, b) => a.y - b.y);
+  const wanted = ends.map((end) => Math.min(Math.max(end.y, top), bottom));
+  const places = spreadOut(wanted, LINE_HEIGHT, top - 6, bottom + 4);
   ends.forEach((end, index) => {
     const y = places[index] ?? end.y;
+    const start = Math.min(end.x + 6, right);
     element.append(
       svg(
         "g",
         { class: `series ${end.colour}`, "data-series": end.key },
-        svg("path", { class: "leader", d: `M${px(Math.min(end.x + 6, right))} ${px(end.y)}L${px(right + 14)} ${px(y)}h6` }),
+        svg("path", { class: "leader", d: `M${px(start)} ${px(end.y)}L${px(right + 14)} ${px(y)}h6` }),
         svg("text", { class: "name", x: px(right + 24), y: px(y + 4) }, end.name),
       ),
     );
@@ -257,6 +261,14 @@ function most(values: number[]): number {
 export function shortened(name: string, letters = NAME_LETTERS_MAX): string {
   const characters = [...name];
   return characters.length <= letters ? name : `${characters.slice(0, letters - 1).join("")}…`;
+}
+
+/** The name, cut so that it is at most so wide, px. */
+export function fitted(name: string, width: number): string {
+  const all = [...name].length;
+  let letters = all;
+  while (letters > 4 && textWidth(shortened(name, letters)) > width) letters -= 1;
+  return shortened(name, letters);
 }
 
 let ruler: CanvasRenderingContext2D | null | undefined;

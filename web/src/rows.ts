@@ -3,7 +3,7 @@
 
 import { px, svg } from "./dom";
 import { type Look, marker } from "./look";
-import { shortened, textWidth } from "./plot";
+import { fitted, textWidth } from "./plot";
 import { makeScale, type Spread, ticksOf } from "./scale";
 import type { Reading } from "./readout";
 import { type Quantity, tickLabels } from "./units";
@@ -47,7 +47,9 @@ const LONG_PX = 400;
 export function drawRows(lines: Line[], axis: RowsAxis, width: number): RowsDrawing {
   const isNarrow = width < WIDTH_WITH_NAMES;
   const lineHeight = isNarrow ? 40 : 24;
-  const names = lines.map((line) => shortened(line.name, isNarrow ? 34 : 46));
+  const names = lines.map((line) =>
+    isNarrow ? fitted(line.name, width - textWidth(line.text) - 32) : fitted(line.name, width * 0.4 - 16),
+  );
   const texts = Math.ceil(Math.max(...lines.map((line) => textWidth(line.text)), 0));
   const left = isNarrow ? 8 : Math.min(Math.ceil(Math.max(...names.map(textWidth), 40)) + 16, width * 0.4);
   const right = isNarrow ? width - 8 : Math.max(width - texts - 20, left + 120);

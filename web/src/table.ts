@@ -32,6 +32,8 @@ export function rawTable(section: HTMLElement, model: Model, state: State): (key
     const outer = wrapper !== null && section.contains(wrapper) ? wrapper : still;
     outer.before(live.tools, live.scroll);
     outer.classList.add("print-only");
+    // It counts the lines of the table for paper.
+    section.querySelector(":scope > .note")?.classList.add("print-only");
   }
   live.update();
   return (key) => {
@@ -48,7 +50,7 @@ class LiveTable {
   private readonly table: HTMLTableElement;
   private readonly count = html("output", { for: "data-filter" });
   private readonly filter = html("input", { type: "search", id: "data-filter", placeholder: "words, as in: pipe 4 KiB rtt" });
-  private readonly haystack: string[];
+  private haystack: string[] | undefined;
   private rows: Row[] = [];
   private drawn = "";
 
@@ -57,7 +59,6 @@ class LiveTable {
     private readonly state: State,
   ) {
     this.columns = columnsOf(model);
-    this.haystack = model.rows.map((row) => searchText(row, model));
     this.heads = this.columns.map((column) => this.head(column));
     this.table = html(
       "table",
@@ -82,7 +83,7 @@ class LiveTable {
     const wanted = this.state.get("data.filter") ?? "";
     if (this.filter.value.trim() !== wanted) this.filter.value = wanted;
     const words = folded(wanted).split(/\s+/).filter((word) => word !== "");
-    this.rows = this.model.rows.filter((row) => words.every((word) => this.haystack[row.index]?.includes(word)));
+    this.rows = words.length === 0 ? [...this.model.rows] : this.matching(words);
     const [name, direction] = (this.state.get("data.sort") ?? "").split("-");
     const column = this.columns.find((candidate) => candidate.name === name);
     if (column !== undefined) sort(this.rows, column, direction === "desc");
@@ -100,6 +101,11 @@ class LiveTable {
     this.scroll.scrollTop = 0;
     this.drawn = "";
     this.draw();
+  }
+
+  private matching(words: string[]): Row[] {
+    const haystack = (this.haystack ??= this.model.rows.map((row) => searchText(row, this.model)));
+    return this.model.rows.filter((row) => words.every((word) => haystack[row.index]?.includes(word)));
   }
 
   /** Makes the rows in sight, and blanks of the height of the others. */

@@ -136,5 +136,6 @@ function inWords(segment: Segment, fit: Fit): string {
 }
 
 function withInterval([value, low, high]: Interval, write: (value: number) => string): string {
-  return low === high ? write(value) : `${write(value)} (${intervalText(write(low), write(high), 0)})`;
+  // What is the same to three digits needs no interval.
+  return write(low) === write(high) ? write(value) : `${write(value)} (${intervalText(write(low), write(high), 0)})`;
 }

@@ -47,12 +47,14 @@ export function forest(figure: HTMLElement, comparison: Comparison, context: Con
   );
   toolbar.append(verdicts, html("div", { class: "switches" }, sorts, spreads));
 
+  const caption = figure.querySelector("figcaption");
+  if (caption !== null) caption.textContent = captionOf(comparison);
   const list = new ListFigure(figure, toolbar, (): ListView => {
     const rows = comparison.rows.filter((row) => chosen() === "all" || row.verdict === chosen());
     const sorted = [...rows].sort(order(sort()));
     const effect = 1 + comparison.minimum_effect;
     return {
-      lines: sorted.map((row) => lineOf(row, comparison)),
+      lines: sorted.map(lineOf),
       empty: "No row has this verdict.",
       axis: {
         quantity: "ratio",
@@ -73,7 +75,16 @@ export function forest(figure: HTMLElement, comparison: Comparison, context: Con
   };
 }
 
-function lineOf(row: ComparisonRow, comparison: Comparison): Line {
+/** As the report's, but that all rows can be reached. */
+function captionOf({ candidate, baseline, minimum_effect, alpha }: Comparison): string {
+  const percent = (share: number): string => format(share * 100, "percent").replace("+", "");
+  return (
+    `Ratio ${candidate} / ${baseline} of each row's own figure with its interval. Shaded: the minimum effect, ` +
+    `${percent(minimum_effect)}. Verdicts hold for all rows together, with at most ${percent(alpha)} false discoveries.`
+  );
+}
+
+function lineOf(row: ComparisonRow): Line {
   const text = row.ratio === null ? row.verdict : `${format(row.ratio, "ratio")}  ${row.verdict}`;
   return {
     name: row.label,
@@ -83,11 +94,11 @@ function lineOf(row: ComparisonRow, comparison: Comparison): Line {
     tone: row.verdict,
     look: LOOKS[row.verdict],
     text,
-    reading: readingOf(row, comparison),
+    reading: readingOf(row),
   };
 }
 
-function readingOf(row: ComparisonRow, comparison: Comparison): Reading {
+function readingOf(row: ComparisonRow): Reading {
   const lines: string[] = [];
   if (row.low !== null && row.high !== null) lines.push(intervalText(format(row.low, "ratio"), format(row.high, "ratio"), 0));
   lines.push(`${row.metric}: ${row.better} is better`);
@@ -95,7 +106,6 @@ function readingOf(row: ComparisonRow, comparison: Comparison): Reading {
   if (row.p_adjusted !== null) lines.push(`p = ${probability(row.p_adjusted)} after adjustment`);
   else if (row.p !== null) lines.push(`p = ${probability(row.p)}`);
   if (row.more_blocks !== null) lines.push(`needs about ${row.more_blocks} more blocks`);
-  lines.push(`minimum effect ${format(comparison.minimum_effect * 100, "percent").replace("+", "")}`);
   const ratio = row.ratio === null ? "no ratio" : `${format(row.ratio, "ratio")} (${format(row.ratio, "gain")})`;
   return { name: row.label, value: `${ratio}: ${row.verdict}`, lines, flags: [] };
 }

@@ -7,11 +7,14 @@ import { shortened } from "../plot";
 import { type Row, type Scope, unique } from "../model";
 import { ownText, Readout, readingOf } from "../readout";
 import { type Series, seriesOf } from "../series";
-import { format, inUnit, size } from "../units";
+import { format, grouped, inUnit, size } from "../units";
 import type { Context } from "../view";
 
 /** Where a step of colour ends and the next begins, for better and, turned over, for worse. */
 const STEPS = [1.05, 1.2, 1.5, 2.5, 5];
+
+/** The most columns; more are chosen evenly. */
+const SIZES_MAX = 24;
 
 /** Enlivens a heat map. Returns what draws it again. */
 export function heatmap(figure: HTMLElement, scope: Scope, context: Context): (key: string) => void {
@@ -31,11 +34,13 @@ export function heatmap(figure: HTMLElement, scope: Scope, context: Context): (k
     const series = seriesOf(rows, context.model, context.looks, (row) =>
       row.size === null ? undefined : { x: row.size, y: row.median, low: row.low, high: row.high },
     );
-    const sizes = unique(series.flatMap((one) => one.points.map((point) => point.x))).sort((a, b) => a - b);
+    const all = unique(series.flatMap((one) => one.points.map((point) => point.x))).sort((a, b) => a - b);
+    const sizes = chosen(all);
     const table = new Heat(series, sizes, baseline, rows, context, readout, stage);
     scroll.replaceChildren(table.element);
     // The still drawing is shaded by another rule: nearness to the best.
-    if (caption !== null) caption.textContent = captionOf(rows[0], baseline);
+    const some = sizes.length < all.length ? ` ${sizes.length} of ${grouped(all.length)} sizes.` : "";
+    if (caption !== null) caption.textContent = captionOf(rows[0], baseline) + some;
     key.replaceChildren(...scaleKey(baseline));
   };
   draw();
@@ -59,7 +64,7 @@ class Heat {
   ) {
     const baseOf = baseline.finder(rows);
     this.cells = series.map((one) =>
-      sizes.map((bytes) => this.cell(one, one.points.find((point) => point.x === bytes)?.row, baseOf, baseline)),
+      sizes.map((bytes) => this.cell(one, rowOf(one, bytes), baseOf, baseline)),
     );
     const head = html("tr", {}, html("th", { scope: "col" }, "size"), ...sizes.map((bytes) => html("th", { scope: "col" }, size(bytes))));
     this.element = html(
@@ -130,6 +135,17 @@ class Heat {
   }
 }
 
+function rowOf(series: Series, bytes: number): Row | undefined {
+  return series.points.find((point) => point.x === bytes)?.row;
+}
+
+/** At most SIZES_MAX of the sizes, evenly, the first and the last among them. */
+function chosen(sizes: number[]): number[] {
+  if (sizes.length <= SIZES_MAX) return sizes;
+  const step = (sizes.length - 1) / (SIZES_MAX - 1);
+  return Array.from({ length: SIZES_MAX }, (_, index) => sizes[Math.round(index * step)] as number);
+}
+
 function captionOf(row: Row | undefined, baseline: Baseline): string {
   const what = row?.unit === "messages/s" ? "Messages/s" : (row?.metric ?? "").replace(/_/g, "-");
   return `${what}, ${row?.better ?? "higher"} is better. Colour: how many times faster or slower than ${shortened(baseline.name, 60)}.`;
@@ -143,7 +159,7 @@ function step(ratio: number): number {
 }
 
 function scaleKey(baseline: Baseline): HTMLElement[] {
-  const ends = [...[...STEPS].reverse().map((end) => `÷${end}`), "equal", ...STEPS.map((end) => `×${end}`)];
+  const ends = [...[...STEPS].reverse().map((end) => `÷${end}`), "=", ...STEPS.map((end) => `×${end}`)];
   return [
     html("span", {}, "slower"),
     html("ol", { "aria-label": `Colours by the ratio to ${baseline.name}` }, ...ends.map((text, index) => html("li", { class: `h${index}` }, text))),

@@ -27,7 +27,7 @@ const BOTTOM: f64 = 24.0;
 const DOTS_MAX: usize = 64;
 
 fn draw(source: &Source<'_>) -> Vec<Figure> {
-    let panels = source.panels.iter().filter(|panel| Kind::of(panel) == Kind::Other || panel.sizes().len() < 2);
+    let panels = source.panels.iter().filter(|panel| Kind::of(panel) == Kind::Other || panel.sizes.len() < 2);
     panels.filter_map(figure).take(FIGURES_MAX).collect()
 }
 

@@ -17,9 +17,9 @@ pub(super) const CHART: Chart =
     Chart { name: "forest", summary: "the ratios of a comparison with intervals and verdicts", draw };
 
 /// Room for the names of the rows.
-const LEFT: f64 = 250.0;
+const LEFT: f64 = 240.0;
 /// Room for ratios and verdicts.
-const RIGHT: f64 = 210.0;
+const RIGHT: f64 = 224.0;
 /// Room above.
 const TOP: f64 = 24.0;
 /// Height of a line.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use headwater_results::schema::RowResult;
 
 use super::source::{Panel, Series, Source};
-use super::svg::{Anchor, Drawing, Pen, number};
+use super::svg::{Anchor, Drawing, Pen};
 use super::value::{self, Kind};
 use super::xy::WIDTH;
 use super::{Chart, Figure, SERIES_MAX, sizes, table, units};
@@ -20,15 +20,15 @@ pub(super) const CHART: Chart = Chart {
 };
 
 /// Room for the names of the series.
-const LEFT: f64 = 150.0;
+const LEFT: f64 = 124.0;
 /// Room for the sizes.
 const TOP: f64 = 30.0;
 /// Height of a line.
 const LINE: f64 = 24.0;
 /// The shade of the best cell; text stays legible on it.
 const SHADE_MAX: f64 = 0.55;
-/// The best divided by this, or less, has no shade.
-const SHADED_FROM: f64 = 20.0;
+/// The worst candidate of the map has no shade, if it is this many times slower than the best, or more; at most so many.
+const RANGE: (f64, f64) = (2.0, 50.0);
 /// The most sizes side by side; more are chosen evenly.
 const SIZES_MAX: usize = 17;
 
@@ -37,10 +37,10 @@ fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     if kind == Kind::Other || panel.series.len() < 2 {
         return None;
     }
-    let all = panel.sizes();
-    let sizes = chosen(&all);
+    let all = &panel.sizes;
+    let sizes = chosen(all);
     let shown: Vec<&Series<'_>> = panel.series.iter().take(SERIES_MAX).collect();
-    let cells = cells(&shown, &sizes, kind);
+    let (cells, range) = cells(&shown, &sizes);
     let best = cells.values().filter(|cell| cell.is_best).count();
     let what = if kind == Kind::Rate { "messages/s, higher is better" } else { "duration, lower is better" };
     let title = format!("Size by transport: {}", panel.name());
@@ -60,23 +60,23 @@ fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     pen.close();
     for (line, series) in shown.iter().enumerate() {
         let y = TOP + LINE * line as f64;
-        pen.text("label name", (LEFT - 10.0, y + 16.0), Anchor::End, &shorten(&series.label, 22));
+        pen.text("label name", (LEFT - 10.0, y + 16.0), Anchor::End, &shorten(&series.label, 18));
         for column in 0..sizes.len() {
             let Some(cell) = cells.get(&(line, column)) else { continue };
             let x = LEFT + width * column as f64;
             let shade = format!(r#"fill-opacity="{:.2}" rx="2""#, cell.shade);
             pen.rect("cell", (x + 1.0, y + 1.0), (width - 2.0, LINE - 2.0), &shade);
             let class = if cell.is_best { "label value best" } else { "label value" };
-            pen.text(class, (x + width / 2.0, y + 16.0), Anchor::Middle, &cell.text);
+            pen.text(class, (x + width / 2.0, y + 16.0), Anchor::Middle, &text(cell.delay_s, kind));
         }
     }
     let height = TOP + LINE * shown.len() as f64 + 6.0;
     let drawing = Drawing::new((WIDTH, height), &title, &desc, pen);
     let mut caption = format!(
-        "{}; darker is nearer to the best candidate of its size, and blank at 1/{} of it. Bold: the best of its size, with \
-         all that cannot be told apart.",
+        "{}; the darkest is the best candidate of its size, blank is {} as slow, and what does not compete has no \
+         shade. Bold: the best of its size, with all that cannot be told apart.",
         if kind == Kind::Rate { "Messages/s, higher is better" } else { "Durations, lower is better" },
-        number(SHADED_FROM)
+        crate::units::times(range)
     );
     if sizes.len() < all.len() {
         caption += &format!(" {} of {} sizes.", sizes.len(), all.len());
@@ -85,14 +85,16 @@ fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
 }
 
 struct Cell {
-    text: String,
+    delay_s: f64,
     shade: f64,
     is_best: bool,
 }
 
-/// Cells by line and column.
-fn cells(shown: &[&Series<'_>], sizes: &[u64], kind: Kind) -> HashMap<(usize, usize), Cell> {
+/// Cells by line and column, and how many times slower than the best a cell without shade is.
+fn cells(shown: &[&Series<'_>], sizes: &[u64]) -> (HashMap<(usize, usize), Cell>, f64) {
     let mut cells = HashMap::new();
+    // How many times slower than the best of its size each candidate is.
+    let mut distances: Vec<((usize, usize), f64)> = Vec::new();
     for (column, &size) in sizes.iter().enumerate() {
         let rows: Vec<Option<&RowResult>> = shown.iter().map(|series| table::at(series, size)).collect();
         let present: Vec<&RowResult> = rows.iter().copied().flatten().collect();
@@ -100,16 +102,29 @@ fn cells(shown: &[&Series<'_>], sizes: &[u64], kind: Kind) -> HashMap<(usize, us
         let leading = leaders.first().and_then(|row| value::delay_s(row)).map(|delay| delay.median);
         for (line, row) in rows.into_iter().enumerate() {
             let Some((row, delay)) = row.and_then(|row| Some((row, value::delay_s(row)?.median))) else { continue };
-            let nearness = leading.map_or(0.0, |best| 1.0 - (delay / best).ln() / SHADED_FROM.ln());
-            let text = match kind {
-                Kind::Rate => units::prefixed(1.0 / delay).replace(' ', "\u{2009}"),
-                _ => units::duration_s(delay).replace(' ', "\u{2009}"),
-            };
+            if let Some(best) = leading.filter(|_| crate::rows::competes(row)) {
+                distances.push(((line, column), (delay / best).max(1.0)));
+            }
             let is_best = present.len() > 1 && leaders.iter().any(|leader| std::ptr::eq(*leader, row));
-            cells.insert((line, column), Cell { text, shade: SHADE_MAX * nearness.clamp(0.0, 1.0), is_best });
+            cells.insert((line, column), Cell { delay_s: delay, shade: 0.0, is_best });
         }
     }
-    cells
+    let range = distances.iter().map(|(_, distance)| *distance).fold(1.0, f64::max).clamp(RANGE.0, RANGE.1);
+    for (place, distance) in distances {
+        if let Some(cell) = cells.get_mut(&place) {
+            cell.shade = SHADE_MAX * (1.0 - distance.ln() / range.ln()).clamp(0.0, 1.0);
+        }
+    }
+    (cells, range)
+}
+
+/// Two digits, so that a cell has room for them.
+fn text(delay_s: f64, kind: Kind) -> String {
+    let value = if kind == Kind::Rate { 1.0 / delay_s } else { delay_s };
+    let magnitude = 10f64.powi(value.log10().floor() as i32 - 1);
+    let value = (value / magnitude).round() * magnitude;
+    let text = if kind == Kind::Rate { units::prefixed(value) } else { units::duration_s(value) };
+    text.replace(' ', "\u{2009}")
 }
 
 /// At most [`SIZES_MAX`] of the sizes, evenly, the first and the last among them.

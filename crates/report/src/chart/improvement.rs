@@ -39,7 +39,7 @@ fn draw(source: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     let title = format!("Improvement over {}: {}", base.name(), panel.name());
     let desc = sizes::desc(&traces, &units::improvement);
     let shown: Vec<&Series<'_>> = traces.iter().map(|trace| trace.series).collect();
-    let table = table::by_size(&shown, &panel.sizes(), &ratio, &units::improvement, false);
+    let table = table::by_size(&shown, &panel.sizes, &ratio, &units::improvement, false);
     let axis = format!("improvement over {}, higher is better", crate::markup::shorten(base.name(), 40));
     let drawing = Plot {
         title: &title,
@@ -61,7 +61,7 @@ fn draw(source: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     let lengths = if spread == Spread::Log10 { " Equal factors are equal lengths." } else { "" };
     let caption = format!("{meaning}, {how}; the base is {}.{lengths}{notes}", base.name());
     let data = vec![("x", "log".to_owned()), ("y", sizes::word(spread)), ("base", base.name().to_owned())];
-    Some(sizes::figure(CHART.name, panel, caption, data, drawing, Some((axis, table))))
+    Some(sizes::figure(CHART.name, panel, caption, data, drawing, table.map(|table| (axis.clone(), table))))
 }
 
 /// How many times the base's rate the row reaches.

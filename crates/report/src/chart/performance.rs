@@ -24,7 +24,7 @@ fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     let title = format!("Messages per second over message size: {}", panel.name());
     let desc = sizes::desc(&traces, &|rate| format!("{} messages/s", crate::units::prefixed(rate)));
     let shown: Vec<_> = traces.iter().map(|trace| trace.series).collect();
-    let table = table::by_size(&shown, &panel.sizes(), &|_, row| value::rate(row), &crate::units::prefixed, true);
+    let table = table::by_size(&shown, &panel.sizes, &|_, row| value::rate(row), &crate::units::prefixed, true);
     let drawing = Plot {
         title: &title,
         desc: &desc,
@@ -34,14 +34,15 @@ fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
         reference: None,
     }
     .draw();
-    let caption =
-        format!("Messages/s by size, higher is better. The band is the interval of the median over launches.{notes}");
+    let caption = format!(
+        "Messages/s by size, higher is better. A band or a bar is the interval of the median over launches.{notes}"
+    );
     Some(sizes::figure(
         CHART.name,
         panel,
         caption,
         vec![("x", "log".to_owned()), ("y", sizes::word(spread))],
         drawing,
-        Some(("messages/s, higher is better".to_owned(), table)),
+        table.map(|table| ("messages/s, higher is better".to_owned(), table)),
     ))
 }

@@ -131,15 +131,19 @@ fn powers_of_two(low: f64, high: f64, count: usize) -> Vec<f64> {
     (first..=last).filter(|power| (power - first) % every == 0).map(|power| 2f64.powi(power)).collect()
 }
 
-/// Decades, with 2 and 5 between where there is room, or every second or third where there is none.
+/// What stands between decades, from many to none.
+const FACTORS: [&[f64]; 4] = [&[1.0, 1.5, 2.0, 3.0, 5.0, 7.0], &[1.0, 2.0, 5.0], &[1.0, 3.0], &[1.0]];
+
+/// Decades with as much between them as there is room for, or every second or third where there is none.
 fn decades(low: f64, high: f64, count: usize) -> Vec<f64> {
     let span = high.log10() - low.log10();
-    if span < 0.7 {
+    if span < 0.3 {
         return linear(low, high, step_of_ten((high - low) / count.max(1) as f64));
     }
+    let fits = |factors: &&&[f64]| span * factors.len() as f64 <= count as f64 + 1.0;
+    let factors = FACTORS.iter().find(fits).unwrap_or(&FACTORS[FACTORS.len() - 1]);
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-    let factors: &[f64] = if span * 3.0 <= count as f64 { &[1.0, 2.0, 5.0] } else { &[1.0] };
-    let every = ((last - first) / count.max(1) as i32).max(0) + 1;
+    let every = ((last - first) / (count.max(1) as i32 + 1)).max(0) + 1;
     let powers = (first..=last).filter(|power| power.rem_euclid(every) == 0);
     powers.flat_map(|power| factors.iter().map(move |factor| factor * 10f64.powi(power))).collect()
 }

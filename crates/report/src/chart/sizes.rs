@@ -16,7 +16,7 @@ const LOGARITHM_FROM: f64 = 40.0;
 
 /// A figure of each panel that `draw` can show.
 pub(super) fn each(source: &Source<'_>, draw: fn(&Source<'_>, &Panel<'_>) -> Option<Figure>) -> Vec<Figure> {
-    let panels = source.panels.iter().filter(|panel| panel.sizes().len() > 1);
+    let panels = source.panels.iter().filter(|panel| panel.sizes.len() > 1);
     panels.filter_map(|panel| draw(source, panel)).take(FIGURES_MAX).collect()
 }
 

@@ -55,6 +55,8 @@ pub(crate) struct Panel<'a> {
     pub placement: Placement,
     /// Candidates, external programs, limits, null.
     pub series: Vec<Series<'a>>,
+    /// The sizes, ascending, each once.
+    pub sizes: Vec<u64>,
 }
 
 impl Panel<'_> {
@@ -66,11 +68,6 @@ impl Panel<'_> {
     /// Every row.
     pub fn rows(&self) -> impl Iterator<Item = &RowResult> {
         self.series.iter().flat_map(|series| series.rows.iter().copied())
-    }
-
-    /// The sizes, ascending, each once.
-    pub fn sizes(&self) -> Vec<u64> {
-        rows::sizes(&self.rows().collect::<Vec<_>>())
     }
 }
 
@@ -103,17 +100,23 @@ fn panels<'a>(runs: &[(&'a str, &'a Run)]) -> Vec<Panel<'a>> {
     let mut panels: Vec<Panel<'a>> = Vec::new();
     let mut places: HashMap<(&str, Placement), usize> = HashMap::new();
     let mut members: HashMap<(usize, Key<'a>), usize> = HashMap::new();
-    for (run, (name, document)) in runs.iter().enumerate() {
+    let short = short_names(&runs.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    for (run, (_, document)) in runs.iter().enumerate() {
         for result in rows::all_measured(document) {
             let row = &result.row;
             let panel = *places.entry((&row.pattern, row.placement)).or_insert_with(|| {
-                panels.push(Panel { pattern: &row.pattern, placement: row.placement, series: Vec::new() });
+                panels.push(Panel {
+                    pattern: &row.pattern,
+                    placement: row.placement,
+                    series: Vec::new(),
+                    sizes: Vec::new(),
+                });
                 panels.len() - 1
             });
             let key = Key { run, subject: &row.subject, variant: row.variant.as_deref() };
             let series = &mut panels[panel].series;
             let member = *members.entry((panel, key)).or_insert_with(|| {
-                let label = label(&key, (runs.len() > 1).then_some(name));
+                let label = label(&key, (runs.len() > 1).then_some(short[run]));
                 series.push(Series { key, index: 0, label, standing: row.standing, rows: Vec::new(), fit: None });
                 series.len() - 1
             });
@@ -126,6 +129,7 @@ fn panels<'a>(runs: &[(&'a str, &'a Run)]) -> Vec<Panel<'a>> {
             // Stable, so rows without a size stay where they were.
             series.rows.sort_by_key(|result| result.row.size_bytes);
         }
+        panel.sizes = rows::sizes(&panel.rows().collect::<Vec<_>>());
         if Kind::of(panel) != Kind::Other {
             panel.series.iter_mut().for_each(|series| series.fit = fit(&series.rows));
         }
@@ -167,6 +171,21 @@ fn fit(rows: &[&RowResult]) -> Option<DelayFit> {
         return None;
     }
     fit_delay(&rows.iter().filter_map(point).collect::<Vec<_>>())
+}
+
+/// The names without the folders or tables that all have in common.
+fn short_names<'n>(names: &[&'n str]) -> Vec<&'n str> {
+    let Some((first, others)) = names.split_first() else { return Vec::new() };
+    let separators = first.char_indices().filter(|(_, character)| "/:".contains(*character));
+    let shared =
+        separators.map(|(at, _)| at + 1).filter(|&end| others.iter().all(|name| name.starts_with(&first[..end])));
+    let shared = shared.max().unwrap_or(0);
+    // A name that is a folder of another stays whole.
+    if names.iter().any(|name| name.len() == shared) {
+        names.to_vec()
+    } else {
+        names.iter().map(|name| &name[shared..]).collect()
+    }
 }
 
 fn label(key: &Key<'_>, run: Option<&str>) -> String {

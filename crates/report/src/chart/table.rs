@@ -9,15 +9,21 @@ use crate::grid::{Cell, Grid, Line};
 use crate::judge;
 use crate::units;
 
+/// A table with more cells than this is not read; the table of rows has them.
+const CELLS_MAX: usize = 2000;
+
 /// A table of `value` by series and size, each cell with half the width of its interval; the best candidates of each
-/// size are marked where `marks_best`.
+/// size are marked where `marks_best`. `None` where it would be too large.
 pub(crate) fn by_size(
     series: &[&Series<'_>],
     sizes: &[u64],
     value: &dyn Fn(&Series<'_>, &RowResult) -> Option<Estimate>,
     text: &dyn Fn(f64) -> String,
     marks_best: bool,
-) -> Grid {
+) -> Option<Grid> {
+    if series.len() * sizes.len() > CELLS_MAX {
+        return None;
+    }
     let best: Vec<Vec<*const RowResult>> = sizes
         .iter()
         .map(|size| {
@@ -34,7 +40,7 @@ pub(crate) fn by_size(
         Cell { spread: spread(&estimate, text), marks: flags(row), is_best, ..Cell::plain(text(estimate.median)) }
     };
     let is_quiet = |series: &Series<'_>| !matches!(series.standing, Standing::Candidate | Standing::External);
-    if sizes.len() > series.len() {
+    Some(if sizes.len() > series.len() {
         let line = |(index, size): (usize, &u64)| Line {
             label: units::size_in_words(*size),
             is_quiet: false,
@@ -50,12 +56,13 @@ pub(crate) fn by_size(
         };
         let heads = sizes.iter().map(|size| units::size_in_words(*size)).collect();
         Grid { corner: String::new(), heads, lines: series.iter().map(line).collect() }
-    }
+    })
 }
 
 /// The row of that size.
 pub(crate) fn at<'a>(series: &Series<'a>, size: u64) -> Option<&'a RowResult> {
-    series.rows.iter().find(|row| row.row.size_bytes == Some(size)).copied()
+    let place = series.rows.partition_point(|row| row.row.size_bytes < Some(size));
+    series.rows.get(place).copied().filter(|row| row.row.size_bytes == Some(size))
 }
 
 /// Half the width of the interval in percent of the median, or both ends where that says nothing.

@@ -29,7 +29,7 @@ fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     let text = |bits: f64| format!("{}bit/s", spaced(&crate::units::prefixed(bits)));
     let desc = sizes::desc(&traces, &text);
     let shown: Vec<_> = traces.iter().map(|trace| trace.series).collect();
-    let table = table::by_size(&shown, &panel.sizes(), &|_, row| bits(row), &text, true);
+    let table = table::by_size(&shown, &panel.sizes, &|_, row| bits(row), &text, true);
     let drawing = Plot {
         title: &title,
         desc: &desc,
@@ -46,7 +46,14 @@ fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     .draw();
     let caption = format!("8 x size x messages/s, higher is better; 1 Gbit/s = 10^9 bit/s.{notes}");
     let data = vec![("x", "log".to_owned()), ("y", "log".to_owned())];
-    Some(sizes::figure(CHART.name, panel, caption, data, drawing, Some(("bit/s, higher is better".to_owned(), table))))
+    Some(sizes::figure(
+        CHART.name,
+        panel,
+        caption,
+        data,
+        drawing,
+        table.map(|table| ("bit/s, higher is better".to_owned(), table)),
+    ))
 }
 
 /// The prefix belongs to the unit: `1.5 G` and `1.5 ` both take `bit/s`.

@@ -25,9 +25,13 @@ pub(crate) fn duration_ns(ns: f64) -> String {
     }
 }
 
-/// A size: `64`, `24k`.
+/// A size: `64`, `24k`, `1.5k`.
 pub(crate) fn size(bytes: f64) -> String {
-    units::size(bytes.max(0.0) as u64)
+    let prefixes = [(1_073_741_824.0, "g"), (1_048_576.0, "m"), (1024.0, "k")];
+    match prefixes.into_iter().find(|(scale, _)| bytes >= *scale) {
+        Some((scale, prefix)) => format!("{}{prefix}", lean(&format!("{:.2}", bytes / scale))),
+        None => format!("{bytes:.0}"),
+    }
 }
 
 /// A ratio as an improvement: `+50 %`, `0 %`, `-20 %`.

@@ -12,7 +12,7 @@ pub(crate) const WIDTH: f64 = 800.0;
 /// Room left of the y axis for the labels of its ticks.
 const LEFT: f64 = 62.0;
 /// Room for the legend.
-const LEGEND: f64 = 190.0;
+const LEGEND: f64 = 208.0;
 /// Room above: the title of the y axis.
 const TOP: f64 = 34.0;
 /// Room below: labels of ticks and the title of the x axis.
@@ -25,6 +25,12 @@ const LEGEND_LINE: f64 = 18.0;
 const SPOTS_MAX: usize = 160;
 /// Markers of a line with more spots than this would touch each other.
 const MARKED_MAX: usize = 40;
+
+/// More bands than this hide each other.
+const BANDS_MAX: usize = 8;
+
+/// A fitted line is dotted finer than any series.
+const FIT_STROKE: &str = r#"stroke="currentColor" stroke-dasharray="1.5 3""#;
 
 /// One value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,14 +88,14 @@ impl Plot<'_> {
         }
         // The first series lies on top.
         for trace in self.traces.iter().rev() {
-            draw_trace(&mut pen, trace, &x, &y);
+            draw_trace(&mut pen, trace, &x, &y, self.traces.len() <= BANDS_MAX);
         }
         self.legend(&mut pen, right + 18.0);
         Drawing::new((WIDTH, bottom + BOTTOM), self.title, self.desc, pen)
     }
 
     fn axes(&self, pen: &mut Pen, x: &Scale, y: &Scale, (right, bottom): (f64, f64)) {
-        let x_ticks: Vec<(f64, f64)> = ticks(x, 18);
+        let x_ticks: Vec<(f64, f64)> = ticks(x, if self.x.spread == Spread::LinearSize { 12 } else { 18 });
         let y_ticks: Vec<(f64, f64)> = ticks(y, 7);
         let mut grid = String::new();
         for (at, _) in &y_ticks {
@@ -109,7 +115,7 @@ impl Plot<'_> {
         for (at, value) in &x_ticks {
             pen.text("label", (*at, bottom + 17.0), Anchor::Middle, &(self.x.label)(*value));
         }
-        pen.text("label axis-title", (8.0, 16.0), Anchor::Start, self.y.title);
+        pen.text("label axis-title", (0.0, 16.0), Anchor::Start, self.y.title);
         pen.text("label axis-title", (f64::midpoint(LEFT, right), bottom + 38.0), Anchor::Middle, self.x.title);
         pen.close();
     }
@@ -128,7 +134,7 @@ impl Plot<'_> {
             pen.path("line", &line, &marks::stroke(index));
             pen.path(marks::point_class(index), &marks::marker(index, (left + 14.0, at)), "");
             pen.close();
-            pen.text("label", (left + 35.0, at + 4.0), Anchor::Start, &shorten(&trace.series.label, 22));
+            pen.text("label", (left + 35.0, at + 4.0), Anchor::Start, &shorten(&trace.series.label, 23));
         }
         pen.close();
     }
@@ -145,7 +151,8 @@ fn ticks(scale: &Scale, count: usize) -> Vec<(f64, f64)> {
     scale.ticks(count).into_iter().filter_map(|value| Some((scale.at(value)?, value))).collect()
 }
 
-fn draw_trace(pen: &mut Pen, trace: &Trace<'_>, x: &Scale, y: &Scale) {
+/// `are_few` says whether bands can be told apart; whiskers take their place where they cannot.
+fn draw_trace(pen: &mut Pen, trace: &Trace<'_>, x: &Scale, y: &Scale, are_few: bool) {
     let index = trace.series.index;
     let key = &trace.series.key;
     let data = format!(
@@ -161,17 +168,19 @@ fn draw_trace(pen: &mut Pen, trace: &Trace<'_>, x: &Scale, y: &Scale) {
     let upper = spots.iter().filter_map(|spot| place(spot.x, spot.high));
     let lower = spots.iter().rev().filter_map(|spot| place(spot.x, spot.low));
     pen.open(&marks::class(index), &data);
-    if spots.len() > 1 && spots.iter().any(|spot| spot.low < spot.high) {
+    let has_intervals = spots.iter().any(|spot| spot.low < spot.high);
+    if has_intervals && (spots.len() > MARKED_MAX || are_few && spots.len() > 1) {
         pen.path("band", &(through(upper.chain(lower)) + "z"), r#"fill="currentColor""#);
-    } else if let ([spot], [(at, _)]) = (&spots[..], &middle[..]) {
-        let ends = y.within(spot.low).zip(y.within(spot.high));
-        if let Some((low, high)) = ends {
-            pen.path("whisker", &format!("{}{}", moved((*at, low)), drawn((*at, high))), "");
-        }
+    } else if has_intervals {
+        let whisker = |spot: &Spot| {
+            let at = x.at(spot.x)?;
+            Some(format!("{}{}", moved((at, y.within(spot.low)?)), drawn((at, y.within(spot.high)?))))
+        };
+        pen.path("whisker", &spots.iter().filter_map(whisker).collect::<String>(), r#"stroke="currentColor""#);
     }
     pen.path("line", &through(middle.iter().copied()), &marks::stroke(index));
     for fit in &trace.fits {
-        pen.path("fit", &through(fit.iter().filter_map(|&(at, value)| place(at, value))), "");
+        pen.path("fit", &through(fit.iter().filter_map(|&(at, value)| place(at, value))), FIT_STROKE);
     }
     for (at, value) in trace.knees.iter().filter_map(|&(at, value)| place(at, value)) {
         pen.path("knee", &format!("{}{}", moved((at, at_most(value - 9.0))), drawn((at, value + 9.0))), "");

@@ -72,7 +72,7 @@ fn sentence(comparison: &Comparison) -> String {
         parts.push(format!("{} equivalent", plural(equivalent, "row")));
     }
     if open > 0 {
-        parts.push(format!("{} inconclusive: too few launches to tell", plural(open, "row")));
+        parts.push(format!("{} inconclusive", plural(open, "row")));
     }
     format!("{against}: {}.", list(&parts))
 }

@@ -40,13 +40,13 @@ pub(super) fn paragraph(page: &Page<'_>) -> String {
         ));
     }
     for (standing, meaning) in [
-        (Standing::Limit, "shows what the hardware allows and does not compete"),
-        (Standing::Null, "is the harness alone"),
+        (Standing::Limit, "limits, which show what the hardware allows and do not compete"),
+        (Standing::Null, "the harness alone"),
     ] {
         let series = page.source.panels.iter().flat_map(|panel| &panel.series);
         let names = rows::unique(series.filter(|series| series.standing == standing).map(|series| series.key.subject));
         if !names.is_empty() {
-            words.push(format!("{} {meaning}.", short_list(&names, 6)));
+            words.push(format!("{}: {meaning}.", short_list(&names, 6)));
         }
     }
     words.push("Rates are per second with prefixes of 1000; sizes such as 4k are powers of 1024.".to_owned());

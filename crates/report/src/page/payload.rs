@@ -7,13 +7,14 @@ use base64::engine::general_purpose::STANDARD;
 use super::data::{Extent, data};
 use super::frame::Page;
 use crate::markup::escape;
+use crate::text::list;
 use crate::units;
 
 /// From this size on the data is deflated.
 const PLAIN_MAX: usize = 300_000;
 
 /// Compression level of zlib's scale: higher ones take several times as long for a few percent.
-const LEVEL: u8 = 6;
+const LEVEL: u8 = 4;
 
 /// The element, and a paragraph that says what it lacks.
 #[derive(Debug)]
@@ -24,51 +25,77 @@ pub(super) struct Payload {
 
 /// The data of `page` in at most `room` bytes.
 pub(super) fn element(page: &Page<'_>, room: usize) -> Payload {
-    let rows = page.source.runs.iter().map(|(_, run)| crate::rows::all_measured(run).count()).sum();
-    for (extent, lack) in steps(rows) {
-        let note = lack.as_deref().map(|lack| {
-            format!("To keep this file below 1.5 MB it leaves out {lack}. The run itself has all; `report --filter` makes a page of fewer rows.")
-        });
-        // A document of strings and numbers can always be written.
-        let Ok(json) = serde_json::to_string(&data(page, extent, note.as_deref())) else { continue };
-        let element = wrapped(&json);
-        let note = note.map(|note| format!("<p class=\"note shortened\">{}</p>\n", escape(&note))).unwrap_or_default();
-        if element.len() + note.len() <= room {
-            return Payload { element, note };
+    let mut bytes = 0;
+    for (extent, lack) in wholes(page) {
+        match attempt(page, extent, lack, room) {
+            Ok(payload) => return payload,
+            Err(needed) => bytes = needed,
+        }
+    }
+    let all = row_count(page);
+    let mut rows_max = all;
+    for _ in 0..CUTS_MAX {
+        // What the rows take grows a little faster than their number, for names repeat.
+        rows_max = (rows_max as f64 * (room as f64 / bytes.max(1) as f64) * 0.97) as usize;
+        let extent = Extent { all_metrics: false, percentiles: false, residuals: false, rows_max };
+        let lack = format!(
+            "the residuals, the percentiles, all metrics but each row's own, and all rows after the first {} of {} from what \
+             its script can show",
+            units::grouped(rows_max as f64),
+            units::grouped(all as f64)
+        );
+        match attempt(page, extent, Some(lack), room) {
+            Ok(payload) => return payload,
+            Err(needed) => bytes = needed,
         }
     }
     let note = "<p class=\"note shortened\">There is no room for the data of the script.</p>\n".to_owned();
     Payload { element: String::new(), note }
 }
 
-/// What may be left out, step by step, and the words for it.
-fn steps(rows: usize) -> impl Iterator<Item = (Extent, Option<String>)> {
-    let all = Extent { all_metrics: true, percentiles: true, residuals: true, rows_max: usize::MAX };
-    let wholes = [
-        (all, None),
-        (Extent { residuals: false, ..all }, Some("the residuals of the fitted lines".to_owned())),
-        (
-            Extent { residuals: false, all_metrics: false, ..all },
-            Some("the residuals of the fitted lines and all metrics but each row's own".to_owned()),
-        ),
-    ];
-    let parts = (0..24).map(move |step| {
-        // Each step keeps three quarters of the one before.
-        let rows_max = (rows as f64 * 0.75f64.powi(step)) as usize;
-        let extent = Extent { all_metrics: false, percentiles: false, residuals: false, rows_max };
-        let cut = if rows_max < rows {
-            format!(
-                ", and all rows after the first {} of {}",
-                units::grouped(rows_max as f64),
-                units::grouped(rows as f64)
-            )
-        } else {
-            String::new()
-        };
-        let lack = format!("residuals, percentiles, all metrics but each row's own{cut}, for its script");
-        (extent, Some(lack))
+/// How often the rows are cut before the script goes without: each cut aims at the room, so few are needed.
+const CUTS_MAX: usize = 6;
+
+/// Extents that keep every row, from all on, with what they leave out; only those that leave out something that is there.
+fn wholes(page: &Page<'_>) -> Vec<(Extent, Option<String>)> {
+    let measured = || page.source.runs.iter().flat_map(|(_, run)| crate::rows::all_measured(run));
+    let has_residuals = page.source.panels.iter().flat_map(|panel| &panel.series).any(|series| series.fit.is_some());
+    let has_metrics = measured().any(|row| row.metrics.len() > 1);
+    let has_percentiles = measured().any(|row| !row.percentiles.is_empty());
+    let mut extent = Extent { all_metrics: true, percentiles: true, residuals: true, rows_max: usize::MAX };
+    let mut extents = vec![(extent, None)];
+    let mut lacks: Vec<&str> = Vec::new();
+    let mut leave_out = |is_there: bool, what: &'static str, without: fn(Extent) -> Extent| {
+        extent = without(extent);
+        if is_there {
+            lacks.push(what);
+            extents.push((extent, Some(format!("{} from what its script can show", list(&lacks)))));
+        }
+    };
+    leave_out(has_residuals, "the residuals of the fitted lines", |extent| Extent { residuals: false, ..extent });
+    leave_out(has_metrics, "all metrics but each row's own", |extent| Extent { all_metrics: false, ..extent });
+    leave_out(has_percentiles, "the percentiles", |extent| Extent { percentiles: false, ..extent });
+    extents
+}
+
+fn row_count(page: &Page<'_>) -> usize {
+    page.source.runs.iter().map(|(_, run)| crate::rows::all_measured(run).count()).sum()
+}
+
+/// The payload of that extent, or how many bytes it would need.
+fn attempt(page: &Page<'_>, extent: Extent, lack: Option<String>, room: usize) -> Result<Payload, usize> {
+    let note = lack.map(|lack| {
+        format!(
+            "To stay below 1.5 MB this file leaves out {lack}. The run itself has all; `headwater report --filter` makes a \
+             page of fewer rows."
+        )
     });
-    wholes.into_iter().chain(parts)
+    // A document of strings and numbers can always be written.
+    let Ok(json) = serde_json::to_string(&data(page, extent, note.as_deref())) else { return Err(usize::MAX) };
+    let element = wrapped(&json);
+    let note = note.map(|note| format!("<p class=\"note shortened\">{}</p>\n", escape(&note))).unwrap_or_default();
+    let bytes = element.len() + note.len();
+    if bytes <= room { Ok(Payload { element, note }) } else { Err(bytes) }
 }
 
 /// The element. Nothing in it can end it: JSON has its `<` written as escapes, base64 has none.

@@ -1,6 +1,8 @@
 //! The harness's own cost: what the transport that moves nothing takes, as a share of the fastest row of the kernel.
 
-use headwater_results::schema::{RowResult, Run, Standing};
+use std::collections::HashMap;
+
+use headwater_results::schema::{Placement, RowResult, Run, Standing, WorkerKind};
 
 use crate::{judge, rows, units};
 
@@ -8,7 +10,8 @@ use crate::{judge, rows, units};
 const SHARE_MAX: f64 = 0.02;
 
 pub(super) fn sentences(run: &Run) -> Vec<String> {
-    let patterns = rows::unique(rows::all_measured(run).map(|row| row.row.pattern.as_str()));
+    let nulls = rows::all_measured(run).filter(|row| row.row.standing == Standing::Null);
+    let patterns = rows::unique(nulls.map(|row| row.row.pattern.as_str()));
     let shares: Vec<(&str, f64)> =
         patterns.into_iter().filter_map(|pattern| Some((pattern, worst_share(run, pattern)?))).collect();
     let Some(worst) = shares.iter().map(|&(_, share)| share).max_by(f64::total_cmp) else { return Vec::new() };
@@ -28,19 +31,23 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
 /// compared with: the fastest primitive of `sync` is an instruction.
 fn worst_share(run: &Run, pattern: &str) -> Option<f64> {
     let rows = rows::measured(run, pattern);
+    let mut kernel: HashMap<Parameters, Vec<&RowResult>> = HashMap::new();
+    for row in rows.iter().filter(|row| row.row.standing == Standing::Candidate) {
+        kernel.entry(parameters(row)).or_default().push(row);
+    }
     let nulls = rows.iter().filter(|row| row.row.standing == Standing::Null && row.row.size_bytes.is_some());
     let shares = nulls.filter_map(|null| {
-        let like: Vec<&RowResult> = rows.iter().copied().filter(|row| is_like(row, null)).collect();
+        let like = kernel.get(&parameters(null))?;
         // An operation's time is the inverse of its rate, so the share is the inverse of the advantage.
-        judge::advantage(null, judge::leaders(&like).first()?).map(|advantage| 1.0 / advantage)
+        judge::advantage(null, judge::leaders(like).first()?).map(|advantage| 1.0 / advantage)
     });
     shares.max_by(f64::total_cmp)
 }
 
-/// Whether a row is the kernel's, with the parameters of the null row.
-fn is_like(result: &RowResult, null: &RowResult) -> bool {
-    let parameters = |one: &RowResult| {
-        (one.row.placement, one.row.size_bytes, one.row.messages, one.row.workers, one.row.worker_kind)
-    };
-    result.row.standing == Standing::Candidate && parameters(result) == parameters(null)
+/// What a row of the kernel and the null row must have in common.
+type Parameters = (Placement, Option<u64>, Option<u64>, Option<u32>, Option<WorkerKind>);
+
+fn parameters(result: &RowResult) -> Parameters {
+    let row = &result.row;
+    (row.placement, row.size_bytes, row.messages, row.workers, row.worker_kind)
 }

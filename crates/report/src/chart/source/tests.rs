@@ -39,6 +39,16 @@ fn panels_are_patterns_at_placements_and_sizes_ascend() {
 }
 
 #[test]
+fn names_lose_what_all_have_in_common() {
+    let short = |names: &[&str]| super::short_names(names).join(" ");
+    assert_eq!(short(&["published:pipes/fc6", "published:pipes/ub6"]), "fc6 ub6");
+    assert_eq!(short(&["runs/a", "published:pipes/ub6"]), "runs/a published:pipes/ub6");
+    assert_eq!(short(&["runs/", "runs/a"]), "runs/ runs/a");
+    assert_eq!(short(&["run"]), "run");
+    assert_eq!(short(&[]), "");
+}
+
+#[test]
 fn labels_name_the_run_only_where_there_are_several() {
     let run = overview(6).run(Some(RunStatus::Complete));
     let one = [("monday".to_owned(), &run)];

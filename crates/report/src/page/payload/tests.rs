@@ -45,7 +45,7 @@ fn small_data_is_plain_and_large_data_is_deflated() {
         let page = Page::new(&runs, &[], &PageOptions::default());
         let payload = element(&page, 1_000_000);
         assert_eq!(payload.element.contains("type=\"application/json\""), is_plain);
-        assert_eq!(payload.element.len() < PLAIN_MAX, true);
+        assert!(payload.element.len() < PLAIN_MAX);
         let document = document(&payload.element);
         assert_eq!(columns(&document), 3 * rows as usize);
         assert_eq!(document["shortened"], Value::Null);

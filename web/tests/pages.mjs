@@ -1,0 +1,80 @@
+// Makes the pages that the tests open, by the real `headwater report`. HEADWATER names the program; with HEADWATER_REPORT
+// a folder that holds the pages already is used as it is.
+
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { deflateRawSync } from "node:zlib";
+import { largeRun, smallRun } from "./runs.mjs";
+
+const WEB = fileURLToPath(new URL("..", import.meta.url));
+export const ARTEFACTS = join(WEB, "artefacts");
+export const PAGES = process.env.HEADWATER_REPORT ?? join(ARTEFACTS, "pages");
+
+/** What must stay text wherever it comes from. */
+export const HOSTILE = {
+  run: "<img src=x onerror=alert(1)>",
+  pipe: "</script><script>alert(2)</script>",
+  fifo: '=cmd("calc")!A1',
+  tcp: "\"><svg onload=alert(3)>' & ~,|",
+};
+
+export const ROWS_LARGE = 50_000;
+
+export function makePages() {
+  if (process.env.HEADWATER_REPORT !== undefined) return;
+  const program = process.env.HEADWATER ?? join(WEB, "../target/release/headwater");
+  if (!existsSync(program)) throw new Error(`no ${program}: build it (cargo build --release) or name it in HEADWATER`);
+  rmSync(PAGES, { recursive: true, force: true });
+  mkdirSync(PAGES, { recursive: true });
+  const runs = join(ARTEFACTS, "runs");
+  rmSync(runs, { recursive: true, force: true });
+  const store = (name, run) => {
+    mkdirSync(join(runs, name), { recursive: true });
+    writeFileSync(join(runs, name, "run.json"), JSON.stringify(run));
+    return join(runs, name);
+  };
+  const report = (page, ...of) => execFileSync(program, ["report", ...of, "-o", join(PAGES, page)], { stdio: ["ignore", "ignore", "inherit"] });
+
+  const before = store("before", smallRun({ id: "before", seed: 1 }));
+  const after = store("after", smallRun({ id: "after", seed: 2, factors: { tcp: 1.1, fifo: 0.9 } }));
+  const rename = (name) => HOSTILE[name] ?? name;
+  const command = ["headwater", "run", "</script><script>alert(4)</script>"];
+  const hostile = store(HOSTILE.run, smallRun({ id: "hostile", seed: 3, rename, command }));
+  report("report.html", before, after);
+  report("single.html", before);
+  report("hostile.html", hostile, before);
+  if (process.env.HEADWATER_FEW === undefined) report("large.html", store("large", largeRun("large", ROWS_LARGE)));
+  writeFileSync(join(PAGES, "rows.html"), withRows(readFileSync(join(PAGES, "single.html"), "utf8"), ROWS_LARGE));
+}
+
+/** A page whose data has so many rows: more than a report of 1.5 MB holds, to show that the script is not what limits. */
+function withRows(page, count) {
+  const [, json] = /<script type="application\/json" id="headwater-data">(.*?)<\/script>/s.exec(inflated(page)) ?? [];
+  const data = JSON.parse(json);
+  const columns = data.rows;
+  const length = columns.median.length;
+  for (const [name, values] of Object.entries(columns)) {
+    columns[name] = Array.from({ length: count }, (_, index) => (name === "median" ? index + 1 : values[index % length]));
+  }
+  const packed = deflateRawSync(Buffer.from(JSON.stringify(data))).toString("base64");
+  const element = `<script type="application/octet-stream" id="headwater-data" data-encoding="deflate-raw-base64">${packed}</script>`;
+  return page.replace(/<script [^>]*id="headwater-data"[^>]*>.*?<\/script>/s, () => element);
+}
+
+function inflated(page) {
+  if (!page.includes('data-encoding="deflate-raw-base64"')) return page;
+  throw new Error("the small page's data is expected to stand in the clear");
+}
+
+/** Whether the page carries this very bundle, and its policy the bundle's hash. */
+export function carriesBundle(page) {
+  const text = readFileSync(join(PAGES, page), "utf8");
+  return ["page.js", "page.css"].every((name) => {
+    const bundle = readFileSync(join(WEB, "dist", name), "utf8");
+    const hash = createHash("sha256").update(bundle).digest("base64");
+    return text.includes(bundle) && text.includes(`'sha256-${hash}'`);
+  });
+}
