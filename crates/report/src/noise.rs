@@ -71,6 +71,7 @@ mod tests {
             narrower than ±4.8 %.
             From now on, in the same blocks every change of 2.0 % counts; between runs made one after the other,
             where the machine drifts, changes below 8.2 % do not count.
-        "#]].assert_eq(&noise(&assessment, &drift(0.04), &style));
+        "#]]
+        .assert_eq(&noise(&assessment, &drift(0.04), &style));
     }
 }

@@ -56,14 +56,17 @@ static TABLE: &[Section] = &[
 /// The whole page, with a line end at its end. No line is longer than the style's width (at least
 /// [`Style::WIDTH_MIN`]).
 ///
-/// A run with variants is a page for each: their rows have the same subjects, and stand beside each other in a comparison.
+/// A run with several variants is a page for each: their rows have the same subjects, and stand beside each other in a comparison.
 pub fn terminal(run: &Run, style: &Style) -> String {
-    let pages = run.variants().into_iter().map(|(variant, part)| {
+    let variants = run.variants();
+    if variants.len() < 2 {
+        return page(run, style);
+    }
+    let pages = variants.iter().map(|(variant, part)| {
         let title = finish(&strong(&format!("Variant {variant}")), style);
-        format!("{title}\n{}", terminal(&part, style))
+        format!("{title}\n{}", page(part, style))
     });
-    let pages: Vec<String> = pages.collect();
-    if pages.is_empty() { page(run, style) } else { pages.join("\n") }
+    pages.collect::<Vec<_>>().join("\n")
 }
 
 fn page(run: &Run, style: &Style) -> String {

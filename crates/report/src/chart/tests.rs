@@ -33,8 +33,16 @@ fn comparison() -> Comparison {
         let row = messaging(label, Standing::Candidate, "stream", 64);
         let estimate =
             headwater_results::estimate::Estimate { median: 1.0, low: 0.9, high: 1.1, confidence: 0.96, n: 12 };
-        let ratio =
-            Ratio { value, low: value * 0.98, high: value * 1.02, n: 12, paired: true, p: 0.001, p_reachable: 0.001 };
+        let ratio = Ratio {
+            value,
+            low: value * 0.98,
+            high: value * 1.02,
+            n: 12,
+            paired: true,
+            standard_error: None,
+            p: 0.001,
+            p_reachable: 0.001,
+        };
         RowComparison {
             label: row.id.clone(),
             metric: row.metrics[0].clone(),
