@@ -2,10 +2,11 @@
 // a folder that holds the pages already is used as it is.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createHash } from "node:crypto";
-import { fileURLToPath } from "node:url";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { deflateRawSync } from "node:zlib";
 import { largeRun, smallRun } from "./runs.mjs";
 
@@ -29,14 +30,13 @@ export function makePages() {
   if (!existsSync(program)) throw new Error(`no ${program}: build it (cargo build --release) or name it in HEADWATER`);
   rmSync(PAGES, { recursive: true, force: true });
   mkdirSync(PAGES, { recursive: true });
-  const runs = join(ARTEFACTS, "runs");
-  rmSync(runs, { recursive: true, force: true });
+  const runs = mkdtempSync(join(tmpdir(), "headwater-runs-"));
   const store = (name, run) => {
     mkdirSync(join(runs, name), { recursive: true });
     writeFileSync(join(runs, name, "run.json"), JSON.stringify(run));
     return join(runs, name);
   };
-  const report = (page, ...of) => execFileSync(program, ["report", ...of, "-o", join(PAGES, page)], { stdio: ["ignore", "ignore", "inherit"] });
+  const report = (page, ...of) => execFileSync(program, ["report", ...of, "-o", join(PAGES, page)], { stdio: ["ignore", "ignore", "pipe"] });
 
   const before = store("before", smallRun({ id: "before", seed: 1 }));
   const after = store("after", smallRun({ id: "after", seed: 2, factors: { tcp: 1.1, fifo: 0.9 } }));
@@ -46,8 +46,9 @@ export function makePages() {
   report("report.html", before, after);
   report("single.html", before);
   report("hostile.html", hostile, before);
-  if (process.env.HEADWATER_FEW === undefined) report("large.html", store("large", largeRun("large", ROWS_LARGE)));
+  report("large.html", store("large", largeRun("large", ROWS_LARGE)));
   writeFileSync(join(PAGES, "rows.html"), withRows(readFileSync(join(PAGES, "single.html"), "utf8"), ROWS_LARGE));
+  rmSync(runs, { recursive: true });
 }
 
 /** A page whose data has so many rows: more than a report of 1.5 MB holds, to show that the script is not what limits. */

@@ -59,6 +59,7 @@ pub fn generated() -> Result<BTreeMap<String, Vec<u8>>> {
     generated.extend(generate::man_pages().into_iter().map(|(name, text)| (format!("docs/man/{name}"), text)));
     generated
         .extend(generate::completions().into_iter().map(|(name, text)| (format!("docs/completions/{name}"), text)));
+    generated.insert("docs/published.md".to_owned(), headwater_report::published_markdown().into_bytes());
     Ok(generated)
 }
 

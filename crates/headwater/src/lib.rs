@@ -8,6 +8,7 @@ pub mod environment;
 pub mod facilities;
 pub mod harness;
 pub mod noise;
+pub mod import;
 pub mod patterns;
 pub mod plan;
 pub mod sources;

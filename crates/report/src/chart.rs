@@ -39,6 +39,8 @@ pub struct Chart {
     pub name: &'static str,
     /// What it shows, in a few words.
     pub summary: &'static str,
+    /// The rows without which it has nothing to show.
+    pub needs: &'static str,
     /// Its figures, in the order of the panels.
     draw: fn(&Source<'_>) -> Vec<Figure>,
 }

@@ -17,6 +17,7 @@ mod conduct;
 mod doctor;
 mod export;
 pub mod generate;
+mod import;
 mod list;
 mod noise;
 mod progress;
@@ -70,6 +71,7 @@ enum Command {
     Noise(noise::NoiseArguments),
     Report(report::ReportArguments),
     Export(export::ExportArguments),
+    Import(import::ImportArguments),
     Doctor(DoctorArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
@@ -299,6 +301,7 @@ pub fn main() -> ExitCode {
         Command::Noise(arguments) => noise::noise(arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Import(arguments) => import::import(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => generate::print_completions(arguments.shell),
         Command::Man(arguments) => generate::write_man_pages(&arguments.directory),

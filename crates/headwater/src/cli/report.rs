@@ -181,11 +181,9 @@ fn choose<'f>(chart: &Chart, figures: &'f [Figure], arguments: &ReportArguments)
         figures.iter().take(12).map(|figure| figure.heading.clone()).collect::<Vec<_>>().join("; ")
     };
     match meant.as_slice() {
-        [] if figures.is_empty() => bail!(
-            "the chart {} ({}) has nothing to show of these runs; `headwater report RUN` shows what there is",
-            chart.name,
-            chart.summary
-        ),
+        [] if figures.is_empty() => {
+            bail!("the chart {} has nothing to show of these runs: it takes {}", chart.name, chart.needs)
+        }
         [] => bail!(
             "the chart {} has no such figure; there are: {}",
             chart.name,

@@ -14,6 +14,7 @@ use crate::grid::{Cell, Grid, Line};
 pub(super) const CHART: Chart = Chart {
     name: "delay",
     summary: "time per message over message size (linear), with fitted lines",
+    needs: "rows at two sizes or more",
     draw: |source| sizes::each(source, draw),
 };
 

@@ -11,8 +11,12 @@ use crate::grid::{Cell, Grid, Line};
 use crate::rows;
 
 /// In the table of charts.
-pub(super) const CHART: Chart =
-    Chart { name: "distribution", summary: "durations by percentile, each nine the same length", draw };
+pub(super) const CHART: Chart = Chart {
+    name: "distribution",
+    summary: "durations by percentile, each nine the same length",
+    needs: "rows of single durations, as of the patterns rtt and wake",
+    draw,
+};
 
 /// The percentiles of the table.
 const SHOWN: [f64; 6] = [50.0, 90.0, 99.0, 99.9, 99.99, 99.999];

@@ -14,8 +14,12 @@ use crate::markup::shorten;
 use crate::{rows, units};
 
 /// In the table of charts.
-pub(super) const CHART: Chart =
-    Chart { name: "dots", summary: "rows without a sweep of sizes, a dot with its interval each", draw };
+pub(super) const CHART: Chart = Chart {
+    name: "dots",
+    summary: "rows without a sweep of sizes, a dot with its interval each",
+    needs: "two rows without a sweep of sizes",
+    draw,
+};
 
 const LEFT: f64 = 230.0;
 const RIGHT: f64 = 130.0;
@@ -121,7 +125,7 @@ fn picture(panel: &Panel<'_>, dots: &[Dot<'_>], spread: Spread, range: (f64, f64
     }
     let desc = format!("{} rows: {}.", dots.len(), described(dots, unit));
     let height = bottom + BOTTOM;
-    Drawing::new((WIDTH, height), &format!("{title}: {}", panel.name()), &desc, pen)
+    Drawing::new((WIDTH, height), &format!("{}: {title}", panel.name()), &desc, pen)
 }
 
 fn described(dots: &[Dot<'_>], unit: &str) -> String {

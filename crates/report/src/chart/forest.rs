@@ -13,8 +13,12 @@ use crate::markup::shorten;
 use crate::text::plural;
 
 /// In the table of charts.
-pub(super) const CHART: Chart =
-    Chart { name: "forest", summary: "the ratios of a comparison with intervals and verdicts", draw };
+pub(super) const CHART: Chart = Chart {
+    name: "forest",
+    summary: "the ratios of a comparison with intervals and verdicts",
+    needs: "two runs, or two variants of one, with rows in common",
+    draw,
+};
 
 /// Room for the names of the rows.
 const LEFT: f64 = 240.0;

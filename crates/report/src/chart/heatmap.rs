@@ -16,6 +16,7 @@ use crate::markup::shorten;
 pub(super) const CHART: Chart = Chart {
     name: "heatmap",
     summary: "message size by transport, shaded by nearness to the best",
+    needs: "two transports at two sizes or more",
     draw: |source| sizes::each(source, draw),
 };
 

@@ -14,6 +14,7 @@ use super::{Chart, Figure, sizes, table, units};
 pub(super) const CHART: Chart = Chart {
     name: "improvement",
     summary: "gain over a baseline in percent, over message size",
+    needs: "a transport beside the baseline, at two sizes or more",
     draw: |source| sizes::each(source, draw),
 };
 

@@ -9,6 +9,7 @@ use super::{Chart, Figure, scale::Spread, sizes, table, units};
 pub(super) const CHART: Chart = Chart {
     name: "performance",
     summary: "messages/s over message size (log2)",
+    needs: "rows of messages/s at two sizes or more",
     draw: |source| sizes::each(source, draw),
 };
 

@@ -44,15 +44,19 @@ impl Drawing {
         )
     }
 
-    /// As a file: opaque, light, with its own style, nothing from outside.
+    /// As a file: opaque, light, with its title, a margin and its own style, nothing from outside.
     pub fn standalone(&self) -> String {
-        let (width, height) = (number(self.width), number(self.height));
+        const MARGIN: f64 = 18.0;
+        const HEAD: f64 = 44.0;
+        let (left, top) = (number(-MARGIN), number(-HEAD));
+        let (width, height) = (number(self.width + 2.0 * MARGIN), number(self.height + HEAD + MARGIN));
+        let (title, desc) = (escape(&self.title), escape(&self.desc));
         format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" \
-             viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\"><title>{}</title>\
-             <desc>{}</desc><style>{STYLE}</style><rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>{}</svg>\n",
-            escape(&self.title),
-            escape(&self.desc),
+             viewBox=\"{left} {top} {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\"><title>{title}</title>\
+             <desc>{desc}</desc><style>{STYLE}</style>\
+             <rect class=\"paper\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\"/>\
+             <text class=\"heading\" x=\"0\" y=\"-16\">{title}</text>{}</svg>\n",
             self.body
         )
     }

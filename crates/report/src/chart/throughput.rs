@@ -10,6 +10,7 @@ use super::{Chart, Figure, scale::Spread, sizes, table, units};
 pub(super) const CHART: Chart = Chart {
     name: "throughput",
     summary: "bits/s over message size, log-log",
+    needs: "rows of messages/s at two sizes or more",
     draw: |source| sizes::each(source, draw),
 };
 

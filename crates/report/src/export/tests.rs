@@ -165,7 +165,7 @@ fn bench_has_lines_of_go_alone() {
             assert!(fields[0].chars().nth(9).is_some_and(|c| !c.is_lowercase()), "{line}");
             assert!(fields[0].ends_with("/placement=two-cpus") || fields[0].ends_with("/placement=same-cpu"), "{line}");
             assert!(fields[1].parse::<u64>().is_ok_and(|count| count > 0), "{line}");
-            assert!(fields.len() >= 4 && fields.len() % 2 == 0, "{line}");
+            assert!(fields.len() >= 4 && fields.len().is_multiple_of(2), "{line}");
             let units: BTreeSet<&&str> = fields[3..].iter().step_by(2).collect();
             assert_eq!(units.len(), (fields.len() - 2) / 2, "a unit stands once in a line: {line}");
             assert!(fields[2..].iter().step_by(2).all(|value| value.parse::<f64>().is_ok()), "{line}");

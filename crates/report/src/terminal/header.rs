@@ -47,7 +47,10 @@ fn of_report(page: &Page<'_>, table: &published::Table) -> String {
 
 fn machine(run: &Run) -> Vec<String> {
     let environment = &run.header.environment;
-    let cpus = plural(environment.cpu.affinity.len().max(1), "CPU");
+    let cpus = match environment.cpu.affinity.len() {
+        0 => "unknown number of CPUs".to_owned(),
+        cpus => plural(cpus, "CPU"),
+    };
     let virtualisation = environment.virtualisation.as_deref().filter(|&name| name != "none");
     let under = virtualisation.map(|name| format!(" under {name}")).unwrap_or_default();
     vec![
@@ -81,12 +84,16 @@ fn effort(run: &Run) -> String {
         Some(most) if most < settings.launches => format!("{most} of "),
         _ => String::new(),
     };
-    let time = units::duration_ns(settings.time_s * 1e9);
+    // Where results were imported nobody may know how long they took.
+    let time = match settings.time_s {
+        0.0 => String::new(),
+        time_s => format!(" of {}", units::duration_ns(time_s * 1e9)),
+    };
     let launches = match settings.launches {
         1 => "1 launch".to_owned(),
         many => format!("{many} launches"),
     };
-    let effort = format!("{of}{launches} of {time} per row, seed {}.", settings.seed);
+    let effort = format!("{of}{launches}{time} per row, seed {}.", settings.seed);
     match most.unwrap_or(settings.launches).min(settings.launches) {
         few if few < LAUNCHES_OF_A_VERDICT => {
             format!("A quick look: {effort} A verdict takes {LAUNCHES_OF_A_VERDICT} launches.")

@@ -12,10 +12,10 @@ pub(super) const TABLE: Table = Table {
     title: "IPC mechanisms of Linux: bandwidth and round trip",
     citation: "\"Linux IPC performance test\", 2014, after W. R. Stevens, UNIX Network Programming, volume 2, appendix A",
     date: "2014-01-01T00:00:00Z",
-    what: "MB/s (10^6 bytes) with messages of 1 to 64 KiB: divided by the size it is the rate of pattern stream. The latency is \
-           the exchange of one byte, so the time of pattern rtt. UDP's bandwidth is that of one exchange after another \
-           (size by round trip), which no pattern of today does: it is a pattern of its own, unpv2. Whether unix is a stream \
-           or a datagram socket is not said.",
+    what: "MB/s (10^6 bytes) with messages of 1 to 64 KiB: divided by the size it is the rate of pattern stream. The latency \
+           is the exchange of one byte, so the time of pattern rtt. UDP's bandwidth is about the size over the time of an \
+           exchange, as if each message had been answered, which no pattern of today does: it is a pattern of its own, \
+           unpv2. Whether unix is a stream or a datagram socket is not said.",
     read,
 };
 

@@ -12,10 +12,10 @@ pub(super) const TABLE: Table = Table {
     title: "STREAMS pipes against the kernel's pipe and LiS",
     citation: "B. Bidulock, \"STREAMS-based vs. Legacy Pipe Performance Comparison\", OpenSS7, 26 July 2008",
     date: "2008-07-26T00:00:00Z",
-    what: "Writes per second by write size, from 1 to 4096 bytes, between two processes (cos52: to 8192). Subjects: pipe is the kernel's, \
-           streams-pipe that of Linux Fast-STREAMS, lis-pipe that of LiS. Writes per second are messages per second of \
-           pattern stream; cos52 was run with the options hold, mread, full and readfill, whose reads \
-           are not those of stream: it has a pattern of its own, perftest.",
+    what: "Writes per second by write size, from 1 to 4096 bytes (cos52: to 8192), between two processes. Subjects: pipe \
+           is the kernel's, streams-pipe that of Linux Fast-STREAMS, lis-pipe that of LiS. Writes per second are messages \
+           per second of pattern stream. cos52 was run with the options hold, mread, full and readfill, which change what \
+           is measured: it has a pattern of its own, perftest.",
     read,
 };
 

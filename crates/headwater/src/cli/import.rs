@@ -1,0 +1,139 @@
+//! `headwater import`: results of other benchmarks become a stored run.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use headwater_results::schema::Event;
+use headwater_results::summary::Fold;
+
+use super::status;
+use crate::import::{self, Format, Imported, Line};
+use crate::plan::suggest;
+use crate::store::Store;
+
+/// Take results of netperf or lmbench into a run that show, compare and report read
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Formats:
+  netperf  UDP_STREAM over loopback: its text, or comma-separated output with the columns of
+           `netperf -t UDP_STREAM -- -o LOCAL_SEND_SIZE,ELAPSED_TIME,LOCAL_SEND_CALLS,REMOTE_RECV_CALLS`
+  lmbench  result files (results/SYSTEM/HOST.N), each one launch
+
+Examples:
+  headwater import netperf udp.txt -o udp-2007
+  headwater import lmbench results/x86_64-linux-gnu/brook.*
+  headwater compare published:udp/1 udp-2007")]
+pub(super) struct ImportArguments {
+    /// The format: netperf or lmbench
+    #[arg(value_name = "FORMAT", value_parser = format)]
+    format: &'static Format,
+
+    /// Files of one machine; repeated results of a row are its launches
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// Directory of the run [default: headwater-runs/<time of the first file>-<host>]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+fn format(name: &str) -> Result<&'static Format, String> {
+    let names = || import::TABLE.iter().map(|format| format.name);
+    import::find(name).ok_or_else(|| {
+        let near = suggest::did_you_mean(name, names());
+        format!("there are {}{near}", names().collect::<Vec<_>>().join(" and "))
+    })
+}
+
+pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
+    let files = arguments.files.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut imported = arguments.format.import(&files)?;
+    let unknown = std::mem::take(&mut imported.unknown);
+    let started_at = modified(&arguments.files[0])?;
+    let host = Some(&*imported.environment.host).filter(|host| !host.is_empty()).unwrap_or(arguments.format.name);
+    let run_id = format!("{}-{host}", started_at.replace(':', "-"));
+    let directory = arguments.output.clone().unwrap_or_else(|| Path::new("headwater-runs").join(&run_id));
+    let (rows, launches) = counts(&imported);
+    let events = imported.events(&run_id, &started_at, command(arguments));
+    // What cannot be folded would be stored in vain.
+    let run = Fold::run_of(events.clone()).context("the results do not make a run")?;
+    store(&directory, &events, &run)?;
+    let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    println!("{}, {}: {}", plural(rows, "row"), plural(launches, "result"), directory.display());
+    warn(&unknown);
+    Ok(status::OK)
+}
+
+fn read(path: &Path) -> anyhow::Result<import::File> {
+    let bytes = fs::read(path).with_context(|| format!("{}", path.display()))?;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok((path.display().to_string(), text)),
+        Err(_) => bail!("{}: not a text; give the program's own output", path.display()),
+    }
+}
+
+/// When a file was written: the end of its measurement is as near to its beginning as can be known.
+fn modified(path: &Path) -> anyhow::Result<String> {
+    let time: SystemTime = fs::metadata(path)?.modified().with_context(|| format!("{}", path.display()))?;
+    Ok(humantime::format_rfc3339_seconds(time).to_string())
+}
+
+fn counts(imported: &Imported) -> (usize, usize) {
+    (imported.rows.len(), imported.rows.iter().map(|(_, launches)| launches.len()).sum())
+}
+
+fn command(arguments: &ImportArguments) -> Vec<String> {
+    let files = arguments.files.iter().map(|path| path.display().to_string());
+    ["headwater", "import", arguments.format.name].map(str::to_owned).into_iter().chain(files).collect()
+}
+
+/// All or nothing: a directory that was made for a run that could not be written goes again.
+fn store(directory: &Path, events: &[Event], run: &headwater_results::schema::Run) -> anyhow::Result<()> {
+    let is_new = !directory.exists();
+    let mut store = Store::create(directory)?;
+    let written = events.iter().try_for_each(|event| store.append(event)).and_then(|()| store.publish(run).map(drop));
+    if written.is_err() {
+        let _ = fs::remove_file(directory.join(crate::store::EVENTS));
+        if is_new {
+            let _ = fs::remove_dir(directory);
+        }
+    }
+    Ok(written?)
+}
+
+/// Says how many lines were left out, and shows the first of them.
+fn warn(unknown: &[Line]) {
+    const SHOWN: usize = 3;
+    if unknown.is_empty() {
+        return;
+    }
+    let mut err = std::io::stderr().lock();
+    let lines = if unknown.len() == 1 { "1 line was".to_owned() } else { format!("{} lines were", unknown.len()) };
+    let _ = writeln!(err, "headwater: {lines} not understood and left out:");
+    for line in unknown.iter().take(SHOWN) {
+        let _ = writeln!(err, "  {}:{}: {}", line.file, line.number, line.text.escape_debug());
+    }
+    if unknown.len() > SHOWN {
+        let _ = writeln!(err, "  and {} more", unknown.len() - SHOWN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::command;
+    use crate::import;
+
+    /// The help is a constant, for the man page is made of it.
+    #[test]
+    fn the_help_names_every_format() {
+        let command = command();
+        let import = command.find_subcommand("import").expect("there is such a subcommand");
+        let help = import.get_after_help().expect("it has examples").to_string();
+        for format in import::TABLE {
+            assert!(help.contains(&format!("  {:8} ", format.name)), "{}", format.name);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Result files of lmbench 2 and 3 (`results/<system>/<host>.<n>`): each file a launch of all its rows.
+//!
+//! Written from the printed form of its results. Round trips of pipe, FIFO, AF_UNIX, UDP and TCP are rows of pattern
+//! `rtt`; everything else keeps its own definition as pattern `lmbench`, under the names of the published table `ltt`.
+//! Lines in brackets are settings; of these the first names the machine.
+
+use headwater_results::schema::{Metric, Placement, Row, Standing};
+
+use super::{File, Format, ImportError, Imported, Line, numbered};
+use crate::plan::rows;
+use crate::{patterns, transports};
+
+mod tables;
+
+use tables::{Names, SECTIONS, SINGLE, Section, Target, Unit};
+
+/// In the table of formats.
+pub(super) const FORMAT: Format = Format {
+    name: "lmbench",
+    summary: "result files of lmbench, each one launch: lines such as `Pipe latency: 8.02 microseconds`",
+    parse,
+};
+
+fn parse(files: &[File], imported: &mut Imported) -> Result<(), ImportError> {
+    let mut machine: Option<(Line, String)> = None;
+    for (block, file) in files.iter().enumerate() {
+        let mut reader = Reader { block: block as u32, section: Place::None, seen: Vec::new(), imported };
+        for line in numbered(file) {
+            if let Some(found) = uname(&line.text) {
+                same_machine(&mut machine, &line, &found)?;
+            }
+            reader.step(&line)?;
+        }
+        reader.add_null_io();
+    }
+    if let Some((_, uname)) = machine {
+        let mut words = uname.split_whitespace().skip(1);
+        imported.environment.host = words.next().unwrap_or_default().to_owned();
+        imported.environment.kernel.release = words.next().unwrap_or_default().to_owned();
+        imported.environment.kernel.version = words.collect::<Vec<_>>().join(" ");
+    }
+    Ok(())
+}
+
+/// What `uname -a` said: `[lmbench3.0 results for Linux host 6.1.0 #1 SMP ...]`.
+fn uname(line: &str) -> Option<String> {
+    let (_, uname) = line.strip_prefix("[lmbench")?.split_once(" results for ")?;
+    Some(uname.trim_end().trim_end_matches(']').to_owned())
+}
+
+/// Replicates are of one machine.
+fn same_machine(machine: &mut Option<(Line, String)>, line: &Line, found: &str) -> Result<(), ImportError> {
+    match machine {
+        Some((first, known)) if known != found => Err(line.error(format!(
+            "this is {found:?}, but {} is {known:?}; import different machines one by one and compare the runs",
+            first.file
+        ))),
+        Some(_) => Ok(()),
+        None => {
+            *machine = Some((line.clone(), found.to_owned()));
+            Ok(())
+        }
+    }
+}
+
+/// What the numbers at hand belong to.
+enum Place {
+    None,
+    /// One of [`SECTIONS`].
+    Known(&'static Section),
+    /// Context switches over so many KiB.
+    Switches(String),
+    /// Loads with such a stride.
+    Loads(String),
+    /// A heading that is not known; its lines are unknown too.
+    Unknown,
+}
+
+struct Reader<'a> {
+    block: u32,
+    section: Place,
+    /// Ids of rows that this file has had.
+    seen: Vec<(String, f64)>,
+    imported: &'a mut Imported,
+}
+
+impl Reader<'_> {
+    fn step(&mut self, line: &Line) -> Result<(), ImportError> {
+        let text = line.text.trim();
+        if text.is_empty() || (text.starts_with('[') && text.ends_with(']')) {
+            return Ok(());
+        }
+        if let Some(place) = heading(text) {
+            self.section = place;
+            if matches!(self.section, Place::Unknown) {
+                self.imported.unknown.push(line.clone());
+            }
+            return Ok(());
+        }
+        if let Some((rest, single)) = SINGLE.iter().find_map(|single| Some((text.strip_prefix(single.label)?, single)))
+        {
+            return self.single(line, rest, single);
+        }
+        let fields: Vec<&str> = text.split_whitespace().collect();
+        if !fields[0].starts_with(|c: char| c.is_ascii_digit()) {
+            self.imported.unknown.push(line.clone());
+            return Ok(());
+        }
+        match &self.section {
+            Place::Known(section) => self.in_section(line, &fields, section),
+            Place::Switches(size) => {
+                let subject = format!("ctxsw-{}p-{size}", fields[0]);
+                line.positive(fields[0], "the number of processes")?;
+                self.add(line, Target::Row(&subject, Unit::Us), None, field(line, &fields, 1)?)
+            }
+            Place::Loads(stride) => {
+                let size = bytes(line, fields[0])?;
+                let subject = format!("memory-load-stride-{stride}");
+                self.add(line, Target::Row(&subject, Unit::Ns), Some(size), field(line, &fields, 1)?)
+            }
+            Place::None | Place::Unknown => {
+                self.imported.unknown.push(line.clone());
+                Ok(())
+            }
+        }
+    }
+
+    /// `Label: 1.23 microseconds`, where a label may end in the name of a file or host.
+    fn single(&mut self, line: &Line, rest: &str, single: &tables::Single) -> Result<(), ImportError> {
+        self.section = Place::None;
+        let Some((between, value)) = rest.split_once(':') else {
+            self.imported.unknown.push(line.clone());
+            return Ok(());
+        };
+        let fits = match single.names {
+            Names::Nothing => between.trim().is_empty(),
+            Names::File => true,
+            // Over a network it is another measurement.
+            Names::Host => ["localhost", "127.0.0.1"].contains(&between.trim()),
+        };
+        if !fits {
+            self.imported.unknown.push(line.clone());
+            return Ok(());
+        }
+        let mut words = value.split_whitespace();
+        let (figure, unit) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let Some(scale) = tables::scale(unit, single.target.unit()) else {
+            return Err(line.error(format!("the unit {unit:?} where {} is expected", single.target.unit().name())));
+        };
+        let figure = line.positive(figure, "the figure")? * scale;
+        self.add(line, single.target, None, figure)
+    }
+
+    fn in_section(&mut self, line: &Line, fields: &[&str], section: &Section) -> Result<(), ImportError> {
+        match section.target {
+            // Size, files, creations per second, deletions per second.
+            Target::Files => {
+                for (what, at) in [("create", 2), ("delete", 3)] {
+                    let subject = format!("{what}-{}", fields[0]);
+                    self.add(line, Target::Row(&subject, Unit::Us), None, 1e6 / field(line, fields, at)?)?;
+                }
+                Ok(())
+            }
+            target => {
+                let size = bytes(line, fields[0])?;
+                self.add(line, target, Some(size), field(line, fields, 1)?)
+            }
+        }
+    }
+
+    fn add(&mut self, line: &Line, target: Target<'_>, size: Option<u64>, value: f64) -> Result<(), ImportError> {
+        let (row, value) = match target {
+            Target::RoundTrip(transport, size) => {
+                let transport = transports::find(transport).expect("the tables name transports").info;
+                let rtt = patterns::find("rtt").expect("rtt is in the table").info;
+                (rows::of_transport(transport, rtt, size, None, Placement::Free), value * 1e3)
+            }
+            Target::Row(subject, unit) => (own_row(subject, unit, size), value),
+            Target::Files => unreachable!("a line of files is two rows"),
+        };
+        if self.seen.iter().any(|(id, _)| *id == row.id) {
+            return Err(line.error(format!(
+                "a second result of {} in one file; a file is one launch: give each launch a file of its own",
+                row.id
+            )));
+        }
+        self.seen.push((row.id.clone(), value));
+        self.imported.add(row, Some(self.block), vec![value], Vec::new());
+        Ok(())
+    }
+
+    /// The mean of reading and writing one byte, which summaries call null I/O.
+    fn add_null_io(&mut self) {
+        let value = |subject: &str| {
+            let id = own_row(subject, Unit::Us, None).id;
+            self.seen.iter().find(|(seen, _)| *seen == id).map(|(_, value)| *value)
+        };
+        if let (Some(read), Some(write)) = (value("read"), value("write")) {
+            let row = own_row("null-io", Unit::Us, None);
+            self.imported.add(row, Some(self.block), vec![(read + write) / 2.0], Vec::new());
+        }
+    }
+}
+
+/// The place that a heading opens; `None` for a line that is none. Most begin with a quotation mark that nothing ends.
+fn heading(text: &str) -> Option<Place> {
+    let is_quoted = text.starts_with('"');
+    let text = text.trim_matches('"');
+    if let Some(section) = SECTIONS.iter().find(|section| text.starts_with(section.heading)) {
+        return Some(Place::Known(section));
+    }
+    let size = text.strip_prefix("size=").and_then(|rest| rest.split_whitespace().next());
+    let stride = text.strip_prefix("stride=").and_then(|rest| rest.split_whitespace().next());
+    match (size, stride) {
+        (Some(size), _) => Some(Place::Switches(size.to_owned())),
+        (_, Some(stride)) => Some(Place::Loads(stride.to_owned())),
+        _ if ["Memory load latency", "Memory load parallelism"].contains(&text) => Some(Place::None),
+        _ => is_quoted.then_some(Place::Unknown),
+    }
+}
+
+/// A figure of a line of numbers.
+fn field(line: &Line, fields: &[&str], at: usize) -> Result<f64, ImportError> {
+    let Some(field) = fields.get(at) else {
+        return Err(line.error(format!("{} numbers, too few; the file is cut off: run lmbench again", fields.len())));
+    };
+    line.positive(field, "the figure")
+}
+
+/// Bytes of a size in millions of bytes. Sizes above 1 MB are printed with two decimals: those near a power of two are one.
+fn bytes(line: &Line, megabytes: &str) -> Result<u64, ImportError> {
+    const NEAR: f64 = 0.005;
+    let bytes = line.positive(megabytes, "the size")? * 1e6;
+    let power = bytes.log2().round().exp2();
+    Ok(if bytes > 1e6 && (bytes / power - 1.0).abs() < NEAR { power } else { bytes.round() } as u64)
+}
+
+fn own_row(subject: &str, unit: Unit, size: Option<u64>) -> Row {
+    let metric = Metric { name: unit.metric().to_owned(), unit: unit.name().to_owned(), better: unit.better() };
+    let parameters = size.map(|size| format!("/{size}")).unwrap_or_default();
+    Row {
+        id: format!("{subject}/lmbench{parameters}/{}", Placement::Free.name()),
+        subject: subject.to_owned(),
+        pattern: "lmbench".to_owned(),
+        definition_version: 1,
+        standing: Standing::Candidate,
+        placement: Placement::Free,
+        size_bytes: size,
+        messages: None,
+        workers: None,
+        worker_kind: None,
+        policy: None,
+        variant: None,
+        metrics: vec![metric],
+    }
+}
+
+#[cfg(test)]
+mod tests;

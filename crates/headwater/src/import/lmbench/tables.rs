@@ -1,0 +1,176 @@
+//! What lmbench's lines and headings mean. Called by the reader; parses nothing.
+
+use headwater_results::schema::Better;
+
+/// What a figure becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target<'a> {
+    /// A round trip over a transport of today with messages of so many bytes.
+    RoundTrip(&'static str, u64),
+    /// A row of its own.
+    Row(&'a str, Unit),
+    /// Creations and deletions of files.
+    Files,
+}
+
+/// The unit of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Us,
+    Ns,
+    MegabytesPerSecond,
+}
+
+impl Unit {
+    /// As metrics name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Us => "us",
+            Unit::Ns => "ns",
+            Unit::MegabytesPerSecond => "MB/s",
+        }
+    }
+
+    /// Which direction is an improvement.
+    pub fn better(self) -> Better {
+        if self == Unit::MegabytesPerSecond { Better::Higher } else { Better::Lower }
+    }
+
+    /// The metric, as in the published table `ltt`.
+    pub fn metric(self) -> &'static str {
+        if self == Unit::MegabytesPerSecond { "bandwidth" } else { "elapsed" }
+    }
+}
+
+impl Target<'_> {
+    /// What its figures are printed in.
+    pub fn unit(&self) -> Unit {
+        match self {
+            Target::Row(_, unit) => *unit,
+            Target::RoundTrip(..) | Target::Files => Unit::Us,
+        }
+    }
+}
+
+/// The factor from a printed unit to a row's; `None` where they do not fit.
+pub(super) fn scale(printed: &str, unit: Unit) -> Option<f64> {
+    match (printed, unit) {
+        ("microseconds", Unit::Us) | ("nanoseconds", Unit::Ns) | ("MB/sec", Unit::MegabytesPerSecond) => Some(1.0),
+        ("KB/sec", Unit::MegabytesPerSecond) => Some(1e-3),
+        _ => None,
+    }
+}
+
+/// What a label is followed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Names {
+    /// Nothing.
+    Nothing,
+    /// The name of a file.
+    File,
+    /// The name of a host.
+    Host,
+}
+
+/// A line with one figure.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Single {
+    /// How it begins, up to the name of a file or host, or to the colon.
+    pub label: &'static str,
+    /// What stands between the label and the colon.
+    pub names: Names,
+    /// What it becomes.
+    pub target: Target<'static>,
+}
+
+const fn us(label: &'static str, subject: &'static str) -> Single {
+    Single { label, names: Names::Nothing, target: Target::Row(subject, Unit::Us) }
+}
+
+const fn bandwidth(label: &'static str, subject: &'static str) -> Single {
+    Single { label, names: Names::Nothing, target: Target::Row(subject, Unit::MegabytesPerSecond) }
+}
+
+const fn round_trip(label: &'static str, transport: &'static str, size: u64) -> Single {
+    Single { label, names: Names::Nothing, target: Target::RoundTrip(transport, size) }
+}
+
+const fn over(single: Single) -> Single {
+    Single { names: Names::Host, ..single }
+}
+
+const fn of_file(single: Single) -> Single {
+    Single { names: Names::File, ..single }
+}
+
+/// Lines with one figure.
+pub(super) static SINGLE: &[Single] = &[
+    us("Simple syscall", "null-call"),
+    us("Simple read", "read"),
+    us("Simple write", "write"),
+    us("Simple stat", "stat"),
+    us("Simple fstat", "fstat"),
+    us("Simple open/close", "open-close"),
+    us("Select on 10 fd's", "select-10-fd"),
+    us("Select on 100 fd's", "select-100-fd"),
+    us("Select on 250 fd's", "select-250-fd"),
+    us("Select on 500 fd's", "select-500-fd"),
+    us("Select on 10 tcp fd's", "select-10-tcp"),
+    us("Select on 100 tcp fd's", "select-100-tcp"),
+    us("Select on 250 tcp fd's", "select-250-tcp"),
+    us("Select on 500 tcp fd's", "select-500-tcp"),
+    us("Signal handler installation", "signal-install"),
+    us("Signal handler overhead", "signal-handle"),
+    us("Protection fault", "prot-fault"),
+    of_file(us("Pagefaults on", "page-fault")),
+    us("Process fork+exit", "fork"),
+    us("Process fork+execve", "execve"),
+    us("Process fork+/bin/sh -c", "sh"),
+    us("Semaphore latency", "semaphore"),
+    us("Fcntl lock latency", "fcntl-lock"),
+    round_trip("Pipe latency", "pipe", 1),
+    round_trip("Fifo latency", "fifo", 1),
+    round_trip("AF_UNIX sock stream latency", "unix-stream", 1),
+    over(round_trip("UDP latency using", "udp", 4)),
+    over(round_trip("TCP latency using", "tcp", 1)),
+    over(us("RPC/udp latency using", "rpc-udp")),
+    over(us("RPC/tcp latency using", "rpc-tcp")),
+    over(us("TCP/IP connection cost to", "tcp-connect")),
+    bandwidth("AF_UNIX sock stream bandwidth", "af-unix-bandwidth"),
+    bandwidth("Pipe bandwidth", "pipe-bandwidth"),
+    of_file(bandwidth("File ", "file-write")),
+];
+
+/// A table below a heading.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Section {
+    /// How the heading begins, without its quotation mark.
+    pub heading: &'static str,
+    /// What its lines become.
+    pub target: Target<'static>,
+}
+
+const fn sized(heading: &'static str, subject: &'static str) -> Section {
+    Section { heading, target: Target::Row(subject, Unit::MegabytesPerSecond) }
+}
+
+/// Tables.
+pub(super) static SECTIONS: &[Section] = &[
+    Section { heading: "mappings", target: Target::Row("mmap-latency", Unit::Us) },
+    Section { heading: "File system latency", target: Target::Files },
+    sized("Socket bandwidth using localhost", "tcp-bandwidth"),
+    sized("read bandwidth", "file-reread"),
+    sized("read open2close bandwidth", "file-open-close"),
+    sized("Mmap read bandwidth", "mmap-reread"),
+    sized("Mmap read open2close bandwidth", "mmap-open-close"),
+    sized("libc bcopy unaligned", "bcopy-libc"),
+    sized("libc bcopy aligned", "aligned-bcopy-libc"),
+    sized("unrolled bcopy unaligned", "bcopy-hand"),
+    sized("unrolled partial bcopy unaligned", "partial-bcopy-hand"),
+    sized("Memory bzero bandwidth", "bzero-copy"),
+    sized("Memory read bandwidth", "memory-read"),
+    sized("Memory write bandwidth", "memory-write"),
+    sized("Memory partial read bandwidth", "memory-partial-read"),
+    sized("Memory partial write bandwidth", "memory-partial-write"),
+    sized("Memory partial read/write bandwidth", "memory-partial-read-write"),
+];

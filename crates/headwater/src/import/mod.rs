@@ -1,0 +1,206 @@
+//! Results of other benchmarks as runs: one file per format, and the table below. Called by `headwater import`, which
+//! reads the files and stores the run; parsing itself touches no file.
+//!
+//! Each result of a program's launch becomes a launch of a row. What a file does not say is absent. A line that is not
+//! understood is kept with its number and said; a line that should be a result and is not ends the import.
+
+use std::fmt;
+
+use headwater_results::schema::{
+    Environment, Event, LaunchRecord, Placement, Row, RunHeader, RunStatus, SCHEMA_VERSION, Settings,
+};
+
+mod lmbench;
+mod netperf;
+
+/// A file's name and its text.
+pub type File = (String, String);
+
+/// A format.
+#[derive(Clone, Copy, Debug)]
+pub struct Format {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    parse: fn(&[File], &mut Imported) -> Result<(), ImportError>,
+}
+
+/// Every format, in the order of the help.
+pub static TABLE: &[Format] = &[netperf::FORMAT, lmbench::FORMAT];
+
+/// The format of that name.
+pub fn find(name: &str) -> Option<&'static Format> {
+    TABLE.iter().find(|format| format.name == name)
+}
+
+/// What the files hold.
+#[derive(Clone, Debug, Default)]
+pub struct Imported {
+    /// The rows, each with the metrics' values of its launches.
+    pub rows: Vec<(Row, Vec<Launch>)>,
+    /// Lines that were not understood.
+    pub unknown: Vec<Line>,
+    /// What the files say of the machine.
+    pub environment: Environment,
+    /// How long a launch measured, s; 0 where the files do not say.
+    pub time_s: f64,
+}
+
+/// One launch: a value per metric, in the order of the row's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launch {
+    /// The replicate that it belongs to, from 0.
+    pub block: u32,
+    /// The values.
+    pub values: Vec<f64>,
+    /// What was counted.
+    pub counters: Vec<(&'static str, f64)>,
+}
+
+/// A line of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The file's name.
+    pub file: String,
+    /// From 1.
+    pub number: usize,
+    /// Its text.
+    pub text: String,
+}
+
+/// Why files are not imported, with the place and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportError {
+    /// The file's name.
+    pub file: String,
+    /// From 1; 0 where it is the whole file.
+    pub line: usize,
+    /// What is wrong and what can be done.
+    pub message: String,
+}
+
+impl fmt::Display for ImportError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(formatter, "{}: {}", self.file, self.message),
+            line => write!(formatter, "{}:{line}: {}", self.file, self.message),
+        }
+    }
+}
+
+impl std::error::Error for ImportError {}
+
+impl Format {
+    /// The results of `files`, which must be those of one machine.
+    ///
+    /// # Errors
+    /// The first line that cannot be, or that there is no result at all.
+    pub fn import(&self, files: &[File]) -> Result<Imported, ImportError> {
+        let mut imported = Imported::default();
+        (self.parse)(files, &mut imported)?;
+        let name = || files.first().map(|(name, _)| name.clone()).unwrap_or_default();
+        if imported.rows.is_empty() {
+            return Err(ImportError {
+                file: name(),
+                line: 0,
+                message: format!("no result of {}: {}", self.name, self.summary),
+            });
+        }
+        Ok(imported)
+    }
+}
+
+impl Imported {
+    /// Adds a launch of a row; `block` is the next of that row where it is not given.
+    fn add(&mut self, row: Row, block: Option<u32>, values: Vec<f64>, counters: Vec<(&'static str, f64)>) {
+        let at = match self.rows.iter().position(|(known, _)| known.id == row.id) {
+            Some(at) => at,
+            None => {
+                self.rows.push((row, Vec::new()));
+                self.rows.len() - 1
+            }
+        };
+        let launches = &mut self.rows[at].1;
+        let block = block.unwrap_or(launches.len() as u32);
+        launches.push(Launch { block, values, counters });
+    }
+
+    /// The events of a run that measured this, for the store and the fold.
+    pub fn events(self, run_id: &str, started_at: &str, command: Vec<String>) -> Vec<Event> {
+        let launches = self.rows.iter().map(|(_, launches)| launches.len() as u32).max().unwrap_or(0);
+        let header = RunHeader {
+            schema_version: SCHEMA_VERSION,
+            headwater_version: env!("CARGO_PKG_VERSION").into(),
+            run_id: run_id.into(),
+            started_at: started_at.into(),
+            command,
+            settings: Settings {
+                selection: Vec::new(),
+                launches,
+                time_s: self.time_s,
+                warm_up_s: 0.0,
+                budget_s: None,
+                seed: 0,
+                placements: vec![Placement::Free],
+                transport_commands: Vec::new(),
+                variants: Vec::new(),
+            },
+            rows: self.rows.iter().map(|(row, _)| row.clone()).collect(),
+            environment: self.environment.clone(),
+            clock_read_ns: 0.0,
+            clock_resolution_ns: 0.0,
+        };
+        let mut events = vec![Event::RunStarted(Box::new(header))];
+        for (position, (row, launches)) in self.rows.into_iter().enumerate() {
+            events.extend(launches.into_iter().map(|launch| {
+                let series = row.metrics.iter().zip(launch.values);
+                Event::LaunchFinished(Box::new(LaunchRecord {
+                    row: row.id.clone(),
+                    block: launch.block,
+                    position: position as u32,
+                    series: series.map(|(metric, value)| (metric.name.clone(), vec![value])).collect(),
+                    counters: launch.counters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+                    // Nobody knows, and nobody says that it was not.
+                    steady: true,
+                    ..LaunchRecord::default()
+                }))
+            }));
+        }
+        let environment = Box::new(self.environment);
+        events.push(Event::RunFinished { status: RunStatus::Complete, environment });
+        events
+    }
+}
+
+/// The lines of a file with their numbers.
+fn numbered((name, text): &File) -> impl Iterator<Item = Line> {
+    let name = name.clone();
+    text.lines().enumerate().map(move |(at, text)| Line { file: name.clone(), number: at + 1, text: text.to_owned() })
+}
+
+impl Line {
+    /// That this line is wrong.
+    fn error(&self, message: impl Into<String>) -> ImportError {
+        ImportError { file: self.file.clone(), line: self.number, message: message.into() }
+    }
+
+    /// A number that may stand in a result: finite and not negative.
+    fn number(&self, field: &str, what: &str) -> Result<f64, ImportError> {
+        match field.parse::<f64>() {
+            Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
+            _ => Err(self.error(format!("{what} is {field:?}, which is no number of that kind"))),
+        }
+    }
+
+    /// As [`Line::number`], and not zero.
+    fn positive(&self, field: &str, what: &str) -> Result<f64, ImportError> {
+        match self.number(field, what)? {
+            0.0 => Err(self.error(format!("{what} is 0: this result says nothing; remove it"))),
+            value => Ok(value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! The command's exchange with the outside: published tables, exports and imports, as a user calls them.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn headwater(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_headwater"))
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .expect("the command was built")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Its standard output; it must have gone well.
+fn said(directory: &Path, arguments: &[&str]) -> String {
+    let output = headwater(directory, arguments);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// Its complaint, one line; it must have failed as wrong usage.
+fn complained(directory: &Path, arguments: &[&str]) -> String {
+    let output = headwater(directory, arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    assert_eq!(text(&output.stdout), "");
+    text(&output.stderr)
+}
+
+#[test]
+fn a_published_table_is_listed_shown_and_exported() {
+    let scratch = tempfile::tempdir().expect("a directory for the test");
+    let here = scratch.path();
+    let list = said(here, &["list", "published", "--json"]);
+    let tables: Vec<serde_json::Value> =
+        list.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect();
+    let names = tables.iter().flat_map(|table| table["datasets"].as_array().expect("datasets"));
+    for name in names.map(|dataset| dataset["name"].as_str().expect("a name")) {
+        assert!(said(here, &["show", name]).starts_with(name), "{name}");
+    }
+    assert!(said(here, &["list", "published", "--claims"]).contains("across the entire range"));
+    let wrong = complained(here, &["show", "published:pips/fc6"]);
+    assert!(wrong.contains("did you mean pipes?") && wrong.contains("`headwater list published`"), "{wrong}");
+
+    said(here, &["export", "published:pipes/fc6", "--to", "json", "-o", "fc6.json"]);
+    let from_file = said(here, &["export", "fc6.json", "--to", "bench"]);
+    let from_table = said(here, &["export", "published:pipes/fc6", "--to", "bench"]);
+    let results =
+        |text: &str| text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(results(&from_file), results(&from_table));
+}
+
+#[test]
+fn a_wrong_export_says_what_there_is() {
+    let scratch = tempfile::tempdir().expect("a directory for the test");
+    let here = scratch.path();
+    assert!(complained(here, &["export", "published:udp/1", "--to", "benh"]).contains("did you mean bench?"));
+    assert!(
+        complained(here, &["export", "published:udp/1", "--to", "bmf", "--launches"]).contains("--launches is for csv")
+    );
+    assert!(complained(here, &["export", "published:udp/1", "--to", "csv", "-o", "no/where"]).contains("no/where"));
+    assert!(complained(here, &["export", "nothing", "--to", "csv"]).contains("nothing"));
+}
+
+const NETPERF: &str = "212992 64 10.00 2000 0 0.1\n212992 10.00 1500 0.1\nodd\n";
+
+#[test]
+fn an_import_is_a_run_like_any_other() {
+    let scratch = tempfile::tempdir().expect("a directory for the test");
+    let here = scratch.path();
+    fs::write(here.join("udp.txt"), NETPERF).expect("the directory is writable");
+    let output = headwater(here, &["import", "netperf", "udp.txt", "udp.txt", "-o", "old"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "1 row, 2 results: old\n");
+    let warning = text(&output.stderr);
+    assert!(warning.contains("2 lines were not understood") && warning.contains("udp.txt:3: odd"), "{warning}");
+    assert!(said(here, &["show", "old"]).contains("udp"));
+    assert!(said(here, &["export", "old", "--to", "csv", "--launches"]).lines().count() == 7);
+    assert!(said(here, &["show", "old", "--json"]).contains("\"udp/flood/64/free\""));
+    let again = complained(here, &["import", "netperf", "udp.txt", "-o", "old"]);
+    assert!(again.contains("there is a run already"), "{again}");
+}
+
+#[test]
+fn a_failed_import_leaves_nothing_behind() {
+    let scratch = tempfile::tempdir().expect("a directory for the test");
+    let here = scratch.path();
+    fs::write(here.join("half"), NETPERF.lines().next().expect("a line")).expect("the directory is writable");
+    let error = complained(here, &["import", "netperf", "half", "-o", "old"]);
+    assert!(error.contains("half:1: the receiver's line is missing"), "{error}");
+    assert!(complained(here, &["import", "lmbench", "absent"]).contains("absent"));
+    let left: Vec<_> =
+        fs::read_dir(here).expect("it is there").map(|entry| entry.expect("an entry").file_name()).collect();
+    assert_eq!(left, ["half"]);
+}
