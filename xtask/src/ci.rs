@@ -26,7 +26,7 @@ struct Step {
 }
 
 /// What is cheap comes first.
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     Step { name: "fmt", run: || shell::run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step { name: "tidy", run: || tidy::run(&tidy::Options::default()) },
     Step {
@@ -36,7 +36,14 @@ const STEPS: [Step; 6] = [
     Step { name: "test", run: || shell::run(&mut cargo(&["test", "--workspace"])) },
     Step { name: "build", run: || shell::release_build().map(drop) },
     Step { name: "sample", run: sample::run },
+    Step { name: "web", run: web },
 ];
+
+/// The page's script: types, freshness, and tests in a browser on reports by the release build.
+fn web() -> Result<()> {
+    let headwater = shell::release_build()?;
+    shell::run(shell::command("web/ci.sh").env("HEADWATER", headwater))
+}
 
 /// Runs the steps in their order.
 pub fn run(options: &Options) -> Result<()> {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-mod agree;
+mod bench;
 mod ci;
 mod crosscheck;
 mod docs;
@@ -28,8 +28,8 @@ enum Chore {
     Tidy(tidy::Options),
     /// Write what is generated: JSON Schemas, man pages, completions
     Docs,
-    /// Say whether two runs of the same machine agree within their intervals
-    Agree(agree::Options),
+    /// Time compare, report and export over runs of 50,000 rows
+    Bench(bench::Options),
     /// Measure the kernel pipe with Headwater and with a plain C loop in the same blocks, and compare
     Crosscheck(crosscheck::Options),
 }
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         Chore::Ci(options) => ci::run(&options),
         Chore::Tidy(options) => tidy::run(&options),
         Chore::Docs => docs::run(),
-        Chore::Agree(options) => agree::run(&options),
+        Chore::Bench(options) => bench::run(&options),
         Chore::Crosscheck(options) => crosscheck::run(&options),
     };
     match result {

@@ -2,11 +2,13 @@
 #![deny(unsafe_code)]
 
 pub mod cli;
+pub mod compare;
 pub mod doctor;
 pub mod environment;
 pub mod facilities;
 pub mod harness;
 pub mod import;
+pub mod noise;
 pub mod patterns;
 pub mod plan;
 pub mod sources;

@@ -45,8 +45,13 @@ pub fn load(name: &str) -> anyhow::Result<Vec<(String, Run)>> {
 ///
 /// # Errors
 /// As [`load`], for the first that fails.
-pub fn load_all<S: AsRef<str>>(names: &[S]) -> anyhow::Result<Vec<(String, Run)>> {
-    let runs = names.iter().map(|name| load(name.as_ref())).collect::<anyhow::Result<Vec<_>>>()?;
+pub fn load_all<S: AsRef<str> + Sync>(names: &[S]) -> anyhow::Result<Vec<(String, Run)>> {
+    // A large run takes a second to read.
+    let runs = std::thread::scope(|scope| {
+        let reading: Vec<_> = names.iter().map(|name| scope.spawn(move || load(name.as_ref()))).collect();
+        let read = reading.into_iter().map(|thread| thread.join().expect("reading does not panic"));
+        read.collect::<anyhow::Result<Vec<_>>>()
+    })?;
     Ok(runs.into_iter().flatten().collect())
 }
 

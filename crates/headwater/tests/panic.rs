@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     let run = catch_unwind(AssertUnwindSafe(|| {
         // The run owns its private directory, as `headwater run` does.
         let scratch = scratch;
-        Course::new(&plan, &[0]).run(&scratch, &stop, &mut clumsy)
+        Course::new(&plan, &[0]).expect("the test's own file").run(&scratch, &stop, &mut clumsy)
     }));
     assert!(run.is_err() && clumsy.launches == 2, "it panicked in the second launch");
     assert!(!directory.exists(), "the private directory is gone");

@@ -198,7 +198,7 @@ fn value_of(cell: &Cell, style: &Style) -> String {
 }
 
 /// At most `width` columns of `text`, on one line whatever it holds.
-fn cut(text: &str, width: usize, style: &Style) -> String {
+pub(crate) fn cut(text: &str, width: usize, style: &Style) -> String {
     let flat = text.chars().map(|character| if character.is_control() { '?' } else { character });
     if width_of(text) <= width {
         return flat.collect();

@@ -5,11 +5,13 @@
 #![forbid(unsafe_code)]
 
 pub mod chart;
+mod comparison;
 pub mod export;
 mod grid;
 mod judge;
 mod markup;
 mod meaning;
+mod noise;
 mod page;
 mod published;
 mod rows;
@@ -19,6 +21,8 @@ mod text;
 pub mod units;
 mod verdict;
 
+pub use comparison::{Compared, comparison, summary};
+pub use noise::noise;
 pub use page::{PAGE_BYTES_MAX, PageOptions, is_page, page};
 pub use published::{published_claims, published_list, published_markdown};
 pub use style::Style;

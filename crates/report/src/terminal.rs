@@ -5,7 +5,7 @@
 
 use headwater_results::schema::Run;
 
-use crate::style::{Style, finish};
+use crate::style::{Style, finish, strong};
 
 mod absent;
 mod cells;
@@ -55,7 +55,21 @@ static TABLE: &[Section] = &[
 
 /// The whole page, with a line end at its end. No line is longer than the style's width (at least
 /// [`Style::WIDTH_MIN`]).
+///
+/// A run with several variants is a page for each: their rows have the same subjects, and stand beside each other in a comparison.
 pub fn terminal(run: &Run, style: &Style) -> String {
+    let variants = run.variants();
+    if variants.len() < 2 {
+        return page(run, style);
+    }
+    let pages = variants.iter().map(|(variant, part)| {
+        let title = finish(&strong(&format!("Variant {variant}")), style);
+        format!("{title}\n{}", page(part, style))
+    });
+    pages.collect::<Vec<_>>().join("\n")
+}
+
+fn page(run: &Run, style: &Style) -> String {
     let page = Page::new(run, style);
     let sections: Vec<String> = TABLE.iter().filter_map(|section| (section.draw)(&page)).collect();
     finish(&(sections.join("\n\n") + "\n"), style)

@@ -54,6 +54,7 @@ impl Made {
             run_id: "20250131T123000Z-brook".to_owned(),
             started_at: "2025-01-31T12:30:00Z".to_owned(),
             command: ["headwater", "run", "overview", "--seed", "17"].map(str::to_owned).into(),
+            program: None,
             settings,
             rows: Vec::new(),
             environment: environment(),
@@ -274,8 +275,16 @@ pub(crate) fn comparison() -> Comparison {
     let row = |label: &str, value: f64, verdict| {
         let row = messaging(label, Standing::Candidate, "stream", 64);
         let estimate = Estimate { median: 1.0, low: 0.9, high: 1.1, confidence: 0.96, n: 12 };
-        let ratio =
-            Ratio { value, low: value * 0.98, high: value * 1.02, n: 12, paired: true, p: 0.001, p_reachable: 0.001 };
+        let ratio = Ratio {
+            value,
+            low: value * 0.98,
+            high: value * 1.02,
+            standard_error: None,
+            n: 12,
+            paired: true,
+            p: 0.001,
+            p_reachable: 0.001,
+        };
         RowComparison {
             label: row.id.clone(),
             metric: row.metrics[0].clone(),

@@ -71,6 +71,16 @@ fn pieces(word: &str, width: usize) -> Vec<String> {
     characters.chunks(width.max(1)).map(|piece| piece.iter().collect()).collect()
 }
 
+/// Words as they would be typed into a shell.
+pub(crate) fn command_line(words: &[String]) -> String {
+    let plain = |character: char| character.is_alphanumeric() || "-_./,:=@%+".contains(character);
+    let quoted = words.iter().map(|word| match !word.is_empty() && word.chars().all(plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
 /// `a`, `a and b`, `a, b and c`.
 pub(crate) fn list<S: AsRef<str>>(words: &[S]) -> String {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();

@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
 
 use serde::{Deserialize, Serialize};
 
@@ -102,6 +103,8 @@ pub struct Ratio {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
+    /// Standard error of the ratio's logarithm; absent where a side has a single launch.
+    pub standard_error: Option<f64>,
     /// Blocks that both have, or the launches of the side that has fewer.
     pub n: u32,
     /// Whether the ratio is taken within blocks.
@@ -140,8 +143,30 @@ pub enum Verdict {
 pub struct LeftOut {
     /// The row's id.
     pub row: String,
+    /// What kind of reason.
+    pub kind: LeftOutKind,
     /// Why, in words.
     pub reason: String,
+}
+
+/// Why a row could not be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum LeftOutKind {
+    /// The other side never set out to measure it.
+    OneSided,
+    /// It was skipped, failed or had no turn.
+    NotMeasured,
+    /// The sides measured different things.
+    Incomparable,
+}
+
+impl LeftOut {
+    /// A row that `other` does not have.
+    fn one_sided(row: &Row, other: &str) -> LeftOut {
+        LeftOut { row: row.id.clone(), kind: LeftOutKind::OneSided, reason: format!("{other} has no such row") }
+    }
 }
 
 /// One side of a comparison.
@@ -167,47 +192,65 @@ pub struct Member<'a> {
 
 /// Compares the rows that both sides have.
 pub fn compare(baseline: &Side<'_>, candidate: &Side<'_>, rules: Rules) -> Comparison {
-    let mut ratios = Ratios::default();
+    compare_on(NonZero::<usize>::MIN, baseline, candidate, rules)
+}
+
+/// As [`compare`], on so many threads; the result is the same.
+pub fn compare_on(threads: NonZero<usize>, baseline: &Side<'_>, candidate: &Side<'_>, rules: Rules) -> Comparison {
     let mut rows = Vec::new();
+    let mut samples = Vec::new();
     let mut left_out = Vec::new();
     let of_candidate: BTreeMap<&str, &Member<'_>> =
         candidate.members.iter().map(|member| (member.label.as_str(), member)).collect();
     for before in &baseline.members {
         let Some(after) = of_candidate.get(before.label.as_str()) else {
-            left_out.push(LeftOut {
-                row: before.result.row.id.clone(),
-                reason: format!("{} has no such row", candidate.name),
-            });
+            left_out.push(LeftOut::one_sided(&before.result.row, &candidate.name));
             continue;
         };
         match counterparts(&before.result, &after.result, [&baseline.name, &candidate.name]) {
             Ok(metrics) => rows.extend(metrics.into_iter().enumerate().map(|(place, (from, to))| {
-                let sample = match before.runs == after.runs {
+                samples.push(match before.runs == after.runs {
                     true => Sample::paired(from, to),
                     false => Sample::independent(from, to),
-                };
-                let ratio = sample.map(|sample| with_drift(ratios.of(&sample), &sample, rules.drift));
+                });
                 RowComparison {
                     row: after.result.row.clone(),
                     label: before.label.clone(),
                     metric: to.metric.clone(),
                     baseline: from.estimate,
                     candidate: to.estimate,
-                    ratio,
+                    ratio: None,
                     p_adjusted: None,
                     // Only a row's own figure is judged; here all that is known is which that is.
                     verdict: if place == 0 { Verdict::Inconclusive { more_blocks: None } } else { Verdict::Unjudged },
                 }
             })),
-            Err(reason) => left_out.push(LeftOut { row: after.result.row.id.clone(), reason }),
+            Err((kind, reason)) => left_out.push(LeftOut { row: after.result.row.id.clone(), kind, reason }),
         }
     }
     let of_baseline: BTreeSet<&str> = baseline.members.iter().map(|member| member.label.as_str()).collect();
-    left_out.extend(candidate.members.iter().filter(|member| !of_baseline.contains(member.label.as_str())).map(
-        |member| LeftOut { row: member.result.row.id.clone(), reason: format!("{} has no such row", baseline.name) },
-    ));
+    let unknown = candidate.members.iter().filter(|member| !of_baseline.contains(member.label.as_str()));
+    left_out.extend(unknown.map(|member| LeftOut::one_sided(&member.result.row, &baseline.name)));
+    for (row, ratio) in rows.iter_mut().zip(ratios(&samples, rules.drift, threads)) {
+        row.ratio = ratio;
+    }
     judge(&mut rows, rules);
     Comparison { baseline: baseline.name.clone(), candidate: candidate.name.clone(), rules, rows, left_out }
+}
+
+/// The ratio of every sample, each thread taking a part of equal length.
+fn ratios(samples: &[Option<Sample>], drift: f64, threads: NonZero<usize>) -> Vec<Option<Ratio>> {
+    let part_of = |part: &[Option<Sample>]| -> Vec<Option<Ratio>> {
+        let mut ratios = Ratios::default();
+        part.iter().map(|sample| sample.as_ref().map(|sample| with_drift(ratios.of(sample), sample, drift))).collect()
+    };
+    // A thread draws resamples of its own, which takes as long as a few hundred rows.
+    const ROWS_OF_A_THREAD: usize = 1000;
+    let part = samples.len().div_ceil(threads.get()).max(ROWS_OF_A_THREAD);
+    std::thread::scope(|scope| {
+        let running: Vec<_> = samples.chunks(part).map(|part| scope.spawn(|| part_of(part))).collect();
+        running.into_iter().flat_map(|thread| thread.join().expect("it does not panic")).collect()
+    })
 }
 
 /// The metrics that both rows have, the row's own first; or why the rows cannot be compared.
@@ -215,22 +258,22 @@ fn counterparts<'a>(
     before: &'a RowResult,
     after: &'a RowResult,
     names: [&str; 2],
-) -> Result<Vec<(&'a MetricResult, &'a MetricResult)>, String> {
+) -> Result<Vec<(&'a MetricResult, &'a MetricResult)>, (LeftOutKind, String)> {
     let versions = [before.row.definition_version, after.row.definition_version];
     if versions[0] != versions[1] {
-        let [from, to] = versions;
-        return Err(format!(
-            "measured by definition {from} in {} and {to} in {}: measure one of them again",
-            names[0], names[1]
-        ));
+        let [(from, first), (to, second)] = [(versions[0], names[0]), (versions[1], names[1])];
+        let reason =
+            format!("measured by definition {from} in {first} and {to} in {second}: measure one of them again");
+        return Err((LeftOutKind::Incomparable, reason));
     }
     for (result, name) in [(before, names[0]), (after, names[1])] {
-        match &result.outcome {
-            RowOutcome::Measured => {}
-            RowOutcome::Skipped { reason } => return Err(format!("skipped in {name}: {reason}")),
-            RowOutcome::Failed { reason } => return Err(format!("failed in {name}: {reason}")),
-            RowOutcome::Pending => return Err(format!("{name} ended before its turn")),
-        }
+        let reason = match &result.outcome {
+            RowOutcome::Measured => continue,
+            RowOutcome::Skipped { reason } => format!("skipped in {name}: {reason}"),
+            RowOutcome::Failed { reason } => format!("failed in {name}: {reason}"),
+            RowOutcome::Pending => format!("{name} ended before its turn"),
+        };
+        return Err((LeftOutKind::NotMeasured, reason));
     }
     let pairs: Vec<_> = before
         .metrics
@@ -238,7 +281,10 @@ fn counterparts<'a>(
         .filter_map(|from| Some((from, after.metrics.iter().find(|to| to.metric == from.metric)?)))
         .collect();
     let same_own = pairs.first().is_some_and(|(from, _)| Some(&from.metric) == before.row.metrics.first());
-    if same_own { Ok(pairs) } else { Err("the sides measured different quantities".to_owned()) }
+    if same_own {
+        return Ok(pairs);
+    }
+    Err((LeftOutKind::Incomparable, "the sides measured different quantities".to_owned()))
 }
 
 /// The test may claim no more than the drift allows: the deviate of both variances bounds the p-value from below.

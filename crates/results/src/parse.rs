@@ -93,6 +93,15 @@ pub fn parse_events_prefix(text: &str) -> (Vec<Event>, Option<ParseError>) {
 
 /// A whole `run.json`.
 pub fn parse_run(text: &str) -> Result<Run, ParseError> {
+    match serde_json::from_str::<Run>(text) {
+        Ok(run) if (1..=SCHEMA_VERSION).contains(&run.header.schema_version) => Ok(run),
+        // What is wrong is found out slowly; what is right, in one pass.
+        Ok(_) | Err(_) => diagnose(text),
+    }
+}
+
+/// Says why a text is not a run.
+fn diagnose(text: &str) -> Result<Run, ParseError> {
     if text.trim().is_empty() {
         return Err(not_a_run(1, "it is empty"));
     }

@@ -71,6 +71,7 @@ pub(crate) fn header(ids: &[&str]) -> RunHeader {
         run_id: "20250101T000000Z-host".to_owned(),
         started_at: "2025-01-01T00:00:00Z".to_owned(),
         command: vec!["headwater".to_owned(), "run".to_owned(), "\"qu\u{f6}ted\"\n".to_owned()],
+        program: None,
         settings: Settings {
             selection: vec!["overview".to_owned()],
             launches: 12,

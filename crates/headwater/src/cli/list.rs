@@ -58,7 +58,8 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
 fn reasons(plan: &Plan, cpus: &[u32]) -> anyhow::Result<BTreeMap<String, String>> {
     let stop = StopSignals::watch()?;
     let scratch = Scratch::new()?;
-    probe(&Course::new(plan, cpus), &scratch, &stop).map_err(|error| match error {
+    let course = Course::new(plan, cpus).map_err(|error| anyhow!(error))?;
+    probe(&course, &scratch, &stop).map_err(|error| match error {
         NoAnswer::Stopped(_) => anyhow!("interrupted"),
         NoAnswer::Broken(what) => anyhow!("cannot find out what runs here: {what}"),
     })

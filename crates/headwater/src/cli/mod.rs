@@ -12,12 +12,14 @@ use crate::plan::duration::Seconds;
 use crate::plan::sizes::Sizes;
 use crate::plan::suggest;
 
+mod compare;
 mod conduct;
 mod doctor;
 mod export;
 pub mod generate;
 mod import;
 mod list;
+mod noise;
 mod progress;
 mod published;
 mod report;
@@ -28,8 +30,12 @@ mod show;
 pub mod status {
     /// All went well.
     pub const OK: u8 = 0;
+    /// `compare`: a row is worse.
+    pub const REGRESSION: u8 = 1;
     /// The command line, a file or the place for the output is wrong.
     pub const USAGE: u8 = 2;
+    /// `compare`: a regression cannot be excluded.
+    pub const INCONCLUSIVE: u8 = 3;
     /// The run is over, but rows were skipped or have failed.
     pub const PARTIAL: u8 = 4;
     /// Stopped by SIGINT, SIGTERM or SIGHUP.
@@ -61,6 +67,8 @@ enum Command {
     Run(Box<RunArguments>),
     List(ListArguments),
     Show(ShowArguments),
+    Compare(compare::CompareArguments),
+    Noise(noise::NoiseArguments),
     Report(report::ReportArguments),
     Export(export::ExportArguments),
     Import(import::ImportArguments),
@@ -89,6 +97,9 @@ Examples:
   headwater run --dry-run fifo                   what it would do, and how long that takes
   headwater run --resume headwater-runs/2026-11-21T20-15-00Z-host
   headwater run 'c-pipe' pipe --transport-cmd ./peer   a program of your own beside the pipe
+  headwater run --variant rt='chrt -f 10' pipe   under a real-time policy, against the plain program
+  headwater run pipes --variant old=/tmp/old/headwater --variant new=   two builds in the same blocks
+  headwater run --against headwater-runs/before  is it still as fast? both programs in the same blocks
   headwater run --json | jq -c .event            events as they happen")]
 pub(crate) struct RunArguments {
     /// Suites and filters: `pipe`, `rtt`, `pipe/rtt`, `*/stream/64`; a filter picks from the suites that are named
@@ -106,6 +117,14 @@ pub(crate) struct RunArguments {
     /// A program that speaks the protocol of external transports, as a row like any other; repeatable
     #[arg(long, value_name = "CMD", help_heading = "What")]
     transport_cmd: Vec<String>,
+
+    /// Measure every row under this variant too, in the same blocks: variables, a wrapper, or another headwater; repeatable
+    #[arg(long, value_name = "NAME=[KEY=VALUE ...] [COMMAND ...]", help_heading = "What")]
+    variant: Vec<String>,
+
+    /// Measure what RUN measured again, by the program that did (`before`) and by this one (`now`), in the same blocks
+    #[arg(long, value_name = "RUN", help_heading = "What", conflicts_with_all = ["variant", "sizes", "placement"])]
+    against: Option<String>,
 
     /// Measured time per launch: `50ms`, `2s`
     #[arg(short, long, value_name = "TIME", help_heading = "How")]
@@ -136,7 +155,7 @@ pub(crate) struct RunArguments {
     output: Option<PathBuf>,
 
     /// Go on with the interrupted run in DIR, in the same order, with its own settings
-    #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with_all = ["output", "sizes", "placement", "launches", "seed", "time", "warm_up", "transport_cmd", "selection", "budget"])]
+    #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with_all = ["output", "sizes", "placement", "launches", "seed", "time", "warm_up", "transport_cmd", "selection", "budget", "variant", "against"])]
     #[serde(skip)]
     resume: Option<PathBuf>,
 
@@ -278,6 +297,8 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::run(*arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Show(arguments) => show::show(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Noise(arguments) => noise::noise(arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Export(arguments) => export::export(&arguments),
         Command::Import(arguments) => import::import(&arguments),

@@ -16,15 +16,15 @@ use headwater_results::summary::Fold;
 use super::progress::Progress;
 use super::show::style;
 use super::{RunArguments, status};
+use crate::compare::{Request, compare_runs};
 use crate::environment;
+use crate::harness::against::Against;
 use crate::harness::launch::NoAnswer;
+use crate::harness::program::Program;
 use crate::harness::run::{Course, End, Observer, probe};
 use crate::harness::scratch::Scratch;
 use crate::plan::{Plan, Wishes, duration};
-use crate::store::Store;
-
-/// Where runs go unless an option says otherwise.
-const RUNS: &str = "headwater-runs";
+use crate::store::{RUNS, Store};
 
 pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
     let arguments = with_config(arguments)?;
@@ -32,11 +32,36 @@ pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
         print!("{}", toml::to_string(&arguments).context("cannot write the options as TOML")?);
         return Ok(status::OK);
     }
+    let silent = arguments.json || arguments.quiet;
+    let Some(measured) = measure(arguments)? else { return Ok(status::OK) };
+    if !silent {
+        measured.print()?;
+    }
+    Ok(measured.status)
+}
+
+/// A run that is over.
+pub(super) struct Measured {
+    /// The run.
+    pub run: Run,
+    /// Where it is kept.
+    pub directory: PathBuf,
+    /// The exit status that says how it ended.
+    pub status: u8,
+    /// Blocks that the budget left out.
+    blocks_left_out: u32,
+}
+
+/// Measures and keeps a run; `None` where the arguments only ask what would be done. Prints the progress, and the events
+/// where they are asked for.
+pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured>> {
     let cpus = cpu::allowed()?;
     let Prepared { plan, directory, events } = prepare(&arguments, &cpus)?;
     if arguments.dry_run {
-        return dry_run(&plan, &arguments);
+        dry_run(&plan, &arguments)?;
+        return Ok(None);
     }
+    let mut course = Course::new(&plan, &cpus).map_err(|error| anyhow!(error))?;
     // From here on a signal is an event that is asked for, never the end of the process.
     let stop = StopSignals::watch()?;
     let (store, fresh) = match &events {
@@ -50,7 +75,6 @@ pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
         json: arguments.json,
         progress: Progress::new(arguments.quiet, plan.settings.budget_s),
     };
-    let mut course = Course::new(&plan, &cpus);
     if let Some(patience) = arguments.patience {
         course.patience_s = patience.0;
     }
@@ -68,7 +92,7 @@ pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
                 }
             }
             Err(NoAnswer::Broken(what)) => bail!("cannot find out what runs here: {what}"),
-            Err(NoAnswer::Stopped(_)) => return Ok(status::INTERRUPTED),
+            Err(NoAnswer::Stopped(_)) => bail!("interrupted before the first launch"),
         }
         let rows = plan.rows.len() - course.given_up.len();
         teller.progress.say(&format!("{rows} rows x {} launches, {}", plan.settings.launches, expected(&plan)));
@@ -79,7 +103,7 @@ pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
     teller.progress.end();
     let end = end?;
     drop(scratch);
-    finish(&teller, end, &arguments)
+    finish(&teller, end).map(Some)
 }
 
 /// What a run starts from.
@@ -102,6 +126,7 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
         let plan = Plan::of_header(header)?;
         return Ok(Prepared { plan, directory: directory.clone(), events: Some(events) });
     }
+    let old = arguments.against.as_deref().map(Against::of).transpose()?;
     let wishes = Wishes {
         selection: arguments.selection.clone(),
         sizes: arguments.sizes.clone(),
@@ -112,6 +137,12 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
         seed: arguments.seed,
         budget_s: arguments.budget.map(|time| time.0),
         transport_commands: arguments.transport_cmd.clone(),
+        variants: arguments.variant.clone(),
+        rows: None,
+    };
+    let wishes = match old {
+        Some(old) => old.wishes(wishes),
+        None => wishes,
     };
     let seed = || {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
@@ -138,6 +169,8 @@ fn with_config(typed: RunArguments) -> anyhow::Result<RunArguments> {
         sizes: typed.sizes.or(file.sizes),
         placement: if typed.placement.is_empty() { file.placement } else { typed.placement },
         transport_cmd: either(typed.transport_cmd, file.transport_cmd),
+        variant: either(typed.variant, file.variant),
+        against: typed.against.or(file.against),
         time: typed.time.or(file.time),
         warm_up: typed.warm_up.or(file.warm_up),
         launches: typed.launches.or(file.launches),
@@ -158,14 +191,14 @@ fn one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-fn dry_run(plan: &Plan, arguments: &RunArguments) -> anyhow::Result<u8> {
+fn dry_run(plan: &Plan, arguments: &RunArguments) -> anyhow::Result<()> {
     let mut out = stdout().lock();
     if arguments.json {
         for planned in &plan.rows {
             serde_json::to_writer(&mut out, &planned.row)?;
             writeln!(out)?;
         }
-        return Ok(status::OK);
+        return Ok(());
     }
     for planned in &plan.rows {
         writeln!(out, "{}", planned.row.id)?;
@@ -181,7 +214,7 @@ fn dry_run(plan: &Plan, arguments: &RunArguments) -> anyhow::Result<u8> {
         settings.seed,
         expected(plan),
     )?;
-    Ok(status::OK)
+    Ok(())
 }
 
 fn expected(plan: &Plan) -> String {
@@ -220,6 +253,7 @@ fn header(plan: &Plan, directory: &Path) -> RunHeader {
         run_id: directory.file_name().map_or_else(run_id, |name| name.to_string_lossy().into_owned()),
         started_at: now(),
         command: reproduction(settings.seed),
+        program: Program::own().ok().and_then(|program| program.identity().ok()),
         settings,
         rows: plan.rows.iter().map(|planned| planned.row.clone()).collect(),
         environment: environment::capture(),
@@ -237,14 +271,38 @@ fn reproduction(seed: u64) -> Vec<String> {
     command
 }
 
-fn finish(teller: &Teller, end: End, arguments: &RunArguments) -> anyhow::Result<u8> {
+fn finish(teller: &Teller, end: End) -> anyhow::Result<Measured> {
     let run: Run = teller.fold.snapshot()?;
-    let document = teller.store.publish(&run)?;
-    if !arguments.json && !arguments.quiet {
+    teller.store.publish(&run)?;
+    let directory = teller.store.directory().to_owned();
+    let status = match end.status {
+        RunStatus::Complete => status::OK,
+        RunStatus::Partial => status::PARTIAL,
+        RunStatus::Interrupted => {
+            eprintln!("headwater: interrupted; `headwater run --resume {}` goes on", directory.display());
+            status::INTERRUPTED
+        }
+    };
+    Ok(Measured { run, directory, status, blocks_left_out: end.blocks_left_out })
+}
+
+impl Measured {
+    /// Tables and words; of a run with variants how they compare, which is what it was made for.
+    fn print(&self) -> anyhow::Result<()> {
+        let run = &self.run;
+        if run.header.settings.variants.is_empty() {
+            stdout().lock().write_all(headwater_report::terminal(run, &style()).as_bytes())?;
+        } else {
+            let runs = [(run.header.run_id.clone(), run.clone())];
+            match compare_runs(&runs, &Request::default()) {
+                Ok(compared) => super::compare::print(&compared, false)?,
+                // An interrupted run may have nothing to compare yet.
+                Err(error) => eprintln!("headwater: {error:#}"),
+            }
+        }
         let mut out = stdout().lock();
-        out.write_all(headwater_report::terminal(&run, &style()).as_bytes())?;
         let launches = run.header.settings.launches;
-        match launches - end.blocks_left_out {
+        match launches - self.blocks_left_out {
             0 => writeln!(out, "The budget ended the run in its first block; raise it, or choose fewer rows.")?,
             whole if whole < launches => writeln!(
                 out,
@@ -252,19 +310,9 @@ fn finish(teller: &Teller, end: End, arguments: &RunArguments) -> anyhow::Result
             )?,
             _ => {}
         }
-        writeln!(out, "Kept in {}", document.parent().unwrap_or(Path::new(".")).display())?;
+        writeln!(out, "Kept in {}", self.directory.display())?;
+        Ok(())
     }
-    Ok(match end.status {
-        RunStatus::Complete => status::OK,
-        RunStatus::Partial => status::PARTIAL,
-        RunStatus::Interrupted => {
-            eprintln!(
-                "headwater: interrupted; `headwater run --resume {}` goes on",
-                teller.store.directory().display()
-            );
-            status::INTERRUPTED
-        }
-    })
 }
 
 /// Tells the store, the tables to come, the event stream and the progress.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use headwater_os::child::{die_with, kill_group};
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conduct::{Job, LaunchError, Measured, Outcome};
 use super::external;
+use super::program::Program;
 use crate::transports::Unavailable;
 use crate::{facilities, patterns, transports};
 
@@ -44,18 +45,20 @@ pub enum NoAnswer {
 /// The name of the hidden subcommand that a conductor runs as.
 pub const CONDUCT: &str = "conduct";
 
-/// Starts a conductor, hands it `order`, and waits for its answer for at most `patience`.
+/// Starts `program` as a conductor, hands it `order`, and waits for its answer for at most `patience`.
 ///
 /// Whatever happens, the conductor and everything in its process group is dead afterwards.
 ///
 /// # Errors
 /// [`NoAnswer`].
 pub fn ask_conductor<A: DeserializeOwned>(
+    program: &Program,
     order: &Order,
     stop: &StopSignals,
     patience: Duration,
 ) -> Result<A, NoAnswer> {
-    let mut conductor = Conductor::start(order).map_err(|error| NoAnswer::Broken(format!("cannot start: {error}")))?;
+    let mut conductor =
+        Conductor::start(program, order).map_err(|error| NoAnswer::Broken(format!("cannot start: {error}")))?;
     let text = conductor.listen(stop, Instant::now() + patience)?;
     let status = conductor.end();
     serde_json::from_slice(&text).map_err(|_| NoAnswer::Broken(format!("the conductor died ({})", described(status))))
@@ -72,15 +75,9 @@ struct Conductor {
 }
 
 impl Conductor {
-    fn start(order: &Order) -> io::Result<Conductor> {
-        // The running file itself, even if it was replaced or removed since: a rebuild must not change a run.
-        let mut child = Command::new("/proc/self/exe")
-            .arg0("headwater")
-            .args([CONDUCT, "--parent", &std::process::id().to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()?;
+    fn start(program: &Program, order: &Order) -> io::Result<Conductor> {
+        let mut child =
+            program.conductor(CONDUCT).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn()?;
         let input = child.stdin.take();
         let conductor = Conductor { child, ended: false };
         if let Some(mut input) = input {

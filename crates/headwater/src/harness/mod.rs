@@ -5,11 +5,13 @@
 //! forks the *workers* ([`worker`]) or starts external programs ([`external`]), and leads them through rounds
 //! ([`rounds`]) over the line protocol ([`protocol`], [`link`]). It is killed with its whole group when it does not answer.
 
+pub mod against;
 pub mod conduct;
 pub mod external;
 pub mod launch;
 pub mod link;
 pub mod payload;
+pub mod program;
 pub mod protocol;
 pub mod rounds;
 pub mod run;

@@ -10,6 +10,7 @@ use headwater_results::schema::{Event, LaunchRecord, Placement, Row, RunStatus};
 
 use super::conduct::{Job, Measured, Outcome};
 use super::launch::{NoAnswer, Order, ask_conductor};
+use super::program::Program;
 use super::scratch::Scratch;
 use crate::environment;
 use crate::plan::{Plan, PlannedRow, repetitions};
@@ -39,6 +40,8 @@ pub struct Course<'a> {
     pub plan: &'a Plan,
     /// The CPUs that this process may use.
     pub cpus: &'a [u32],
+    /// What runs the launches of each variant; of rows without one the one that has no name.
+    pub programs: BTreeMap<Option<String>, Program>,
     /// How long a worker may keep silent, s.
     pub patience_s: f64,
     /// Launches that are done already: row id and block.
@@ -65,21 +68,46 @@ pub struct End {
 /// # Errors
 /// If the conductor cannot be started or a signal came.
 pub fn probe(course: &Course<'_>, scratch: &Scratch, stop: &StopSignals) -> Result<BTreeMap<String, String>, NoAnswer> {
-    let rows = &course.plan.rows;
-    let jobs = rows.iter().enumerate().map(|(index, planned)| course.job(planned, scratch, index as u64)).collect();
-    let reasons: Vec<Option<String>> =
-        ask_conductor(&Order::Probe { jobs }, stop, Duration::from_secs_f64(CONDUCTOR_PATIENCE_S))?;
-    Ok(rows
-        .iter()
-        .zip(reasons)
-        .filter_map(|(planned, reason)| reason.map(|reason| (planned.row.id.clone(), reason)))
-        .collect())
+    let patience = Duration::from_secs_f64(CONDUCTOR_PATIENCE_S);
+    let mut refused = BTreeMap::new();
+    for (variant, program) in &course.programs {
+        let rows: Vec<&PlannedRow> =
+            course.plan.rows.iter().filter(|planned| planned.row.variant == *variant).collect();
+        let jobs = rows.iter().enumerate().map(|(index, planned)| course.job(planned, scratch, index as u64)).collect();
+        let reasons: Vec<Option<String>> = ask_conductor(program, &Order::Probe { jobs }, stop, patience)
+            .map_err(|error| of_variant(error, variant.as_deref()))?;
+        refused
+            .extend(rows.iter().zip(reasons).filter_map(|(planned, reason)| Some((planned.row.id.clone(), reason?))));
+    }
+    Ok(refused)
+}
+
+/// Names the variant whose program gave no answer.
+fn of_variant(error: NoAnswer, variant: Option<&str>) -> NoAnswer {
+    match (error, variant) {
+        (NoAnswer::Broken(what), Some(variant)) => {
+            NoAnswer::Broken(format!("{what}; can the command of --variant {variant} run headwater of this protocol?"))
+        }
+        (error, _) => error,
+    }
 }
 
 impl<'a> Course<'a> {
     /// A course from the beginning.
-    pub fn new(plan: &'a Plan, cpus: &'a [u32]) -> Course<'a> {
-        Course { plan, cpus, patience_s: PATIENCE_S, done: BTreeSet::new(), given_up: BTreeSet::new(), earlier_s: 0.0 }
+    ///
+    /// # Errors
+    /// If the program of a variant cannot be opened.
+    pub fn new(plan: &'a Plan, cpus: &'a [u32]) -> Result<Course<'a>, String> {
+        let named = plan.variants.iter().map(|variant| {
+            let program = Program::open(variant).map_err(|error| format!("--variant {}: {error}", variant.name))?;
+            Ok((Some(variant.name.clone()), program))
+        });
+        let mut programs = named.collect::<Result<BTreeMap<_, _>, String>>()?;
+        if programs.is_empty() {
+            programs.insert(None, Program::own()?);
+        }
+        let (done, given_up) = (BTreeSet::new(), BTreeSet::new());
+        Ok(Course { plan, cpus, programs, patience_s: PATIENCE_S, done, given_up, earlier_s: 0.0 })
     }
 
     /// Takes note of an event of an earlier session: what is done is not done again.
@@ -152,7 +180,7 @@ impl Course<'_> {
                 let number = u64::from(block) * self.plan.rows.len() as u64 + index as u64;
                 let job = self.job(planned, scratch, number);
                 let started_s = self.earlier_s + started.elapsed().as_secs_f64();
-                match launch(&job, throttle.as_ref(), stop) {
+                match launch(&self.programs[&job.row.variant], &job, throttle.as_ref(), stop) {
                     Ok((Outcome::Measured(measured), watch)) => {
                         let record = watch.record(*measured, &job.row, block, position as u32, started_s);
                         observer.event(&Event::LaunchFinished(Box::new(record)))?;
@@ -215,14 +243,19 @@ struct Watch {
     foreign_load: f64,
 }
 
-fn launch(job: &Job, throttle: Option<&Throttle>, stop: &StopSignals) -> Result<(Outcome, Watch), NoAnswer> {
+fn launch(
+    program: &Program,
+    job: &Job,
+    throttle: Option<&Throttle>,
+    stop: &StopSignals,
+) -> Result<(Outcome, Watch), NoAnswer> {
     // The workers give up by themselves; this is the bound for a conductor that is stuck itself.
     let rounds_s = (job.time_s + job.warm_up_s) * 20.0;
     let patience = Duration::from_secs_f64(CONDUCTOR_PATIENCE_S + rounds_s + job.patience_s * 2.0);
     let throttled = || throttle.and_then(|throttle| throttle.read().ok());
     let (machine, own, throttled_before) = (CpuTimes::read().ok(), Usage::of_children(), throttled());
     let started = Instant::now();
-    let outcome = ask_conductor(&Order::Launch { job: Box::new(job.clone()) }, stop, patience)?;
+    let outcome = ask_conductor(program, &Order::Launch { job: Box::new(job.clone()) }, stop, patience)?;
     let elapsed_s = started.elapsed().as_secs_f64();
     let throttled_s =
         throttled_before.zip(throttled()).map(|(before, after)| after.saturating_sub(before).as_secs_f64());

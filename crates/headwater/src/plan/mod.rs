@@ -9,12 +9,14 @@ use crate::harness::external;
 use crate::harness::protocol::Description;
 use crate::suites::{self, Axes, Defaults, Suite};
 use sizes::Sizes;
+use variants::Variant;
 
 pub mod duration;
 pub mod filter;
 pub mod rows;
 pub mod sizes;
 pub mod suggest;
+pub mod variants;
 
 /// What the user asks for. What is absent is the suite's affair.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +39,10 @@ pub struct Wishes {
     pub budget_s: Option<f64>,
     /// Command lines of external transports.
     pub transport_commands: Vec<String>,
+    /// What every row is measured under; nothing but this program where empty.
+    pub variants: Vec<String>,
+    /// The rows to choose from, instead of those of the suites.
+    pub rows: Option<Vec<Row>>,
 }
 
 /// Something that the user asked for and that does not exist or cannot be.
@@ -67,6 +73,8 @@ pub struct Plan {
     pub rows: Vec<PlannedRow>,
     /// How they are measured.
     pub settings: Settings,
+    /// What they are measured under; every row has one of these, or there are none.
+    pub variants: Vec<Variant>,
 }
 
 /// What a launch costs beside its timed part: starting processes, opening, calibrating. Seen on a two-CPU machine.
@@ -88,7 +96,17 @@ impl Plan {
         let placements = placements(wishes, &defaults, cpus)?;
         let descriptions: Vec<Description> = externals.iter().map(|(_, description)| description.clone()).collect();
         let axes = Axes { sizes: wishes.sizes.as_ref(), placements: &placements, externals: &descriptions };
-        let rows = chosen_rows(&suites, &filters, &axes)?;
+        let rows = match &wishes.rows {
+            Some(rows) => filtered(unique(rows), &filters, &suites)?,
+            None => chosen_rows(&suites, &filters, &axes)?,
+        };
+        let variants = variants::parse_all(&wishes.variants)?;
+        let rows: Vec<Row> = match &variants[..] {
+            [] => rows,
+            variants => {
+                rows.iter().flat_map(|row| variants.iter().map(|variant| variants::of_row(row, variant))).collect()
+            }
+        };
         let rows = rows.into_iter().map(|row| planned(row, &externals)).collect();
         let mut plan = Plan {
             rows,
@@ -101,8 +119,9 @@ impl Plan {
                 seed: wishes.seed.unwrap_or_else(seed),
                 placements,
                 transport_commands: wishes.transport_commands.clone(),
-                variants: Vec::new(),
+                variants: variants.iter().map(Variant::to_string).collect(),
             },
+            variants,
         };
         if wishes.budget_s.is_some() && wishes.time_s.is_none() && wishes.launches.is_none() {
             plan.fit_budget();
@@ -117,7 +136,8 @@ impl Plan {
     pub fn of_header(header: &RunHeader) -> Result<Plan, PlanError> {
         let externals = describe_externals(&header.settings.transport_commands)?;
         let rows = header.rows.iter().map(|row| planned(row.clone(), &externals)).collect();
-        Ok(Plan { rows, settings: header.settings.clone() })
+        let variants = variants::parse_all(&header.settings.variants)?;
+        Ok(Plan { rows, settings: header.settings.clone(), variants })
     }
 
     /// How long the whole run will take, s, as far as can be told before.
@@ -235,6 +255,16 @@ fn chosen_rows(suites: &[&Suite], filters: &[&str], axes: &Axes<'_>) -> Result<V
             rows.push(row);
         }
     }
+    filtered(rows, filters, suites)
+}
+
+fn unique(rows: &[Row]) -> Vec<Row> {
+    let mut seen = std::collections::BTreeSet::new();
+    rows.iter().filter(|row| seen.insert(row.id.as_str())).cloned().collect()
+}
+
+/// The rows that the filters name; all without a filter.
+fn filtered(mut rows: Vec<Row>, filters: &[&str], suites: &[&Suite]) -> Result<Vec<Row>, PlanError> {
     for filter in filters {
         if !rows.iter().any(|row| filter::matches(filter, row)) {
             return Err(unknown(filter, suites, &rows));

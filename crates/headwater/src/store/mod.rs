@@ -9,6 +9,9 @@ use headwater_results::parse::{ParseError, parse_events, parse_events_prefix, pa
 use headwater_results::schema::{Event, Run};
 use headwater_results::summary::Fold;
 
+/// Where runs go unless an option says otherwise.
+pub const RUNS: &str = "headwater-runs";
+
 /// The event stream.
 pub const EVENTS: &str = "run.jsonl";
 
@@ -119,16 +122,14 @@ impl Store {
     }
 }
 
-/// Reads a run: a `run.json`, a `run.jsonl`, or a directory that holds them (the events are preferred: they are never
-/// older than the document).
+/// Reads a run: a `run.json`, a `run.jsonl`, or a directory that holds them (the document, unless events came after it:
+/// it is the same run and read much faster).
 ///
 /// # Errors
 /// One line that names the file, what is wrong with it, and what can be done.
 pub fn read(path: &Path) -> Result<Run, StoreError> {
     let file = if path.is_dir() {
-        let candidates = [path.join(EVENTS), path.join(DOCUMENT)];
-        let found = candidates.into_iter().find(|candidate| candidate.exists());
-        found.ok_or_else(|| StoreError::new(path, format!("holds no run: neither {EVENTS} nor {DOCUMENT}")))?
+        newest(path).ok_or_else(|| StoreError::new(path, format!("holds no run: neither {EVENTS} nor {DOCUMENT}")))?
     } else {
         path.to_owned()
     };
@@ -138,6 +139,18 @@ pub fn read(path: &Path) -> Result<Run, StoreError> {
         return Fold::run_of(events).map_err(|error| StoreError::new(&file, error));
     }
     parse_run(&text).map_err(|error| unreadable(&file, &error))
+}
+
+/// The file of a run's directory that holds all of it.
+fn newest(directory: &Path) -> Option<PathBuf> {
+    let [events, document] = [EVENTS, DOCUMENT].map(|name| directory.join(name));
+    let modified = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    match (modified(&events), modified(&document)) {
+        (Some(of_events), Some(of_document)) if of_events > of_document => Some(events),
+        (_, Some(_)) => Some(document),
+        (Some(_), None) => Some(events),
+        (None, None) => None,
+    }
 }
 
 fn unreadable(file: &Path, error: &ParseError) -> StoreError {

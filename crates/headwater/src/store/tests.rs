@@ -19,6 +19,7 @@ fn header() -> Event {
         run_id: "test".into(),
         started_at: "2026-01-01T00:00:00Z".into(),
         command: vec!["headwater".into()],
+        program: None,
         settings: Settings {
             selection: vec![],
             launches: 2,

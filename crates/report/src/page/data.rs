@@ -14,6 +14,7 @@ use super::frame::Page;
 use crate::chart;
 use crate::markup::shorten;
 use crate::rows;
+use crate::text::command_line;
 
 /// Characters of any text.
 const TEXT_MAX: usize = 400;
@@ -286,7 +287,7 @@ fn runs(page: &Page<'_>) -> Vec<RunData> {
                 host: text(&environment.host),
                 kernel: text(&environment.kernel.release),
                 cpu: text(&environment.cpu.model),
-                command: text(&run.header.command.join(" ")),
+                command: text(&command_line(&run.header.command)),
                 headwater: text(&run.header.headwater_version),
                 status: match run.status {
                     RunStatus::Complete => "complete",

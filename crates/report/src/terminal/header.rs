@@ -7,7 +7,7 @@ use super::Section;
 use super::page::Page;
 use crate::rows;
 use crate::style::strong;
-use crate::text::{plural, wrap, wrap_parts};
+use crate::text::{command_line, plural, wrap, wrap_parts};
 use crate::units;
 
 /// Launches of a verdict; fewer are a quick look (MEASURING, design of a run).
@@ -21,7 +21,7 @@ fn draw(page: &Page<'_>) -> Option<String> {
     if let Some(table) = published::source_of(&run.header.run_id) {
         return Some(of_report(page, table));
     }
-    let asked = [date(&run.header.started_at), run.header.command.join(" ")].join(style.dot());
+    let asked = [date(&run.header.started_at), command_line(&run.header.command)].join(style.dot());
     let lines = [asked, effort(run), status(run)].into_iter().filter(|line| !line.is_empty());
     let lines = lines.map(|line| wrap(&line, style.columns(), 2));
     let machine = wrap_parts(&machine(run), style.dot(), style.columns(), 2);

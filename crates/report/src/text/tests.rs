@@ -48,3 +48,9 @@ fn parts_are_broken_between_parts_where_they_fit() {
     let narrow = wrap_parts(&parts, " | ", 14, 2);
     assert!(narrow.lines().all(|line| width_of(line) <= 14), "{narrow}");
 }
+
+#[test]
+fn a_command_line_can_be_typed_again() {
+    let words = ["headwater", "run", "pipe*", "--variant", "rt=chrt -f 10", "it's", ""].map(str::to_owned);
+    assert_eq!(command_line(&words), r"headwater run 'pipe*' --variant 'rt=chrt -f 10' 'it'\''s' ''");
+}

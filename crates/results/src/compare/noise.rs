@@ -1,12 +1,18 @@
 //! How much identical things differ beyond what the spread of their launches explains: the drift of a machine. Called by
 //! `noise`, and by every comparison of runs that were made one after the other.
 
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
 use super::ratio::Sample;
+use super::{Comparison, Ratio, Verdict};
+use crate::estimate::{median_of_sorted, sorted_finite};
 use crate::resample::student_quantile;
 use crate::schema::{MetricResult, Run};
 
 /// What identical rows say about a machine.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drift {
     /// Standard deviation of the drift, as a difference of logarithms: 0.02 is about 2 %.
     pub deviation: f64,
@@ -30,11 +36,17 @@ const APART: f64 = 2.236; // sqrt((2/3 + 1) / (1/3))
 /// A row's log ratio d has a standard error s from its launches. The drift is the smallest tau for which no more than
 /// 5 % of the rows have d^2 > (t s)^2 + (1.96 tau)^2, t being Student's quantile; 0 where launches explain everything.
 pub fn drift(samples: &[Sample]) -> Option<Drift> {
-    let mut needed: Vec<f64> = samples
-        .iter()
-        .filter_map(|sample| {
-            let (centre, error) = (sample.centre(), sample.standard_error()?);
-            let t = student_quantile(1.0 - LEVEL / 2.0, sample.freedom() as f64);
+    drift_of(samples.iter().filter_map(|sample| Some((sample.centre(), sample.standard_error()?, sample.freedom()))))
+}
+
+/// The drift that rows show of which each is a log ratio, its standard error and that one's degrees of freedom.
+fn drift_of(rows: impl Iterator<Item = (f64, f64, usize)>) -> Option<Drift> {
+    // Most rows have the same number of launches.
+    let mut quantiles = BTreeMap::new();
+    let mut needed: Vec<f64> = rows
+        .filter_map(|(centre, error, freedom)| {
+            let quantile = || student_quantile(1.0 - LEVEL / 2.0, freedom as f64);
+            let t: f64 = *quantiles.entry(freedom).or_insert_with(quantile);
             // What tau this row needs in order not to look different.
             let needed = (centre.powi(2) - (t * error).powi(2)).max(0.0).sqrt() / 1.96;
             needed.is_finite().then_some(needed)
@@ -53,6 +65,62 @@ pub fn drift_between<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Option<Drif
     let samples: Vec<Sample> = runs.into_iter().flat_map(own).filter_map(halves).collect();
     let within = drift(&samples)?;
     Some(Drift { deviation: (within.deviation * APART).min(DEVIATION_MAX), ..within })
+}
+
+/// What a comparison of identical things shows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assessment {
+    /// Rows compared.
+    pub rows: u32,
+    /// Blocks of the row that has fewest.
+    pub blocks: u32,
+    /// Rows whose own p-value is at most alpha: alpha of all is what to expect.
+    pub below_alpha: u32,
+    /// Rows called different, the family considered: a run with any is what alpha counts.
+    pub called_different: u32,
+    /// Half of the rows differ by less than this share.
+    pub difference_median: f64,
+    /// 19 of 20 rows differ by less than this share.
+    pub difference_p95: f64,
+    /// The median half width of the intervals, as a share: about the change that half of the rows can resolve.
+    pub resolution_median: f64,
+    /// The drift within blocks.
+    pub drift: Drift,
+}
+
+/// Assesses a comparison of identical things. `None` if no row has an interval.
+pub fn assess(comparison: &Comparison) -> Option<Assessment> {
+    let judged: Vec<(&Ratio, Verdict)> = comparison
+        .rows
+        .iter()
+        .filter(|row| row.verdict != Verdict::Unjudged)
+        .filter_map(|row| row.ratio.as_ref().map(|ratio| (ratio, row.verdict)))
+        .filter(|(ratio, _)| ratio.n > 1)
+        .collect();
+    let of = |quantity: fn(&Ratio) -> f64| {
+        sorted_finite(&judged.iter().map(|(ratio, _)| quantity(ratio)).collect::<Vec<f64>>())
+    };
+    let differences = of(|ratio| ratio.value.ln().abs().exp_m1());
+    let widths = of(|ratio| ((ratio.high.ln() - ratio.low.ln()) / 2.0).exp_m1());
+    let p95 = differences.get((differences.len() * 19).div_ceil(20).saturating_sub(1))?;
+    let count = |wanted: &dyn Fn(&Ratio, Verdict) -> bool| {
+        u32::try_from(judged.iter().filter(|(ratio, verdict)| wanted(ratio, *verdict)).count()).unwrap_or(u32::MAX)
+    };
+    let alpha = comparison.rules.alpha;
+    Some(Assessment {
+        rows: count(&|_, _| true),
+        blocks: judged.iter().map(|(ratio, _)| ratio.n).min()?,
+        below_alpha: count(&|ratio, _| ratio.p <= alpha),
+        called_different: count(&|_, verdict| matches!(verdict, Verdict::Better | Verdict::Worse)),
+        difference_median: median_of_sorted(&differences)?,
+        difference_p95: *p95,
+        resolution_median: median_of_sorted(&widths)?,
+        drift: drift_of(
+            judged
+                .iter()
+                .filter_map(|(ratio, _)| Some((ratio.value.ln(), ratio.standard_error?, ratio.n as usize - 1))),
+        )?,
+    })
 }
 
 fn halves(metric: &MetricResult) -> Option<Sample> {

@@ -8,13 +8,19 @@ use std::collections::BTreeMap;
 use super::Ratio;
 use crate::resample::{Resamples, mean};
 use crate::schema::MetricResult;
-use crate::significance::{ranks, sign_flip};
+use crate::significance::ranks::{self, Independent};
+use crate::significance::sign_flip;
 
 /// Computes ratios; keeps the resamples of each number of launches that it meets.
 #[derive(Debug, Default)]
 pub struct Ratios {
-    resamples: BTreeMap<usize, Resamples>,
+    /// By number of launches and stream.
+    resamples: BTreeMap<(usize, u64), Resamples>,
+    ranks: Independent,
 }
+
+/// The streams of resamples: the second is for the baseline where the sides are independent.
+const STREAMS: [u64; 2] = [0, 1];
 
 /// The logarithms that a ratio is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,16 +83,16 @@ impl Ratios {
         let (n, interval, p, p_reachable) = match sample {
             Sample::Paired(differences) => {
                 let n = differences.len();
-                let interval = self.resamples(n).interval(differences);
+                let interval = self.resamples(n, STREAMS[0]).interval(differences);
                 (n, interval, sign_flip::p_value(differences), sign_flip::p_reachable(n))
             }
             Sample::Independent(a, b) => {
-                self.resamples(a.len());
-                self.resamples(b.len());
-                let side = |values| (&self.resamples[&Vec::len(values)], &values[..]);
-                let interval = Resamples::interval_of_difference(side(a), side(b));
+                self.resamples(a.len(), STREAMS[1]);
+                self.resamples(b.len(), STREAMS[0]);
+                let side = |values: &'_ [f64], stream| &self.resamples[&(values.len(), stream)];
+                let interval = Resamples::interval_of_difference((side(a, STREAMS[1]), a), (side(b, STREAMS[0]), b));
                 let p_reachable = ranks::independent_reachable(a.len(), b.len());
-                (a.len().min(b.len()), interval, ranks::independent(a, b), p_reachable)
+                (a.len().min(b.len()), interval, self.ranks.p_value(a, b), p_reachable)
             }
         };
         let (low, high) = interval.unwrap_or((centre, centre));
@@ -94,6 +100,7 @@ impl Ratios {
             value: centre.exp(),
             low: low.exp(),
             high: high.exp(),
+            standard_error: sample.standard_error(),
             n: u32::try_from(n).unwrap_or(u32::MAX),
             paired: matches!(sample, Sample::Paired(_)),
             p,
@@ -101,8 +108,8 @@ impl Ratios {
         }
     }
 
-    fn resamples(&mut self, n: usize) -> &Resamples {
-        self.resamples.entry(n).or_insert_with(|| Resamples::new(n))
+    fn resamples(&mut self, n: usize, stream: u64) -> &Resamples {
+        self.resamples.entry((n, stream)).or_insert_with(|| Resamples::new(n, stream))
     }
 }
 

@@ -162,6 +162,7 @@ pub(super) fn dataset(
         headwater_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: table.date.to_owned(),
         command: ["headwater", "show", &run_id].map(str::to_owned).into(),
+        program: None,
         settings: Settings {
             selection: vec![run_id.clone()],
             launches: 1,

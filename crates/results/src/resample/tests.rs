@@ -16,7 +16,7 @@ fn student_quantiles_are_those_of_the_tables() {
 
 /// Share of 2000 samples of `n` launches whose interval holds the true mean 0.
 fn coverage(n: usize, mut draw: impl FnMut(&mut Noise) -> f64) -> f64 {
-    let resamples = Resamples::new(n);
+    let resamples = Resamples::new(n, 0);
     let mut noise = Noise(7);
     let mut held = 0;
     for _ in 0..2000 {
@@ -43,7 +43,7 @@ fn the_interval_covers_what_it_says() {
 
 #[test]
 fn the_interval_of_a_difference_covers_what_it_says() {
-    let (a, b) = (Resamples::new(12), Resamples::new(10));
+    let (a, b) = (Resamples::new(12, 0), Resamples::new(10, 1));
     let mut noise = Noise(8);
     let mut held = 0;
     for _ in 0..2000 {
@@ -58,19 +58,19 @@ fn the_interval_of_a_difference_covers_what_it_says() {
 #[test]
 fn the_same_data_give_the_same_interval() {
     let values: Vec<f64> = (0..12).map(|value| f64::from(value).sqrt()).collect();
-    assert_eq!(Resamples::new(12).interval(&values), Resamples::new(12).interval(&values));
+    assert_eq!(Resamples::new(12, 0).interval(&values), Resamples::new(12, 0).interval(&values));
 }
 
 #[test]
 fn one_launch_has_no_interval_and_constants_have_an_empty_one() {
-    assert_eq!(Resamples::new(1).interval(&[1.0]), None);
-    assert_eq!(Resamples::new(0).interval(&[]), None);
-    assert_eq!(Resamples::new(5).interval(&[2.5; 5]), Some((2.5, 2.5)));
-    let (low, high) = Resamples::new(2).interval(&[-1e300, 1e300]).expect("two launches");
+    assert_eq!(Resamples::new(1, 0).interval(&[1.0]), None);
+    assert_eq!(Resamples::new(0, 0).interval(&[]), None);
+    assert_eq!(Resamples::new(5, 0).interval(&[2.5; 5]), Some((2.5, 2.5)));
+    let (low, high) = Resamples::new(2, 0).interval(&[-1e300, 1e300]).expect("two launches");
     assert!(low <= high, "{low} {high}");
 }
 
 #[test]
 fn two_launches_reach_from_one_to_the_other() {
-    assert_eq!(Resamples::new(2).interval(&[1.0, 2.0]), Some((1.0, 2.0)));
+    assert_eq!(Resamples::new(2, 0).interval(&[1.0, 2.0]), Some((1.0, 2.0)));
 }

@@ -72,6 +72,9 @@ pub struct RunHeader {
     pub started_at: String,
     /// The command line that reproduces it, the seed included.
     pub command: Vec<String>,
+    /// The program that measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Program>,
     /// How it measures.
     pub settings: Settings,
     /// The rows that are measured, in the order of the tables.
@@ -82,6 +85,16 @@ pub struct RunHeader {
     pub clock_read_ns: f64,
     /// Smallest step of the clock that was seen, ns.
     pub clock_resolution_ns: f64,
+}
+
+/// A program file, so that `run --against` can start it again and knows when it has been replaced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
+pub struct Program {
+    /// Where it was.
+    pub path: String,
+    /// FNV-1a of its bytes, 64 bits in hexadecimal.
+    pub fingerprint: String,
 }
 
 /// How a run measures.

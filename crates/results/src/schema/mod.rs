@@ -9,7 +9,7 @@ mod row;
 mod run;
 
 pub use environment::{Cpu, Environment, Fact, Kernel, Limits, Load, Memory};
-pub use event::{Event, LaunchRecord, RunHeader, RunStatus, Settings};
+pub use event::{Event, LaunchRecord, Program, RunHeader, RunStatus, Settings};
 pub use row::{Better, Metric, Placement, Row, Standing, WorkerKind};
 pub use run::{MetricResult, Percentile, RowOutcome, RowResult, Run};
 

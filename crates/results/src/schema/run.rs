@@ -24,6 +24,24 @@ pub struct Run {
     pub results: Vec<RowResult>,
 }
 
+impl Run {
+    /// The rows of each variant as a run of their own, in the order in which variants appear; empty for a run without any.
+    pub fn variants(&self) -> Vec<(String, Run)> {
+        let mut parts: Vec<(String, Run)> = Vec::new();
+        for result in &self.results {
+            let Some(variant) = &result.row.variant else { continue };
+            let at = parts.iter().position(|(name, _)| name == variant).unwrap_or(parts.len());
+            if at == parts.len() {
+                parts.push((variant.clone(), Run { results: Vec::new(), ..self.clone() }));
+            }
+            let mut result = result.clone();
+            result.row.variant = None;
+            parts[at].1.results.push(result);
+        }
+        parts
+    }
+}
+
 /// What came of one row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]

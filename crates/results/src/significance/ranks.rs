@@ -1,30 +1,45 @@
 //! Tests that look at ranks only, so that one wild launch counts no more than any other.
 //!
-//! [`independent`] is Mann, Whitney and Wilcoxon's test of two independent samples, [`paired`] Wilcoxon's signed-rank test.
+//! [`Independent`] is Mann, Whitney and Wilcoxon's test of two independent samples, [`paired`] Wilcoxon's signed-rank test.
 //! Both are exact, with ties too: ties share the mean of their ranks, and the distribution is that of these very ranks.
+
+use std::collections::BTreeMap;
 
 /// The most launches of both samples together that are counted exactly: the table of sums has their cube as its size.
 pub const EXACT_MAX: usize = 100;
 
-/// The two-sided p-value of two independent samples: the share of ways to choose who is in the first sample whose sum of
-/// ranks is at least as far from its mean. 1 where a sample is empty or a value is not a number.
-///
-/// Beyond [`EXACT_MAX`] launches the normal approximation with its correction for ties is used.
-pub fn independent(a: &[f64], b: &[f64]) -> f64 {
-    if a.is_empty() || b.is_empty() || a.iter().chain(b).any(|value| value.is_nan()) {
-        return 1.0;
+/// The test of two independent samples. It keeps the distributions of samples without ties, which depend on their sizes
+/// alone.
+#[derive(Clone, Debug, Default)]
+pub struct Independent {
+    /// By the sizes of the samples: in how many ways each sum of doubled ranks comes about.
+    without_ties: BTreeMap<(usize, usize), Vec<f64>>,
+}
+
+impl Independent {
+    /// The two-sided p-value: the share of ways to choose who is in the first sample whose sum of ranks is at least as far
+    /// from its mean. 1 where a sample is empty or a value is not a number.
+    ///
+    /// Beyond [`EXACT_MAX`] launches the normal approximation with its correction for ties is used.
+    pub fn p_value(&mut self, a: &[f64], b: &[f64]) -> f64 {
+        if a.is_empty() || b.is_empty() || a.iter().chain(b).any(|value| value.is_nan()) {
+            return 1.0;
+        }
+        let all: Vec<f64> = a.iter().chain(b).copied().collect();
+        let (ranks, tied) = doubled_ranks(&all);
+        let observed: usize = ranks[..a.len()].iter().sum();
+        // Twice the mean of a sum of doubled ranks is a whole number.
+        let twice_mean = 2 * a.len() * (all.len() + 1);
+        let distance = (2 * observed).abs_diff(twice_mean);
+        if all.len() > EXACT_MAX {
+            return normal_approximation(&ranks, a.len(), distance as f64 / 2.0);
+        }
+        if tied {
+            return share_at_least(&sums_of_choices(&ranks, a.len()), twice_mean, distance);
+        }
+        let counts = self.without_ties.entry((a.len(), b.len())).or_insert_with(|| sums_of_choices(&ranks, a.len()));
+        share_at_least(counts, twice_mean, distance)
     }
-    let all: Vec<f64> = a.iter().chain(b).copied().collect();
-    let ranks = doubled_ranks(&all);
-    let observed: usize = ranks[..a.len()].iter().sum();
-    // Twice the mean of a sum of doubled ranks is a whole number.
-    let twice_mean = 2 * a.len() * (all.len() + 1);
-    let distance = (2 * observed).abs_diff(twice_mean);
-    if all.len() > EXACT_MAX {
-        return normal_approximation(&ranks, a.len(), distance as f64 / 2.0);
-    }
-    let counts = sums_of_choices(&ranks, a.len());
-    share_at_least(&counts, twice_mean, distance)
 }
 
 /// The smallest p-value that samples of these sizes can give: one wholly below the other.
@@ -45,7 +60,7 @@ pub fn paired(differences: &[f64]) -> f64 {
     }
     let nonzero: Vec<f64> = differences.iter().copied().filter(|value| *value != 0.0).collect();
     let sizes: Vec<f64> = nonzero.iter().map(|value| value.abs()).collect();
-    let ranks = doubled_ranks(&sizes);
+    let (ranks, _) = doubled_ranks(&sizes);
     let observed: usize = ranks.iter().zip(&nonzero).filter(|(_, value)| **value > 0.0).map(|(rank, _)| rank).sum();
     let total: usize = ranks.iter().sum();
     let distance = (2 * observed).abs_diff(total);
@@ -63,21 +78,22 @@ pub fn paired(differences: &[f64]) -> f64 {
     share_at_least(&counts, total, distance)
 }
 
-/// Twice the rank of each value, ties sharing the mean: whole numbers.
-fn doubled_ranks(values: &[f64]) -> Vec<usize> {
+/// Twice the rank of each value, ties sharing the mean: whole numbers; and whether there are ties.
+fn doubled_ranks(values: &[f64]) -> (Vec<usize>, bool) {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
     let mut ranks = vec![0; values.len()];
-    let mut from = 0;
+    let (mut from, mut any_tied) = (0, false);
     while from < order.len() {
         let tied = order[from..].iter().take_while(|&&at| values[at] == values[order[from]]).count().max(1);
         for &at in &order[from..from + tied] {
             // The mean of ranks from + 1 to from + tied, twice.
             ranks[at] = 2 * from + tied + 1;
         }
+        any_tied |= tied > 1;
         from += tied;
     }
-    ranks
+    (ranks, any_tied)
 }
 
 /// By sum: in how many ways `chosen` of the ranks give it.

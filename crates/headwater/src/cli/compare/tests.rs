@@ -1,0 +1,85 @@
+//! What options mean, and which exit status a comparison has.
+
+use headwater_results::compare::LeftOut;
+use headwater_results::compare::Ratio;
+
+use super::*;
+
+#[test]
+fn shares_are_read_with_and_without_a_sign() {
+    for (text, expected) in [("5%", 0.05), ("0.05", 0.05), (" 2.5%", 0.025), ("99%", 0.99)] {
+        let share = text.parse::<Share>().expect(text).0;
+        assert!((share - expected).abs() < 1e-12, "{text}: {share}");
+    }
+    for text in ["", "%", "0", "1", "100%", "-5%", "five", "NaN"] {
+        assert!(text.parse::<Share>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn conditions_of_failure_are_read() {
+    assert_eq!("never".parse(), Ok(FailOn::Never));
+    assert_eq!("regression".parse(), Ok(FailOn::Regression(None)));
+    assert_eq!("regression:50%".parse(), Ok(FailOn::Regression(Some(0.5))));
+    for text in ["", "regression:", "regression:0", "improvement", "regressions:5%"] {
+        assert!(text.parse::<FailOn>().is_err(), "{text}");
+    }
+}
+
+/// A comparison of one row of a rate, whose ratio has this interval.
+fn compared(value: f64, low: f64, high: f64, verdict: Verdict) -> Vec<Compared> {
+    let (_, run) = sources::load("published:pipes/fc6").expect("it is compiled in").remove(0);
+    let result = &run.results[0];
+    let ratio = Ratio { value, low, high, standard_error: None, n: 12, paired: true, p: 0.001, p_reachable: 0.0005 };
+    let row = RowComparison {
+        row: result.row.clone(),
+        label: result.row.id.clone(),
+        metric: result.metrics[0].metric.clone(),
+        baseline: result.metrics[0].estimate,
+        candidate: result.metrics[0].estimate,
+        ratio: Some(ratio),
+        p_adjusted: Some(0.001),
+        verdict,
+    };
+    let comparison = Comparison {
+        baseline: "a".to_owned(),
+        candidate: "b".to_owned(),
+        rules: Rules::default(),
+        rows: vec![row],
+        left_out: vec![],
+    };
+    vec![Compared { comparison, environment: vec![], noise: String::new() }]
+}
+
+fn check(compared: &[Compared], fail_on: &str, expect: u8) {
+    let found = exit_status(&[], compared, fail_on.parse().expect("a condition"));
+    assert_eq!(found, expect, "{fail_on}: {compared:?}");
+}
+
+#[test]
+fn the_exit_status_says_what_was_found() {
+    let worse = compared(0.9, 0.88, 0.92, Verdict::Worse);
+    check(&worse, "regression", status::REGRESSION);
+    check(&worse, "regression:5%", status::REGRESSION);
+    check(&worse, "regression:20%", status::OK);
+    check(&worse, "never", status::OK);
+    check(&compared(1.1, 1.05, 1.15, Verdict::Better), "regression", status::OK);
+    let open = compared(0.99, 0.96, 1.02, Verdict::Inconclusive { more_blocks: None });
+    check(&open, "regression", status::INCONCLUSIVE);
+    check(&open, "regression:5%", status::OK);
+    check(&compared(1.0, 0.99, 1.01, Verdict::Equivalent), "regression", status::OK);
+}
+
+#[test]
+fn a_row_that_one_side_lost_makes_it_partial() {
+    let with = |kind: LeftOutKind, verdict: Verdict| {
+        let mut compared = compared(0.9, 0.88, 0.92, verdict);
+        let row = "r".to_owned();
+        compared[0].comparison.left_out.push(LeftOut { row, kind, reason: "failed".to_owned() });
+        compared
+    };
+    check(&with(LeftOutKind::NotMeasured, Verdict::Equivalent), "regression", status::PARTIAL);
+    check(&with(LeftOutKind::Incomparable, Verdict::Equivalent), "regression", status::PARTIAL);
+    check(&with(LeftOutKind::OneSided, Verdict::Equivalent), "regression", status::OK);
+    check(&with(LeftOutKind::NotMeasured, Verdict::Worse), "regression", status::REGRESSION);
+}

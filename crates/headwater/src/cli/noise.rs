@@ -1,0 +1,147 @@
+//! `headwater noise`: what this machine shows of a difference where there is none.
+
+use std::io::{Write, stdout};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+use headwater_results::compare::noise::{Assessment, assess, drift_between};
+use headwater_results::schema::{Placement, Run};
+
+use super::run::{Measured, measure};
+use super::{RunArguments, placement, status};
+use crate::compare::{Noise, Request, compare_runs};
+use crate::noise::{self, Record};
+use crate::plan::duration::Seconds;
+use crate::plan::sizes::Sizes;
+use crate::store::RUNS;
+
+/// The sides: this program twice.
+const SIDES: [&str; 2] = ["a=", "b="];
+
+/// Measure this program against itself: how often identical things are told apart here, and how much they differ
+///
+/// Every row is measured twice in every block. What is found is kept in headwater-runs/noise-HOST.json, where `compare` looks
+/// for it: changes that this machine shows without a cause do not count as changes.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  headwater noise                     the rows of the overview, about 4 minutes
+  headwater noise pipe unix-stream    only rows that matter to you
+  headwater noise --launches 30       a finer answer
+  headwater noise --json | jq .assessment
+
+Exit status: 0 the rate of false positives is as promised, 3 it is higher, 2 wrong usage, 4 some rows skipped or failed,
+130 interrupted.")]
+pub(crate) struct NoiseArguments {
+    /// Suites and filters, as for `run`
+    #[arg(value_name = "SUITE|FILTER")]
+    selection: Vec<String>,
+
+    /// Message sizes instead of the suite's
+    #[arg(short, long, value_name = "SIZES")]
+    sizes: Option<Sizes>,
+
+    /// Placements instead of the suite's
+    #[arg(short, long, value_name = "PLACEMENT", value_delimiter = ',', value_parser = placement)]
+    placement: Vec<Placement>,
+
+    /// Measured time per launch
+    #[arg(short, long, value_name = "TIME")]
+    time: Option<Seconds>,
+
+    /// Launches per row and side
+    #[arg(short, long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    launches: u32,
+
+    /// The most that the whole run may take; blocks that do not fit are left out
+    #[arg(short, long, value_name = "TIME")]
+    budget: Option<Seconds>,
+
+    /// Directory of the run [default: headwater-runs/<time>-<host>]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+
+    /// The record as JSON instead of words
+    #[arg(long)]
+    json: bool,
+
+    /// No progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+pub(super) fn noise(arguments: NoiseArguments) -> anyhow::Result<u8> {
+    let json = arguments.json;
+    let run = RunArguments {
+        selection: arguments.selection,
+        sizes: arguments.sizes,
+        placement: arguments.placement,
+        time: arguments.time,
+        launches: Some(arguments.launches),
+        // The overview's own budget is that of one side.
+        budget: Some(arguments.budget.unwrap_or(Seconds(BUDGET_S))),
+        output: arguments.output,
+        variant: SIDES.map(str::to_owned).into(),
+        quiet: arguments.quiet,
+        ..RunArguments::default()
+    };
+    let measured = measure(run)?.ok_or_else(|| anyhow!("nothing was measured"))?;
+    if measured.status == status::INTERRUPTED {
+        return Ok(status::INTERRUPTED);
+    }
+    let record = record(&measured)?;
+    let runs = Path::new(RUNS);
+    std::fs::create_dir_all(runs).with_context(|| runs.display().to_string())?;
+    let file = noise::path(runs, &record.host);
+    noise::write(&file, &record)?;
+    let mut out = stdout().lock();
+    if json {
+        serde_json::to_writer_pretty(&mut out, &record)?;
+        writeln!(out)?;
+    } else {
+        let words = headwater_report::noise(&record.assessment, &record.apart, &super::show::style());
+        out.write_all(words.as_bytes())?;
+        writeln!(
+            out,
+            "Kept in {}, where compare finds it; the run in {}",
+            file.display(),
+            measured.directory.display()
+        )?;
+    }
+    Ok(match measured.status {
+        status::OK if too_many(&record.assessment) => status::INCONCLUSIVE,
+        other => other,
+    })
+}
+
+/// The longest that the A/A run takes unless an option says otherwise, s.
+const BUDGET_S: f64 = 600.0;
+
+fn record(Measured { run, .. }: &Measured) -> anyhow::Result<Record> {
+    let runs = [(run.header.run_id.clone(), run.clone())];
+    // The rules without an older record: that one is what is to be replaced.
+    let request = Request { noise: Noise::Unknown, ..Request::default() };
+    let compared = compare_runs(&runs, &request)?;
+    let assessment = compared.first().and_then(|compared| assess(&compared.comparison)).ok_or_else(too_little)?;
+    let apart = drift_between([run]).ok_or_else(too_little)?;
+    let Run { header, .. } = run;
+    Ok(Record {
+        host: header.environment.host.clone(),
+        kernel: header.environment.kernel.release.clone(),
+        started_at: header.started_at.clone(),
+        run: header.run_id.clone(),
+        assessment,
+        apart,
+    })
+}
+
+fn too_little() -> anyhow::Error {
+    anyhow!("too few launches to say anything; choose fewer rows or a larger --budget")
+}
+
+/// Whether more rows look different than chance explains: above the nominal 5 % by three standard deviations.
+fn too_many(assessment: &Assessment) -> bool {
+    const ALPHA: f64 = 0.05;
+    let rows = f64::from(assessment.rows);
+    f64::from(assessment.below_alpha) > ALPHA * rows + 3.0 * (ALPHA * (1.0 - ALPHA) * rows).sqrt()
+}

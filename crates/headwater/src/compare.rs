@@ -1,0 +1,187 @@
+//! From runs to comparisons: which sides there are, which rules hold on the machines they come from. Called by
+//! `compare`, `report`, and by `run` and `noise` at their end. It prints nothing.
+
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+
+use anyhow::{anyhow, bail};
+use headwater_results::compare::environment::{Difference, differences};
+use headwater_results::compare::factor::{self, Factor, sides};
+use headwater_results::compare::noise::drift_between;
+use headwater_results::compare::{Comparison, Rules, Side, compare_on};
+use headwater_results::schema::{Row, Run};
+use serde::Serialize;
+
+use crate::noise::{self, Record};
+use crate::plan::filter;
+use crate::plan::suggest::did_you_mean;
+
+/// What is to be compared, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The factor; chosen by the runs where absent: `run`, or `variant` within one run that has variants.
+    pub by: Option<&'static Factor>,
+    /// The level that the others are compared with; the first where absent.
+    pub baseline: Option<String>,
+    /// Filters of rows; all where empty.
+    pub filters: Vec<String>,
+    /// The rules before the machine's noise.
+    pub rules: Rules,
+    /// Where the noise of the machine is known from.
+    pub noise: Noise,
+}
+
+/// Where the noise of a machine is known from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Noise {
+    /// From its record in the directory of runs, if it has one.
+    #[default]
+    OfTheMachine,
+    /// From this record.
+    File(PathBuf),
+    /// It is not: this comparison is to find it out.
+    Unknown,
+}
+
+/// A comparison with what a reader must know first.
+#[derive(Clone, Debug, Serialize)]
+pub struct Compared {
+    /// The comparison.
+    pub comparison: Comparison,
+    /// What differs between the environments of the sides' first runs.
+    pub environment: Vec<Difference>,
+    /// Where the minimum effect comes from, in words; empty for the default.
+    pub noise: String,
+}
+
+/// Compares every level of the factor with the baseline.
+///
+/// # Errors
+/// In one line with its remedy: nothing to compare with, an unknown baseline or filter, no common rows.
+pub fn compare_runs(runs: &[(String, Run)], request: &Request) -> anyhow::Result<Vec<Compared>> {
+    let factor = match request.by {
+        Some(factor) => factor,
+        None => default_factor(runs)?,
+    };
+    if let Some(filter) = request.filters.iter().find(|filter| !any_row(runs, |row| filter::matches(filter, row))) {
+        bail!("--filter {filter:?} matches no row of these runs; `headwater show` lists them");
+    }
+    let keep = |row: &Row| request.filters.is_empty() || request.filters.iter().any(|one| filter::matches(one, row));
+    let sides = sides(runs, factor, keep);
+    let baseline = baseline(&sides, factor, request.baseline.as_deref())?;
+    let candidates = sides.iter().enumerate().filter(|(at, _)| *at != baseline).map(|(_, side)| side);
+    let compared: Vec<Compared> =
+        candidates.map(|candidate| one(runs, &sides[baseline], candidate, request)).collect::<anyhow::Result<_>>()?;
+    if compared.iter().all(|compared| compared.comparison.rows.is_empty()) {
+        return Err(nothing_common(&sides[baseline], &compared));
+    }
+    Ok(compared)
+}
+
+/// `run` for several runs; `variant` for one that has variants.
+fn default_factor(runs: &[(String, Run)]) -> anyhow::Result<&'static Factor> {
+    let name = match runs {
+        [_, _, ..] => "run",
+        _ if any_row(runs, |row| row.variant.is_some()) => "variant",
+        _ => bail!(
+            "one run has nothing to be compared with: name a second one, or compare within it by --by placement, \
+             transport or policy"
+        ),
+    };
+    Ok(factor::find(name).expect("the table of factors has it"))
+}
+
+fn any_row(runs: &[(String, Run)], wanted: impl Fn(&Row) -> bool) -> bool {
+    runs.iter().any(|(_, run)| run.results.iter().any(|result| wanted(&result.row)))
+}
+
+fn baseline(sides: &[Side<'_>], factor: &Factor, wanted: Option<&str>) -> anyhow::Result<usize> {
+    let names: Vec<&str> = sides.iter().map(|side| side.name.as_str()).collect();
+    match (&names[..], wanted) {
+        ([], _) => bail!("no row of these runs has a {}", factor.name),
+        ([only], _) => bail!("all rows are of one {}, {only}: there is nothing to compare", factor.name),
+        (_, None) => Ok(0),
+        (_, Some(wanted)) => names.iter().position(|name| *name == wanted.trim_end_matches('/')).ok_or_else(|| {
+            let near = did_you_mean(wanted, names.iter().copied());
+            anyhow!("--baseline {wanted:?} is no {} of these runs{near}; they have {}", factor.name, names.join(", "))
+        }),
+    }
+}
+
+fn one(
+    runs: &[(String, Run)],
+    baseline: &Side<'_>,
+    candidate: &Side<'_>,
+    request: &Request,
+) -> anyhow::Result<Compared> {
+    let runs_of = |side: &Side<'_>| {
+        let mut numbers: Vec<usize> = side.members.iter().flat_map(|member| member.runs.iter().copied()).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    };
+    let (before, after) = (runs_of(baseline), runs_of(candidate));
+    let environment = match (before.first(), after.first()) {
+        (Some(&before), Some(&after)) if before != after => {
+            differences(&runs[before].1.header.environment, &runs[after].1.header.environment)
+        }
+        _ => Vec::new(),
+    };
+    let involved: Vec<&Run> = before.iter().chain(&after).map(|&number| &runs[number].1).collect();
+    let paired = before == after;
+    let (rules, noise) = request.noise.rules(request.rules, &involved, paired)?;
+    let threads = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+    Ok(Compared { comparison: compare_on(threads, baseline, candidate, rules), environment, noise })
+}
+
+impl Noise {
+    /// The rules with what is known of the machine's noise, and where that comes from in words.
+    fn rules(&self, rules: Rules, runs: &[&Run], paired: bool) -> anyhow::Result<(Rules, String)> {
+        let record = self.record(runs)?;
+        let recorded = record.map(|record| {
+            let drift = if paired { record.assessment.drift } else { record.apart };
+            (drift.deviation, format!("noise floor of {} measured {}", record.host, record.started_at))
+        });
+        // Between runs the drift within them is the least that is known.
+        let seen = if paired { None } else { drift_between(runs.iter().copied()) };
+        let seen = seen.map(|drift| (drift.deviation, "the machine drifted as much within these runs".to_owned()));
+        let largest = recorded.into_iter().chain(seen).max_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((deviation, words)) = largest else { return Ok((rules, String::new())) };
+        let with_drift = rules.with_drift(deviation);
+        let words = if with_drift.minimum_effect > rules.minimum_effect { words } else { String::new() };
+        Ok((with_drift, words))
+    }
+
+    /// The record that was asked for, or the one of the host where all runs were made.
+    fn record(&self, runs: &[&Run]) -> anyhow::Result<Option<Record>> {
+        match self {
+            Noise::File(path) => return noise::read(path).map(Some),
+            Noise::Unknown => return Ok(None),
+            Noise::OfTheMachine => {}
+        }
+        let host = |run: &Run| run.header.environment.host.clone();
+        let Some(first) = runs.first().map(|run| host(run)) else { return Ok(None) };
+        let path = noise::path(Path::new(crate::store::RUNS), &first);
+        if first.is_empty() || runs.iter().any(|run| host(run) != first) || !path.exists() {
+            return Ok(None);
+        }
+        noise::read(&path).map(Some)
+    }
+}
+
+fn nothing_common(baseline: &Side<'_>, compared: &[Compared]) -> anyhow::Error {
+    let others: Vec<&str> = compared.iter().map(|compared| compared.comparison.candidate.as_str()).collect();
+    let reasons = compared.iter().flat_map(|compared| &compared.comparison.left_out);
+    // A row that both have says more than rows that one lacks.
+    let reason = reasons.min_by_key(|left| left.reason.ends_with("has no such row"));
+    let reason = reason.map(|left| format!(" ({}: {})", left.row, left.reason)).unwrap_or_default();
+    anyhow!(
+        "{} and {} have no row that can be compared{reason}; measure the same selection in both, or compare by another \
+         factor with --by",
+        baseline.name,
+        others.join(", "),
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! Requests that cannot be met say why and what would help; those that can take the machine's noise into account.
+
+use headwater_results::compare::MINIMUM_EFFECT;
+use headwater_results::compare::noise::{Assessment, Drift};
+use headwater_results::schema::{Event, LaunchRecord, RunStatus};
+use headwater_results::summary::Fold;
+
+use super::*;
+use crate::store;
+
+fn request() -> Request {
+    Request { by: None, baseline: None, filters: vec![], rules: Rules::default(), noise: Noise::OfTheMachine }
+}
+
+/// A run of the given rows of published form: `subject` under stream, on `host`.
+fn run(host: &str, subjects: &[&str], launches: u32) -> Run {
+    let (_, template) = crate::sources::load("published:pipes/fc6").expect("it is compiled in").remove(0);
+    let row = |subject: &str| {
+        let mut row = template.results[0].row.clone();
+        row.id = format!("{subject}/stream/64/free");
+        row.subject = subject.to_owned();
+        row
+    };
+    let mut header = template.header.clone();
+    header.rows = subjects.iter().map(|subject| row(subject)).collect();
+    header.environment.host = host.to_owned();
+    let mut events = vec![Event::RunStarted(Box::new(header.clone()))];
+    for block in 0..launches {
+        events.extend(header.rows.iter().map(|row| {
+            // Every launch differs a little, differently in every row.
+            let rate = 1e6 + f64::from(block % 3) * 1e3 + row.id.len() as f64;
+            Event::LaunchFinished(Box::new(LaunchRecord {
+                row: row.id.clone(),
+                block,
+                series: [(row.metrics[0].name.clone(), vec![rate; 5])].into(),
+                ..LaunchRecord::default()
+            }))
+        }));
+    }
+    events.push(Event::RunFinished { status: RunStatus::Complete, environment: Box::new(header.environment) });
+    Fold::run_of(events).expect("the events are in order")
+}
+
+fn named(runs: Vec<(&str, Run)>) -> Vec<(String, Run)> {
+    runs.into_iter().map(|(name, run)| (name.to_owned(), run)).collect()
+}
+
+fn refused(runs: &[(String, Run)], request: &Request, expect: &[&str]) {
+    let error = compare_runs(runs, request).expect_err("it cannot be compared").to_string();
+    assert!(expect.iter().all(|part| error.contains(part)), "{error}");
+    assert!(!error.contains('\n'), "{error}");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_a_remedy() {
+    let one = named(vec![("a", run("h", &["pipe", "fifo"], 6))]);
+    refused(&one, &request(), &["one run", "--by"]);
+    let two = named(vec![("a", run("h", &["pipe"], 6)), ("b", run("h", &["fifo"], 6))]);
+    refused(&two, &request(), &["a and b", "no row", "same selection"]);
+    let same = named(vec![("a", run("h", &["pipe"], 6)), ("b", run("h", &["pipe"], 6))]);
+    refused(&same, &Request { baseline: Some("bb".to_owned()), ..request() }, &["bb", "did you mean", "a, b"]);
+    refused(&same, &Request { filters: vec!["pope".to_owned()], ..request() }, &["pope", "no row"]);
+    refused(&same, &Request { by: factor::find("host"), ..request() }, &["one host, h"]);
+    refused(&same, &Request { by: factor::find("variant"), ..request() }, &["variant"]);
+}
+
+#[test]
+fn the_baseline_can_be_chosen() {
+    let runs = named(vec![("a", run("h", &["pipe"], 6)), ("b", run("h", &["pipe"], 6)), ("c", run("h", &["pipe"], 6))]);
+    let names = |request: &Request| -> Vec<(String, String)> {
+        let compared = compare_runs(&runs, request).expect("comparable");
+        compared.into_iter().map(|one| (one.comparison.baseline, one.comparison.candidate)).collect()
+    };
+    let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+    assert_eq!(names(&request()), [pair("a", "b"), pair("a", "c")]);
+    assert_eq!(names(&Request { baseline: Some("b".to_owned()), ..request() }), [pair("b", "a"), pair("b", "c")]);
+}
+
+#[test]
+fn environments_of_two_runs_are_compared_and_of_one_are_not() {
+    let runs = named(vec![("a", run("here", &["pipe"], 6)), ("b", run("there", &["pipe"], 6))]);
+    let compared = compare_runs(&runs, &request()).expect("comparable");
+    assert_eq!(compared[0].environment.iter().map(|one| one.what.as_str()).collect::<Vec<_>>(), ["host"]);
+    let within = named(vec![("a", run("here", &["pipe", "fifo"], 6))]);
+    let compared = compare_runs(&within, &Request { by: factor::find("transport"), ..request() }).expect("comparable");
+    assert_eq!(compared[0].environment, []);
+}
+
+fn record(within: f64, apart: f64) -> Record {
+    let drift = |deviation| Drift { deviation, rows: 100 };
+    Record {
+        host: "h".to_owned(),
+        kernel: "6.18".to_owned(),
+        started_at: "2026-01-01T00:00:00Z".to_owned(),
+        run: "r".to_owned(),
+        assessment: Assessment {
+            rows: 100,
+            blocks: 12,
+            below_alpha: 5,
+            called_different: 0,
+            difference_median: 0.01,
+            difference_p95: 0.05,
+            resolution_median: 0.02,
+            drift: drift(within),
+        },
+        apart: drift(apart),
+    }
+}
+
+#[test]
+fn a_noise_record_raises_the_minimum_effect_of_runs_apart() {
+    let directory = tempfile::TempDir::new().expect("a temporary directory");
+    let file = directory.path().join("noise.json");
+    noise::write(&file, &record(0.0, 0.1)).expect("room on the disk");
+    let asked = Request { noise: Noise::File(file), ..request() };
+    let runs = named(vec![("a", run("h", &["pipe", "fifo"], 12)), ("b", run("h", &["pipe", "fifo"], 12))]);
+    let apart = &compare_runs(&runs, &asked).expect("comparable")[0];
+    assert!((apart.comparison.rules.minimum_effect - 0.2165).abs() < 1e-3, "{:?}", apart.comparison.rules);
+    assert!(apart.noise.contains("noise floor of h measured 2026-01-01"), "{}", apart.noise);
+    let within = &compare_runs(&runs, &Request { by: factor::find("transport"), ..asked }).expect("comparable")[0];
+    assert_eq!(within.comparison.rules.minimum_effect, MINIMUM_EFFECT);
+    assert_eq!(within.noise, "");
+}
+
+#[test]
+fn a_broken_noise_record_is_named() {
+    let directory = tempfile::TempDir::new().expect("a temporary directory");
+    let file = directory.path().join("noise.json");
+    let runs = named(vec![("a", run("h", &["pipe"], 6)), ("b", run("h", &["pipe"], 6))]);
+    let asked = Request { noise: Noise::File(file.clone()), ..request() };
+    refused(&runs, &asked, &["noise.json"]);
+    std::fs::write(&file, "{}").expect("room on the disk");
+    let error = format!("{:#}", compare_runs(&runs, &asked).expect_err("it is no record"));
+    assert!(error.contains("noise.json") && error.contains("headwater noise"), "{error}");
+}
+
+#[test]
+fn a_host_names_a_file_and_nothing_else() {
+    assert_eq!(noise::path(Path::new(store::RUNS), "a/../b c").to_string_lossy(), "headwater-runs/noise-a_.._b_c.json");
+}

@@ -1,0 +1,121 @@
+//! The program that runs a launch: this one, or another headwater under a variant's variables and wrapper.
+//!
+//! The file is opened once and started through its descriptor: a rebuild while a run goes on must not change the run.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use headwater_results::schema;
+
+use crate::plan::variants::Variant;
+
+/// A program that conducts launches.
+#[derive(Debug)]
+pub struct Program {
+    file: File,
+    path: PathBuf,
+    variant: Variant,
+}
+
+impl Program {
+    /// This program, or the one that the variant names.
+    ///
+    /// # Errors
+    /// In one line that names the file.
+    pub fn open(variant: &Variant) -> Result<Program, String> {
+        let path = match &variant.program {
+            Some(path) => PathBuf::from(path),
+            None => PathBuf::from("/proc/self/exe"),
+        };
+        let file = File::open(&path).map_err(|error| format!("cannot start {}: {error}", path.display()))?;
+        Ok(Program { file, path, variant: variant.clone() })
+    }
+
+    /// This program.
+    ///
+    /// # Errors
+    /// As [`Program::open`].
+    pub fn own() -> Result<Program, String> {
+        Program::open(&Variant::default())
+    }
+
+    /// The command that starts it as a conductor.
+    pub fn conductor(&self, subcommand: &str) -> Command {
+        // By our process id, for in a wrapper `self` would be the wrapper.
+        let file = format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd());
+        let mut command = match self.variant.wrapper.split_first() {
+            None => {
+                let mut command = Command::new(&file);
+                command.arg0("headwater");
+                command
+            }
+            Some((wrapper, arguments)) => {
+                let mut command = Command::new(wrapper);
+                command.args(arguments).arg(&file);
+                command
+            }
+        };
+        command.arg(subcommand);
+        if self.variant.wrapper.is_empty() {
+            // A wrapper may stay between us, and is then the parent.
+            command.args(["--parent", &std::process::id().to_string()]);
+        }
+        command.envs(self.variant.environment.iter().map(|(key, value)| (key, value)));
+        command
+    }
+
+    /// Which file it is.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn identity(&self) -> io::Result<schema::Program> {
+        let path = std::fs::canonicalize(&self.path)?;
+        Ok(schema::Program { path: path.to_string_lossy().into_owned(), fingerprint: fingerprint(&self.path)? })
+    }
+}
+
+/// FNV-1a of a file's bytes, 64 bits in hexadecimal: tells builds apart, and is no protection against anybody.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn fingerprint(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut piece = vec![0; 1 << 20];
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(format!("{hash:016x}")),
+            count => {
+                for byte in &piece[..count] {
+                    hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fingerprints_are_those_of_the_definition() {
+        let directory = tempfile::TempDir::new().expect("a temporary directory");
+        let file = directory.path().join("file");
+        // From the FNV authors' test vectors.
+        for (bytes, expected) in [("", "cbf29ce484222325"), ("a", "af63dc4c8601ec8c"), ("foobar", "85944171f73967e8")] {
+            std::fs::write(&file, bytes).expect("room on the disk");
+            assert_eq!(fingerprint(&file).expect("it is there"), expected, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let variant = Variant { program: Some("/nowhere/headwater".to_owned()), ..Variant::default() };
+        assert!(Program::open(&variant).expect_err("there is none").contains("/nowhere/headwater"));
+    }
+}

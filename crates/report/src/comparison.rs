@@ -1,0 +1,223 @@
+//! A comparison as text: what differs between the environments, a table with ratio, interval and verdict, what was left
+//! out, and the rules. Called by the command for `compare`, `noise` and runs with variants.
+
+use headwater_results::compare::environment::Difference;
+use headwater_results::compare::{Comparison, RowComparison, Verdict};
+use headwater_results::schema::Better;
+
+use crate::grid::cut;
+use crate::style::{Style, best, finish, quiet, strong, width_of};
+use crate::text::{plural, wrap};
+use crate::units;
+
+/// A comparison as the page takes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared<'a> {
+    /// The comparison.
+    pub comparison: &'a Comparison,
+    /// What differs between the environments of the two sides.
+    pub environment: &'a [Difference],
+    /// Where the minimum effect comes from, in words; empty for the default.
+    pub noise: &'a str,
+    /// Whether metrics beside the rows' own are shown as well.
+    pub all_metrics: bool,
+}
+
+/// Reasons for rows that could not be compared are listed up to here; more are counted.
+const LEFT_OUT_MAX: usize = 12;
+
+/// The whole text, with a line end at its end.
+pub fn comparison(compared: &Compared<'_>, style: &Style) -> String {
+    let Compared { comparison, environment, .. } = compared;
+    let title = format!("{} against {}, the baseline", comparison.candidate, comparison.baseline);
+    let mut parts = vec![strong(&wrap(&title, style.columns(), 2))];
+    parts.extend(differences(environment, style));
+    let rows: Vec<&RowComparison> =
+        comparison.rows.iter().filter(|row| compared.all_metrics || row.verdict != Verdict::Unjudged).collect();
+    parts.push(table(&rows, style));
+    parts.push(wrap(&summary(comparison).join(" "), style.columns(), 0));
+    parts.extend(left_out(comparison, style));
+    parts.push(quiet(&wrap(&rules(compared), style.columns(), 0)));
+    finish(&(parts.join("\n\n") + "\n"), style)
+}
+
+/// The result in words: how many rows of each verdict, and what would decide the rest.
+pub fn summary(comparison: &Comparison) -> Vec<String> {
+    let count = |wanted: fn(&Verdict) -> bool| comparison.rows.iter().filter(|row| wanted(&row.verdict)).count();
+    let better = count(|verdict| *verdict == Verdict::Better);
+    let worse = count(|verdict| *verdict == Verdict::Worse);
+    let equivalent = count(|verdict| *verdict == Verdict::Equivalent);
+    let open = count(|verdict| matches!(verdict, Verdict::Inconclusive { .. }));
+    let judged = better + worse + equivalent + open;
+    let mut sentences = vec![format!(
+        "Of {}: {better} better, {worse} worse, {equivalent} equivalent, {open} inconclusive.",
+        plural(judged, "row")
+    )];
+    let needed: Vec<u32> = comparison.rows.iter().filter_map(|row| more_blocks(row.verdict)).collect();
+    if let Some(&most) = needed.iter().max() {
+        let blocks = plural(most as usize, "more block");
+        sentences.push(match needed.len() == open {
+            true => format!("About {blocks} would decide them."),
+            false => format!("About {blocks} would decide {} of them.", needed.len()),
+        });
+    }
+    let apart = |row: &&RowComparison| row.ratio.is_some_and(|ratio| !ratio.paired);
+    if comparison.rows.iter().any(|row| apart(&row)) {
+        sentences.push(
+            "The sides were measured one after the other, so drift of the machine counts as a difference; `headwater run \
+             --against RUN` measures both in the same blocks."
+                .to_owned(),
+        );
+    }
+    sentences
+}
+
+fn more_blocks(verdict: Verdict) -> Option<u32> {
+    match verdict {
+        Verdict::Inconclusive { more_blocks } => more_blocks,
+        _ => None,
+    }
+}
+
+fn differences(environment: &[Difference], style: &Style) -> Option<String> {
+    let widest = environment.iter().map(|difference| width_of(&difference.what)).max()?;
+    let room = style.columns().saturating_sub(widest + 4).max(20);
+    let lines = environment.iter().map(|Difference { what, before, after }| {
+        let values = wrap(&format!("{before} -> {after}"), room, 0);
+        format!("  {}  {}", padded(what, widest), values.replace('\n', &format!("\n{}", " ".repeat(widest + 4))))
+    });
+    let lines: Vec<String> = lines.collect();
+    Some(format!("{}\n{}", strong("The environments differ:"), lines.join("\n")))
+}
+
+/// One line of the table as text, before it is aligned.
+struct Line {
+    label: String,
+    values: [String; 4],
+    verdict: String,
+    emphasis: fn(&str) -> String,
+}
+
+/// Spaces between two columns.
+const GAP: usize = 2;
+
+/// A row's name has at least this many columns.
+const LABEL_MIN: usize = 16;
+
+const HEADS: [&str; 4] = ["baseline", "candidate", "ratio", "interval"];
+
+fn table(rows: &[&RowComparison], style: &Style) -> String {
+    if rows.is_empty() {
+        return "No row could be compared.".to_owned();
+    }
+    let lines: Vec<Line> = rows.iter().map(|row| line(row)).collect();
+    let mut widths = HEADS.map(str::len);
+    for line in &lines {
+        for (width, value) in widths.iter_mut().zip(&line.values) {
+            *width = (*width).max(width_of(value));
+        }
+    }
+    let verdict = lines.iter().map(|line| width_of(&line.verdict)).max().unwrap_or(0);
+    let fixed = |shown: &[usize]| shown.iter().map(|&at| widths[at] + GAP).sum::<usize>() + GAP + verdict;
+    let wanted = lines.iter().map(|line| width_of(&line.label)).max().unwrap_or(0).max("row".len());
+    // Where there is no room for all, the ratio says more than the figures that it is made of; and a label that is cut says
+    // less, but a line that is broken cannot be read.
+    let shown: &[usize] = if fixed(&[0, 1, 2, 3]) + LABEL_MIN <= style.columns() { &[0, 1, 2, 3] } else { &[2, 3] };
+    let label = wanted.min(style.columns().saturating_sub(fixed(shown)).max(LABEL_MIN));
+    let mut text = String::with_capacity(lines.len() * (label + fixed(shown) + 1));
+    text += &strong(&padded("row", label));
+    for &at in shown {
+        text.extend(std::iter::repeat_n(' ', GAP + widths[at] - HEADS[at].len()));
+        text += &strong(HEADS[at]);
+    }
+    text += &format!("{}{}\n", " ".repeat(GAP), strong("verdict"));
+    text.extend(std::iter::repeat_n(style.rule(), label + fixed(shown)));
+    for line in &lines {
+        text.push('\n');
+        text += &padded(&cut(&line.label, label, style), label);
+        for &at in shown {
+            text.extend(std::iter::repeat_n(' ', GAP + widths[at] - width_of(&line.values[at])));
+            text += &line.values[at];
+        }
+        text.extend([' '; GAP]);
+        text += &(line.emphasis)(&line.verdict);
+    }
+    text
+}
+
+fn line(row: &RowComparison) -> Line {
+    let quantity = |value: f64| units::quantity(value, &row.metric.unit);
+    let (ratio, interval) = match &row.ratio {
+        None => ("-".to_owned(), "-".to_owned()),
+        Some(ratio) if ratio.n < 2 => (factor(ratio.value), "-".to_owned()),
+        Some(ratio) => (factor(ratio.value), format!("{} .. {}", factor(ratio.low), factor(ratio.high))),
+    };
+    let label = match row.verdict {
+        Verdict::Unjudged => format!("  {} {}", row.label, row.metric.name),
+        _ => row.label.clone(),
+    };
+    let (verdict, emphasis): (String, fn(&str) -> String) = match row.verdict {
+        Verdict::Better => (format!("better{}", direction(row)), best),
+        Verdict::Worse => (format!("worse{}", direction(row)), strong),
+        Verdict::Equivalent => ("equivalent".to_owned(), plain),
+        Verdict::Inconclusive { more_blocks: Some(more) } => (format!("inconclusive, +{more}"), quiet),
+        Verdict::Inconclusive { more_blocks: None } => ("inconclusive".to_owned(), quiet),
+        Verdict::Unjudged => (String::new(), plain),
+    };
+    let values = [quantity(row.baseline.median), quantity(row.candidate.median), ratio, interval];
+    Line { label, values, verdict, emphasis }
+}
+
+/// Which way the figure went: `, higher` is better for a rate and worse for a delay.
+fn direction(row: &RowComparison) -> &'static str {
+    let better = row.verdict == Verdict::Better;
+    match (row.metric.better, better) {
+        (Better::Higher, true) | (Better::Lower, false) => " (higher)",
+        (Better::Higher, false) | (Better::Lower, true) => " (lower)",
+    }
+}
+
+fn plain(text: &str) -> String {
+    text.to_owned()
+}
+
+/// A ratio to three decimals, or three digits where it is far from 1.
+fn factor(ratio: f64) -> String {
+    if (0.1..10.0).contains(&ratio) { format!("{ratio:.3}") } else { units::significant(ratio) }
+}
+
+fn padded(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(width_of(text))))
+}
+
+fn left_out(comparison: &Comparison, style: &Style) -> Option<String> {
+    let all = &comparison.left_out;
+    if all.is_empty() {
+        return None;
+    }
+    let mut lines = vec![strong(&format!("{} could not be compared:", plural(all.len(), "row")))];
+    let shown = all.iter().take(LEFT_OUT_MAX);
+    lines.extend(shown.map(|left| wrap(&format!("  {}: {}", left.row, left.reason), style.columns(), 4)));
+    if all.len() > LEFT_OUT_MAX {
+        lines.push(format!("  and {} others (`--json` names them all)", all.len() - LEFT_OUT_MAX));
+    }
+    Some(lines.join("\n"))
+}
+
+fn rules(compared: &Compared<'_>) -> String {
+    let rules = &compared.comparison.rules;
+    let paired = compared.comparison.rows.iter().filter_map(|row| row.ratio).any(|ratio| ratio.paired);
+    let test = if paired { "sign-flip test of the ratios within blocks" } else { "rank test of the launches" };
+    format!(
+        "ratio: candidate over baseline, geometric mean over launches, 95 % bootstrap interval. Verdicts: exact {test}, \
+         Benjamini-Hochberg at {} over all rows; a change below {} does not count{}{}. +N: about so many more blocks would \
+         decide.",
+        units::percent(rules.alpha),
+        units::percent(rules.minimum_effect),
+        if compared.noise.is_empty() { "" } else { ": " },
+        compared.noise,
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! What a reader sees of a comparison.
+
+use expect_test::{Expect, expect};
+use headwater_results::compare::{LeftOut, LeftOutKind, Member, Rules, Side, compare};
+use headwater_results::schema::{Placement, RowResult, Run, RunStatus, Standing};
+use std::borrow::Cow;
+
+use super::*;
+use crate::testing::{Made, messaging, placed};
+
+/// Three rows of which the rates are the given multiples of the baseline's.
+fn run(factors: [f64; 3], spread: f64) -> Run {
+    let mut made = Made::new(12);
+    for (size, factor) in [64, 4096, 65536].into_iter().zip(factors) {
+        let row = placed(messaging("pipe", Standing::Candidate, "stream", size), Placement::TwoCpus);
+        made.measure(&row, &[1e6 * factor], spread);
+    }
+    made.run(Some(RunStatus::Complete))
+}
+
+fn side<'a>(name: &str, number: usize, run: &'a Run) -> Side<'a> {
+    let member = |result: &'a RowResult| Member {
+        label: result.row.id.clone(),
+        runs: vec![number],
+        result: Cow::Borrowed(result),
+    };
+    Side { name: name.to_owned(), members: run.results.iter().map(member).collect() }
+}
+
+fn check(style: Style, environment: &[Difference], expect: Expect) {
+    let (before, after) = (run([1.0; 3], 0.002), run([1.2, 0.9, 1.0], 0.003));
+    let mut comparison = compare(&side("before", 0, &before), &side("after", 1, &after), Rules::default());
+    comparison.left_out.push(LeftOut {
+        row: "posix-mq/stream/64/two-cpus".to_owned(),
+        kind: LeftOutKind::NotMeasured,
+        reason: "skipped in after: fs.mqueue.msgsize_max is 8192".to_owned(),
+    });
+    let compared = Compared { comparison: &comparison, environment, noise: "", all_metrics: false };
+    expect.assert_eq(&super::comparison(&compared, &style));
+}
+
+const PLAIN: Style = Style { colour: false, width: 100, unicode: false };
+
+#[test]
+fn a_comparison_says_environment_ratio_verdict_and_what_is_missing() {
+    let difference =
+        Difference { what: "kernel release".to_owned(), before: "6.1".to_owned(), after: "6.18".to_owned() };
+    check(
+        PLAIN,
+        &[difference],
+        expect![[r#"
+        after against before, the baseline
+
+        The environments differ:
+          kernel release  6.1 -> 6.18
+
+        row                         baseline  candidate  ratio        interval  verdict
+        ---------------------------------------------------------------------------------------
+        pipe/stream/64/two-cpus     1.00 M/s   1.20 M/s  1.200  1.198 .. 1.202  better (higher)
+        pipe/stream/4096/two-cpus   1.00 M/s    900 k/s  0.900  0.898 .. 0.903  worse (lower)
+        pipe/stream/65536/two-cpus  1.00 M/s   1.00 M/s  1.000  0.998 .. 1.003  equivalent
+
+        Of 3 rows: 1 better, 1 worse, 1 equivalent, 0 inconclusive. The sides were measured one after the
+        other, so drift of the machine counts as a difference; `headwater run --against RUN` measures both
+        in the same blocks.
+
+        1 row could not be compared:
+        posix-mq/stream/64/two-cpus: skipped in after: fs.mqueue.msgsize_max is 8192
+
+        ratio: candidate over baseline, geometric mean over launches, 95 % bootstrap interval. Verdicts:
+        exact rank test of the launches, Benjamini-Hochberg at 5.0 % over all rows; a change below 2.0 %
+        does not count. +N: about so many more blocks would decide.
+    "#]],
+    );
+}
+
+#[test]
+fn no_line_is_longer_than_the_terminal() {
+    let (before, after) = (run([1.0; 3], 0.01), run([1.2, 0.9, 1.0], 0.01));
+    let mut comparison = compare(&side("before", 0, &before), &side("after", 1, &after), Rules::default());
+    comparison.rows[0].label = "x".repeat(300);
+    let long = Difference { what: "kernel command_line".to_owned(), before: "a b ".repeat(60), after: "c".repeat(200) };
+    for width in [60, 80, 100, 140] {
+        let style = Style { width, ..PLAIN };
+        let compared = Compared {
+            comparison: &comparison,
+            environment: std::slice::from_ref(&long),
+            noise: "",
+            all_metrics: true,
+        };
+        let text = super::comparison(&compared, &style);
+        let widest = text.lines().map(width_of).max().unwrap_or(0);
+        assert!(widest <= width, "{width}: {widest}\n{text}");
+    }
+}
+
+#[test]
+fn control_characters_of_a_file_do_not_reach_the_terminal() {
+    let (before, after) = (run([1.0; 3], 0.01), run([1.0; 3], 0.01));
+    let mut comparison = compare(&side("be\x1b[31mfore", 0, &before), &side("after\n", 1, &after), Rules::default());
+    comparison.rows[0].label = "\x1b]0;title\x07".to_owned();
+    let compared = Compared { comparison: &comparison, environment: &[], noise: "", all_metrics: false };
+    let text = super::comparison(&compared, &PLAIN);
+    assert!(!text.chars().any(|character| character.is_control() && character != '\n'), "{text:?}");
+}
