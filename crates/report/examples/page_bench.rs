@@ -38,6 +38,7 @@ fn run(patterns: usize, subjects: usize, sizes: usize) -> Run {
     let header = RunHeader {
         schema_version: SCHEMA_VERSION,
         headwater_version: "0".to_owned(),
+        program: None,
         run_id: "bench".to_owned(),
         started_at: "2026-01-01T00:00:00Z".to_owned(),
         command: vec!["headwater".to_owned(), "run".to_owned()],

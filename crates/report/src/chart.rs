@@ -28,7 +28,7 @@ mod value;
 mod xy;
 
 pub(crate) use forest::verdict as verdict_words;
-pub(crate) use source::Source;
+pub(crate) use source::{Source, short_names};
 pub use svg::Drawing;
 pub(crate) use table::flags;
 pub(crate) use value::Kind;

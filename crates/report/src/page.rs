@@ -85,7 +85,7 @@ pub fn is_page(beginning: &str) -> bool {
 /// [`PAGE_BYTES_MAX`].
 pub fn page(runs: &[(String, &Run)], comparisons: &[Comparison], options: &PageOptions) -> String {
     let page = Page::new(runs, comparisons, options);
-    let mut allowance = Allowance::new(PAGE_BYTES_MAX - STYLE.len() - SCRIPT.len());
+    let mut allowance = Allowance::new(PAGE_BYTES_MAX - STYLE.len() - SCRIPT.len(), page.line_count());
     let sections: Vec<(&Section, String)> =
         TABLE.iter().filter_map(|section| Some((section, (section.draw)(&page, &mut allowance)?))).collect();
     let links: String = sections

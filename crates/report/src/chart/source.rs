@@ -174,7 +174,7 @@ fn fit(rows: &[&RowResult]) -> Option<DelayFit> {
 }
 
 /// The names without the folders or tables that all have in common.
-fn short_names<'n>(names: &[&'n str]) -> Vec<&'n str> {
+pub(crate) fn short_names<'n>(names: &[&'n str]) -> Vec<&'n str> {
     let Some((first, others)) = names.split_first() else { return Vec::new() };
     let separators = first.char_indices().filter(|(_, character)| "/:".contains(*character));
     let shared =

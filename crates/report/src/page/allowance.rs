@@ -3,8 +3,8 @@
 /// Bytes of the skeleton between the sections.
 const RESERVE: usize = 8_000;
 
-/// Bytes of still charts and their tables, of all that a page may hold.
-const FIGURES: usize = 560_000;
+/// Bytes of still charts and their tables where the data wants all the rest.
+const FIGURES_MIN: usize = 560_000;
 
 /// Bytes of tables in words and figures: rows, comparisons, flags, environments.
 const TABLES: usize = 380_000;
@@ -18,9 +18,13 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// An allowance for a page whose script and style leave `total` bytes.
-    pub fn new(total: usize) -> Allowance {
-        Allowance { total: total.saturating_sub(RESERVE), figures: FIGURES, tables: TABLES }
+    /// An allowance for a page whose script and style leave `total` bytes, and whose data has so many lines.
+    pub fn new(total: usize, lines: usize) -> Allowance {
+        let total = total.saturating_sub(RESERVE);
+        // A line takes about 120 bytes plain and 20 deflated; the payload keeps to what is really left.
+        let data = (lines * 120).min(300_000 + lines * 20);
+        let figures = total.saturating_sub(TABLES).saturating_sub(data).max(FIGURES_MIN);
+        Allowance { total, figures, tables: TABLES }
     }
 
     /// Whether a figure of so many bytes still has room; if so, it is taken.

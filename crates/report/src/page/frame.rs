@@ -37,14 +37,18 @@ impl<'a> Page<'a> {
     pub fn new(runs: &'a [(String, &'a Run)], comparisons: &'a [Comparison], options: &PageOptions) -> Page<'a> {
         let source = Source::new(runs, comparisons, options.baseline.as_deref());
         let figures = chart::TABLE.iter().map(|chart| (chart.name, chart.figures(&source))).collect();
-        let names: Vec<String> = runs.iter().map(|(name, _)| shorten(name, NAME_MAX)).collect();
-        let title = options.title.clone().unwrap_or_else(|| format!("Headwater: {}", short_list(&names, 3)));
+        let title = options.title.clone().unwrap_or_else(|| headline(runs));
         Page { title, source, figures }
     }
 
     /// Whether more than one run is shown, so that each figure must say of which it is.
     pub fn has_several(&self) -> bool {
         self.source.runs.len() > 1
+    }
+
+    /// How many figures the runs have: one for each metric of each measured row.
+    pub fn line_count(&self) -> usize {
+        self.source.runs.iter().flat_map(|(_, run)| rows::all_measured(run)).map(|row| row.metrics.len()).sum()
     }
 
     /// The runs that are listed one by one, and how many are not.
@@ -54,10 +58,28 @@ impl<'a> Page<'a> {
     }
 }
 
+/// What the page is about, of the names of the runs; datasets of one report go by its title.
+fn headline(runs: &[(String, &Run)]) -> String {
+    let tables: Vec<_> = rows::unique(runs.iter().map(|(_, run)| table_of(run).map(|table| table.title)));
+    if let [Some(title)] = tables[..] {
+        return title.to_owned();
+    }
+    let names: Vec<&str> = runs.iter().map(|(name, _)| name.as_str()).collect();
+    let names: Vec<String> = chart::short_names(&names).iter().map(|name| shorten(name, NAME_MAX)).collect();
+    format!("Headwater: {}", short_list(&names, 3))
+}
+
+/// The table that a published run is of.
+pub(super) fn table_of(run: &Run) -> Option<&'static published::Table> {
+    published::source_of(&run.header.run_id)
+}
+
 /// The headline and the list of runs. The script fills `controls` and shows it.
 pub(super) fn header(page: &Page<'_>) -> String {
     let (runs, more) = page.listed();
-    let items: String = runs.iter().map(|(name, run)| format!("<li>{}</li>", machine(name, run))).collect();
+    let name_of = |run: &Run| table_of(run).map(|table| table.name);
+    let groups = runs.chunk_by(|(_, one), (_, other)| name_of(one).is_some() && name_of(one) == name_of(other));
+    let items: String = groups.map(|group| format!("<li>{}</li>", group_line(group))).collect();
     let more = if more > 0 { format!("<li>and {} more</li>", plural(more, "run")) } else { String::new() };
     format!(
         "<header id=\"top\">\n<h1>{}</h1>\n<ul class=\"runs\">{items}{more}</ul>\n<div id=\"controls\" hidden></div>\n\
@@ -66,13 +88,25 @@ pub(super) fn header(page: &Page<'_>) -> String {
     )
 }
 
+/// Datasets of one report in a line, or one run.
+fn group_line(group: &[(&str, &Run)]) -> String {
+    let names: Vec<&str> = group.iter().map(|(name, _)| *name).collect();
+    match group {
+        [(name, run), ..] => match table_of(run) {
+            None => machine(name, run),
+            Some(table) => {
+                let words = shorten(&names.join(", "), 4 * NAME_MAX);
+                format!("<strong>{}</strong> <span class=\"about\">{}</span>", escape(&words), escape(table.citation))
+            }
+        },
+        [] => String::new(),
+    }
+}
+
 /// A run in a line: its name, machine, date, effort.
 fn machine(name: &str, run: &Run) -> String {
     let header = &run.header;
     let name = format!("<strong>{}</strong>", escape(&shorten(name, NAME_MAX)));
-    if let Some(table) = published::source_of(&header.run_id) {
-        return format!("{name} <span class=\"about\">{}</span>", escape(table.citation));
-    }
     let environment = &header.environment;
     let cpus = environment.cpu.affinity.len();
     let parts = [

@@ -1,10 +1,9 @@
 //! The summary in words: what each run says, what comparisons say, and how figures are to be read.
 
-use headwater_results::published;
 use headwater_results::schema::{RowOutcome, Run, RunStatus};
 
 use super::allowance::Allowance;
-use super::frame::Page;
+use super::frame::{self, Page};
 use super::{Section, comparison, legend};
 use crate::markup::{escape, shorten};
 use crate::text::plural;
@@ -22,6 +21,8 @@ const SENTENCE_MAX: usize = 1200;
 fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     let mut html = comparison::words(page);
     let (runs, _) = page.listed();
+    // The datasets of a report share its description.
+    let mut last = None;
     for (name, run) in runs {
         let mut words = status(run);
         words.extend(verdict(run));
@@ -32,7 +33,10 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
             .collect();
         let heading =
             if page.has_several() { format!("<h3>{}</h3>\n", escape(&shorten(name, 120))) } else { String::new() };
-        let text = format!("{heading}{}<ul class=\"verdict\">{items}</ul>\n", about(run));
+        let table = frame::table_of(run).map(|table| table.name);
+        let about = if table == last { String::new() } else { about(run) };
+        last = table;
+        let text = format!("{heading}{about}<ul class=\"verdict\">{items}</ul>\n");
         if !allowance.takes_table(text.len()) {
             html += "<p class=\"note\">The words about further runs are left out for want of room.</p>\n";
             break;
@@ -45,7 +49,7 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
 
 /// What a published table is.
 fn about(run: &Run) -> String {
-    let table = published::source_of(&run.header.run_id);
+    let table = frame::table_of(run);
     table.map_or_else(String::new, |table| format!("<p>{}. {}</p>\n", escape(table.title), escape(table.what)))
 }
 

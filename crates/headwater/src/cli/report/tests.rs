@@ -55,10 +55,7 @@ fn a_wrong_chart_gets_the_names() {
 fn filters_choose_rows_and_a_filter_of_none_is_an_error() {
     let (runs, _) = load(&arguments(&["published:fifo", "--filter", "64x*"])).expect("the table has messages of 64 B");
     let rows = || runs.iter().flat_map(|(_, run)| &run.results);
-    assert!(
-        rows().count() > 0
-            && rows().all(|result| result.row.id.split('/').any(|part| part.starts_with("64x")))
-    );
+    assert!(rows().count() > 0 && rows().all(|result| result.row.id.split('/').any(|part| part.starts_with("64x"))));
     let error = load(&arguments(&["published:fifo", "--filter", "fif0"])).expect_err("no row").to_string();
     assert!(error.contains("--filter fif0") && error.contains("did you mean"), "{error}");
 }
