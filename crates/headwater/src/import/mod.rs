@@ -135,6 +135,7 @@ impl Imported {
             run_id: run_id.into(),
             started_at: started_at.into(),
             command,
+            program: None,
             settings: Settings {
                 selection: Vec::new(),
                 launches,
