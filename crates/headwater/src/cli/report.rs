@@ -8,11 +8,11 @@ use anyhow::{Context, bail};
 use clap::Args;
 use headwater_report::chart::{self, Chart, Figure};
 use headwater_report::{PageOptions, is_page, page, units};
-use headwater_results::compare::factor::{self, Factor};
-use headwater_results::compare::{Comparison, Rules, compare, noise};
+use headwater_results::compare::Comparison;
 use headwater_results::schema::{Placement, Row, Run};
 
 use super::{placement, status};
+use crate::compare::{Request, compare_runs};
 use crate::plan::{filter, suggest};
 use crate::sources;
 
@@ -68,7 +68,7 @@ pub(crate) struct ReportArguments {
     force: bool,
 }
 
-/// The most runs that are compared with the baseline one by one.
+/// The most comparisons on a page.
 const COMPARED_MAX: usize = 12;
 
 pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
@@ -143,23 +143,26 @@ fn baseline(wanted: &str, runs: &[(String, Run)], names: &[(String, String)]) ->
     bail!("--baseline {wanted}: no run, transport or variant of that name{near}");
 }
 
-/// Each other run against the baseline, or each other variant of one run.
+/// Each other run against the baseline, or each other variant of one run, by the rules of `compare`. A page needs no
+/// comparison: where there is none, the reason is said and the page goes without.
 fn comparisons(runs: &[(String, Run)], baseline: Option<&str>) -> Vec<Comparison> {
-    let named =
-        |factor: &'static str| factor::find(factor).map(|factor: &Factor| factor::sides(runs, factor, |_| true));
-    let factor = if runs.len() > 1 { "run" } else { "variant" };
-    let Some(sides) = named(factor) else { return Vec::new() };
-    let first = sides.iter().position(|side| Some(side.name.as_str()) == baseline).unwrap_or(0);
-    // Runs that followed each other differ by the drift of the machine too; variants of one run share its blocks.
-    let rules = match noise::drift_between(runs.iter().map(|(_, run)| run)) {
-        Some(drift) if factor == "run" => Rules::default().with_drift(drift.deviation),
-        _ => Rules::default(),
-    };
-    let others = sides.iter().enumerate().filter(|(index, _)| *index != first).take(COMPARED_MAX);
-    let comparisons = others.map(|(_, side)| compare(&sides[first], side, rules));
+    let rows = || runs.iter().flat_map(|(_, run)| &run.results);
     // One launch against one launch says nothing.
-    let is_replicated = |one: &Comparison| one.rows.iter().any(|row| row.ratio.is_some_and(|ratio| ratio.n > 1));
-    comparisons.filter(is_replicated).collect()
+    let is_replicated = rows().flat_map(|result| &result.metrics).any(|metric| metric.estimate.n > 1);
+    if !is_replicated || (runs.len() < 2 && rows().all(|result| result.row.variant.is_none())) {
+        return Vec::new();
+    }
+    // A transport is a baseline of improvements only.
+    let is_side = |name: &&str| {
+        runs.iter().any(|(run, _)| run == name) || rows().any(|result| result.row.variant.as_deref() == Some(*name))
+    };
+    let request = Request { baseline: baseline.filter(is_side).map(str::to_owned), ..Request::default() };
+    let compared = compare_runs(runs, &request).unwrap_or_else(|error| {
+        eprintln!("headwater: no comparison: {error:#}");
+        Vec::new()
+    });
+    let is_telling = |one: &Comparison| one.rows.iter().any(|row| row.ratio.is_some_and(|ratio| ratio.n > 1));
+    compared.into_iter().map(|one| one.comparison).filter(is_telling).take(COMPARED_MAX).collect()
 }
 
 fn chart_of_name(name: &str) -> Result<&'static str, String> {

@@ -74,7 +74,9 @@ fn sentence(comparison: &Comparison) -> String {
     if open > 0 {
         parts.push(format!("{} inconclusive", plural(open, "row")));
     }
-    format!("{against}: {}.", list(&parts))
+    // What would decide the rest, and what to beware of; its counts are said already.
+    let cautions = crate::comparison::summary(comparison).into_iter().skip(1);
+    [format!("{against}: {}.", list(&parts))].into_iter().chain(cautions).collect::<Vec<_>>().join(" ")
 }
 
 /// The ratio as a change: `+3.1 %`.
