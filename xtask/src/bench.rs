@@ -51,7 +51,8 @@ pub fn run(options: &Options) -> Result<()> {
         ("export --to csv, one run", vec!["export", two[0], "--to", "csv"]),
     ];
     for (name, arguments) in cases {
-        let fastest = (0..options.repetitions).map(|_| seconds(&headwater, &arguments)).collect::<Result<Vec<f64>>>()?;
+        let fastest =
+            (0..options.repetitions).map(|_| seconds(&headwater, &arguments)).collect::<Result<Vec<f64>>>()?;
         println!("{:6.2} s  {name}", fastest.into_iter().fold(f64::INFINITY, f64::min));
     }
     println!("{:6.2} MB report", fs::metadata(&report)?.len() as f64 / 1e6);
@@ -77,7 +78,6 @@ fn large_run(options: &Options, seed: u64) -> Result<Run> {
     run.results = (0..options.rows)
         .map(|number| row(&template, number / sizes, (number % sizes + 1) as u64, options.launches, &mut random))
         .collect();
-    run.header.rows = run.results.iter().map(|result| result.row.clone()).collect();
     run.header.run_id = format!("bench-{seed}");
     run.header.settings.launches = options.launches;
     run.status = RunStatus::Complete;

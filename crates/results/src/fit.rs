@@ -78,7 +78,8 @@ const KNEE_NOISE_RATIO: f64 = 3.0;
 /// The rule is MEASURING.md section 3 (b).
 pub fn fit_delay(points: &[DelayPoint]) -> Option<DelayFit> {
     let table = Table::of(points)?;
-    let mut ranges = vec![0..table.sizes.len()];
+    let whole: Range = 0..table.sizes.len();
+    let mut ranges: Vec<Range> = Vec::from([whole]);
     while ranges.len() < SEGMENTS_MAX {
         let Some((index, split)) =
             ranges.iter().enumerate().find_map(|(index, range)| Some((index, table.knee(range.clone())?)))

@@ -122,15 +122,18 @@ fn largest_distance(values: &[f64]) -> f64 {
 
 /// The values `rank` places from either end. Most lie within `bound` of 0 and need not be put into order.
 fn tails(values: &mut [f32], rank: usize, bound: f32) -> (f64, f64) {
-    let (mut below, mut above) = (Vec::with_capacity(RESAMPLES / 16), Vec::with_capacity(RESAMPLES / 16));
+    // Written always and kept sometimes: a branch that nobody can predict costs more.
+    let mut far = vec![0.0; values.len() + 1];
+    let mut kept = 0;
     for &value in &*values {
-        if value.abs() > bound {
-            if value < 0.0 { below.push(value) } else { above.push(-value) }
-        }
+        far[kept] = value;
+        kept += usize::from(value.abs() > bound);
     }
+    let (mut below, mut above): (Vec<f32>, Vec<f32>) = far[..kept].iter().partition(|value| **value < 0.0);
     let last = values.len() - 1;
     let low = nth(&mut below, rank).or_else(|| nth(values, rank)).expect("the rank is below the number of resamples");
-    let high = nth(&mut above, rank).map(|value| -value).or_else(|| nth(values, last - rank)).expect("as above");
+    let from_above = above.len().checked_sub(rank + 1).and_then(|at| nth(&mut above, at));
+    let high = from_above.or_else(|| nth(values, last - rank)).expect("as above");
     (f64::from(low), f64::from(high))
 }
 

@@ -130,15 +130,15 @@ impl Fold {
         Ok(Run { header, status, environment_after, results })
     }
 
-    fn start(&mut self, header: RunHeader) -> Result<(), FoldError> {
+    fn start(&mut self, mut header: RunHeader) -> Result<(), FoldError> {
         if self.header.is_some() {
             return Err(FoldError::SecondHeader);
         }
         if header.schema_version > SCHEMA_VERSION {
             return Err(FoldError::NewerSchema { found: header.schema_version, known: SCHEMA_VERSION });
         }
-        for row in &header.rows {
-            self.row_or_new(row.clone());
+        for row in std::mem::take(&mut header.rows) {
+            self.row_or_new(row);
         }
         self.header = Some(header);
         Ok(())

@@ -56,6 +56,7 @@ impl Against {
     /// The wishes with the run's rows and settings where they say nothing.
     pub fn wishes(self, wishes: Wishes) -> Wishes {
         let settings = self.run.header.settings;
+        let rows = self.run.results.into_iter().map(|result| result.row);
         let before = Variant {
             name: BEFORE.to_owned(),
             program: Some(self.program).filter(|path| !path.is_empty()),
@@ -64,7 +65,7 @@ impl Against {
         let now = Variant { name: NOW.to_owned(), ..Variant::default() };
         let given = !wishes.transport_commands.is_empty();
         Wishes {
-            rows: Some(self.run.header.rows.into_iter().filter(same_definition).map(without_variant).collect()),
+            rows: Some(rows.filter(same_definition).map(without_variant).collect()),
             variants: vec![before.to_string(), now.to_string()],
             placements: settings.placements,
             time_s: wishes.time_s.or(Some(settings.time_s)),

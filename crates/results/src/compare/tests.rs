@@ -131,7 +131,7 @@ fn apart(seed: u64, drift: f64, rules: impl Fn(&[&crate::schema::Run; 2]) -> Rul
     let mut one = |seed: u64| {
         // The level of each row wanders during the run, as CPUs do: a random walk whose end is `drift` away.
         let mut random_of_run = Random(seed ^ random.next_u64());
-        let mut levels = vec![0.0; ROWS];
+        let mut levels = [0.0; ROWS];
         run(&ids, 12, |id, _| {
             let row: usize = id[1..].parse().expect("a number follows");
             levels[row] += drift / 12f64.sqrt() * random_of_run.normal();

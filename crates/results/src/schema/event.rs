@@ -77,7 +77,8 @@ pub struct RunHeader {
     pub program: Option<Program>,
     /// How it measures.
     pub settings: Settings,
-    /// The rows that are measured, in the order of the tables.
+    /// The rows that are measured, in the order of the tables. Not in `run.json`, whose results have them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<Row>,
     /// The environment before.
     pub environment: Environment,

@@ -59,7 +59,7 @@ fn signed_ranks_give_the_tables_figures() {
 fn the_smallest_value_is_the_reachable_one() {
     for (a, b) in [(1, 1), (3, 3), (6, 4), (12, 12)] {
         let (low, high): (Vec<f64>, Vec<f64>) =
-            ((0..a).map(|v| f64::from(v)).collect(), (0..b).map(|v| f64::from(100 + v)).collect());
+            ((0..a).map(f64::from).collect(), (0..b).map(|v| f64::from(100 + v)).collect());
         let (found, expected) = (independent(&low, &high), independent_reachable(a as usize, b as usize));
         assert!((found / expected - 1.0).abs() < 1e-9, "{a} {b}: {found} {expected}");
     }
