@@ -29,6 +29,11 @@ complete -c headwater -n "__fish_headwater_needs_command" -s V -l version -d 'Pr
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "run" -d 'Measure: a suite, or the rows that a filter names; without either, the suite `overview`'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "list" -d 'List suites and rows, and say which this machine cannot run, with the reason'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "show" -d 'Print runs: tables and a verdict in words'
+complete -c headwater -n "__fish_headwater_needs_command" -f -a "compare" -d 'Compare runs, or what a run holds: environment first, then ratio, interval and verdict of every row'
+complete -c headwater -n "__fish_headwater_needs_command" -f -a "noise" -d 'Measure this program against itself: how often identical things are told apart here, and how much they differ'
+complete -c headwater -n "__fish_headwater_needs_command" -f -a "report" -d 'Write runs as one HTML file that needs nothing else and loads nothing: words, charts, tables'
+complete -c headwater -n "__fish_headwater_needs_command" -f -a "export" -d 'Write runs in a format that other tools read'
+complete -c headwater -n "__fish_headwater_needs_command" -f -a "import" -d 'Take results of netperf or lmbench into a run that show, compare and report read'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "doctor" -d 'Say what would make measurements on this machine better, with the command and its undo; changes nothing'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "completions" -d 'Print the completions of a shell'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "man" -d 'Write the man pages into a directory'
@@ -37,6 +42,8 @@ complete -c headwater -n "__fish_headwater_needs_command" -f -a "help" -d 'Print
 complete -c headwater -n "__fish_headwater_using_subcommand run" -s s -l sizes -d 'Message sizes instead of the suite\'s: `64,4k`, `1..65536*2`, `1k..8k+1k`' -r
 complete -c headwater -n "__fish_headwater_using_subcommand run" -s p -l placement -d 'Where the processes run: same-cpu, two-cpus, free; several with commas' -r
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l transport-cmd -d 'A program that speaks the protocol of external transports, as a row like any other; repeatable' -r
+complete -c headwater -n "__fish_headwater_using_subcommand run" -l variant -d 'Measure every row under this variant too, in the same blocks: variables, a wrapper, or another headwater; repeatable' -r
+complete -c headwater -n "__fish_headwater_using_subcommand run" -l against -d 'Measure what RUN measured again, by the program that did (`before`) and by this one (`now`), in the same blocks' -r
 complete -c headwater -n "__fish_headwater_using_subcommand run" -s t -l time -d 'Measured time per launch: `50ms`, `2s`' -r
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l warm-up -d 'Least warm-up per launch' -r
 complete -c headwater -n "__fish_headwater_using_subcommand run" -s l -l launches -d 'Launches per row, the replicates; 12 for a verdict' -r
@@ -56,12 +63,52 @@ complete -c headwater -n "__fish_headwater_using_subcommand list" -s s -l sizes 
 complete -c headwater -n "__fish_headwater_using_subcommand list" -s p -l placement -d 'Placements instead of the suites\'' -r
 complete -c headwater -n "__fish_headwater_using_subcommand list" -l transport-cmd -d 'Programs that speak the protocol of external transports' -r
 complete -c headwater -n "__fish_headwater_using_subcommand list" -s a -l all -d 'The rows of all suites'
+complete -c headwater -n "__fish_headwater_using_subcommand list" -l claims -d 'What the published reports claim, and whether their figures bear it out'
 complete -c headwater -n "__fish_headwater_using_subcommand list" -l json -d 'One JSON object per row'
 complete -c headwater -n "__fish_headwater_using_subcommand list" -s h -l help -d 'Print help'
 complete -c headwater -n "__fish_headwater_using_subcommand list" -s V -l version -d 'Print version'
 complete -c headwater -n "__fish_headwater_using_subcommand show" -l json -d 'The document run.json instead of tables'
 complete -c headwater -n "__fish_headwater_using_subcommand show" -s h -l help -d 'Print help'
 complete -c headwater -n "__fish_headwater_using_subcommand show" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand compare" -l by -d 'What the sides differ in: run, kernel, host, placement, policy, variant, transport [default: run; variant within one run]' -r
+complete -c headwater -n "__fish_headwater_using_subcommand compare" -l baseline -d 'The level with which the others are compared [default: the first]' -r
+complete -c headwater -n "__fish_headwater_using_subcommand compare" -s f -l filter -d 'Only rows that the filter names, as for `run`; repeatable' -r
+complete -c headwater -n "__fish_headwater_using_subcommand compare" -l fail-on -d 'When the exit status is 1 or 3: `regression:5%` from that change on, `regression` from the minimum effect on, `never`' -r
+complete -c headwater -n "__fish_headwater_using_subcommand compare" -l minimum-effect -d 'The least change that matters' -r
+complete -c headwater -n "__fish_headwater_using_subcommand compare" -l alpha -d 'The share of false discoveries that is tolerated' -r
+complete -c headwater -n "__fish_headwater_using_subcommand compare" -l noise -d 'A noise record instead of headwater-runs/noise-HOST.json' -r -F
+complete -c headwater -n "__fish_headwater_using_subcommand compare" -l all-metrics -d 'Show metrics beside the rows\' own figures too; they are not judged'
+complete -c headwater -n "__fish_headwater_using_subcommand compare" -l json -d 'One JSON document instead of text'
+complete -c headwater -n "__fish_headwater_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headwater -n "__fish_headwater_using_subcommand compare" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand noise" -s s -l sizes -d 'Message sizes instead of the suite\'s' -r
+complete -c headwater -n "__fish_headwater_using_subcommand noise" -s p -l placement -d 'Placements instead of the suite\'s' -r
+complete -c headwater -n "__fish_headwater_using_subcommand noise" -s t -l time -d 'Measured time per launch' -r
+complete -c headwater -n "__fish_headwater_using_subcommand noise" -s l -l launches -d 'Launches per row and side' -r
+complete -c headwater -n "__fish_headwater_using_subcommand noise" -s b -l budget -d 'The most that the whole run may take; blocks that do not fit are left out' -r
+complete -c headwater -n "__fish_headwater_using_subcommand noise" -s o -l output -d 'Directory of the run [default: headwater-runs/<time>-<host>]' -r -F
+complete -c headwater -n "__fish_headwater_using_subcommand noise" -l json -d 'The record as JSON instead of words'
+complete -c headwater -n "__fish_headwater_using_subcommand noise" -s q -l quiet -d 'No progress'
+complete -c headwater -n "__fish_headwater_using_subcommand noise" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headwater -n "__fish_headwater_using_subcommand noise" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand report" -s o -l output -d 'Where to write; `-` is standard output' -r -F
+complete -c headwater -n "__fish_headwater_using_subcommand report" -s f -l filter -d 'Only rows that the filter names, as for `run`; repeatable' -r
+complete -c headwater -n "__fish_headwater_using_subcommand report" -s b -l baseline -d 'What improvements and comparisons are measured from: a run, a transport or a variant' -r
+complete -c headwater -n "__fish_headwater_using_subcommand report" -l title -d 'The headline' -r
+complete -c headwater -n "__fish_headwater_using_subcommand report" -l svg -d 'One chart as SVG, instead of the page' -r
+complete -c headwater -n "__fish_headwater_using_subcommand report" -l pattern -d 'With --svg: the pattern to draw' -r
+complete -c headwater -n "__fish_headwater_using_subcommand report" -l placement -d 'With --svg: the placement to draw' -r
+complete -c headwater -n "__fish_headwater_using_subcommand report" -l force -d 'Replace FILE even if it is no report'
+complete -c headwater -n "__fish_headwater_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headwater -n "__fish_headwater_using_subcommand report" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand export" -s t -l to -d 'The format: csv, bench, bmf, openmetrics, markdown or json' -r
+complete -c headwater -n "__fish_headwater_using_subcommand export" -s o -l output -d 'Where to, instead of standard output' -r -F
+complete -c headwater -n "__fish_headwater_using_subcommand export" -l launches -d 'A line per launch instead of one per estimate (csv)'
+complete -c headwater -n "__fish_headwater_using_subcommand export" -s h -l help -d 'Print help'
+complete -c headwater -n "__fish_headwater_using_subcommand export" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand import" -s o -l output -d 'Directory of the run [default: headwater-runs/<time of the first file>-<host>]' -r -F
+complete -c headwater -n "__fish_headwater_using_subcommand import" -s h -l help -d 'Print help'
+complete -c headwater -n "__fish_headwater_using_subcommand import" -s V -l version -d 'Print version'
 complete -c headwater -n "__fish_headwater_using_subcommand doctor" -l json -d 'The findings as JSON'
 complete -c headwater -n "__fish_headwater_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c headwater -n "__fish_headwater_using_subcommand doctor" -s V -l version -d 'Print version'
@@ -72,11 +119,16 @@ complete -c headwater -n "__fish_headwater_using_subcommand man" -s V -l version
 complete -c headwater -n "__fish_headwater_using_subcommand conduct" -l parent -d 'The process whose death it does not survive' -r
 complete -c headwater -n "__fish_headwater_using_subcommand conduct" -s h -l help -d 'Print help'
 complete -c headwater -n "__fish_headwater_using_subcommand conduct" -s V -l version -d 'Print version'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show doctor completions man conduct help" -f -a "run" -d 'Measure: a suite, or the rows that a filter names; without either, the suite `overview`'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show doctor completions man conduct help" -f -a "list" -d 'List suites and rows, and say which this machine cannot run, with the reason'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show doctor completions man conduct help" -f -a "show" -d 'Print runs: tables and a verdict in words'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show doctor completions man conduct help" -f -a "doctor" -d 'Say what would make measurements on this machine better, with the command and its undo; changes nothing'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show doctor completions man conduct help" -f -a "completions" -d 'Print the completions of a shell'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show doctor completions man conduct help" -f -a "man" -d 'Write the man pages into a directory'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show doctor completions man conduct help" -f -a "conduct" -d 'A conductor of one launch: reads an order as JSON, answers as JSON'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show doctor completions man conduct help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import doctor completions man conduct help" -f -a "run" -d 'Measure: a suite, or the rows that a filter names; without either, the suite `overview`'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import doctor completions man conduct help" -f -a "list" -d 'List suites and rows, and say which this machine cannot run, with the reason'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import doctor completions man conduct help" -f -a "show" -d 'Print runs: tables and a verdict in words'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import doctor completions man conduct help" -f -a "compare" -d 'Compare runs, or what a run holds: environment first, then ratio, interval and verdict of every row'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import doctor completions man conduct help" -f -a "noise" -d 'Measure this program against itself: how often identical things are told apart here, and how much they differ'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import doctor completions man conduct help" -f -a "report" -d 'Write runs as one HTML file that needs nothing else and loads nothing: words, charts, tables'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import doctor completions man conduct help" -f -a "export" -d 'Write runs in a format that other tools read'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import doctor completions man conduct help" -f -a "import" -d 'Take results of netperf or lmbench into a run that show, compare and report read'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import doctor completions man conduct help" -f -a "doctor" -d 'Say what would make measurements on this machine better, with the command and its undo; changes nothing'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import doctor completions man conduct help" -f -a "completions" -d 'Print the completions of a shell'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import doctor completions man conduct help" -f -a "man" -d 'Write the man pages into a directory'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import doctor completions man conduct help" -f -a "conduct" -d 'A conductor of one launch: reads an order as JSON, answers as JSON'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import doctor completions man conduct help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -1,5 +1,6 @@
 //! The step `sample`: one real short run of the product as it is released, and what must be true of what it leaves.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
