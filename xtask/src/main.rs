@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod bench;
+mod calibrate;
 mod ci;
 mod crosscheck;
 mod docs;
@@ -28,6 +29,8 @@ enum Chore {
     Tidy(tidy::Options),
     /// Write what is generated: JSON Schemas, man pages, completions
     Docs,
+    /// Slow one transport down by about 3 % and see whether the comparison finds it
+    Calibrate(calibrate::Options),
     /// Time compare, report and export over runs of 50,000 rows
     Bench(bench::Options),
     /// Measure the kernel pipe with Headwater and with a plain C loop in the same blocks, and compare
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Chore::Tidy(options) => tidy::run(&options),
         Chore::Docs => docs::run(),
         Chore::Bench(options) => bench::run(&options),
+        Chore::Calibrate(options) => calibrate::run(&options),
         Chore::Crosscheck(options) => crosscheck::run(&options),
     };
     match result {
