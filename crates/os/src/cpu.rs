@@ -23,7 +23,15 @@ pub fn current() -> u32 {
 /// # Errors
 /// What `sched_setaffinity(2)` reports: `EINVAL` when the CPU is off line or not allowed.
 pub fn bind(cpu: u32) -> io::Result<()> {
+    bind_to(&[cpu])
+}
+
+/// Lets the calling thread run on any of `cpus`.
+///
+/// # Errors
+/// As [`bind`].
+pub fn bind_to(cpus: &[u32]) -> io::Result<()> {
     let mut set = CpuSet::new();
-    set.set(cpu as usize);
+    cpus.iter().for_each(|&cpu| set.set(cpu as usize));
     Ok(sched_setaffinity(None, &set)?)
 }

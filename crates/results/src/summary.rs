@@ -226,7 +226,7 @@ impl Finished {
 
 /// Whether a counter counts events, and so has a meaning per operation; times end in their unit.
 fn is_count(name: &str) -> bool {
-    !["_s", "_ns", "_bytes", "_per_1000"].iter().any(|suffix| name.ends_with(suffix))
+    !["_s", "_ns", "_bytes", "_ratio", "_per_1000"].iter().any(|suffix| name.ends_with(suffix))
 }
 
 /// One estimate per metric that has launches, in the row's order.

@@ -8,6 +8,7 @@
 pub mod against;
 pub mod conduct;
 pub mod external;
+pub mod guard;
 pub mod launch;
 pub mod link;
 pub mod payload;

@@ -9,6 +9,7 @@ use headwater_os::usage::Usage;
 use headwater_results::schema::{Event, LaunchRecord, Placement, Row, RunStatus};
 
 use super::conduct::{Job, Measured, Outcome};
+use super::guard::Guard;
 use super::launch::{NoAnswer, Order, ask_conductor};
 use super::program::Program;
 use super::scratch::Scratch;
@@ -154,7 +155,8 @@ impl Course<'_> {
         let total = self.plan.rows.len() * settings.launches as usize;
         let mut end = End { status: RunStatus::Complete, signal: None, blocks_left_out: 0 };
         let mut block_s = 0.0_f64;
-        let throttle = Throttle::find();
+        let guard = Guard::new(self.cpus, guard_allowance_s(self.plan));
+        let mut session = Session { scratch, stop, started, guard, throttle: Throttle::find() };
         let over_budget = |elapsed_s: f64| settings.budget_s.is_some_and(|budget_s| elapsed_s > budget_s);
         'blocks: for block in 0..settings.launches {
             let block_started = Instant::now();
@@ -177,21 +179,16 @@ impl Course<'_> {
                     break 'blocks;
                 }
                 observer.launch(&planned.row, block, block as usize * self.plan.rows.len() + position, total);
-                let number = u64::from(block) * self.plan.rows.len() as u64 + index as u64;
-                let job = self.job(planned, scratch, number);
-                let started_s = self.earlier_s + started.elapsed().as_secs_f64();
-                match launch(&self.programs[&job.row.variant], &job, throttle.as_ref(), stop) {
-                    Ok((Outcome::Measured(measured), watch)) => {
-                        let record = watch.record(*measured, &job.row, block, position as u32, started_s);
-                        observer.event(&Event::LaunchFinished(Box::new(record)))?;
-                    }
+                let place = Place { block, position: position as u32, index };
+                match self.measure(place, &mut session, observer)? {
+                    Ok(None | Some(Outcome::Measured(_))) => {}
                     // An external program knows only now that it cannot run here; a later block would contradict results.
-                    Ok((Outcome::Unavailable { reason }, _)) if block == 0 => {
+                    Ok(Some(Outcome::Unavailable { reason })) if block == 0 => {
                         self.given_up.insert(id.clone());
                         observer.event(&Event::RowSkipped { row: planned.row.clone(), reason })?;
                         end.status = RunStatus::Partial;
                     }
-                    Ok((Outcome::Unavailable { reason } | Outcome::Failed { reason }, _)) => {
+                    Ok(Some(Outcome::Unavailable { reason } | Outcome::Failed { reason })) => {
                         self.fail(id.clone(), block, reason, observer)?;
                         end.status = RunStatus::Partial;
                     }
@@ -216,10 +213,71 @@ impl Course<'_> {
         Ok(end)
     }
 
+    /// Measures one launch, and again where its CPUs were disturbed; every attempt is an event, and the last one counts.
+    /// `None` if it was measured.
+    fn measure(
+        &self,
+        place: Place,
+        session: &mut Session<'_>,
+        observer: &mut dyn Observer,
+    ) -> anyhow::Result<Result<Option<Outcome>, NoAnswer>> {
+        let planned = &self.plan.rows[place.index];
+        let number = u64::from(place.block) * self.plan.rows.len() as u64 + place.index as u64;
+        let job = self.job(planned, session.scratch, number);
+        let program = &self.programs[&job.row.variant];
+        for attempt in 1.. {
+            let before = session.guard.wait(job.cpus);
+            let started_s = self.earlier_s + session.started.elapsed().as_secs_f64();
+            let (measured, watch) = match launch(program, &job, session) {
+                Ok((Outcome::Measured(measured), watch)) => (measured, watch),
+                Ok((outcome, _)) => return Ok(Ok(Some(outcome))),
+                Err(error) => return Ok(Err(error)),
+            };
+            let slowdown = session.guard.slowdown(job.cpus).max(before);
+            let elapsed_s = watch.elapsed_s;
+            let mut record = watch.record(*measured, &job.row, place, started_s);
+            record.counters.insert("cpu_slowdown_ratio".to_owned(), slowdown);
+            observer.event(&Event::LaunchFinished(Box::new(record)))?;
+            if !session.guard.wants_again(slowdown, attempt, elapsed_s) {
+                return Ok(Ok(None));
+            }
+        }
+        unreachable!("attempts are limited")
+    }
+
     /// A row that fails once is not run again: what is stuck or broken would cost its patience in every block.
     fn fail(&mut self, id: String, block: u32, reason: String, observer: &mut dyn Observer) -> anyhow::Result<()> {
         self.given_up.insert(id.clone());
         observer.event(&Event::LaunchFailed { row: id, block, reason })
+    }
+}
+
+/// Which launch of a run.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    block: u32,
+    /// In the order of the block.
+    position: u32,
+    /// In the plan.
+    index: usize,
+}
+
+/// What the launches of a run share.
+struct Session<'a> {
+    scratch: &'a Scratch,
+    stop: &'a StopSignals,
+    started: Instant,
+    guard: Guard,
+    throttle: Option<Throttle>,
+}
+
+/// What repetitions may add to a run, s: as much again as it takes, and no more than its budget leaves.
+fn guard_allowance_s(plan: &Plan) -> f64 {
+    let estimate_s = plan.estimate_s();
+    match plan.settings.budget_s {
+        // Estimates are no promises.
+        Some(budget_s) => ((budget_s - estimate_s) * 0.7).clamp(0.0, estimate_s),
+        None => estimate_s,
     }
 }
 
@@ -243,16 +301,12 @@ struct Watch {
     foreign_load: f64,
 }
 
-fn launch(
-    program: &Program,
-    job: &Job,
-    throttle: Option<&Throttle>,
-    stop: &StopSignals,
-) -> Result<(Outcome, Watch), NoAnswer> {
+fn launch(program: &Program, job: &Job, session: &Session<'_>) -> Result<(Outcome, Watch), NoAnswer> {
+    let Session { stop, throttle, .. } = session;
     // The workers give up by themselves; this is the bound for a conductor that is stuck itself.
     let rounds_s = (job.time_s + job.warm_up_s) * 20.0;
     let patience = Duration::from_secs_f64(CONDUCTOR_PATIENCE_S + rounds_s + job.patience_s * 2.0);
-    let throttled = || throttle.and_then(|throttle| throttle.read().ok());
+    let throttled = || throttle.as_ref().and_then(|throttle| throttle.read().ok());
     let (machine, own, throttled_before) = (CpuTimes::read().ok(), Usage::of_children(), throttled());
     let started = Instant::now();
     let outcome = ask_conductor(program, &Order::Launch { job: Box::new(job.clone()) }, stop, patience)?;
@@ -275,12 +329,12 @@ fn launch(
 }
 
 impl Watch {
-    fn record(self, mut measured: Measured, row: &Row, block: u32, position: u32, started_s: f64) -> LaunchRecord {
+    fn record(self, mut measured: Measured, row: &Row, place: Place, started_s: f64) -> LaunchRecord {
         measured.counters.extend(self.throttled_s.map(|seconds| ("throttled_s".to_owned(), seconds)));
         LaunchRecord {
             row: row.id.clone(),
-            block,
-            position,
+            block: place.block,
+            position: place.position,
             started_s,
             elapsed_s: self.elapsed_s,
             series: measured.series,
