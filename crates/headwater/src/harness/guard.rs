@@ -5,6 +5,7 @@
 //! had a slow CPU at either end is repeated, its figure unseen, so the choice cannot favour anybody (MEASURING.md, traps:
 //! "a foreign-load guard per block (repeat the block)"). What was repeated stays in the event stream.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use headwater_os::{clock, cpu};
@@ -76,6 +77,14 @@ impl Guard {
         self.judge(&times)
     }
 
+    /// The slowdown that the workers of a launch saw at the ends of their round; 1 where they do not say, as external
+    /// programs do not.
+    pub fn slowdown_within(&mut self, counters: &BTreeMap<String, f64>) -> f64 {
+        let times: Vec<u64> =
+            counters.iter().filter(|(name, _)| name.ends_with(LOOK)).map(|(_, ns)| *ns as u64).collect();
+        self.judge(&times)
+    }
+
     /// The slowest of the times against the best ever.
     fn judge(&mut self, times_ns: &[u64]) -> f64 {
         let (Some(&fastest), Some(&slowest)) = (times_ns.iter().min(), times_ns.iter().max()) else { return 1.0 };
@@ -92,16 +101,23 @@ impl Guard {
     }
 }
 
+/// The counter in which a worker says how long the loop took at the slower end of its round, ns.
+pub const LOOK: &str = "look_ns";
+
+/// The time of the loop on the CPU of the calling thread, ns. Workers look right before and right after every round.
+pub fn look() -> u64 {
+    let once = |_| {
+        let start = clock::now_ns();
+        std::hint::black_box(four_chains(std::hint::black_box(1)));
+        clock::now_ns() - start
+    };
+    (0..LOOKS).map(once).min().unwrap_or_default()
+}
+
 /// The time of the loop on `cpu`, ns; the calling thread stays there.
 fn time_on(cpu: u32) -> Option<u64> {
     cpu::bind(cpu).ok()?;
-    (0..LOOKS)
-        .map(|_| {
-            let start = clock::now_ns();
-            std::hint::black_box(four_chains(std::hint::black_box(1)));
-            clock::now_ns() - start
-        })
-        .min()
+    Some(look())
 }
 
 /// Four independent chains of shifts and exclusive ors (Marsaglia, 2003): together they keep a core's arithmetic units

@@ -233,7 +233,8 @@ impl Course<'_> {
                 Ok((outcome, _)) => return Ok(Ok(Some(outcome))),
                 Err(error) => return Ok(Err(error)),
             };
-            let slowdown = session.guard.slowdown(job.cpus).max(before);
+            let within = session.guard.slowdown_within(&measured.counters);
+            let slowdown = session.guard.slowdown(job.cpus).max(before).max(within);
             let elapsed_s = watch.elapsed_s;
             let mut record = watch.record(*measured, &job.row, place, started_s);
             record.counters.insert("cpu_slowdown_ratio".to_owned(), slowdown);

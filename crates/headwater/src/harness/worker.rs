@@ -10,6 +10,7 @@ use headwater_os::shared::{Barrier, Shared};
 use headwater_os::usage::Usage;
 
 use super::conduct::{Job, LaunchError, Team};
+use super::guard;
 use super::link::{Link, Process, WorkerSide, answer};
 use super::payload::Payload;
 use super::protocol::{Reply, Report, Request, Role, Round};
@@ -134,10 +135,13 @@ pub fn serve(side: WorkerSide, mut do_round: impl FnMut(&Round) -> io::Result<Re
     for line in BufReader::new(File::from(side.requests)).lines() {
         let reply = match serde_json::from_str(&line?) {
             Ok(Request::Run(round)) => {
+                let look_before_ns = guard::look();
                 let before = Usage::of_process();
                 match do_round(&round) {
                     Ok(mut report) => {
                         report.cost = Some(Usage::of_process().since(&before).into());
+                        let look_ns = look_before_ns.max(guard::look());
+                        report.counters.insert(guard::LOOK.to_owned(), look_ns as f64);
                         Reply::Result(report)
                     }
                     Err(error) => Reply::Error { message: error.to_string() },
