@@ -16,7 +16,7 @@ pub struct Options {
     #[arg(long, default_value_t = 12)]
     launches: u32,
     /// Measured time per launch
-    #[arg(long, default_value = "200ms")]
+    #[arg(long, default_value = "50ms")]
     time: String,
     /// Rows: the slowed transport and others
     #[arg(default_values = ["pipe", "unix-stream", "unix-dgram", "sysv-mq"])]
@@ -28,7 +28,7 @@ pub struct Options {
 const FILE: &str = "crates/headwater/src/transports/pipe.rs";
 const SEND: &str = "        Ok(rustix::io::write(descriptor, message)?)";
 const SLOW_SEND: &str = "        let mut chain = message.len() as u64 | 1;
-        for _ in 0..4 + message.len() / 600 {
+        for _ in 0..8 + message.len() / 360 {
             chain = std::hint::black_box(chain.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         }
         std::hint::black_box(chain);
