@@ -1,0 +1,148 @@
+//! Comparing as a user does it: variants in the same blocks, a run measured again, noise, exit statuses.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use headwater_results::schema::Run;
+use tempfile::TempDir;
+
+/// A place of its own for each test.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(TempDir::new().expect("a temporary directory"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
+        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
+        command.output().expect("the command starts")
+    }
+
+    /// The run of a directory of this place.
+    fn read(&self, name: &str) -> Run {
+        let text = fs::read_to_string(self.path(name).join("run.json")).expect("run.json");
+        serde_json::from_str(&text).expect("a run")
+    }
+}
+
+fn succeeded(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+fn refused(output: &Output, expect: &[&str]) {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(expect.iter().all(|part| text.contains(part)), "{text}");
+}
+
+const QUICK: [&str; 6] = ["run", "pipe/stream/64", "--time", "5ms", "--launches", "3"];
+
+#[test]
+fn a_variant_s_wrapper_and_variables_reach_its_launches_and_no_others() {
+    let place = Place::new();
+    let wrapper = r#"marked=MARK=here sh -c 'echo "$MARK" >> seen; exec "$@"' sh"#;
+    let output = place.run(&[&QUICK[..], &["--variant", wrapper, "-o", "r"]].concat());
+    let text = succeeded(&output);
+    assert!(text.contains("marked against plain, the baseline"), "{text}");
+    // Once to find out what runs, then once for each launch, and again where a launch was repeated.
+    let seen = fs::read_to_string(place.path("seen")).expect("the wrapper ran");
+    assert!(seen.lines().count() >= 4 && seen.lines().all(|line| line == "here"), "{seen}");
+    let run = place.read("r");
+    let ids: Vec<&str> = run.results.iter().map(|result| result.row.id.as_str()).collect();
+    assert_eq!(ids, ["pipe/stream/64/two-cpus/plain", "pipe/stream/64/two-cpus/marked"]);
+    for result in &run.results {
+        assert_eq!(result.metrics[0].blocks, [0, 1, 2], "{}: both are in every block", result.row.id);
+    }
+    // What the run printed can be had again, and the pages of its variants.
+    assert!(String::from_utf8_lossy(&place.run(&["compare", "r"]).stdout).contains("marked against plain"));
+    let shown = succeeded(&place.run(&["show", "r"]));
+    assert!(shown.contains("Variant plain") && shown.contains("Variant marked"), "{shown}");
+}
+
+#[test]
+fn a_run_is_measured_again_beside_itself() {
+    let place = Place::new();
+    succeeded(&place.run(&[&QUICK[..], &["-o", "old"]].concat()));
+    let again = ["run", "--against", "old", "--launches", "2", "-o", "new"];
+    let text = succeeded(&place.run(&again));
+    assert!(text.contains("now against before, the baseline"), "{text}");
+    let run = place.read("new");
+    assert_eq!(run.header.settings.variants, ["before=", "now="], "this very program measured both");
+    assert_eq!(run.header.settings.time_s, 0.005, "as the old run did");
+    // A run of variants can be measured again as well, each row once.
+    let rows = succeeded(&place.run(&["run", "--against", "new", "--dry-run"]));
+    assert!(rows.contains("pipe/stream/64/two-cpus/now") && rows.contains("2 rows"), "{rows}");
+}
+
+#[test]
+fn a_program_that_is_gone_or_changed_is_refused_with_a_remedy() {
+    let place = Place::new();
+    succeeded(&place.run(&[&QUICK[..], &["-o", "old"]].concat()));
+    let fingerprint = place.read("old").header.program.expect("it says which").fingerprint;
+    for name in ["run.json", "run.jsonl"] {
+        let file = place.path("old").join(name);
+        let text = fs::read_to_string(&file).expect("it is there").replace(&fingerprint, "0123456789abcdef");
+        fs::write(&file, text).expect("room on the disk");
+    }
+    refused(&place.run(&["run", "--against", "old", "-o", "new"]), &["built again", "--variant before=PATH"]);
+    assert!(!place.path("new").exists(), "nothing is left of a run that never began");
+    refused(&place.run(&["run", "--variant", "x=/nowhere/headwater"]), &["--variant x", "/nowhere/headwater"]);
+    refused(&place.run(&["run", "--variant", "x=/bin/true", "-o", "no"]), &["--variant x"]);
+    refused(&place.run(&["run", "--variant", "a/b="]), &["letters"]);
+}
+
+#[test]
+fn noise_is_recorded_where_compare_finds_it() {
+    let place = Place::new();
+    let arguments =
+        ["noise", "pipe/stream", "unix-stream/stream", "--time", "5ms", "--launches", "6", "--quiet", "--json"];
+    let output = place.run(&arguments);
+    // Six rows in a few milliseconds may be called too noisy; they may not fail.
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&output.stderr));
+    let record: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(record["assessment"]["rows"], 6);
+    assert_eq!(record["assessment"]["blocks"], 6);
+    let host = record["host"].as_str().expect("a host");
+    let file = place.path(&format!("headwater-runs/noise-{host}.json"));
+    // With a floor that nothing could have found by itself.
+    let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&file).expect("kept")).expect("JSON");
+    record["apart"]["deviation"] = 2.5.into();
+    fs::write(&file, record.to_string()).expect("room on the disk");
+    for name in ["a", "b"] {
+        succeeded(&place.run(&[&QUICK[..], &["-o", name]].concat()));
+    }
+    let text = String::from_utf8(place.run(&["compare", "a", "b"]).stdout).expect("UTF-8");
+    assert!(
+        text.split_whitespace().collect::<Vec<_>>().join(" ").contains(&format!("noise floor of {host}")),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_exit_status_of_compare_is_for_scripts() {
+    let place = Place::new();
+    fs::write(place.path("junk.json"), "hello\n").expect("room on the disk");
+    refused(&place.run(&["compare", "published:pipes/fc6", "junk.json"]), &["junk.json"]);
+    refused(&place.run(&["compare", "published:pipes/fc6"]), &["one run", "--by"]);
+    // One launch is never conclusive.
+    let by_transport = ["compare", "published:pipes/fc6", "--by", "transport", "--baseline", "pipe"];
+    assert_eq!(place.run(&by_transport).status.code(), Some(3));
+    assert_eq!(place.run(&[&by_transport[..], &["--fail-on", "never"]].concat()).status.code(), Some(0));
+    let json = place.run(&[&by_transport[..], &["--json", "--filter", "*/stream/64"]].concat()).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    let names: Vec<&str> = json["comparisons"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|one| one["comparison"]["candidate"].as_str())
+        .collect();
+    assert_eq!(names, ["lis-pipe", "streams-pipe"]);
+}
