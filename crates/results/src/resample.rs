@@ -23,14 +23,14 @@ const LAUNCHES_AT_ONCE: usize = 4;
 
 /// Only resamples further than this many standard deviations from the mean are put into order to find the interval's
 /// ends. Beyond it lie 4 % on either side of a normal distribution; the ends are at 1.1 % with 12 launches.
-const TAIL_FROM: f32 = 1.75;
+const TAIL_FROM: f64 = 1.75;
 
 /// How often each of `n` launches is in each resample.
 #[derive(Clone, Debug)]
 pub struct Resamples {
     n: usize,
-    /// By launch, then by resample; `f32` halves what a row reads. Counts are exact in it.
-    counts: Vec<f32>,
+    /// By launch, then by resample.
+    counts: Vec<i16>,
     /// From 0: which resample from either end bounds the interval.
     rank: usize,
 }
@@ -40,10 +40,10 @@ impl Resamples {
     /// difference need two.
     pub fn new(n: usize, stream: u64) -> Resamples {
         let mut random = Random::new(SEED ^ n as u64 ^ stream << 32);
-        let mut counts = vec![0.0; n.next_multiple_of(LAUNCHES_AT_ONCE) * RESAMPLES];
+        let mut counts = vec![0_i16; n.next_multiple_of(LAUNCHES_AT_ONCE) * RESAMPLES];
         for resample in 0..RESAMPLES {
             for _ in 0..n {
-                counts[random.below(n as u64) as usize * RESAMPLES + resample] += 1.0;
+                counts[random.below(n as u64) as usize * RESAMPLES + resample] += 1;
             }
         }
         Resamples { n, counts, rank: interval_rank(n) }
@@ -66,11 +66,16 @@ impl Resamples {
 }
 
 /// The interval of the sum of the means of samples, each with its sign.
+///
+/// Sums are made of 16-bit whole numbers, eight at a time on any x86-64. The largest share of a launch is as many steps as
+/// keep every sum in range; the rounding adds less than a thousandth to the spread with 1,000 launches.
 fn interval(samples: &[(&Resamples, &[f64], f64)]) -> Option<(f64, f64)> {
-    let mut sums = vec![0.0_f32; RESAMPLES];
-    // Distances from the mean relative to the largest of them are small numbers, to which `f32` is exact enough.
-    let scale = samples.iter().map(|(_, values, _)| largest_distance(values)).fold(0.0, f64::max);
-    let (mut centre, mut variance, mut rank) = (0.0, 0.0, usize::MAX);
+    let launches: usize = samples.iter().map(|(resamples, ..)| resamples.n).sum();
+    let largest =
+        samples.iter().map(|(_, values, _)| largest_distance(values) / values.len() as f64).fold(0.0, f64::max);
+    let step = largest / (i16::MAX as usize / launches.max(1)).max(1) as f64;
+    let mut sums = vec![0_i16; RESAMPLES];
+    let (mut centre, mut steps, mut variance, mut rank) = (0.0, 0.0, 0.0, usize::MAX);
     for &(resamples, values, sign) in samples {
         let n = resamples.n;
         assert_eq!(values.len(), n, "these resamples are for {n} launches");
@@ -78,34 +83,39 @@ fn interval(samples: &[(&Resamples, &[f64], f64)]) -> Option<(f64, f64)> {
             return None;
         }
         let mean = mean(values);
-        let mut shares: Vec<f32> =
-            values.iter().map(|value| (sign * (value - mean) / scale / n as f64) as f32).collect();
-        shares.resize(n.next_multiple_of(LAUNCHES_AT_ONCE), 0.0);
+        let share = |value: &f64| if step > 0.0 { (sign * (value - mean) / n as f64 / step).round() as i16 } else { 0 };
+        let mut shares: Vec<i16> = values.iter().map(share).collect();
+        shares.resize(n.next_multiple_of(LAUNCHES_AT_ONCE), 0);
         for (chunk, sums) in sums.chunks_exact_mut(CHUNK).enumerate() {
             for (launches, shares) in shares.chunks_exact(LAUNCHES_AT_ONCE).enumerate() {
                 let from = |launch: usize| (launches * LAUNCHES_AT_ONCE + launch) * RESAMPLES + chunk * CHUNK;
-                let counts: [&[f32]; LAUNCHES_AT_ONCE] =
+                let counts: [&[i16]; LAUNCHES_AT_ONCE] =
                     std::array::from_fn(|launch| &resamples.counts[from(launch)..from(launch) + CHUNK]);
                 add_products(sums, counts, shares);
             }
         }
         centre += sign * mean;
-        variance += shares.iter().map(|share| share * share).sum::<f32>();
+        // What rounding has left of a sum that is 0 by definition.
+        steps += shares.iter().map(|&share| f64::from(share)).sum::<f64>();
+        variance += shares.iter().map(|&share| f64::from(share).powi(2)).sum::<f64>();
         rank = rank.min(resamples.rank);
     }
-    if scale == 0.0 {
+    if step == 0.0 {
         return Some((centre, centre));
     }
-    let (low, high) = tails(&mut sums, rank, TAIL_FROM * variance.sqrt());
-    Some((centre + scale * low, centre + scale * high))
+    let (low, high) = tails(&mut sums, rank, (TAIL_FROM * variance.sqrt()) as i16);
+    Some((centre + step * (f64::from(low) - steps), centre + step * (f64::from(high) - steps)))
 }
 
 /// Adds the products of counts and shares. Reading and writing the sums costs more than the arithmetic, so several launches
 /// share it.
-fn add_products(sums: &mut [f32], counts: [&[f32]; LAUNCHES_AT_ONCE], shares: &[f32]) {
+fn add_products(sums: &mut [i16], counts: [&[i16]; LAUNCHES_AT_ONCE], shares: &[i16]) {
     let (&[a, b, c, d], &[p, q, r, s]) = (&counts, &[shares[0], shares[1], shares[2], shares[3]]);
     for ((((sum, a), b), c), d) in sums.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-        *sum += (a * p + b * q) + (c * r + d * s);
+        // No sum leaves its range, so nothing wraps; saying so would cost the vector instructions.
+        let first = a.wrapping_mul(p).wrapping_add(b.wrapping_mul(q));
+        let second = c.wrapping_mul(r).wrapping_add(d.wrapping_mul(s));
+        *sum = sum.wrapping_add(first).wrapping_add(second);
     }
 }
 
@@ -121,24 +131,24 @@ fn largest_distance(values: &[f64]) -> f64 {
 }
 
 /// The values `rank` places from either end. Most lie within `bound` of 0 and need not be put into order.
-fn tails(values: &mut [f32], rank: usize, bound: f32) -> (f64, f64) {
+fn tails(values: &mut [i16], rank: usize, bound: i16) -> (i16, i16) {
     // Written always and kept sometimes: a branch that nobody can predict costs more.
-    let mut far = vec![0.0; values.len() + 1];
+    let mut far = vec![0; values.len() + 1];
     let mut kept = 0;
     for &value in &*values {
         far[kept] = value;
-        kept += usize::from(value.abs() > bound);
+        kept += usize::from(value.unsigned_abs() > bound.unsigned_abs());
     }
-    let (mut below, mut above): (Vec<f32>, Vec<f32>) = far[..kept].iter().partition(|value| **value < 0.0);
+    let (mut below, mut above): (Vec<i16>, Vec<i16>) = far[..kept].iter().partition(|value| **value < 0);
     let last = values.len() - 1;
     let low = nth(&mut below, rank).or_else(|| nth(values, rank)).expect("the rank is below the number of resamples");
     let from_above = above.len().checked_sub(rank + 1).and_then(|at| nth(&mut above, at));
     let high = from_above.or_else(|| nth(values, last - rank)).expect("as above");
-    (f64::from(low), f64::from(high))
+    (low, high)
 }
 
-fn nth(values: &mut [f32], rank: usize) -> Option<f32> {
-    (rank < values.len()).then(|| *values.select_nth_unstable_by(rank, f32::total_cmp).1)
+fn nth(values: &mut [i16], rank: usize) -> Option<i16> {
+    (rank < values.len()).then(|| *values.select_nth_unstable(rank).1)
 }
 
 fn interval_rank(n: usize) -> usize {
