@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
@@ -40,11 +40,17 @@ unsafe impl Sync for SharedMemory {}
 /// processes write to it at any time while a `&Self` lives.
 pub unsafe trait Shareable: Sync {}
 // SAFETY: an atomic accepts every bit pattern and concurrent writes.
+unsafe impl Shareable for AtomicU8 {}
+// SAFETY: as above.
+unsafe impl Shareable for AtomicU16 {}
+// SAFETY: as above.
 unsafe impl Shareable for AtomicU32 {}
 // SAFETY: as above.
 unsafe impl Shareable for AtomicI32 {}
 // SAFETY: as above.
 unsafe impl Shareable for AtomicU64 {}
+// SAFETY: an array adds nothing to its elements.
+unsafe impl<T: Shareable, const N: usize> Shareable for [T; N] {}
 
 impl SharedMemory {
     /// Creates, seals and maps `len` bytes of zeros; `name` shows in `/proc/PID/maps`. Pages come at first touch; see

@@ -33,6 +33,13 @@ impl ProcessId {
         self.0
     }
 
+    /// Whether the process is stopped, by a signal or a debugger. False for one that is gone or cannot be seen.
+    pub fn is_stopped(self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        // The state follows the name's closing parenthesis.
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
+    }
+
     /// The process number as the kernel shows it.
     pub fn pid(self) -> u32 {
         (self.0 >> 32) as u32

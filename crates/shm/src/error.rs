@@ -14,6 +14,8 @@ pub enum Error {
     Corrupt(&'static str),
     /// This half is already in use, by the process of that number.
     InUse(u32),
+    /// The region has no room for another member; holds how many it has room for.
+    Full(usize),
     /// The kernel refused something; `Unsupported` if this process cannot join the region's fence.
     System(io::Error),
 }
@@ -25,6 +27,7 @@ impl fmt::Display for Error {
             Error::UnexpectedEnd => write!(f, "the stream ended too early"),
             Error::Corrupt(what) => write!(f, "the shared region is corrupt: {what}"),
             Error::InUse(pid) => write!(f, "this half of the ring is in use by process {pid}"),
+            Error::Full(most) => write!(f, "{most} handles use this stream already, which is its limit"),
             Error::System(error) => error.fmt(f),
         }
     }
@@ -44,7 +47,7 @@ impl From<Error> for io::Error {
             Error::Closed => io::ErrorKind::BrokenPipe,
             Error::UnexpectedEnd => io::ErrorKind::UnexpectedEof,
             Error::Corrupt(_) => io::ErrorKind::InvalidData,
-            Error::InUse(_) => io::ErrorKind::ResourceBusy,
+            Error::InUse(_) | Error::Full(_) => io::ErrorKind::ResourceBusy,
             Error::System(_) => io::ErrorKind::Other,
         };
         match error {

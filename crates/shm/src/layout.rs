@@ -8,6 +8,7 @@
 //!
 //! Whoever attaches reads it with checks; nothing here is trusted (see `region`).
 
+use crate::shareable;
 use crate::sync::{AtomicU32, AtomicU64};
 
 /// "HWRING" and two zero bytes: what this memory is.
@@ -29,42 +30,38 @@ pub(crate) const WINDOW_AT: usize = 4096;
 /// A value on cache lines of its own. Two lines, because processors prefetch lines in adjacent pairs.
 #[repr(C, align(128))]
 #[derive(Debug)]
-pub(crate) struct Apart<T>(pub T);
+pub struct Apart<T>(pub T);
 
-/// What the region is. Written once by the creator.
-#[repr(C)]
-#[cfg(not(loom))]
-pub(crate) struct Header {
-    pub magic: AtomicU64,
-    pub version: AtomicU32,
-    /// The number of an `os::fence::Fence`, which both ends must use.
-    pub fence: AtomicU32,
-    /// Length of the window in bytes.
-    pub window: AtomicU64,
-}
+shareable! {
+    /// What the region is. Written once by the creator.
+    pub(crate) struct Header {
+        pub magic: AtomicU64,
+        pub version: AtomicU32,
+        /// The number of an `os::fence::Fence`, which both ends must use.
+        pub fence: AtomicU32,
+        /// Length of the window in bytes.
+        pub window: AtomicU64,
+    }
 
-/// What changes while the ring runs. Indices count bytes since the ring was made and never wrap in practice (2^64).
-#[repr(C)]
-#[derive(Debug)]
-pub(crate) struct Words {
-    /// Bytes published. Only the sender writes it, with Release after the bytes.
-    pub tail: Apart<AtomicU64>,
-    /// Bytes taken. Only the receiver writes it, with Release after it has copied them out.
-    pub head: Apart<AtomicU64>,
-    pub sender: Apart<End>,
-    pub receiver: Apart<End>,
-}
+    /// What changes while the ring runs. Indices count bytes since the ring was made and never wrap in practice (2^64).
+    pub(crate) struct Words {
+        /// Bytes published. Only the sender writes it, with Release after the bytes.
+        pub tail: Apart<AtomicU64>,
+        /// Bytes taken. Only the receiver writes it, with Release after it has copied them out.
+        pub head: Apart<AtomicU64>,
+        pub sender: Apart<End>,
+        pub receiver: Apart<End>,
+    }
 
-/// One end's standing. The peer reads `status` on each operation, so all that lies beside it changes seldom.
-#[repr(C)]
-#[derive(Debug)]
-pub(crate) struct End {
-    /// An `eventcount` state. The end itself writes it; the peer only turns ASLEEP into AWAKE.
-    pub status: AtomicU32,
-    /// The CPU on which the end last waited, plus one; 0: it has not said. The end writes it; a hint.
-    pub cpu: AtomicU32,
-    /// The `os::watch::ProcessId` that holds the end; 0: nobody yet. Set once, by the process that attaches.
-    pub owner: AtomicU64,
+    /// One end's standing. The peer reads `status` on each operation, so all that lies beside it changes seldom.
+    pub(crate) struct End {
+        /// An `eventcount` state. The end itself writes it; the peer only turns ASLEEP into AWAKE.
+        pub status: AtomicU32,
+        /// The CPU on which the end last waited, plus one; 0: it has not said. The end writes it; a hint.
+        pub cpu: AtomicU32,
+        /// The `os::watch::ProcessId` that holds the end; 0: nobody yet. Set once, by the process that attaches.
+        pub owner: AtomicU64,
+    }
 }
 
 /// How much may lie in the ring when a sender that met a full one goes on. Half: it then has as much room before it as

@@ -21,23 +21,40 @@
 mod error;
 mod eventcount;
 mod layout;
+mod member;
 mod owner;
 #[cfg(not(loom))]
-#[allow(unsafe_code, reason = "the one place where shared memory is dereferenced")]
+#[allow(unsafe_code, reason = "references into shared memory")]
+mod placed;
+#[cfg(not(loom))]
 mod region;
 mod ring;
+mod shareable;
+mod stages;
 mod sync;
+mod token;
 #[cfg(loom)]
 #[allow(unsafe_code, reason = "loom's cells are raw pointers")]
 mod twin;
 mod wait;
+#[cfg(not(loom))]
+#[allow(unsafe_code, reason = "copies in and out of shared memory")]
+mod window;
 
 pub use error::Error;
-pub use layout::{WINDOW_MAX, WINDOW_MIN};
+pub use headwater_os::memory::Shareable;
+pub use layout::{Apart, WINDOW_MAX, WINDOW_MIN};
+pub use member::{MEMBERS, Member, Members, Membership};
+#[cfg(not(loom))]
+pub use placed::Placed;
 pub use ring::pair;
 pub use ring::receiver::Receiver;
 pub use ring::sender::Sender;
+pub use stages::{Stage, Stages};
+pub use token::{Hold, Token, TokenWords};
 pub use wait::{Counters, Wait};
+#[cfg(not(loom))]
+pub use window::Window;
 
 #[cfg(all(test, loom))]
 mod loom_tests;

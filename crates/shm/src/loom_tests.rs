@@ -81,3 +81,50 @@ fn loom_the_end_comes_after_the_last_byte() {
         writer.join().expect("writer");
     });
 }
+
+/// Two members and a token: never are both inside, whoever has the bias and however it changes hands.
+#[test]
+#[allow(unsafe_code, reason = "loom's cell")]
+fn loom_a_token_admits_one() {
+    explore(3, || {
+        let shared = Table::new();
+        let inside = loom::sync::Arc::new(loom::cell::UnsafeCell::new(0));
+        let other = {
+            let (shared, inside) = (shared.clone(), inside.clone());
+            thread::spawn(move || shared.use_twice(&inside))
+        };
+        shared.use_twice(&inside);
+        other.join().expect("other");
+        // SAFETY: the other thread has ended.
+        inside.with(|count| assert_eq!(unsafe { *count }, 4));
+    });
+}
+
+/// A table of members and a token in it.
+#[derive(Clone)]
+struct Table {
+    members: crate::Members,
+    words: crate::sync::Placed<crate::TokenWords>,
+}
+
+impl Table {
+    fn new() -> Table {
+        Table { members: crate::member::twin_table(2), words: crate::sync::Placed::new(crate::token::twin_words()) }
+    }
+
+    #[allow(unsafe_code, reason = "loom's cell")]
+    fn use_twice(&self, inside: &loom::cell::UnsafeCell<u32>) {
+        let me = crate::Membership::join(&self.members, crate::sync::Fence, &[&self.words]).expect("a slot");
+        let mut token = crate::Token::new(self.words.clone(), 0);
+        for _ in 0..2 {
+            let biased = token.enter(&me);
+            if !biased {
+                token.hold(&me).expect("hold");
+            }
+            // SAFETY: the token admits one; loom reports it if not.
+            inside.with_mut(|count| unsafe { *count += 1 });
+            if biased { token.leave(&me) } else { token.release(&me) }
+        }
+        token.retire();
+    }
+}

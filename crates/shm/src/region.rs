@@ -1,39 +1,28 @@
-//! The shared memory of one ring, checked once when it is opened, and the copies in and out of its window.
+//! The shared memory of one ring, checked once when it is opened: header, words and window.
 //!
-//! Only here is shared memory dereferenced. What the header says is copied into this process at opening and never read
-//! again; every position is masked into the window, so no number from the peer can move an access outside it.
+//! What the header says is copied into this process at opening and never read again.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use headwater_os::fence::Fence;
-use headwater_os::memory::{Shareable, SharedMemory};
+use headwater_os::memory::SharedMemory;
 
 use crate::error::Error;
 use crate::layout::{Header, MAGIC, VERSION, WINDOW_AT, WINDOW_MAX, WINDOW_MIN, WORDS_AT, Words};
-
-// SAFETY: both consist of atomics and padding only.
-unsafe impl Shareable for Header {}
-// SAFETY: as above.
-unsafe impl Shareable for Words {}
+use crate::placed::Placed;
+use crate::window::Window;
 
 /// A mapped region whose header has been checked. Clones share the mapping.
 #[derive(Debug, Clone)]
 pub(crate) struct Region {
-    /// Keeps what the two pointers below point to.
     memory: Arc<SharedMemory>,
-    words: NonNull<Words>,
-    bytes: NonNull<u8>,
-    /// Bytes in the window minus one; the window is a power of two.
-    mask: u64,
+    words: Placed<Words>,
+    bytes: Window,
     fence: Fence,
 }
-
-// SAFETY: the pointers go into `memory`, which is itself Send and Sync and lives as long as this value.
-unsafe impl Send for Region {}
 
 impl Region {
     /// Makes a region of zeros with a window of that many bytes and maps it.
@@ -79,9 +68,10 @@ impl Region {
     }
 
     fn over(memory: SharedMemory, window_bytes: usize, fence: Fence) -> Region {
-        let words = NonNull::from(memory.get::<Words>(WORDS_AT).expect("both callers checked the size"));
-        let bytes = memory.bytes(WINDOW_AT, window_bytes).expect("both callers checked the size");
-        Region { memory: Arc::new(memory), words, bytes, mask: window_bytes as u64 - 1, fence }
+        let memory = Arc::new(memory);
+        let words = Placed::at(&memory, WORDS_AT).expect("both callers checked the size");
+        let bytes = Window::at(&memory, WINDOW_AT, window_bytes).expect("both callers checked the size");
+        Region { memory, words, bytes, fence }
     }
 
     /// Brings the pages into this process's page table; see [`SharedMemory::populate`].
@@ -91,14 +81,13 @@ impl Region {
 
     #[inline(always)]
     pub(crate) fn words(&self) -> &Words {
-        // SAFETY: made by `SharedMemory::get`, and `memory` keeps the mapping as long as `self`.
-        unsafe { self.words.as_ref() }
+        &self.words
     }
 
     /// Bytes in the window.
     #[inline(always)]
     pub(crate) fn window(&self) -> u64 {
-        self.mask + 1
+        self.bytes.len()
     }
 
     /// How the two ends order their words; agreed through the header.
@@ -107,54 +96,16 @@ impl Region {
         self.fence
     }
 
-    /// Copies `source` into the window, where the byte number `at` of the stream belongs.
-    ///
-    /// Panics if it is longer than the window. The caller knows that the receiver is done with that place.
+    /// As [`Window::copy_in`].
     #[inline(always)]
     pub(crate) fn copy_in(&self, at: u64, source: &[u8]) {
-        let offset = (at & self.mask) as usize;
-        let before_end = self.window() as usize - offset;
-        if source.len() <= before_end {
-            // SAFETY: offset + len <= window, and `bytes` spans the window. The other process may be reading these
-            // bytes if it breaks the protocol; then it reads garbage. No reference to them exists in this process.
-            unsafe { self.bytes.as_ptr().add(offset).copy_from_nonoverlapping(source.as_ptr(), source.len()) };
-        } else {
-            self.copy_in_two(at, source);
-        }
+        self.bytes.copy_in(at, source);
     }
 
-    /// Copies the stream's bytes from number `at` on out of the window. As [`Region::copy_in`].
+    /// As [`Window::copy_out`].
     #[inline(always)]
     pub(crate) fn copy_out(&self, at: u64, target: &mut [u8]) {
-        let offset = (at & self.mask) as usize;
-        let before_end = self.window() as usize - offset;
-        if target.len() <= before_end {
-            // SAFETY: as in `copy_in`. A sender that breaks the protocol may be writing here; then the copy holds a mix
-            // of bytes, all of which are valid values. The copy is read only after it is complete.
-            unsafe { self.bytes.as_ptr().add(offset).copy_to_nonoverlapping(target.as_mut_ptr(), target.len()) };
-        } else {
-            self.copy_out_two(at, target);
-        }
-    }
-
-    /// The copy runs over the end of the window and goes on at its start.
-    #[cold]
-    #[inline(never)]
-    fn copy_in_two(&self, at: u64, source: &[u8]) {
-        assert!(source.len() as u64 <= self.window(), "a copy fits the window");
-        let (first, second) = source.split_at((self.window() - (at & self.mask)) as usize);
-        self.copy_in(at, first);
-        self.copy_in(at + first.len() as u64, second);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn copy_out_two(&self, at: u64, target: &mut [u8]) {
-        assert!(target.len() as u64 <= self.window(), "a copy fits the window");
-        let (first, second) = target.split_at_mut((self.window() - (at & self.mask)) as usize);
-        let second_at = at + first.len() as u64;
-        self.copy_out(at, first);
-        self.copy_out(second_at, second);
+        self.bytes.copy_out(at, target);
     }
 }
 

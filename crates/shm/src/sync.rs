@@ -19,5 +19,10 @@ mod real {
     pub(crate) use headwater_os::futex::{wait as futex_wait, wake as futex_wake};
     pub(crate) use headwater_os::watch::{ProcessId, Watch};
 
+    pub(crate) use crate::placed::Placed;
     pub(crate) use crate::region::Region;
+
+    pub(crate) fn fence_seq_cst() {
+        std::sync::atomic::fence(Ordering::SeqCst);
+    }
 }

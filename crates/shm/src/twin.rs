@@ -27,7 +27,7 @@ pub(crate) struct AtomicU32 {
 }
 
 impl AtomicU32 {
-    fn new(value: u32) -> AtomicU32 {
+    pub(crate) fn new(value: u32) -> AtomicU32 {
         AtomicU32 { word: loom::sync::atomic::AtomicU32::new(value), queue: Mutex::new(()), woken: Condvar::new() }
     }
 
@@ -43,9 +43,59 @@ impl AtomicU32 {
         self.word.swap(value, order)
     }
 
+    pub(crate) fn fetch_or(&self, bits: u32, order: Ordering) -> u32 {
+        self.word.fetch_or(bits, order)
+    }
+
+    pub(crate) fn fetch_and(&self, bits: u32, order: Ordering) -> u32 {
+        self.word.fetch_and(bits, order)
+    }
+
+    pub(crate) fn fetch_add(&self, count: u32, order: Ordering) -> u32 {
+        self.word.fetch_add(count, order)
+    }
+
+    pub(crate) fn fetch_sub(&self, count: u32, order: Ordering) -> u32 {
+        self.word.fetch_sub(count, order)
+    }
+
     pub(crate) fn compare_exchange(&self, from: u32, to: u32, hit: Ordering, miss: Ordering) -> Result<u32, u32> {
         self.word.compare_exchange(from, to, hit, miss)
     }
+}
+
+/// A value that the model's threads share.
+#[derive(Debug)]
+pub struct Placed<T: ?Sized>(Arc<T>);
+
+impl<T> Placed<T> {
+    pub(crate) fn new(value: T) -> Placed<T> {
+        Placed(Arc::new(value))
+    }
+}
+
+impl<T> Placed<[T]> {
+    pub(crate) fn from_vec(values: Vec<T>) -> Placed<[T]> {
+        Placed(Arc::from_std(values.into()))
+    }
+}
+
+impl<T: ?Sized> Clone for Placed<T> {
+    fn clone(&self) -> Placed<T> {
+        Placed(self.0.clone())
+    }
+}
+
+impl<T: ?Sized> std::ops::Deref for Placed<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+pub(crate) fn fence_seq_cst() {
+    loom::sync::atomic::fence(Ordering::SeqCst);
 }
 
 pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) -> io::Result<Slept> {
@@ -110,6 +160,10 @@ impl ProcessId {
 
     pub(crate) fn pid(self) -> u32 {
         std::process::id()
+    }
+
+    pub(crate) fn is_stopped(self) -> bool {
+        false
     }
 }
 

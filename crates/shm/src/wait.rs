@@ -10,7 +10,8 @@ use crate::error::Error;
 use crate::eventcount;
 use crate::layout::End;
 use crate::owner::Peer;
-use crate::sync::{Fence, Ordering, current_cpu, now_ns, spin_loop, yield_now};
+use crate::stages::{Stage, Stages, spin_for};
+use crate::sync::{Fence, Ordering, current_cpu, now_ns};
 
 /// What an end does while it cannot go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,50 +39,9 @@ pub struct Counters {
     pub yields: u64,
 }
 
-/// Spinning longer than it takes to be woken gains nothing: a wake-up across CPUs costs 5 to 50 us.
-const SPIN_NS: u64 = 20_000;
-/// PAUSE takes 10 to 150 cycles, so the clock, not a count, ends the spinning; it is read this seldom.
-const SPINS_PER_CLOCK: u32 = 16;
-/// A yield that finds the other end runnable ends the wait; two in vain mean that it is not.
-const YIELDS: u32 = 2;
-/// A yield that takes longer than this gave the CPU to others: their time slice is 1.4 to 4 ms, while the peer fills or
-/// empties 64 KiB byte by byte in half a millisecond.
-const YIELD_NS_MAX: u64 = 1_000_000;
-/// After a slow yield this many waits go straight to sleep, four times as many after the next. 64 sleeps cost less than
-/// the time slice that one slow yield loses.
-const YIELDS_BARRED: std::ops::RangeInclusive<u32> = 64..=4096;
 /// How long a killed peer can go unnoticed by an end that sleeps or spins.
 pub(crate) const WATCH_EVERY: Duration = Duration::from_millis(100);
 const WATCH_EVERY_NS: u64 = WATCH_EVERY.as_nanos() as u64;
-
-/// Whether yielding pays. On a CPU that others use too, a yield gives them their whole time slice (milliseconds), while
-/// a sleeper that is woken gets the CPU back soon. So slow yields bar yielding for a while.
-#[derive(Debug, Default)]
-struct Yields {
-    /// Waits left that must not yield.
-    barred: u32,
-    /// How many the last slow yield barred; 0 after a quick one.
-    last_barred: u32,
-}
-
-impl Yields {
-    /// Whether this wait may yield.
-    fn allowed(&mut self) -> bool {
-        let allowed = self.barred == 0;
-        self.barred = self.barred.saturating_sub(1);
-        allowed
-    }
-
-    /// Notes how long a yield took; returns whether that was quick.
-    fn took(&mut self, elapsed_ns: u64) -> bool {
-        self.last_barred = match elapsed_ns {
-            0..=YIELD_NS_MAX => 0,
-            _ => (self.last_barred * 4).clamp(*YIELDS_BARRED.start(), *YIELDS_BARRED.end()),
-        };
-        self.barred = self.last_barred;
-        self.barred == 0
-    }
-}
 
 /// Why the wait is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,13 +58,13 @@ pub(crate) enum Waited {
 pub(crate) struct Waiter {
     policy: Wait,
     peer: Peer,
-    yields: Yields,
+    stages: Stages,
     pub(crate) counters: Counters,
 }
 
 impl Waiter {
     pub(crate) fn new(policy: Wait) -> Waiter {
-        Waiter { policy, peer: Peer::default(), yields: Yields::default(), counters: Counters::default() }
+        Waiter { policy, peer: Peer::default(), stages: Stages::default(), counters: Counters::default() }
     }
 
     /// Waits until `ready` holds, at most 100 ms, or finds that the peer's process has ended. `ready` must become true
@@ -127,31 +87,13 @@ impl Waiter {
         }
         let here = note_cpu(own);
         // Relaxed: a hint. A stale or false one costs some microseconds.
-        if peer.cpu.load(Ordering::Relaxed) == here {
-            if self.yields.allowed() && self.yield_until(&mut ready) {
-                self.counters.yields += 1;
-                return Ok(Waited::LookAgain);
-            }
-        } else if spin_for(SPIN_NS, &mut ready) {
-            self.counters.spins += 1;
-            return Ok(Waited::LookAgain);
+        let same_cpu = peer.cpu.load(Ordering::Relaxed) == here;
+        match self.stages.pass(same_cpu, &mut ready) {
+            Some(Stage::Spun) => self.counters.spins += 1,
+            Some(Stage::Yielded) => self.counters.yields += 1,
+            None => return self.sleep_until(own, peer, fence, ready),
         }
-        self.sleep_until(own, peer, fence, ready)
-    }
-
-    fn yield_until(&mut self, ready: &mut impl FnMut() -> bool) -> bool {
-        for _ in 0..YIELDS {
-            let start_ns = now_ns();
-            yield_now();
-            let quick = self.yields.took(now_ns() - start_ns);
-            if ready() {
-                return true;
-            }
-            if !quick {
-                break;
-            }
-        }
-        false
+        Ok(Waited::LookAgain)
     }
 
     fn spin_until(&mut self, peer: &End, mut ready: impl FnMut() -> bool) -> Result<Waited, Error> {
@@ -197,21 +139,3 @@ pub(crate) fn note_cpu(own: &End) -> u32 {
     }
     here
 }
-
-fn spin_for(limit_ns: u64, ready: &mut impl FnMut() -> bool) -> bool {
-    let start_ns = now_ns();
-    loop {
-        for _ in 0..SPINS_PER_CLOCK {
-            if ready() {
-                return true;
-            }
-            spin_loop();
-        }
-        if now_ns() - start_ns >= limit_ns {
-            return false;
-        }
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests;

@@ -1,0 +1,100 @@
+//! The stages before a sleep: spin where the other side runs on another CPU, yield where it shares ours.
+//!
+//! Whoever waits for another process passes them first. They change nothing that the other side sees, and cost at most
+//! some microseconds; what comes after them (a futex, a descriptor) is the caller's.
+
+use crate::sync::{now_ns, spin_loop, yield_now};
+
+/// Spinning longer than it takes to be woken gains nothing: a wake-up across CPUs costs 5 to 50 us.
+const SPIN_NS: u64 = 20_000;
+/// PAUSE takes 10 to 150 cycles, so the clock, not a count, ends the spinning; it is read this seldom.
+const SPINS_PER_CLOCK: u32 = 16;
+/// A yield that finds the other end runnable ends the wait; two in vain mean that it is not.
+const YIELDS: u32 = 2;
+/// A yield that takes longer than this gave the CPU to others: their time slice is 1.4 to 4 ms, while the peer fills or
+/// empties 64 KiB byte by byte in half a millisecond.
+const YIELD_NS_MAX: u64 = 1_000_000;
+/// After a slow yield this many waits go straight to sleep, four times as many after the next. 64 sleeps cost less than
+/// the time slice that one slow yield loses.
+const YIELDS_BARRED: std::ops::RangeInclusive<u32> = 64..=4096;
+
+/// Whether yielding pays. On a CPU that others use too, a yield gives them their whole time slice (milliseconds), while
+/// a sleeper that is woken gets the CPU back soon. So slow yields bar yielding for a while.
+#[derive(Debug, Default)]
+pub struct Stages {
+    /// Waits left that must not yield.
+    barred: u32,
+    /// How many the last slow yield barred; 0 after a quick one.
+    last_barred: u32,
+}
+
+/// Which stage ended a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Spinning.
+    Spun,
+    /// Yielding the CPU.
+    Yielded,
+}
+
+impl Stages {
+    /// Waits for `ready` through the stages; returns the one that ended the wait, or None if it did not come.
+    pub fn pass(&mut self, same_cpu: bool, mut ready: impl FnMut() -> bool) -> Option<Stage> {
+        if same_cpu {
+            (self.allowed() && self.yield_until(&mut ready)).then_some(Stage::Yielded)
+        } else {
+            spin_for(SPIN_NS, &mut ready).then_some(Stage::Spun)
+        }
+    }
+
+    fn yield_until(&mut self, ready: &mut impl FnMut() -> bool) -> bool {
+        for _ in 0..YIELDS {
+            let start_ns = now_ns();
+            yield_now();
+            let quick = self.took(now_ns() - start_ns);
+            if ready() {
+                return true;
+            }
+            if !quick {
+                break;
+            }
+        }
+        false
+    }
+
+    /// Whether this wait may yield.
+    fn allowed(&mut self) -> bool {
+        let allowed = self.barred == 0;
+        self.barred = self.barred.saturating_sub(1);
+        allowed
+    }
+
+    /// Notes how long a yield took; returns whether that was quick.
+    fn took(&mut self, elapsed_ns: u64) -> bool {
+        self.last_barred = match elapsed_ns {
+            0..=YIELD_NS_MAX => 0,
+            _ => (self.last_barred * 4).clamp(*YIELDS_BARRED.start(), *YIELDS_BARRED.end()),
+        };
+        self.barred = self.last_barred;
+        self.barred == 0
+    }
+}
+
+/// Spins until `ready`, at most for `limit_ns`; returns whether it came.
+pub(crate) fn spin_for(limit_ns: u64, ready: &mut impl FnMut() -> bool) -> bool {
+    let start_ns = now_ns();
+    loop {
+        for _ in 0..SPINS_PER_CLOCK {
+            if ready() {
+                return true;
+            }
+            spin_loop();
+        }
+        if now_ns() - start_ns >= limit_ns {
+            return false;
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
