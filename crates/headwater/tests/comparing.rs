@@ -127,6 +127,27 @@ fn noise_is_recorded_where_compare_finds_it() {
 }
 
 #[test]
+fn runs_of_equal_directory_names_are_told_apart() {
+    let place = Place::new();
+    let document = succeeded(&place.run(&["show", "published:pipes/fc6", "--json"]));
+    for name in ["a/run", "b/run"] {
+        fs::create_dir_all(place.path(name)).expect("a new directory");
+        fs::write(place.path(name).join("run.json"), &document).expect("room on the disk");
+    }
+    let sides = |arguments: &[&str]| {
+        let compare = ["compare", "a/run", "b/run", "--json", "--fail-on", "never"];
+        let text = succeeded(&place.run(&[&compare[..], arguments].concat()));
+        let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let comparison = &json["comparisons"][0]["comparison"];
+        ["baseline", "candidate"].map(|side| comparison[side].as_str().expect("a name").to_owned())
+    };
+    assert_eq!(sides(&[]), ["run", "run (2)"]);
+    assert_eq!(sides(&["--baseline", "b/run"]), ["run (2)", "run"]);
+    assert_eq!(sides(&["--baseline", "run (2)"]), ["run (2)", "run"]);
+    assert_eq!(sides(&["--by", "transport", "--baseline", "pipe"])[0], "pipe");
+}
+
+#[test]
 fn the_exit_status_of_compare_is_for_scripts() {
     let place = Place::new();
     fs::write(place.path("junk.json"), "hello\n").expect("room on the disk");

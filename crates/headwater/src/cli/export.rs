@@ -58,7 +58,7 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
     if arguments.launches && !format.has_launches {
         bail!("--launches is for csv; {} has its own shape: {}", format.name, format.summary);
     }
-    let runs = sources::load_all(&arguments.runs)?;
+    let runs = sources::load_all(&arguments.runs)?.runs;
     let text = format.export(&runs, &Options { launches: arguments.launches });
     match &arguments.output {
         Some(path) => fs::write(path, text).with_context(|| format!("{}", path.display()))?,

@@ -14,7 +14,7 @@ use headwater_results::schema::{Placement, Row, Run};
 use super::{placement, status};
 use crate::compare::{Request, compare_runs};
 use crate::plan::{filter, suggest};
-use crate::sources;
+use crate::sources::{self, Loaded};
 
 /// Write runs as one HTML file that needs nothing else and loads nothing: words, charts, tables
 ///
@@ -72,9 +72,10 @@ pub(crate) struct ReportArguments {
 const COMPARED_MAX: usize = 12;
 
 pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
-    let (runs, names) = load(arguments)?;
-    let baseline = arguments.baseline.as_deref().map(|name| baseline(name, &runs, &names)).transpose()?;
-    let comparisons = comparisons(&runs, baseline.as_deref());
+    let loaded = load(arguments)?;
+    let baseline = arguments.baseline.as_deref().map(|name| baseline(name, &loaded)).transpose()?;
+    let runs = &loaded.runs;
+    let comparisons = comparisons(runs, baseline.as_deref());
     let borrowed: Vec<(String, &Run)> = runs.iter().map(|(name, run)| (name.clone(), run)).collect();
     match arguments.svg {
         Some(name) => {
@@ -92,24 +93,16 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
     Ok(status::OK)
 }
 
-/// The runs by unique names with the rows that the filters keep, and for each argument the names it became.
-#[expect(clippy::type_complexity, reason = "two lists that belong together, used once")]
-fn load(arguments: &ReportArguments) -> anyhow::Result<(Vec<(String, Run)>, Vec<(String, String)>)> {
-    let mut runs: Vec<(String, Run)> = Vec::new();
-    let mut names = Vec::new();
-    for argument in &arguments.runs {
-        for (name, run) in sources::load(argument)? {
-            let name = unique(name, &runs);
-            names.push((argument.clone(), name.clone()));
-            runs.push((name, run));
-        }
-    }
+/// The runs with the rows that the filters keep.
+fn load(arguments: &ReportArguments) -> anyhow::Result<Loaded> {
+    let mut loaded = sources::load_all(&arguments.runs)?;
     if arguments.filter.is_empty() {
-        return Ok((runs, names));
+        return Ok(loaded);
     }
+    let runs = &mut loaded.runs;
     let wanted = |row: &Row| arguments.filter.iter().any(|wanted| filter::matches(wanted, row));
     let ids: Vec<String> = runs.iter().flat_map(|(_, run)| &run.results).map(|result| result.row.id.clone()).collect();
-    for (_, run) in &mut runs {
+    for (_, run) in &mut *runs {
         run.results.retain(|result| wanted(&result.row));
         run.header.rows.retain(wanted);
     }
@@ -117,29 +110,20 @@ fn load(arguments: &ReportArguments) -> anyhow::Result<(Vec<(String, Run)>, Vec<
         let near = suggest::did_you_mean(&arguments.filter[0], ids.iter().flat_map(|id| id.split('/')));
         bail!("no row is named by --filter {}{near}", arguments.filter.join(" --filter "));
     }
-    Ok((runs, names))
-}
-
-/// The name, with a number if another run has it.
-fn unique(name: String, runs: &[(String, Run)]) -> String {
-    let is_taken = |name: &str| runs.iter().any(|(other, _)| other == name);
-    if !is_taken(&name) {
-        return name;
-    }
-    (2..).map(|number| format!("{name} ({number})")).find(|name| !is_taken(name)).unwrap_or(name)
+    Ok(loaded)
 }
 
 /// What `wanted` names: a run as it was typed or is called, a subject or a variant.
-fn baseline(wanted: &str, runs: &[(String, Run)], names: &[(String, String)]) -> anyhow::Result<String> {
-    if let Some((_, name)) = names.iter().find(|(typed, name)| typed == wanted || name == wanted) {
-        return Ok(name.clone());
+fn baseline(wanted: &str, loaded: &Loaded) -> anyhow::Result<String> {
+    if let Some(name) = loaded.name_of(wanted) {
+        return Ok(name.to_owned());
     }
-    let rows = || runs.iter().flat_map(|(_, run)| &run.results).map(|result| &result.row);
+    let rows = || loaded.runs.iter().flat_map(|(_, run)| &run.results).map(|result| &result.row);
     let known = || rows().flat_map(|row| [Some(row.subject.as_str()), row.variant.as_deref()]).flatten();
     if known().any(|name| name == wanted) {
         return Ok(wanted.to_owned());
     }
-    let near = suggest::did_you_mean(wanted, known().chain(names.iter().map(|(typed, _)| typed.as_str())));
+    let near = suggest::did_you_mean(wanted, known().chain(loaded.typed()));
     bail!("--baseline {wanted}: no run, transport or variant of that name{near}");
 }
 
