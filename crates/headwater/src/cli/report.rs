@@ -9,7 +9,7 @@ use clap::Args;
 use headwater_report::chart::{self, Chart, Figure};
 use headwater_report::{PageOptions, is_page, page, units};
 use headwater_results::compare::Comparison;
-use headwater_results::schema::{Placement, Row, Run};
+use headwater_results::schema::{Placement, Run};
 
 use super::{placement, status};
 use crate::compare::{Request, compare_runs};
@@ -96,19 +96,14 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
 /// The runs with the rows that the filters keep.
 fn load(arguments: &ReportArguments) -> anyhow::Result<Loaded> {
     let mut loaded = sources::load_all(&arguments.runs)?;
-    if arguments.filter.is_empty() {
-        return Ok(loaded);
+    let rows = || loaded.runs.iter().flat_map(|(_, run)| &run.results).map(|result| &result.row);
+    if let Some(filter) = filter::idle(&arguments.filter, rows()) {
+        let near = suggest::did_you_mean(filter, rows().flat_map(|row| row.id.split('/')));
+        bail!("no row is named by --filter {filter}{near}");
     }
-    let runs = &mut loaded.runs;
-    let wanted = |row: &Row| arguments.filter.iter().any(|wanted| filter::matches(wanted, row));
-    let ids: Vec<String> = runs.iter().flat_map(|(_, run)| &run.results).map(|result| result.row.id.clone()).collect();
-    for (_, run) in &mut *runs {
-        run.results.retain(|result| wanted(&result.row));
-        run.header.rows.retain(wanted);
-    }
-    if runs.iter().all(|(_, run)| run.results.is_empty()) {
-        let near = suggest::did_you_mean(&arguments.filter[0], ids.iter().flat_map(|id| id.split('/')));
-        bail!("no row is named by --filter {}{near}", arguments.filter.join(" --filter "));
+    for (_, run) in &mut loaded.runs {
+        run.results.retain(|result| filter::keeps(&arguments.filter, &result.row));
+        run.header.rows.retain(|row| filter::keeps(&arguments.filter, row));
     }
     Ok(loaded)
 }
