@@ -14,6 +14,7 @@ use headwater_results::schema::{Placement, Run};
 use super::{placement, status};
 use crate::compare::{Request, compare_runs};
 use crate::plan::{filter, suggest};
+use crate::replace::replace;
 use crate::sources::{self, Loaded};
 
 /// Write runs as one HTML file that needs nothing else and loads nothing: words, charts, tables
@@ -201,17 +202,18 @@ fn write(output: &Path, text: &str, force: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     let path = || output.display().to_string();
+    let replaced = || replace(output, |file| file.write_all(text.as_bytes()));
     match fs::metadata(output) {
         Ok(there) if there.is_dir() => bail!("{}: is a directory; name a file in it", path()),
         Ok(there) if there.is_file() => {
             if !force && !is_ours(output).with_context(path)? {
                 bail!("{}: is no report; choose another file, or --force to replace it", path());
             }
-            replace(output, text).with_context(path)?;
+            replaced().with_context(path)?;
         }
         // A pipe or a device takes what it gets.
         Ok(_) => fs::write(output, text).with_context(path)?,
-        Err(_) => replace(output, text).with_context(path)?,
+        Err(_) => replaced().with_context(path)?,
     }
     eprintln!("{}: {} kB", path(), units::grouped(text.len() as f64 / 1e3));
     Ok(())
@@ -225,17 +227,6 @@ fn is_ours(path: &Path) -> std::io::Result<bool> {
     fs::File::open(path)?.take(BEGINNING).read_to_end(&mut beginning)?;
     let beginning = String::from_utf8_lossy(&beginning);
     Ok(beginning.is_empty() || is_page(&beginning) || chart::is_standalone(&beginning))
-}
-
-/// Readers see the old file or the new one, never a part.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(".new");
-    let new = path.with_file_name(name);
-    fs::write(&new, text).and_then(|()| fs::rename(&new, path)).inspect_err(|_| {
-        let _ = fs::remove_file(&new);
-    })
 }
 
 #[cfg(test)]
