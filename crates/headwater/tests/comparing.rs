@@ -80,6 +80,12 @@ fn a_run_is_measured_again_beside_itself() {
     // A run of variants can be measured again as well, each row once.
     let rows = succeeded(&place.run(&["run", "--against", "new", "--dry-run"]));
     assert!(rows.contains("pipe/stream/64/two-cpus/now") && rows.contains("2 rows"), "{rows}");
+    // What is now measured by another definition is named; where nothing else is left, that is an error.
+    let file = place.path("old/run.json");
+    let text = fs::read_to_string(&file).expect("it is there");
+    let changed = text.replace("\"definition_version\": 1", "\"definition_version\": 99");
+    fs::write(&file, changed).expect("room on the disk");
+    refused(&place.run(&["run", "--against", "old", "--dry-run"]), &["no row of it", "by definition 99"]);
 }
 
 #[test]

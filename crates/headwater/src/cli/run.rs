@@ -141,7 +141,10 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
         rows: None,
     };
     let wishes = match old {
-        Some(old) => old.wishes(wishes),
+        Some(old) => {
+            old.warnings().iter().for_each(|warning| eprintln!("headwater: {warning}"));
+            old.wishes(wishes)
+        }
         None => wishes,
     };
     let seed = || {
