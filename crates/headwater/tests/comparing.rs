@@ -102,6 +102,7 @@ fn a_program_that_is_gone_or_changed_is_refused_with_a_remedy() {
     assert!(!place.path("new").exists(), "nothing is left of a run that never began");
     refused(&place.run(&["run", "--variant", "x=/nowhere/headwater"]), &["--variant x", "/nowhere/headwater"]);
     refused(&place.run(&["run", "--variant", "x=/bin/true", "-o", "no"]), &["--variant x"]);
+    assert!(!place.path("no").exists(), "nothing is left of this one either");
     refused(&place.run(&["run", "--variant", "a/b="]), &["letters"]);
 }
 
