@@ -74,3 +74,22 @@ fn one_launch_has_no_interval_and_constants_have_an_empty_one() {
 fn two_launches_reach_from_one_to_the_other() {
     assert_eq!(Resamples::new(2, 0).interval(&[1.0, 2.0]), Some((1.0, 2.0)));
 }
+
+#[test]
+fn more_launches_than_are_resampled_have_an_interval_as_wide() {
+    let half_width = |(low, high): (f64, f64)| (high - low) / 2.0;
+    let mut noise = Noise(9);
+    let values: Vec<f64> = (0..40_000).map(|_| noise.normal()).collect();
+    // At 32,768 a sum of 16 bits could no longer hold one step of every launch.
+    for n in [LAUNCHES_MAX, LAUNCHES_MAX + 1, 33_000, 40_000] {
+        let found = half_width(Resamples::new(n, 0).interval(&values[..n]).expect("many launches"));
+        let expected = 1.96 / (n as f64).sqrt();
+        assert!((found / expected - 1.0).abs() < 0.04, "{n}: {found}, not {expected}");
+    }
+    let sides = [(0, 0..12), (1, 12..40_000)].map(|(stream, part)| (Resamples::new(part.len(), stream), &values[part]));
+    let [(a, few), (b, many)] = &sides;
+    let found = half_width(Resamples::interval_of_difference((a, few), (b, many)).expect("many launches"));
+    let alone = half_width(a.interval(few).expect("twelve launches"));
+    assert!((found / alone - 1.0).abs() < 0.1, "the few decide: {found}, not {alone}");
+    assert_eq!(Resamples::interval_of_difference((&Resamples::new(1, 0), &few[..1]), (b, many)), None);
+}
