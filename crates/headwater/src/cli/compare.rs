@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use headwater_results::compare::factor::{self, Factor};
-use headwater_results::compare::{Comparison, LeftOutKind, MINIMUM_EFFECT, RowComparison, Rules, Verdict};
+use headwater_results::compare::{ALPHA, Comparison, LeftOutKind, MINIMUM_EFFECT, RowComparison, Rules, Verdict};
 use headwater_results::schema::{Better, Run, RunStatus};
 
 use super::show::style;
@@ -222,8 +222,8 @@ fn parse_factor(name: &str) -> Result<&'static Factor, String> {
     })
 }
 
-/// The default in the help is the rule's.
-const _: () = assert!(MINIMUM_EFFECT == 0.02);
+/// The defaults in the help are the rules'.
+const _: () = assert!(MINIMUM_EFFECT == 0.02 && ALPHA == 0.05);
 
 #[cfg(test)]
 mod tests;
