@@ -74,10 +74,7 @@ fn figure(panel: &Panel<'_>) -> Option<Figure> {
         return None;
     }
     let (spread, range) = sizes::reach((low, high));
-    let direction = match better {
-        Better::Higher => "higher is better",
-        Better::Lower => "lower is better",
-    };
+    let direction = format!("{} is better", better.name());
     let what = match name.as_str() {
         "one_way" => "one-way",
         other => other,

@@ -2,7 +2,6 @@
 //! verdict in words.
 
 use headwater_results::compare::{Comparison, RowComparison, Verdict};
-use headwater_results::schema::Better;
 
 use super::scale::{Scale, Spread};
 use super::source::Source;
@@ -118,10 +117,6 @@ fn background(pen: &mut Pen, scale: &Scale, effect: f64, bottom: f64) {
 fn line(pen: &mut Pen, scale: &Scale, row: &RowComparison, y: f64) {
     let Some(ratio) = row.ratio else { return };
     let (class, words) = verdict(&row.verdict);
-    let better = match row.metric.better {
-        Better::Higher => "higher better",
-        Better::Lower => "lower better",
-    };
     pen.text("label name", (LEFT - 10.0, y + 4.0), Anchor::End, &shorten(&row.label, 38));
     pen.open(class, "");
     if let (Some(low), Some(high)) = (scale.within(ratio.low), scale.within(ratio.high)) {
@@ -138,7 +133,7 @@ fn line(pen: &mut Pen, scale: &Scale, row: &RowComparison, y: f64) {
         pen.path("point", &marks::marker(shape(&row.verdict), (at, y)), "");
     }
     pen.close();
-    let text = format!("{:.3} {words}, {better}", ratio.value);
+    let text = format!("{:.3} {words}, {} better", ratio.value, row.metric.better.name());
     pen.text("label value", (WIDTH - RIGHT + 12.0, y + 4.0), Anchor::Start, &text);
 }
 

@@ -1,7 +1,6 @@
 //! The comparisons: in words for the summary, as forest plots and tables in their own section.
 
 use headwater_results::compare::{Comparison, Ratio, RowComparison, Verdict};
-use headwater_results::schema::Better;
 
 use super::allowance::Allowance;
 use super::frame::Page;
@@ -114,10 +113,7 @@ fn table(comparison: &Comparison, allowance: &mut Allowance) -> String {
 }
 
 fn line(row: &RowComparison) -> String {
-    let better = match row.metric.better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    };
+    let better = row.metric.better.name();
     let ratio = |of: fn(Ratio) -> String| row.ratio.map_or_else(|| "\u{2013}".to_owned(), of);
     let (class, mut word) = {
         let (class, word) = chart::verdict_words(&row.verdict);

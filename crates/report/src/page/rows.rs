@@ -1,7 +1,7 @@
 //! The table of rows: every metric of every row with its interval, as far as there is room. The script adds the rest,
 //! sorting, a filter and the download.
 
-use headwater_results::schema::{Better, MetricResult, RowResult};
+use headwater_results::schema::{MetricResult, RowResult};
 
 use super::Section;
 use super::allowance::Allowance;
@@ -63,10 +63,7 @@ fn line(run: Option<&str>, result: &RowResult, metric: &MetricResult) -> String 
         0 | 1 => "\u{2013}".to_owned(),
         _ => format!("{} .. {}", text(estimate.low), text(estimate.high)),
     };
-    let better = match metric.metric.better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    };
+    let better = metric.metric.better.name();
     let is_own = rows::own(result).is_some_and(|own| own.metric.name == metric.metric.name);
     let flags = if is_own { chart::flags(result) } else { String::new() };
     let class = if rows::competes(result) { "" } else { " class=\"quiet\"" };
