@@ -13,7 +13,7 @@ use headwater_results::schema::{Better, Run, RunStatus};
 use super::show::style;
 use super::status;
 use crate::compare::{Compared, Noise, Request, compare_runs};
-use crate::plan::suggest::did_you_mean;
+use crate::plan::suggest::there_are;
 use crate::sources::{self, Loaded};
 
 /// Compare runs, or what a run holds: environment first, then ratio, interval and verdict of every row
@@ -216,10 +216,7 @@ impl fmt::Display for Share {
 }
 
 fn parse_factor(name: &str) -> Result<&'static Factor, String> {
-    factor::find(name).ok_or_else(|| {
-        let names: Vec<&str> = factor::TABLE.iter().map(|factor| factor.name).collect();
-        format!("there are {}{}", names.join(", "), did_you_mean(name, names.iter().copied()))
-    })
+    factor::find(name).ok_or_else(|| there_are(name, factor::TABLE.iter().map(|factor| factor.name)))
 }
 
 /// The defaults in the help are the rules'.

@@ -12,7 +12,7 @@ use headwater_results::summary::Fold;
 
 use super::status;
 use crate::import::{self, Format, Imported, Line};
-use crate::plan::suggest;
+use crate::plan::suggest::there_are;
 use crate::store::{EVENTS, RUNS, Store};
 
 /// Take results of netperf or lmbench into a run that show, compare and report read
@@ -41,11 +41,7 @@ pub(super) struct ImportArguments {
 }
 
 fn format(name: &str) -> Result<&'static Format, String> {
-    let names = || import::TABLE.iter().map(|format| format.name);
-    import::find(name).ok_or_else(|| {
-        let near = suggest::did_you_mean(name, names());
-        format!("there are {}{near}", names().collect::<Vec<_>>().join(" and "))
-    })
+    import::find(name).ok_or_else(|| there_are(name, import::TABLE.iter().map(|format| format.name)))
 }
 
 pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {

@@ -146,11 +146,8 @@ fn comparisons(runs: &[(String, Run)], baseline: Option<&str>) -> Vec<Comparison
 }
 
 fn chart_of_name(name: &str) -> Result<&'static str, String> {
-    chart::find(name).map(|chart| chart.name).ok_or_else(|| {
-        let names = || chart::TABLE.iter().map(|chart| chart.name);
-        let near = suggest::did_you_mean(name, names());
-        format!("there are {}{near}", names().collect::<Vec<_>>().join(", "))
-    })
+    let found = chart::find(name).map(|chart| chart.name);
+    found.ok_or_else(|| suggest::there_are(name, chart::TABLE.iter().map(|chart| chart.name)))
 }
 
 /// The figure of the pattern and placement that were asked for, or the first; says which others there are.
