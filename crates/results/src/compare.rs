@@ -141,6 +141,19 @@ pub enum Verdict {
     Unjudged,
 }
 
+impl Verdict {
+    /// The name used in tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Better => "better",
+            Verdict::Worse => "worse",
+            Verdict::Equivalent => "equivalent",
+            Verdict::Inconclusive { .. } => "inconclusive",
+            Verdict::Unjudged => "unjudged",
+        }
+    }
+}
+
 /// A row that could not be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]

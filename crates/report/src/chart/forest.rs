@@ -116,9 +116,9 @@ fn background(pen: &mut Pen, scale: &Scale, effect: f64, bottom: f64) {
 
 fn line(pen: &mut Pen, scale: &Scale, row: &RowComparison, y: f64) {
     let Some(ratio) = row.ratio else { return };
-    let (class, words) = verdict(&row.verdict);
+    let verdict = row.verdict.name();
     pen.text("label name", (LEFT - 10.0, y + 4.0), Anchor::End, &shorten(&row.label, 38));
-    pen.open(class, "");
+    pen.open(verdict, "");
     if let (Some(low), Some(high)) = (scale.within(ratio.low), scale.within(ratio.high)) {
         let ends = format!("{}{}", moved((low, y - 3.0)), drawn((low, y + 3.0)));
         let other = format!("{}{}", moved((high, y - 3.0)), drawn((high, y + 3.0)));
@@ -133,19 +133,8 @@ fn line(pen: &mut Pen, scale: &Scale, row: &RowComparison, y: f64) {
         pen.path("point", &marks::marker(shape(&row.verdict), (at, y)), "");
     }
     pen.close();
-    let text = format!("{:.3} {words}, {} better", ratio.value, row.metric.better.name());
+    let text = format!("{:.3} {verdict}, {} better", ratio.value, row.metric.better.name());
     pen.text("label value", (WIDTH - RIGHT + 12.0, y + 4.0), Anchor::Start, &text);
-}
-
-/// The class and the word of a verdict.
-pub(crate) fn verdict(verdict: &Verdict) -> (&'static str, &'static str) {
-    match verdict {
-        Verdict::Better => ("better", "better"),
-        Verdict::Worse => ("worse", "worse"),
-        Verdict::Equivalent => ("equivalent", "equivalent"),
-        Verdict::Inconclusive { .. } => ("inconclusive", "inconclusive"),
-        Verdict::Unjudged => ("unjudged", "not judged"),
-    }
 }
 
 fn shape(verdict: &Verdict) -> usize {
@@ -158,7 +147,7 @@ fn shape(verdict: &Verdict) -> usize {
 }
 
 fn tally(rows: &[&RowComparison]) -> String {
-    let count = |class: &str| rows.iter().filter(|row| verdict(&row.verdict).0 == class).count();
+    let count = |name: &str| rows.iter().filter(|row| row.verdict.name() == name).count();
     let classes = ["better", "worse", "equivalent", "inconclusive"];
     let parts: Vec<String> =
         classes.iter().filter(|class| count(class) > 0).map(|class| format!("{} {class}", count(class))).collect();

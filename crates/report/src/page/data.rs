@@ -350,7 +350,7 @@ fn comparisons<'a>(page: &'a Page<'_>, extent: Extent) -> Vec<ComparisonData<'a>
         paired: row.ratio.is_some_and(|ratio| ratio.paired),
         p: row.ratio.map(|ratio| Figure(ratio.p)),
         p_adjusted: row.p_adjusted.map(Figure),
-        verdict: chart::verdict_words(&row.verdict).0,
+        verdict: row.verdict.name(),
         more_blocks: match row.verdict {
             Verdict::Inconclusive { more_blocks } => more_blocks,
             _ => None,

@@ -25,16 +25,8 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
         })
     };
     let total = all().count();
-    let mut lines = String::new();
-    let mut shown = 0;
-    for (run, result, metric) in all().take(LINES_MAX) {
-        let line = line(page.has_several().then_some(run), result, metric);
-        if !allowance.takes_table(line.len()) {
-            break;
-        }
-        lines += &line;
-        shown += 1;
-    }
+    let line = |(run, result, metric)| line(page.has_several().then_some(run), result, metric);
+    let (lines, shown) = allowance.take_lines(all().take(LINES_MAX).map(line));
     if total == 0 {
         return None;
     }
