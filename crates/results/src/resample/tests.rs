@@ -17,7 +17,7 @@ fn student_quantiles_are_those_of_the_tables() {
 /// Share of 2000 samples of `n` launches whose interval holds the true mean 0.
 fn coverage(n: usize, mut draw: impl FnMut(&mut Noise) -> f64) -> f64 {
     let resamples = Resamples::new(n, 0);
-    let mut noise = Noise(7);
+    let mut noise = Noise::new(7);
     let mut held = 0;
     for _ in 0..2000 {
         let values: Vec<f64> = (0..n).map(|_| draw(&mut noise)).collect();
@@ -44,7 +44,7 @@ fn the_interval_covers_what_it_says() {
 #[test]
 fn the_interval_of_a_difference_covers_what_it_says() {
     let (a, b) = (Resamples::new(12, 0), Resamples::new(10, 1));
-    let mut noise = Noise(8);
+    let mut noise = Noise::new(8);
     let mut held = 0;
     for _ in 0..2000 {
         let first: Vec<f64> = (0..12).map(|_| noise.normal()).collect();
@@ -78,7 +78,7 @@ fn two_launches_reach_from_one_to_the_other() {
 #[test]
 fn more_launches_than_are_resampled_have_an_interval_as_wide() {
     let half_width = |(low, high): (f64, f64)| (high - low) / 2.0;
-    let mut noise = Noise(9);
+    let mut noise = Noise::new(9);
     let values: Vec<f64> = (0..40_000).map(|_| noise.normal()).collect();
     // At 32,768 a sum of 16 bits could no longer hold one step of every launch.
     for n in [LAUNCHES_MAX, LAUNCHES_MAX + 1, 33_000, 40_000] {
