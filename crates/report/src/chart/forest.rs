@@ -92,12 +92,8 @@ fn figure(comparison: &Comparison) -> Option<Figure> {
 }
 
 fn background(pen: &mut Pen, scale: &Scale, effect: f64, bottom: f64) {
-    let ticks = scale.ticks(7);
-    let places = ticks.iter().filter_map(|tick| Some((scale.at(*tick)?, *tick)));
-    let grid: String = places.clone().map(|(at, _)| format!("{}{}", moved((at, TOP)), drawn((at, bottom)))).collect();
-    pen.open("grid", "");
-    pen.path("grid-lines", &grid, "");
-    pen.close();
+    let ticks = scale.placed_ticks(7);
+    pen.grid(ticks.iter().map(|(at, _)| ((*at, TOP), (*at, bottom))));
     if let (Some(from), Some(to)) = (scale.within(1.0 / effect), scale.within(effect)) {
         pen.rect("effect", (from, TOP), (to - from, bottom - TOP), "");
     }
@@ -106,7 +102,7 @@ fn background(pen: &mut Pen, scale: &Scale, effect: f64, bottom: f64) {
     }
     pen.open("axis", "");
     pen.path("axis-line", &format!("{}{}", moved((LEFT, bottom)), drawn((WIDTH - RIGHT, bottom))), "");
-    for (at, tick) in places {
+    for (at, tick) in ticks {
         pen.text("label", (at, bottom + 17.0), Anchor::Middle, &units::ratio(tick));
     }
     let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
