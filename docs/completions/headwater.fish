@@ -71,7 +71,7 @@ complete -c headwater -n "__fish_headwater_using_subcommand show" -l json -d 'Th
 complete -c headwater -n "__fish_headwater_using_subcommand show" -s h -l help -d 'Print help'
 complete -c headwater -n "__fish_headwater_using_subcommand show" -s V -l version -d 'Print version'
 complete -c headwater -n "__fish_headwater_using_subcommand compare" -l by -d 'What the sides differ in: run, kernel, host, placement, policy, variant, transport [default: run; variant within one run]' -r
-complete -c headwater -n "__fish_headwater_using_subcommand compare" -l baseline -d 'The level with which the others are compared [default: the first]' -r
+complete -c headwater -n "__fish_headwater_using_subcommand compare" -l baseline -d 'The level with which the others are compared; a run also as it was typed [default: the first]' -r
 complete -c headwater -n "__fish_headwater_using_subcommand compare" -s f -l filter -d 'Only rows that the filter names, as for `run`; repeatable' -r
 complete -c headwater -n "__fish_headwater_using_subcommand compare" -l fail-on -d 'When the exit status is 1 or 3: `regression:5%` from that change on, `regression` from the minimum effect on, `never`' -r
 complete -c headwater -n "__fish_headwater_using_subcommand compare" -l minimum-effect -d 'The least change that matters' -r

@@ -63,11 +63,10 @@ pub fn compare_runs(runs: &[(String, Run)], request: &Request) -> anyhow::Result
         Some(factor) => factor,
         None => default_factor(runs)?,
     };
-    if let Some(filter) = request.filters.iter().find(|filter| !any_row(runs, |row| filter::matches(filter, row))) {
+    if let Some(filter) = filter::idle(&request.filters, rows(runs)) {
         bail!("--filter {filter:?} matches no row of these runs; `headwater show` lists them");
     }
-    let keep = |row: &Row| request.filters.is_empty() || request.filters.iter().any(|one| filter::matches(one, row));
-    let sides = sides(runs, factor, keep);
+    let sides = sides(runs, factor, |row| filter::keeps(&request.filters, row));
     let baseline = baseline(&sides, factor, request.baseline.as_deref())?;
     let candidates = sides.iter().enumerate().filter(|(at, _)| *at != baseline).map(|(_, side)| side);
     let compared: Vec<Compared> =
@@ -82,7 +81,7 @@ pub fn compare_runs(runs: &[(String, Run)], request: &Request) -> anyhow::Result
 fn default_factor(runs: &[(String, Run)]) -> anyhow::Result<&'static Factor> {
     let name = match runs {
         [_, _, ..] => "run",
-        _ if any_row(runs, |row| row.variant.is_some()) => "variant",
+        _ if rows(runs).any(|row| row.variant.is_some()) => "variant",
         _ => bail!(
             "one run has nothing to be compared with: name a second one, or compare within it by --by placement, \
              transport or policy"
@@ -91,8 +90,8 @@ fn default_factor(runs: &[(String, Run)]) -> anyhow::Result<&'static Factor> {
     Ok(factor::find(name).expect("the table of factors has it"))
 }
 
-fn any_row(runs: &[(String, Run)], wanted: impl Fn(&Row) -> bool) -> bool {
-    runs.iter().any(|(_, run)| run.results.iter().any(|result| wanted(&result.row)))
+fn rows(runs: &[(String, Run)]) -> impl Iterator<Item = &Row> + Clone {
+    runs.iter().flat_map(|(_, run)| &run.results).map(|result| &result.row)
 }
 
 fn baseline(sides: &[Side<'_>], factor: &Factor, wanted: Option<&str>) -> anyhow::Result<usize> {

@@ -11,6 +11,7 @@ pub mod import;
 pub mod noise;
 pub mod patterns;
 pub mod plan;
+pub mod replace;
 pub mod sources;
 pub mod store;
 pub mod suites;

@@ -7,6 +7,8 @@ use anyhow::Context;
 use headwater_results::compare::noise::{Assessment, Drift};
 use serde::{Deserialize, Serialize};
 
+use crate::replace::replace;
+
 /// What identical code showed on a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -41,12 +43,11 @@ pub fn read(path: &Path) -> anyhow::Result<Record> {
         .with_context(|| format!("{}: not a noise record (`headwater noise` makes one)", path.display()))
 }
 
-/// Writes a record, replacing an older one at once.
+/// Writes a record in the place of an older one.
 ///
 /// # Errors
 /// Where the directory cannot be written.
 pub fn write(path: &Path, record: &Record) -> anyhow::Result<()> {
-    let new = path.with_extension("json.new");
     let text = serde_json::to_string_pretty(record)? + "\n";
-    fs::write(&new, text).and_then(|()| fs::rename(&new, path)).with_context(|| path.display().to_string())
+    replace(path, |file| file.write_all(text.as_bytes())).with_context(|| path.display().to_string())
 }

@@ -41,18 +41,60 @@ pub fn load(name: &str) -> anyhow::Result<Vec<(String, Run)>> {
     Ok(vec![(name_of(path, &run), run)])
 }
 
-/// All of several names, in their order.
+/// Several runs, each by a name that no other has.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The runs with what to call them, in the order of the names that were typed.
+    pub runs: Vec<(String, Run)>,
+    /// What was typed for each of them.
+    typed: Vec<String>,
+}
+
+impl Loaded {
+    /// What the run is called that was typed as `wanted`, or else is called so; the first of a published table.
+    pub fn name_of(&self, wanted: &str) -> Option<&str> {
+        // A shell completes the name of a directory with a slash.
+        let wanted = wanted.trim_end_matches('/');
+        let typed = self.typed.iter().position(|typed| typed.trim_end_matches('/') == wanted);
+        let at = typed.or_else(|| self.runs.iter().position(|(name, _)| name == wanted))?;
+        Some(&self.runs[at].0)
+    }
+
+    /// What was typed, each run's own.
+    pub fn typed(&self) -> impl Iterator<Item = &str> {
+        self.typed.iter().map(String::as_str)
+    }
+}
+
+/// All runs of several names, in their order. A run whose name another one has already gets a number to it.
 ///
 /// # Errors
 /// As [`load`], for the first that fails.
-pub fn load_all<S: AsRef<str> + Sync>(names: &[S]) -> anyhow::Result<Vec<(String, Run)>> {
+pub fn load_all<S: AsRef<str> + Sync>(names: &[S]) -> anyhow::Result<Loaded> {
     // A large run takes a second to read.
-    let runs = std::thread::scope(|scope| {
+    let read = std::thread::scope(|scope| {
         let reading: Vec<_> = names.iter().map(|name| scope.spawn(move || load(name.as_ref()))).collect();
         let read = reading.into_iter().map(|thread| thread.join().expect("reading does not panic"));
         read.collect::<anyhow::Result<Vec<_>>>()
     })?;
-    Ok(runs.into_iter().flatten().collect())
+    let mut loaded = Loaded { runs: Vec::new(), typed: Vec::new() };
+    for (typed, runs) in names.iter().zip(read) {
+        for (name, run) in runs {
+            loaded.typed.push(typed.as_ref().to_owned());
+            let name = unique(name, &loaded.runs);
+            loaded.runs.push((name, run));
+        }
+    }
+    Ok(loaded)
+}
+
+/// The name, with a number if another run has it.
+fn unique(name: String, runs: &[(String, Run)]) -> String {
+    let is_taken = |name: &str| runs.iter().any(|(other, _)| other == name);
+    if !is_taken(&name) {
+        return name;
+    }
+    (2..).map(|number| format!("{name} ({number})")).find(|name| !is_taken(name)).unwrap_or(name)
 }
 
 /// `TABLE` or `TABLE/DATASET`.

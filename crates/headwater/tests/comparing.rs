@@ -80,6 +80,12 @@ fn a_run_is_measured_again_beside_itself() {
     // A run of variants can be measured again as well, each row once.
     let rows = succeeded(&place.run(&["run", "--against", "new", "--dry-run"]));
     assert!(rows.contains("pipe/stream/64/two-cpus/now") && rows.contains("2 rows"), "{rows}");
+    // What is now measured by another definition is named; where nothing else is left, that is an error.
+    let file = place.path("old/run.json");
+    let text = fs::read_to_string(&file).expect("it is there");
+    let changed = text.replace("\"definition_version\": 1", "\"definition_version\": 99");
+    fs::write(&file, changed).expect("room on the disk");
+    refused(&place.run(&["run", "--against", "old", "--dry-run"]), &["no row of it", "by definition 99"]);
 }
 
 #[test]
@@ -96,6 +102,7 @@ fn a_program_that_is_gone_or_changed_is_refused_with_a_remedy() {
     assert!(!place.path("new").exists(), "nothing is left of a run that never began");
     refused(&place.run(&["run", "--variant", "x=/nowhere/headwater"]), &["--variant x", "/nowhere/headwater"]);
     refused(&place.run(&["run", "--variant", "x=/bin/true", "-o", "no"]), &["--variant x"]);
+    assert!(!place.path("no").exists(), "nothing is left of this one either");
     refused(&place.run(&["run", "--variant", "a/b="]), &["letters"]);
 }
 
@@ -124,6 +131,27 @@ fn noise_is_recorded_where_compare_finds_it() {
         text.split_whitespace().collect::<Vec<_>>().join(" ").contains(&format!("noise floor of {host}")),
         "{text}"
     );
+}
+
+#[test]
+fn runs_of_equal_directory_names_are_told_apart() {
+    let place = Place::new();
+    let document = succeeded(&place.run(&["show", "published:pipes/fc6", "--json"]));
+    for name in ["a/run", "b/run"] {
+        fs::create_dir_all(place.path(name)).expect("a new directory");
+        fs::write(place.path(name).join("run.json"), &document).expect("room on the disk");
+    }
+    let sides = |arguments: &[&str]| {
+        let compare = ["compare", "a/run", "b/run", "--json", "--fail-on", "never"];
+        let text = succeeded(&place.run(&[&compare[..], arguments].concat()));
+        let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let comparison = &json["comparisons"][0]["comparison"];
+        ["baseline", "candidate"].map(|side| comparison[side].as_str().expect("a name").to_owned())
+    };
+    assert_eq!(sides(&[]), ["run", "run (2)"]);
+    assert_eq!(sides(&["--baseline", "b/run"]), ["run (2)", "run"]);
+    assert_eq!(sides(&["--baseline", "run (2)"]), ["run (2)", "run"]);
+    assert_eq!(sides(&["--by", "transport", "--baseline", "pipe"])[0], "pipe");
 }
 
 #[test]

@@ -27,7 +27,6 @@ mod units;
 mod value;
 mod xy;
 
-pub(crate) use forest::verdict as verdict_words;
 pub(crate) use source::{Source, short_names};
 pub use svg::Drawing;
 pub(crate) use table::flags;

@@ -42,7 +42,7 @@ pub fn comparison(compared: &Compared<'_>, style: &Style) -> String {
 }
 
 /// The result in words: how many rows of each verdict, and what would decide the rest.
-pub fn summary(comparison: &Comparison) -> Vec<String> {
+pub(crate) fn summary(comparison: &Comparison) -> Vec<String> {
     let count = |wanted: fn(&Verdict) -> bool| comparison.rows.iter().filter(|row| wanted(&row.verdict)).count();
     let better = count(|verdict| *verdict == Verdict::Better);
     let worse = count(|verdict| *verdict == Verdict::Worse);
@@ -156,12 +156,13 @@ fn line(row: &RowComparison) -> Line {
         Verdict::Unjudged => format!("  {} {}", row.label, row.metric.name),
         _ => row.label.clone(),
     };
+    let name = row.verdict.name();
     let (verdict, emphasis): (String, fn(&str) -> String) = match row.verdict {
-        Verdict::Better => (format!("better{}", direction(row)), best),
-        Verdict::Worse => (format!("worse{}", direction(row)), strong),
-        Verdict::Equivalent => ("equivalent".to_owned(), plain),
-        Verdict::Inconclusive { more_blocks: Some(more) } => (format!("inconclusive, +{more}"), quiet),
-        Verdict::Inconclusive { more_blocks: None } => ("inconclusive".to_owned(), quiet),
+        Verdict::Better => (format!("{name}{}", direction(row)), best),
+        Verdict::Worse => (format!("{name}{}", direction(row)), strong),
+        Verdict::Equivalent => (name.to_owned(), plain),
+        Verdict::Inconclusive { more_blocks: Some(more) } => (format!("{name}, +{more}"), quiet),
+        Verdict::Inconclusive { more_blocks: None } => (name.to_owned(), quiet),
         Verdict::Unjudged => (String::new(), plain),
     };
     let values = [quantity(row.baseline.median), quantity(row.candidate.median), ratio, interval];

@@ -1,18 +1,16 @@
 //! Which of several figures is best, and what cannot be told apart from it: the one rule behind asterisks and verdicts.
 
+use headwater_results::compare::MINIMUM_EFFECT;
 use headwater_results::estimate::Estimate;
 use headwater_results::schema::{Better, RowResult};
 
 use crate::rows;
 
-/// Medians closer than this share are not called different, however narrow their intervals: two rows of one and the
-/// same thing differ by as much (MEASURING, verdicts).
-pub(crate) const EFFECT_MIN: f64 = 0.02;
-
-/// Whether the intervals show a difference. A single launch has no interval, so it shows none.
+/// Whether the intervals show a difference that matters: medians closer than the minimum effect are not called different,
+/// however narrow their intervals. A single launch has no interval, so it shows none.
 pub(crate) fn differ(one: &Estimate, other: &Estimate) -> bool {
     let (least, most) = if one.median < other.median { (one.median, other.median) } else { (other.median, one.median) };
-    one.n > 1 && other.n > 1 && !one.overlaps(other) && most - least >= EFFECT_MIN * most.abs()
+    one.n > 1 && other.n > 1 && !one.overlaps(other) && most - least >= MINIMUM_EFFECT * most.abs()
 }
 
 /// The best of the rows by their own figures, and all that cannot be told apart from it; the best is first.

@@ -21,7 +21,7 @@ mod text;
 pub mod units;
 mod verdict;
 
-pub use comparison::{Compared, comparison, summary};
+pub use comparison::{Compared, comparison};
 pub use noise::noise;
 pub use page::{PAGE_BYTES_MAX, PageOptions, is_page, page};
 pub use published::{published_claims, published_list, published_markdown};

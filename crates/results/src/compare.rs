@@ -55,9 +55,13 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Rules {
-        Rules { alpha: 0.05, minimum_effect: MINIMUM_EFFECT, drift: 0.0 }
+        Rules { alpha: ALPHA, minimum_effect: MINIMUM_EFFECT, drift: 0.0 }
     }
 }
+
+/// The share of false discoveries that is tolerated unless the user says otherwise; of identical rows so many look different
+/// by chance.
+pub const ALPHA: f64 = 0.05;
 
 /// The least change that matters unless the machine's noise is larger (MEASURING.md section 2.7).
 pub const MINIMUM_EFFECT: f64 = 0.02;
@@ -135,6 +139,19 @@ pub enum Verdict {
     },
     /// Not judged: a metric beside the row's own.
     Unjudged,
+}
+
+impl Verdict {
+    /// The name used in tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Better => "better",
+            Verdict::Worse => "worse",
+            Verdict::Equivalent => "equivalent",
+            Verdict::Inconclusive { .. } => "inconclusive",
+            Verdict::Unjudged => "unjudged",
+        }
+    }
 }
 
 /// A row that could not be compared.

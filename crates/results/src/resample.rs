@@ -21,6 +21,13 @@ const CHUNK: usize = 1000;
 /// Launches that are added in one pass over the sums; where there are fewer, the rest counts 0 times.
 const LAUNCHES_AT_ONCE: usize = 4;
 
+/// The most launches, those of both sides together, that are resampled; the mean of more is as good as normal. A run has no
+/// more than 10,000, but `compare` pools runs. Beyond it a launch's share would have less than seven steps of a 16-bit sum,
+/// whose rounding then adds more than a hundredth to the spread; beyond 32,767 it would have none.
+const LAUNCHES_MAX: usize = 4096;
+
+const _: () = assert!(LAUNCHES_MAX <= i16::MAX as usize, "a share of one step for each launch must fit into a sum");
+
 /// Only resamples further than this many standard deviations from the mean are put into order to find the interval's
 /// ends. Beyond it lie 4 % on either side of a normal distribution; the ends are at 1.1 % with 12 launches.
 const TAIL_FROM: f64 = 1.75;
@@ -29,7 +36,7 @@ const TAIL_FROM: f64 = 1.75;
 #[derive(Clone, Debug)]
 pub struct Resamples {
     n: usize,
-    /// By launch, then by resample.
+    /// By launch, then by resample; none of more than [`LAUNCHES_MAX`] launches.
     counts: Vec<i16>,
     /// From 0: which resample from either end bounds the interval.
     rank: usize,
@@ -39,6 +46,9 @@ impl Resamples {
     /// Draws the resamples of `n` launches. Different streams are independent of each other: the two sides of a
     /// difference need two.
     pub fn new(n: usize, stream: u64) -> Resamples {
+        if n > LAUNCHES_MAX {
+            return Resamples { n, counts: Vec::new(), rank: 0 };
+        }
         let mut random = Random::new(SEED ^ n as u64 ^ stream << 32);
         let mut counts = vec![0_i16; n.next_multiple_of(LAUNCHES_AT_ONCE) * RESAMPLES];
         for resample in 0..RESAMPLES {
@@ -68,12 +78,16 @@ impl Resamples {
 /// The interval of the sum of the means of samples, each with its sign.
 ///
 /// Sums are made of 16-bit whole numbers, eight at a time on any x86-64. The largest share of a launch is as many steps as
-/// keep every sum in range; the rounding adds less than a thousandth to the spread with 1,000 launches.
+/// keep every sum in range, of up to [`LAUNCHES_MAX`] launches; the rounding adds less than a thousandth to the spread with
+/// 1,000.
 fn interval(samples: &[(&Resamples, &[f64], f64)]) -> Option<(f64, f64)> {
     let launches: usize = samples.iter().map(|(resamples, ..)| resamples.n).sum();
+    if launches > LAUNCHES_MAX {
+        return normal_interval(samples);
+    }
     let largest =
         samples.iter().map(|(_, values, _)| largest_distance(values) / values.len() as f64).fold(0.0, f64::max);
-    let step = largest / (i16::MAX as usize / launches.max(1)).max(1) as f64;
+    let step = largest / (i16::MAX as usize / launches.max(1)) as f64;
     let mut sums = vec![0_i16; RESAMPLES];
     let (mut centre, mut steps, mut variance, mut rank) = (0.0, 0.0, 0.0, usize::MAX);
     for &(resamples, values, sign) in samples {
@@ -107,12 +121,26 @@ fn interval(samples: &[(&Resamples, &[f64], f64)]) -> Option<(f64, f64)> {
     Some((centre + step * (f64::from(low) - steps), centre + step * (f64::from(high) - steps)))
 }
 
+/// The interval of the sum of the means of so many launches that it is normal, with Student's quantile for the side that has
+/// fewest.
+fn normal_interval(samples: &[(&Resamples, &[f64], f64)]) -> Option<(f64, f64)> {
+    let (mut centre, mut variance, mut fewest) = (0.0, 0.0, usize::MAX);
+    for &(_, values, sign) in samples {
+        centre += sign * mean(values);
+        variance += variance_of_mean(values)?;
+        fewest = fewest.min(values.len());
+    }
+    let half = student_quantile(0.5 + COVERAGE / 2.0, (fewest - 1) as f64) * variance.sqrt();
+    Some((centre - half, centre + half))
+}
+
 /// Adds the products of counts and shares. Reading and writing the sums costs more than the arithmetic, so several launches
 /// share it.
 fn add_products(sums: &mut [i16], counts: [&[i16]; LAUNCHES_AT_ONCE], shares: &[i16]) {
     let (&[a, b, c, d], &[p, q, r, s]) = (&counts, &[shares[0], shares[1], shares[2], shares[3]]);
     for ((((sum, a), b), c), d) in sums.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-        // No sum leaves its range, so nothing wraps; saying so would cost the vector instructions.
+        // No sum of at most LAUNCHES_MAX launches leaves its range, so nothing wraps; saying so to the compiler would cost the
+        // vector instructions.
         let first = a.wrapping_mul(p).wrapping_add(b.wrapping_mul(q));
         let second = c.wrapping_mul(r).wrapping_add(d.wrapping_mul(s));
         *sum = sum.wrapping_add(first).wrapping_add(second);
@@ -122,6 +150,14 @@ fn add_products(sums: &mut [i16], counts: [&[i16]; LAUNCHES_AT_ONCE], shares: &[
 /// The mean; 0 of nothing.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// The variance of the mean of `values`; `None` of a single one.
+pub(crate) fn variance_of_mean(values: &[f64]) -> Option<f64> {
+    let n = values.len();
+    let centre = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - centre).powi(2)).sum();
+    (n > 1).then(|| squares / (n - 1) as f64 / n as f64)
 }
 
 /// The largest distance from the mean.

@@ -1,38 +1,30 @@
-//! Seeded random numbers for the tests of this crate. Never compiled into the library.
+//! Random values and rows, launches and events of runs for the tests of this crate. Never compiled into the library.
 
 use crate::schema::{
     Better, Environment, Event, LaunchRecord, Metric, Placement, Row, RunHeader, RunStatus, SCHEMA_VERSION, Settings,
     Standing,
 };
 
-/// splitmix64 (Steele, Lea and Flood, 2014): small, seeded, the same everywhere.
-pub(crate) struct Random(pub u64);
+pub(crate) use crate::random::Random;
 
+/// What tests draw beside what the library does.
 impl Random {
-    pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     /// Uniform in the open interval from 0 to 1.
-    pub fn unit(&mut self) -> f64 {
-        ((self.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    pub(crate) fn unit(&mut self) -> f64 {
+        ((self.bits() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    pub fn between(&mut self, low: f64, high: f64) -> f64 {
+    pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }
 
     /// Standard normal (Box and Muller).
-    pub fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
     }
 
     /// Mostly normal; one in ten values has ten times the spread, as on a machine that is sometimes disturbed.
-    pub fn contaminated(&mut self) -> f64 {
+    pub(crate) fn contaminated(&mut self) -> f64 {
         let scale = if self.unit() < 0.1 { 10.0 } else { 1.0 };
         scale * self.normal()
     }

@@ -7,14 +7,14 @@ use std::str::FromStr;
 
 use clap::Args;
 use headwater_results::compare::factor::{self, Factor};
-use headwater_results::compare::{Comparison, LeftOutKind, MINIMUM_EFFECT, RowComparison, Rules, Verdict};
+use headwater_results::compare::{ALPHA, Comparison, LeftOutKind, MINIMUM_EFFECT, RowComparison, Rules, Verdict};
 use headwater_results::schema::{Better, Run, RunStatus};
 
 use super::show::style;
 use super::status;
 use crate::compare::{Compared, Noise, Request, compare_runs};
-use crate::plan::suggest::did_you_mean;
-use crate::sources;
+use crate::plan::suggest::there_are;
+use crate::sources::{self, Loaded};
 
 /// Compare runs, or what a run holds: environment first, then ratio, interval and verdict of every row
 ///
@@ -43,7 +43,7 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "FACTOR", value_parser = parse_factor)]
     by: Option<&'static Factor>,
 
-    /// The level with which the others are compared [default: the first]
+    /// The level with which the others are compared; a run also as it was typed [default: the first]
     #[arg(long, value_name = "NAME")]
     baseline: Option<String>,
 
@@ -77,14 +77,15 @@ pub(crate) struct CompareArguments {
 }
 
 pub(super) fn compare(arguments: &CompareArguments) -> anyhow::Result<u8> {
-    let runs = sources::load_all(&arguments.runs)?;
+    let loaded = sources::load_all(&arguments.runs)?;
     let request = Request {
         by: arguments.by,
-        baseline: arguments.baseline.clone(),
+        baseline: arguments.baseline.as_deref().map(|wanted| baseline(wanted, arguments.by, &loaded)),
         filters: arguments.filter.clone(),
         rules: Rules { alpha: arguments.alpha.0, minimum_effect: arguments.minimum_effect.0, ..Rules::default() },
         noise: arguments.noise.clone().map_or(Noise::OfTheMachine, Noise::File),
     };
+    let runs = loaded.runs;
     let compared = compare_runs(&runs, &request)?;
     if arguments.json {
         let mut out = stdout().lock();
@@ -97,6 +98,13 @@ pub(super) fn compare(arguments: &CompareArguments) -> anyhow::Result<u8> {
     // The process ends now, and freeing two large runs piece by piece takes as long as reading one.
     std::mem::forget((runs, compared));
     Ok(status)
+}
+
+/// The level that `wanted` names: where levels are runs, a run as it was typed or as it is called.
+fn baseline(wanted: &str, by: Option<&Factor>, loaded: &Loaded) -> String {
+    let levels_are_runs = by.is_none_or(|factor| factor.name == "run");
+    let run = if levels_are_runs { loaded.name_of(wanted) } else { None };
+    run.unwrap_or(wanted).to_owned()
 }
 
 /// The comparisons as text on standard output, a blank line between two.
@@ -208,14 +216,11 @@ impl fmt::Display for Share {
 }
 
 fn parse_factor(name: &str) -> Result<&'static Factor, String> {
-    factor::find(name).ok_or_else(|| {
-        let names: Vec<&str> = factor::TABLE.iter().map(|factor| factor.name).collect();
-        format!("there are {}{}", names.join(", "), did_you_mean(name, names.iter().copied()))
-    })
+    factor::find(name).ok_or_else(|| there_are(name, factor::TABLE.iter().map(|factor| factor.name)))
 }
 
-/// The default in the help is the rule's.
-const _: () = assert!(MINIMUM_EFFECT == 0.02);
+/// The defaults in the help are the rules'.
+const _: () = assert!(MINIMUM_EFFECT == 0.02 && ALPHA == 0.05);
 
 #[cfg(test)]
 mod tests;

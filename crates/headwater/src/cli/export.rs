@@ -9,7 +9,7 @@ use clap::Args;
 use headwater_report::export::{self, Format, Options};
 
 use super::status;
-use crate::plan::suggest;
+use crate::plan::suggest::there_are;
 use crate::sources;
 
 /// Write runs in a format that other tools read
@@ -46,11 +46,7 @@ pub(super) struct ExportArguments {
 }
 
 fn format(name: &str) -> Result<&'static Format, String> {
-    let names = || export::TABLE.iter().map(|format| format.name);
-    export::find(name).ok_or_else(|| {
-        let near = suggest::did_you_mean(name, names());
-        format!("there are {}{near}", names().collect::<Vec<_>>().join(", "))
-    })
+    export::find(name).ok_or_else(|| there_are(name, export::TABLE.iter().map(|format| format.name)))
 }
 
 pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
@@ -58,7 +54,7 @@ pub(super) fn export(arguments: &ExportArguments) -> anyhow::Result<u8> {
     if arguments.launches && !format.has_launches {
         bail!("--launches is for csv; {} has its own shape: {}", format.name, format.summary);
     }
-    let runs = sources::load_all(&arguments.runs)?;
+    let runs = sources::load_all(&arguments.runs)?.runs;
     let text = format.export(&runs, &Options { launches: arguments.launches });
     match &arguments.output {
         Some(path) => fs::write(path, text).with_context(|| format!("{}", path.display()))?,

@@ -12,8 +12,8 @@ use headwater_results::summary::Fold;
 
 use super::status;
 use crate::import::{self, Format, Imported, Line};
-use crate::plan::suggest;
-use crate::store::Store;
+use crate::plan::suggest::there_are;
+use crate::store::{EVENTS, RUNS, Store};
 
 /// Take results of netperf or lmbench into a run that show, compare and report read
 #[derive(Clone, Debug, Args)]
@@ -41,11 +41,7 @@ pub(super) struct ImportArguments {
 }
 
 fn format(name: &str) -> Result<&'static Format, String> {
-    let names = || import::TABLE.iter().map(|format| format.name);
-    import::find(name).ok_or_else(|| {
-        let near = suggest::did_you_mean(name, names());
-        format!("there are {}{near}", names().collect::<Vec<_>>().join(" and "))
-    })
+    import::find(name).ok_or_else(|| there_are(name, import::TABLE.iter().map(|format| format.name)))
 }
 
 pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
@@ -55,7 +51,7 @@ pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
     let started_at = modified(&arguments.files[0])?;
     let host = Some(&*imported.environment.host).filter(|host| !host.is_empty()).unwrap_or(arguments.format.name);
     let run_id = format!("{}-{host}", started_at.replace(':', "-"));
-    let directory = arguments.output.clone().unwrap_or_else(|| Path::new("headwater-runs").join(&run_id));
+    let directory = arguments.output.clone().unwrap_or_else(|| Path::new(RUNS).join(&run_id));
     let (rows, launches) = counts(&imported);
     let events = imported.events(&run_id, &started_at, command(arguments));
     // What cannot be folded would be stored in vain.
@@ -96,7 +92,7 @@ fn store(directory: &Path, events: &[Event], run: &headwater_results::schema::Ru
     let mut store = Store::create(directory)?;
     let written = events.iter().try_for_each(|event| store.append(event)).and_then(|()| store.publish(run).map(drop));
     if written.is_err() {
-        let _ = fs::remove_file(directory.join(crate::store::EVENTS));
+        let _ = fs::remove_file(directory.join(EVENTS));
         if is_new {
             let _ = fs::remove_dir(directory);
         }

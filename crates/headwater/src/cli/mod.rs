@@ -275,10 +275,8 @@ pub(crate) struct ConductArguments {
 
 fn placement(text: &str) -> Result<Placement, String> {
     let all = [Placement::SameCpu, Placement::TwoCpus, Placement::Free];
-    all.into_iter().find(|placement| placement.name() == text).ok_or_else(|| {
-        let near = suggest::did_you_mean(text, all.map(Placement::name));
-        format!("there are same-cpu, two-cpus and free{near}")
-    })
+    let found = all.into_iter().find(|placement| placement.name() == text);
+    found.ok_or_else(|| suggest::there_are(text, all.map(Placement::name)))
 }
 
 /// The whole definition, for completions, man pages and the documentation.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
+use headwater_results::compare::ALPHA;
 use headwater_results::compare::noise::{Assessment, assess, drift_between};
 use headwater_results::schema::{Placement, Run};
 
@@ -141,7 +142,6 @@ fn too_little() -> anyhow::Error {
 
 /// Whether more rows look different than chance explains: above the nominal 5 % by three standard deviations.
 fn too_many(assessment: &Assessment) -> bool {
-    const ALPHA: f64 = 0.05;
     let rows = f64::from(assessment.rows);
     f64::from(assessment.below_alpha) > ALPHA * rows + 3.0 * (ALPHA * (1.0 - ALPHA) * rows).sqrt()
 }

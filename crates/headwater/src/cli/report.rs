@@ -9,12 +9,13 @@ use clap::Args;
 use headwater_report::chart::{self, Chart, Figure};
 use headwater_report::{PageOptions, is_page, page, units};
 use headwater_results::compare::Comparison;
-use headwater_results::schema::{Placement, Row, Run};
+use headwater_results::schema::{Placement, Run};
 
 use super::{placement, status};
 use crate::compare::{Request, compare_runs};
 use crate::plan::{filter, suggest};
-use crate::sources;
+use crate::replace::replace;
+use crate::sources::{self, Loaded};
 
 /// Write runs as one HTML file that needs nothing else and loads nothing: words, charts, tables
 ///
@@ -72,9 +73,10 @@ pub(crate) struct ReportArguments {
 const COMPARED_MAX: usize = 12;
 
 pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
-    let (runs, names) = load(arguments)?;
-    let baseline = arguments.baseline.as_deref().map(|name| baseline(name, &runs, &names)).transpose()?;
-    let comparisons = comparisons(&runs, baseline.as_deref());
+    let loaded = load(arguments)?;
+    let baseline = arguments.baseline.as_deref().map(|name| baseline(name, &loaded)).transpose()?;
+    let runs = &loaded.runs;
+    let comparisons = comparisons(runs, baseline.as_deref());
     let borrowed: Vec<(String, &Run)> = runs.iter().map(|(name, run)| (name.clone(), run)).collect();
     match arguments.svg {
         Some(name) => {
@@ -92,54 +94,32 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
     Ok(status::OK)
 }
 
-/// The runs by unique names with the rows that the filters keep, and for each argument the names it became.
-#[expect(clippy::type_complexity, reason = "two lists that belong together, used once")]
-fn load(arguments: &ReportArguments) -> anyhow::Result<(Vec<(String, Run)>, Vec<(String, String)>)> {
-    let mut runs: Vec<(String, Run)> = Vec::new();
-    let mut names = Vec::new();
-    for argument in &arguments.runs {
-        for (name, run) in sources::load(argument)? {
-            let name = unique(name, &runs);
-            names.push((argument.clone(), name.clone()));
-            runs.push((name, run));
-        }
+/// The runs with the rows that the filters keep.
+fn load(arguments: &ReportArguments) -> anyhow::Result<Loaded> {
+    let mut loaded = sources::load_all(&arguments.runs)?;
+    let rows = || loaded.runs.iter().flat_map(|(_, run)| &run.results).map(|result| &result.row);
+    if let Some(filter) = filter::idle(&arguments.filter, rows()) {
+        let near = suggest::did_you_mean(filter, rows().flat_map(|row| row.id.split('/')));
+        bail!("no row is named by --filter {filter}{near}");
     }
-    if arguments.filter.is_empty() {
-        return Ok((runs, names));
+    for (_, run) in &mut loaded.runs {
+        run.results.retain(|result| filter::keeps(&arguments.filter, &result.row));
+        run.header.rows.retain(|row| filter::keeps(&arguments.filter, row));
     }
-    let wanted = |row: &Row| arguments.filter.iter().any(|wanted| filter::matches(wanted, row));
-    let ids: Vec<String> = runs.iter().flat_map(|(_, run)| &run.results).map(|result| result.row.id.clone()).collect();
-    for (_, run) in &mut runs {
-        run.results.retain(|result| wanted(&result.row));
-        run.header.rows.retain(wanted);
-    }
-    if runs.iter().all(|(_, run)| run.results.is_empty()) {
-        let near = suggest::did_you_mean(&arguments.filter[0], ids.iter().flat_map(|id| id.split('/')));
-        bail!("no row is named by --filter {}{near}", arguments.filter.join(" --filter "));
-    }
-    Ok((runs, names))
-}
-
-/// The name, with a number if another run has it.
-fn unique(name: String, runs: &[(String, Run)]) -> String {
-    let is_taken = |name: &str| runs.iter().any(|(other, _)| other == name);
-    if !is_taken(&name) {
-        return name;
-    }
-    (2..).map(|number| format!("{name} ({number})")).find(|name| !is_taken(name)).unwrap_or(name)
+    Ok(loaded)
 }
 
 /// What `wanted` names: a run as it was typed or is called, a subject or a variant.
-fn baseline(wanted: &str, runs: &[(String, Run)], names: &[(String, String)]) -> anyhow::Result<String> {
-    if let Some((_, name)) = names.iter().find(|(typed, name)| typed == wanted || name == wanted) {
-        return Ok(name.clone());
+fn baseline(wanted: &str, loaded: &Loaded) -> anyhow::Result<String> {
+    if let Some(name) = loaded.name_of(wanted) {
+        return Ok(name.to_owned());
     }
-    let rows = || runs.iter().flat_map(|(_, run)| &run.results).map(|result| &result.row);
+    let rows = || loaded.runs.iter().flat_map(|(_, run)| &run.results).map(|result| &result.row);
     let known = || rows().flat_map(|row| [Some(row.subject.as_str()), row.variant.as_deref()]).flatten();
     if known().any(|name| name == wanted) {
         return Ok(wanted.to_owned());
     }
-    let near = suggest::did_you_mean(wanted, known().chain(names.iter().map(|(typed, _)| typed.as_str())));
+    let near = suggest::did_you_mean(wanted, known().chain(loaded.typed()));
     bail!("--baseline {wanted}: no run, transport or variant of that name{near}");
 }
 
@@ -166,11 +146,8 @@ fn comparisons(runs: &[(String, Run)], baseline: Option<&str>) -> Vec<Comparison
 }
 
 fn chart_of_name(name: &str) -> Result<&'static str, String> {
-    chart::find(name).map(|chart| chart.name).ok_or_else(|| {
-        let names = || chart::TABLE.iter().map(|chart| chart.name);
-        let near = suggest::did_you_mean(name, names());
-        format!("there are {}{near}", names().collect::<Vec<_>>().join(", "))
-    })
+    let found = chart::find(name).map(|chart| chart.name);
+    found.ok_or_else(|| suggest::there_are(name, chart::TABLE.iter().map(|chart| chart.name)))
 }
 
 /// The figure of the pattern and placement that were asked for, or the first; says which others there are.
@@ -222,17 +199,18 @@ fn write(output: &Path, text: &str, force: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     let path = || output.display().to_string();
+    let replaced = || replace(output, |file| file.write_all(text.as_bytes()));
     match fs::metadata(output) {
         Ok(there) if there.is_dir() => bail!("{}: is a directory; name a file in it", path()),
         Ok(there) if there.is_file() => {
             if !force && !is_ours(output).with_context(path)? {
                 bail!("{}: is no report; choose another file, or --force to replace it", path());
             }
-            replace(output, text).with_context(path)?;
+            replaced().with_context(path)?;
         }
         // A pipe or a device takes what it gets.
         Ok(_) => fs::write(output, text).with_context(path)?,
-        Err(_) => replace(output, text).with_context(path)?,
+        Err(_) => replaced().with_context(path)?,
     }
     eprintln!("{}: {} kB", path(), units::grouped(text.len() as f64 / 1e3));
     Ok(())
@@ -246,17 +224,6 @@ fn is_ours(path: &Path) -> std::io::Result<bool> {
     fs::File::open(path)?.take(BEGINNING).read_to_end(&mut beginning)?;
     let beginning = String::from_utf8_lossy(&beginning);
     Ok(beginning.is_empty() || is_page(&beginning) || chart::is_standalone(&beginning))
-}
-
-/// Readers see the old file or the new one, never a part.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(".new");
-    let new = path.with_file_name(name);
-    fs::write(&new, text).and_then(|()| fs::rename(&new, path)).inspect_err(|_| {
-        let _ = fs::remove_file(&new);
-    })
 }
 
 #[cfg(test)]

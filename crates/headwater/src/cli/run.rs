@@ -1,4 +1,4 @@
-//! `headwater run`: plan, directory, probe, blocks, document, tables; in this order, so that whatever can be wrong shows
+//! `headwater run`: plan, probe, directory, blocks, document, tables; in this order, so that whatever can be wrong shows
 //! before the first launch.
 
 use std::collections::BTreeMap;
@@ -64,11 +64,16 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
     let mut course = Course::new(&plan, &cpus).map_err(|error| anyhow!(error))?;
     // From here on a signal is an event that is asked for, never the end of the process.
     let stop = StopSignals::watch()?;
-    let (store, fresh) = match &events {
-        None => (Store::create(&directory)?, true),
-        Some(_) => (Store::resume(&directory)?.0, false),
-    };
     let scratch = Scratch::new().context("no private directory for this run")?;
+    // Before the directory is made: a run that cannot begin leaves none behind.
+    let refused = match &events {
+        None => Some(refused(&course, &scratch, &stop)?),
+        Some(_) => None,
+    };
+    let store = match &events {
+        None => Store::create(&directory)?,
+        Some(_) => Store::resume(&directory)?.0,
+    };
     let mut teller = Teller {
         store,
         fold: Fold::new(),
@@ -82,17 +87,11 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
         course.take_up(&event);
         teller.fold.push(event)?;
     }
-    if fresh {
+    if let Some(reasons) = refused {
         teller.event(&Event::RunStarted(Box::new(header(&plan, &directory))))?;
-        match probe(&course, &scratch, &stop) {
-            Ok(reasons) => {
-                for (row, reason) in rows_with(&plan, &reasons) {
-                    course.given_up.insert(row.id.clone());
-                    teller.event(&Event::RowSkipped { row, reason })?;
-                }
-            }
-            Err(NoAnswer::Broken(what)) => bail!("cannot find out what runs here: {what}"),
-            Err(NoAnswer::Stopped(_)) => bail!("interrupted before the first launch"),
+        for (row, reason) in rows_with(&plan, &reasons) {
+            course.given_up.insert(row.id.clone());
+            teller.event(&Event::RowSkipped { row, reason })?;
         }
         let rows = plan.rows.len() - course.given_up.len();
         teller.progress.say(&format!("{rows} rows x {} launches, {}", plan.settings.launches, expected(&plan)));
@@ -104,6 +103,14 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
     let end = end?;
     drop(scratch);
     finish(&teller, end).map(Some)
+}
+
+/// The rows that this machine cannot run, with the reasons.
+fn refused(course: &Course<'_>, scratch: &Scratch, stop: &StopSignals) -> anyhow::Result<BTreeMap<String, String>> {
+    probe(course, scratch, stop).map_err(|error| match error {
+        NoAnswer::Broken(what) => anyhow!("cannot find out what runs here: {what}"),
+        NoAnswer::Stopped(_) => anyhow!("interrupted before the first launch"),
+    })
 }
 
 /// What a run starts from.
@@ -141,7 +148,10 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
         rows: None,
     };
     let wishes = match old {
-        Some(old) => old.wishes(wishes),
+        Some(old) => {
+            old.warnings().iter().for_each(|warning| eprintln!("headwater: {warning}"));
+            old.wishes(wishes)
+        }
         None => wishes,
     };
     let seed = || {

@@ -12,7 +12,7 @@ pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
     let mut out = stdout().lock();
     let mut answer = status::OK;
     // All are read before one is printed: a wrong name costs no half answer.
-    for (_, run) in &sources::load_all(&arguments.runs)? {
+    for (_, run) in &sources::load_all(&arguments.runs)?.runs {
         if arguments.json {
             serde_json::to_writer_pretty(&mut out, run)?;
             writeln!(out)?;

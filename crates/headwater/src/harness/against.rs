@@ -1,5 +1,7 @@
 //! `run --against RUN`: what RUN measured, measured again by the program that did and by this one.
 
+use std::collections::BTreeMap;
+
 use anyhow::{anyhow, bail};
 use headwater_results::schema::{Row, Run};
 
@@ -23,16 +25,19 @@ pub struct Against {
     run: Run,
     /// The program that measured it.
     program: String,
+    /// Rows of the run that cannot be measured again, by what stands in the way.
+    left_out: BTreeMap<String, Vec<String>>,
 }
 
 impl Against {
     /// Reads the run and finds its program.
     ///
     /// # Errors
-    /// In one line with the remedy: several runs, no run, a program that is gone or has been replaced.
+    /// In one line with the remedy: several runs, no run, a program that is gone or has been replaced, no row that this
+    /// program measures by the same definition.
     pub fn of(name: &str) -> anyhow::Result<Against> {
         let mut runs = sources::load(name)?;
-        let (_, run) = match runs.len() {
+        let (_, mut run) = match runs.len() {
             1 => runs.remove(0),
             count => bail!("--against {name}: these are {count} runs; name one"),
         };
@@ -50,7 +55,21 @@ impl Against {
             bail!("--against {name}: {} was built again since; {remedy}", program.path);
         }
         let program = if is_own { String::new() } else { program.path };
-        Ok(Against { run, program })
+        let left_out = leave_out(&mut run);
+        if let (true, Some(reason)) = (run.results.is_empty(), left_out.keys().next()) {
+            bail!("--against {name}: no row of it can be measured again: {reason}; {remedy}");
+        }
+        Ok(Against { run, program, left_out })
+    }
+
+    /// What of the run is not measured again, and why: a line for each reason.
+    pub fn warnings(&self) -> Vec<String> {
+        const NAMED: usize = 3;
+        let line = |(reason, rows): (&String, &Vec<String>)| {
+            let more = if rows.len() > NAMED { format!(" and {} more", rows.len() - NAMED) } else { String::new() };
+            format!("not measured again: {}{more}: {reason}", rows[..rows.len().min(NAMED)].join(", "))
+        };
+        self.left_out.iter().map(line).collect()
     }
 
     /// The wishes with the run's rows and settings where they say nothing.
@@ -65,7 +84,7 @@ impl Against {
         let now = Variant { name: NOW.to_owned(), ..Variant::default() };
         let given = !wishes.transport_commands.is_empty();
         Wishes {
-            rows: Some(rows.filter(same_definition).map(without_variant).collect()),
+            rows: Some(rows.map(without_variant).collect()),
             variants: vec![before.to_string(), now.to_string()],
             placements: settings.placements,
             time_s: wishes.time_s.or(Some(settings.time_s)),
@@ -77,11 +96,32 @@ impl Against {
     }
 }
 
-/// Whether this program measures the row by the same definition. A pattern that it does not know is an external's affair.
-fn same_definition(row: &Row) -> bool {
+/// Takes the rows out of the run that this program measures by another definition or not at all: their ids, by reason.
+fn leave_out(run: &mut Run) -> BTreeMap<String, Vec<String>> {
+    let mut left_out: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    run.results.retain(|result| match obstacle(&result.row) {
+        None => true,
+        Some(reason) => {
+            left_out.entry(reason).or_default().push(result.row.id.clone());
+            false
+        }
+    });
+    left_out
+}
+
+/// Why the row cannot be measured again: an old and a new figure are of one thing only if their definitions are one.
+/// External programs have no patterns of their own; theirs are those of this program too.
+fn obstacle(row: &Row) -> Option<String> {
     let pattern = patterns::find(&row.pattern).map(|pattern| pattern.info.definition_version);
     let facility = facilities::find(&row.pattern).map(|facility| facility.info.definition_version);
-    pattern.or(facility) == Some(row.definition_version)
+    let (name, old) = (&row.pattern, row.definition_version);
+    match pattern.or(facility) {
+        None => Some(format!("this program has no pattern or facility {name}")),
+        Some(now) if now != old => {
+            Some(format!("the run has {name} by definition {old}, this program by definition {now}"))
+        }
+        Some(_) => None,
+    }
 }
 
 /// A run with variants is taken up by its rows, each once.
@@ -92,4 +132,24 @@ fn without_variant(mut row: Row) -> Row {
         row.id = id.to_owned();
     }
     row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_another_definition_are_left_out_with_the_reason() {
+        let (_, mut run) = sources::load("published:pipes/fc6").expect("it is compiled in").remove(0);
+        let all = run.results.len();
+        run.results[0].row.definition_version += 1;
+        run.results[1].row.pattern = "telepathy".to_owned();
+        let ids = [0, 1].map(|at: usize| run.results[at].row.id.clone());
+        let left_out = leave_out(&mut run);
+        assert_eq!(run.results.len(), all - 2);
+        let warnings = Against { run, program: String::new(), left_out }.warnings();
+        let [definition, pattern] = &warnings[..] else { panic!("{warnings:?}") };
+        assert!(definition.contains(&ids[0]) && definition.contains("definition 2"), "{definition}");
+        assert!(pattern.contains(&ids[1]) && pattern.contains("telepathy"), "{pattern}");
+    }
 }

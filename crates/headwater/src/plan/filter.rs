@@ -2,11 +2,21 @@
 
 use headwater_results::schema::Row;
 
+/// Whether `row` is meant by one of `filters`; without a filter every row is.
+pub fn keeps<S: AsRef<str>>(filters: &[S], row: &Row) -> bool {
+    filters.is_empty() || filters.iter().any(|filter| matches(filter.as_ref(), row))
+}
+
+/// The first of `filters` that means none of `rows`: a slip of the user's, whatever the others mean.
+pub fn idle<'f, 'r, S: AsRef<str>>(filters: &'f [S], rows: impl Iterator<Item = &'r Row> + Clone) -> Option<&'f str> {
+    filters.iter().map(AsRef::as_ref).find(|filter| !rows.clone().any(|row| matches(filter, row)))
+}
+
 /// Whether `row` is meant by `filter`.
 ///
 /// A filter of one word names any part of the row's id; a filter with `/` names the parts from the left, as many as it
 /// has. `*` stands for any characters, `?` for one.
-pub fn matches(filter: &str, row: &Row) -> bool {
+fn matches(filter: &str, row: &Row) -> bool {
     let mut parts = row.id.split('/');
     if filter.contains('/') {
         filter.split('/').all(|wanted| parts.next().is_some_and(|part| glob(wanted, part)))
@@ -43,7 +53,19 @@ fn glob(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::glob;
+    use super::{glob, idle, keeps};
+    use crate::sources;
+
+    #[test]
+    fn one_of_the_filters_is_enough_and_none_may_be_idle() {
+        let (_, run) = sources::load("published:pipes/fc6").expect("it is compiled in").remove(0);
+        let rows = || run.results.iter().map(|result| &result.row);
+        let kept = |filters: &[&str]| rows().filter(|row| keeps(filters, row)).count();
+        assert_eq!(kept(&[]), rows().count());
+        assert!(kept(&["pipe/stream/64"]) == 1 && kept(&["pipe/stream/64", "lis-pipe/stream/64"]) == 2);
+        assert_eq!(idle(&["pipe", "pope", "fifi"], rows()), Some("pope"));
+        assert_eq!(idle(&["pipe", "*/stream"], rows()), None);
+    }
 
     #[test]
     fn stars_and_question_marks_match_as_in_a_shell() {

@@ -265,14 +265,10 @@ fn unique(rows: &[Row]) -> Vec<Row> {
 
 /// The rows that the filters name; all without a filter.
 fn filtered(mut rows: Vec<Row>, filters: &[&str], suites: &[&Suite]) -> Result<Vec<Row>, PlanError> {
-    for filter in filters {
-        if !rows.iter().any(|row| filter::matches(filter, row)) {
-            return Err(unknown(filter, suites, &rows));
-        }
+    if let Some(filter) = filter::idle(filters, rows.iter()) {
+        return Err(unknown(filter, suites, &rows));
     }
-    if !filters.is_empty() {
-        rows.retain(|row| filters.iter().any(|filter| filter::matches(filter, row)));
-    }
+    rows.retain(|row| filter::keeps(filters, row));
     if rows.is_empty() {
         return Err(PlanError("no row is left: no transport takes messages of these sizes in this suite".into()));
     }

@@ -16,17 +16,29 @@ pub fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Vec
 
 /// `; did you mean a, b or c?`, or nothing.
 pub fn did_you_mean<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> String {
-    let names = nearest(wrong, names);
+    match nearest(wrong, names).as_slice() {
+        [] => String::new(),
+        near => format!("; did you mean {}?", listed(near, "or")),
+    }
+}
+
+/// `there are a, b and c; did you mean b?`: the error of an option that takes one of few names.
+pub fn there_are<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    format!("there are {}{}", listed(&names, "and"), did_you_mean(wrong, names.iter().copied()))
+}
+
+/// `a, b or c`.
+fn listed(names: &[&str], before_last: &str) -> String {
     match names.split_last() {
-        None => String::new(),
-        Some((only, [])) => format!("; did you mean {only}?"),
-        Some((last, rest)) => format!("; did you mean {} or {last}?", rest.join(", ")),
+        Some((last, rest)) if !rest.is_empty() => format!("{} {before_last} {last}", rest.join(", ")),
+        _ => names.concat(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::did_you_mean;
+    use super::{did_you_mean, there_are};
 
     const NAMES: [&str; 5] = ["pipe", "pipe-1m", "fifo", "fifo-socket", "unix-stream"];
 
@@ -35,5 +47,13 @@ mod tests {
         assert_eq!(did_you_mean("pip", NAMES), "; did you mean pipe or pipe-1m?");
         assert_eq!(did_you_mean("stream", NAMES), "; did you mean unix-stream?");
         assert_eq!(did_you_mean("xyzzy", NAMES), "");
+    }
+
+    #[test]
+    fn few_names_are_all_listed() {
+        let all = "there are pipe, pipe-1m, fifo, fifo-socket and unix-stream";
+        assert_eq!(there_are("xyzzy", NAMES), all);
+        assert_eq!(there_are("unix", NAMES), format!("{all}; did you mean unix-stream?"));
+        assert_eq!(there_are("a", ["b"]), "there are b");
     }
 }

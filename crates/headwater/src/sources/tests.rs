@@ -20,9 +20,32 @@ fn a_table_gives_all_its_datasets_and_a_dataset_one() {
     assert_eq!(one[0].0, "published:pipes/fc6");
     let both = load_all(&["published:ipc", "published:udp/1"]).expect("both exist");
     assert_eq!(
-        both.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+        both.runs.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
         ["published:ipc/fedora20", "published:udp/1"]
     );
+}
+
+#[test]
+fn every_run_has_a_name_of_its_own_and_answers_to_what_was_typed() {
+    let scratch = tempfile::tempdir().expect("a directory for the test");
+    let (_, run) = load("published:sync").expect("the table exists").remove(0);
+    let typed = ["a/run", "b/run/", "run"].map(|name| {
+        let path = scratch.path().join(name);
+        store::Store::create(&path).and_then(|store| store.publish(&run)).expect("the directory is writable");
+        path.to_str().expect("a path of letters").to_owned()
+    });
+    let loaded = load_all(&typed).expect("three runs");
+    assert_eq!(loaded.runs.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["run", "run (2)", "run (3)"]);
+    let names = |wanted: &[&str]| wanted.iter().map(|name| loaded.name_of(name)).collect::<Vec<_>>();
+    let [a, b, c] = &typed;
+    assert_eq!(names(&[a, b, c]), [Some("run"), Some("run (2)"), Some("run (3)")]);
+    assert_eq!(names(&[&format!("{a}/"), b.trim_end_matches('/')]), [Some("run"), Some("run (2)")]);
+    assert_eq!(names(&["run (2)", "run", "b"]), [Some("run (2)"), Some("run"), None]);
+    let twice = load_all(&["published:fifo", "published:fifo"]).expect("a table");
+    let mut names: Vec<&String> = twice.runs.iter().map(|(name, _)| name).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), twice.runs.len());
 }
 
 #[test]

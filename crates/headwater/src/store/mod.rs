@@ -9,6 +9,8 @@ use headwater_results::parse::{ParseError, parse_events, parse_events_prefix, pa
 use headwater_results::schema::{Event, Run};
 use headwater_results::summary::Fold;
 
+use crate::replace::replace;
+
 /// Where runs go unless an option says otherwise.
 pub const RUNS: &str = "headwater-runs";
 
@@ -100,24 +102,17 @@ impl Store {
             .map_err(|error| StoreError::new(&self.directory.join(EVENTS), error))
     }
 
-    /// Writes the document beside the events; a reader sees the old one or the new one, never a part.
+    /// Writes the document beside the events.
     ///
     /// # Errors
     /// What the system reports.
     pub fn publish(&self, run: &Run) -> Result<PathBuf, StoreError> {
         let path = self.directory.join(DOCUMENT);
-        let new = self.directory.join(".run.json.new");
-        let write = || -> io::Result<()> {
-            let mut file = File::create(&new)?;
-            serde_json::to_writer_pretty(&mut file, run)?;
-            file.write_all(b"\n")?;
-            file.sync_data()?;
-            fs::rename(&new, &path)
-        };
-        write().map_err(|error| {
-            let _ = fs::remove_file(&new);
-            StoreError::new(&path, error)
-        })?;
+        let written = replace(&path, |file| {
+            serde_json::to_writer_pretty(&mut *file, run)?;
+            file.write_all(b"\n")
+        });
+        written.map_err(|error| StoreError::new(&path, error))?;
         Ok(path)
     }
 }

@@ -74,10 +74,7 @@ fn figure(panel: &Panel<'_>) -> Option<Figure> {
         return None;
     }
     let (spread, range) = sizes::reach((low, high));
-    let direction = match better {
-        Better::Higher => "higher is better",
-        Better::Lower => "lower is better",
-    };
+    let direction = format!("{} is better", better.name());
     let what = match name.as_str() {
         "one_way" => "one-way",
         other => other,
@@ -94,12 +91,9 @@ fn figure(panel: &Panel<'_>) -> Option<Figure> {
 fn picture(panel: &Panel<'_>, dots: &[Dot<'_>], spread: Spread, range: (f64, f64), unit: &str, title: &str) -> Drawing {
     let bottom = TOP + LINE * dots.len() as f64;
     let scale = Scale::new(spread, range, (LEFT, WIDTH - RIGHT));
-    let ticks: Vec<(f64, f64)> = scale.ticks(6).into_iter().filter_map(|tick| Some((scale.at(tick)?, tick))).collect();
+    let ticks = scale.placed_ticks(6);
     let mut pen = Pen::default();
-    pen.open("grid", "");
-    let grid: String = ticks.iter().map(|(at, _)| format!("{}{}", moved((*at, TOP)), drawn((*at, bottom)))).collect();
-    pen.path("grid-lines", &grid, "");
-    pen.close();
+    pen.grid(ticks.iter().map(|(at, _)| ((*at, TOP), (*at, bottom))));
     pen.open("axis", "");
     pen.text("label axis-title", (LEFT, 16.0), Anchor::Start, title);
     for (at, tick) in &ticks {

@@ -2,7 +2,6 @@
 //! verdict in words.
 
 use headwater_results::compare::{Comparison, RowComparison, Verdict};
-use headwater_results::schema::Better;
 
 use super::scale::{Scale, Spread};
 use super::source::Source;
@@ -93,12 +92,8 @@ fn figure(comparison: &Comparison) -> Option<Figure> {
 }
 
 fn background(pen: &mut Pen, scale: &Scale, effect: f64, bottom: f64) {
-    let ticks = scale.ticks(7);
-    let places = ticks.iter().filter_map(|tick| Some((scale.at(*tick)?, *tick)));
-    let grid: String = places.clone().map(|(at, _)| format!("{}{}", moved((at, TOP)), drawn((at, bottom)))).collect();
-    pen.open("grid", "");
-    pen.path("grid-lines", &grid, "");
-    pen.close();
+    let ticks = scale.placed_ticks(7);
+    pen.grid(ticks.iter().map(|(at, _)| ((*at, TOP), (*at, bottom))));
     if let (Some(from), Some(to)) = (scale.within(1.0 / effect), scale.within(effect)) {
         pen.rect("effect", (from, TOP), (to - from, bottom - TOP), "");
     }
@@ -107,7 +102,7 @@ fn background(pen: &mut Pen, scale: &Scale, effect: f64, bottom: f64) {
     }
     pen.open("axis", "");
     pen.path("axis-line", &format!("{}{}", moved((LEFT, bottom)), drawn((WIDTH - RIGHT, bottom))), "");
-    for (at, tick) in places {
+    for (at, tick) in ticks {
         pen.text("label", (at, bottom + 17.0), Anchor::Middle, &units::ratio(tick));
     }
     let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
@@ -117,13 +112,9 @@ fn background(pen: &mut Pen, scale: &Scale, effect: f64, bottom: f64) {
 
 fn line(pen: &mut Pen, scale: &Scale, row: &RowComparison, y: f64) {
     let Some(ratio) = row.ratio else { return };
-    let (class, words) = verdict(&row.verdict);
-    let better = match row.metric.better {
-        Better::Higher => "higher better",
-        Better::Lower => "lower better",
-    };
+    let verdict = row.verdict.name();
     pen.text("label name", (LEFT - 10.0, y + 4.0), Anchor::End, &shorten(&row.label, 38));
-    pen.open(class, "");
+    pen.open(verdict, "");
     if let (Some(low), Some(high)) = (scale.within(ratio.low), scale.within(ratio.high)) {
         let ends = format!("{}{}", moved((low, y - 3.0)), drawn((low, y + 3.0)));
         let other = format!("{}{}", moved((high, y - 3.0)), drawn((high, y + 3.0)));
@@ -138,19 +129,8 @@ fn line(pen: &mut Pen, scale: &Scale, row: &RowComparison, y: f64) {
         pen.path("point", &marks::marker(shape(&row.verdict), (at, y)), "");
     }
     pen.close();
-    let text = format!("{:.3} {words}, {better}", ratio.value);
+    let text = format!("{:.3} {verdict}, {} better", ratio.value, row.metric.better.name());
     pen.text("label value", (WIDTH - RIGHT + 12.0, y + 4.0), Anchor::Start, &text);
-}
-
-/// The class and the word of a verdict.
-pub(crate) fn verdict(verdict: &Verdict) -> (&'static str, &'static str) {
-    match verdict {
-        Verdict::Better => ("better", "better"),
-        Verdict::Worse => ("worse", "worse"),
-        Verdict::Equivalent => ("equivalent", "equivalent"),
-        Verdict::Inconclusive { .. } => ("inconclusive", "inconclusive"),
-        Verdict::Unjudged => ("unjudged", "not judged"),
-    }
 }
 
 fn shape(verdict: &Verdict) -> usize {
@@ -163,7 +143,7 @@ fn shape(verdict: &Verdict) -> usize {
 }
 
 fn tally(rows: &[&RowComparison]) -> String {
-    let count = |class: &str| rows.iter().filter(|row| verdict(&row.verdict).0 == class).count();
+    let count = |name: &str| rows.iter().filter(|row| row.verdict.name() == name).count();
     let classes = ["better", "worse", "equivalent", "inconclusive"];
     let parts: Vec<String> =
         classes.iter().filter(|class| count(class) > 0).map(|class| format!("{} {class}", count(class))).collect();

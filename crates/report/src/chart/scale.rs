@@ -75,6 +75,11 @@ impl Scale {
         ticks.into_iter().filter(|tick| (self.low - slack..=self.high + slack).contains(tick)).collect()
     }
 
+    /// As [`Scale::ticks`], each with its place before it.
+    pub fn placed_ticks(&self, count: usize) -> Vec<(f64, f64)> {
+        self.ticks(count).into_iter().filter_map(|value| Some((self.at(value)?, value))).collect()
+    }
+
     /// The range with round ends, so that the outermost ticks are the ends of the axis. Logarithms and percentiles stay.
     pub fn rounded(spread: Spread, (low, high): (f64, f64), count: usize) -> (f64, f64) {
         let (low, high) = widened(spread, low, high);

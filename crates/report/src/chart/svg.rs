@@ -102,6 +102,14 @@ impl Pen {
         self.path(class, &format!("{}{}", moved(from), drawn(to)), "");
     }
 
+    /// The lines of a grid, each from one place to another.
+    pub fn grid(&mut self, lines: impl Iterator<Item = ((f64, f64), (f64, f64))>) {
+        let data: String = lines.map(|(from, to)| moved(from) + &drawn(to)).collect();
+        self.open("grid", "");
+        self.path("grid-lines", &data, "");
+        self.close();
+    }
+
     /// A rectangle; `more` are further attributes.
     pub fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), more: &str) {
         let space = if more.is_empty() { "" } else { " " };

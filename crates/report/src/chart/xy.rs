@@ -95,18 +95,10 @@ impl Plot<'_> {
     }
 
     fn axes(&self, pen: &mut Pen, x: &Scale, y: &Scale, (right, bottom): (f64, f64)) {
-        let x_ticks: Vec<(f64, f64)> = ticks(x, if self.x.spread == Spread::LinearSize { 12 } else { 18 });
-        let y_ticks: Vec<(f64, f64)> = ticks(y, 7);
-        let mut grid = String::new();
-        for (at, _) in &y_ticks {
-            grid += &format!("{}{}", moved((LEFT, *at)), drawn((right, *at)));
-        }
-        for (at, _) in &x_ticks {
-            grid += &format!("{}{}", moved((*at, TOP)), drawn((*at, bottom)));
-        }
-        pen.open("grid", "");
-        pen.path("grid-lines", &grid, "");
-        pen.close();
+        let x_ticks = x.placed_ticks(if self.x.spread == Spread::LinearSize { 12 } else { 18 });
+        let y_ticks = y.placed_ticks(7);
+        let across = y_ticks.iter().map(|(at, _)| ((LEFT, *at), (right, *at)));
+        pen.grid(across.chain(x_ticks.iter().map(|(at, _)| ((*at, TOP), (*at, bottom)))));
         pen.open("axis", "");
         pen.path("axis-line", &format!("{}{}", moved((LEFT, bottom)), drawn((right, bottom))), "");
         for (at, value) in &y_ticks {
@@ -144,11 +136,6 @@ impl Plot<'_> {
 pub(crate) fn range(traces: &[Trace<'_>], of: fn(&Spot) -> [f64; 2]) -> (f64, f64) {
     let ends = traces.iter().flat_map(|trace| &trace.spots).flat_map(of).filter(|value| value.is_finite());
     ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
-}
-
-/// Places and values of the ticks, thinned where their labels would touch.
-fn ticks(scale: &Scale, count: usize) -> Vec<(f64, f64)> {
-    scale.ticks(count).into_iter().filter_map(|value| Some((scale.at(value)?, value))).collect()
 }
 
 /// `are_few` says whether bands can be told apart; whiskers take their place where they cannot.

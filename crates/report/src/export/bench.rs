@@ -40,7 +40,7 @@ fn add_run(text: &mut String, name: &str, run: &Run) {
     let figures = run.results.iter().flat_map(|result| &result.metrics).map(|metric| figure(&metric.metric));
     for figure in figures.chain([BYTES]) {
         if !units.contains(&figure) {
-            push(text, format_args!("Unit {} better={}\n", figure.unit, better(figure.better)));
+            push(text, format_args!("Unit {} better={}\n", figure.unit, figure.better.name()));
             units.push(figure);
         }
     }
@@ -132,13 +132,6 @@ fn figure(metric: &Metric) -> Figure {
         (_, other) => (format!("{name}-{}", word(other)), 1.0),
     };
     Figure { unit: unit.into(), better: metric.better, scale }
-}
-
-fn better(better: Better) -> &'static str {
-    match better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    }
 }
 
 /// Text without blanks, slashes and equals signs, which have a meaning in names.

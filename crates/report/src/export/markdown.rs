@@ -41,17 +41,13 @@ fn line(result: &RowResult, metric: &MetricResult) -> String {
     let quantity = |value| units::quantity(value, &metric.metric.unit);
     let interval = interval(metric).map(|(low, high)| format!("{} .. {}", quantity(low), quantity(high)));
     let flags: Vec<String> = result.flags.iter().map(|flag| flag.sentence()).collect();
-    let better = match metric.metric.better {
-        headwater_results::schema::Better::Higher => "higher",
-        headwater_results::schema::Better::Lower => "lower",
-    };
     let cells = [
         cell(&result.row.id),
         cell(&metric.metric.name),
         cell(&quantity(metric.estimate.median)),
         cell(&interval.unwrap_or_else(|| "-".to_owned())),
         metric.estimate.n.to_string(),
-        better.to_owned(),
+        metric.metric.better.name().to_owned(),
         cell(&flags.join("; ")),
     ];
     format!("| {} |\n", cells.join(" | "))

@@ -37,6 +37,16 @@ impl Allowance {
         take(&mut self.tables, bytes)
     }
 
+    /// The first of the lines of a table, as many as still have room, and how many they are.
+    pub fn take_lines(&mut self, lines: impl Iterator<Item = String>) -> (String, usize) {
+        let (mut text, mut count) = (String::new(), 0);
+        for line in lines.take_while(|line| take(&mut self.tables, line.len())) {
+            text += &line;
+            count += 1;
+        }
+        (text, count)
+    }
+
     /// What remains of the whole after `bytes` have been written.
     pub fn left_of(&self, bytes: usize) -> usize {
         self.total.saturating_sub(bytes)
@@ -50,5 +60,18 @@ fn take(left: &mut usize, bytes: usize) -> bool {
             true
         }
         None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_taken_up_to_the_first_without_room() {
+        let mut allowance = Allowance { total: 100, figures: 0, tables: 10 };
+        let lines = ["1234", "5678", "9012", "3"].map(str::to_owned);
+        assert_eq!(allowance.take_lines(lines.into_iter()), ("12345678".to_owned(), 2));
+        assert!(allowance.takes_table(2) && !allowance.takes_table(1), "what had no room took none");
     }
 }

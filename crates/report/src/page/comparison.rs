@@ -1,13 +1,11 @@
 //! The comparisons: in words for the summary, as forest plots and tables in their own section.
 
 use headwater_results::compare::{Comparison, Ratio, RowComparison, Verdict};
-use headwater_results::schema::Better;
 
 use super::allowance::Allowance;
 use super::frame::Page;
 use super::table::scrolled;
 use super::{Section, figures};
-use crate::chart;
 use crate::markup::{escape, shorten};
 use crate::text::{list, plural, short_list};
 use crate::units;
@@ -48,8 +46,7 @@ pub(super) fn words(page: &Page<'_>) -> String {
 
 fn sentence(comparison: &Comparison) -> String {
     let judged: Vec<&RowComparison> = comparison.rows.iter().filter(|row| row.verdict != Verdict::Unjudged).collect();
-    let of =
-        |class: &str| judged.iter().filter(|row| chart::verdict_words(&row.verdict).0 == class).collect::<Vec<_>>();
+    let of = |name: &str| judged.iter().filter(|row| row.verdict.name() == name).collect::<Vec<_>>();
     let candidate = shorten(&comparison.candidate, 80);
     let against = format!("{candidate} against {}", shorten(&comparison.baseline, 80));
     if judged.is_empty() {
@@ -88,16 +85,7 @@ fn change(row: &RowComparison) -> String {
 }
 
 fn table(comparison: &Comparison, allowance: &mut Allowance) -> String {
-    let mut lines = String::new();
-    let mut shown = 0;
-    for row in comparison.rows.iter().take(LINES_MAX) {
-        let line = line(row);
-        if !allowance.takes_table(line.len()) {
-            break;
-        }
-        lines += &line;
-        shown += 1;
-    }
+    let (lines, shown) = allowance.take_lines(comparison.rows.iter().take(LINES_MAX).map(line));
     if shown == 0 {
         return String::new();
     }
@@ -114,22 +102,18 @@ fn table(comparison: &Comparison, allowance: &mut Allowance) -> String {
 }
 
 fn line(row: &RowComparison) -> String {
-    let better = match row.metric.better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    };
+    let better = row.metric.better.name();
     let ratio = |of: fn(Ratio) -> String| row.ratio.map_or_else(|| "\u{2013}".to_owned(), of);
-    let (class, mut word) = {
-        let (class, word) = chart::verdict_words(&row.verdict);
-        (class, word.to_owned())
+    let class = row.verdict.name();
+    let words = match row.verdict {
+        Verdict::Inconclusive { more_blocks: Some(blocks) } => format!("{class}, needs about {blocks} more blocks"),
+        Verdict::Unjudged => "not judged".to_owned(),
+        _ => class.to_owned(),
     };
-    if let Verdict::Inconclusive { more_blocks: Some(blocks) } = row.verdict {
-        word += &format!(", needs about {blocks} more blocks");
-    }
     let value = |value: f64| escape(&units::quantity(value, &row.metric.unit));
     format!(
         "<tr><th scope=\"row\">{}</th><td>{}</td><td>{better}</td><td class=\"num\">{}</td><td class=\"num\">{}</td>\
-         <td class=\"num\">{}</td><td class=\"num\">{}</td><td class=\"num\">{}</td><td class=\"{class}\">{word}</td></tr>\n",
+         <td class=\"num\">{}</td><td class=\"num\">{}</td><td class=\"num\">{}</td><td class=\"{class}\">{words}</td></tr>\n",
         escape(&shorten(&row.label, 160)),
         escape(&shorten(&row.metric.name.replace("one_way", "one-way"), 40)),
         value(row.baseline.median),

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use headwater_results::compare::Verdict;
 use headwater_results::fit::{Bounded, Segment};
 use headwater_results::published;
-use headwater_results::schema::{Better, MetricResult, RowResult, RunStatus, Standing, WorkerKind};
+use headwater_results::schema::{MetricResult, RowResult, RunStatus, Standing, WorkerKind};
 use serde::{Serialize, Serializer};
 
 use super::flags;
@@ -259,7 +259,7 @@ impl Columns {
         self.standing.push(names.of(standing(row.standing)));
         self.metric.push(names.of(&metric.metric.name));
         self.unit.push(names.of(&metric.metric.unit));
-        self.better.push(names.of(direction(metric.metric.better)));
+        self.better.push(names.of(metric.metric.better.name()));
         self.own.push(u8::from(is_own));
         self.size.push(row.size_bytes);
         self.messages.push(row.messages);
@@ -342,7 +342,7 @@ fn comparisons<'a>(page: &'a Page<'_>, extent: Extent) -> Vec<ComparisonData<'a>
         label: shorten(&row.label, TEXT_MAX),
         metric: shorten(&row.metric.name, TEXT_MAX),
         unit: shorten(&row.metric.unit, TEXT_MAX),
-        better: direction(row.metric.better),
+        better: row.metric.better.name(),
         ratio: row.ratio.map(|ratio| Figure(ratio.value)),
         low: row.ratio.map(|ratio| Figure(ratio.low)),
         high: row.ratio.map(|ratio| Figure(ratio.high)),
@@ -350,7 +350,7 @@ fn comparisons<'a>(page: &'a Page<'_>, extent: Extent) -> Vec<ComparisonData<'a>
         paired: row.ratio.is_some_and(|ratio| ratio.paired),
         p: row.ratio.map(|ratio| Figure(ratio.p)),
         p_adjusted: row.p_adjusted.map(Figure),
-        verdict: chart::verdict_words(&row.verdict).0,
+        verdict: row.verdict.name(),
         more_blocks: match row.verdict {
             Verdict::Inconclusive { more_blocks } => more_blocks,
             _ => None,
@@ -377,13 +377,6 @@ fn standing(standing: Standing) -> &'static str {
         Standing::External => "external",
         Standing::Limit => "limit",
         Standing::Null => "null",
-    }
-}
-
-fn direction(better: Better) -> &'static str {
-    match better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
     }
 }
 

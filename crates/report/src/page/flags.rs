@@ -66,21 +66,15 @@ fn kinds(rows: &[&RowResult]) -> String {
 
 fn listed(rows: &[&RowResult], allowance: &mut Allowance) -> String {
     let flagged: Vec<&&RowResult> = rows.iter().filter(|row| !row.flags.is_empty()).collect();
-    let mut lines = String::new();
-    let mut shown = 0;
-    for row in flagged.iter().take(LISTED_MAX) {
+    let line = |row: &&&RowResult| {
         let sentences: Vec<String> = row.flags.iter().map(Flag::sentence).collect();
-        let line = format!(
+        format!(
             "<tr><th scope=\"row\">{}</th><td>{}</td></tr>",
             escape(&shorten(&row.row.id, 120)),
             escape(&sentences.join("; "))
-        );
-        if !allowance.takes_table(line.len()) {
-            break;
-        }
-        lines += &line;
-        shown += 1;
-    }
+        )
+    };
+    let (lines, shown) = allowance.take_lines(flagged.iter().take(LISTED_MAX).map(line));
     if shown == 0 {
         return String::new();
     }

@@ -1,9 +1,9 @@
 //! How figures are to be read: what an interval is, what stands out, what steps back. Below the summary.
 
+use headwater_results::compare::MINIMUM_EFFECT;
 use headwater_results::schema::Standing;
 
 use super::frame::Page;
-use crate::judge::EFFECT_MIN;
 use crate::markup::escape;
 use crate::rows;
 use crate::text::short_list;
@@ -36,7 +36,7 @@ pub(super) fn paragraph(page: &Page<'_>) -> String {
         words.push(format!(
             "Bold: the best of those compared, with all that cannot be told apart from it (intervals overlap, or medians \
              differ by less than {:.0} %).",
-            EFFECT_MIN * 100.0
+            MINIMUM_EFFECT * 100.0
         ));
     }
     for (standing, meaning) in [

@@ -1,7 +1,7 @@
 //! The table of rows: every metric of every row with its interval, as far as there is room. The script adds the rest,
 //! sorting, a filter and the download.
 
-use headwater_results::schema::{Better, MetricResult, RowResult};
+use headwater_results::schema::{MetricResult, RowResult};
 
 use super::Section;
 use super::allowance::Allowance;
@@ -25,16 +25,8 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
         })
     };
     let total = all().count();
-    let mut lines = String::new();
-    let mut shown = 0;
-    for (run, result, metric) in all().take(LINES_MAX) {
-        let line = line(page.has_several().then_some(run), result, metric);
-        if !allowance.takes_table(line.len()) {
-            break;
-        }
-        lines += &line;
-        shown += 1;
-    }
+    let line = |(run, result, metric)| line(page.has_several().then_some(run), result, metric);
+    let (lines, shown) = allowance.take_lines(all().take(LINES_MAX).map(line));
     if total == 0 {
         return None;
     }
@@ -63,10 +55,7 @@ fn line(run: Option<&str>, result: &RowResult, metric: &MetricResult) -> String 
         0 | 1 => "\u{2013}".to_owned(),
         _ => format!("{} .. {}", text(estimate.low), text(estimate.high)),
     };
-    let better = match metric.metric.better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    };
+    let better = metric.metric.better.name();
     let is_own = rows::own(result).is_some_and(|own| own.metric.name == metric.metric.name);
     let flags = if is_own { chart::flags(result) } else { String::new() };
     let class = if rows::competes(result) { "" } else { " class=\"quiet\"" };

@@ -1,11 +1,11 @@
 //! How to read the figures: what the interval is, what the asterisk says, what a limit is.
 
+use headwater_results::compare::MINIMUM_EFFECT;
 use headwater_results::published;
 use headwater_results::schema::{Run, Standing};
 
 use super::Section;
 use super::page::Page;
-use crate::judge::EFFECT_MIN;
 use crate::rows;
 use crate::style::{Style, quiet};
 use crate::text::{list, wrap};
@@ -54,7 +54,7 @@ fn best(run: &Run, style: &Style) -> Option<String> {
     Some(format!(
         "{sign}: the best of those compared, with all that cannot be told apart from it: intervals overlap, or medians differ by \
          less than {:.0} %.",
-        EFFECT_MIN * 100.0
+        MINIMUM_EFFECT * 100.0
     ))
 }
 

@@ -1,6 +1,6 @@
 //! Rows of patterns and facilities that have no section of their own: every metric with its interval, one per line.
 
-use headwater_results::schema::{Better, MetricResult, RowResult};
+use headwater_results::schema::{MetricResult, RowResult};
 
 use super::frame::framed;
 use super::page::Page;
@@ -40,10 +40,7 @@ fn line(result: &RowResult, metric: &MetricResult, page: &Page<'_>) -> Line {
         marks: if is_own { page.marks(&result.flags) } else { String::new() },
         ..Cell::plain(text(estimate.median))
     };
-    let better = match metric.metric.better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    };
+    let better = metric.metric.better.name();
     Line {
         label: label(result),
         is_quiet: !rows::competes(result),

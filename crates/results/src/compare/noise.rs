@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::ratio::Sample;
-use super::{Comparison, Ratio, Verdict};
+use super::{ALPHA, Comparison, Ratio, Verdict};
 use crate::estimate::{median_of_sorted, sorted_finite};
 use crate::resample::student_quantile;
 use crate::schema::{MetricResult, Run};
@@ -20,9 +20,6 @@ pub struct Drift {
     pub rows: usize,
 }
 
-/// Of identical rows so many may look different at this level, 0..1.
-const LEVEL: f64 = 0.05;
-
 /// More drift than this is another machine; the limit keeps everything finite.
 const DEVIATION_MAX: f64 = 3.0;
 
@@ -34,7 +31,7 @@ const APART: f64 = 2.236; // sqrt((2/3 + 1) / (1/3))
 /// The drift that A/A samples show. `None` without a sample that has a standard error.
 ///
 /// A row's log ratio d has a standard error s from its launches. The drift is the smallest tau for which no more than
-/// 5 % of the rows have d^2 > (t s)^2 + (1.96 tau)^2, t being Student's quantile; 0 where launches explain everything.
+/// 5 % ([`ALPHA`]) of the rows have d^2 > (t s)^2 + (1.96 tau)^2, t being Student's quantile; 0 where launches explain everything.
 pub fn drift(samples: &[Sample]) -> Option<Drift> {
     drift_of(samples.iter().filter_map(|sample| Some((sample.centre(), sample.standard_error()?, sample.freedom()))))
 }
@@ -45,14 +42,14 @@ fn drift_of(rows: impl Iterator<Item = (f64, f64, usize)>) -> Option<Drift> {
     let mut quantiles = BTreeMap::new();
     let mut needed: Vec<f64> = rows
         .filter_map(|(centre, error, freedom)| {
-            let quantile = || student_quantile(1.0 - LEVEL / 2.0, freedom as f64);
+            let quantile = || student_quantile(1.0 - ALPHA / 2.0, freedom as f64);
             let t: f64 = *quantiles.entry(freedom).or_insert_with(quantile);
             // What tau this row needs in order not to look different.
             let needed = (centre.powi(2) - (t * error).powi(2)).max(0.0).sqrt() / 1.96;
             needed.is_finite().then_some(needed)
         })
         .collect();
-    let allowed = (needed.len() as f64 * LEVEL) as usize;
+    let allowed = (needed.len() as f64 * ALPHA) as usize;
     needed.sort_by(|a, b| b.total_cmp(a));
     let deviation = needed.get(allowed)?.min(DEVIATION_MAX);
     Some(Drift { deviation, rows: needed.len() })

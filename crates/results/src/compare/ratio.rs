@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::Ratio;
-use crate::resample::{Resamples, mean};
+use crate::resample::{Resamples, mean, variance_of_mean};
 use crate::schema::MetricResult;
 use crate::significance::ranks::{self, Independent};
 use crate::significance::sign_flip;
@@ -120,13 +120,6 @@ fn blocks(metric: &MetricResult) -> impl Iterator<Item = (u32, f64)> + '_ {
 /// Only of positive numbers.
 fn logarithm(value: f64) -> Option<f64> {
     (value.is_finite() && value > 0.0).then(|| value.ln())
-}
-
-fn variance_of_mean(values: &[f64]) -> Option<f64> {
-    let n = values.len();
-    let centre = mean(values);
-    let squares: f64 = values.iter().map(|value| (value - centre).powi(2)).sum();
-    (n > 1).then(|| squares / (n - 1) as f64 / n as f64)
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ fn variants(seed: u64, blocks: u32, noise: f64, factor: impl Fn(usize) -> f64) -
     let ids: Vec<String> =
         ["a", "b"].iter().flat_map(|side| (0..ROWS).map(move |row| format!("{side}{row}"))).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let levels: Vec<f64> = (0..blocks).map(|_| (0.3 * random.normal()).exp()).collect();
     let run = run(&ids, blocks, |id, block| {
         let row: usize = id[1..].parse().expect("a number follows the side");
@@ -127,10 +127,10 @@ fn better_and_worse_follow_the_metric_s_direction() {
 fn apart(seed: u64, drift: f64, rules: impl Fn(&[&crate::schema::Run; 2]) -> Rules) -> Comparison {
     let ids: Vec<String> = (0..ROWS).map(|row| format!("r{row}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut one = |seed: u64| {
         // The level of each row wanders during the run, as CPUs do: a random walk whose end is `drift` away.
-        let mut random_of_run = Random(seed ^ random.next_u64());
+        let mut random_of_run = Random::new(seed ^ random.bits());
         let mut levels = [0.0; ROWS];
         run(&ids, 12, |id, _| {
             let row: usize = id[1..].parse().expect("a number follows");

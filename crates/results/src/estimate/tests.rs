@@ -55,7 +55,7 @@ fn huge_n_neither_underflows_nor_jumps() {
 
 #[test]
 fn intervals_cover_as_often_as_they_say() {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     for n in [3, 6, 10, 12, 25] {
         let runs = 8_000;
         let (mut hits, mut confidence) = (0, 0.0);

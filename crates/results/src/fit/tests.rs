@@ -5,7 +5,7 @@ use crate::testing::Random;
 
 /// Twelve blocks over the sizes 1..64k, with the given delay and relative noise; each block has a level of its own.
 fn points(seed: u64, noise: f64, delay_s: impl Fn(f64) -> f64) -> Vec<DelayPoint> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let levels: Vec<f64> = (0..12).map(|_| 1.0 + noise * random.normal()).collect();
     (0..17)
         .map(|power| {

@@ -1,9 +1,11 @@
 //! Flags over a row's launches in the order of their blocks: their number, spread, order and level.
 //!
 //! The interval assumes that launches are independent draws from one distribution; these tests look for what breaks
-//! that. All but the first two first ask whether the whole range matters at all.
+//! that. All but the first two first ask whether the whole range matters at all: what stays below the minimum effect of
+//! verdicts is not worth a flag.
 
 use super::Flag;
+use crate::compare::MINIMUM_EFFECT;
 use crate::estimate::{Estimate, median, median_of_sorted, sorted_finite};
 
 /// From this many launches on the exact interval reaches 95 % (1 - 2 * 0.5^6 = 96.9 %, with five it is 93.8 %).
@@ -12,9 +14,6 @@ pub const LAUNCHES_MIN: u32 = 6;
 /// Half width of an interval from which two rows that differ by a factor of 1.2 can no longer be told apart: their
 /// intervals would touch.
 pub const HALF_WIDTH_MAX: f64 = 0.10;
-
-/// The smallest effect on which a verdict rests (MEASURING 2.7). What stays below it is not worth a flag.
-pub const EFFECT_MIN: f64 = 0.02;
 
 /// Standard deviations beyond which order is no accident. 3.0 is one row in 740, one-sided: a table of a hundred rows
 /// of white noise seldom shows one.
@@ -73,7 +72,7 @@ pub fn sloped(launches: &[f64]) -> Option<Flag> {
     // The continuity correction: the sum moves in steps of two.
     let z = (concordance.abs() - 1.0) / deviation;
     let change = median(&slopes)? * (n - 1.0);
-    (z > Z_MIN && change.abs() >= EFFECT_MIN).then_some(Flag::Sloped { per_cent: change * 100.0 })
+    (z > Z_MIN && change.abs() >= MINIMUM_EFFECT).then_some(Flag::Sloped { per_cent: change * 100.0 })
 }
 
 /// The launches jump to another level and stay: the largest Student's t over all places, judged by the number of
@@ -104,18 +103,18 @@ pub fn change_point(launches: &[f64]) -> Option<Flag> {
     }
     // The series is scaled to a median of 0, in shares of the median.
     let ratio = (1.0 + median(&series[at..])?) / (1.0 + median(&series[..at])?);
-    let matters = ratio.is_finite() && ratio > 0.0 && ratio.ln().abs() >= EFFECT_MIN;
+    let matters = ratio.is_finite() && ratio > 0.0 && ratio.ln().abs() >= MINIMUM_EFFECT;
     matters.then_some(Flag::ChangePoint { at_launch: u32::try_from(at).unwrap_or(u32::MAX), ratio })
 }
 
 /// The finite launches as shares of their median, minus one. `None` where no test is sound: a median of zero, fewer
-/// than three values, or a range below [`EFFECT_MIN`], constants included.
+/// than three values, or a range below [`MINIMUM_EFFECT`], constants included.
 fn scaled(launches: &[f64]) -> Option<Vec<f64>> {
     let sorted = sorted_finite(launches);
     let middle = median_of_sorted(&sorted)?;
     let share = |value: f64| (value - middle) / middle.abs();
     let range = share(*sorted.last()?) - share(*sorted.first()?);
-    if sorted.len() < 3 || !range.is_finite() || range < EFFECT_MIN {
+    if sorted.len() < 3 || !range.is_finite() || range < MINIMUM_EFFECT {
         return None;
     }
     Some(launches.iter().copied().filter(|value| value.is_finite()).map(share).collect())

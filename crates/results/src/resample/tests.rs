@@ -17,7 +17,7 @@ fn student_quantiles_are_those_of_the_tables() {
 /// Share of 2000 samples of `n` launches whose interval holds the true mean 0.
 fn coverage(n: usize, mut draw: impl FnMut(&mut Noise) -> f64) -> f64 {
     let resamples = Resamples::new(n, 0);
-    let mut noise = Noise(7);
+    let mut noise = Noise::new(7);
     let mut held = 0;
     for _ in 0..2000 {
         let values: Vec<f64> = (0..n).map(|_| draw(&mut noise)).collect();
@@ -44,7 +44,7 @@ fn the_interval_covers_what_it_says() {
 #[test]
 fn the_interval_of_a_difference_covers_what_it_says() {
     let (a, b) = (Resamples::new(12, 0), Resamples::new(10, 1));
-    let mut noise = Noise(8);
+    let mut noise = Noise::new(8);
     let mut held = 0;
     for _ in 0..2000 {
         let first: Vec<f64> = (0..12).map(|_| noise.normal()).collect();
@@ -73,4 +73,23 @@ fn one_launch_has_no_interval_and_constants_have_an_empty_one() {
 #[test]
 fn two_launches_reach_from_one_to_the_other() {
     assert_eq!(Resamples::new(2, 0).interval(&[1.0, 2.0]), Some((1.0, 2.0)));
+}
+
+#[test]
+fn more_launches_than_are_resampled_have_an_interval_as_wide() {
+    let half_width = |(low, high): (f64, f64)| (high - low) / 2.0;
+    let mut noise = Noise::new(9);
+    let values: Vec<f64> = (0..40_000).map(|_| noise.normal()).collect();
+    // At 32,768 a sum of 16 bits could no longer hold one step of every launch.
+    for n in [LAUNCHES_MAX, LAUNCHES_MAX + 1, 33_000, 40_000] {
+        let found = half_width(Resamples::new(n, 0).interval(&values[..n]).expect("many launches"));
+        let expected = 1.96 / (n as f64).sqrt();
+        assert!((found / expected - 1.0).abs() < 0.04, "{n}: {found}, not {expected}");
+    }
+    let sides = [(0, 0..12), (1, 12..40_000)].map(|(stream, part)| (Resamples::new(part.len(), stream), &values[part]));
+    let [(a, few), (b, many)] = &sides;
+    let found = half_width(Resamples::interval_of_difference((a, few), (b, many)).expect("many launches"));
+    let alone = half_width(a.interval(few).expect("twelve launches"));
+    assert!((found / alone - 1.0).abs() < 0.1, "the few decide: {found}, not {alone}");
+    assert_eq!(Resamples::interval_of_difference((&Resamples::new(1, 0), &few[..1]), (b, many)), None);
 }

@@ -112,6 +112,16 @@ pub enum Better {
     Lower,
 }
 
+impl Better {
+    /// The name used in tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Better::Higher => "higher",
+            Better::Lower => "lower",
+        }
+    }
+}
+
 /// A quantity that a row yields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]

@@ -152,7 +152,7 @@ fn counters_are_medians_and_counts_also_per_1000_operations() {
 #[test]
 fn flags_come_from_the_launches() {
     let mut events = vec![started(&["a", "b"])];
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for block in 0..12 {
         events.push(finished(launch("a", block, &noise(&mut random, 30, 0.01))));
         let both: Vec<f64> = (0..30)

@@ -53,8 +53,8 @@ fn a_wrong_chart_gets_the_names() {
 
 #[test]
 fn filters_choose_rows_and_a_filter_of_none_is_an_error() {
-    let (runs, _) = load(&arguments(&["published:fifo", "--filter", "64x*"])).expect("the table has messages of 64 B");
-    let rows = || runs.iter().flat_map(|(_, run)| &run.results);
+    let loaded = load(&arguments(&["published:fifo", "--filter", "64x*"])).expect("the table has messages of 64 B");
+    let rows = || loaded.runs.iter().flat_map(|(_, run)| &run.results);
     assert!(rows().count() > 0 && rows().all(|result| result.row.id.split('/').any(|part| part.starts_with("64x"))));
     let error = load(&arguments(&["published:fifo", "--filter", "fif0"])).expect_err("no row").to_string();
     assert!(error.contains("--filter fif0") && error.contains("did you mean"), "{error}");
@@ -62,20 +62,11 @@ fn filters_choose_rows_and_a_filter_of_none_is_an_error() {
 
 #[test]
 fn a_baseline_is_a_run_or_a_subject() {
-    let (runs, names) = load(&arguments(&["published:pipes"])).expect("a table");
+    let loaded = load(&arguments(&["published:pipes"])).expect("a table");
+    let runs = &loaded.runs;
     let subject = runs[0].1.results[0].row.subject.clone();
-    assert_eq!(baseline(&subject, &runs, &names).expect("a subject"), subject);
-    assert_eq!(baseline(&runs[1].0, &runs, &names).expect("a run"), runs[1].0);
-    let error = baseline("nobody", &runs, &names).expect_err("nothing").to_string();
+    assert_eq!(baseline(&subject, &loaded).expect("a subject"), subject);
+    assert_eq!(baseline(&runs[1].0, &loaded).expect("a run"), runs[1].0);
+    let error = baseline("nobody", &loaded).expect_err("nothing").to_string();
     assert!(error.contains("--baseline nobody"), "{error}");
-}
-
-#[test]
-fn the_same_run_twice_has_two_names() {
-    let (runs, _) = load(&arguments(&["published:fifo", "published:fifo"])).expect("a table");
-    let mut names: Vec<&String> = runs.iter().map(|(name, _)| name).collect();
-    let all = names.len();
-    names.sort();
-    names.dedup();
-    assert_eq!(names.len(), all);
 }

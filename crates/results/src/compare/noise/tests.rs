@@ -4,7 +4,7 @@ use super::*;
 use crate::testing::Random;
 
 fn samples(seed: u64, rows: usize, drift: f64) -> Vec<Sample> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     (0..rows)
         .map(|_| {
             let shift = drift * random.normal();

@@ -3,7 +3,7 @@ use crate::testing::{Random, noise};
 
 #[test]
 fn a_grid_is_seen_with_its_step() {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let gridded: Vec<f64> = (0..100).map(|_| 100.0 * (50.0 + random.normal()).round()).collect();
     let found = grain(&gridded).expect("durations are positive");
     assert!((found.step_ns - 100.0).abs() < 1e-6, "{found:?}");
@@ -12,7 +12,7 @@ fn a_grid_is_seen_with_its_step() {
 
 #[test]
 fn a_fine_grid_does_not_matter() {
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     let gridded: Vec<f64> = (0..100).map(|_| 1e6 + (3.0 * random.normal()).round()).collect();
     let found = grain(&gridded).expect("durations are positive");
     assert!((found.step_ns - 1.0).abs() < 1e-6, "{found:?}");
@@ -21,7 +21,7 @@ fn a_fine_grid_does_not_matter() {
 
 #[test]
 fn the_clock_alone_can_be_too_coarse() {
-    let smooth = grain(&noise(&mut Random(3), 100, 0.1)).expect("durations are positive");
+    let smooth = grain(&noise(&mut Random::new(3), 100, 0.1)).expect("durations are positive");
     assert_eq!(smooth.step_ns, 0.0, "noise lies on no grid");
     assert_eq!(quantised(smooth, 0.5), None);
     assert_eq!(quantised(smooth, 4.0), Some(Flag::Quantised { step_ns: 4.0, batch_ns: smooth.batch_ns }));

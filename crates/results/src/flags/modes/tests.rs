@@ -10,7 +10,7 @@ fn pipe_rates(random: &mut Random, n: usize) -> Vec<f64> {
 
 #[test]
 fn the_pipe_that_waits_and_lags_is_found() {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for n in [20, 50, 200, 1000] {
         let hits = (0..200).filter(|_| modes_of(&pipe_rates(&mut random, n)).is_some()).count();
         assert!(hits >= 190, "n = {n}: {hits} of 200");
@@ -28,7 +28,7 @@ fn one_mode_is_not_two() {
         ("exponential", |random| 1.0 - random.unit().ln()),
         ("disturbed", |random| (0.05 * random.contaminated()).exp()),
     ];
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     for n in [12, 20, 60] {
         for (name, draw) in draws {
             let hits = (0..2000)
@@ -73,6 +73,6 @@ fn modes_among_launches_are_found() {
     let launches: Vec<f64> = (0..12).map(|i| f64::from(100 + i % 3) * f64::from(1 + i % 2)).collect();
     let Some(Flag::TwoModes { ratio, .. }) = two_modes(&[None; 12], &launches) else { panic!("not found") };
     assert!((ratio - 2.0).abs() < 0.05, "{ratio}");
-    let wandering = noise(&mut Random(9), 12, 0.2);
+    let wandering = noise(&mut Random::new(9), 12, 0.2);
     assert_eq!(two_modes(&[None; 12], &wandering), None);
 }

@@ -19,7 +19,7 @@ fn launch(value: f64) -> LaunchFacts {
 
 /// Twelve launches after `change` has been at each with its number.
 fn flags(change: impl Fn(usize, &mut LaunchFacts)) -> Vec<Flag> {
-    let values = noise(&mut Random(1), 12, 0.01);
+    let values = noise(&mut Random::new(1), 12, 0.01);
     let mut launches: Vec<LaunchFacts> = values.into_iter().map(launch).collect();
     launches.iter_mut().enumerate().for_each(|(i, launch)| change(i, launch));
     let values: Vec<f64> = launches.iter().filter_map(|launch| launch.value).collect();
@@ -65,7 +65,7 @@ fn one_cause_is_one_flag() {
 
 #[test]
 fn a_shared_cpu_is_not_reproached_with_switches() {
-    let many: Vec<LaunchFacts> = noise(&mut Random(1), 12, 0.01)
+    let many: Vec<LaunchFacts> = noise(&mut Random::new(1), 12, 0.01)
         .into_iter()
         .map(|v| LaunchFacts { involuntary_switches: 1e5, ..launch(v) })
         .collect();

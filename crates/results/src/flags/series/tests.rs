@@ -3,7 +3,7 @@ use crate::testing::{Random, noise};
 
 /// Share of seeded noisy series in which `test` finds something.
 fn found(n: usize, mut draw: impl FnMut(&mut Random) -> f64, test: Test) -> f64 {
-    let mut random = Random(42);
+    let mut random = Random::new(42);
     let runs = 1500;
     let hits = (0..runs).filter(|_| test(&(0..n).map(|_| draw(&mut random)).collect::<Vec<_>>()).is_some()).count();
     hits as f64 / f64::from(runs)
@@ -43,7 +43,7 @@ fn what_does_not_matter_raises_no_flag() {
 
 #[test]
 fn drift_is_found_with_its_size() {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for _ in 0..100 {
         let drifting: Vec<f64> =
             (0..12).map(|i| 100.0 * (1.0 + 0.2 * f64::from(i) / 11.0 + 0.01 * random.normal())).collect();
@@ -56,7 +56,7 @@ fn drift_is_found_with_its_size() {
 
 #[test]
 fn level_change_is_found_where_it_is() {
-    let mut random = Random(4);
+    let mut random = Random::new(4);
     for at in 3..=9 {
         let mut launches = noise(&mut random, 12, 0.01);
         launches[at..].iter_mut().for_each(|value| *value *= 1.3);
@@ -77,7 +77,7 @@ fn level_change_is_found_where_it_is() {
 #[test]
 fn one_outlier_is_no_level() {
     for at in 0..12 {
-        let mut launches = noise(&mut Random(5), 12, 0.01);
+        let mut launches = noise(&mut Random::new(5), 12, 0.01);
         launches[at] *= 10.0;
         assert_eq!(change_point(&launches), None, "outlier at {at}");
         assert_eq!(sloped(&launches), None, "outlier at {at}");

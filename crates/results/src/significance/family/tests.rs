@@ -54,7 +54,7 @@ fn tests_that_can_never_be_significant_hide_nobody() {
 #[test]
 fn false_discoveries_stay_below_the_rate() {
     // 40 rows of 12 blocks, 10 of them really different: the share of false among the found.
-    let mut noise = Noise(5);
+    let mut noise = Noise::new(5);
     let (mut shares, mut any_false_when_all_equal) = (0.0, 0);
     for _ in 0..200 {
         let mut family = |different: usize| -> Vec<bool> {

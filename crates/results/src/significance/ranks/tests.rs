@@ -35,7 +35,7 @@ fn ties_are_counted_as_they_are() {
 
 #[test]
 fn what_was_kept_is_what_would_be_counted() {
-    let mut noise = Noise(9);
+    let mut noise = Noise::new(9);
     let mut kept = Independent::default();
     for round in 0..200 {
         let mut sample = |n: usize| (0..n).map(|_| noise.normal()).collect::<Vec<f64>>();
@@ -68,7 +68,7 @@ fn the_smallest_value_is_the_reachable_one() {
 
 #[test]
 fn equal_things_are_told_apart_as_rarely_as_promised() {
-    let mut noise = Noise(4);
+    let mut noise = Noise::new(4);
     let mut sample = |n: usize| (0..n).map(|_| noise.contaminated()).collect::<Vec<f64>>();
     let mut kept = Independent::default();
     let mut found = [0, 0, 0];

@@ -17,7 +17,7 @@ fn naive(differences: &[f64]) -> f64 {
 
 #[test]
 fn the_count_is_that_of_counting_one_by_one() {
-    let mut noise = Noise(3);
+    let mut noise = Noise::new(3);
     for n in 1..=14 {
         let values: Vec<f64> = (0..n).map(|_| noise.normal() + 0.3).collect();
         assert!((p_value(&values) - naive(&values)).abs() < 1e-12, "n = {n}");
@@ -46,7 +46,7 @@ fn the_smallest_value_is_the_reachable_one() {
 #[test]
 fn equal_things_are_told_apart_as_rarely_as_promised() {
     for n in [8, 12, 40] {
-        let mut noise = Noise(11);
+        let mut noise = Noise::new(11);
         let rounds = if n > EXACT_MAX { 200 } else { 4000 };
         let found = (0..rounds)
             .filter(|_| p_value(&(0..n).map(|_| noise.contaminated()).collect::<Vec<f64>>()) <= 0.05)

@@ -1,0 +1,49 @@
+//! A file written as a whole: readers see the old one or the new one, never a part. Called by everything that writes a
+//! file which may be there already and be read meanwhile.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Puts what `write` writes in the place of `path`, once it is on disk.
+///
+/// # Errors
+/// What the system or `write` reports; what was there before is then there still.
+pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".new");
+    let new = path.with_file_name(name);
+    let replaced = whole(&new, write).and_then(|()| fs::rename(&new, path));
+    replaced.inspect_err(|_| {
+        let _ = fs::remove_file(&new);
+    })
+}
+
+fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    write(&mut file)?;
+    file.into_inner()?.sync_data()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_leaves_the_old_file_and_nothing_else() {
+        let directory = tempfile::TempDir::new().expect("a temporary directory");
+        let path = directory.path().join("file");
+        replace(&path, |file| file.write_all(b"old")).expect("room on the disk");
+        let half = |file: &mut dyn Write| {
+            file.write_all(b"ne")?;
+            Err(io::Error::other("the rest is missing"))
+        };
+        assert_eq!(replace(&path, half).expect_err("it failed").to_string(), "the rest is missing");
+        assert_eq!(fs::read_to_string(&path).expect("the old file"), "old");
+        replace(&path, |file| file.write_all(b"new")).expect("room on the disk");
+        assert_eq!(fs::read_to_string(&path).expect("the new file"), "new");
+        assert_eq!(fs::read_dir(directory.path()).expect("the directory").count(), 1, "no temporary file stays");
+    }
+}
