@@ -34,6 +34,12 @@ impl Fence {
         [Fence::Symmetric, Fence::Asymmetric].into_iter().find(|kind| *kind as u32 == number)
     }
 
+    /// Whether the light side pays nothing.
+    #[inline(always)]
+    pub fn is_asymmetric(self) -> bool {
+        self == Fence::Asymmetric
+    }
+
     /// Makes this process fit for the light side. Every process calls it before its first use, a forked child and a
     /// process after execve again.
     ///

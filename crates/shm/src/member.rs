@@ -33,6 +33,8 @@ pub type Members = Placed<[Apart<Member>]>;
 /// A handle's place in the table, given back when it is dropped by the process that took it.
 #[derive(Debug)]
 pub struct Membership {
+    /// Our own slot.
+    own: Placed<Member>,
     table: Members,
     /// Slot number plus one, so that 0 is nobody.
     number: u32,
@@ -54,7 +56,7 @@ impl Membership {
         tokens.iter().for_each(|token| token.strike_out(number));
         // Release: who waits until our predecessor is not busy goes on, and sees what it did before it died.
         table[slot].0.busy.store(0, Ordering::Release);
-        Ok(Membership { table: table.clone(), number, process, fence })
+        Ok(Membership { own: table.part(|table| &table[slot].0), table: table.clone(), number, process, fence })
     }
 
     /// Slot number plus one.
@@ -66,8 +68,7 @@ impl Membership {
     /// This member's own slot.
     #[inline(always)]
     pub(crate) fn own(&self) -> &Member {
-        // The number was checked when it was made; the mask only tells the compiler so.
-        &self.table[(self.number as usize - 1) % MEMBERS].0
+        &self.own
     }
 
     /// The slot of another member, or an error for a number that is none.

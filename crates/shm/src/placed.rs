@@ -41,6 +41,13 @@ impl<T: Shareable> Placed<[T]> {
     }
 }
 
+impl<T: ?Sized> Placed<T> {
+    /// A part of the value, held as the whole is.
+    pub fn part<U: ?Sized>(&self, choose: impl FnOnce(&T) -> &U) -> Placed<U> {
+        Placed { place: NonNull::from(choose(self)), memory: Arc::clone(&self.memory) }
+    }
+}
+
 impl<T: ?Sized> Deref for Placed<T> {
     type Target = T;
 

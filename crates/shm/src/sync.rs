@@ -10,7 +10,7 @@ pub(crate) use crate::twin::*;
 #[cfg(not(loom))]
 mod real {
     pub(crate) use std::hint::spin_loop;
-    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
     pub(crate) use std::thread::yield_now;
 
     pub(crate) use headwater_os::clock::now_ns;

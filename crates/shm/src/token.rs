@@ -18,7 +18,9 @@ use std::time::Duration;
 use crate::error::Error;
 use crate::member::Membership;
 use crate::shareable;
-use crate::sync::{AtomicU32, Ordering, Placed, fence_seq_cst, futex_wait, futex_wake, now_ns, spin_loop, yield_now};
+use crate::sync::{
+    AtomicU32, Ordering, Placed, compiler_fence, fence_seq_cst, futex_wait, futex_wake, now_ns, spin_loop, yield_now,
+};
 
 /// Bits of the lock word: the holder's number.
 const HOLDER: u32 = 0xff;
@@ -115,7 +117,8 @@ impl Token {
         // Relaxed: ordered before the load below by the light fence, which pairs with the heavy one in `seize`: either
         // we see that the bias is being taken away, or its taker sees that we are busy.
         busy.store(self.bit, Ordering::Relaxed);
-        me.fence.light();
+        // There is a bias only where the fence is asymmetric, and then its light side is the compiler's.
+        compiler_fence(Ordering::SeqCst);
         if self.words.lock.load(Ordering::Relaxed) == self.bias {
             return true;
         }
@@ -183,7 +186,8 @@ impl Token {
         let number = me.number();
         let doublings = self.words.seizures.load(Ordering::Relaxed).min(STREAK_DOUBLINGS_MAX);
         let enough = if doublings == 0 { 0 } else { STREAK << doublings };
-        let biased = self.streak >= enough && self.words.sleepers.load(Ordering::Relaxed) == 0;
+        let biased =
+            me.fence.is_asymmetric() && self.streak >= enough && self.words.sleepers.load(Ordering::Relaxed) == 0;
         self.bias = if biased { BIASED | number } else { NO_BIAS };
         let state = if biased { self.bias } else { 0 };
         // Release pairs with the Acquire loads in `hold`.

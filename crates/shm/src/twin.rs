@@ -66,23 +66,50 @@ impl AtomicU32 {
 
 /// A value that the model's threads share.
 #[derive(Debug)]
-pub struct Placed<T: ?Sized>(Arc<T>);
+pub struct Placed<T: ?Sized> {
+    place: std::ptr::NonNull<T>,
+    /// Keeps what `place` points to.
+    _whole: Arc<dyn Keep>,
+}
 
-impl<T> Placed<T> {
+/// Something that is only kept.
+trait Keep: std::fmt::Debug {}
+impl<T: ?Sized + std::fmt::Debug> Keep for Box<T> {}
+
+// SAFETY: it gives out shared references to what lives as long as it does; loom itself watches the accesses.
+unsafe impl<T: ?Sized + Sync> Send for Placed<T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized + Sync> Sync for Placed<T> {}
+
+impl<T: std::fmt::Debug + 'static> Placed<T> {
     pub(crate) fn new(value: T) -> Placed<T> {
-        Placed(Arc::new(value))
+        Placed::over(Box::new(value))
     }
 }
 
-impl<T> Placed<[T]> {
+impl<T: std::fmt::Debug + 'static> Placed<[T]> {
     pub(crate) fn from_vec(values: Vec<T>) -> Placed<[T]> {
-        Placed(Arc::from_std(values.into()))
+        Placed::over(values.into_boxed_slice())
+    }
+}
+
+impl<T: ?Sized + std::fmt::Debug + 'static> Placed<T> {
+    fn over(whole: Box<T>) -> Placed<T> {
+        let place = std::ptr::NonNull::from(&*whole);
+        let whole: std::sync::Arc<dyn Keep> = std::sync::Arc::new(whole);
+        Placed { place, _whole: Arc::from_std(whole) }
+    }
+}
+
+impl<T: ?Sized> Placed<T> {
+    pub(crate) fn part<U: ?Sized>(&self, choose: impl FnOnce(&T) -> &U) -> Placed<U> {
+        Placed { place: std::ptr::NonNull::from(choose(self)), _whole: self._whole.clone() }
     }
 }
 
 impl<T: ?Sized> Clone for Placed<T> {
     fn clone(&self) -> Placed<T> {
-        Placed(self.0.clone())
+        Placed { place: self.place, _whole: self._whole.clone() }
     }
 }
 
@@ -90,8 +117,14 @@ impl<T: ?Sized> std::ops::Deref for Placed<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        &self.0
+        // SAFETY: `_whole` keeps what it points into, which never moves.
+        unsafe { self.place.as_ref() }
     }
+}
+
+/// Loom knows no membarrier: the light side of the model pays like the heavy one.
+pub(crate) fn compiler_fence(order: Ordering) {
+    loom::sync::atomic::fence(order);
 }
 
 pub(crate) fn fence_seq_cst() {
@@ -121,6 +154,11 @@ pub(crate) struct Fence;
 impl Fence {
     pub(crate) fn join(self) -> io::Result<()> {
         Ok(())
+    }
+
+    /// As the real one where membarrier is there, so that the model has biases.
+    pub(crate) fn is_asymmetric(self) -> bool {
+        true
     }
 
     pub(crate) fn light(self) {

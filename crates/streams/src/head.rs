@@ -1,0 +1,4 @@
+//! The stream head.
+mod read;
+pub(crate) mod stream;
+mod write;

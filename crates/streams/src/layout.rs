@@ -1,0 +1,254 @@
+//! Where everything lies in a stream's region. Offsets only, no pointer; nothing here is trusted by whoever reads it.
+//!
+//! | what | who writes |
+//! |---|---|
+//! | [`Fixed`]: header, members, ends, lanes, plumbing | each field says so |
+//! | the marks of lane 0, then of lane 1 | the lane's writer |
+//! | the store of direction 0, then of 1: queues, blocks, pages | whoever holds the store's token |
+//! | the window of lane 0, then of lane 1 | the lane's writer |
+//!
+//! Direction 0 leads from end 0 to end 1, direction 1 back. The parts that a stream does not use are never touched, so
+//! they take address space and no memory.
+
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+
+use headwater_shm::{Apart, MEMBERS, Member, TokenWords, shareable};
+
+use crate::limits::{BANDS, BLOCKS, FASTBUF, MARKS, NSTRPUSH, PAGE};
+
+/// "HWSTREAM": what this memory is.
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
+/// Raised by any change of this file's meaning; ends of different versions refuse each other.
+pub(crate) const VERSION: u32 = 1;
+/// Queues of a direction: the head's, and one for each module of either end.
+pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH;
+/// Bytes of module state in shared memory.
+pub(crate) const STATE_WORDS: usize = 8;
+
+shareable! {
+    /// All that has a fixed size.
+    pub(crate) struct Fixed {
+        pub header: Apart<Header>,
+        pub members: [Apart<Member>; MEMBERS],
+        pub ends: [Apart<EndWords>; 2],
+        pub lanes: [LaneWords; 2],
+        pub plumbing: [Plumbing; 2],
+    }
+
+    /// What the region is. Written once by the creator, checked once by whoever attaches.
+    pub(crate) struct Header {
+        pub magic: AtomicU64,
+        pub version: AtomicU32,
+        /// The number of an `os::fence::Fence`, which all members must use.
+        pub fence: AtomicU32,
+        /// Length of each lane's window, bytes.
+        pub window: AtomicU64,
+        /// Pages of each direction's store.
+        pub pages: AtomicU32,
+        /// Bits of a `Policy`.
+        pub policy: AtomicU32,
+        pub strmsgsz: AtomicU32,
+        pub strctlsz: AtomicU32,
+        pub nstrpush: AtomicU32,
+        /// By which descriptor the ends are known: the cookies of their doorbells.
+        pub cookies: [AtomicU64; 2],
+    }
+
+    /// One end's standing and options. Options are changed by the end's own members, then announced by a notice.
+    pub(crate) struct EndWords {
+        /// A `bell` state. Armed by the end's own members, rung by the other end's.
+        pub bell: AtomicU32,
+        /// Read mode and protocol mode (RNORM ..., RFILL).
+        pub read_options: AtomicU32,
+        /// Write options (SNDZERO ...).
+        pub write_options: AtomicU32,
+        /// Bits of `head::state`: hung up, read error, write error. Written by whoever delivers such a message.
+        pub state: AtomicU32,
+        /// The errno of a read error, and of a write error.
+        pub read_error: AtomicU32,
+        pub write_error: AtomicU32,
+        /// Error options (RERRNONPERSIST ...).
+        pub error_options: AtomicU32,
+    }
+
+    /// A direction's fast way: plain bytes and marked messages of band 0, in order.
+    pub(crate) struct LaneWords {
+        pub tail: Apart<Tail>,
+        pub head: Apart<Front>,
+        pub writer_token: Apart<TokenWords>,
+        pub reader_token: Apart<TokenWords>,
+        pub store_token: Apart<TokenWords>,
+        /// The writing side as sleeper. Readers look at it after each take.
+        pub writer: Apart<Side>,
+        /// The reading side as sleeper. Writers look at it after each publication.
+        pub reader: Apart<Side>,
+        pub flow: Apart<Flow>,
+    }
+
+    /// What has been published. Written by the holder of the writer's token: first marks, then bytes, with Release.
+    pub(crate) struct Tail {
+        pub bytes: AtomicU64,
+        pub marks: AtomicU64,
+    }
+
+    /// What has been taken. Written by the holder of the reader's token, with Release.
+    pub(crate) struct Front {
+        pub bytes: AtomicU64,
+        pub marks: AtomicU64,
+    }
+
+    /// One side of a lane, as somebody to be woken.
+    pub(crate) struct Side {
+        /// Bits of `process::sleep`: who of this side sleeps, and how. Set by the sleeper, cleared by the waker.
+        pub sleep: AtomicU32,
+        /// How many bytes must be there before a sleeping reader is woken; 0 and 1 mean any. Written by the sleeper.
+        pub wanted: AtomicU32,
+        /// The CPU on which the side last waited, plus one; 0: it has not said. A hint, written by the sleeper.
+        pub cpu: AtomicU32,
+    }
+
+    /// The water marks of the direction's last queue, the reading head's.
+    pub(crate) struct Flow {
+        pub hiwat: AtomicU32,
+        pub lowat: AtomicU32,
+        pub maxpsz: AtomicU32,
+        /// 1 while the queue has been above hiwat and not yet at lowat again. Written by the holder of the writer's token.
+        pub full: AtomicU32,
+    }
+
+    /// A message with boundaries in a lane. Written by the lane's writer before it publishes, but `taken`.
+    pub(crate) struct Mark {
+        /// Number of its first byte in the lane.
+        pub at: AtomicU64,
+        /// Length of the control part below, of the data part above; [`ABSENT`] for a part that is not there.
+        pub lengths: AtomicU64,
+        /// Kind, then flags.
+        pub what: AtomicU64,
+        /// How much of control (below) and data (above) has been taken. Written by the holder of the reader's token.
+        pub taken: AtomicU64,
+    }
+
+    /// The modules of one end, from the stream head down.
+    pub(crate) struct Plumbing {
+        /// How many. Written under both writer's tokens.
+        pub count: AtomicU32,
+        /// Slots in the order of the stack: the first is next to the head.
+        pub order: [AtomicU8; NSTRPUSH],
+        pub slots: [Slot; NSTRPUSH],
+    }
+
+    /// A pushed module.
+    pub(crate) struct Slot {
+        /// Its name, filled up with zeros; all zeros is a free slot.
+        pub name: [AtomicU8; 16],
+        /// Its own state, for its code to use.
+        pub state: [AtomicU64; STATE_WORDS],
+    }
+
+    /// A direction's store: queues of messages that wait somewhere else than in the lane.
+    pub(crate) struct StoreWords {
+        /// 1 while the store is being changed: whoever finds it set after taking the token repairs it first.
+        pub dirty: AtomicU32,
+        /// First free block and page, plus one; 0: none. Free ones are linked like messages and pages.
+        pub free_block: AtomicU32,
+        pub free_page: AtomicU32,
+        /// How many of the blocks and pages were ever used: those beyond are free and in no list.
+        pub used_blocks: AtomicU32,
+        pub used_pages: AtomicU32,
+        pub queues: [QueueWords; QUEUES],
+        pub blocks: [Block; BLOCKS],
+    }
+
+    /// A queue.
+    pub(crate) struct QueueWords {
+        /// First and last block, plus one; 0: none.
+        pub first: AtomicU32,
+        pub last: AtomicU32,
+        pub hiwat: AtomicU32,
+        pub lowat: AtomicU32,
+        /// Bits of `queue`: enabled, wanted.
+        pub flags: AtomicU32,
+        /// Messages in it.
+        pub messages: AtomicU32,
+        pub bands: [Band; BANDS],
+    }
+
+    /// A band of a queue.
+    pub(crate) struct Band {
+        /// Bytes in it, control and data.
+        pub count: AtomicU32,
+        /// Bits of `queue`: full, wanted.
+        pub flags: AtomicU32,
+    }
+
+    /// A message that is stored: one block, and pages for what exceeds it.
+    pub(crate) struct Block {
+        /// The next message of its queue, or of the free list, plus one.
+        pub next: AtomicU32,
+        /// First page, plus one; 0: all bytes are in the block.
+        pub page: AtomicU32,
+        /// Length of control and data; [`ABSENT`] for a part that is not there.
+        pub control: AtomicU32,
+        pub data: AtomicU32,
+        /// How much of each has been taken by a reader.
+        pub control_taken: AtomicU32,
+        pub data_taken: AtomicU32,
+        /// Kind, band and flags, as in a [`Mark`].
+        pub what: AtomicU64,
+        /// Bytes, when they fit.
+        pub bytes: [AtomicU8; FASTBUF],
+    }
+}
+
+/// The length of a part that is not there, other than one of no bytes.
+pub(crate) const ABSENT: u32 = u32::MAX;
+
+/// Offsets of the parts, which follow of the header's sizes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Offsets {
+    pub window_bytes: usize,
+    pub pages: usize,
+}
+
+impl Offsets {
+    pub(crate) fn marks(self, direction: usize) -> usize {
+        page_up(size_of::<Fixed>()) + direction * MARKS * size_of::<Mark>()
+    }
+
+    pub(crate) fn store(self, direction: usize) -> usize {
+        self.marks(2) + direction * self.store_bytes()
+    }
+
+    /// The links of the store's pages: for each page the next one of its message, plus one.
+    pub(crate) fn links(self, direction: usize) -> usize {
+        self.store(direction) + page_up(size_of::<StoreWords>())
+    }
+
+    pub(crate) fn pages(self, direction: usize) -> usize {
+        self.links(direction) + page_up(self.pages * size_of::<AtomicU32>())
+    }
+
+    pub(crate) fn window(self, direction: usize) -> usize {
+        self.store(2) + direction * self.window_bytes
+    }
+
+    /// Length of the whole region.
+    pub(crate) fn region(self) -> usize {
+        self.window(2)
+    }
+
+    fn store_bytes(self) -> usize {
+        page_up(size_of::<StoreWords>()) + page_up(self.pages * size_of::<AtomicU32>()) + self.pages * PAGE
+    }
+}
+
+fn page_up(bytes: usize) -> usize {
+    bytes.next_multiple_of(PAGE)
+}
+
+const _: () = {
+    assert!(size_of::<Mark>() == 32);
+    assert!(size_of::<Block>() == 224);
+    assert!(size_of::<LaneWords>() == 8 * 128);
+    assert!(MARKS.is_power_of_two());
+};

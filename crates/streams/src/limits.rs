@@ -1,0 +1,44 @@
+//! Every limit of a stream, in one place, with its reason. What a stream can be created with is in [`Options`].
+//!
+//! Sizes are bytes and times milliseconds unless the name says otherwise. The historical values are those of SVR4.
+//!
+//! [`Options`]: crate::Options
+
+/// High water mark of a head's read queue. SVR4's is 5120; a pipe of Linux holds 64 KiB, and so did the pipes of the
+/// experiment that this library repeats.
+pub const HIWAT: u32 = 64 << 10;
+/// Low water mark of a head's read queue. Half: a writer that met a full queue then has as much room before it as the
+/// reader has work, and is woken once for half a queue.
+pub const LOWAT: u32 = 32 << 10;
+/// Largest data part that one message takes (maxpsz); write cuts what is longer. SVR4's is 4096.
+pub const MAXPSZ: u32 = 64 << 10;
+/// Largest data part of any message (strmsgsz).
+pub const STRMSGSZ: u32 = 256 << 10;
+/// Largest control part of any message (strctlsz).
+pub const STRCTLSZ: u32 = 4096;
+/// Modules on one end of a stream (nstrpush).
+pub const NSTRPUSH: usize = 64;
+/// Priority bands, 0 included: the band of a message is a byte.
+pub const BANDS: usize = 256;
+/// High water mark of a module's queues that asks for none.
+pub const MODULE_HIWAT: u32 = 5120;
+/// Low water mark of a module's queues that asks for none.
+pub const MODULE_LOWAT: u32 = 1024;
+/// How long a write with SNDHOLD may be held back, ms.
+pub const HOLD_MS: u64 = 10;
+/// Largest hiwat that can be asked for: 256 MiB.
+pub const HIWAT_MAX: u32 = 256 << 20;
+/// Largest strmsgsz that can be asked for: 256 MiB.
+pub const STRMSGSZ_MAX: u32 = 256 << 20;
+/// Messages with boundaries that may lie in one direction's lane; beyond them a writer waits as for a full queue.
+pub const MARKS: usize = 2048;
+/// Bytes that an unbounded copy publishes at a time, so that the other end copies one piece while we copy the next: half
+/// of the smallest first-level cache in use (32 KiB) holds a piece at its source and its target.
+pub const PIECE: usize = 8 << 10;
+/// Bytes of a message that fit its first block, so that it costs one allocation (the fast buffer).
+pub const FASTBUF: usize = 192;
+/// Message blocks of a direction: as many messages may wait in the queues of modules, in bands above 0 and at high
+/// priority, in all.
+pub const BLOCKS: usize = 1024;
+/// Bytes of a page, of which a message longer than [`FASTBUF`] takes as many as it needs.
+pub const PAGE: usize = 4096;

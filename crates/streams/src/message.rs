@@ -1,0 +1,2 @@
+//! Messages.
+pub mod kind;

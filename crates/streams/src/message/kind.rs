@@ -1,0 +1,146 @@
+//! What a message is: its type, its band, and its flags, and the one word that carries them in shared memory.
+
+use crate::error::{Error, Result};
+
+/// Types of messages, after SVR4. Those from [`Kind::IocAck`] on are of high priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// Plain data.
+    #[doc(alias = "M_DATA")]
+    Data = 0x00,
+    /// A control part, and data if there is any.
+    #[doc(alias = "M_PROTO")]
+    Proto = 0x01,
+    /// Asks a driver to send a break.
+    #[doc(alias = "M_BREAK")]
+    Break = 0x08,
+    /// An open file on its way to the other end.
+    #[doc(alias = "M_PASSFP")]
+    PassFile = 0x09,
+    /// Raises a signal at the head when it comes to the front.
+    #[doc(alias = "M_SIG")]
+    Signal = 0x0b,
+    /// Asks a driver for a pause.
+    #[doc(alias = "M_DELAY")]
+    Delay = 0x0c,
+    /// Between neighbouring modules.
+    #[doc(alias = "M_CTL")]
+    Control = 0x0d,
+    /// An ioctl on its way down.
+    #[doc(alias = "M_IOCTL")]
+    Ioctl = 0x0e,
+    /// Sets options of the head.
+    #[doc(alias = "M_SETOPTS")]
+    SetOptions = 0x10,
+    /// The ioctl was done.
+    #[doc(alias = "M_IOCACK")]
+    IocAck = 0x81,
+    /// The ioctl was refused.
+    #[doc(alias = "M_IOCNAK")]
+    IocNak = 0x82,
+    /// As [`Kind::Proto`], at high priority.
+    #[doc(alias = "M_PCPROTO")]
+    PcProto = 0x83,
+    /// As [`Kind::Signal`], at once.
+    #[doc(alias = "M_PCSIG")]
+    PcSignal = 0x84,
+    /// A reader waits for that many bytes.
+    #[doc(alias = "M_READ")]
+    Read = 0x85,
+    /// Throws away what waits in queues; see [`Flush`].
+    #[doc(alias = "M_FLUSH")]
+    Flush = 0x86,
+    /// Stops output.
+    #[doc(alias = "M_STOP")]
+    Stop = 0x87,
+    /// Goes on with output.
+    #[doc(alias = "M_START")]
+    Start = 0x88,
+    /// The stream has been hung up.
+    #[doc(alias = "M_HANGUP")]
+    Hangup = 0x89,
+    /// The stream has an error.
+    #[doc(alias = "M_ERROR")]
+    Error = 0x8a,
+    /// The hang-up is over.
+    #[doc(alias = "M_UNHANGUP")]
+    Unhangup = 0x91,
+}
+
+const KINDS: [Kind; 20] = [
+    Kind::Data,
+    Kind::Proto,
+    Kind::Break,
+    Kind::PassFile,
+    Kind::Signal,
+    Kind::Delay,
+    Kind::Control,
+    Kind::Ioctl,
+    Kind::SetOptions,
+    Kind::IocAck,
+    Kind::IocNak,
+    Kind::PcProto,
+    Kind::PcSignal,
+    Kind::Read,
+    Kind::Flush,
+    Kind::Stop,
+    Kind::Start,
+    Kind::Hangup,
+    Kind::Error,
+    Kind::Unhangup,
+];
+
+impl Kind {
+    /// Whether it passes every queue without waiting, before all messages that are not.
+    pub fn is_high_priority(self) -> bool {
+        self as u8 & 0x80 != 0
+    }
+}
+
+/// What a message is, apart from its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct What {
+    /// Its type.
+    pub kind: Kind,
+    /// Its priority band, 0 for ordinary ones and for those of high priority.
+    pub band: u8,
+    /// The end of a record: nothing is appended to it, and read stops behind it when told to.
+    pub delimited: bool,
+    /// The reader is told where the mark is (MSGMARK).
+    pub marked: bool,
+}
+
+const DELIMITED: u64 = 1 << 16;
+const MARKED: u64 = 1 << 17;
+
+impl What {
+    /// A message of that type in band 0.
+    pub fn of(kind: Kind) -> What {
+        What { kind, band: 0, delimited: false, marked: false }
+    }
+
+    /// Its form in shared memory.
+    pub(crate) fn word(self) -> u64 {
+        let flags = if self.delimited { DELIMITED } else { 0 } | if self.marked { MARKED } else { 0 };
+        self.kind as u64 | u64::from(self.band) << 8 | flags
+    }
+
+    /// Back from shared memory.
+    pub(crate) fn from_word(word: u64) -> Result<What> {
+        let kind = KINDS.into_iter().find(|kind| *kind as u64 == word & 0xff);
+        let kind = kind.ok_or_else(|| Error::corrupt("a message's type"))?;
+        Ok(What { kind, band: (word >> 8) as u8, delimited: word & DELIMITED != 0, marked: word & MARKED != 0 })
+    }
+}
+
+/// What an M_FLUSH throws away: the queues that lead to a reader, those that lead from a writer, or both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flush {
+    /// The read side (FLUSHR).
+    pub read: bool,
+    /// The write side (FLUSHW).
+    pub write: bool,
+    /// Only this band (FLUSHBAND).
+    pub band: Option<u8>,
+}

@@ -1,0 +1,4 @@
+//! Processes.
+pub(crate) mod end;
+pub(crate) mod region;
+pub(crate) mod sleep;

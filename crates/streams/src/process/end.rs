@@ -1,0 +1,157 @@
+//! One end of a stream in this process: the region, the doorbell, and this handle's place among the members.
+//!
+//! It belongs to one handle and is used by one thread at a time. A forked child finds by the epoch that the membership is
+//! its parent's, and joins anew.
+
+use std::sync::atomic::Ordering;
+
+use headwater_os::doorbell::Doorbell;
+use headwater_os::fork::{self, Epoch};
+use headwater_shm::{Membership, Placed, Stages};
+
+use super::region::Region;
+use super::sleep::{self, FUTEX, Files, LOOK, Post};
+use crate::counters::Counters;
+use crate::error::{Error, Result};
+use crate::layout::{EndWords, LaneWords};
+
+/// An end. 0 and 1 are alike; 0 is the first of a pair.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub region: Region,
+    /// 0 or 1. Direction 0 leads from end 0 to end 1.
+    pub side: usize,
+    pub doorbell: Option<Doorbell>,
+    membership: Option<Membership>,
+    /// The process that the membership is of.
+    epoch: u64,
+    epoch_word: Epoch,
+    /// Every copy of the other end is gone.
+    pub peer_gone: bool,
+    /// The region has contradicted itself; nothing is read from it any more.
+    pub dead: Option<String>,
+    pub counters: Counters,
+    pub stages: Stages,
+    /// Files that came with bells and wait for `receive_file`.
+    pub files: Files,
+}
+
+impl End {
+    pub fn new(region: Region, side: usize, doorbell: Doorbell) -> End {
+        End {
+            region,
+            side,
+            doorbell: Some(doorbell),
+            membership: None,
+            epoch: 0,
+            epoch_word: fork::word(),
+            peer_gone: false,
+            dead: None,
+            counters: Counters::default(),
+            stages: Stages::default(),
+            files: Files::new(),
+        }
+    }
+
+    /// Our place among the members, if this process has one.
+    #[inline(always)]
+    pub fn member(&self) -> Option<&Membership> {
+        if self.epoch_word.is(self.epoch) { self.membership.as_ref() } else { None }
+    }
+
+    /// Joins if this process has not yet; returns whether it just has: then what is remembered of tokens is another
+    /// process's.
+    pub fn join(&mut self) -> Result<bool> {
+        if self.member().is_some() {
+            return Ok(false);
+        }
+        let table = self.region.fixed.part(|fixed| &fixed.members[..]);
+        let lanes = &self.region.fixed.lanes;
+        let tokens = lanes.iter().flat_map(|lane| [&lane.writer_token.0, &lane.reader_token.0, &lane.store_token.0]);
+        let tokens: Vec<_> = tokens.collect();
+        self.membership = Some(Membership::join(&table, self.region.fence, &tokens)?);
+        self.epoch = fork::epoch();
+        Ok(true)
+    }
+
+    /// The lane that this end writes, and the one that it reads.
+    pub fn lane_out(&self) -> Placed<LaneWords> {
+        self.region.fixed.part(|fixed| &fixed.lanes[self.side])
+    }
+
+    pub fn lane_in(&self) -> Placed<LaneWords> {
+        self.region.fixed.part(|fixed| &fixed.lanes[1 - self.side])
+    }
+
+    pub fn words(&self) -> &EndWords {
+        &self.region.fixed.ends[self.side].0
+    }
+
+    pub fn peer_words(&self) -> &EndWords {
+        &self.region.fixed.ends[1 - self.side].0
+    }
+
+    pub fn doorbell(&self) -> &Doorbell {
+        self.doorbell.as_ref().expect("taken when the handle is dropped, and then used no more")
+    }
+
+    /// Wakes whoever of the other end sleeps on a side.
+    pub fn wake(&mut self, direction_out: bool) {
+        let fixed = &self.region.fixed;
+        let side = if direction_out { &fixed.lanes[self.side].reader.0 } else { &fixed.lanes[1 - self.side].writer.0 };
+        let bell = &fixed.ends[1 - self.side].0.bell;
+        let doorbell = self.doorbell.as_ref().expect("as in `doorbell`");
+        sleep::wake(side, bell, doorbell, &mut self.counters);
+    }
+
+    /// Asks the kernel whether the other end has gone, if a handle of it was closed since the last time.
+    pub fn look_for_peer(&mut self) -> Result<()> {
+        let fixed = &self.region.fixed;
+        for side in [&fixed.lanes[self.side].reader.0, &fixed.lanes[1 - self.side].writer.0] {
+            if side.sleep.load(Ordering::Relaxed) & LOOK != 0 {
+                // Before the question: a handle that is closed after it sets the bit again.
+                side.sleep.fetch_and(!LOOK, Ordering::AcqRel);
+                self.peer_gone |= self.doorbell().is_alone()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks the stream as broken, for good.
+    pub fn spoil<T>(&mut self, error: Error) -> Result<T> {
+        if error.errno() == crate::error::Errno::Proto {
+            self.dead.get_or_insert_with(|| error.to_string());
+        }
+        Err(error)
+    }
+}
+
+impl Drop for End {
+    /// First the descriptor, then the word: whoever reads it asks the kernel and finds the descriptor gone.
+    fn drop(&mut self) {
+        self.doorbell = None;
+        let fixed = &self.region.fixed;
+        for side in [&fixed.lanes[self.side].writer.0, &fixed.lanes[1 - self.side].reader.0] {
+            side.sleep.fetch_or(LOOK, Ordering::AcqRel);
+        }
+        for side in [&fixed.lanes[self.side].reader.0, &fixed.lanes[1 - self.side].writer.0] {
+            // Who sleeps on the doorbell is woken by the kernel.
+            if side.sleep.load(Ordering::Relaxed) & FUTEX != 0 {
+                side.sleep.fetch_and(!FUTEX, Ordering::Relaxed);
+                let _ = headwater_os::futex::wake(&side.sleep, u32::MAX);
+            }
+        }
+    }
+}
+
+/// Where a handle stands when it waits for room, or for messages.
+pub(crate) fn post<'a>(
+    lane: &'a LaneWords,
+    end: &'a EndWords,
+    doorbell: &'a Doorbell,
+    region: &Region,
+    writes: bool,
+) -> Post<'a> {
+    let (own, peer) = if writes { (&lane.writer.0, &lane.reader.0) } else { (&lane.reader.0, &lane.writer.0) };
+    Post { own, peer, bell: &end.bell, doorbell, fence: region.fence, stages: region.policy.stages }
+}

@@ -1,0 +1,2 @@
+//! Queues.
+pub(crate) mod lane;

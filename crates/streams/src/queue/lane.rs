@@ -1,0 +1,95 @@
+//! A lane: the fast way of a direction's band 0, from the last put procedure to the reading head.
+//!
+//! It is the head's queue for band 0, stored as a ring of bytes. Plain data needs nothing beside its bytes: a write that
+//! follows another is thereby appended to it (write coalescing). A message with boundaries has a *mark* in a second ring:
+//! where it begins, how long its parts are, and what it is. One side writes and one reads, each under its token, and each
+//! publishes by one store; what is not published does not exist, so a process may die between any two stores.
+//!
+//! Everything that does not arrive in the order in which it was sent (bands, high priority) is in the direction's store.
+
+use std::sync::atomic::Ordering;
+
+use crate::error::{Error, Result};
+use crate::layout::{ABSENT, Mark};
+use crate::message::kind::What;
+
+pub(crate) mod reader;
+pub(crate) mod writer;
+
+/// A part of a marked message: its length and how much has been taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub len: u32,
+    pub taken: u32,
+}
+
+impl Part {
+    /// Bytes left.
+    pub fn left(self) -> usize {
+        (self.len - self.taken) as usize
+    }
+}
+
+/// A message with boundaries in a lane, read from its mark and checked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Marked {
+    /// Number of its first byte.
+    pub at: u64,
+    pub what: What,
+    pub control: Option<Part>,
+    pub data: Option<Part>,
+}
+
+impl Marked {
+    /// Writes the mark of a fresh message.
+    fn write(slot: &Mark, at: u64, what: What, control: Option<u32>, data: Option<u32>) {
+        // Relaxed: published with the bytes.
+        slot.at.store(at, Ordering::Relaxed);
+        let lengths = u64::from(control.unwrap_or(ABSENT)) | u64::from(data.unwrap_or(ABSENT)) << 32;
+        slot.lengths.store(lengths, Ordering::Relaxed);
+        slot.what.store(what.word(), Ordering::Relaxed);
+        slot.taken.store(0, Ordering::Relaxed);
+    }
+
+    /// Reads a mark, each word once.
+    fn read(slot: &Mark) -> Result<Marked> {
+        let lengths = slot.lengths.load(Ordering::Relaxed);
+        let taken = slot.taken.load(Ordering::Relaxed);
+        let part = |len: u64, taken: u64| match (len as u32, taken as u32) {
+            (ABSENT, _) => Ok(None),
+            (len, taken) if taken <= len => Ok(Some(Part { len, taken })),
+            _ => Err(Error::corrupt("more of a message is taken than there is")),
+        };
+        Ok(Marked {
+            at: slot.at.load(Ordering::Relaxed),
+            what: What::from_word(slot.what.load(Ordering::Relaxed))?,
+            control: part(lengths, taken)?,
+            data: part(lengths >> 32, taken >> 32)?,
+        })
+    }
+
+    fn control_len(&self) -> u64 {
+        self.control.map_or(0, |part| u64::from(part.len))
+    }
+
+    fn data_len(&self) -> u64 {
+        self.data.map_or(0, |part| u64::from(part.len))
+    }
+
+    /// Number of the byte behind it. A message without bytes takes one, so that it has a place in the order.
+    pub fn end(&self) -> u64 {
+        self.at.wrapping_add((self.control_len() + self.data_len()).max(1))
+    }
+
+    /// How far the lane is free for the writer again, after what has been taken of this message.
+    fn given_back(&self) -> u64 {
+        let control_done = self.control.is_none_or(|part| part.left() == 0);
+        match self.data {
+            Some(data) if control_done && data.left() > 0 => self.at + self.control_len() + u64::from(data.taken),
+            _ => self.at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

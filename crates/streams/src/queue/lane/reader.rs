@@ -1,0 +1,333 @@
+//! The reading side of a lane.
+
+use std::sync::atomic::{AtomicU8, Ordering, compiler_fence};
+
+use headwater_os::fence::Fence;
+use headwater_shm::{Hold, Membership, Placed, Token, Window};
+
+use super::writer::Quick;
+use super::{Marked, Part};
+use crate::error::{Error, Result};
+use crate::layout::{LaneWords, Mark};
+use crate::limits::{MARKS, PIECE};
+
+/// One member's view of a lane that it reads.
+#[derive(Debug)]
+pub(crate) struct LaneReader {
+    /// Bytes taken, as long as the token is ours.
+    head: u64,
+    /// Up to here a quick read may go: `plain_until` when the quick way is open, else `head`.
+    quick_until: u64,
+    window: Window,
+    words: Placed<LaneWords>,
+    fence: Fence,
+    pub token: Token,
+    marks: Placed<[Mark]>,
+    marks_head: u64,
+    /// Up to here plain bytes are known to lie. At most `tail`.
+    plain_until: u64,
+    /// Bytes and marks published, as last seen.
+    tail: u64,
+    marks_tail: u64,
+    /// The mark at `marks_head`, if it was seen.
+    next: Option<Marked>,
+}
+
+/// What stands at the front of a lane.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Front {
+    /// Plain bytes, at least as many as this.
+    Plain(u64),
+    /// A message with boundaries.
+    Marked(Marked),
+}
+
+impl LaneReader {
+    pub fn new(
+        words: Placed<LaneWords>,
+        marks: Placed<[Mark]>,
+        window: Window,
+        fence: Fence,
+        index: u32,
+    ) -> LaneReader {
+        let token = Token::new(words.part(|words| &words.reader_token.0), index);
+        LaneReader {
+            head: 0,
+            plain_until: 0,
+            window,
+            words,
+            fence,
+            token,
+            marks,
+            marks_head: 0,
+            tail: 0,
+            marks_tail: 0,
+            next: None,
+            quick_until: 0,
+        }
+    }
+
+    /// Fills the buffer with plain data if so much is known to be there, and nothing has changed since the last time.
+    #[inline(always)]
+    pub fn quick(&mut self, me: &Membership, buffer: &mut [u8]) -> Quick {
+        // The subtraction sends the empty read down the slow way as well: one comparison for both.
+        if (buffer.len() as u64).wrapping_sub(1) < self.quick_until.wrapping_sub(self.head)
+            && buffer.len() <= PIECE
+            && self.token.enter(me)
+        {
+            self.take(buffer);
+            // A token is biased only where the light fence is the compiler's.
+            compiler_fence(Ordering::SeqCst);
+            let asleep = self.words.writer.0.sleep.load(Ordering::Relaxed) != 0;
+            self.token.leave(me);
+            return if asleep { Quick::Attend } else { Quick::Done };
+        }
+        Quick::Refused
+    }
+
+    /// Takes the token; reads anew what others may have changed.
+    pub fn hold(&mut self, me: &Membership) -> Result<Hold> {
+        let hold = self.token.hold(me)?;
+        if hold == Hold::Fresh {
+            self.refresh().inspect_err(|_| self.token.release(me))?;
+        }
+        Ok(hold)
+    }
+
+    /// Gives the token back, and opens the quick way if plain data may take it.
+    pub fn release(&mut self, me: &Membership, open: bool) {
+        self.quick_until = if open { self.plain_until } else { self.head };
+        self.token.release(me);
+    }
+
+    /// Closes the quick way, so that the next read looks at everything.
+    pub fn close(&mut self) {
+        self.quick_until = self.head;
+    }
+
+    /// What stands at the front. Looks for news only if nothing is known to be there. Under the token.
+    pub fn front(&mut self) -> Result<Option<Front>> {
+        if self.head == self.tail {
+            self.look()?;
+        }
+        if self.head == self.tail {
+            return Ok(None);
+        }
+        match self.plain_until.wrapping_sub(self.head) {
+            0 => Ok(self.next.map(Front::Marked)),
+            plain => Ok(Some(Front::Plain(plain))),
+        }
+    }
+
+    /// Takes plain bytes, up to what is known to be there, in pieces; returns how many. Under the token.
+    pub fn take_plain(&mut self, buffer: &mut [u8]) -> usize {
+        let there = buffer.len().min(self.plain_until.wrapping_sub(self.head) as usize);
+        for piece in buffer[..there].chunks_mut(PIECE) {
+            self.take(piece);
+        }
+        there
+    }
+
+    /// Copies plain bytes without taking them. Under the token.
+    pub fn peek_plain(&self, buffer: &mut [u8]) -> usize {
+        let there = buffer.len().min(self.plain_until.wrapping_sub(self.head) as usize);
+        self.window.copy_out(self.head, &mut buffer[..there]);
+        there
+    }
+
+    /// Copies what is left of the control part, as far as it fits. Under the token.
+    pub fn copy_control(&self, message: &Marked, buffer: &mut [u8]) -> usize {
+        self.copy_part(message.at, message.control, buffer)
+    }
+
+    /// Copies what is left of the data part, as far as it fits. Under the token.
+    pub fn copy_data(&self, message: &Marked, buffer: &mut [u8]) -> usize {
+        self.copy_part(message.at + message.control_len(), message.data, buffer)
+    }
+
+    /// What is left of the data part, in place. Under the token.
+    pub fn data_in_place(&self, message: &Marked) -> [&[AtomicU8]; 2] {
+        let part = message.data.unwrap_or(Part { len: 0, taken: 0 });
+        self.window.in_place(message.at + message.control_len() + u64::from(part.taken), part.left())
+    }
+
+    /// Plain bytes in place, as many as are known to be there and at most `most`. Under the token.
+    pub fn plain_in_place(&self, most: usize) -> [&[AtomicU8]; 2] {
+        self.window.in_place(self.head, most.min(self.plain_until.wrapping_sub(self.head) as usize))
+    }
+
+    /// Gives up plain bytes that were read in place. Under the token.
+    pub fn drop_plain(&mut self, count: usize) {
+        self.advance_to(self.head + (count as u64).min(self.plain_until.wrapping_sub(self.head)));
+    }
+
+    /// Takes so many more bytes of the parts of the message at the front; the message goes when nothing of it is left,
+    /// or `all` is given up. Under the token.
+    pub fn take_parts(&mut self, message: &Marked, control: usize, data: usize, all: bool) -> Result<()> {
+        let mut rest = *message;
+        let more =
+            |part: Option<Part>, count: usize| part.map(|part| Part { taken: part.taken + count as u32, ..part });
+        rest.control = more(message.control, control);
+        rest.data = more(message.data, data);
+        let empty = |part: Option<Part>| part.is_none_or(|part| part.left() == 0);
+        if all || empty(rest.control) && empty(rest.data) {
+            return self.drop_front();
+        }
+        let taken = |part: Option<Part>| part.map_or(0, |part| u64::from(part.taken));
+        let slot = &self.marks[self.marks_head as usize % MARKS];
+        // Before the position: whoever comes after our death finds the position from here.
+        slot.taken.store(taken(rest.control) | taken(rest.data) << 32, Ordering::Release);
+        self.next = Some(rest);
+        let given_back = rest.given_back();
+        if given_back != rest.at {
+            self.advance_to(given_back);
+            self.plain_until = self.head;
+        }
+        Ok(())
+    }
+
+    /// Takes everything that is there, unread. Under the token.
+    pub fn flush(&mut self) -> Result<()> {
+        self.look()?;
+        let marks = self.marks_tail;
+        self.advance_to(self.tail);
+        self.marks_head = marks;
+        self.words.head.0.marks.store(marks, Ordering::Release);
+        self.next = None;
+        self.find_plain()
+    }
+
+    /// Bytes in the lane, as far as is known, and whether it is certain that there are no more.
+    pub fn known(&self) -> u64 {
+        self.tail.wrapping_sub(self.head)
+    }
+
+    /// Reads how far the writer has come. Under the token.
+    pub fn look(&mut self) -> Result<()> {
+        // Acquire pairs with the Release stores of the writer: bytes and marks are there.
+        let tail = self.words.tail.0.bytes.load(Ordering::Acquire);
+        let count = tail.wrapping_sub(self.head);
+        if count > self.window.len() || count < self.known() {
+            return Err(Error::corrupt("a writer's position"));
+        }
+        self.tail = tail;
+        self.marks_tail = self.words.tail.0.marks.load(Ordering::Acquire);
+        if self.marks_tail.wrapping_sub(self.marks_head) > MARKS as u64 {
+            return Err(Error::corrupt("the number of marks"));
+        }
+        self.find_plain()
+    }
+
+    /// A look at the lane from without the token: whether anything lies in it. For waiting; it changes nothing.
+    pub fn bytes_there(&self) -> u64 {
+        self.words.tail.0.bytes.load(Ordering::Relaxed).wrapping_sub(self.words.head.0.bytes.load(Ordering::Relaxed))
+    }
+
+    /// Whether somebody on the writing side sleeps, or is gone. After a take.
+    #[inline(always)]
+    pub fn writer_sleeps(&self) -> bool {
+        self.fence.light();
+        self.words.writer.0.sleep.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether a writer that waits may go on: below lowat, or empty.
+    pub fn is_low(&self) -> bool {
+        // The writer sleeps, so its position stands still.
+        let count = self
+            .words
+            .tail
+            .0
+            .bytes
+            .load(Ordering::Relaxed)
+            .wrapping_sub(self.words.head.0.bytes.load(Ordering::Relaxed));
+        count == 0 || count < u64::from(self.words.flow.0.lowat.load(Ordering::Relaxed))
+    }
+
+    #[inline(always)]
+    fn take(&mut self, buffer: &mut [u8]) {
+        self.window.copy_out(self.head, buffer);
+        self.advance_to(self.head.wrapping_add(buffer.len() as u64));
+    }
+
+    #[inline(always)]
+    fn advance_to(&mut self, head: u64) {
+        self.head = head;
+        // Release pairs with the Acquire load in `LaneWriter::look`: we are done with these bytes.
+        self.words.head.0.bytes.store(head, Ordering::Release);
+    }
+
+    fn drop_front(&mut self) -> Result<()> {
+        let Some(message) = self.next.take() else { return Ok(()) };
+        self.advance_to(message.end());
+        self.marks_head = self.marks_head.wrapping_add(1);
+        // After the position: a mark that is behind the position is skipped by whoever comes after our death.
+        self.words.head.0.marks.store(self.marks_head, Ordering::Release);
+        self.find_plain()
+    }
+
+    fn copy_part(&self, at: u64, part: Option<Part>, buffer: &mut [u8]) -> usize {
+        let Some(part) = part else { return 0 };
+        let count = part.left().min(buffer.len());
+        self.window.copy_out(at + u64::from(part.taken), &mut buffer[..count]);
+        count
+    }
+
+    /// Finds the next mark among those published, checks it, and so where plain data ends.
+    fn find_plain(&mut self) -> Result<()> {
+        if self.next.is_none() && self.marks_head != self.marks_tail {
+            let message = Marked::read(&self.marks[self.marks_head as usize % MARKS])?;
+            let known = self.known();
+            let begins = message.at.wrapping_sub(self.head);
+            // A mark whose bytes are not published yet is none. One that we have taken a part of begins before us.
+            let in_part = message.given_back() == self.head && message.given_back() != message.at;
+            if in_part || begins < known {
+                if message.end().wrapping_sub(self.head).wrapping_sub(1) >= known {
+                    return Err(Error::corrupt("a message is longer than what was published"));
+                }
+                self.next = Some(message);
+            } else if begins > self.window.len() {
+                return Err(Error::corrupt("a message's position"));
+            }
+        }
+        self.plain_until = match self.next {
+            Some(message) if message.at.wrapping_sub(self.head) < self.known() => message.at,
+            Some(_) => self.head,
+            None => self.tail,
+        };
+        Ok(())
+    }
+
+    /// Somebody else may have read since: reads everything anew, from what is certain even after a death.
+    fn refresh(&mut self) -> Result<()> {
+        self.next = None;
+        self.head = self.words.head.0.bytes.load(Ordering::Acquire);
+        self.tail = self.head;
+        self.marks_head = self.words.head.0.marks.load(Ordering::Acquire);
+        self.plain_until = self.head;
+        self.marks_tail = self.words.tail.0.marks.load(Ordering::Acquire);
+        if self.marks_tail.wrapping_sub(self.marks_head) > MARKS as u64 {
+            return Err(Error::corrupt("the number of marks"));
+        }
+        let tail = self.words.tail.0.bytes.load(Ordering::Acquire);
+        if tail.wrapping_sub(self.head) > self.window.len() {
+            return Err(Error::corrupt("a writer's position"));
+        }
+        while self.marks_head != self.marks_tail {
+            let message = Marked::read(&self.marks[self.marks_head as usize % MARKS])?;
+            let behind = self.head.wrapping_sub(message.end()) <= self.window.len();
+            if !behind {
+                // A reader that died between the two stores has taken more than its position says.
+                let given_back = message.given_back();
+                if given_back != message.at && given_back.wrapping_sub(self.head) < self.window.len() {
+                    self.advance_to(given_back);
+                    self.tail = given_back;
+                    self.plain_until = given_back;
+                }
+                break;
+            }
+            self.marks_head = self.marks_head.wrapping_add(1);
+            self.words.head.0.marks.store(self.marks_head, Ordering::Release);
+        }
+        self.look()
+    }
+}

@@ -1,0 +1,303 @@
+//! The writing side of a lane.
+
+use std::sync::atomic::{AtomicU8, Ordering, compiler_fence};
+
+use headwater_os::fence::Fence;
+use headwater_shm::{Hold, Membership, Placed, Token, Window};
+
+use super::Marked;
+use crate::error::{Errno, Error, Result};
+use crate::layout::{LaneWords, Mark};
+use crate::limits::{MARKS, PIECE};
+use crate::message::kind::{Kind, What};
+
+/// One member's view of a lane that it writes.
+#[derive(Debug)]
+pub(crate) struct LaneWriter {
+    /// Bytes published, as long as the token is ours.
+    tail: u64,
+    /// While `tail` is below, plain data goes in without a look: the queue is not above hiwat, nothing is in the way.
+    /// 0 sends every write down the slow way.
+    open_until: u64,
+    window: Window,
+    words: Placed<LaneWords>,
+    fence: Fence,
+    pub token: Token,
+    marks: Placed<[Mark]>,
+    marks_tail: u64,
+    /// Bytes taken, as last seen.
+    head: u64,
+    hiwat: u64,
+    lowat: u64,
+    /// Bytes of the largest message: the window has room for so many above hiwat.
+    message_max: u64,
+    /// Whether a write may be appended to the one before.
+    coalescing: bool,
+    /// Plain bytes stand at the end of the lane, to which others may be appended.
+    run_open: bool,
+    /// `tail` less the plain bytes that were written here, and those of them that began a run.
+    not_plain: u64,
+    began: u64,
+}
+
+/// What a quick write found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quick {
+    /// Not done: it needs the slow way.
+    Refused,
+    /// Done, and nobody is to be told.
+    Done,
+    /// Done; the other side sleeps or is gone.
+    Attend,
+}
+
+impl LaneWriter {
+    pub fn new(
+        words: Placed<LaneWords>,
+        marks: Placed<[Mark]>,
+        window: Window,
+        message_max: u64,
+        fence: Fence,
+        index: u32,
+    ) -> LaneWriter {
+        let token = Token::new(words.part(|words| &words.writer_token.0), index);
+        LaneWriter {
+            tail: 0,
+            open_until: 0,
+            window,
+            words,
+            fence,
+            token,
+            marks,
+            marks_tail: 0,
+            head: 0,
+            hiwat: 0,
+            lowat: 0,
+            message_max,
+            coalescing: false,
+            run_open: false,
+            not_plain: 0,
+            began: 0,
+        }
+    }
+
+    /// Writes plain data if it is short, there is room, and nothing has changed since the last time.
+    #[inline(always)]
+    pub fn quick(&mut self, me: &Membership, bytes: &[u8]) -> Quick {
+        // The subtraction sends the empty write down the slow way as well: one comparison for both.
+        if self.tail < self.open_until && bytes.len().wrapping_sub(1) < PIECE && self.token.enter(me) {
+            self.publish(bytes);
+            // A token is biased only where the light fence is the compiler's.
+            compiler_fence(Ordering::SeqCst);
+            let asleep = self.words.reader.0.sleep.load(Ordering::Relaxed) != 0;
+            self.token.leave(me);
+            return if asleep { Quick::Attend } else { Quick::Done };
+        }
+        Quick::Refused
+    }
+
+    /// Takes the token; reads anew what others may have changed.
+    pub fn hold(&mut self, me: &Membership) -> Result<Hold> {
+        let hold = self.token.hold(me)?;
+        if hold == Hold::Fresh {
+            self.refresh().inspect_err(|_| self.token.release(me))?;
+        }
+        Ok(hold)
+    }
+
+    /// Gives the token back, and opens the quick way if plain data may take it.
+    pub fn release(&mut self, me: &Membership, open: bool) {
+        self.open_until = if open && self.coalescing && self.run_open && !self.is_full() {
+            self.head.wrapping_add(self.hiwat).wrapping_add(1)
+        } else {
+            0
+        };
+        self.token.release(me);
+    }
+
+    /// Closes the quick way, so that the next write looks at everything.
+    pub fn close(&mut self) {
+        self.open_until = 0;
+    }
+
+    /// Reads the water marks. Under the token.
+    pub fn set_flow(&mut self, coalescing: bool) {
+        let flow = &self.words.flow.0;
+        let limit = self.window.len().saturating_sub(self.message_max);
+        self.hiwat = u64::from(flow.hiwat.load(Ordering::Relaxed)).min(limit);
+        self.lowat = u64::from(flow.lowat.load(Ordering::Relaxed)).min(self.hiwat);
+        self.coalescing = coalescing;
+    }
+
+    /// Whether the queue accepts another message (canput): it is not above hiwat, and nobody has found it so since it was
+    /// at lowat. Under the token.
+    pub fn has_room(&mut self) -> Result<bool> {
+        if self.is_full() || self.count() > self.hiwat || self.no_mark_left() {
+            self.look()?;
+            self.note_flow();
+        }
+        Ok(!self.is_full() && !self.no_mark_left())
+    }
+
+    /// Appends plain data of any length up to the room behind hiwat, in pieces. Under the token, after
+    /// [`LaneWriter::has_room`].
+    pub fn append_plain(&mut self, bytes: &[u8]) -> Result<()> {
+        if !self.coalescing {
+            return self.append(What::of(Kind::Data), None, Some(bytes));
+        }
+        self.fits(bytes.len())?;
+        if !self.run_open {
+            self.began += bytes.len() as u64;
+            self.run_open = true;
+        }
+        for piece in bytes.chunks(PIECE) {
+            self.publish(piece);
+        }
+        Ok(())
+    }
+
+    /// Appends a message with boundaries. Under the token, after [`LaneWriter::has_room`].
+    pub fn append(&mut self, what: What, control: Option<&[u8]>, data: Option<&[u8]>) -> Result<()> {
+        let (control_bytes, data_bytes) = (control.unwrap_or_default(), data.unwrap_or_default());
+        self.fits(control_bytes.len() + data_bytes.len())?;
+        self.window.copy_in(self.tail, control_bytes);
+        self.window.copy_in(self.tail + control_bytes.len() as u64, data_bytes);
+        let len = |part: Option<&[u8]>| part.map(|bytes| bytes.len() as u32);
+        self.mark(what, len(control), len(data));
+        Ok(())
+    }
+
+    /// The next `len` bytes of the window, to be filled and then marked or published. Under the token.
+    pub fn place(&self, len: usize) -> [&[AtomicU8]; 2] {
+        self.window.in_place(self.tail, len)
+    }
+
+    /// Publishes what has been filled in at the end of the window as a message with boundaries. Under the token.
+    pub fn mark(&mut self, what: What, control: Option<u32>, data: Option<u32>) {
+        let slot = &self.marks[self.marks_tail as usize % MARKS];
+        Marked::write(slot, self.tail, what, control, data);
+        self.marks_tail += 1;
+        // The mark before its bytes: a reader that sees the bytes sees the mark.
+        self.words.tail.0.marks.store(self.marks_tail, Ordering::Release);
+        let len = u64::from(control.unwrap_or(0)) + u64::from(data.unwrap_or(0));
+        self.run_open = false;
+        self.not_plain = self.not_plain.wrapping_add(len.max(1));
+        self.advance(len.max(1));
+    }
+
+    /// Whether somebody on the reading side sleeps, or is gone. After a publication.
+    #[inline(always)]
+    pub fn reader_sleeps(&self) -> bool {
+        self.fence.light();
+        self.words.reader.0.sleep.load(Ordering::Relaxed) != 0
+    }
+
+    /// Bytes in the lane, as last seen.
+    #[inline(always)]
+    pub fn count(&self) -> u64 {
+        self.tail.wrapping_sub(self.head)
+    }
+
+    /// A look at the lane from without the token: whether a writer may go on. For waiting; it changes nothing.
+    pub fn may_go_on(&self) -> bool {
+        let count = self
+            .words
+            .tail
+            .0
+            .bytes
+            .load(Ordering::Relaxed)
+            .wrapping_sub(self.words.head.0.bytes.load(Ordering::Relaxed));
+        let marks = self
+            .words
+            .tail
+            .0
+            .marks
+            .load(Ordering::Relaxed)
+            .wrapping_sub(self.words.head.0.marks.load(Ordering::Relaxed));
+        let low = count == 0 || count < u64::from(self.words.flow.0.lowat.load(Ordering::Relaxed));
+        (low || !self.is_full()) && marks < MARKS as u64
+    }
+
+    /// Plain bytes that were appended to others before them.
+    pub fn coalesced(&self) -> u64 {
+        self.tail.wrapping_sub(self.not_plain).wrapping_sub(self.began)
+    }
+
+    /// A module may have made a message longer than the stream allows.
+    fn fits(&self, len: usize) -> Result<()> {
+        if len as u64 > self.message_max {
+            let most = self.message_max;
+            return Err(Error::new(Errno::Range, format!("a message of {len} bytes exceeds this stream's {most}")));
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn publish(&mut self, bytes: &[u8]) {
+        self.window.copy_in(self.tail, bytes);
+        self.advance(bytes.len() as u64);
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, len: u64) {
+        self.tail = self.tail.wrapping_add(len);
+        // Release pairs with the Acquire load in `LaneReader::look`.
+        self.words.tail.0.bytes.store(self.tail, Ordering::Release);
+    }
+
+    /// Full above hiwat; no longer full below lowat, or when empty.
+    fn note_flow(&mut self) {
+        let count = self.count();
+        let full = if self.is_full() { count != 0 && count >= self.lowat } else { count > self.hiwat };
+        // Relaxed: read by the token's holders, and as a hint by those who wait.
+        self.words.flow.0.full.store(u32::from(full), Ordering::Relaxed);
+    }
+
+    fn is_full(&self) -> bool {
+        self.words.flow.0.full.load(Ordering::Relaxed) != 0
+    }
+
+    fn no_mark_left(&self) -> bool {
+        self.marks_tail.wrapping_sub(self.words.head.0.marks.load(Ordering::Acquire)) >= MARKS as u64
+    }
+
+    /// Reads how far the reader has come, and checks it.
+    fn look(&mut self) -> Result<()> {
+        // Acquire pairs with the Release store in `LaneReader`: it is done with what we overwrite next.
+        let head = self.words.head.0.bytes.load(Ordering::Acquire);
+        let count = self.tail.wrapping_sub(head);
+        if count > self.window.len() || count > self.count() {
+            return Err(Error::corrupt("a reader's position"));
+        }
+        self.head = head;
+        Ok(())
+    }
+
+    /// Somebody else may have written since: reads everything anew, and forgets a mark whose bytes were never published.
+    fn refresh(&mut self) -> Result<()> {
+        self.open_until = 0;
+        let before = self.tail;
+        self.tail = self.words.tail.0.bytes.load(Ordering::Acquire);
+        self.head = self.words.head.0.bytes.load(Ordering::Acquire);
+        if self.count() > self.window.len() {
+            return Err(Error::corrupt("a writer's position"));
+        }
+        self.not_plain = self.not_plain.wrapping_add(self.tail.wrapping_sub(before));
+        self.marks_tail = self.words.tail.0.marks.load(Ordering::Acquire);
+        let marks_head = self.words.head.0.marks.load(Ordering::Acquire);
+        if self.marks_tail.wrapping_sub(marks_head) > MARKS as u64 {
+            return Err(Error::corrupt("the number of marks"));
+        }
+        self.run_open = false;
+        while self.marks_tail != marks_head {
+            let last = Marked::read(&self.marks[self.marks_tail.wrapping_sub(1) as usize % MARKS])?;
+            if self.tail.wrapping_sub(last.at) as i64 > 0 {
+                break;
+            }
+            // Its writer died between the mark and the bytes.
+            self.marks_tail = self.marks_tail.wrapping_sub(1);
+            self.words.tail.0.marks.store(self.marks_tail, Ordering::Release);
+        }
+        Ok(())
+    }
+}
