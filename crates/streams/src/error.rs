@@ -48,6 +48,16 @@ pub enum Errno {
 }
 
 impl Errno {
+    /// The one of that number; [`Errno::Io`] for one that STREAMS does not name.
+    pub(crate) fn of(number: u32) -> Errno {
+        use Errno::*;
+        let all = [
+            Intr, Io, Nxio, Badf, Again, Acces, Busy, Inval, Mfile, Pipe, Range, Nostr, Nodata, Time, Nosr, Proto,
+            Badmsg,
+        ];
+        all.into_iter().find(|errno| *errno as u32 == number).unwrap_or(Io)
+    }
+
     /// The number that Linux gives it.
     pub fn number(self) -> i32 {
         self as i32
@@ -62,6 +72,8 @@ pub struct Error(Box<Cause>);
 struct Cause {
     errno: Errno,
     why: Cow<'static, str>,
+    /// The stream's memory makes no sense: no call on it can succeed any more.
+    fatal: bool,
     /// What the kernel said, where it is the cause.
     source: Option<io::Error>,
 }
@@ -72,7 +84,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// An error with its reason; name the limit and its value where there is one.
     pub fn new(errno: Errno, why: impl Into<Cow<'static, str>>) -> Error {
-        Error(Box::new(Cause { errno, why: why.into(), source: None }))
+        Error(Box::new(Cause { errno, why: why.into(), fatal: false, source: None }))
     }
 
     /// The errno.
@@ -82,7 +94,14 @@ impl Error {
 
     /// The shared memory contradicts itself; the text says how. The stream is dead.
     pub(crate) fn corrupt(what: &'static str) -> Error {
-        Error::new(Errno::Proto, format!("the stream's shared memory is corrupt: {what}"))
+        let mut error = Error::new(Errno::Proto, format!("the stream's shared memory is corrupt: {what}"));
+        error.0.fatal = true;
+        error
+    }
+
+    /// Whether the stream is dead.
+    pub(crate) fn is_fatal(&self) -> bool {
+        self.0.fatal
     }
 
     /// The call would have to wait.
@@ -114,7 +133,7 @@ impl From<io::Error> for Error {
             _ if matches!(source.raw_os_error(), Some(23 | 24)) => Errno::Mfile,
             _ => Errno::Io,
         };
-        Error(Box::new(Cause { errno, why: source.to_string().into(), source: Some(source) }))
+        Error(Box::new(Cause { errno, why: source.to_string().into(), fatal: false, source: Some(source) }))
     }
 }
 
@@ -123,6 +142,7 @@ impl From<headwater_shm::Error> for Error {
         match error {
             headwater_shm::Error::System(error) => error.into(),
             headwater_shm::Error::Full(_) => Error::new(Errno::Nosr, error.to_string()),
+            headwater_shm::Error::Corrupt(what) => Error::corrupt(what),
             other => Error::new(Errno::Proto, other.to_string()),
         }
     }

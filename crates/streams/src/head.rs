@@ -1,4 +1,20 @@
-//! The stream head.
+//! The stream head: what a process that holds an end can do with it. One file for each group of calls.
+
+mod deliver;
+mod file;
+mod front;
+mod get;
+mod modules;
+pub mod options;
+mod place;
+pub(crate) mod poll;
+mod put;
 mod read;
+pub(crate) mod state;
 pub(crate) mod stream;
+mod way;
 mod write;
+
+pub use get::{Got, Select};
+pub use place::{Borrowed, Reserved};
+pub use poll::Events;

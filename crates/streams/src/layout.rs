@@ -69,6 +69,8 @@ shareable! {
         pub write_error: AtomicU32,
         /// Error options (RERRNONPERSIST ...).
         pub error_options: AtomicU32,
+        /// Signals that were raised and not yet taken, one bit each.
+        pub signals: AtomicU64,
     }
 
     /// A direction's fast way: plain bytes and marked messages of band 0, in order.
@@ -185,7 +187,7 @@ shareable! {
     pub(crate) struct Block {
         /// The next message of its queue, or of the free list, plus one.
         pub next: AtomicU32,
-        /// First page, plus one; 0: all bytes are in the block.
+        /// First page, plus one; 0: all bytes are in the block's fast buffer.
         pub page: AtomicU32,
         /// Length of control and data; [`ABSENT`] for a part that is not there.
         pub control: AtomicU32,
@@ -195,8 +197,6 @@ shareable! {
         pub data_taken: AtomicU32,
         /// Kind, band and flags, as in a [`Mark`].
         pub what: AtomicU64,
-        /// Bytes, when they fit.
-        pub bytes: [AtomicU8; FASTBUF],
     }
 }
 
@@ -224,8 +224,13 @@ impl Offsets {
         self.store(direction) + page_up(size_of::<StoreWords>())
     }
 
-    pub(crate) fn pages(self, direction: usize) -> usize {
+    /// The fast buffers of the blocks.
+    pub(crate) fn fast(self, direction: usize) -> usize {
         self.links(direction) + page_up(self.pages * size_of::<AtomicU32>())
+    }
+
+    pub(crate) fn pages(self, direction: usize) -> usize {
+        self.fast(direction) + BLOCKS * FASTBUF
     }
 
     pub(crate) fn window(self, direction: usize) -> usize {
@@ -238,7 +243,8 @@ impl Offsets {
     }
 
     fn store_bytes(self) -> usize {
-        page_up(size_of::<StoreWords>()) + page_up(self.pages * size_of::<AtomicU32>()) + self.pages * PAGE
+        let links = page_up(self.pages * size_of::<AtomicU32>());
+        page_up(size_of::<StoreWords>()) + links + BLOCKS * FASTBUF + self.pages * PAGE
     }
 }
 
@@ -248,7 +254,8 @@ fn page_up(bytes: usize) -> usize {
 
 const _: () = {
     assert!(size_of::<Mark>() == 32);
-    assert!(size_of::<Block>() == 224);
+    assert!(size_of::<Block>() == 32);
+    assert!((BLOCKS * FASTBUF).is_power_of_two() && (BLOCKS * FASTBUF).is_multiple_of(PAGE));
     assert!(size_of::<LaneWords>() == 8 * 128);
     assert!(MARKS.is_power_of_two());
 };

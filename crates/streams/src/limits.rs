@@ -36,7 +36,7 @@ pub const MARKS: usize = 2048;
 /// of the smallest first-level cache in use (32 KiB) holds a piece at its source and its target.
 pub const PIECE: usize = 8 << 10;
 /// Bytes of a message that fit its first block, so that it costs one allocation (the fast buffer).
-pub const FASTBUF: usize = 192;
+pub const FASTBUF: usize = 256;
 /// Message blocks of a direction: as many messages may wait in the queues of modules, in bands above 0 and at high
 /// priority, in all.
 pub const BLOCKS: usize = 1024;

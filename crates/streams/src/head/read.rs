@@ -1,20 +1,41 @@
-//! read: bytes.
+//! read and readv: bytes, in the ways that the read options choose from.
 
+use std::io::{self, IoSliceMut};
 use std::sync::atomic::Ordering;
 
+use super::deliver::raise;
+use super::front::Item;
+use super::options::{ControlMode, ReadMode, ReadOptions};
+use super::state::{self, Call};
 use super::stream::Stream;
 use crate::error::{Errno, Error, Result};
-use crate::process::end::post;
-use crate::process::sleep::{BELL, FUTEX, LOOK, Waited};
-use crate::queue::lane::reader::Front;
+use crate::message::Message;
+use crate::message::kind::{Kind, What};
+use crate::process::sleep::{BELL, FUTEX, SERVICE};
 use crate::queue::lane::writer::Quick;
 
+/// What one look at the queue gave a reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// So many bytes more, and the call may go on.
+    More(usize),
+    /// So many bytes more, and the call is over.
+    Last(usize),
+    /// The queue is empty.
+    Empty,
+}
+
 impl Stream {
-    /// Reads bytes.
+    /// Reads bytes as the read options say, at most as many as the buffer takes; waits until there are some. 0 is the end
+    /// of the stream, or a message without bytes.
+    ///
+    /// # Errors
+    /// `EAGAIN` for a non-blocking handle when nothing is there; `EBADMSG` for a control part, or another message that
+    /// read does not take; what a module raised; `EINTR` after a signal; `EPROTO` on a broken stream.
     #[inline]
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         if let Some(me) = self.end.member() {
-            match self.incoming.quick(me, buffer) {
+            match self.back.reader.quick(me, buffer) {
                 Quick::Done => return Ok(buffer.len()),
                 Quick::Attend => {
                     self.attend_writer()?;
@@ -26,52 +47,191 @@ impl Stream {
         self.read_slowly(buffer)
     }
 
-    #[cold]
-    #[inline(never)]
-    fn attend_writer(&mut self) -> Result<()> {
-        let lane = &self.end.region.fixed.lanes[1 - self.end.side];
-        if lane.writer.0.sleep.load(Ordering::Relaxed) & (FUTEX | BELL) != 0 && self.incoming.is_low() {
-            self.end.counters.back_enables += 1;
-            self.end.wake(false);
+    /// Reads into several buffers as if they were one.
+    ///
+    /// # Errors
+    /// As [`Stream::read`].
+    pub fn readv(&mut self, buffers: &mut [IoSliceMut<'_>]) -> Result<usize> {
+        if let [buffer] = buffers {
+            return self.read(buffer);
         }
-        Ok(())
+        let mut whole = vec![0; buffers.iter().map(|buffer| buffer.len()).sum()];
+        let count = self.read(&mut whole)?;
+        let mut rest = &whole[..count];
+        for buffer in buffers {
+            let (now, later) = rest.split_at(rest.len().min(buffer.len()));
+            buffer[..now.len()].copy_from_slice(now);
+            rest = later;
+        }
+        Ok(count)
     }
 
     #[inline(never)]
     fn read_slowly(&mut self, buffer: &mut [u8]) -> Result<usize> {
         self.attach()?;
+        let done = self.read_until_enough(buffer);
+        self.settle(done)
+    }
+
+    fn read_until_enough(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let mut read = 0;
         loop {
-            let me = self.end.member().expect("attached");
-            self.incoming.hold(me)?;
-            let front = self.incoming.front()?;
-            if let Some(Front::Plain(_)) = front {
-                let n = self.incoming.take_plain(buffer);
-                let asleep = self.incoming.writer_sleeps();
-                self.incoming.release(me, true);
-                if asleep {
-                    self.attend_writer()?;
-                }
-                return Ok(n);
+            state::check(self.end.words(), Call::Read)?;
+            let options = self.read_options();
+            match self.read_step(&mut buffer[read..], options, read)? {
+                Step::Last(count) => return Ok(read + count),
+                Step::More(count) => read += count,
+                Step::Empty if read > 0 && !options.fill => return Ok(read),
+                Step::Empty => match self.wait_for_more(buffer.len() - read) {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(read),
+                    // What was read before is said first.
+                    Err(error) if read > 0 && matches!(error.errno(), Errno::Again | Errno::Intr) => return Ok(read),
+                    Err(error) => return Err(error),
+                },
             }
-            self.incoming.release(me, false);
-            if self.end.peer_gone {
-                return Ok(0);
-            }
-            if self.nonblocking {
-                return Err(Error::again("nothing there"));
-            }
-            let end = &mut self.end;
-            let lane = &end.region.fixed.lanes[1 - end.side];
-            let words = &end.region.fixed.ends[end.side].0;
-            let post = post(lane, words, end.doorbell.as_ref().expect("open"), &end.region, false);
-            let incoming = &self.incoming;
-            let ready = || incoming.bytes_there() != 0 || lane.writer.0.sleep.load(Ordering::Relaxed) & LOOK != 0;
-            let waited = post.sleep(&mut end.stages, &mut end.counters, &mut end.files, None, ready)?;
-            match waited {
-                Waited::Gone => self.end.peer_gone = true,
-                Waited::Interrupted => return Err(Error::new(Errno::Intr, "interrupted")),
-                _ => self.end.look_for_peer()?,
+            if read == buffer.len() {
+                return Ok(read);
             }
         }
+    }
+
+    /// Takes what one hold of the token gives.
+    fn read_step(&mut self, buffer: &mut [u8], options: ReadOptions, read: usize) -> Result<Step> {
+        let mut room = false;
+        let (region, me, _) = self.end.parts();
+        let way = &mut self.back;
+        let pass = way.begin_reading(me)?;
+        let step = (|| {
+            let mut taken = 0;
+            loop {
+                let Some(item) = way.front(me)? else {
+                    return Ok(if taken > 0 { Step::More(taken) } else { Step::Empty });
+                };
+                if item.is_plain() {
+                    // What arrives while we copy waits for the next call: to look again for a few bytes costs too much.
+                    taken += way.reader.take_plain(&mut buffer[taken..]);
+                    if taken == buffer.len() || options.mode != ReadMode::Bytes {
+                        return Ok(Step::Last(taken));
+                    }
+                    continue;
+                }
+                if item.what.kind == Kind::Signal {
+                    let mut number = [0];
+                    way.copy_data(me, &item, &mut number)?;
+                    room |= way.take(me, &item, 0, 0, true)?;
+                    let signal = Message::new(What::of(Kind::Signal), None, Some(&number));
+                    raise(&region.fixed.ends[1 - way.direction()].0, &signal);
+                    continue;
+                }
+                let before = read + taken;
+                let (control, data) = match parts(&item, options) {
+                    Ok(parts) => parts,
+                    // The bytes before it are read first.
+                    Err(_) if before > 0 => return Ok(Step::Last(taken)),
+                    Err(error) => return Err(error),
+                };
+                if control + data == 0 {
+                    let is_end = item.control.is_none();
+                    if is_end && before > 0 {
+                        return Ok(Step::Last(taken));
+                    }
+                    room |= way.take(me, &item, 0, 0, true)?;
+                    if is_end {
+                        return Ok(Step::Last(taken));
+                    }
+                    continue;
+                }
+                let control = if control > 0 { way.copy_control(me, &item, &mut buffer[taken..])? } else { 0 };
+                let count = way.copy_data(me, &item, &mut buffer[taken + control..])?;
+                taken += control + count;
+                let left = item.control.unwrap_or(0) + item.data.unwrap_or(0) - control - count;
+                let rest = options.mode == ReadMode::MessageDiscard
+                    || options.control == ControlMode::Discard && count == item.data.unwrap_or(0);
+                room |= way.take(me, &item, control, count, rest)?;
+                let ends = item.what.delimited && (left == 0 || rest);
+                if taken == buffer.len() || options.mode != ReadMode::Bytes || ends {
+                    return Ok(Step::Last(taken));
+                }
+            }
+        })();
+        way.end_reading(me, pass, options);
+        self.after_taking(room)?;
+        step
+    }
+
+    /// Tells those who wait for room.
+    pub(crate) fn after_taking(&mut self, room: bool) -> Result<()> {
+        if room {
+            self.service_back()?;
+        }
+        self.end.region.fence.light();
+        let asleep = self.end.region.fixed.lanes[1 - self.end.side].writer.0.sleep.load(Ordering::Relaxed);
+        if asleep & (FUTEX | BELL | SERVICE) != 0 { self.attend_writer() } else { Ok(()) }
+    }
+
+    /// The queue is empty: waits for `wanted` bytes or less. False at the end of the stream.
+    pub(crate) fn wait_for_more(&mut self, wanted: usize) -> Result<bool> {
+        self.end.look_for_peer()?;
+        if self.back.is_readable() {
+            return Ok(true);
+        }
+        if self.end.peer_gone {
+            // What its modules still hold comes before the end.
+            return self.drain_back();
+        }
+        if self.end.words().state.load(Ordering::Acquire) & state::HUNG_UP != 0 {
+            return self.drain_back();
+        }
+        self.refuse_to_read()?;
+        if !self.nonblocking {
+            self.say_how_much(wanted)?;
+            self.wait_to_read(None)?;
+        }
+        Ok(true)
+    }
+
+    /// Tells the other head how much we wait for (M_READ), and how long we let it gather.
+    fn say_how_much(&mut self, wanted: usize) -> Result<()> {
+        let own = &self.end.region.fixed.lanes[1 - self.end.side].reader.0.wanted;
+        let hold = self.peer_holds();
+        if self.write_options().notify {
+            let words = (wanted as u32).min(self.end.region.hiwat_low()).to_le_bytes();
+            return self.run(true, |run| run.put(0, Message::new(What::of(Kind::Read), None, Some(&words))));
+        }
+        // A writer that holds back gathers a buffer.
+        own.store(if hold { crate::limits::PAGE as u32 } else { 0 }, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn peer_holds(&self) -> bool {
+        use super::options::WriteOptions;
+        let bits = self.end.peer_words().write_options.load(Ordering::Relaxed);
+        WriteOptions::from_bits(bits).is_ok_and(|options| options.hold)
+    }
+}
+
+/// How many bytes of each part a read takes.
+fn parts(item: &Item, options: ReadOptions) -> Result<(usize, usize)> {
+    let data = item.data.unwrap_or(0);
+    match item.what.kind {
+        Kind::Data => Ok((0, data)),
+        Kind::Proto | Kind::PcProto => match (options.control, item.control) {
+            (_, None) => Ok((0, data)),
+            (ControlMode::Refuse, _) => Err(Error::new(Errno::Badmsg, "a message with a control part is at the front")),
+            (ControlMode::AsData, Some(control)) => Ok((control, data)),
+            (ControlMode::Discard, _) => Ok((0, data)),
+        },
+        _ => Err(Error::new(Errno::Badmsg, "a message that read does not take is at the front")),
+    }
+}
+
+impl io::Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(Stream::read(self, buffer)?)
+    }
+
+    fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        Ok(self.readv(buffers)?)
     }
 }

@@ -1,25 +1,39 @@
-//! A handle of one end of a stream, and how pipes are made.
+//! A handle of one end of a stream: how it is made, and what all of its calls have in common.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::Ordering;
 
+use headwater_os::clock::now_ns;
 use headwater_os::doorbell::Doorbell;
 
+use super::options::{ErrorOptions, ReadOptions, WriteOptions};
+use super::state::{self, Call};
+use super::way::Way;
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
 use crate::options::Options;
-use crate::process::end::End;
+use crate::process::end::{End, post};
 use crate::process::region::Region;
-use crate::queue::lane::reader::LaneReader;
-use crate::queue::lane::writer::LaneWriter;
+use crate::process::sleep::{BELL, FUTEX, LOOK, SERVICE, Waited};
+use crate::sched::{Effects, Reply, Run};
 
 /// One end of a stream, as one thread of one process uses it.
+///
+/// A handle belongs to a thread at a time; [`Stream::try_clone`] makes another one of the same end for another thread. A
+/// forked child may use its copies of its parent's handles, and passes for another user of the same end. The end is
+/// closed when its last handle anywhere is dropped, or its last process has ended.
 #[derive(Debug)]
 pub struct Stream {
-    pub(super) out: LaneWriter,
-    pub(super) incoming: LaneReader,
-    pub(super) end: End,
-    pub(super) nonblocking: bool,
+    /// The direction that this end writes.
+    pub(crate) out: Way,
+    /// The direction that this end reads.
+    pub(crate) back: Way,
+    pub(crate) end: End,
+    pub(crate) nonblocking: bool,
 }
+
+/// Replies to replies, in one call. More can only come of modules that talk to each other for ever.
+const REPLIES_MAX: usize = 10_000;
 
 /// Makes a pipe: two ends, each of which reads what the other writes.
 ///
@@ -41,30 +55,46 @@ pub fn pipe_with(options: &Options) -> Result<(Stream, Stream)> {
 
 impl Stream {
     pub(crate) fn over(end: End) -> Stream {
-        let region = &end.region;
-        let (out, back) = (end.side, 1 - end.side);
-        let lane = |direction: usize| {
-            let words = region.fixed.part(|fixed| &fixed.lanes[direction]);
-            (words, region.marks(direction), region.window(direction))
-        };
-        let (words, marks, window) = lane(out);
-        let writer = LaneWriter::new(words, marks, window, region.message_max(), region.fence, 3 * out as u32);
-        let (words, marks, window) = lane(back);
-        let reader = LaneReader::new(words, marks, window, region.fence, 3 * back as u32 + 1);
-        Stream { out: writer, incoming: reader, end, nonblocking: false }
+        let out = Way::new(&end.region, end.side);
+        let back = Way::new(&end.region, 1 - end.side);
+        Stream { out, back, end, nonblocking: false }
+    }
+
+    /// Another handle of the same end, for another thread.
+    ///
+    /// # Errors
+    /// `EMFILE` without a free descriptor.
+    pub fn try_clone(&self) -> Result<Stream> {
+        let doorbell = self.end.doorbell().try_clone()?;
+        let mut stream = Stream::over(End::new(self.end.region.clone(), self.end.side, doorbell));
+        stream.nonblocking = self.nonblocking;
+        Ok(stream)
+    }
+
+    /// Whether calls that would wait fail with `EAGAIN` instead. A non-blocking handle's descriptor is readable, for poll
+    /// and epoll, from when something can be done until a call has failed with `EAGAIN`.
+    ///
+    /// # Errors
+    /// `EPROTO` on a broken stream, or what the kernel reports.
+    pub fn set_nonblocking(&mut self, nonblocking: bool) -> Result<()> {
+        self.nonblocking = nonblocking;
+        if nonblocking {
+            self.arm(true, None)?;
+        }
+        Ok(())
     }
 
     /// Whether calls that would wait fail with `EAGAIN` instead.
-    pub fn set_nonblocking(&mut self, nonblocking: bool) {
-        self.nonblocking = nonblocking;
+    pub fn is_nonblocking(&self) -> bool {
+        self.nonblocking
     }
 
     /// What this handle has counted since it was opened.
     pub fn counters(&self) -> Counters {
-        Counters { coalesced_bytes: self.out.coalesced(), ..self.end.counters }
+        Counters { coalesced_bytes: self.out.writer.coalesced(), ..self.end.counters }
     }
 
-    /// Takes this process's place at the end, so that the first call does not have to.
+    /// Takes this process's place at the end, so that the first call does not have to. A forked child does it again.
     ///
     /// # Errors
     /// `ENOSR` when the stream has as many handles in use as it can.
@@ -73,20 +103,348 @@ impl Stream {
             return Err(Error::new(Errno::Proto, why.clone()));
         }
         if self.end.join()? {
-            self.out.token.forget();
-            self.out.close();
-            self.incoming.token.forget();
-            self.incoming.close();
+            self.out.forget();
+            self.back.forget();
         }
         Ok(())
     }
+
+    /// How this end reads (I_GRDOPT).
+    pub fn read_options(&self) -> ReadOptions {
+        ReadOptions::from_bits(self.end.words().read_options.load(Ordering::Relaxed)).unwrap_or_default()
+    }
+
+    /// Changes how this end reads, for all of its handles (I_SRDOPT).
+    ///
+    /// # Errors
+    /// Those of a stream with a read error.
+    pub fn set_read_options(&mut self, options: ReadOptions) -> Result<()> {
+        state::check(self.end.words(), Call::Peek)?;
+        self.end.words().read_options.store(options.bits(), Ordering::Relaxed);
+        self.back.announce();
+        Ok(())
+    }
+
+    /// How this end writes (I_GWROPT).
+    pub fn write_options(&self) -> WriteOptions {
+        WriteOptions::from_bits(self.end.words().write_options.load(Ordering::Relaxed)).unwrap_or(WriteOptions::PIPE)
+    }
+
+    /// Changes how this end writes, for all of its handles (I_SWROPT).
+    ///
+    /// # Errors
+    /// `ENXIO` after a hang-up, and those of a stream with a write error.
+    pub fn set_write_options(&mut self, options: WriteOptions) -> Result<()> {
+        state::check(self.end.words(), Call::SetWrite)?;
+        self.end.words().write_options.store(options.bits(), Ordering::Relaxed);
+        self.out.announce();
+        Ok(())
+    }
+
+    /// How this end reports errors (I_GERROPT).
+    pub fn error_options(&self) -> ErrorOptions {
+        ErrorOptions::from_bits(self.end.words().error_options.load(Ordering::Relaxed))
+    }
+
+    /// Changes how this end reports errors (I_SERROPT).
+    pub fn set_error_options(&mut self, options: ErrorOptions) {
+        self.end.words().error_options.store(options.bits(), Ordering::Relaxed);
+    }
+
+    /// High and low water mark of this end's read queue, bytes.
+    pub fn water_marks(&self) -> (u32, u32) {
+        let flow = &self.end.region.fixed.lanes[1 - self.end.side].flow.0;
+        (flow.hiwat.load(Ordering::Relaxed), flow.lowat.load(Ordering::Relaxed))
+    }
+
+    /// Changes the water marks of this end's read queue.
+    ///
+    /// # Errors
+    /// `EINVAL` for a low mark above the high one, or a high one for which the stream's window is too small.
+    pub fn set_water_marks(&mut self, hiwat: u32, lowat: u32) -> Result<()> {
+        let most = self.end.region.hiwat_max();
+        if hiwat == 0 || u64::from(hiwat) > most {
+            return Err(Error::new(Errno::Inval, format!("hiwat is {hiwat}, and must be from 1 to {most} here")));
+        }
+        if lowat > hiwat {
+            return Err(Error::new(Errno::Inval, format!("lowat {lowat} is above hiwat {hiwat}")));
+        }
+        self.end.region.set_water_marks(1 - self.end.side, hiwat, lowat);
+        self.back.announce();
+        self.end.wake(false);
+        Ok(())
+    }
+
+    /// The signals that modules have raised at this end (M_SIG, M_PCSIG) since the last call: bit N for signal N.
+    pub fn take_signals(&mut self) -> u64 {
+        self.end.words().signals.swap(0, Ordering::AcqRel)
+    }
+
+    /// Makes a run along a direction, and what follows of it.
+    #[inline]
+    pub(crate) fn run<'m, T>(
+        &mut self,
+        outward: bool,
+        action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>,
+    ) -> Result<T> {
+        let (done, effects) = self.run_once(outward, action)?;
+        self.follow_up(outward, effects)?;
+        done
+    }
+
+    #[inline]
+    fn run_once<'m, T>(
+        &mut self,
+        outward: bool,
+        action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>,
+    ) -> Result<(Result<T>, Effects)> {
+        let Stream { out, back, end, .. } = self;
+        let direction = if outward { end.side } else { 1 - end.side };
+        let (way, other) = if outward { (out, back) } else { (back, out) };
+        let (region, me, counters) = end.parts();
+        let pass = way.begin(me, region)?;
+        let Way { writer, reader, store, chain, delimits, .. } = way;
+        let other_store = &mut other.store;
+        let mut run = Run::new(region, me, direction, chain, writer, reader, store, other_store, counters, *delimits);
+        let done = action(&mut run);
+        let finished = if run.chain.is_empty() { Ok(()) } else { run.finish() };
+        let effects = run.effects;
+        way.end(me, pass);
+        Ok((done.and_then(|done| finished.map(|()| done)), effects))
+    }
+
+    /// Wakes whom a run has done something for, and sends what it answered.
+    #[inline]
+    fn follow_up(&mut self, outward: bool, mut effects: Effects) -> Result<()> {
+        self.tell(outward, &effects)?;
+        if effects.replies.is_empty() { Ok(()) } else { self.send_replies(outward, &mut effects) }
+    }
+
+    #[cold]
+    fn send_replies(&mut self, outward: bool, effects: &mut Effects) -> Result<()> {
+        let mut waiting: Vec<(bool, Reply)> = effects.replies.drain(..).map(|reply| (!outward, reply)).collect();
+        for _ in 0..REPLIES_MAX {
+            if waiting.is_empty() {
+                break;
+            }
+            let (direction, Reply { from, message }) = waiting.remove(0);
+            let (sent, effects) = self.run_once(direction, |run| {
+                let at =
+                    from.and_then(|(end, slot)| run.chain.iter().position(|link| (link.end, link.slot) == (end, slot)));
+                run.put(at.map_or(0, |at| at + 1), message)
+            })?;
+            sent?;
+            self.tell(direction, &effects)?;
+            waiting.extend(effects.replies.into_iter().map(|reply| (!direction, reply)));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn tell(&mut self, outward: bool, effects: &Effects) -> Result<()> {
+        if effects.delivered {
+            let lane = &self.end.region.fixed.lanes[if outward { self.end.side } else { 1 - self.end.side }];
+            self.end.region.fence.light();
+            let asleep = lane.reader.0.sleep.load(Ordering::Relaxed);
+            if asleep != 0 || !self.end.region.policy.wake_once {
+                self.attend_reader(outward, effects.urgent)?;
+            }
+        }
+        if effects.room {
+            // The writers of a direction are at its first end.
+            if outward { self.end.wake_own(true) } else { self.end.wake(false) }
+        }
+        if effects.changed {
+            self.tell_changed(outward);
+        }
+        Ok(())
+    }
+
+    /// The end at the far side of a direction has a new state: its readers and writers look at it.
+    #[cold]
+    fn tell_changed(&mut self, outward: bool) {
+        let way = if outward { &self.back } else { &self.out };
+        way.announce();
+        for direction_out in [true, false] {
+            if outward { self.end.wake(direction_out) } else { self.end.wake_own(direction_out) }
+        }
+    }
+
+    /// Somebody at the reading side of a direction sleeps, or was closed.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn attend_reader(&mut self, outward: bool, urgent: bool) -> Result<()> {
+        if !outward {
+            self.end.wake_own(false);
+            return Ok(());
+        }
+        self.end.look_for_peer()?;
+        if self.end.peer_gone {
+            self.out.writer.close();
+            return Err(Error::new(Errno::Pipe, "the other end of the stream is gone"));
+        }
+        let lane = &self.end.region.fixed.lanes[self.end.side];
+        let asleep = lane.reader.0.sleep.load(Ordering::Relaxed);
+        if !self.end.region.policy.wake_once {
+            let _ = headwater_os::futex::wake(&lane.reader.0.sleep, u32::MAX);
+            self.end.counters.wake_ups += 1;
+        }
+        // A sleeper on the futex looks by itself when the hold time is over; who polls does not.
+        let wanted = lane.reader.0.wanted.load(Ordering::Relaxed);
+        if asleep & (FUTEX | BELL) == FUTEX && !urgent && self.out.writer.count_now() < u64::from(wanted) {
+            return Ok(());
+        }
+        if asleep & (FUTEX | BELL) != 0 {
+            self.end.wake(true);
+        }
+        Ok(())
+    }
+
+    /// Somebody at the writing side of the direction that we read sleeps, waits to be serviced, or was closed.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn attend_writer(&mut self) -> Result<()> {
+        let side = &self.end.region.fixed.lanes[1 - self.end.side].writer.0.sleep;
+        let asleep = side.load(Ordering::Relaxed);
+        if asleep & (FUTEX | BELL | SERVICE) == 0 || !self.back.reader.is_low() {
+            return Ok(());
+        }
+        if asleep & SERVICE != 0 {
+            side.fetch_and(!SERVICE, Ordering::Relaxed);
+            self.service_back()?;
+        }
+        if asleep & (FUTEX | BELL) != 0 {
+            self.end.counters.back_enables += 1;
+            self.end.wake(false);
+        }
+        Ok(())
+    }
+
+    /// There is room at our head: runs the service procedures that wait for it.
+    pub(crate) fn service_back(&mut self) -> Result<()> {
+        self.run(false, |run| {
+            run.enable_last();
+            Ok(())
+        })
+    }
+
+    /// Runs whatever still waits in the queues of modules on the way to us. True if there was something.
+    pub(crate) fn drain_back(&mut self) -> Result<bool> {
+        let waiting = |way: &Way| way.chain.iter().any(|link| link.service && !way.store.is_empty(link.queue));
+        self.run(false, |_| Ok(()))?;
+        if !waiting(&self.back) {
+            return Ok(false);
+        }
+        self.run(false, |run| {
+            run.chain.iter().filter(|link| link.service).for_each(|link| run.store.enable(link.queue));
+            Ok(())
+        })?;
+        Ok(self.back.is_readable())
+    }
+
+    /// Waits until there is something to read, or the end of it. None: no time limit.
+    pub(crate) fn wait_to_read(&mut self, until_ns: Option<u64>) -> Result<()> {
+        let Stream { back, end, .. } = self;
+        let End { region, doorbell, counters, stages, files, side, .. } = end;
+        let lane = &region.fixed.lanes[1 - *side];
+        let words = &region.fixed.ends[*side].0;
+        let before = (words.state.load(Ordering::Acquire), words.signals.load(Ordering::Acquire));
+        let post = post(lane, words, doorbell.as_ref().expect("open"), region, false);
+        let ready = || {
+            back.is_readable()
+                || lane.writer.0.sleep.load(Ordering::Relaxed) & LOOK != 0
+                || (words.state.load(Ordering::Relaxed), words.signals.load(Ordering::Relaxed)) != before
+        };
+        let waited = post.sleep(stages, counters, files, until_ns, ready)?;
+        self.after_waiting(waited)
+    }
+
+    /// Waits until there may be room for a message of that band. None: no time limit.
+    pub(crate) fn wait_for_room(&mut self, band: u8, until_ns: Option<u64>) -> Result<()> {
+        let Stream { out, end, .. } = self;
+        let End { region, doorbell, counters, stages, files, side, .. } = end;
+        let lane = &region.fixed.lanes[*side];
+        let words = &region.fixed.ends[*side].0;
+        let before = words.state.load(Ordering::Acquire);
+        let post = post(lane, words, doorbell.as_ref().expect("open"), region, true);
+        let ready = || {
+            out.may_write(region, band)
+                || lane.reader.0.sleep.load(Ordering::Relaxed) & LOOK != 0
+                || words.state.load(Ordering::Relaxed) != before
+        };
+        let waited = post.sleep(stages, counters, files, until_ns, ready)?;
+        self.after_waiting(waited)
+    }
+
+    fn after_waiting(&mut self, waited: Waited) -> Result<()> {
+        match waited {
+            Waited::Gone => {
+                self.end.peer_gone = true;
+                Ok(())
+            }
+            Waited::Interrupted => Err(Error::new(Errno::Intr, "a signal handler ran")),
+            Waited::TimedOut => Err(Error::new(Errno::Time, "the time is over")),
+            Waited::LookAgain => self.end.look_for_peer(),
+        }
+    }
+
+    /// Makes the descriptor become readable when there is something to read, or room for a message of a band. False if
+    /// there is already.
+    pub(crate) fn arm(&mut self, read: bool, write: Option<u8>) -> Result<bool> {
+        self.attach()?;
+        let Stream { out, back, end, .. } = self;
+        let End { region, doorbell, files, side, .. } = end;
+        let words = &region.fixed.ends[*side].0;
+        let doorbell = doorbell.as_ref().expect("open");
+        let mut armed = true;
+        if read {
+            let lane = &region.fixed.lanes[1 - *side];
+            armed &= post(lane, words, doorbell, region, false).arm(files, || back.is_readable())?;
+        }
+        if let Some(band) = write
+            && armed
+        {
+            let lane = &region.fixed.lanes[*side];
+            armed &= post(lane, words, doorbell, region, true).arm(files, || out.may_write(region, band))?;
+        }
+        Ok(armed)
+    }
+
+    /// Nothing is there: `EAGAIN` for a handle that is not to wait, once its descriptor would tell of something.
+    pub(crate) fn refuse_to_read(&mut self) -> Result<()> {
+        let refused = self.nonblocking && self.arm(true, None)?;
+        if refused { Err(Error::again("nothing is there to be read")) } else { Ok(()) }
+    }
+
+    /// There is no room for a message of that band: `EAGAIN` for a handle that is not to wait, once its descriptor would
+    /// tell of room; otherwise waits for it.
+    pub(crate) fn wait_or_refuse(&mut self, band: u8) -> Result<()> {
+        if !self.nonblocking {
+            return self.wait_for_room(band, None);
+        }
+        let refused = self.arm(false, Some(band))?;
+        if refused { Err(Error::again("the stream is full: the band's queue is above hiwat")) } else { Ok(()) }
+    }
+
+    /// A failed call of the kind that ends a stream: remembers it.
+    pub(crate) fn settle<T>(&mut self, done: Result<T>) -> Result<T> {
+        match done {
+            Err(error) => self.end.spoil(error),
+            done => done,
+        }
+    }
+}
+
+/// The time that lies so many milliseconds ahead.
+pub(crate) fn in_ms(ms: u64) -> u64 {
+    now_ns().saturating_add(ms.saturating_mul(1_000_000))
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
         if self.end.member().is_some() {
-            self.out.token.retire();
-            self.incoming.token.retire();
+            self.out.retire();
+            self.back.retire();
         }
     }
 }

@@ -1,22 +1,29 @@
-//! write: bytes without boundaries.
+//! write and writev: bytes without boundaries.
 
+use std::io::{self, IoSlice};
 use std::sync::atomic::Ordering;
 
+use super::state::{self, Call};
 use super::stream::Stream;
 use crate::error::{Errno, Error, Result};
-use crate::process::end::post;
-use crate::process::sleep::{LOOK, Waited};
+use crate::message::Message;
+use crate::message::kind::{Kind, What};
 use crate::queue::lane::writer::Quick;
 
 impl Stream {
-    /// Writes bytes.
+    /// Writes bytes and returns how many: all of them, unless the handle is non-blocking and there was room for a part, or
+    /// a signal came after a part. What is not longer than maxpsz is not mixed with what others write.
+    ///
+    /// # Errors
+    /// `EAGAIN` for a non-blocking handle when the stream is full; `EPIPE` when the other end is gone; `ENXIO` after a
+    /// hang-up; what a module raised; `EINTR` after a signal; `EPROTO` on a broken stream.
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         if let Some(me) = self.end.member() {
-            match self.out.quick(me, bytes) {
+            match self.out.writer.quick(me, bytes) {
                 Quick::Done => return Ok(bytes.len()),
                 Quick::Attend => {
-                    self.attend_reader()?;
+                    self.attend_reader(true, false)?;
                     return Ok(bytes.len());
                 }
                 Quick::Refused => {}
@@ -25,57 +32,113 @@ impl Stream {
         self.write_slowly(bytes)
     }
 
-    #[cold]
-    #[inline(never)]
-    fn attend_reader(&mut self) -> Result<()> {
-        self.end.look_for_peer()?;
-        if self.end.peer_gone {
-            self.out.close();
-            return Err(Error::new(Errno::Pipe, "the other end of the stream is gone"));
+    /// Writes several pieces as if they were one.
+    ///
+    /// # Errors
+    /// As [`Stream::write`].
+    pub fn writev(&mut self, pieces: &[IoSlice<'_>]) -> Result<usize> {
+        match pieces {
+            [] => Ok(0),
+            [piece] => self.write(piece),
+            // One message, so that nobody's bytes come between them.
+            pieces => self.write(&pieces.iter().flat_map(|piece| piece.iter().copied()).collect::<Vec<u8>>()),
         }
-        self.end.wake(true);
-        Ok(())
     }
 
     #[inline(never)]
     fn write_slowly(&mut self, bytes: &[u8]) -> Result<usize> {
         self.attach()?;
+        let done = self.write_pieces(bytes);
+        self.settle(done)
+    }
+
+    fn write_pieces(&mut self, bytes: &[u8]) -> Result<usize> {
+        if bytes.is_empty() {
+            return self.write_nothing();
+        }
         let mut written = 0;
         while written < bytes.len() {
-            if self.end.peer_gone {
-                return Err(Error::new(Errno::Pipe, "the other end of the stream is gone"));
-            }
-            let me = self.end.member().expect("attached");
-            self.out.hold(me)?;
-            self.out.set_flow(self.end.region.policy.coalescing);
-            if self.out.has_room()? {
-                let piece = (bytes.len() - written).min(65536);
-                self.out.append_plain(&bytes[written..written + piece])?;
-                written += piece;
-                let asleep = self.out.reader_sleeps();
-                self.out.release(me, true);
-                if asleep {
-                    self.attend_reader()?;
-                }
-                continue;
-            }
-            self.out.release(me, false);
-            if self.nonblocking {
-                return if written > 0 { Ok(written) } else { Err(Error::again("the stream is full")) };
-            }
-            let end = &mut self.end;
-            let lane = &end.region.fixed.lanes[end.side];
-            let words = &end.region.fixed.ends[end.side].0;
-            let post = post(lane, words, end.doorbell.as_ref().expect("open"), &end.region, true);
-            let out = &self.out;
-            let ready = || out.may_go_on() || lane.reader.0.sleep.load(Ordering::Relaxed) & LOOK != 0;
-            let waited = post.sleep(&mut end.stages, &mut end.counters, &mut end.files, None, ready)?;
-            match waited {
-                Waited::Gone => self.end.peer_gone = true,
-                Waited::Interrupted => return Err(Error::new(Errno::Intr, "interrupted")),
-                _ => self.end.look_for_peer()?,
+            let step = self.write_piece(&bytes[written..]);
+            match step {
+                Ok(count) => written += count,
+                // What was written before is said first.
+                Err(error) if written > 0 && matches!(error.errno(), Errno::Again | Errno::Intr) => break,
+                Err(error) => return Err(error),
             }
         }
         Ok(written)
+    }
+
+    /// Writes one message of at most maxpsz bytes, waiting for room if need be.
+    fn write_piece(&mut self, bytes: &[u8]) -> Result<usize> {
+        let maxpsz = self.end.region.fixed.lanes[self.end.side].flow.0.maxpsz.load(Ordering::Relaxed);
+        let piece = &bytes[..bytes.len().min(maxpsz.clamp(1, self.end.region.strmsgsz) as usize)];
+        let is_last = piece.len() == bytes.len();
+        loop {
+            self.check_write()?;
+            let sent = self.run(true, |run| {
+                let room = run.can_put_from(0, 0)?;
+                if room {
+                    let mut message = Message::data_of(piece);
+                    message.what.delimited = run.delimits && is_last;
+                    run.put(0, message)?;
+                }
+                Ok(room)
+            })?;
+            if sent {
+                return Ok(piece.len());
+            }
+            self.wait_or_refuse(0)?;
+        }
+    }
+
+    /// A write of no bytes sends a message only if it is told to (SNDZERO).
+    fn write_nothing(&mut self) -> Result<usize> {
+        self.check_write()?;
+        if self.write_options().zero {
+            self.send(Message::new(What::of(Kind::Data), None, Some(&[])))?;
+        }
+        Ok(0)
+    }
+
+    /// Sends a message of any kind when there is room for it; one of high priority at once.
+    pub(crate) fn send(&mut self, message: Message<'_>) -> Result<()> {
+        let what = message.what;
+        loop {
+            self.check_write()?;
+            let sent = self.run(true, |run| {
+                let room = what.kind.is_high_priority() || run.can_put_from(0, what.band)?;
+                if room {
+                    run.put(0, message.clone())?;
+                }
+                Ok(room)
+            })?;
+            if sent {
+                return Ok(());
+            }
+            self.wait_or_refuse(what.band)?;
+        }
+    }
+
+    pub(crate) fn check_write(&mut self) -> Result<()> {
+        self.end.look_for_peer()?;
+        if self.end.peer_gone {
+            return Err(Error::new(Errno::Pipe, "the other end of the stream is gone"));
+        }
+        state::check(self.end.words(), Call::Write)
+    }
+}
+
+impl io::Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(Stream::write(self, bytes)?)
+    }
+
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        Ok(self.writev(pieces)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -105,24 +105,34 @@ pub struct What {
     pub kind: Kind,
     /// Its priority band, 0 for ordinary ones and for those of high priority.
     pub band: u8,
-    /// The end of a record: nothing is appended to it, and read stops behind it when told to.
+    /// Nothing is appended to it: it was sent as a message, not written as bytes.
+    pub whole: bool,
+    /// The end of a record: a read stops behind it (MSGDELIM).
     pub delimited: bool,
     /// The reader is told where the mark is (MSGMARK).
     pub marked: bool,
+    /// A head has turned it round once, and no head does so again (MSGNOLOOP).
+    pub turned: bool,
 }
 
 const DELIMITED: u64 = 1 << 16;
 const MARKED: u64 = 1 << 17;
+const TURNED: u64 = 1 << 18;
+const WHOLE: u64 = 1 << 19;
 
 impl What {
     /// A message of that type in band 0.
     pub fn of(kind: Kind) -> What {
-        What { kind, band: 0, delimited: false, marked: false }
+        What { kind, band: 0, whole: false, delimited: false, marked: false, turned: false }
     }
 
     /// Its form in shared memory.
     pub(crate) fn word(self) -> u64 {
-        let flags = if self.delimited { DELIMITED } else { 0 } | if self.marked { MARKED } else { 0 };
+        let flag = |on: bool, flag: u64| if on { flag } else { 0 };
+        let flags = flag(self.delimited, DELIMITED)
+            | flag(self.marked, MARKED)
+            | flag(self.turned, TURNED)
+            | flag(self.whole, WHOLE);
         self.kind as u64 | u64::from(self.band) << 8 | flags
     }
 
@@ -130,7 +140,9 @@ impl What {
     pub(crate) fn from_word(word: u64) -> Result<What> {
         let kind = KINDS.into_iter().find(|kind| *kind as u64 == word & 0xff);
         let kind = kind.ok_or_else(|| Error::corrupt("a message's type"))?;
-        Ok(What { kind, band: (word >> 8) as u8, delimited: word & DELIMITED != 0, marked: word & MARKED != 0 })
+        let flag = |flag: u64| word & flag != 0;
+        let (delimited, marked, turned, whole) = (flag(DELIMITED), flag(MARKED), flag(TURNED), flag(WHOLE));
+        Ok(What { kind, band: (word >> 8) as u8, whole, delimited, marked, turned })
     }
 }
 
@@ -143,4 +155,24 @@ pub struct Flush {
     pub write: bool,
     /// Only this band (FLUSHBAND).
     pub band: Option<u8>,
+}
+
+impl Flush {
+    /// Both sides, all bands (FLUSHRW).
+    pub const ALL: Flush = Flush { read: true, write: true, band: None };
+
+    /// The data part of an M_FLUSH.
+    pub fn bytes(self) -> [u8; 2] {
+        [u8::from(self.read) | u8::from(self.write) << 1 | u8::from(self.band.is_some()) << 2, self.band.unwrap_or(0)]
+    }
+
+    /// What an M_FLUSH says; nothing if it is malformed.
+    pub fn of(message: &super::Message<'_>) -> Flush {
+        let [flags, band] = match message.data() {
+            Some([flags]) => [*flags, 0],
+            Some([flags, band, ..]) => [*flags, *band],
+            _ => [0, 0],
+        };
+        Flush { read: flags & 1 != 0, write: flags & 2 != 0, band: (flags & 4 != 0).then_some(band) }
+    }
 }

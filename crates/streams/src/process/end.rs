@@ -7,10 +7,10 @@ use std::sync::atomic::Ordering;
 
 use headwater_os::doorbell::Doorbell;
 use headwater_os::fork::{self, Epoch};
-use headwater_shm::{Membership, Placed, Stages};
+use headwater_shm::{Membership, Stages};
 
 use super::region::Region;
-use super::sleep::{self, FUTEX, Files, LOOK, Post};
+use super::sleep::{self, Files, LOOK, Post};
 use crate::counters::Counters;
 use crate::error::{Error, Result};
 use crate::layout::{EndWords, LaneWords};
@@ -74,15 +74,6 @@ impl End {
         Ok(true)
     }
 
-    /// The lane that this end writes, and the one that it reads.
-    pub fn lane_out(&self) -> Placed<LaneWords> {
-        self.region.fixed.part(|fixed| &fixed.lanes[self.side])
-    }
-
-    pub fn lane_in(&self) -> Placed<LaneWords> {
-        self.region.fixed.part(|fixed| &fixed.lanes[1 - self.side])
-    }
-
     pub fn words(&self) -> &EndWords {
         &self.region.fixed.ends[self.side].0
     }
@@ -93,6 +84,24 @@ impl End {
 
     pub fn doorbell(&self) -> &Doorbell {
         self.doorbell.as_ref().expect("taken when the handle is dropped, and then used no more")
+    }
+
+    /// What a run needs of an end that has joined.
+    pub fn parts(&mut self) -> (&Region, &Membership, &mut Counters) {
+        (&self.region, self.membership.as_ref().expect("a call joins before anything else"), &mut self.counters)
+    }
+
+    /// A bell was taken from the doorbell by somebody who did not arm it.
+    pub fn bell_taken(&mut self) {
+        sleep::disarm(&self.words().bell);
+    }
+
+    /// Wakes whoever of our own end sleeps on a side: other threads and processes that share it. Those who poll are not
+    /// reached from here; they are rung by the other end's next call.
+    pub fn wake_own(&mut self, direction_out: bool) {
+        let fixed = &self.region.fixed;
+        let side = if direction_out { &fixed.lanes[self.side].writer.0 } else { &fixed.lanes[1 - self.side].reader.0 };
+        sleep::wake_on_futex(side, &mut self.counters);
     }
 
     /// Wakes whoever of the other end sleeps on a side.
@@ -119,7 +128,7 @@ impl End {
 
     /// Marks the stream as broken, for good.
     pub fn spoil<T>(&mut self, error: Error) -> Result<T> {
-        if error.errno() == crate::error::Errno::Proto {
+        if error.is_fatal() {
             self.dead.get_or_insert_with(|| error.to_string());
         }
         Err(error)
@@ -136,10 +145,7 @@ impl Drop for End {
         }
         for side in [&fixed.lanes[self.side].reader.0, &fixed.lanes[1 - self.side].writer.0] {
             // Who sleeps on the doorbell is woken by the kernel.
-            if side.sleep.load(Ordering::Relaxed) & FUTEX != 0 {
-                side.sleep.fetch_and(!FUTEX, Ordering::Relaxed);
-                let _ = headwater_os::futex::wake(&side.sleep, u32::MAX);
-            }
+            sleep::wake_on_futex(side, &mut self.counters);
         }
     }
 }

@@ -9,13 +9,15 @@ use std::sync::atomic::Ordering;
 
 use headwater_os::fence::Fence;
 use headwater_os::memory::SharedMemory;
-use headwater_shm::{Placed, Window};
+use headwater_shm::{Placed, Token, Window};
 
 use crate::error::{Errno, Error, Result};
-use crate::layout::{Fixed, MAGIC, Mark, Offsets, StoreWords, VERSION};
-use crate::limits::{self, MARKS, PAGE};
+use crate::head::options::{ReadOptions, WriteOptions};
+use crate::layout::{Fixed, MAGIC, Mark, Offsets, VERSION};
+use crate::limits::{self, BLOCKS, FASTBUF, MARKS, PAGE};
 use crate::options::Options;
 use crate::policy::Policy;
+use crate::queue::store::{HEAD, Store};
 
 /// The name under which the memory shows in /proc.
 pub(crate) const NAME: &str = "headwater-stream";
@@ -40,7 +42,7 @@ impl Region {
         let message_max = options.strmsgsz as usize + options.strctlsz as usize;
         let window_bytes = (options.hiwat as usize + message_max).next_power_of_two();
         // As much as the heads' queues may hold without a lane, and a message of full length on its way in.
-        let pages = (options.hiwat as usize + 2 * message_max).div_ceil(PAGE) + limits::NSTRPUSH;
+        let pages = (options.hiwat as usize + 2 * message_max).div_ceil(PAGE).next_power_of_two();
         let offsets = Offsets { window_bytes, pages };
         let memory = Arc::new(SharedMemory::create(NAME, offsets.region())?);
         let fence = Fence::best();
@@ -59,12 +61,16 @@ impl Region {
             word.store(cookie, Ordering::Relaxed);
         }
         for lane in &fixed.lanes {
-            lane.flow.0.hiwat.store(options.hiwat, Ordering::Relaxed);
-            lane.flow.0.lowat.store(options.lowat, Ordering::Relaxed);
             lane.flow.0.maxpsz.store(options.maxpsz, Ordering::Relaxed);
         }
+        for end in &fixed.ends {
+            end.0.write_options.store(WriteOptions::PIPE.bits(), Ordering::Relaxed);
+            end.0.read_options.store(ReadOptions::default().bits(), Ordering::Relaxed);
+        }
         header.magic.store(MAGIC, Ordering::Relaxed);
-        Region::over(memory, fixed)
+        let region = Region::over(memory, fixed)?;
+        (0..2).for_each(|direction| region.set_water_marks(direction, options.hiwat, options.lowat));
+        Ok(region)
     }
 
     /// Maps the memory behind a descriptor from elsewhere.
@@ -101,6 +107,7 @@ impl Region {
             && window.is_power_of_two()
             && window <= 1 << 32
             && window > u64::from(strmsgsz) + u64::from(strctlsz)
+            && pages.is_power_of_two()
             && pages <= 1 << 20;
         let offsets = Offsets { window_bytes: window as usize, pages: pages as usize };
         if !fits || memory.len() != offsets.region() {
@@ -118,8 +125,35 @@ impl Region {
         Window::at(&self.memory, offset, self.offsets.window_bytes).expect("the size was checked")
     }
 
-    pub fn store(&self, direction: usize) -> Placed<StoreWords> {
-        Placed::at(&self.memory, self.offsets.store(direction)).expect("the size was checked")
+    /// A member's view of a direction's store.
+    pub fn store(&self, direction: usize) -> Store {
+        let checked = "the size was checked";
+        let words = Placed::at(&self.memory, self.offsets.store(direction)).expect(checked);
+        let links = Placed::slice_at(&self.memory, self.offsets.links(direction), self.offsets.pages).expect(checked);
+        let fast = Window::at(&self.memory, self.offsets.fast(direction), BLOCKS * FASTBUF).expect(checked);
+        let pages = Window::at(&self.memory, self.offsets.pages(direction), self.offsets.pages * PAGE).expect(checked);
+        let token = self.fixed.part(|fixed| &fixed.lanes[direction].store_token.0);
+        Store::new(words, links, fast, pages, Token::new(token, 3 * direction as u32 + 2))
+    }
+
+    /// The largest high water mark that the windows have room for.
+    pub fn hiwat_max(&self) -> u64 {
+        self.offsets.window_bytes as u64 - self.message_max()
+    }
+
+    /// What a reader may ask to be gathered at most: what the low water mark lets lie.
+    pub fn hiwat_low(&self) -> u32 {
+        self.fixed.lanes.iter().map(|lane| lane.flow.0.lowat.load(Ordering::Relaxed)).min().unwrap_or(1).max(1)
+    }
+
+    /// Sets the water marks of a direction's last queue.
+    pub fn set_water_marks(&self, direction: usize, hiwat: u32, lowat: u32) {
+        // Without hysteresis a queue accepts again as soon as it is not above hiwat.
+        let lowat = if self.policy.hysteresis { lowat } else { hiwat.saturating_add(1) };
+        let flow = &self.fixed.lanes[direction].flow.0;
+        flow.hiwat.store(hiwat, Ordering::Relaxed);
+        flow.lowat.store(lowat, Ordering::Relaxed);
+        self.store(direction).set_marks(HEAD, hiwat, lowat);
     }
 
     /// Bytes of the largest message, control and data together.

@@ -237,6 +237,19 @@ pub(crate) fn wake(side: &Side, bell: &AtomicU32, doorbell: &Doorbell, counters:
     }
 }
 
+/// A bell has left the socket: says so.
+pub(crate) fn disarm(bell: &AtomicU32) {
+    let _ = bell.compare_exchange(RUNG, ARMED, Ordering::AcqRel, Ordering::Relaxed);
+}
+
+/// Wakes all who sleep on a side's word, and leaves those who poll.
+pub(crate) fn wake_on_futex(side: &Side, counters: &mut Counters) {
+    if side.sleep.load(Ordering::Relaxed) & FUTEX != 0 && side.sleep.fetch_and(!FUTEX, Ordering::Relaxed) & FUTEX != 0 {
+        counters.wake_ups += 1;
+        let _ = futex::wake(&side.sleep, u32::MAX);
+    }
+}
+
 fn answer_one(doorbell: &Doorbell, files: &mut Files) -> Result<()> {
     loop {
         match doorbell.answer()? {

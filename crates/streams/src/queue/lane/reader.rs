@@ -96,8 +96,13 @@ impl LaneReader {
 
     /// Gives the token back, and opens the quick way if plain data may take it.
     pub fn release(&mut self, me: &Membership, open: bool) {
-        self.quick_until = if open { self.plain_until } else { self.head };
+        self.open(open);
         self.token.release(me);
+    }
+
+    /// Opens the quick way for the plain bytes that are known to be there, or closes it. Under the token.
+    pub fn open(&mut self, open: bool) {
+        self.quick_until = if open { self.plain_until } else { self.head };
     }
 
     /// Closes the quick way, so that the next read looks at everything.
@@ -202,6 +207,32 @@ impl LaneReader {
         self.tail.wrapping_sub(self.head)
     }
 
+    /// Messages in the lane as last seen, where plain bytes before each mark and at the end count as one.
+    pub fn messages(&self) -> usize {
+        let mut count = 0;
+        let mut at = self.head;
+        let mut mark = self.marks_head;
+        while at != self.tail {
+            count += 1;
+            let next = (mark != self.marks_tail)
+                .then(|| Marked::read(&self.marks[mark as usize % MARKS]))
+                .and_then(Result::ok);
+            match next {
+                // Inside, or at its beginning: the message itself.
+                Some(message) if message.at.wrapping_sub(at) as i64 <= 0 => {
+                    at = message.end();
+                    mark = mark.wrapping_add(1);
+                }
+                Some(message) if message.at.wrapping_sub(at) < self.tail.wrapping_sub(at) => at = message.at,
+                _ => at = self.tail,
+            }
+            if count > MARKS * 2 {
+                break;
+            }
+        }
+        count
+    }
+
     /// Reads how far the writer has come. Under the token.
     pub fn look(&mut self) -> Result<()> {
         // Acquire pairs with the Release stores of the writer: bytes and marks are there.
@@ -221,13 +252,6 @@ impl LaneReader {
     /// A look at the lane from without the token: whether anything lies in it. For waiting; it changes nothing.
     pub fn bytes_there(&self) -> u64 {
         self.words.tail.0.bytes.load(Ordering::Relaxed).wrapping_sub(self.words.head.0.bytes.load(Ordering::Relaxed))
-    }
-
-    /// Whether somebody on the writing side sleeps, or is gone. After a take.
-    #[inline(always)]
-    pub fn writer_sleeps(&self) -> bool {
-        self.fence.light();
-        self.words.writer.0.sleep.load(Ordering::Relaxed) != 0
     }
 
     /// Whether a writer that waits may go on: below lowat, or empty.

@@ -107,12 +107,18 @@ impl LaneWriter {
 
     /// Gives the token back, and opens the quick way if plain data may take it.
     pub fn release(&mut self, me: &Membership, open: bool) {
+        self.open(open);
+        self.token.release(me);
+    }
+
+    /// Opens the quick way if plain data may take it, or closes it. Under the token.
+    #[inline]
+    pub fn open(&mut self, open: bool) {
         self.open_until = if open && self.coalescing && self.run_open && !self.is_full() {
             self.head.wrapping_add(self.hiwat).wrapping_add(1)
         } else {
             0
         };
-        self.token.release(me);
     }
 
     /// Closes the quick way, so that the next write looks at everything.
@@ -125,7 +131,7 @@ impl LaneWriter {
         let flow = &self.words.flow.0;
         let limit = self.window.len().saturating_sub(self.message_max);
         self.hiwat = u64::from(flow.hiwat.load(Ordering::Relaxed)).min(limit);
-        self.lowat = u64::from(flow.lowat.load(Ordering::Relaxed)).min(self.hiwat);
+        self.lowat = u64::from(flow.lowat.load(Ordering::Relaxed)).min(limit + 1);
         self.coalescing = coalescing;
     }
 
@@ -172,6 +178,11 @@ impl LaneWriter {
         self.window.in_place(self.tail, len)
     }
 
+    /// Copies bytes into that place, from its byte `at` on. Under the token.
+    pub fn fill(&mut self, at: usize, bytes: &[u8]) {
+        self.window.copy_in(self.tail.wrapping_add(at as u64), bytes);
+    }
+
     /// Publishes what has been filled in at the end of the window as a message with boundaries. Under the token.
     pub fn mark(&mut self, what: What, control: Option<u32>, data: Option<u32>) {
         let slot = &self.marks[self.marks_tail as usize % MARKS];
@@ -196,6 +207,12 @@ impl LaneWriter {
     #[inline(always)]
     pub fn count(&self) -> u64 {
         self.tail.wrapping_sub(self.head)
+    }
+
+    /// Bytes in the lane at this moment: a look from without the token.
+    pub fn count_now(&self) -> u64 {
+        let head = self.words.head.0.bytes.load(Ordering::Relaxed);
+        self.words.tail.0.bytes.load(Ordering::Relaxed).wrapping_sub(head)
     }
 
     /// A look at the lane from without the token: whether a writer may go on. For waiting; it changes nothing.

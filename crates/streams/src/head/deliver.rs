@@ -1,0 +1,179 @@
+//! What a head does with a message that arrives (strrput). It runs in the process that sends.
+
+use std::sync::atomic::Ordering;
+
+use super::options::{ReadOptions, SetOptions};
+use super::state::{HUNG_UP, READ_ERROR, WRITE_ERROR};
+use crate::error::Result;
+use crate::layout::EndWords;
+use crate::message::Message;
+use crate::message::kind::{Flush, Kind, What};
+use crate::queue::store::{HEAD, Store, Which};
+use crate::sched::{Reply, Run};
+
+/// A notice to the reader: the store has something for it.
+pub(crate) const URGENT: u8 = 1;
+/// A notice to reader or writer: options, state or modules have changed.
+pub(crate) const CHANGED: u8 = 2;
+
+/// "Leave this side as it is" in an M_ERROR (NOERROR).
+const NO_ERROR: u8 = 255;
+
+impl<'m> Run<'_, 'm> {
+    /// Delivers a message to the head at the end of this direction.
+    #[inline]
+    pub fn deliver(&mut self, message: Message<'m>) -> Result<()> {
+        if message.is_plain() && self.region.policy.lane && message.len() > 0 {
+            self.effects.delivered = true;
+            return self.lane.append_plain(message.data().unwrap_or_default());
+        }
+        self.deliver_slowly(message)
+    }
+
+    #[inline(never)]
+    fn deliver_slowly(&mut self, message: Message<'m>) -> Result<()> {
+        let reader = &self.region.fixed.ends[1 - self.direction].0;
+        match message.what.kind {
+            Kind::Data | Kind::Proto | Kind::PassFile if message.what.band == 0 && self.region.policy.lane => {
+                self.effects.delivered = true;
+                self.lane.append(message.what, message.control(), message.data())
+            }
+            Kind::PcProto => {
+                // Only one waits at a head; a second is thrown away.
+                let waits = |store: &mut Store| store.find(HEAD, |stored| stored.what.kind == Kind::PcProto);
+                if self.store.with(self.me, waits)?.is_some() { Ok(()) } else { self.queue_at_head(&message) }
+            }
+            Kind::Data | Kind::Proto | Kind::PassFile | Kind::Signal | Kind::IocAck | Kind::IocNak => {
+                self.queue_at_head(&message)
+            }
+            Kind::PcSignal => {
+                raise(reader, &message);
+                self.announce();
+                Ok(())
+            }
+            Kind::Flush => self.flush(message),
+            Kind::Hangup => {
+                reader.state.fetch_or(HUNG_UP, Ordering::Release);
+                self.announce();
+                Ok(())
+            }
+            Kind::Unhangup => {
+                reader.state.fetch_and(!HUNG_UP, Ordering::Release);
+                self.announce();
+                Ok(())
+            }
+            Kind::Error => {
+                set_error(reader, &message);
+                self.announce();
+                Ok(())
+            }
+            Kind::SetOptions => {
+                self.set_options(reader, SetOptions::of(&message));
+                Ok(())
+            }
+            Kind::Read => {
+                // The reader at the other side of our lane waits for so much.
+                let words = message.data().and_then(|data| data.first_chunk::<4>());
+                let wanted = words.map_or(1, |bytes| u32::from_le_bytes(*bytes));
+                self.region.fixed.lanes[1 - self.direction].reader.0.wanted.store(wanted, Ordering::Relaxed);
+                Ok(())
+            }
+            Kind::Ioctl => {
+                // A pipe's far head knows no ioctl.
+                let mut refusal = message.into_owned();
+                refusal.what = What::of(Kind::IocNak);
+                self.effects.replies.push(Reply { from: None, message: refusal });
+                Ok(())
+            }
+            // For drivers, which a pipe has none of.
+            Kind::Break | Kind::Delay | Kind::Control | Kind::Stop | Kind::Start => Ok(()),
+        }
+    }
+
+    /// Queues a message in the store for the head.
+    fn queue_at_head(&mut self, message: &Message<'_>) -> Result<()> {
+        self.store_message(HEAD, message, Store::put)?;
+        self.effects.delivered = true;
+        if self.region.policy.lane {
+            self.effects.urgent = true;
+            self.far.token.notify(URGENT);
+        }
+        Ok(())
+    }
+
+    /// The reading end's members look again at what it may do, those who sleep too.
+    fn announce(&mut self) {
+        self.far.token.notify(CHANGED | URGENT);
+        self.effects.changed = true;
+    }
+
+    fn flush(&mut self, mut message: Message<'m>) -> Result<()> {
+        let flush = Flush::of(&message);
+        if flush.read {
+            self.flush_head(flush.band.map_or(Which::All, Which::Band))?;
+        }
+        if flush.write && !message.what.turned {
+            message.what.turned = true;
+            *message.data_mut() = Flush { read: false, ..flush }.bytes().to_vec();
+            self.effects.replies.push(Reply { from: None, message: message.into_owned() });
+        }
+        Ok(())
+    }
+
+    /// Throws away what waits at the head.
+    fn flush_head(&mut self, which: Which) -> Result<()> {
+        self.store.with(self.me, |store| store.flush(HEAD, which))?;
+        if matches!(which, Which::All | Which::Band(0)) {
+            self.far.hold(self.me)?;
+            let flushed = self.far.flush();
+            self.far.release(self.me, false);
+            flushed?;
+        }
+        self.enable_last();
+        Ok(())
+    }
+
+    fn set_options(&mut self, reader: &EndWords, options: SetOptions) {
+        let flow = &self.region.fixed.lanes[self.direction].flow.0;
+        let marks = (flow.hiwat.load(Ordering::Relaxed), flow.lowat.load(Ordering::Relaxed));
+        if let Some(read) = options.read.and_then(|bits| ReadOptions::from_bits(bits).ok()) {
+            reader.read_options.store(read.bits(), Ordering::Relaxed);
+        }
+        let hiwat = options.hiwat.unwrap_or(marks.0).clamp(1, self.region.hiwat_max() as u32);
+        self.region.set_water_marks(self.direction, hiwat, options.lowat.unwrap_or(marks.1).min(hiwat));
+        if let Some(maxpsz) = options.maxpsz {
+            flow.maxpsz.store(maxpsz.clamp(1, self.region.strmsgsz), Ordering::Relaxed);
+        }
+        self.lane.token.notify(CHANGED);
+        self.announce();
+    }
+}
+
+/// Notes a signal for the end's processes to take.
+pub(crate) fn raise(end: &EndWords, message: &Message<'_>) {
+    let number = message.data().and_then(|data| data.first()).copied().unwrap_or(0);
+    if (1..64).contains(&number) {
+        end.signals.fetch_or(1 << number, Ordering::Release);
+    }
+}
+
+fn set_error(end: &EndWords, message: &Message<'_>) {
+    let (read, write) = match message.data() {
+        // One byte: both sides.
+        Some([both]) => (*both, *both),
+        Some([read, write, ..]) => (*read, *write),
+        _ => return,
+    };
+    for (errno, word, bit) in [(read, &end.read_error, READ_ERROR), (write, &end.write_error, WRITE_ERROR)] {
+        match errno {
+            NO_ERROR => {}
+            0 => {
+                end.state.fetch_and(!bit, Ordering::Release);
+            }
+            errno => {
+                word.store(u32::from(errno), Ordering::Relaxed);
+                end.state.fetch_or(bit, Ordering::Release);
+            }
+        }
+    }
+}

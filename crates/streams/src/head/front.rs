@@ -1,0 +1,138 @@
+//! The message at the front of the head's queue, wherever it lies: in the lane, or in the store.
+//!
+//! All of it is under the reader's token.
+
+use headwater_shm::{Hold, Membership};
+
+use super::deliver::{CHANGED, URGENT};
+use super::options::{ReadMode, ReadOptions};
+use super::way::{Pass, Way};
+use crate::error::Result;
+use crate::message::kind::{Kind, What};
+use crate::queue::lane::Marked;
+use crate::queue::lane::reader::Front;
+use crate::queue::store::{HEAD, Stored};
+
+/// The message at the front, and how much is left of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Item {
+    pub what: What,
+    /// Bytes left of the control part, if there is one.
+    pub control: Option<usize>,
+    /// Bytes left of the data part, if there is one. Of plain bytes: those that are known to be there.
+    pub data: Option<usize>,
+    place: Place,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Plain,
+    Marked(Marked),
+    Stored(Stored),
+}
+
+impl Item {
+    /// Bytes of writes that nobody has put boundaries around.
+    pub fn is_plain(&self) -> bool {
+        matches!(self.place, Place::Plain)
+    }
+
+    /// The mark in the lane, if it is there.
+    pub fn marked(&self) -> Option<&Marked> {
+        match &self.place {
+            Place::Marked(marked) => Some(marked),
+            _ => None,
+        }
+    }
+}
+
+impl Way {
+    /// Takes the reader's token. Returns whether notices were there, or others have read since.
+    #[inline]
+    pub fn begin_reading(&mut self, me: &Membership) -> Result<Pass> {
+        if self.reader.token.enter(me) {
+            return Ok(Pass::Biased);
+        }
+        if self.reader.hold(me)? == Hold::Fresh || self.reader.token.notices() != 0 {
+            self.reader.token.clear(URGENT | CHANGED);
+        }
+        Ok(Pass::Held)
+    }
+
+    /// Gives the reader's token back, and opens the quick way if nothing stands before plain data.
+    pub fn end_reading(&mut self, me: &Membership, pass: Pass, options: ReadOptions) {
+        let open = options.mode == ReadMode::Bytes && self.store.is_empty(HEAD);
+        match pass {
+            Pass::Biased => {
+                self.reader.open(open);
+                self.reader.token.leave(me);
+            }
+            Pass::Held => self.reader.release(me, open),
+        }
+    }
+
+    /// The message at the front: of the store, unless that is of band 0 and the lane has one; then of the lane.
+    pub fn front(&mut self, me: &Membership) -> Result<Option<Item>> {
+        if !self.store.is_empty(HEAD)
+            && let Some(stored) = self.store.with(me, |store| store.first(HEAD))?
+        {
+            return Ok(Some(Item {
+                what: stored.what,
+                control: stored.control.map(|part| part.left()),
+                data: stored.data.map(|part| part.left()),
+                place: Place::Stored(stored),
+            }));
+        }
+        Ok(self.reader.front()?.map(|front| match front {
+            Front::Plain(count) => Item {
+                what: What::of(Kind::Data),
+                control: None,
+                data: Some(usize::try_from(count).unwrap_or(usize::MAX)),
+                place: Place::Plain,
+            },
+            Front::Marked(marked) => Item {
+                what: marked.what,
+                control: marked.control.map(|part| part.left()),
+                data: marked.data.map(|part| part.left()),
+                place: Place::Marked(marked),
+            },
+        }))
+    }
+
+    /// Copies what is left of the control part, as far as it fits.
+    pub fn copy_control(&mut self, me: &Membership, item: &Item, buffer: &mut [u8]) -> Result<usize> {
+        match &item.place {
+            Place::Plain => Ok(0),
+            Place::Marked(marked) => Ok(self.reader.copy_control(marked, buffer)),
+            Place::Stored(stored) => self.store.with(me, |store| store.copy_control(stored, buffer)),
+        }
+    }
+
+    /// Copies what is left of the data part, as far as it fits.
+    pub fn copy_data(&mut self, me: &Membership, item: &Item, buffer: &mut [u8]) -> Result<usize> {
+        match &item.place {
+            Place::Plain => Ok(self.reader.peek_plain(buffer)),
+            Place::Marked(marked) => Ok(self.reader.copy_data(marked, buffer)),
+            Place::Stored(stored) => self.store.with(me, |store| store.copy_data(stored, buffer)),
+        }
+    }
+
+    /// Takes so many bytes of the parts; the message goes when nothing is left of it, or `all` is given up. Returns
+    /// whether that makes room for somebody who waits for the store (who waits for the lane has a word for it).
+    pub fn take(&mut self, me: &Membership, item: &Item, control: usize, data: usize, all: bool) -> Result<bool> {
+        match &item.place {
+            Place::Plain => {
+                let count = if all { item.data.unwrap_or(0) } else { data };
+                self.reader.drop_plain(count);
+                Ok(false)
+            }
+            Place::Marked(marked) => self.reader.take_parts(marked, control, data, all).map(|()| false),
+            Place::Stored(stored) => self.store.with(me, |store| store.take(HEAD, stored, control, data, all)),
+        }
+    }
+
+    /// Whether anything may be there: a look from without the token.
+    pub fn is_readable(&self) -> bool {
+        self.reader.bytes_there() != 0 || !self.store.is_empty(HEAD)
+    }
+}

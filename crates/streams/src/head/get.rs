@@ -1,0 +1,229 @@
+//! getmsg, getpmsg and I_PEEK: messages with boundaries.
+
+use std::sync::atomic::Ordering;
+
+use super::deliver::raise;
+use super::front::Item;
+use super::state::{self, Call};
+use super::stream::Stream;
+use crate::error::{Errno, Error, Result};
+use crate::message::Message;
+use crate::message::kind::{Kind, What};
+
+/// Which message is wanted (the flags of getpmsg).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Select {
+    /// The first, whatever it is (MSG_ANY).
+    Any,
+    /// Only one of high priority (RS_HIPRI, MSG_HIPRI).
+    HighPriority,
+    /// One of at least that band, or of high priority (MSG_BAND).
+    Band(u8),
+}
+
+/// What was got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Got {
+    /// Bytes of the control part that were copied; None: the message has none, or it was not asked for.
+    pub control: Option<usize>,
+    /// Bytes of the data part that were copied; None: the message has none, or it was not asked for.
+    pub data: Option<usize>,
+    /// More of the control part waits (MORECTL).
+    pub more_control: bool,
+    /// More of the data part waits (MOREDATA).
+    pub more_data: bool,
+    /// Its band.
+    pub band: u8,
+    /// Whether it is of high priority.
+    pub high_priority: bool,
+}
+
+impl Got {
+    /// After a hang-up, or when the other end is gone: both parts have length 0.
+    const END: Got =
+        Got { control: Some(0), data: Some(0), more_control: false, more_data: false, band: 0, high_priority: false };
+}
+
+impl Stream {
+    /// Takes the first message, whatever it is. As [`Stream::getpmsg`] with [`Select::Any`].
+    ///
+    /// # Errors
+    /// As [`Stream::getpmsg`].
+    pub fn getmsg(&mut self, control: Option<&mut [u8]>, data: Option<&mut [u8]>) -> Result<Got> {
+        self.getpmsg(control, data, Select::Any)
+    }
+
+    /// Takes the message at the front, if it is one of those that are wanted; waits for one if nothing is there. A part
+    /// for which there is no buffer stays where it is (maxlen -1), and so does what a buffer has no room for; the rest
+    /// keeps its type and band. At the end of the stream both parts have length 0.
+    ///
+    /// # Errors
+    /// `EBADMSG` if the first message is not of the wanted ones, or one that getmsg does not take; `EAGAIN` for a
+    /// non-blocking handle when nothing is there; else as [`Stream::read`].
+    pub fn getpmsg(&mut self, control: Option<&mut [u8]>, data: Option<&mut [u8]>, select: Select) -> Result<Got> {
+        self.attach()?;
+        let done = self.get_or_wait(control, data, select);
+        self.settle(done)
+    }
+
+    /// Copies the first message without taking it (I_PEEK); None if there is none, or it is not of the wanted ones.
+    ///
+    /// # Errors
+    /// Those of a stream with a read error.
+    pub fn peek(&mut self, control: Option<&mut [u8]>, data: Option<&mut [u8]>, select: Select) -> Result<Option<Got>> {
+        self.attach()?;
+        state::check(self.end.words(), Call::Peek)?;
+        let done = self.get_now(control, data, select, false);
+        match self.settle(done) {
+            Err(error) if error.errno() == Errno::Badmsg => Ok(None),
+            done => done,
+        }
+    }
+
+    fn get_or_wait(
+        &mut self,
+        mut control: Option<&mut [u8]>,
+        mut data: Option<&mut [u8]>,
+        select: Select,
+    ) -> Result<Got> {
+        loop {
+            state::check(self.end.words(), Call::Read)?;
+            let got = self.get_now(control.as_deref_mut(), data.as_deref_mut(), select, true)?;
+            if let Some(got) = got {
+                return Ok(got);
+            }
+            if !self.wait_for_more(1)? {
+                return Ok(Got::END);
+            }
+        }
+    }
+
+    /// What is there now, taken or only copied.
+    fn get_now(
+        &mut self,
+        control: Option<&mut [u8]>,
+        data: Option<&mut [u8]>,
+        select: Select,
+        take: bool,
+    ) -> Result<Option<Got>> {
+        let options = self.read_options();
+        let (region, me, _) = self.end.parts();
+        let way = &mut self.back;
+        let pass = way.begin_reading(me)?;
+        let mut room = false;
+        let got = (|| {
+            let item = loop {
+                let Some(item) = way.front(me)? else { return Ok(None) };
+                if item.what.kind != Kind::Signal {
+                    break item;
+                }
+                let mut number = [0];
+                way.copy_data(me, &item, &mut number)?;
+                room |= way.take(me, &item, 0, 0, true)?;
+                let signal = Message::new(What::of(Kind::Signal), None, Some(&number));
+                raise(&region.fixed.ends[1 - way.direction()].0, &signal);
+            };
+            check_wanted(&item, select)?;
+            let (mut got_control, mut got_data) = (None, None);
+            if let (Some(buffer), Some(_)) = (control, item.control) {
+                got_control = Some(way.copy_control(me, &item, buffer)?);
+            }
+            if let (Some(buffer), Some(_)) = (data, item.data) {
+                got_data = Some(way.copy_data(me, &item, buffer)?);
+            }
+            let (control_count, data_count) = (got_control.unwrap_or(0), got_data.unwrap_or(0));
+            let more = |part: Option<usize>, got: Option<usize>| match (part, got) {
+                (None, _) => false,
+                // A part without bytes is left only if it was not asked for.
+                (Some(left), None) => left > 0,
+                (Some(left), Some(got)) => left > got,
+            };
+            let (more_control, more_data) = (more(item.control, got_control), more(item.data, got_data));
+            if take {
+                room |= way.take(me, &item, control_count, data_count, !more_control && !more_data)?;
+            }
+            let high_priority = item.what.kind.is_high_priority();
+            let band = item.what.band;
+            Ok(Some(Got { control: got_control, data: got_data, more_control, more_data, band, high_priority }))
+        })();
+        way.end_reading(me, pass, options);
+        self.after_taking(room)?;
+        got
+    }
+
+    /// How many bytes the data part of the first message has, and how many messages there are (I_NREAD). Plain bytes
+    /// count as one message.
+    ///
+    /// # Errors
+    /// Those of a stream with a read error.
+    pub fn nread(&mut self) -> Result<(usize, usize)> {
+        self.attach()?;
+        state::check(self.end.words(), Call::Peek)?;
+        let options = self.read_options();
+        let (_, me, _) = self.end.parts();
+        let way = &mut self.back;
+        let pass = way.begin_reading(me)?;
+        let counted = (|| {
+            way.reader.look()?;
+            let first = way.front(me)?;
+            let (stored, _) = way.store.size(crate::queue::store::HEAD, 0);
+            Ok((first.and_then(|item| item.data).unwrap_or(0), stored + way.reader.messages()))
+        })();
+        way.end_reading(me, pass, options);
+        self.settle(counted)
+    }
+
+    /// The band of the first message (I_GETBAND).
+    ///
+    /// # Errors
+    /// `ENODATA` if there is none.
+    pub fn band(&mut self) -> Result<u8> {
+        state::check(self.end.words(), Call::GetBand)?;
+        let none = || Error::new(Errno::Nodata, "no message is at the front");
+        Ok(self.peek(None, None, Select::Any)?.ok_or_else(none)?.band)
+    }
+
+    /// Whether a message of that band is there (I_CKBAND).
+    ///
+    /// # Errors
+    /// Those of a stream with a read error.
+    pub fn has_band(&mut self, band: u8) -> Result<bool> {
+        self.attach()?;
+        state::check(self.end.words(), Call::Peek)?;
+        let (region, me, _) = self.end.parts();
+        if band == 0 && region.policy.lane && self.back.reader.bytes_there() != 0 {
+            return Ok(true);
+        }
+        let fits = |what: What| !what.kind.is_high_priority() && what.band == band;
+        let store = &mut self.back.store;
+        Ok(store.with(me, |store| store.find(crate::queue::store::HEAD, |stored| fits(stored.what)))?.is_some())
+    }
+
+    /// Whether a message of that band can be sent now (I_CANPUT).
+    ///
+    /// # Errors
+    /// `ENXIO` after a hang-up, and those of a stream with a write error.
+    pub fn can_put(&mut self, band: u8) -> Result<bool> {
+        self.attach()?;
+        state::check(self.end.words(), Call::SetWrite)?;
+        self.run(true, |run| run.can_put_from(0, band))
+    }
+
+    /// Whether the end has been hung up, or its peer is gone, as far as is known.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        self.end.peer_gone || self.end.words().state.load(Ordering::Acquire) & state::HUNG_UP != 0
+    }
+}
+
+fn check_wanted(item: &Item, select: Select) -> Result<()> {
+    let bad = |why: &'static str| Err(Error::new(Errno::Badmsg, why));
+    if !matches!(item.what.kind, Kind::Data | Kind::Proto | Kind::PcProto) {
+        return bad("a message that getmsg does not take is at the front");
+    }
+    let high = item.what.kind.is_high_priority();
+    match select {
+        Select::HighPriority if !high => bad("the message at the front is not of high priority"),
+        Select::Band(band) if !high && item.what.band < band => bad("the message at the front is of a lower band"),
+        _ => Ok(()),
+    }
+}

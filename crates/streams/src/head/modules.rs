@@ -1,0 +1,127 @@
+//! Push, pop, look, find, list: the modules of an end; and flush, which goes through them.
+
+use super::state::{self, Call};
+use super::stream::Stream;
+use crate::error::{Errno, Error, Result};
+use crate::message::Message;
+use crate::message::kind::{Flush, Kind, What};
+use crate::plumb::chain::{self, queue_of};
+use crate::plumb::queue::Queue;
+use crate::plumb::{registry, stack};
+use crate::queue::store::Which;
+
+impl Stream {
+    /// Puts a module between this end's head and what is below (I_PUSH). All users of the stream must know it; those of
+    /// [`crate::modules`] everybody knows.
+    ///
+    /// # Errors
+    /// `EINVAL` for a name that is not known, or when the end has as many modules as it takes; `ENXIO` after a hang-up,
+    /// `EIO` after an error; what the module's own opening reports.
+    pub fn push(&mut self, name: &str) -> Result<()> {
+        self.attach()?;
+        state::check(self.end.words(), Call::Plumb)?;
+        let module = registry::find(name)?;
+        let most = self.end.region.nstrpush as usize;
+        let side = self.end.side;
+        let slot = self.replumb(|stream| {
+            let slot = stack::push(&stream.end.region.fixed.plumbing[side], name, most)?;
+            let info = module.info();
+            for way in [&stream.out, &stream.back] {
+                way.store.set_marks(queue_of(side, slot), info.hiwat, info.lowat);
+            }
+            Ok(slot)
+        })?;
+        let opened = self.run(true, |run| {
+            let at = run.chain.iter().position(|link| (link.end, link.slot) == (side, slot));
+            at.map_or(Ok(()), |at| module.open(&mut Queue { run, at }))
+        });
+        if opened.is_err() {
+            self.pop()?;
+        }
+        opened
+    }
+
+    /// Takes the module away that was pushed last (I_POP). What waits in its queues is thrown away.
+    ///
+    /// # Errors
+    /// `EINVAL` if there is none; `ENXIO` after a hang-up, `EIO` after an error.
+    pub fn pop(&mut self) -> Result<()> {
+        self.attach()?;
+        state::check(self.end.words(), Call::Plumb)?;
+        let side = self.end.side;
+        let name = self.look()?;
+        registry::find(&name)?.close();
+        let slot = self.replumb(|stream| stack::pop(&stream.end.region.fixed.plumbing[side]))?;
+        let (_, me, _) = self.end.parts();
+        for way in [&mut self.out, &mut self.back] {
+            way.store.with(me, |store| store.flush(queue_of(side, slot), Which::All))?;
+        }
+        // Who waited for room in its queues looks again.
+        self.end.wake_own(true);
+        self.end.wake(false);
+        Ok(())
+    }
+
+    /// The name of the module that was pushed last (I_LOOK).
+    ///
+    /// # Errors
+    /// `EINVAL` if there is none.
+    pub fn look(&self) -> Result<String> {
+        let names = self.list()?;
+        names.into_iter().next().ok_or_else(|| Error::new(Errno::Inval, "no module is pushed"))
+    }
+
+    /// Whether a module of that name is pushed (I_FIND).
+    ///
+    /// # Errors
+    /// `EINVAL` for a name that this process does not know.
+    pub fn find(&self, name: &str) -> Result<bool> {
+        registry::find(name)?;
+        Ok(self.list()?.iter().any(|pushed| pushed == name))
+    }
+
+    /// The names of the end's modules, the last pushed first (I_LIST).
+    ///
+    /// # Errors
+    /// `EPROTO` on a broken stream.
+    pub fn list(&self) -> Result<Vec<String>> {
+        let plumbing = &self.end.region.fixed.plumbing[self.end.side];
+        chain::stack(plumbing)?.into_iter().rev().map(|slot| chain::name(plumbing, slot)).collect()
+    }
+
+    /// Throws away what waits in queues (I_FLUSH, I_FLUSHBAND): an M_FLUSH goes down the stream and does it. On a pipe the
+    /// far head takes "read" for its own; push `pipemod` on one end to have it turned.
+    ///
+    /// # Errors
+    /// `EINVAL` if neither side is to be flushed; `ENXIO` after a hang-up; those of a stream with an error.
+    pub fn flush(&mut self, flush: Flush) -> Result<()> {
+        if !flush.read && !flush.write {
+            return Err(Error::new(Errno::Inval, "a flush is of the read side, the write side, or both"));
+        }
+        self.attach()?;
+        state::check(self.end.words(), Call::Ioctl)?;
+        let bytes = flush.bytes();
+        let done = self.run(true, |run| run.put(0, Message::new(What::of(Kind::Flush), None, Some(&bytes))));
+        self.settle(done)
+    }
+
+    /// Changes the plumbing while nobody sends in either direction; all members read it anew at their next call.
+    fn replumb<T>(&mut self, change: impl FnOnce(&Stream) -> Result<T>) -> Result<T> {
+        // Always direction 0 first, so that two who do this do not wait for each other.
+        let (first, second) =
+            if self.end.side == 0 { (&mut self.out, &mut self.back) } else { (&mut self.back, &mut self.out) };
+        let (_, me, _) = self.end.parts();
+        first.writer.hold(me)?;
+        if let Err(error) = second.writer.hold(me) {
+            first.writer.release(me, false);
+            return Err(error);
+        }
+        let changed = change(self);
+        self.out.announce();
+        self.back.announce();
+        let (_, me, _) = self.end.parts();
+        self.out.writer.release(me, false);
+        self.back.writer.release(me, false);
+        changed
+    }
+}

@@ -1,0 +1,172 @@
+//! What a head can be told: how it reads, how it writes, how it reports errors; and M_SETOPTS, by which a module tells it.
+
+use crate::error::{Errno, Error, Result};
+use crate::message::Message;
+use crate::message::kind::{Kind, What};
+
+/// How read treats boundaries of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u32)]
+pub enum ReadMode {
+    /// Bytes without boundaries; a message without bytes ends a read (RNORM).
+    #[default]
+    Bytes = 0,
+    /// One message a call; what does not fit the buffer is thrown away (RMSGD).
+    MessageDiscard = 1,
+    /// One message a call; what does not fit the buffer is read by the next (RMSGN).
+    MessageKeep = 2,
+}
+
+/// How read treats a control part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u32)]
+pub enum ControlMode {
+    /// It fails with EBADMSG (RPROTNORM).
+    #[default]
+    Refuse = 0x10,
+    /// It is read as data, before the data (RPROTDAT).
+    AsData = 0x4,
+    /// It is thrown away (RPROTDIS).
+    Discard = 0x8,
+}
+
+/// I_SRDOPT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReadOptions {
+    /// Boundaries.
+    pub mode: ReadMode,
+    /// Control parts.
+    pub control: ControlMode,
+    /// A read blocks until its whole count is there; a message without bytes, a mark, a signal or a hang-up ends it early
+    /// (RFILL).
+    pub fill: bool,
+}
+
+const RFILL: u32 = 0x20;
+
+impl ReadOptions {
+    pub(crate) fn bits(self) -> u32 {
+        self.mode as u32 | self.control as u32 | if self.fill { RFILL } else { 0 }
+    }
+
+    /// From the bits of I_SRDOPT.
+    ///
+    /// # Errors
+    /// `EINVAL` for bits that exclude each other or mean nothing.
+    pub fn from_bits(bits: u32) -> Result<ReadOptions> {
+        let mode = match bits & 0x3 {
+            0 => ReadMode::Bytes,
+            1 => ReadMode::MessageDiscard,
+            2 => ReadMode::MessageKeep,
+            _ => return Err(Error::new(Errno::Inval, "RMSGD and RMSGN exclude each other")),
+        };
+        let control = match bits & 0x1c {
+            0 | 0x10 => ControlMode::Refuse,
+            0x4 => ControlMode::AsData,
+            0x8 => ControlMode::Discard,
+            _ => return Err(Error::new(Errno::Inval, "RPROTNORM, RPROTDAT and RPROTDIS exclude each other")),
+        };
+        if bits & !0x3f != 0 {
+            return Err(Error::new(Errno::Inval, format!("read options have no bits {:#x}", bits & !0x3f)));
+        }
+        Ok(ReadOptions { mode, control, fill: bits & RFILL != 0 })
+    }
+}
+
+/// I_SWROPT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WriteOptions {
+    /// A write of no bytes sends a message without bytes (SNDZERO).
+    pub zero: bool,
+    /// Writing to a broken pipe also raises SIGPIPE (SNDPIPE). For the C face: the Rust face only returns the error.
+    pub pipe: bool,
+    /// A sleeping reader is not woken for little: it sleeps on for at most the hold time (SNDHOLD).
+    pub hold: bool,
+    /// Each write ends a record: nothing is appended to it (SNDDELIM).
+    pub delimit: bool,
+    /// An empty reader tells the other head how much it waits for, and is not woken for less (SNDMREAD).
+    pub notify: bool,
+}
+
+impl WriteOptions {
+    /// What a pipe begins with.
+    pub const PIPE: WriteOptions = WriteOptions { zero: false, pipe: true, hold: false, delimit: false, notify: false };
+
+    pub(crate) fn bits(self) -> u32 {
+        let WriteOptions { zero, pipe, hold, delimit, notify } = self;
+        [zero, pipe, hold, delimit, notify].into_iter().rev().fold(0, |bits, on| bits << 1 | u32::from(on))
+    }
+
+    /// From the bits of I_SWROPT.
+    ///
+    /// # Errors
+    /// `EINVAL` for bits that mean nothing.
+    pub fn from_bits(bits: u32) -> Result<WriteOptions> {
+        let on = |bit: u32| bits >> bit & 1 == 1;
+        let options = WriteOptions { zero: on(0), pipe: on(1), hold: on(2), delimit: on(3), notify: on(4) };
+        if options.bits() != bits {
+            return Err(Error::new(Errno::Inval, format!("write options have no bits {:#x}", bits & !0x1f)));
+        }
+        Ok(options)
+    }
+}
+
+/// Whether an error that a module or driver raised is told once or for ever (I_SERROPT).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ErrorOptions {
+    /// A read error is told once (RERRNONPERSIST).
+    pub read_once: bool,
+    /// A write error is told once (WERRNONPERSIST).
+    pub write_once: bool,
+}
+
+impl ErrorOptions {
+    pub(crate) fn bits(self) -> u32 {
+        u32::from(self.read_once) | u32::from(self.write_once) << 1
+    }
+
+    pub(crate) fn from_bits(bits: u32) -> ErrorOptions {
+        ErrorOptions { read_once: bits & 1 != 0, write_once: bits & 2 != 0 }
+    }
+}
+
+/// What a module sets at a head by M_SETOPTS. None leaves as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SetOptions {
+    /// Read options, as bits of I_SRDOPT.
+    pub read: Option<u32>,
+    /// High water mark of the head's read queue, bytes.
+    pub hiwat: Option<u32>,
+    /// Low water mark of the head's read queue, bytes.
+    pub lowat: Option<u32>,
+    /// Largest data part of a message, bytes.
+    pub maxpsz: Option<u32>,
+}
+
+impl SetOptions {
+    /// The M_SETOPTS.
+    pub fn message(self) -> Message<'static> {
+        let words = [self.read, self.hiwat, self.lowat, self.maxpsz];
+        let bytes = words.iter().flat_map(|word| word.map_or([0xff; 5], with_flag)).collect();
+        Message::of_parts(What::of(Kind::SetOptions), None, Some(bytes))
+    }
+
+    /// What an M_SETOPTS says; nothing if it is malformed.
+    pub(crate) fn of(message: &Message<'_>) -> SetOptions {
+        let bytes = message.data().unwrap_or_default();
+        let word = |at: usize| match bytes.get(5 * at..5 * at + 5) {
+            Some([0, a, b, c, d]) => Some(u32::from_le_bytes([*a, *b, *c, *d])),
+            _ => None,
+        };
+        SetOptions { read: word(0), hiwat: word(1), lowat: word(2), maxpsz: word(3) }
+    }
+}
+
+/// A zero says that the word counts.
+fn with_flag(word: u32) -> [u8; 5] {
+    let [a, b, c, d] = word.to_le_bytes();
+    [0, a, b, c, d]
+}
+
+#[cfg(test)]
+mod tests;

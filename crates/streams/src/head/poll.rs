@@ -1,0 +1,147 @@
+//! poll: what a stream is ready for, and waiting until it is.
+
+use std::ops::{BitOr, BitOrAssign};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::state::{READ_ERROR, WRITE_ERROR};
+use super::stream::Stream;
+use crate::error::{Errno, Result};
+use crate::message::kind::Kind;
+use crate::queue::store::HEAD;
+
+/// What a stream may be ready for; the values are those of poll(2) on Linux.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct Events(pub u16);
+
+impl Events {
+    /// A message that is not of high priority can be read (POLLIN).
+    pub const IN: Events = Events(0x001);
+    /// A message of high priority can be read (POLLPRI).
+    pub const PRI: Events = Events(0x002);
+    /// A message of band 0 can be written (POLLOUT, POLLWRNORM).
+    pub const OUT: Events = Events(0x004);
+    /// The stream has an error (POLLERR). Always reported.
+    pub const ERR: Events = Events(0x008);
+    /// The stream has been hung up, or the other end is gone (POLLHUP). Always reported.
+    pub const HUP: Events = Events(0x010);
+    /// A message of band 0 can be read (POLLRDNORM).
+    pub const RDNORM: Events = Events(0x040);
+    /// A message of another band can be read (POLLRDBAND).
+    pub const RDBAND: Events = Events(0x080);
+    /// As [`Events::OUT`] (POLLWRNORM).
+    pub const WRNORM: Events = Events(0x100);
+
+    /// Whether any of these is among them.
+    pub fn intersects(self, other: Events) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Those that are in both.
+    pub fn and(self, other: Events) -> Events {
+        Events(self.0 & other.0)
+    }
+}
+
+impl BitOr for Events {
+    type Output = Events;
+
+    fn bitor(self, other: Events) -> Events {
+        Events(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Events {
+    fn bitor_assign(&mut self, other: Events) {
+        self.0 |= other.0;
+    }
+}
+
+impl Stream {
+    /// What of `wanted` the stream is ready for; waits until there is something, at most for `timeout` (None: no limit;
+    /// zero: not at all). None: the time is over.
+    ///
+    /// # Errors
+    /// `EINTR` after a signal; `EPROTO` on a broken stream.
+    pub fn poll(&mut self, wanted: Events, timeout: Option<Duration>) -> Result<Events> {
+        let until_ns = timeout.map(|timeout| {
+            headwater_os::clock::now_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
+        });
+        self.attach()?;
+        loop {
+            let ready = self.ready()?.and(wanted | Events::ERR | Events::HUP);
+            if !ready.is_empty() || timeout == Some(Duration::ZERO) {
+                return Ok(ready);
+            }
+            let waited = match wanted.intersects(Events::IN | Events::PRI | Events::RDNORM | Events::RDBAND) {
+                true if wanted.intersects(Events::OUT | Events::WRNORM) => self.wait_for_either(until_ns),
+                true => self.wait_to_read(until_ns),
+                false => self.wait_for_room(0, until_ns),
+            };
+            match waited {
+                Err(error) if error.errno() == Errno::Time => return Ok(Events::default()),
+                waited => waited?,
+            }
+        }
+    }
+
+    /// What the stream is ready for now.
+    fn ready(&mut self) -> Result<Events> {
+        let mut events = Events::default();
+        self.end.look_for_peer()?;
+        if !self.end.peer_gone {
+            self.end.peer_gone = self.end.doorbell().is_alone()?;
+        }
+        let state = self.end.words().state.load(Ordering::Acquire);
+        if state & (READ_ERROR | WRITE_ERROR) != 0 {
+            events |= Events::ERR;
+        }
+        let (region, me, _) = self.end.parts();
+        if region.policy.lane && self.back.reader.bytes_there() != 0 {
+            events |= Events::IN | Events::RDNORM;
+        }
+        if !self.back.store.is_empty(HEAD) {
+            let store = &mut self.back.store;
+            if let Some(first) = store.with(me, |store| store.first(HEAD))? {
+                events |= match first.what.kind {
+                    Kind::PcProto => Events::PRI,
+                    _ if first.what.band > 0 => Events::IN | Events::RDBAND,
+                    _ => Events::IN | Events::RDNORM,
+                };
+            }
+        }
+        if self.is_hung_up() {
+            events |= Events::HUP;
+        } else if state & WRITE_ERROR == 0 && self.can_put(0)? {
+            events |= Events::OUT | Events::WRNORM;
+        }
+        Ok(events)
+    }
+
+    /// Waits for something to read, or for room.
+    fn wait_for_either(&mut self, until_ns: Option<u64>) -> Result<()> {
+        while self.arm(true, Some(0))? {
+            let left_ns = until_ns.map(|until| until.saturating_sub(headwater_os::clock::now_ns()));
+            self.end.counters.blocks += 1;
+            match self.end.doorbell().wait(left_ns.map(Duration::from_nanos))? {
+                headwater_os::doorbell::Heard::TimedOut => {
+                    return Err(crate::error::Error::new(Errno::Time, "the time is over"));
+                }
+                headwater_os::doorbell::Heard::Interrupted => {
+                    return Err(crate::error::Error::new(Errno::Intr, "a signal handler ran"));
+                }
+                headwater_os::doorbell::Heard::Gone => {
+                    self.end.peer_gone = true;
+                    return Ok(());
+                }
+                headwater_os::doorbell::Heard::Rung => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,71 @@
+//! putmsg and putpmsg: messages with boundaries, a control part, a band, a priority.
+
+use std::sync::atomic::Ordering;
+
+use super::stream::Stream;
+use crate::error::{Errno, Error, Result};
+use crate::message::Message;
+use crate::message::kind::{Kind, What};
+
+impl Stream {
+    /// Sends a message of these parts (putmsg): M_PROTO with a control part, else M_DATA; `high_priority` makes it an
+    /// M_PCPROTO (RS_HIPRI). No part at all sends nothing.
+    ///
+    /// # Errors
+    /// `EINVAL` for high priority without a control part; `ERANGE` for parts beyond the stream's limits; else as
+    /// [`Stream::write`]. High priority never waits.
+    pub fn putmsg(&mut self, control: Option<&[u8]>, data: Option<&[u8]>, high_priority: bool) -> Result<()> {
+        if high_priority && control.is_none() {
+            return Err(Error::new(Errno::Inval, "a message of high priority needs a control part"));
+        }
+        let kind = if high_priority { Kind::PcProto } else { Kind::Proto };
+        self.put_parts(kind, 0, control, data)
+    }
+
+    /// Sends a message of these parts in a band (putpmsg, MSG_BAND).
+    ///
+    /// # Errors
+    /// As [`Stream::putmsg`].
+    pub fn putpmsg(&mut self, control: Option<&[u8]>, data: Option<&[u8]>, band: u8) -> Result<()> {
+        self.put_parts(Kind::Proto, band, control, data)
+    }
+
+    fn put_parts(&mut self, kind: Kind, band: u8, control: Option<&[u8]>, data: Option<&[u8]>) -> Result<()> {
+        let strctlsz = self.end.region.strctlsz as usize;
+        if let Some(control) = control.filter(|control| control.len() > strctlsz) {
+            let len = control.len();
+            return Err(Error::new(Errno::Range, format!("a control part of {len} bytes exceeds strctlsz {strctlsz}")));
+        }
+        let Some(control) = control else {
+            return data.map_or(Ok(()), |data| self.put_data(band, data));
+        };
+        let maxpsz = self.maxpsz();
+        if let Some(data) = data.filter(|data| data.len() > maxpsz) {
+            let len = data.len();
+            return Err(Error::new(Errno::Range, format!("a data part of {len} bytes exceeds maxpsz {maxpsz}")));
+        }
+        self.put_one(Message::new(What { band, ..What::of(kind) }, Some(control), data))
+    }
+
+    /// Data alone: cut into messages as write does.
+    fn put_data(&mut self, band: u8, data: &[u8]) -> Result<()> {
+        let what = What { band, whole: true, ..What::of(Kind::Data) };
+        if data.is_empty() {
+            return if self.write_options().zero { self.put_one(Message::new(what, None, Some(data))) } else { Ok(()) };
+        }
+        data.chunks(self.maxpsz()).try_for_each(|piece| self.put_one(Message::new(what, None, Some(piece))))
+    }
+
+    fn put_one(&mut self, message: Message<'_>) -> Result<()> {
+        self.attach()?;
+        let done = self.send(message);
+        self.settle(done)
+    }
+
+    /// Largest data part of a message on this stream, bytes.
+    pub fn maxpsz(&self) -> usize {
+        let region = &self.end.region;
+        let maxpsz = region.fixed.lanes[self.end.side].flow.0.maxpsz.load(Ordering::Relaxed);
+        maxpsz.clamp(1, region.strmsgsz) as usize
+    }
+}

@@ -1,0 +1,75 @@
+//! What an end may still do after a hang-up or an error: the table of the stream head, in one place.
+
+use std::sync::atomic::Ordering;
+
+use super::options::ErrorOptions;
+use crate::error::{Errno, Error, Result};
+use crate::layout::EndWords;
+
+/// M_HANGUP has come.
+pub(crate) const HUNG_UP: u32 = 1;
+/// M_ERROR has come, for reading.
+pub(crate) const READ_ERROR: u32 = 2;
+/// M_ERROR has come, for writing.
+pub(crate) const WRITE_ERROR: u32 = 4;
+
+/// Groups of calls that behave alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// read, getmsg and their like: what is there is read after a hang-up.
+    Read,
+    /// write, putmsg and their like.
+    Write,
+    /// I_PUSH, I_POP.
+    Plumb,
+    /// I_STR, I_FLUSH, I_FLUSHBAND.
+    Ioctl,
+    /// I_SRDOPT, I_PEEK, I_ATMARK, I_CKBAND.
+    Peek,
+    /// I_SWROPT, I_CANPUT.
+    SetWrite,
+    /// I_GETBAND.
+    GetBand,
+}
+
+/// Whether the call may go on.
+///
+/// Errors: those of the table: `ENXIO` after a hang-up, what the M_ERROR said after an error, `EIO` for changes of the
+/// plumbing then.
+pub(crate) fn check(end: &EndWords, call: Call) -> Result<()> {
+    let state = end.state.load(Ordering::Acquire);
+    if state == 0 { Ok(()) } else { check_slowly(end, state, call) }
+}
+
+#[cold]
+fn check_slowly(end: &EndWords, state: u32, call: Call) -> Result<()> {
+    let (reads, writes) = match call {
+        Call::Read | Call::Peek | Call::GetBand => (true, false),
+        Call::Write | Call::SetWrite => (false, true),
+        Call::Ioctl => (true, true),
+        Call::Plumb => {
+            if state & (READ_ERROR | WRITE_ERROR) != 0 {
+                return Err(Error::new(Errno::Io, "the stream has an error"));
+            }
+            (false, false)
+        }
+    };
+    let once = ErrorOptions::from_bits(end.error_options.load(Ordering::Relaxed));
+    for (concerns, bit, word, once) in
+        [(reads, READ_ERROR, &end.read_error, once.read_once), (writes, WRITE_ERROR, &end.write_error, once.write_once)]
+    {
+        if concerns && state & bit != 0 {
+            if once {
+                end.state.fetch_and(!bit, Ordering::AcqRel);
+            }
+            let number = word.load(Ordering::Relaxed);
+            return Err(Error::new(Errno::of(number), format!("a module or driver raised error {number}")));
+        }
+    }
+    match call {
+        _ if state & HUNG_UP == 0 => Ok(()),
+        Call::Read | Call::Peek => Ok(()),
+        Call::GetBand => Err(Error::new(Errno::Nodata, "the stream has been hung up")),
+        _ => Err(Error::new(Errno::Nxio, "the stream has been hung up")),
+    }
+}

@@ -1,0 +1,143 @@
+//! A direction as one handle uses it: lane, store, and the chain of modules that it has found there.
+
+use std::sync::atomic::Ordering;
+
+use headwater_shm::{Hold, Membership};
+
+use super::deliver::CHANGED;
+use super::options::{ReadMode, ReadOptions, WriteOptions};
+use crate::error::Result;
+use crate::plumb::chain::{self, Link};
+use crate::process::region::Region;
+use crate::queue::lane::reader::LaneReader;
+use crate::queue::lane::writer::LaneWriter;
+use crate::queue::store::{HEAD, Store};
+
+/// One direction of a stream.
+#[derive(Debug)]
+pub(crate) struct Way {
+    pub writer: LaneWriter,
+    pub reader: LaneReader,
+    pub store: Store,
+    pub chain: Vec<Link>,
+    direction: usize,
+    /// Plain data may take the quick way.
+    plain: bool,
+    /// Each write ends a record (SNDDELIM).
+    pub delimits: bool,
+}
+
+/// How a token was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pass {
+    /// By its bias.
+    Biased,
+    /// As a lock.
+    Held,
+}
+
+impl Way {
+    pub fn new(region: &Region, direction: usize) -> Way {
+        let lane = || {
+            let words = region.fixed.part(|fixed| &fixed.lanes[direction]);
+            (words, region.marks(direction), region.window(direction))
+        };
+        let (words, marks, window) = lane();
+        let index = 3 * direction as u32;
+        let writer = LaneWriter::new(words, marks, window, region.message_max(), region.fence, index);
+        let (words, marks, window) = lane();
+        let reader = LaneReader::new(words, marks, window, region.fence, index + 1);
+        Way {
+            writer,
+            reader,
+            store: region.store(direction),
+            chain: Vec::new(),
+            direction,
+            plain: false,
+            delimits: false,
+        }
+    }
+
+    /// Takes the writer's token, and reads anew what has changed.
+    #[inline]
+    pub fn begin(&mut self, me: &Membership, region: &Region) -> Result<Pass> {
+        if self.writer.token.enter(me) {
+            return Ok(Pass::Biased);
+        }
+        let hold = self.writer.hold(me)?;
+        let notices = self.writer.token.notices();
+        if hold == Hold::Fresh || notices != 0 {
+            self.writer.token.clear(notices);
+            if let Err(error) = self.configure(region) {
+                self.writer.release(me, false);
+                return Err(error);
+            }
+        }
+        Ok(Pass::Held)
+    }
+
+    /// Gives the writer's token back.
+    #[inline]
+    pub fn end(&mut self, me: &Membership, pass: Pass) {
+        match pass {
+            Pass::Biased => {
+                self.writer.open(self.plain);
+                self.writer.token.leave(me);
+            }
+            Pass::Held => self.writer.release(me, self.plain),
+        }
+    }
+
+    /// 0 or 1.
+    pub fn direction(&self) -> usize {
+        self.direction
+    }
+
+    /// Whether a writer that waits for room for a message of that band may go on: a look from without the token.
+    pub fn may_write(&self, region: &Region, band: u8) -> bool {
+        match self.chain.iter().find(|link| link.service) {
+            Some(link) => self.store.may_go_on(link.queue, band),
+            None if band > 0 || !region.policy.lane => self.store.may_go_on(HEAD, band),
+            None => self.writer.may_go_on(),
+        }
+    }
+
+    /// Makes the next call of any member of this direction look at options, state and modules again.
+    pub fn announce(&self) {
+        self.writer.token.notify(CHANGED);
+        self.reader.token.notify(CHANGED);
+    }
+
+    /// Forgets what was another process's, in a forked child.
+    pub fn forget(&mut self) {
+        self.writer.token.forget();
+        self.writer.close();
+        self.reader.token.forget();
+        self.reader.close();
+        self.store.forget();
+    }
+
+    /// Gives up what this handle alone had.
+    pub fn retire(&mut self) {
+        self.writer.token.retire();
+        self.reader.token.retire();
+        self.store.retire();
+    }
+
+    /// Reads options, state and modules. Under the writer's token.
+    pub fn configure(&mut self, region: &Region) -> Result<()> {
+        let fixed = &region.fixed;
+        let (from, to) = (&fixed.ends[self.direction].0, &fixed.ends[1 - self.direction].0);
+        let read = ReadOptions::from_bits(to.read_options.load(Ordering::Relaxed)).unwrap_or_default();
+        let write = WriteOptions::from_bits(from.write_options.load(Ordering::Relaxed)).unwrap_or(WriteOptions::PIPE);
+        let policy = region.policy;
+        // A reader of messages is to find the boundaries of writes.
+        let coalescing = policy.coalescing && read.mode == ReadMode::Bytes && !write.delimit;
+        self.writer.set_flow(coalescing);
+        self.delimits = write.delimit;
+        self.chain = chain::resolve(fixed, self.direction)?;
+        let undisturbed = from.state.load(Ordering::Relaxed) == 0;
+        self.plain = coalescing && policy.lane && policy.wake_once && undisturbed && self.chain.is_empty();
+        Ok(())
+    }
+}

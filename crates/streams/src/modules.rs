@@ -1,0 +1,28 @@
+//! The modules that every process knows: one file each, and the table below.
+
+use std::sync::Arc;
+
+use crate::plumb::module::Module;
+
+pub mod nullmod;
+pub mod pipemod;
+pub mod srvmod;
+pub mod testmod;
+
+/// Every module, by the order of its name.
+static TABLE: &[fn() -> Arc<dyn Module>] = &[
+    || Arc::new(nullmod::NullModule),
+    || Arc::new(pipemod::PipeModule),
+    || Arc::new(srvmod::ServiceModule),
+    || Arc::new(testmod::TestModule),
+];
+
+/// The module of that name.
+pub(crate) fn find(name: &str) -> Option<Arc<dyn Module>> {
+    TABLE.iter().map(|make| make()).find(|module| module.info().name == name)
+}
+
+/// Their names.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|make| make().info().name)
+}

@@ -1,0 +1,29 @@
+//! `srvmod`: queues every message and passes it on by a service procedure, on both sides.
+
+use crate::error::Result;
+use crate::message::Message;
+use crate::message::kind::Kind;
+use crate::plumb::module::{Info, Module};
+use crate::plumb::queue::Queue;
+
+/// The module.
+#[derive(Debug)]
+pub struct ServiceModule;
+
+impl Module for ServiceModule {
+    fn info(&self) -> Info {
+        Info { services: [true, true], ..Info::new("srvmod") }
+    }
+
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        match message.what.kind {
+            Kind::Flush => {
+                queue.flush_as(&message)?;
+                queue.put_next(message)
+            }
+            // What is of high priority waits for nobody.
+            kind if kind.is_high_priority() => queue.put_next(message),
+            _ => queue.put_queue(message),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `testmod`: does on request what drivers and other modules do: hangs up, raises errors and signals, sets options. The
+//! request is an M_PROTO from the head whose control part is a line of words; everything else passes.
+//!
+//! | request | effect |
+//! |---|---|
+//! | `hangup`, `unhangup` | M_HANGUP, M_UNHANGUP to the module's own head |
+//! | `error R W` | M_ERROR with these errnos for reading and writing; 0 clears, 255 leaves |
+//! | `signal N`, `pcsignal N` | M_SIG, M_PCSIG |
+//! | `flush R W` | M_FLUSH with these flags, 0 or 1 |
+//! | `hiwat N`, `lowat N` | M_SETOPTS that sets the head's water mark |
+//! | `proto TEXT`, `pcproto TEXT` | M_PROTO, M_PCPROTO with that control part |
+
+use crate::error::{Errno, Error, Result};
+use crate::head::options::SetOptions;
+use crate::message::Message;
+use crate::message::kind::{Flush, Kind, What};
+use crate::plumb::module::{Info, Module, Side};
+use crate::plumb::queue::Queue;
+
+/// The module.
+#[derive(Debug)]
+pub struct TestModule;
+
+impl Module for TestModule {
+    fn info(&self) -> Info {
+        Info::new("testmod")
+    }
+
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        let asked = queue.side() == Side::Write && message.what.kind == Kind::Proto;
+        let request = message.control().filter(|_| asked).map(String::from_utf8_lossy);
+        match request.as_deref().map(answer) {
+            Some(Ok(reply)) => queue.reply(reply),
+            Some(Err(error)) => Err(error),
+            None => queue.put_next(message),
+        }
+    }
+}
+
+fn answer(request: &str) -> Result<Message<'static>> {
+    let (verb, rest) = request.split_once(' ').unwrap_or((request, ""));
+    let unknown = || Error::new(Errno::Inval, format!("testmod does not know the request '{request}'"));
+    let numbers = || rest.split_whitespace().map(|word| word.parse::<u32>().map_err(|_| unknown()));
+    let number = |at: usize| numbers().nth(at).unwrap_or_else(|| Err(unknown()));
+    let of = |kind: Kind, data: Option<Vec<u8>>| Message::of_parts(What::of(kind), None, data);
+    Ok(match verb {
+        "hangup" => of(Kind::Hangup, None),
+        "unhangup" => of(Kind::Unhangup, None),
+        "error" => of(Kind::Error, Some(vec![number(0)? as u8, number(1)? as u8])),
+        "signal" => of(Kind::Signal, Some(vec![number(0)? as u8])),
+        "pcsignal" => of(Kind::PcSignal, Some(vec![number(0)? as u8])),
+        "flush" => {
+            let flush = Flush { read: number(0)? != 0, write: number(1)? != 0, band: None };
+            of(Kind::Flush, Some(flush.bytes().to_vec()))
+        }
+        "hiwat" => SetOptions { hiwat: Some(number(0)?), ..SetOptions::default() }.message(),
+        "lowat" => SetOptions { lowat: Some(number(0)?), ..SetOptions::default() }.message(),
+        "proto" => Message::of_parts(What::of(Kind::Proto), Some(rest.into()), None),
+        "pcproto" => Message::of_parts(What::of(Kind::PcProto), Some(rest.into()), None),
+        _ => return Err(unknown()),
+    })
+}

@@ -1,0 +1,71 @@
+//! The chain of queues along a direction: the modules of the writing end from its head down, then those of the reading
+//! end up to its head.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::module::{Module, NAME_MAX, Side};
+use super::registry;
+use crate::error::{Error, Result};
+use crate::layout::{Fixed, Plumbing};
+use crate::limits::NSTRPUSH;
+
+/// One module's queue in a direction.
+#[derive(Debug, Clone)]
+pub(crate) struct Link {
+    pub module: Arc<dyn Module>,
+    /// Its queue's number in the direction's store.
+    pub queue: usize,
+    /// Whose module it is, and its slot there.
+    pub end: usize,
+    pub slot: usize,
+    pub side: Side,
+    /// Whether the side has a service procedure.
+    pub service: bool,
+}
+
+/// The number of the queue of a module in either direction's store.
+pub(crate) fn queue_of(end: usize, slot: usize) -> usize {
+    1 + end * NSTRPUSH + slot
+}
+
+/// Reads the chain of a direction. Under the direction's writer token.
+///
+/// Errors: `EINVAL` if this process does not know one of the modules.
+pub(crate) fn resolve(fixed: &Fixed, direction: usize) -> Result<Vec<Link>> {
+    let mut chain = Vec::new();
+    for end in [direction, 1 - direction] {
+        let side = if end == direction { Side::Write } else { Side::Read };
+        let mut slots = stack(&fixed.plumbing[end])?;
+        if side == Side::Write {
+            // The stack is read from the middle of the stream; a writer comes from the head.
+            slots.reverse();
+        }
+        for slot in slots {
+            let module = registry::find(&name(&fixed.plumbing[end], slot)?)?;
+            let service = module.info().has_service(side);
+            chain.push(Link { module, queue: queue_of(end, slot), end, slot, side, service });
+        }
+    }
+    Ok(chain)
+}
+
+/// The slots of an end's modules, the first pushed first.
+pub(crate) fn stack(plumbing: &Plumbing) -> Result<Vec<usize>> {
+    let count = plumbing.count.load(Ordering::Acquire) as usize;
+    if count > NSTRPUSH {
+        return Err(Error::corrupt("the number of modules"));
+    }
+    let slot = |at: usize| match usize::from(plumbing.order[at].load(Ordering::Relaxed)) {
+        slot if slot < NSTRPUSH => Ok(slot),
+        _ => Err(Error::corrupt("a module's slot")),
+    };
+    (0..count).map(slot).collect()
+}
+
+/// The name of the module in a slot.
+pub(crate) fn name(plumbing: &Plumbing, slot: usize) -> Result<String> {
+    let bytes: [u8; NAME_MAX] = std::array::from_fn(|at| plumbing.slots[slot].name[at].load(Ordering::Relaxed));
+    let len = bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME_MAX);
+    String::from_utf8(bytes[..len].to_vec()).map_err(|_| Error::corrupt("a module's name"))
+}

@@ -1,0 +1,83 @@
+//! What a module is.
+//!
+//! The code of a module is not in the stream but in each process that uses it, found by the module's name; what it must
+//! remember between messages it keeps in its queues and its [state](Queue::state), which all processes share. A put
+//! procedure runs in whichever process sends, a service procedure in whichever finds it to be run.
+
+use std::fmt;
+
+use super::queue::Queue;
+use crate::error::Result;
+use crate::limits;
+use crate::message::Message;
+
+/// The direction of a queue: towards the head that pushed the module, or away from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// What the module's head will read.
+    Read,
+    /// What the module's head has written.
+    Write,
+}
+
+/// What a module says of itself (module_info).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Info {
+    /// By which it is pushed, at most [`NAME_MAX`] bytes (FMNAMESZ).
+    pub name: &'static str,
+    /// High water mark of its queues, bytes.
+    pub hiwat: u32,
+    /// Low water mark of its queues, bytes.
+    pub lowat: u32,
+    /// Whether it has a service procedure on the read side, and on the write side. Flow control skips a queue without.
+    pub services: [bool; 2],
+}
+
+/// Longest name of a module in bytes. FMNAMESZ is 8; longer names are no harm.
+pub const NAME_MAX: usize = 16;
+
+impl Info {
+    /// A module of that name without service procedures.
+    pub const fn new(name: &'static str) -> Info {
+        Info { name, hiwat: limits::MODULE_HIWAT, lowat: limits::MODULE_LOWAT, services: [false, false] }
+    }
+
+    /// Whether the side has a service procedure.
+    pub fn has_service(&self, side: Side) -> bool {
+        self.services[side as usize]
+    }
+}
+
+/// A module's code. See `examples/user_module.rs`.
+pub trait Module: Send + Sync + fmt::Debug {
+    /// What it says of itself.
+    fn info(&self) -> Info;
+
+    /// It was pushed; `queue` is that of the write side.
+    ///
+    /// # Errors
+    /// Any, which is what push then fails with.
+    fn open(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        let _ = queue;
+        Ok(())
+    }
+
+    /// It is about to be popped.
+    fn close(&self) {}
+
+    /// A message has come (put procedure). What is neither passed on nor queued is gone.
+    ///
+    /// # Errors
+    /// Those of the operations on the queue, passed on.
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        queue.put_next(message)
+    }
+
+    /// The queue was enabled (service procedure): passes on what the next queue takes, and puts back what it does not.
+    ///
+    /// # Errors
+    /// Those of the operations on the queue, passed on.
+    fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        queue.forward_all()
+    }
+}

@@ -1,0 +1,37 @@
+//! Changing the stack of modules of an end. Under both directions' writer tokens.
+
+use std::sync::atomic::Ordering;
+
+use super::chain;
+use super::module::NAME_MAX;
+use crate::error::{Errno, Error, Result};
+use crate::layout::Plumbing;
+use crate::limits::NSTRPUSH;
+
+/// Puts a module of that name on top; returns its slot. The last store makes it so.
+pub(crate) fn push(plumbing: &Plumbing, name: &str, most: usize) -> Result<usize> {
+    let stack = chain::stack(plumbing)?;
+    if stack.len() >= most {
+        return Err(Error::new(Errno::Inval, format!("an end of this stream takes {most} modules (nstrpush)")));
+    }
+    let slot = (0..NSTRPUSH).find(|slot| !stack.contains(slot)).expect("there are as many slots as modules");
+    let words = &plumbing.slots[slot];
+    debug_assert!(name.len() <= NAME_MAX);
+    for (at, byte) in words.name.iter().enumerate() {
+        byte.store(name.as_bytes().get(at).copied().unwrap_or(0), Ordering::Relaxed);
+    }
+    for word in &words.state {
+        word.store(0, Ordering::Relaxed);
+    }
+    plumbing.order[stack.len()].store(slot as u8, Ordering::Relaxed);
+    plumbing.count.store(stack.len() as u32 + 1, Ordering::Release);
+    Ok(slot)
+}
+
+/// Takes the module on top away; returns its slot.
+pub(crate) fn pop(plumbing: &Plumbing) -> Result<usize> {
+    let stack = chain::stack(plumbing)?;
+    let slot = *stack.last().ok_or_else(|| Error::new(Errno::Inval, "no module is pushed"))?;
+    plumbing.count.store(stack.len() as u32 - 1, Ordering::Release);
+    Ok(slot)
+}

@@ -1,0 +1,382 @@
+//! A direction's store: the queues whose messages wait somewhere else than in the lane, and the blocks that hold them.
+//!
+//! Modules' queues, bands above 0 and messages of high priority are kept here, and everything where a stream has no lane.
+//! A message is one block, which holds it whole if it is small (the fast buffer), and pages for what is longer. All is
+//! done under one token. A change is made visible by one store of a link, so that after a death in between the lists are
+//! whole; what is derived from them (ends, counts, free lists) is then made anew ([`repair`]).
+
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+use headwater_shm::{Membership, Placed, Token, Window};
+
+use super::lane::Part;
+use super::order::Rank;
+use crate::error::{Error, Result};
+use crate::layout::{ABSENT, Block, StoreWords};
+use crate::limits::BLOCKS;
+use crate::message::Message;
+use crate::message::kind::What;
+
+mod memory;
+mod repair;
+
+/// The band is above hiwat, and has not been at lowat since (QFULL).
+const FULL: u32 = 1;
+/// Somebody was told so, and waits (QWANTW).
+const WANTED: u32 = 2;
+/// The queue's service procedure is to run (QENAB).
+const ENABLED: u32 = 1;
+
+/// The queue of the reading head; those of modules follow.
+pub(crate) const HEAD: usize = 0;
+
+/// One member's view of a direction's store.
+#[derive(Debug)]
+pub(crate) struct Store {
+    words: Placed<StoreWords>,
+    /// For each page the next one of its message or of the free list, plus one.
+    links: Placed<[AtomicU32]>,
+    /// The fast buffers, one for each block.
+    fast: Window,
+    pages: Window,
+    token: Token,
+}
+
+/// The message at the front of a queue.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stored {
+    block: usize,
+    pub what: What,
+    pub control: Option<Part>,
+    pub data: Option<Part>,
+}
+
+/// What is to be thrown away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// Everything.
+    All,
+    /// The ordinary messages of one band.
+    Band(u8),
+}
+
+impl Store {
+    pub fn new(
+        words: Placed<StoreWords>,
+        links: Placed<[AtomicU32]>,
+        fast: Window,
+        pages: Window,
+        token: Token,
+    ) -> Store {
+        Store { words, links, fast, pages, token }
+    }
+
+    /// Forgets what another process's token was, in a forked child.
+    pub fn forget(&mut self) {
+        self.token.forget();
+    }
+
+    pub fn retire(&mut self) {
+        self.token.retire();
+    }
+
+    /// Does something under the token, on a store that is whole.
+    pub fn with<T>(&mut self, me: &Membership, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+        let biased = self.token.enter(me);
+        if !biased {
+            self.token.hold(me)?;
+        }
+        let done = if self.words.dirty.load(Ordering::Relaxed) == 0 { Ok(()) } else { self.repair() };
+        let done = done.and_then(|()| action(self));
+        if biased {
+            self.token.leave(me)
+        } else {
+            self.token.release(me)
+        }
+        done
+    }
+
+    /// Whether a queue is empty: a look from without the token.
+    #[inline]
+    pub fn is_empty(&self, queue: usize) -> bool {
+        self.words.queues[queue].first.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether somebody who waits for room in a band may go on: a look from without the token.
+    pub fn may_go_on(&self, queue: usize, band: u8) -> bool {
+        let queue = &self.words.queues[queue];
+        let band = &queue.bands[usize::from(band)];
+        let count = band.count.load(Ordering::Relaxed);
+        let low = count == 0 || count < queue.lowat.load(Ordering::Relaxed);
+        (low || band.flags.load(Ordering::Relaxed) & FULL == 0) && self.may_allocate()
+    }
+
+    /// Sets a queue's water marks.
+    pub fn set_marks(&self, queue: usize, hiwat: u32, lowat: u32) {
+        self.words.queues[queue].hiwat.store(hiwat, Ordering::Relaxed);
+        self.words.queues[queue].lowat.store(lowat, Ordering::Relaxed);
+    }
+
+    /// Asks for a queue's service procedure to be run (qenable).
+    pub fn enable(&self, queue: usize) {
+        self.words.queues[queue].flags.fetch_or(ENABLED, Ordering::Relaxed);
+    }
+
+    /// Whether a queue's service procedure was to run; now it is not any more.
+    pub fn take_enabled(&self, queue: usize) -> bool {
+        let flags = &self.words.queues[queue].flags;
+        flags.load(Ordering::Relaxed) & ENABLED != 0 && flags.fetch_and(!ENABLED, Ordering::Relaxed) & ENABLED != 0
+    }
+}
+
+/// What is done under the token.
+impl Store {
+    /// Whether a queue takes another message of that band (bcanput). If not, whoever makes room is asked to say so.
+    pub fn can_put(&mut self, queue: usize, band: u8) -> bool {
+        let queue = &self.words.queues[queue];
+        let band = &queue.bands[usize::from(band)];
+        let count = band.count.load(Ordering::Relaxed);
+        let flags = band.flags.load(Ordering::Relaxed);
+        let full = if flags & FULL != 0 {
+            count != 0 && count >= queue.lowat.load(Ordering::Relaxed)
+        } else {
+            count > queue.hiwat.load(Ordering::Relaxed)
+        };
+        let open = !full && self.may_allocate();
+        let now = if full { FULL } else { 0 } | if open { flags & WANTED } else { WANTED };
+        if now != flags {
+            band.flags.store(now, Ordering::Relaxed);
+        }
+        open
+    }
+
+    /// Stores a message behind those of its rank (putq). False if there is no memory for it.
+    pub fn put(&mut self, queue: usize, message: &Message<'_>) -> Result<bool> {
+        let rank = Rank::of(message.what);
+        self.insert(queue, message, |other| rank.stands_behind(other))
+    }
+
+    /// Stores a message before those of its rank (putbq). False if there is no memory for it.
+    pub fn put_back(&mut self, queue: usize, message: &Message<'_>) -> Result<bool> {
+        let rank = Rank::of(message.what);
+        self.insert(queue, message, |other| rank.goes_back_behind(other))
+    }
+
+    /// The message at the front.
+    pub fn first(&self, queue: usize) -> Result<Option<Stored>> {
+        match self.index(self.words.queues[queue].first.load(Ordering::Acquire))? {
+            Some(block) => self.read(block).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The first message that fits, and its place.
+    pub fn find(&self, queue: usize, mut fits: impl FnMut(&Stored) -> bool) -> Result<Option<Stored>> {
+        let mut next = self.words.queues[queue].first.load(Ordering::Acquire);
+        for _ in 0..=BLOCKS {
+            let Some(block) = self.index(next)? else { return Ok(None) };
+            let stored = self.read(block)?;
+            if fits(&stored) {
+                return Ok(Some(stored));
+            }
+            next = self.words.blocks[block].next.load(Ordering::Relaxed);
+        }
+        Err(Error::corrupt("a queue has no end"))
+    }
+
+    /// How many messages are in a queue, and how many bytes in one of its bands.
+    pub fn size(&self, queue: usize, band: u8) -> (usize, usize) {
+        let queue = &self.words.queues[queue];
+        let bytes = queue.bands[usize::from(band)].count.load(Ordering::Relaxed);
+        (queue.messages.load(Ordering::Relaxed) as usize, bytes as usize)
+    }
+
+    /// Copies what is left of the control part, as far as it fits.
+    pub fn copy_control(&self, stored: &Stored, buffer: &mut [u8]) -> Result<usize> {
+        self.copy_part(stored.block, 0, stored.control, buffer)
+    }
+
+    /// Copies what is left of the data part, as far as it fits.
+    pub fn copy_data(&self, stored: &Stored, buffer: &mut [u8]) -> Result<usize> {
+        let skip = stored.control.map_or(0, |part| part.len as usize);
+        self.copy_part(stored.block, skip, stored.data, buffer)
+    }
+
+    /// Takes so many more bytes of the parts of the message at the front; it goes when nothing of it is left, or `all` is
+    /// given up. Returns whether that makes room for somebody who waits.
+    pub fn take(&mut self, queue: usize, stored: &Stored, control: usize, data: usize, all: bool) -> Result<bool> {
+        let more =
+            |part: Option<Part>, count: usize| part.map(|part| Part { taken: part.taken + count as u32, ..part });
+        let (control_rest, data_rest) = (more(stored.control, control), more(stored.data, data));
+        let left = |part: Option<Part>| part.map_or(0, |part| part.left());
+        let gone = all || left(control_rest) + left(data_rest) == 0;
+        let bytes = if gone { left(stored.control) + left(stored.data) } else { control + data };
+        self.begin();
+        let block = &self.words.blocks[stored.block];
+        if gone {
+            self.unlink(queue, stored.block)?;
+        } else {
+            block.control_taken.store(control_rest.map_or(0, |part| part.taken), Ordering::Relaxed);
+            block.data_taken.store(data_rest.map_or(0, |part| part.taken), Ordering::Relaxed);
+        }
+        let room = self.count_down(queue, stored.what, bytes);
+        self.done();
+        Ok(room)
+    }
+
+    /// Takes the message at the front as a whole (getq), and whether that makes room for somebody who waits.
+    pub fn get(&mut self, queue: usize) -> Result<Option<(Message<'static>, bool)>> {
+        let Some(stored) = self.first(queue)? else { return Ok(None) };
+        let message = self.copy(&stored)?;
+        let room = self.take(queue, &stored, 0, 0, true)?;
+        Ok(Some((message, room)))
+    }
+
+    /// A message that was found, as a whole.
+    pub fn copy(&self, stored: &Stored) -> Result<Message<'static>> {
+        let bytes = |part: Option<Part>| part.map(|part| vec![0; part.left()]);
+        let (mut control, mut data) = (bytes(stored.control), bytes(stored.data));
+        if let Some(control) = &mut control {
+            self.copy_control(stored, control)?;
+        }
+        if let Some(data) = &mut data {
+            self.copy_data(stored, data)?;
+        }
+        Ok(Message::of_parts(stored.what, control, data))
+    }
+
+    /// Throws messages away (flushq, flushband). Returns whether that makes room for somebody who waits.
+    pub fn flush(&mut self, queue: usize, which: Which) -> Result<bool> {
+        let fits = |what: What| match which {
+            Which::All => true,
+            Which::Band(band) => !what.kind.is_high_priority() && what.band == band,
+        };
+        let mut room = false;
+        while let Some(stored) = self.find(queue, |stored| fits(stored.what))? {
+            room |= self.take(queue, &stored, 0, 0, true)?;
+        }
+        Ok(room)
+    }
+
+    fn insert(&mut self, queue: usize, message: &Message<'_>, behind: impl Fn(Rank) -> bool) -> Result<bool> {
+        self.begin();
+        let Some(block) = self.allocate(message)? else {
+            self.done();
+            return Ok(false);
+        };
+        let words = &self.words.queues[queue];
+        let (first, last) = (words.first.load(Ordering::Relaxed), words.last.load(Ordering::Relaxed));
+        // Most messages belong at the end.
+        let before = match self.index(last)? {
+            None => None,
+            Some(last) if behind(Rank::of(self.read(last)?.what)) => Some(last),
+            Some(_) => self.last_behind(first, behind)?,
+        };
+        let link = before.map_or(&words.first, |before| &self.words.blocks[before].next);
+        let next = link.load(Ordering::Relaxed);
+        self.words.blocks[block].next.store(next, Ordering::Relaxed);
+        // This store makes it a message of the queue. Release: after a death, `repair` reads what it leads to.
+        link.store(block as u32 + 1, Ordering::Release);
+        if next == 0 {
+            words.last.store(block as u32 + 1, Ordering::Relaxed);
+        }
+        let count = &words.bands[self.band_of(message.what)].count;
+        count.store(count.load(Ordering::Relaxed).wrapping_add(message.len() as u32), Ordering::Relaxed);
+        words.messages.store(words.messages.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        self.done();
+        Ok(true)
+    }
+
+    /// The last block from `first` on behind which the message stands.
+    fn last_behind(&self, first: u32, behind: impl Fn(Rank) -> bool) -> Result<Option<usize>> {
+        let (mut before, mut next) = (None, first);
+        for _ in 0..=BLOCKS {
+            match self.index(next)? {
+                Some(block) if behind(Rank::of(self.read(block)?.what)) => {
+                    before = Some(block);
+                    next = self.words.blocks[block].next.load(Ordering::Relaxed);
+                }
+                _ => return Ok(before),
+            }
+        }
+        Err(Error::corrupt("a queue has no end"))
+    }
+
+    /// Takes a block out of its queue and frees it.
+    fn unlink(&mut self, queue: usize, block: usize) -> Result<()> {
+        let words = &self.words.queues[queue];
+        let wanted = block as u32 + 1;
+        let mut before = None;
+        let mut at = words.first.load(Ordering::Relaxed);
+        for _ in 0..=BLOCKS {
+            if at == wanted {
+                break;
+            }
+            before = self.index(at)?;
+            let Some(before) = before else { return Err(Error::corrupt("a message left its queue")) };
+            at = self.words.blocks[before].next.load(Ordering::Relaxed);
+        }
+        let next = self.words.blocks[block].next.load(Ordering::Relaxed);
+        self.index(next)?;
+        let link = before.map_or(&words.first, |before| &self.words.blocks[before].next);
+        link.store(next, Ordering::Release);
+        if next == 0 {
+            words.last.store(before.map_or(0, |before| before as u32 + 1), Ordering::Relaxed);
+        }
+        words.messages.store(words.messages.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);
+        self.free(block)
+    }
+
+    /// Bytes have left a band; whether that makes room for somebody who waits.
+    fn count_down(&self, queue: usize, what: What, bytes: usize) -> bool {
+        let words = &self.words.queues[queue];
+        let band = &words.bands[self.band_of(what)];
+        let count = band.count.load(Ordering::Relaxed).saturating_sub(bytes as u32);
+        band.count.store(count, Ordering::Relaxed);
+        let flags = band.flags.load(Ordering::Relaxed);
+        let low = count == 0 || count < words.lowat.load(Ordering::Relaxed);
+        if low && flags != 0 {
+            band.flags.store(0, Ordering::Relaxed);
+        }
+        low && flags & WANTED != 0
+    }
+
+    fn band_of(&self, what: What) -> usize {
+        if what.kind.is_high_priority() { 0 } else { usize::from(what.band) }
+    }
+
+    /// Reads a block's head, each word once.
+    fn read(&self, block: usize) -> Result<Stored> {
+        let Block { control, data, control_taken, data_taken, what, .. } = &self.words.blocks[block];
+        let part =
+            |len: &AtomicU32, taken: &AtomicU32| match (len.load(Ordering::Relaxed), taken.load(Ordering::Relaxed)) {
+                (ABSENT, _) => Ok(None),
+                (len, taken) if taken <= len && u64::from(len) <= self.pages.len() => Ok(Some(Part { len, taken })),
+                _ => Err(Error::corrupt("a stored message's length")),
+            };
+        let what = What::from_word(what.load(Ordering::Relaxed))?;
+        Ok(Stored { block, what, control: part(control, control_taken)?, data: part(data, data_taken)? })
+    }
+
+    /// A link from shared memory, checked: the block that it leads to.
+    fn index(&self, link: u32) -> Result<Option<usize>> {
+        match link as usize {
+            0 => Ok(None),
+            link if link <= BLOCKS => Ok(Some(link - 1)),
+            _ => Err(Error::corrupt("a link between messages")),
+        }
+    }
+
+    fn begin(&self) {
+        self.words.dirty.store(1, Ordering::Relaxed);
+        // Before all that follows: whoever finds a half-made change also finds the mark.
+        fence(Ordering::Release);
+    }
+
+    fn done(&self) {
+        self.words.dirty.store(0, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! The store's memory: blocks and pages, free lists, and the copies in and out.
+
+use std::sync::atomic::Ordering;
+
+use super::{Part, Store};
+use crate::error::{Error, Result};
+use crate::layout::ABSENT;
+use crate::limits::{BLOCKS, FASTBUF, PAGE};
+use crate::message::Message;
+
+impl Store {
+    /// Whether there is memory for another message of usual size: a look.
+    pub(super) fn may_allocate(&self) -> bool {
+        let words = &self.words;
+        let block = words.free_block.load(Ordering::Relaxed) != 0
+            || (words.used_blocks.load(Ordering::Relaxed) as usize) < BLOCKS;
+        let page = words.free_page.load(Ordering::Relaxed) != 0
+            || (words.used_pages.load(Ordering::Relaxed) as usize) < self.links.len();
+        block && page
+    }
+
+    /// A block, with its pages, that holds the message and is in no queue yet. None if the memory is used up.
+    pub(super) fn allocate(&mut self, message: &Message<'_>) -> Result<Option<usize>> {
+        let len = message.len();
+        let Some(block) = self.pop_block()? else { return Ok(None) };
+        let page = if len <= FASTBUF { Some(0) } else { self.pop_pages(len.div_ceil(PAGE))? };
+        let Some(page) = page else {
+            self.push_block(block);
+            return Ok(None);
+        };
+        let words = &self.words.blocks[block];
+        words.page.store(page, Ordering::Relaxed);
+        let len_of = |part: Option<&[u8]>| part.map_or(ABSENT, |bytes| bytes.len() as u32);
+        words.control.store(len_of(message.control()), Ordering::Relaxed);
+        words.data.store(len_of(message.data()), Ordering::Relaxed);
+        words.control_taken.store(0, Ordering::Relaxed);
+        words.data_taken.store(0, Ordering::Relaxed);
+        words.what.store(message.what.word(), Ordering::Relaxed);
+        let control = message.control().unwrap_or_default();
+        self.copy_in(block, 0, control)?;
+        self.copy_in(block, control.len(), message.data().unwrap_or_default())?;
+        Ok(Some(block))
+    }
+
+    /// Gives a block and its pages back.
+    pub(super) fn free(&mut self, block: usize) -> Result<()> {
+        let mut page = self.words.blocks[block].page.load(Ordering::Relaxed);
+        for _ in 0..=self.links.len() {
+            let Some(index) = self.page_index(page)? else {
+                self.push_block(block);
+                return Ok(());
+            };
+            let next = self.links[index].load(Ordering::Relaxed);
+            self.links[index].store(self.words.free_page.load(Ordering::Relaxed), Ordering::Relaxed);
+            self.words.free_page.store(page, Ordering::Relaxed);
+            page = next;
+        }
+        Err(Error::corrupt("a message's pages have no end"))
+    }
+
+    /// Copies what is left of a part, which begins `skip` bytes behind the message's first.
+    pub(super) fn copy_part(&self, block: usize, skip: usize, part: Option<Part>, buffer: &mut [u8]) -> Result<usize> {
+        let Some(part) = part else { return Ok(0) };
+        let count = part.left().min(buffer.len());
+        let buffer = &mut buffer[..count];
+        let at = skip + part.taken as usize;
+        let page = self.words.blocks[block].page.load(Ordering::Relaxed);
+        if page == 0 {
+            if at + count > FASTBUF {
+                return Err(Error::corrupt("a message is longer than its buffer"));
+            }
+            self.fast.copy_out((block * FASTBUF + at) as u64, buffer);
+            return Ok(count);
+        }
+        self.walk(page, at, count, |place, done, len| self.pages.copy_out(place, &mut buffer[done..done + len]))?;
+        Ok(count)
+    }
+
+    fn copy_in(&self, block: usize, at: usize, bytes: &[u8]) -> Result<()> {
+        let page = self.words.blocks[block].page.load(Ordering::Relaxed);
+        if page == 0 {
+            self.fast.copy_in((block * FASTBUF + at) as u64, bytes);
+            return Ok(());
+        }
+        self.walk(page, at, bytes.len(), |place, done, len| self.pages.copy_in(place, &bytes[done..done + len]))
+    }
+
+    /// Goes over `len` bytes of a message from its byte `at` on: for each piece its place among the pages, how many bytes
+    /// came before it, and its length.
+    fn walk(&self, page: u32, at: usize, len: usize, mut piece: impl FnMut(u64, usize, usize)) -> Result<()> {
+        let mut page = page;
+        for _ in 0..at / PAGE {
+            let index = self.page_index(page)?.ok_or_else(|| Error::corrupt("a message has too few pages"))?;
+            page = self.links[index].load(Ordering::Relaxed);
+        }
+        let (mut within, mut done) = (at % PAGE, 0);
+        while done < len {
+            let index = self.page_index(page)?.ok_or_else(|| Error::corrupt("a message has too few pages"))?;
+            let count = (PAGE - within).min(len - done);
+            piece((index * PAGE + within) as u64, done, count);
+            done += count;
+            within = 0;
+            page = self.links[index].load(Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn pop_block(&self) -> Result<Option<usize>> {
+        let words = &self.words;
+        if let Some(block) = self.index(words.free_block.load(Ordering::Relaxed))? {
+            words.free_block.store(words.blocks[block].next.load(Ordering::Relaxed), Ordering::Relaxed);
+            return Ok(Some(block));
+        }
+        let fresh = words.used_blocks.load(Ordering::Relaxed);
+        if fresh as usize >= BLOCKS {
+            return Ok(None);
+        }
+        words.used_blocks.store(fresh + 1, Ordering::Relaxed);
+        Ok(Some(fresh as usize))
+    }
+
+    fn push_block(&self, block: usize) {
+        self.words.blocks[block].next.store(self.words.free_block.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.words.free_block.store(block as u32 + 1, Ordering::Relaxed);
+    }
+
+    /// A chain of so many pages; its first, plus one. None if there are not so many.
+    fn pop_pages(&self, count: usize) -> Result<Option<u32>> {
+        let mut chain = 0;
+        for _ in 0..count {
+            let Some(page) = self.pop_page()? else {
+                // Gives back what it had taken.
+                while let Some(index) = self.page_index(chain)? {
+                    chain = self.links[index].swap(self.words.free_page.load(Ordering::Relaxed), Ordering::Relaxed);
+                    self.words.free_page.store(index as u32 + 1, Ordering::Relaxed);
+                }
+                return Ok(None);
+            };
+            self.links[page].store(chain, Ordering::Relaxed);
+            chain = page as u32 + 1;
+        }
+        Ok(Some(chain))
+    }
+
+    fn pop_page(&self) -> Result<Option<usize>> {
+        let words = &self.words;
+        if let Some(page) = self.page_index(words.free_page.load(Ordering::Relaxed))? {
+            words.free_page.store(self.links[page].load(Ordering::Relaxed), Ordering::Relaxed);
+            return Ok(Some(page));
+        }
+        let fresh = words.used_pages.load(Ordering::Relaxed);
+        if fresh as usize >= self.links.len() {
+            return Ok(None);
+        }
+        words.used_pages.store(fresh + 1, Ordering::Relaxed);
+        Ok(Some(fresh as usize))
+    }
+
+    pub(super) fn page_index(&self, link: u32) -> Result<Option<usize>> {
+        match link as usize {
+            0 => Ok(None),
+            link if link <= self.links.len() => Ok(Some(link - 1)),
+            _ => Err(Error::corrupt("a link between pages")),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Making a store whole after somebody died while he changed it.
+//!
+//! What the links of the queues lead to is right at every moment; everything else follows from them and is made anew.
+
+use std::sync::atomic::Ordering;
+
+use super::{ENABLED, Store};
+use crate::error::Result;
+use crate::layout::QUEUES;
+use crate::limits::BLOCKS;
+
+impl Store {
+    /// Walks all queues, counts what is there, and frees the rest. Under the token.
+    pub(super) fn repair(&mut self) -> Result<()> {
+        let mut block_used = vec![false; BLOCKS];
+        let mut page_used = vec![false; self.links.len()];
+        for queue in 0..QUEUES {
+            self.recount(queue, &mut block_used, &mut page_used)?;
+        }
+        let words = &self.words;
+        words.free_block.store(0, Ordering::Relaxed);
+        words.free_page.store(0, Ordering::Relaxed);
+        words.used_blocks.store(BLOCKS as u32, Ordering::Relaxed);
+        words.used_pages.store(self.links.len() as u32, Ordering::Relaxed);
+        for block in (0..BLOCKS).filter(|block| !block_used[*block]) {
+            words.blocks[block].next.store(words.free_block.load(Ordering::Relaxed), Ordering::Relaxed);
+            words.free_block.store(block as u32 + 1, Ordering::Relaxed);
+        }
+        for page in (0..page_used.len()).filter(|page| !page_used[*page]) {
+            self.links[page].store(words.free_page.load(Ordering::Relaxed), Ordering::Relaxed);
+            words.free_page.store(page as u32 + 1, Ordering::Relaxed);
+        }
+        words.dirty.store(0, Ordering::Release);
+        Ok(())
+    }
+
+    fn recount(&self, queue: usize, block_used: &mut [bool], page_used: &mut [bool]) -> Result<()> {
+        let words = &self.words.queues[queue];
+        if words.first.load(Ordering::Acquire) == 0 && words.last.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        for band in &words.bands {
+            band.count.store(0, Ordering::Relaxed);
+        }
+        let (mut last, mut messages) = (0, 0);
+        let mut next = words.first.load(Ordering::Acquire);
+        while let Some(block) = self.index(next)? {
+            if std::mem::replace(&mut block_used[block], true) {
+                return Err(crate::error::Error::corrupt("two queues share a message"));
+            }
+            let stored = self.read(block)?;
+            let mut page = self.words.blocks[block].page.load(Ordering::Relaxed);
+            while let Some(index) = self.page_index(page)? {
+                if std::mem::replace(&mut page_used[index], true) {
+                    return Err(crate::error::Error::corrupt("two messages share a page"));
+                }
+                page = self.links[index].load(Ordering::Relaxed);
+            }
+            let bytes: usize = [stored.control, stored.data].into_iter().flatten().map(|part| part.left()).sum();
+            let count = &words.bands[self.band_of(stored.what)].count;
+            count.store(count.load(Ordering::Relaxed).wrapping_add(bytes as u32), Ordering::Relaxed);
+            messages += 1;
+            last = next;
+            next = self.words.blocks[block].next.load(Ordering::Relaxed);
+        }
+        words.last.store(last, Ordering::Relaxed);
+        words.messages.store(messages, Ordering::Relaxed);
+        // Whoever was about to be told of room finds it by being run once in vain.
+        words.flags.fetch_or(ENABLED, Ordering::Relaxed);
+        Ok(())
+    }
+}
