@@ -49,6 +49,10 @@ pub struct Info {
     pub spins: bool,
     /// The named policy of a transport that exists under several, as it stands in its name: `futex` of `ring-futex`.
     pub policy: Option<&'static str>,
+    /// Whether it answers one question only: a suite of every transport leaves it out, and some suite names it.
+    pub special: bool,
+    /// Patterns that make no sense over it, with the reasons, in words that go on after its name.
+    pub unfit: &'static [(&'static str, &'static str)],
 }
 
 /// What an open transport is to be used for.

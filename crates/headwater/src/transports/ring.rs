@@ -39,6 +39,8 @@ const INFO: Info = Info {
     size_max: None,
     spins: false,
     policy: Some("futex"),
+    special: false,
+    unfit: &[],
 };
 
 impl Transport for RingSpin {
