@@ -23,6 +23,7 @@ pub mod pipe;
 pub mod posix_mq;
 pub mod pty;
 pub mod ring;
+pub mod streams;
 pub mod sysv_mq;
 pub mod tcp;
 pub mod udp;
@@ -239,6 +240,21 @@ pub static TABLE: &[Entry] = &[
     entry::<posix_mq::PosixMq>(),
     entry::<sysv_mq::SysvMq>(),
     entry::<pty::Pty>(),
+    entry::<streams::window::Pipe>(),
+    entry::<streams::window::Pipe4K>(),
+    entry::<streams::window::Pipe1M>(),
+    entry::<streams::modules::PipeNull1>(),
+    entry::<streams::modules::PipeNull4>(),
+    entry::<streams::modules::PipeService1>(),
+    entry::<streams::options::Hold>(),
+    entry::<streams::options::ReadNotification>(),
+    entry::<streams::options::ReadFill>(),
+    entry::<streams::policy::NoCoalescing>(),
+    entry::<streams::policy::NoHysteresis>(),
+    entry::<streams::policy::NoWakeOnce>(),
+    entry::<streams::policy::NoLane>(),
+    entry::<streams::policy::NoStages>(),
+    entry::<streams::policy::Eager>(),
     entry::<ring::RingSpin>(),
     entry::<ring::RingFutex>(),
     entry::<ring::RingFutex1M>(),
