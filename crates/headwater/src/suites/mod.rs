@@ -13,6 +13,7 @@ pub mod overview;
 pub mod pipes;
 pub mod sync;
 pub mod udp;
+pub mod why;
 
 /// A suite.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +56,7 @@ pub struct Axes<'a> {
 
 /// Every suite, in the order of the help; the first is the default.
 pub static TABLE: &[Suite] =
-    &[overview::SUITE, ipc::SUITE, fifo::SUITE, sync::SUITE, pipes::SUITE, udp::SUITE];
+    &[overview::SUITE, ipc::SUITE, fifo::SUITE, sync::SUITE, pipes::SUITE, why::SUITE, udp::SUITE];
 
 /// The suite of that name.
 pub fn find(name: &str) -> Option<&'static Suite> {
