@@ -1,4 +1,5 @@
-//! A doorbell with two ends: a pair of connected sockets that carries lifetime, readiness and passed files, never data.
+//! A doorbell with two ends: a pair of connected sockets, or of pipes, that carries lifetime, readiness and passed files,
+//! never data.
 //!
 //! Each end of a stream holds one. The kernel keeps count of its copies through fork, dup, exec and SCM_RIGHTS; when the
 //! last one is gone, however its process died, the other end hears [`Heard::Gone`]. A bell is one packet on the socket,
@@ -24,7 +25,10 @@ const FILE: &[u8] = b"f";
 /// One end.
 #[derive(Debug)]
 pub struct Doorbell {
-    socket: OwnedFd,
+    /// What is answered and polled: a socket, or the reading end of our own pipe.
+    own: OwnedFd,
+    /// The other end's pipe, open both ways, so that ringing it never raises SIGPIPE. None: the socket does both.
+    other: Option<OwnedFd>,
 }
 
 /// What [`Doorbell::answer`] took.
@@ -59,7 +63,7 @@ impl Doorbell {
     /// Errors: what socketpair(2) reports, `EMFILE` above all.
     pub fn pair() -> io::Result<(Doorbell, Doorbell)> {
         let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-        Ok((Doorbell { socket: one }, Doorbell { socket: other }))
+        Ok((Doorbell { own: one, other: None }, Doorbell { own: other, other: None }))
     }
 
     /// The end behind a descriptor from elsewhere.
@@ -71,34 +75,56 @@ impl Doorbell {
         if !fits {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptor is no end of a doorbell"));
         }
-        Ok(Doorbell { socket })
+        Ok(Doorbell { own: socket, other: None })
+    }
+
+    /// An end of two pipes: the reading end of ours, and the other end's, open for reading and writing. Both are made
+    /// non-blocking. The other end is gone when nobody has ours open for writing.
+    ///
+    /// Errors: what fcntl(2) reports.
+    pub fn of_pipes(own: OwnedFd, other: OwnedFd) -> io::Result<Doorbell> {
+        for fd in [&own, &other] {
+            let flags = rustix::fs::fcntl_getfl(fd)?;
+            rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)?;
+        }
+        Ok(Doorbell { own, other: Some(other) })
     }
 
     /// Rings at the other end. True also if its queue of bells is full: then it has heard. False if nobody is there.
     pub fn ring(&self) -> bool {
-        matches!(send(&self.socket, BELL, QUIETLY), Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS))
+        let rung = match &self.other {
+            Some(pipe) => rustix::io::write(pipe, BELL),
+            None => send(&self.own, BELL, QUIETLY),
+        };
+        matches!(rung, Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS))
     }
 
     /// Passes an open file to the other end.
     ///
-    /// Errors: `WouldBlock` while the other end has many untaken; `EPIPE` if it is gone.
+    /// Errors: `WouldBlock` while the other end has many untaken; `EPIPE` if it is gone; `Unsupported` over pipes.
     pub fn pass(&self, file: BorrowedFd<'_>) -> io::Result<()> {
+        if self.other.is_some() {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "no file is passed through a named FIFO"));
+        }
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         let files = [file];
         assert!(ancillary.push(SendAncillaryMessage::ScmRights(&files)), "there is space for one file");
-        sendmsg(&self.socket, &[IoSlice::new(FILE)], &mut ancillary, QUIETLY)?;
+        sendmsg(&self.own, &[IoSlice::new(FILE)], &mut ancillary, QUIETLY)?;
         Ok(())
     }
 
     /// Takes one bell or file, without waiting.
     pub fn answer(&self) -> io::Result<Answer> {
+        if self.other.is_some() {
+            return self.answer_pipe();
+        }
         let mut byte = [0];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
         let received = loop {
-            match recvmsg(&self.socket, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, flags) {
+            match recvmsg(&self.own, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, flags) {
                 Err(Errno::INTR) => {}
                 done => break done,
             }
@@ -120,10 +146,19 @@ impl Doorbell {
         }
     }
 
+    fn answer_pipe(&self) -> io::Result<Answer> {
+        match rustix::io::read(&self.own, &mut [0]) {
+            Ok(0) => Ok(Answer::Gone),
+            Ok(_) => Ok(Answer::Bell),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(Answer::Nothing),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Sleeps until something can be taken, the other end is gone, or `timeout` is over (None: no bound).
     pub fn wait(&self, timeout: Option<Duration>) -> io::Result<Heard> {
         let timeout = timeout.and_then(|duration| Timespec::try_from(duration).ok());
-        let mut polled = [PollFd::new(&self.socket, PollFlags::IN | PollFlags::RDHUP)];
+        let mut polled = [PollFd::new(&self.own, PollFlags::IN | PollFlags::RDHUP)];
         match poll(&mut polled, timeout.as_ref()) {
             Ok(0) => Ok(Heard::TimedOut),
             Ok(_) if polled[0].revents().intersects(PollFlags::HUP | PollFlags::RDHUP) => Ok(Heard::Gone),
@@ -143,19 +178,24 @@ impl Doorbell {
         }
     }
 
-    /// The number by which the kernel knows this end's socket, the same for every copy and never used again.
+    /// The number by which the kernel knows this end, the same for every copy: a socket's is never used again, a pipe's
+    /// not while it is open.
     pub fn cookie(&self) -> io::Result<u64> {
-        Ok(sockopt::socket_cookie(&self.socket)?)
+        match self.other {
+            Some(_) => Ok(rustix::fs::fstat(&self.own)?.st_ino),
+            None => Ok(sockopt::socket_cookie(&self.own)?),
+        }
+    }
+
+    /// All descriptors of the end: what must be passed on together.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        std::iter::once(self.own.as_fd()).chain(self.other.as_ref().map(AsFd::as_fd))
     }
 
     /// Another descriptor of the same end.
     pub fn try_clone(&self) -> io::Result<Doorbell> {
-        Ok(Doorbell { socket: self.socket.try_clone()? })
-    }
-
-    /// The descriptor, which is then the caller's to close.
-    pub fn into_fd(self) -> OwnedFd {
-        self.socket
+        let other = self.other.as_ref().map(OwnedFd::try_clone).transpose()?;
+        Ok(Doorbell { own: self.own.try_clone()?, other })
     }
 }
 
@@ -164,7 +204,7 @@ const QUIETLY: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 
 impl AsFd for Doorbell {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.own.as_fd()
     }
 }
 

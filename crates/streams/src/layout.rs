@@ -69,6 +69,8 @@ shareable! {
         pub write_error: AtomicU32,
         /// Error options (RERRNONPERSIST ...).
         pub error_options: AtomicU32,
+        /// How often a handle of this end was opened by name. Who waits for the end to appear sleeps on it.
+        pub opened: AtomicU32,
         /// Signals that were raised and not yet taken, one bit each.
         pub signals: AtomicU64,
     }

@@ -47,3 +47,5 @@ pub use plumb::module::{Info, Module, Side};
 pub use plumb::queue::Queue;
 pub use plumb::registry::register;
 pub use policy::Policy;
+pub use process::end::Access;
+pub use process::fifo::Fifo;

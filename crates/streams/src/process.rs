@@ -1,4 +1,7 @@
-//! Processes.
+//! A stream in a process: its memory, its descriptors, and how the process sleeps and is woken.
+
+mod attach;
 pub(crate) mod end;
+pub(crate) mod fifo;
 pub(crate) mod region;
 pub(crate) mod sleep;

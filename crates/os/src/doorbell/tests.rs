@@ -64,3 +64,29 @@ fn another_descriptor_is_refused() {
     let file = File::open("/dev/null").expect("open");
     assert_eq!(Doorbell::from_fd(file.into()).expect_err("no socket").kind(), io::ErrorKind::InvalidInput);
 }
+
+/// Two pipes, as two processes open them: each reads its own and rings the other's.
+fn pipes() -> (Doorbell, Doorbell) {
+    let open = |pipe: &io::PipeReader, flags| {
+        let number = std::os::fd::AsRawFd::as_raw_fd(pipe).unsigned_abs();
+        crate::descriptors::Found { pid: std::process::id(), number }.open(flags).expect("open")
+    };
+    let ((near, _near_in), (far, _far_in)) = (io::pipe().expect("pipe"), io::pipe().expect("pipe"));
+    let both = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NONBLOCK;
+    let (to_near, to_far) = (open(&near, both), open(&far, both));
+    (Doorbell::of_pipes(near.into(), to_far).expect("near"), Doorbell::of_pipes(far.into(), to_near).expect("far"))
+}
+
+#[test]
+fn pipes_ring_and_hang_up_like_sockets() {
+    let (near, far) = pipes();
+    assert_eq!(rung(&far), Heard::TimedOut);
+    assert!(near.ring());
+    assert_eq!(rung(&far), Heard::Rung);
+    assert!(matches!(far.answer(), Ok(Answer::Bell)));
+    assert!(matches!(far.answer(), Ok(Answer::Nothing)));
+    drop(near);
+    assert!(far.is_alone().expect("poll"));
+    assert!(matches!(far.answer(), Ok(Answer::Gone)));
+    assert!(far.ring(), "nobody hears it, and nobody is killed");
+}

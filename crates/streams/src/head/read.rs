@@ -11,6 +11,7 @@ use super::stream::Stream;
 use crate::error::{Errno, Error, Result};
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
+use crate::process::end::Access;
 use crate::process::sleep::{BELL, FUTEX, SERVICE};
 use crate::queue::lane::writer::Quick;
 
@@ -172,15 +173,17 @@ impl Stream {
 
     /// The queue is empty: waits for `wanted` bytes or less. False at the end of the stream.
     pub(crate) fn wait_for_more(&mut self, wanted: usize) -> Result<bool> {
+        self.end.check_access(Access::Read)?;
         self.end.look_for_peer()?;
+        if self.nonblocking {
+            // A peer that was killed has said nothing; who waits is told by the kernel.
+            self.end.peer_gone |= self.end.doorbell().is_alone()?;
+        }
         if self.back.is_readable() {
             return Ok(true);
         }
-        if self.end.peer_gone {
+        if self.is_hung_up() {
             // What its modules still hold comes before the end.
-            return self.drain_back();
-        }
-        if self.end.words().state.load(Ordering::Acquire) & state::HUNG_UP != 0 {
             return self.drain_back();
         }
         self.refuse_to_read()?;

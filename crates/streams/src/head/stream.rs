@@ -13,7 +13,7 @@ use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
 use crate::options::Options;
 use crate::process::end::{End, post};
-use crate::process::region::Region;
+use crate::process::region::{NAME, Region};
 use crate::process::sleep::{BELL, FUTEX, LOOK, SERVICE, Waited};
 use crate::sched::{Effects, Reply, Run};
 
@@ -49,7 +49,7 @@ pub fn pipe() -> Result<(Stream, Stream)> {
 /// `EINVAL` for sizes beyond a limit, else as [`pipe`].
 pub fn pipe_with(options: &Options) -> Result<(Stream, Stream)> {
     let (near, far) = Doorbell::pair()?;
-    let region = Region::create(options, [near.cookie()?, far.cookie()?])?;
+    let region = Region::create(NAME, options, [near.cookie()?, far.cookie()?])?;
     Ok((Stream::over(End::new(region.clone(), 0, near)), Stream::over(End::new(region, 1, far))))
 }
 
@@ -65,8 +65,7 @@ impl Stream {
     /// # Errors
     /// `EMFILE` without a free descriptor.
     pub fn try_clone(&self) -> Result<Stream> {
-        let doorbell = self.end.doorbell().try_clone()?;
-        let mut stream = Stream::over(End::new(self.end.region.clone(), self.end.side, doorbell));
+        let mut stream = Stream::over(self.end.try_clone()?);
         stream.nonblocking = self.nonblocking;
         Ok(stream)
     }
@@ -422,7 +421,9 @@ impl Stream {
         if !self.nonblocking {
             return self.wait_for_room(band, None);
         }
-        let refused = self.arm(false, Some(band))?;
+        // A peer that was killed has said nothing; who waits is told by the kernel.
+        self.end.peer_gone |= self.end.doorbell().is_alone()?;
+        let refused = !self.end.peer_gone && self.arm(false, Some(band))?;
         if refused { Err(Error::again("the stream is full: the band's queue is above hiwat")) } else { Ok(()) }
     }
 

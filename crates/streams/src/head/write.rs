@@ -8,6 +8,7 @@ use super::stream::Stream;
 use crate::error::{Errno, Error, Result};
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
+use crate::process::end::Access;
 use crate::queue::lane::writer::Quick;
 
 impl Stream {
@@ -121,6 +122,7 @@ impl Stream {
     }
 
     pub(crate) fn check_write(&mut self) -> Result<()> {
+        self.end.check_access(Access::Write)?;
         self.end.look_for_peer()?;
         if self.end.peer_gone {
             return Err(Error::new(Errno::Pipe, "the other end of the stream is gone"));

@@ -3,6 +3,7 @@
 //! It belongs to one handle and is used by one thread at a time. A forked child finds by the epoch that the membership is
 //! its parent's, and joins anew.
 
+use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
 use headwater_os::doorbell::Doorbell;
@@ -12,10 +13,21 @@ use headwater_shm::{Membership, Stages};
 use super::region::Region;
 use super::sleep::{self, Files, LOOK, Post};
 use crate::counters::Counters;
-use crate::error::{Error, Result};
+use crate::error::{Errno, Error, Result};
 use crate::layout::{EndWords, LaneWords};
 
-/// An end. 0 and 1 are alike; 0 is the first of a pair.
+/// What a handle may be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Reading alone: a FIFO's reader.
+    Read,
+    /// Writing alone: a FIFO's writer.
+    Write,
+    /// Both: an end of a pipe.
+    Both,
+}
+
+/// An end. 0 and 1 are alike in a pipe, where 0 is the first of the pair; in a FIFO 0 writes and 1 reads.
 #[derive(Debug)]
 pub(crate) struct End {
     pub region: Region,
@@ -26,7 +38,10 @@ pub(crate) struct End {
     /// The process that the membership is of.
     epoch: u64,
     epoch_word: Epoch,
-    /// Every copy of the other end is gone.
+    pub access: Access,
+    /// Of a FIFO: its node in the file system, which stays what it is as long as we hold it.
+    pub anchor: Option<OwnedFd>,
+    /// Every copy of the other end is gone. For ever in a pipe; in a FIFO another may come.
     pub peer_gone: bool,
     /// The region has contradicted itself; nothing is read from it any more.
     pub dead: Option<String>,
@@ -45,6 +60,8 @@ impl End {
             membership: None,
             epoch: 0,
             epoch_word: fork::word(),
+            access: Access::Both,
+            anchor: None,
             peer_gone: false,
             dead: None,
             counters: Counters::default(),
@@ -86,6 +103,26 @@ impl End {
         self.doorbell.as_ref().expect("taken when the handle is dropped, and then used no more")
     }
 
+    /// Whether the handle may be used so.
+    ///
+    /// Errors: `EBADF` if not.
+    pub fn check_access(&self, access: Access) -> Result<()> {
+        match self.access {
+            Access::Both => Ok(()),
+            allowed if allowed == access => Ok(()),
+            Access::Read => Err(Error::new(Errno::Badf, "the FIFO was opened for reading alone")),
+            Access::Write => Err(Error::new(Errno::Badf, "the FIFO was opened for writing alone")),
+        }
+    }
+
+    /// Another handle's view of the same end.
+    pub fn try_clone(&self) -> Result<End> {
+        let mut end = End::new(self.region.clone(), self.side, self.doorbell().try_clone()?);
+        end.access = self.access;
+        end.anchor = self.anchor.as_ref().map(OwnedFd::try_clone).transpose()?;
+        Ok(end)
+    }
+
     /// What a run needs of an end that has joined.
     pub fn parts(&mut self) -> (&Region, &Membership, &mut Counters) {
         (&self.region, self.membership.as_ref().expect("a call joins before anything else"), &mut self.counters)
@@ -115,6 +152,9 @@ impl End {
 
     /// Asks the kernel whether the other end has gone, if a handle of it was closed since the last time.
     pub fn look_for_peer(&mut self) -> Result<()> {
+        if self.peer_gone && self.anchor.is_some() {
+            self.peer_gone = self.doorbell().is_alone()?;
+        }
         let fixed = &self.region.fixed;
         for side in [&fixed.lanes[self.side].reader.0, &fixed.lanes[1 - self.side].writer.0] {
             if side.sleep.load(Ordering::Relaxed) & LOOK != 0 {

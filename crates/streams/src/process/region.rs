@@ -19,7 +19,7 @@ use crate::options::Options;
 use crate::policy::Policy;
 use crate::queue::store::{HEAD, Store};
 
-/// The name under which the memory shows in /proc.
+/// The name under which a pipe's memory shows in /proc.
 pub(crate) const NAME: &str = "headwater-stream";
 
 /// A mapped region whose header has been checked. Clones share the mapping.
@@ -37,14 +37,14 @@ pub(crate) struct Region {
 
 impl Region {
     /// Makes and maps the memory of a stream.
-    pub fn create(options: &Options, cookies: [u64; 2]) -> Result<Region> {
+    pub fn create(name: &str, options: &Options, cookies: [u64; 2]) -> Result<Region> {
         options.check()?;
         let message_max = options.strmsgsz as usize + options.strctlsz as usize;
         let window_bytes = (options.hiwat as usize + message_max).next_power_of_two();
         // As much as the heads' queues may hold without a lane, and a message of full length on its way in.
         let pages = (options.hiwat as usize + 2 * message_max).div_ceil(PAGE).next_power_of_two();
         let offsets = Offsets { window_bytes, pages };
-        let memory = Arc::new(SharedMemory::create(NAME, offsets.region())?);
+        let memory = Arc::new(SharedMemory::create(name, offsets.region())?);
         let fence = Fence::best();
         let fixed: Placed<Fixed> = Placed::at(&memory, 0).expect("the region was made for it");
         let header = &fixed.header.0;
@@ -114,6 +114,12 @@ impl Region {
             return Err(Error::corrupt("its header and its size disagree"));
         }
         Ok(Region { memory, fixed, offsets, fence, policy, strmsgsz, strctlsz, nstrpush })
+    }
+
+    /// Which end is known by that cookie: 0, 1, or none.
+    pub fn side_of(&self, cookie: u64) -> Option<usize> {
+        let cookies = &self.fixed.header.0.cookies;
+        cookies.iter().position(|word| word.load(Ordering::Relaxed) == cookie)
     }
 
     pub fn marks(&self, direction: usize) -> Placed<[Mark]> {

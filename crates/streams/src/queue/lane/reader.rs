@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicU8, Ordering, compiler_fence};
 
-use headwater_os::fence::Fence;
 use headwater_shm::{Hold, Membership, Placed, Token, Window};
 
 use super::writer::Quick;
@@ -20,7 +19,6 @@ pub(crate) struct LaneReader {
     quick_until: u64,
     window: Window,
     words: Placed<LaneWords>,
-    fence: Fence,
     pub token: Token,
     marks: Placed<[Mark]>,
     marks_head: u64,
@@ -43,20 +41,13 @@ pub(crate) enum Front {
 }
 
 impl LaneReader {
-    pub fn new(
-        words: Placed<LaneWords>,
-        marks: Placed<[Mark]>,
-        window: Window,
-        fence: Fence,
-        index: u32,
-    ) -> LaneReader {
+    pub fn new(words: Placed<LaneWords>, marks: Placed<[Mark]>, window: Window, index: u32) -> LaneReader {
         let token = Token::new(words.part(|words| &words.reader_token.0), index);
         LaneReader {
             head: 0,
             plain_until: 0,
             window,
             words,
-            fence,
             token,
             marks,
             marks_head: 0,

@@ -1,0 +1,162 @@
+//! FIFOs: streams that unrelated processes of one user find by a path.
+//!
+//! The path is a FIFO node of the file system; it gives the name and the permissions, and nothing is ever written to it.
+//! The stream's memory carries the node's number in its own name, so whoever opens the path finds it among the
+//! descriptors of those who have it open, in /proc. Nothing else is kept anywhere: when the last process that had it open
+//! has ended, however it ended, nothing is left but the node.
+//!
+//! The ends are many writers and many readers, and either may go and come again. Each end's doorbell is therefore a pipe,
+//! which the kernel lets others open anew, and not a socket.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use headwater_os::descriptors::{self, Found};
+use headwater_os::doorbell::Doorbell;
+use headwater_os::files::{self, OFlags};
+use headwater_os::futex;
+
+use super::end::{Access, End};
+use super::region::Region;
+use crate::error::{Errno, Error, Result};
+use crate::head::stream::Stream;
+use crate::options::Options;
+
+/// Opening FIFOs.
+#[derive(Debug)]
+pub struct Fifo;
+
+/// Which end writes, and which reads.
+const WRITER: usize = 0;
+const READER: usize = 1;
+
+/// Tries to find a stream whose last holder goes at that very moment.
+const TRIES: usize = 20;
+
+/// A sleeper that waits for the other end to be opened looks again by itself so often.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+impl Fifo {
+    /// Makes a FIFO node, which stays until it is removed.
+    ///
+    /// # Errors
+    /// What mkfifo(3) reports.
+    pub fn create(path: impl AsRef<Path>, mode: u32) -> Result<()> {
+        Ok(files::make_fifo(path.as_ref(), mode)?)
+    }
+
+    /// Opens a FIFO for reading or writing, and waits until somebody has it open the other way.
+    ///
+    /// # Errors
+    /// `EACCES` without the permission to read (for both, to find the others) or to write; `EINVAL` for a path that is no
+    /// FIFO; `EMFILE` without five free descriptors.
+    pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Stream> {
+        Fifo::open_with(path, access, false, &Options::default())
+    }
+
+    /// Opens a FIFO. The first to open it gives it its sizes and its policy; whom `nonblocking` lets not wait gets a
+    /// non-blocking handle, and as a writer `ENXIO` if nobody reads.
+    ///
+    /// # Errors
+    /// As [`Fifo::open`].
+    pub fn open_with(path: impl AsRef<Path>, access: Access, nonblocking: bool, options: &Options) -> Result<Stream> {
+        let path = path.as_ref();
+        let side = match access {
+            Access::Write => WRITER,
+            Access::Read => READER,
+            Access::Both => {
+                return Err(Error::new(Errno::Inval, "a FIFO is opened for reading or for writing, not both"));
+            }
+        };
+        let node = Node::open(path, access)?;
+        let mut stream = node.join(side, options)?;
+        stream.end.access = access;
+        let (own, peer) = (&stream.end.words().opened, &stream.end.peer_words().opened);
+        let seen = peer.load(Ordering::Acquire);
+        if nonblocking && access == Access::Write && stream.end.doorbell().is_alone()? {
+            return Err(Error::new(Errno::Nxio, format!("nobody reads {}", path.display())));
+        }
+        own.fetch_add(1, Ordering::AcqRel);
+        futex::wake(own, u32::MAX)?;
+        drop(node.lock);
+        // Who waits for the other end is content with one that came and has gone again.
+        while !nonblocking && stream.end.doorbell().is_alone()? && peer.load(Ordering::Acquire) == seen {
+            if futex::wait(peer, seen, Some(LOOK_EVERY))? == futex::Slept::Interrupted {
+                return Err(Error::new(Errno::Intr, "a signal handler ran"));
+            }
+        }
+        stream.end.anchor = Some(node.anchor);
+        stream.set_nonblocking(nonblocking)?;
+        Ok(stream)
+    }
+}
+
+/// The FIFO's node, locked against others who open it.
+struct Node {
+    /// Keeps the number from being given to another node.
+    anchor: OwnedFd,
+    lock: OwnedFd,
+    /// The name of the stream's memory.
+    name: String,
+}
+
+impl Node {
+    fn open(path: &Path, access: Access) -> Result<Node> {
+        let tell = |error: std::io::Error| {
+            let errno = Error::from(std::io::Error::from(error.kind())).errno();
+            Error::new(errno, format!("{}: {error}", path.display()))
+        };
+        let (anchor, device, number) = files::anchor_of_fifo(path).map_err(tell)?;
+        files::check_access(path, access == Access::Write).map_err(tell)?;
+        let lock = files::lock(path).map_err(tell)?;
+        Ok(Node { anchor, lock, name: format!("headwater-fifo-{device}-{number}") })
+    }
+
+    /// The stream that others have open, or a new one.
+    fn join(&self, side: usize, options: &Options) -> Result<Stream> {
+        for _ in 0..TRIES {
+            let Some(found) = descriptors::find_anywhere(&format!("/memfd:{} (deleted)", self.name))? else {
+                return self.make(side, options);
+            };
+            if let Some(stream) = take_up(found, side)? {
+                return Ok(stream);
+            }
+        }
+        Err(Error::new(Errno::Io, "the FIFO's other users come and go too fast to be found"))
+    }
+
+    fn make(&self, side: usize, options: &Options) -> Result<Stream> {
+        let pipes = [files::pipe()?, files::pipe()?];
+        let cookies = [descriptors::inode(&pipes[WRITER].0)?, descriptors::inode(&pipes[READER].0)?];
+        let region = Region::create(&self.name, options, cookies)?;
+        let doorbell = doorbell(std::process::id(), &region, side)?;
+        let doorbell = doorbell.ok_or_else(|| Error::new(Errno::Io, "our own pipes are not to be found in /proc"))?;
+        Ok(Stream::over(End::new(region, side, doorbell)))
+    }
+}
+
+/// The stream behind another process's descriptor. None if that process has gone meanwhile.
+fn take_up(found: Found, side: usize) -> Result<Option<Stream>> {
+    let Ok(memory) = found.open(OFlags::RDWR) else { return Ok(None) };
+    let region = Region::open(memory)?;
+    let doorbell = doorbell(found.pid, &region, side)?;
+    Ok(doorbell.map(|doorbell| Stream::over(End::new(region, side, doorbell))))
+}
+
+/// An end's doorbell, of the pipes that a process has open.
+fn doorbell(pid: u32, region: &Region, side: usize) -> Result<Option<Doorbell>> {
+    let open = |end: usize, flags: OFlags| {
+        let wanted = format!("pipe:[{}]", region.fixed.header.0.cookies[end].load(Ordering::Relaxed));
+        let found = descriptors::of(pid)
+            .ok()?
+            .into_iter()
+            .find(|found| descriptors::link(*found).is_ok_and(|link| link.as_os_str() == wanted.as_str()))?;
+        found.open(flags | OFlags::NONBLOCK).ok()
+    };
+    match (open(side, OFlags::RDONLY), open(1 - side, OFlags::RDWR)) {
+        (Some(own), Some(other)) => Ok(Some(Doorbell::of_pipes(own, other)?)),
+        _ => Ok(None),
+    }
+}
