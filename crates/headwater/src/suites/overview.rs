@@ -27,7 +27,12 @@ fn rows(axes: &Axes<'_>) -> Vec<Row> {
     rows.extend(axes.messaging("flood", &axes.sizes_or(&[64, 4096]), everyone));
     rows.extend(axes.messaging("rtt", &small, everyone));
     rows.extend(axes.messaging("wake", &small, everyone));
-    rows.extend(axes.counted("matrix", &["pipe", "fifo", "fifo-socket"], &axes.sizes_or(&[64, 4096]), &[1000]));
+    rows.extend(axes.counted(
+        "matrix",
+        &["pipe", "fifo", "fifo-socket", "streams-fifo"],
+        &axes.sizes_or(&[64, 4096]),
+        &[1000],
+    ));
     rows.extend(axes.workers("sync", &[1, 2], &[WorkerKind::Process]));
     rows.extend(axes.workers("sync", &[2], &[WorkerKind::Thread]));
     rows

@@ -243,6 +243,7 @@ pub static TABLE: &[Entry] = &[
     entry::<streams::window::Pipe>(),
     entry::<streams::window::Pipe4K>(),
     entry::<streams::window::Pipe1M>(),
+    entry::<streams::fifo::StreamsFifo>(),
     entry::<streams::modules::PipeNull1>(),
     entry::<streams::modules::PipeNull4>(),
     entry::<streams::modules::PipeService1>(),

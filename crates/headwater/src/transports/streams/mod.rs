@@ -1,5 +1,6 @@
 //! The STREAMS pipe of `headwater-streams`: with its windows ([`window`]), with modules ([`modules`]), with the options of
-//! its heads ([`options`]), and with its mechanisms switched off ([`policy`]). This file has the end that all share.
+//! its heads ([`options`]), and with its mechanisms switched off ([`policy`]); and its FIFO ([`fifo`]). This file has the
+//! end that all share.
 //!
 //! Both ends are one stream, which is full-duplex, so that answers take the same way back. A message is one `write` and
 //! one `read`, as with a kernel pipe.
@@ -11,6 +12,7 @@ use headwater_streams::{Counters, Error, Options, Policy, ReadOptions, Stream, W
 
 use super::{Endpoint, Info, Setup, Transport, Unavailable};
 
+pub mod fifo;
 pub mod modules;
 pub mod options;
 pub mod policy;
