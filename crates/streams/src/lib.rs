@@ -43,7 +43,7 @@ pub use head::{Borrowed, Events, Got, Reserved, Select};
 pub use message::Message;
 pub use message::kind::{Flush, Kind, What};
 pub use options::Options;
-pub use plumb::module::{Info, Module, Side};
+pub use plumb::module::{Info, Module, Next, Side};
 pub use plumb::queue::Queue;
 pub use plumb::registry::register;
 pub use policy::Policy;
