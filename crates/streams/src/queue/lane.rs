@@ -76,6 +76,11 @@ impl Marked {
         self.data.map_or(0, |part| u64::from(part.len))
     }
 
+    /// Number of the first byte of its data part.
+    fn data_at(&self) -> u64 {
+        self.at.wrapping_add(self.control_len())
+    }
+
     /// Number of the byte behind it. A message without bytes takes one, so that it has a place in the order.
     pub fn end(&self) -> u64 {
         self.at.wrapping_add((self.control_len() + self.data_len()).max(1))
@@ -85,7 +90,7 @@ impl Marked {
     fn given_back(&self) -> u64 {
         let control_done = self.control.is_none_or(|part| part.left() == 0);
         match self.data {
-            Some(data) if control_done && data.left() > 0 => self.at + self.control_len() + u64::from(data.taken),
+            Some(data) if control_done && data.left() > 0 => self.data_at().wrapping_add(u64::from(data.taken)),
             _ => self.at,
         }
     }

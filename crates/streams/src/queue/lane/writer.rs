@@ -100,14 +100,20 @@ impl LaneWriter {
     pub fn hold(&mut self, me: &Membership) -> Result<Hold> {
         let hold = self.token.hold(me)?;
         if hold == Hold::Fresh {
-            self.refresh().inspect_err(|_| self.token.release(me))?;
+            self.refresh().inspect_err(|_| {
+                self.token.release(me);
+                // What was found is found again, whoever asks.
+                self.token.forget();
+            })?;
         }
         Ok(hold)
     }
 
     /// Gives the token back, and opens the quick way if plain data may take it.
     pub fn release(&mut self, me: &Membership, open: bool) {
-        self.open_until = if open && self.coalescing && self.run_open && !self.is_full() {
+        // Behind hiwat there is room for one message, and a quick write is up to a piece long.
+        let room = self.message_max >= PIECE as u64;
+        self.open_until = if open && room && self.coalescing && self.run_open && !self.is_full() {
             self.head.wrapping_add(self.hiwat).wrapping_add(1)
         } else {
             0
@@ -122,10 +128,7 @@ impl LaneWriter {
 
     /// Reads the water marks. Under the token.
     pub fn set_flow(&mut self, coalescing: bool) {
-        let flow = &self.words.flow.0;
-        let limit = self.window.len().saturating_sub(self.message_max);
-        self.hiwat = u64::from(flow.hiwat.load(Ordering::Relaxed)).min(limit);
-        self.lowat = u64::from(flow.lowat.load(Ordering::Relaxed)).min(self.hiwat);
+        (self.hiwat, self.lowat) = self.water_marks();
         self.coalescing = coalescing;
     }
 
@@ -146,7 +149,7 @@ impl LaneWriter {
             return self.append(What::of(Kind::Data), None, Some(bytes));
         }
         self.fits(bytes.len())?;
-        if !self.run_open {
+        if !self.run_open && !bytes.is_empty() {
             self.began += bytes.len() as u64;
             self.run_open = true;
         }
@@ -161,7 +164,7 @@ impl LaneWriter {
         let (control_bytes, data_bytes) = (control.unwrap_or_default(), data.unwrap_or_default());
         self.fits(control_bytes.len() + data_bytes.len())?;
         self.window.copy_in(self.tail, control_bytes);
-        self.window.copy_in(self.tail + control_bytes.len() as u64, data_bytes);
+        self.window.copy_in(self.tail.wrapping_add(control_bytes.len() as u64), data_bytes);
         let len = |part: Option<&[u8]>| part.map(|bytes| bytes.len() as u32);
         self.mark(what, len(control), len(data));
         Ok(())
@@ -176,7 +179,7 @@ impl LaneWriter {
     pub fn mark(&mut self, what: What, control: Option<u32>, data: Option<u32>) {
         let slot = &self.marks[self.marks_tail as usize % MARKS];
         Marked::write(slot, self.tail, what, control, data);
-        self.marks_tail += 1;
+        self.marks_tail = self.marks_tail.wrapping_add(1);
         // The mark before its bytes: a reader that sees the bytes sees the mark.
         self.words.tail.0.marks.store(self.marks_tail, Ordering::Release);
         let len = u64::from(control.unwrap_or(0)) + u64::from(data.unwrap_or(0));
@@ -199,6 +202,7 @@ impl LaneWriter {
     }
 
     /// A look at the lane from without the token: whether a writer may go on. For waiting; it changes nothing.
+    /// What holds here makes [`LaneWriter::has_room`] true, or a writer would neither sleep nor get on.
     pub fn may_go_on(&self) -> bool {
         let count = self
             .words
@@ -214,13 +218,21 @@ impl LaneWriter {
             .marks
             .load(Ordering::Relaxed)
             .wrapping_sub(self.words.head.0.marks.load(Ordering::Relaxed));
-        let low = count == 0 || count < u64::from(self.words.flow.0.lowat.load(Ordering::Relaxed));
+        let low = count == 0 || count < self.water_marks().1;
         (low || !self.is_full()) && marks < MARKS as u64
     }
 
     /// Plain bytes that were appended to others before them.
     pub fn coalesced(&self) -> u64 {
         self.tail.wrapping_sub(self.not_plain).wrapping_sub(self.began)
+    }
+
+    /// hiwat and lowat as they are now, as far as the window has room for them.
+    fn water_marks(&self) -> (u64, u64) {
+        let flow = &self.words.flow.0;
+        let limit = self.window.len().saturating_sub(self.message_max);
+        let hiwat = u64::from(flow.hiwat.load(Ordering::Relaxed)).min(limit);
+        (hiwat, u64::from(flow.lowat.load(Ordering::Relaxed)).min(hiwat))
     }
 
     /// A module may have made a message longer than the stream allows.
@@ -263,6 +275,11 @@ impl LaneWriter {
 
     /// Reads how far the reader has come, and checks it.
     fn look(&mut self) -> Result<()> {
+        // Ours to write as long as we hold the token. Who waits goes by these words.
+        let own = &self.words.tail.0;
+        if own.bytes.load(Ordering::Relaxed) != self.tail || own.marks.load(Ordering::Relaxed) != self.marks_tail {
+            return Err(Error::corrupt("a writer's own position"));
+        }
         // Acquire pairs with the Release store in `LaneReader`: it is done with what we overwrite next.
         let head = self.words.head.0.bytes.load(Ordering::Acquire);
         let count = self.tail.wrapping_sub(head);
@@ -282,13 +299,14 @@ impl LaneWriter {
         if self.count() > self.window.len() {
             return Err(Error::corrupt("a writer's position"));
         }
+        // Our own bytes still stand at the end if nobody has written.
+        self.run_open &= self.tail == before;
         self.not_plain = self.not_plain.wrapping_add(self.tail.wrapping_sub(before));
         self.marks_tail = self.words.tail.0.marks.load(Ordering::Acquire);
         let marks_head = self.words.head.0.marks.load(Ordering::Acquire);
         if self.marks_tail.wrapping_sub(marks_head) > MARKS as u64 {
             return Err(Error::corrupt("the number of marks"));
         }
-        self.run_open = false;
         while self.marks_tail != marks_head {
             let last = Marked::read(&self.marks[self.marks_tail.wrapping_sub(1) as usize % MARKS])?;
             if self.tail.wrapping_sub(last.at) as i64 > 0 {
