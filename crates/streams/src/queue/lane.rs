@@ -7,7 +7,7 @@
 //!
 //! Everything that does not arrive in the order in which it was sent (bands, high priority) is in the direction's store.
 
-use std::sync::atomic::Ordering;
+use headwater_shm::sync::Ordering;
 
 use crate::error::{Error, Result};
 use crate::layout::{ABSENT, Mark};
@@ -96,5 +96,7 @@ impl Marked {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, not(loom)))]
 mod tests;

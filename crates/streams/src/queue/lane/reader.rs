@@ -1,8 +1,9 @@
 //! The reading side of a lane.
 
-use std::sync::atomic::{AtomicU8, Ordering, compiler_fence};
+#[cfg(not(loom))]
+use std::sync::atomic::AtomicU8;
 
-use headwater_os::fence::Fence;
+use headwater_shm::sync::{Fence, Ordering, compiler_fence};
 use headwater_shm::{Hold, Membership, Placed, Token, Window};
 
 use super::writer::Quick;
@@ -150,12 +151,14 @@ impl LaneReader {
     }
 
     /// What is left of the data part, in place. Under the token.
+    #[cfg(not(loom))]
     pub fn data_in_place(&self, message: &Marked) -> [&[AtomicU8]; 2] {
         let part = message.data.unwrap_or(Part { len: 0, taken: 0 });
         self.window.in_place(message.data_at().wrapping_add(u64::from(part.taken)), part.left())
     }
 
     /// Plain bytes in place, as many as are known to be there and at most `most`. Under the token.
+    #[cfg(not(loom))]
     pub fn plain_in_place(&self, most: usize) -> [&[AtomicU8]; 2] {
         self.window.in_place(self.head, most.min(self.plain_until.wrapping_sub(self.head) as usize))
     }

@@ -1,8 +1,9 @@
 //! The writing side of a lane.
 
-use std::sync::atomic::{AtomicU8, Ordering, compiler_fence};
+#[cfg(not(loom))]
+use std::sync::atomic::AtomicU8;
 
-use headwater_os::fence::Fence;
+use headwater_shm::sync::{Fence, Ordering, compiler_fence};
 use headwater_shm::{Hold, Membership, Placed, Token, Window};
 
 use super::Marked;
@@ -171,6 +172,7 @@ impl LaneWriter {
     }
 
     /// The next `len` bytes of the window, to be filled and then marked or published. Under the token.
+    #[cfg(not(loom))]
     pub fn place(&self, len: usize) -> [&[AtomicU8]; 2] {
         self.window.in_place(self.tail, len)
     }

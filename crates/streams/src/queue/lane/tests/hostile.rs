@@ -58,7 +58,7 @@ fn token_lock(random: &mut Random) -> u32 {
         0,
         holder,
         1 << 16 | holder,
-        1 << 16 | 1 + random.below(4) as u32,
+        (1 << 16) + 1 + random.below(4) as u32,
         1 << 17 | holder,
         1 << 18 | holder | victim << 8,
         3 << 16 | holder,
