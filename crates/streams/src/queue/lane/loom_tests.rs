@@ -389,8 +389,12 @@ fn loom_a_publication_is_seen_or_the_sleeper_is() {
                     assert_ne!(done, Quick::Refused);
                     return done == Quick::Attend;
                 }
-                writer.append(|lane| lane.append_plain(&[2]).expect("short"));
-                writer.lane.reader_sleeps()
+                // Before the token is given back, whose fence would do as well.
+                writer.lane.hold(&writer.me).expect("hold");
+                writer.lane.append_plain(&[2]).expect("short");
+                let asleep = writer.lane.reader_sleeps();
+                writer.lane.release(&writer.me, true);
+                asleep
             });
             room.words.reader.0.sleep.store(1, Ordering::Relaxed);
             Fence.heavy().expect("fence");
@@ -420,8 +424,11 @@ fn loom_room_is_seen_or_the_waiting_writer_is() {
                     assert_ne!(done, Quick::Refused);
                     return done == Quick::Attend;
                 }
-                assert_eq!(reader.take(), Some(plain(&[3])));
-                reader.lane.writer_sleeps()
+                reader.lane.hold(&reader.me).expect("hold");
+                assert_eq!(reader.lane.take_plain(&mut [0; 1]), 1);
+                let asleep = reader.lane.writer_sleeps();
+                reader.lane.release(&reader.me, true);
+                asleep
             });
             room.words.writer.0.sleep.store(1, Ordering::Relaxed);
             Fence.heavy().expect("fence");
