@@ -309,6 +309,20 @@ fn the_quick_way_carries_plain_data_and_keeps_to_hiwat() {
     assert_eq!(reader.lane.quick(&reader.me, &mut buffer), Quick::Attend);
 }
 
+#[test]
+fn the_quick_way_is_open_at_hiwat_and_closed_above() {
+    if !Fence::best().is_asymmetric() {
+        return;
+    }
+    let room = Room::new(LARGE);
+    let mut writer = room.writer();
+    for len in [8000, 8000, 4000] {
+        writer.plain(&vec![0; len]);
+    }
+    assert_eq!(writer.lane.quick(&writer.me, &[0]), Quick::Done);
+    assert_eq!(writer.lane.quick(&writer.me, &[0]), Quick::Refused);
+}
+
 /// The room behind hiwat is one message long, and the quick way writes whatever is short.
 #[test]
 fn the_quick_way_is_closed_where_messages_are_shorter_than_a_piece() {
@@ -334,6 +348,9 @@ fn coalesced_bytes_are_those_that_joined_others() {
     writer.plain(b"f");
     assert_eq!((writer.lane.coalesced(), other.lane.coalesced()), (2, 1));
     writer.plain(b"gh");
+    assert_eq!(writer.lane.coalesced(), 4);
+    writer.message(Kind::Proto, None, Some(b""));
+    writer.plain(b"ij");
     assert_eq!(writer.lane.coalesced(), 4);
 }
 
