@@ -11,7 +11,6 @@ use crate::error::{Errno, Error, Result};
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
 use crate::process::end::Access;
-use crate::process::sleep::{BELL, FUTEX, SERVICE};
 use crate::queue::lane::writer::Quick;
 
 /// What one look at the queue gave a reader.
@@ -157,9 +156,7 @@ impl Stream {
         if room {
             self.service_back()?;
         }
-        self.end.region.fence.light();
-        let asleep = self.end.region.fixed.lanes[1 - self.end.side].writer.0.sleep.load(Ordering::Relaxed);
-        if asleep & (FUTEX | BELL | SERVICE) != 0 { self.attend_writer() } else { Ok(()) }
+        if self.back.reader.writer_sleeps() { self.attend_writer() } else { Ok(()) }
     }
 
     /// The queue is empty: waits for `wanted` bytes or less. False at the end of the stream.
