@@ -8,6 +8,7 @@ use crate::message::kind::{Flush, Kind, What};
 use crate::plumb::chain::{self, queue_of};
 use crate::plumb::queue::Queue;
 use crate::plumb::{registry, stack};
+use crate::queue::lane::writer::Open;
 use crate::queue::store::Which;
 
 impl Stream {
@@ -113,15 +114,15 @@ impl Stream {
         let (_, me, _) = self.end.parts();
         first.writer.hold(me)?;
         if let Err(error) = second.writer.hold(me) {
-            first.writer.release(me, false);
+            first.writer.release(me, Open::Closed);
             return Err(error);
         }
         let changed = change(self);
         self.out.announce();
         self.back.announce();
         let (_, me, _) = self.end.parts();
-        self.out.writer.release(me, false);
-        self.back.writer.release(me, false);
+        self.out.writer.release(me, Open::Closed);
+        self.back.writer.release(me, Open::Closed);
         changed
     }
 }

@@ -3,7 +3,6 @@
 use std::io::{self, IoSliceMut};
 use std::sync::atomic::Ordering;
 
-use super::deliver::raise;
 use super::front::Item;
 use super::options::{ControlMode, ReadMode, ReadOptions};
 use super::state::{self, Call};
@@ -12,7 +11,6 @@ use crate::error::{Errno, Error, Result};
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
 use crate::process::end::Access;
-use crate::process::sleep::{BELL, FUTEX, SERVICE};
 use crate::queue::lane::writer::Quick;
 
 /// What one look at the queue gave a reader.
@@ -106,7 +104,7 @@ impl Stream {
         let step = (|| {
             let mut taken = 0;
             loop {
-                let Some(item) = way.front(me)? else {
+                let Some(item) = way.front_but_signals(me, region, &mut room)? else {
                     return Ok(if taken > 0 { Step::More(taken) } else { Step::Empty });
                 };
                 if item.is_plain() {
@@ -115,14 +113,6 @@ impl Stream {
                     if taken == buffer.len() || options.mode != ReadMode::Bytes {
                         return Ok(Step::Last(taken));
                     }
-                    continue;
-                }
-                if item.what.kind == Kind::Signal {
-                    let mut number = [0];
-                    way.copy_data(me, &item, &mut number)?;
-                    room |= way.take(me, &item, 0, 0, true)?;
-                    let signal = Message::new(What::of(Kind::Signal), None, Some(&number));
-                    raise(&region.fixed.ends[1 - way.direction()].0, &signal);
                     continue;
                 }
                 let before = read + taken;
@@ -166,9 +156,7 @@ impl Stream {
         if room {
             self.service_back()?;
         }
-        self.end.region.fence.light();
-        let asleep = self.end.region.fixed.lanes[1 - self.end.side].writer.0.sleep.load(Ordering::Relaxed);
-        if asleep & (FUTEX | BELL | SERVICE) != 0 { self.attend_writer() } else { Ok(()) }
+        if self.back.reader.writer_sleeps() { self.attend_writer() } else { Ok(()) }
     }
 
     /// The queue is empty: waits for `wanted` bytes or less. False at the end of the stream.

@@ -1,8 +1,9 @@
 //! The writing side of a lane.
 
-use std::sync::atomic::{AtomicU8, Ordering, compiler_fence};
+#[cfg(not(loom))]
+use std::sync::atomic::AtomicU8;
 
-use headwater_os::fence::Fence;
+use headwater_shm::sync::{Fence, Ordering, compiler_fence};
 use headwater_shm::{Hold, Membership, Placed, Token, Window};
 
 use super::Marked;
@@ -19,6 +20,8 @@ pub(crate) struct LaneWriter {
     /// While `tail` is below, plain data goes in without a look: the queue is not above hiwat, nothing is in the way.
     /// 0 sends every write down the slow way.
     open_until: u64,
+    /// The same for data that goes through put procedures first. One of the two is 0.
+    through_until: u64,
     window: Window,
     words: Placed<LaneWords>,
     fence: Fence,
@@ -38,6 +41,17 @@ pub(crate) struct LaneWriter {
     /// `tail` less the plain bytes that were written here, and those of them that began a run.
     not_plain: u64,
     began: u64,
+}
+
+/// Which quick way plain data may take from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Open {
+    /// None: the next write looks at everything.
+    Closed,
+    /// Straight into the lane.
+    Direct,
+    /// Through put procedures.
+    Through,
 }
 
 /// What a quick write found.
@@ -64,6 +78,7 @@ impl LaneWriter {
         LaneWriter {
             tail: 0,
             open_until: 0,
+            through_until: 0,
             window,
             words,
             fence,
@@ -96,42 +111,51 @@ impl LaneWriter {
         Quick::Refused
     }
 
+    /// Enters if short plain data may go through put procedures without a look. Then the token is to be left.
+    #[inline(always)]
+    pub fn enter_through(&self, me: &Membership, len: usize) -> bool {
+        self.tail < self.through_until && len.wrapping_sub(1) < PIECE && self.token.enter(me)
+    }
+
     /// Takes the token; reads anew what others may have changed.
     pub fn hold(&mut self, me: &Membership) -> Result<Hold> {
         let hold = self.token.hold(me)?;
         if hold == Hold::Fresh {
-            self.refresh().inspect_err(|_| self.token.release(me))?;
+            self.refresh().inspect_err(|_| {
+                self.token.release(me);
+                // What was found is found again, whoever asks.
+                self.token.forget();
+            })?;
         }
         Ok(hold)
     }
 
-    /// Gives the token back, and opens the quick way if plain data may take it.
-    pub fn release(&mut self, me: &Membership, open: bool) {
+    /// Gives the token back, and opens a quick way if there is room and plain data may take it.
+    pub fn release(&mut self, me: &Membership, open: Open) {
         self.open(open);
         self.token.release(me);
     }
 
-    /// Opens the quick way if plain data may take it, or closes it. Under the token.
+    /// Opens a quick way, or closes both. Under the token.
     #[inline]
-    pub fn open(&mut self, open: bool) {
-        self.open_until = if open && self.coalescing && self.run_open && !self.is_full() {
-            self.head.wrapping_add(self.hiwat).wrapping_add(1)
-        } else {
-            0
-        };
+    pub fn open(&mut self, open: Open) {
+        let until = if self.is_full() { 0 } else { self.head.wrapping_add(self.hiwat).wrapping_add(1) };
+        // Behind hiwat there is room for one message, and a quick write is up to a piece long.
+        let room = self.message_max >= PIECE as u64;
+        let direct = open == Open::Direct && room && self.coalescing && self.run_open;
+        self.open_until = if direct { until } else { 0 };
+        self.through_until = if open == Open::Through && room { until } else { 0 };
     }
 
     /// Closes the quick way, so that the next write looks at everything.
     pub fn close(&mut self) {
         self.open_until = 0;
+        self.through_until = 0;
     }
 
     /// Reads the water marks. Under the token.
     pub fn set_flow(&mut self, coalescing: bool) {
-        let flow = &self.words.flow.0;
-        let limit = self.window.len().saturating_sub(self.message_max);
-        self.hiwat = u64::from(flow.hiwat.load(Ordering::Relaxed)).min(limit);
-        self.lowat = u64::from(flow.lowat.load(Ordering::Relaxed)).min(limit + 1);
+        (self.hiwat, self.lowat) = self.water_marks();
         self.coalescing = coalescing;
     }
 
@@ -147,12 +171,22 @@ impl LaneWriter {
 
     /// Appends plain data of any length up to the room behind hiwat, in pieces. Under the token, after
     /// [`LaneWriter::has_room`].
+    #[inline]
     pub fn append_plain(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.run_open && self.coalescing && bytes.len() as u64 <= self.message_max.min(PIECE as u64) {
+            self.publish(bytes);
+            return Ok(());
+        }
+        self.append_plain_slowly(bytes)
+    }
+
+    #[inline(never)]
+    fn append_plain_slowly(&mut self, bytes: &[u8]) -> Result<()> {
         if !self.coalescing {
             return self.append(What::of(Kind::Data), None, Some(bytes));
         }
         self.fits(bytes.len())?;
-        if !self.run_open {
+        if !self.run_open && !bytes.is_empty() {
             self.began += bytes.len() as u64;
             self.run_open = true;
         }
@@ -167,13 +201,14 @@ impl LaneWriter {
         let (control_bytes, data_bytes) = (control.unwrap_or_default(), data.unwrap_or_default());
         self.fits(control_bytes.len() + data_bytes.len())?;
         self.window.copy_in(self.tail, control_bytes);
-        self.window.copy_in(self.tail + control_bytes.len() as u64, data_bytes);
+        self.window.copy_in(self.tail.wrapping_add(control_bytes.len() as u64), data_bytes);
         let len = |part: Option<&[u8]>| part.map(|bytes| bytes.len() as u32);
         self.mark(what, len(control), len(data));
         Ok(())
     }
 
     /// The next `len` bytes of the window, to be filled and then marked or published. Under the token.
+    #[cfg(not(loom))]
     pub fn place(&self, len: usize) -> [&[AtomicU8]; 2] {
         self.window.in_place(self.tail, len)
     }
@@ -187,7 +222,7 @@ impl LaneWriter {
     pub fn mark(&mut self, what: What, control: Option<u32>, data: Option<u32>) {
         let slot = &self.marks[self.marks_tail as usize % MARKS];
         Marked::write(slot, self.tail, what, control, data);
-        self.marks_tail += 1;
+        self.marks_tail = self.marks_tail.wrapping_add(1);
         // The mark before its bytes: a reader that sees the bytes sees the mark.
         self.words.tail.0.marks.store(self.marks_tail, Ordering::Release);
         let len = u64::from(control.unwrap_or(0)) + u64::from(data.unwrap_or(0));
@@ -216,6 +251,7 @@ impl LaneWriter {
     }
 
     /// A look at the lane from without the token: whether a writer may go on. For waiting; it changes nothing.
+    /// What holds here makes [`LaneWriter::has_room`] true, or a writer would neither sleep nor get on.
     pub fn may_go_on(&self) -> bool {
         let count = self
             .words
@@ -231,13 +267,21 @@ impl LaneWriter {
             .marks
             .load(Ordering::Relaxed)
             .wrapping_sub(self.words.head.0.marks.load(Ordering::Relaxed));
-        let low = count == 0 || count < u64::from(self.words.flow.0.lowat.load(Ordering::Relaxed));
+        let low = count == 0 || count < self.water_marks().1;
         (low || !self.is_full()) && marks < MARKS as u64
     }
 
     /// Plain bytes that were appended to others before them.
     pub fn coalesced(&self) -> u64 {
         self.tail.wrapping_sub(self.not_plain).wrapping_sub(self.began)
+    }
+
+    /// hiwat and lowat as they are now, as far as the window has room for them.
+    fn water_marks(&self) -> (u64, u64) {
+        let flow = &self.words.flow.0;
+        let limit = self.window.len().saturating_sub(self.message_max);
+        let hiwat = u64::from(flow.hiwat.load(Ordering::Relaxed)).min(limit);
+        (hiwat, u64::from(flow.lowat.load(Ordering::Relaxed)).min(hiwat))
     }
 
     /// A module may have made a message longer than the stream allows.
@@ -280,6 +324,11 @@ impl LaneWriter {
 
     /// Reads how far the reader has come, and checks it.
     fn look(&mut self) -> Result<()> {
+        // Ours to write as long as we hold the token. Who waits goes by these words.
+        let own = &self.words.tail.0;
+        if own.bytes.load(Ordering::Relaxed) != self.tail || own.marks.load(Ordering::Relaxed) != self.marks_tail {
+            return Err(Error::corrupt("a writer's own position"));
+        }
         // Acquire pairs with the Release store in `LaneReader`: it is done with what we overwrite next.
         let head = self.words.head.0.bytes.load(Ordering::Acquire);
         let count = self.tail.wrapping_sub(head);
@@ -292,20 +341,21 @@ impl LaneWriter {
 
     /// Somebody else may have written since: reads everything anew, and forgets a mark whose bytes were never published.
     fn refresh(&mut self) -> Result<()> {
-        self.open_until = 0;
+        self.close();
         let before = self.tail;
         self.tail = self.words.tail.0.bytes.load(Ordering::Acquire);
         self.head = self.words.head.0.bytes.load(Ordering::Acquire);
         if self.count() > self.window.len() {
             return Err(Error::corrupt("a writer's position"));
         }
+        // Our own bytes still stand at the end if nobody has written.
+        self.run_open &= self.tail == before;
         self.not_plain = self.not_plain.wrapping_add(self.tail.wrapping_sub(before));
         self.marks_tail = self.words.tail.0.marks.load(Ordering::Acquire);
         let marks_head = self.words.head.0.marks.load(Ordering::Acquire);
         if self.marks_tail.wrapping_sub(marks_head) > MARKS as u64 {
             return Err(Error::corrupt("the number of marks"));
         }
-        self.run_open = false;
         while self.marks_tail != marks_head {
             let last = Marked::read(&self.marks[self.marks_tail.wrapping_sub(1) as usize % MARKS])?;
             if self.tail.wrapping_sub(last.at) as i64 > 0 {
