@@ -105,15 +105,22 @@ impl Stream {
             let mut taken = 0;
             loop {
                 let Some(item) = way.front_but_signals(me, region, &mut room)? else {
-                    return Ok(if taken > 0 { Step::More(taken) } else { Step::Empty });
+                    return Ok(match taken {
+                        0 => Step::Empty,
+                        taken if options.mode != ReadMode::Bytes => Step::Last(taken),
+                        taken => Step::More(taken),
+                    });
                 };
                 if item.is_plain() {
-                    // What arrives while we copy waits for the next call: to look again for a few bytes costs too much.
                     taken += way.reader.take_plain(&mut buffer[taken..]);
-                    if taken == buffer.len() || options.mode != ReadMode::Bytes {
+                    if taken == buffer.len() {
                         return Ok(Step::Last(taken));
                     }
                     continue;
+                }
+                if taken > 0 && options.mode != ReadMode::Bytes {
+                    // The bytes before it are one message.
+                    return Ok(Step::Last(taken));
                 }
                 let before = read + taken;
                 let (control, data) = match parts(&item, options) {

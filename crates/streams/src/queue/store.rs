@@ -12,7 +12,7 @@ use headwater_shm::{Membership, Placed, Token, Window};
 use super::lane::Part;
 use super::order::Rank;
 use crate::error::{Error, Result};
-use crate::layout::{ABSENT, Block, StoreWords};
+use crate::layout::{ABSENT, Block, QueueWords, StoreWords};
 use crate::limits::BLOCKS;
 use crate::message::Message;
 use crate::message::kind::What;
@@ -280,8 +280,7 @@ impl Store {
         if next == 0 {
             words.last.store(block as u32 + 1, Ordering::Relaxed);
         }
-        let count = &words.bands[self.band_of(message.what)].count;
-        count.store(count.load(Ordering::Relaxed).wrapping_add(message.len() as u32), Ordering::Relaxed);
+        self.count_up(words, message.what, message.len());
         words.messages.store(words.messages.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         self.done();
         Ok(true)
@@ -327,10 +326,21 @@ impl Store {
         self.free(block)
     }
 
+    /// Bytes have come into a band. Those of high priority, which waits for nobody, are not counted.
+    fn count_up(&self, words: &QueueWords, what: What, bytes: usize) {
+        if !what.kind.is_high_priority() {
+            let count = &words.bands[usize::from(what.band)].count;
+            count.store(count.load(Ordering::Relaxed).wrapping_add(bytes as u32), Ordering::Relaxed);
+        }
+    }
+
     /// Bytes have left a band; whether that makes room for somebody who waits.
     fn count_down(&self, queue: usize, what: What, bytes: usize) -> bool {
+        if what.kind.is_high_priority() {
+            return false;
+        }
         let words = &self.words.queues[queue];
-        let band = &words.bands[self.band_of(what)];
+        let band = &words.bands[usize::from(what.band)];
         let count = band.count.load(Ordering::Relaxed).saturating_sub(bytes as u32);
         band.count.store(count, Ordering::Relaxed);
         let flags = band.flags.load(Ordering::Relaxed);
@@ -339,10 +349,6 @@ impl Store {
             band.flags.store(0, Ordering::Relaxed);
         }
         low && flags & WANTED != 0
-    }
-
-    fn band_of(&self, what: What) -> usize {
-        if what.kind.is_high_priority() { 0 } else { usize::from(what.band) }
     }
 
     /// Reads a block's head, each word once.

@@ -279,13 +279,7 @@ impl LaneReader {
     /// Whether a writer that waits may go on: below lowat, or empty.
     pub fn is_low(&self) -> bool {
         // The writer sleeps, so its position stands still.
-        let count = self
-            .words
-            .tail
-            .0
-            .bytes
-            .load(Ordering::Relaxed)
-            .wrapping_sub(self.words.head.0.bytes.load(Ordering::Relaxed));
+        let count = self.bytes_there();
         count == 0 || count < u64::from(self.words.flow.0.lowat.load(Ordering::Relaxed))
     }
 

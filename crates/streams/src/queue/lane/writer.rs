@@ -276,12 +276,14 @@ impl LaneWriter {
         self.tail.wrapping_sub(self.not_plain).wrapping_sub(self.began)
     }
 
-    /// hiwat and lowat as they are now, as far as the window has room for them.
+    /// hiwat and lowat as they are now, as far as the window has room for them. A lowat just above hiwat is no hysteresis.
     fn water_marks(&self) -> (u64, u64) {
         let flow = &self.words.flow.0;
         let limit = self.window.len().saturating_sub(self.message_max);
-        let hiwat = u64::from(flow.hiwat.load(Ordering::Relaxed)).min(limit);
-        (hiwat, u64::from(flow.lowat.load(Ordering::Relaxed)).min(hiwat))
+        let asked = u64::from(flow.hiwat.load(Ordering::Relaxed));
+        let lowat = u64::from(flow.lowat.load(Ordering::Relaxed));
+        let hiwat = asked.min(limit);
+        (hiwat, if lowat > asked { hiwat + 1 } else { lowat.min(hiwat) })
     }
 
     /// A module may have made a message longer than the stream allows.
