@@ -95,6 +95,10 @@ pub struct Token {
     streak: u32,
 }
 
+/// The tokens that a member is inside of around another one.
+#[derive(Debug, Clone, Copy)]
+pub struct Outer(u32);
+
 /// What a holder may assume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
@@ -110,7 +114,8 @@ impl Token {
         Token { words, bit: 1 << index, bias: NO_BIAS, streak: 0 }
     }
 
-    /// Enters if the token is biased to us and nobody wants anything of us. Then [`Token::leave`] must follow.
+    /// Enters if the token is biased to us and nobody wants anything of us. Then [`Token::leave`] must follow. For one who
+    /// is inside no other token by its bias.
     #[inline(always)]
     pub fn enter(&self, me: &Membership) -> bool {
         let busy = &me.own().busy;
@@ -124,6 +129,30 @@ impl Token {
         }
         busy.store(0, Ordering::Release);
         false
+    }
+
+    /// As [`Token::enter`], for one who may be inside another token by its bias. Returns what [`Token::leave_inner`] needs,
+    /// or None if the token must be held.
+    #[inline]
+    pub fn enter_inner(&self, me: &Membership) -> Option<Outer> {
+        let busy = &me.own().busy;
+        // Only we write it.
+        let outer = busy.load(Ordering::Relaxed);
+        // As in `enter`.
+        busy.store(outer | self.bit, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        if self.words.lock.load(Ordering::Relaxed) == self.bias {
+            return Some(Outer(outer));
+        }
+        busy.store(outer, Ordering::Release);
+        None
+    }
+
+    /// Leaves after [`Token::enter_inner`].
+    #[inline]
+    pub fn leave_inner(&self, me: &Membership, outer: Outer) {
+        // Release: as in `leave`.
+        me.own().busy.store(outer.0, Ordering::Release);
     }
 
     /// Leaves after [`Token::enter`].

@@ -158,6 +158,8 @@ shareable! {
         /// How many of the blocks and pages were ever used: those beyond are free and in no list.
         pub used_blocks: AtomicU32,
         pub used_pages: AtomicU32,
+        /// Pages that messages have now.
+        pub pages_taken: AtomicU32,
         pub queues: [QueueWords; QUEUES],
         pub blocks: [Block; BLOCKS],
     }

@@ -30,6 +30,8 @@ impl Store {
             self.links[page].store(words.free_page.load(Ordering::Relaxed), Ordering::Relaxed);
             words.free_page.store(page as u32 + 1, Ordering::Relaxed);
         }
+        let taken = page_used.iter().filter(|used| **used).count();
+        words.pages_taken.store(taken as u32, Ordering::Relaxed);
         words.dirty.store(0, Ordering::Release);
         Ok(())
     }
