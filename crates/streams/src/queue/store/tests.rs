@@ -72,9 +72,8 @@ fn a_queue_back_enables_once_at_its_low_water_mark() {
         put(&mut store, &me, &message(997, 0));
     }
     // 11,000 bytes: full. Room is said when less than 5000 are left, and nobody waits afterwards.
-    let said: Vec<bool> = (0..11)
-        .map(|_| store.with(&me, |store| store.get(HEAD)).expect("sound").expect("there").1)
-        .collect();
+    let said: Vec<bool> =
+        (0..11).map(|_| store.with(&me, |store| store.get(HEAD)).expect("sound").expect("there").1).collect();
     let expected: Vec<bool> = (1..=11).map(|taken| taken == 7).collect();
     assert_eq!(said, expected);
 }
