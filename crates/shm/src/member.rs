@@ -8,6 +8,7 @@ use std::io;
 
 use crate::error::Error;
 use crate::layout::Apart;
+use crate::probe;
 use crate::shareable;
 use crate::sync::{AtomicU32, AtomicU64, Fence, Ordering, Placed, ProcessId, Watch};
 use crate::token::TokenWords;
@@ -52,10 +53,12 @@ impl Membership {
         fence.join()?;
         let process = ProcessId::own();
         let slot = take_free(table, process).map_or_else(|| take_dead(table, process), Ok)?;
+        probe::at();
         let number = slot as u32 + 1;
         tokens.iter().for_each(|token| token.strike_out(number));
         // Release: who waits until our predecessor is not busy goes on, and sees what it did before it died.
         table[slot].0.busy.store(0, Ordering::Release);
+        probe::at();
         Ok(Membership { own: table.part(|table| &table[slot].0), table: table.clone(), number, process, fence })
     }
 

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::Ordering;
 
-use headwater_shm::Membership;
+use headwater_shm::{Membership, probe};
 
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
@@ -113,6 +113,7 @@ impl<'s, 'm> Run<'s, 'm> {
         // Relaxed: ordered before the look by the heavy fence, which pairs with the light one after a take.
         let lane = &self.region.fixed.lanes[self.direction];
         lane.writer.0.sleep.fetch_or(SERVICE, Ordering::Relaxed);
+        probe::at();
         self.region.fence.heavy()?;
         self.lane.has_room()
     }
@@ -128,6 +129,7 @@ impl<'s, 'm> Run<'s, 'm> {
             self.store_pending()?;
         }
         self.store_message(queue, &message, Store::put)?;
+        probe::at();
         self.store.enable(queue);
         Ok(())
     }
@@ -144,6 +146,7 @@ impl<'s, 'm> Run<'s, 'm> {
         if !self.store.is_empty(queue)
             && let Some((message, room)) = self.store.with(self.me, |store| store.get(queue))?
         {
+            probe::at();
             if room {
                 self.back_enable(at);
             }
@@ -174,7 +177,9 @@ impl<'s, 'm> Run<'s, 'm> {
             };
             let Some(at) = chain.iter().rposition(enabled) else { break };
             self.counters.service_runs += 1;
+            probe::at();
             chain[at].module.service(&mut Queue { run: self, at })?;
+            probe::at();
         }
         self.store_pending()
     }

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use headwater_shm::probe;
+
 use super::options::{ReadOptions, SetOptions};
 use super::state::{HUNG_UP, READ_ERROR, WRITE_ERROR};
 use crate::error::Result;
@@ -93,6 +95,7 @@ impl<'m> Run<'_, 'm> {
     /// Queues a message in the store for the head.
     fn queue_at_head(&mut self, message: &Message<'_>) -> Result<()> {
         self.store_message(HEAD, message, Store::put)?;
+        probe::at();
         self.effects.delivered = true;
         if self.region.policy.lane {
             self.effects.urgent = true;

@@ -1,5 +1,7 @@
 //! Push, pop, look, find, list: the modules of an end; and flush, which goes through them.
 
+use headwater_shm::probe;
+
 use super::state::{self, Call};
 use super::stream::Stream;
 use crate::error::{Errno, Error, Result};
@@ -112,15 +114,19 @@ impl Stream {
             if self.end.side == 0 { (&mut self.out, &mut self.back) } else { (&mut self.back, &mut self.out) };
         let (_, me, _) = self.end.parts();
         first.writer.hold(me)?;
+        probe::at();
         if let Err(error) = second.writer.hold(me) {
             first.writer.release(me, false);
             return Err(error);
         }
+        probe::at();
         let changed = change(self);
+        probe::at();
         self.out.announce();
         self.back.announce();
         let (_, me, _) = self.end.parts();
         self.out.writer.release(me, false);
+        probe::at();
         self.back.writer.release(me, false);
         changed
     }

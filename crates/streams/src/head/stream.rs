@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use headwater_os::clock::now_ns;
 use headwater_os::doorbell::Doorbell;
+use headwater_shm::probe;
 
 use super::options::{ErrorOptions, ReadOptions, WriteOptions};
 use super::state::{self, Call};
@@ -215,6 +216,7 @@ impl Stream {
     /// Wakes whom a run has done something for, and sends what it answered.
     #[inline]
     fn follow_up(&mut self, outward: bool, mut effects: Effects) -> Result<()> {
+        probe::at();
         self.tell(outward, &effects)?;
         if effects.replies.is_empty() { Ok(()) } else { self.send_replies(outward, &mut effects) }
     }
@@ -310,6 +312,7 @@ impl Stream {
         }
         if asleep & SERVICE != 0 {
             side.fetch_and(!SERVICE, Ordering::Relaxed);
+            probe::at();
             self.service_back()?;
         }
         if asleep & (FUTEX | BELL) != 0 {

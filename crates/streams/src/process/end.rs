@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use headwater_os::doorbell::Doorbell;
 use headwater_os::fork::{self, Epoch};
-use headwater_shm::{Membership, Stages};
+use headwater_shm::{Membership, Stages, probe};
 
 use super::region::Region;
 use super::sleep::{self, Files, LOOK, Post};
@@ -160,6 +160,7 @@ impl End {
             if side.sleep.load(Ordering::Relaxed) & LOOK != 0 {
                 // Before the question: a handle that is closed after it sets the bit again.
                 side.sleep.fetch_and(!LOOK, Ordering::AcqRel);
+                probe::at();
                 self.peer_gone |= self.doorbell().is_alone()?;
             }
         }
@@ -179,9 +180,11 @@ impl Drop for End {
     /// First the descriptor, then the word: whoever reads it asks the kernel and finds the descriptor gone.
     fn drop(&mut self) {
         self.doorbell = None;
+        probe::at();
         let fixed = &self.region.fixed;
         for side in [&fixed.lanes[self.side].writer.0, &fixed.lanes[1 - self.side].reader.0] {
             side.sleep.fetch_or(LOOK, Ordering::AcqRel);
+            probe::at();
         }
         for side in [&fixed.lanes[self.side].reader.0, &fixed.lanes[1 - self.side].writer.0] {
             // Who sleeps on the doorbell is woken by the kernel.

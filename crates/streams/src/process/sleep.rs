@@ -16,7 +16,7 @@ use headwater_os::cpu;
 use headwater_os::doorbell::{Answer, Doorbell, Heard};
 use headwater_os::fence::Fence;
 use headwater_os::futex::{self, Slept};
-use headwater_shm::{Stage, Stages};
+use headwater_shm::{Stage, Stages, probe};
 
 use crate::counters::Counters;
 use crate::error::Result;
@@ -121,6 +121,7 @@ impl Post<'_> {
         loop {
             // Relaxed: ordered before the look by the heavy fence, which pairs with the light one after a publication.
             let word = self.own.sleep.fetch_or(FUTEX, Ordering::Relaxed) | FUTEX;
+            probe::at();
             self.fence.heavy()?;
             if ready() {
                 return Ok(Some(Waited::LookAgain));
@@ -176,7 +177,9 @@ impl Post<'_> {
         }
         let was_rung = self.take_bell();
         // Relaxed: as in `sleep_on_futex`.
+        probe::at();
         self.own.sleep.fetch_or(BELL, Ordering::Relaxed);
+        probe::at();
         self.fence.heavy()?;
         if ready() {
             if was_rung && self.bell.compare_exchange(ARMED, RUNG, Ordering::AcqRel, Ordering::Acquire).is_err() {
@@ -223,6 +226,7 @@ impl Post<'_> {
 pub(crate) fn wake(side: &Side, bell: &AtomicU32, doorbell: &Doorbell, counters: &mut Counters) {
     // Relaxed: the words that are waited for carry the data. One exchange makes one wake-up of one sleep.
     let slept = side.sleep.fetch_and(!(FUTEX | BELL), Ordering::Relaxed);
+    probe::at();
     if slept & FUTEX != 0 {
         counters.wake_ups += 1;
         // A failed wake is no loss: the sleeper looks again by itself.
@@ -231,9 +235,12 @@ pub(crate) fn wake(side: &Side, bell: &AtomicU32, doorbell: &Doorbell, counters:
     if slept & BELL != 0 && bell.compare_exchange(ARMED, RINGING, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
         counters.wake_ups += 1;
         counters.doorbells += 1;
+        probe::at();
         doorbell.ring();
+        probe::at();
         // Release pairs with the Acquire loads of whoever arms it: the bell is there.
         bell.store(RUNG, Ordering::Release);
+        probe::at();
     }
 }
 
@@ -245,6 +252,7 @@ pub(crate) fn disarm(bell: &AtomicU32) {
 /// Wakes all who sleep on a side's word, and leaves those who poll.
 pub(crate) fn wake_on_futex(side: &Side, counters: &mut Counters) {
     if side.sleep.load(Ordering::Relaxed) & FUTEX != 0 && side.sleep.fetch_and(!FUTEX, Ordering::Relaxed) & FUTEX != 0 {
+        probe::at();
         counters.wake_ups += 1;
         let _ = futex::wake(&side.sleep, u32::MAX);
     }
@@ -252,7 +260,9 @@ pub(crate) fn wake_on_futex(side: &Side, counters: &mut Counters) {
 
 fn answer_one(doorbell: &Doorbell, files: &mut Files) -> Result<()> {
     loop {
-        match doorbell.answer()? {
+        let answer = doorbell.answer()?;
+        probe::at();
+        match answer {
             Answer::File(file) => files.push(file),
             Answer::Bell | Answer::Nothing | Answer::Gone => return Ok(()),
         }

@@ -9,6 +9,8 @@
 
 use std::sync::atomic::Ordering;
 
+use headwater_shm::probe;
+
 use crate::error::{Error, Result};
 use crate::layout::{ABSENT, Mark};
 use crate::message::kind::What;
@@ -46,6 +48,7 @@ impl Marked {
         // Relaxed: published with the bytes.
         slot.at.store(at, Ordering::Relaxed);
         let lengths = u64::from(control.unwrap_or(ABSENT)) | u64::from(data.unwrap_or(ABSENT)) << 32;
+        probe::at();
         slot.lengths.store(lengths, Ordering::Relaxed);
         slot.what.store(what.word(), Ordering::Relaxed);
         slot.taken.store(0, Ordering::Relaxed);

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use headwater_shm::{Membership, Placed, Token, Window};
+use headwater_shm::{Membership, Placed, Token, Window, probe};
 
 use super::lane::Part;
 use super::order::Rank;
@@ -120,6 +120,7 @@ impl Store {
     /// Asks for a queue's service procedure to be run (qenable).
     pub fn enable(&self, queue: usize) {
         self.words.queues[queue].flags.fetch_or(ENABLED, Ordering::Relaxed);
+        probe::at();
     }
 
     /// Whether a queue's service procedure was to run; now it is not any more.
@@ -146,6 +147,7 @@ impl Store {
         let now = if full { FULL } else { 0 } | if open { flags & WANTED } else { WANTED };
         if now != flags {
             band.flags.store(now, Ordering::Relaxed);
+            probe::at();
         }
         open
     }
@@ -217,8 +219,10 @@ impl Store {
             self.unlink(queue, stored.block)?;
         } else {
             block.control_taken.store(control_rest.map_or(0, |part| part.taken), Ordering::Relaxed);
+            probe::at();
             block.data_taken.store(data_rest.map_or(0, |part| part.taken), Ordering::Relaxed);
         }
+        probe::at();
         let room = self.count_down(queue, stored.what, bytes);
         self.done();
         Ok(room)
@@ -275,13 +279,17 @@ impl Store {
         let link = before.map_or(&words.first, |before| &self.words.blocks[before].next);
         let next = link.load(Ordering::Relaxed);
         self.words.blocks[block].next.store(next, Ordering::Relaxed);
+        probe::at();
         // This store makes it a message of the queue. Release: after a death, `repair` reads what it leads to.
         link.store(block as u32 + 1, Ordering::Release);
+        probe::at();
         if next == 0 {
             words.last.store(block as u32 + 1, Ordering::Relaxed);
         }
+        probe::at();
         let count = &words.bands[self.band_of(message.what)].count;
         count.store(count.load(Ordering::Relaxed).wrapping_add(message.len() as u32), Ordering::Relaxed);
+        probe::at();
         words.messages.store(words.messages.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         self.done();
         Ok(true)
@@ -320,9 +328,11 @@ impl Store {
         self.index(next)?;
         let link = before.map_or(&words.first, |before| &self.words.blocks[before].next);
         link.store(next, Ordering::Release);
+        probe::at();
         if next == 0 {
             words.last.store(before.map_or(0, |before| before as u32 + 1), Ordering::Relaxed);
         }
+        probe::at();
         words.messages.store(words.messages.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);
         self.free(block)
     }
@@ -333,10 +343,12 @@ impl Store {
         let band = &words.bands[self.band_of(what)];
         let count = band.count.load(Ordering::Relaxed).saturating_sub(bytes as u32);
         band.count.store(count, Ordering::Relaxed);
+        probe::at();
         let flags = band.flags.load(Ordering::Relaxed);
         let low = count == 0 || count < words.lowat.load(Ordering::Relaxed);
         if low && flags != 0 {
             band.flags.store(0, Ordering::Relaxed);
+            probe::at();
         }
         low && flags & WANTED != 0
     }
@@ -371,10 +383,13 @@ impl Store {
         self.words.dirty.store(1, Ordering::Relaxed);
         // Before all that follows: whoever finds a half-made change also finds the mark.
         fence(Ordering::Release);
+        probe::at();
     }
 
     fn done(&self) {
+        probe::at();
         self.words.dirty.store(0, Ordering::Release);
+        probe::at();
     }
 }
 

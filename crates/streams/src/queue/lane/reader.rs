@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering, compiler_fence};
 
-use headwater_shm::{Hold, Membership, Placed, Token, Window};
+use headwater_shm::{Hold, Membership, Placed, Token, Window, probe};
 
 use super::writer::Quick;
 use super::{Marked, Part};
@@ -173,6 +173,7 @@ impl LaneReader {
         let slot = &self.marks[self.marks_head as usize % MARKS];
         // Before the position: whoever comes after our death finds the position from here.
         slot.taken.store(taken(rest.control) | taken(rest.data) << 32, Ordering::Release);
+        probe::at();
         self.next = Some(rest);
         let given_back = rest.given_back();
         if given_back != rest.at {
@@ -261,6 +262,7 @@ impl LaneReader {
     #[inline(always)]
     fn take(&mut self, buffer: &mut [u8]) {
         self.window.copy_out(self.head, buffer);
+        probe::at();
         self.advance_to(self.head.wrapping_add(buffer.len() as u64));
     }
 
@@ -269,6 +271,7 @@ impl LaneReader {
         self.head = head;
         // Release pairs with the Acquire load in `LaneWriter::look`: we are done with these bytes.
         self.words.head.0.bytes.store(head, Ordering::Release);
+        probe::at();
     }
 
     fn drop_front(&mut self) -> Result<()> {
@@ -277,6 +280,7 @@ impl LaneReader {
         self.marks_head = self.marks_head.wrapping_add(1);
         // After the position: a mark that is behind the position is skipped by whoever comes after our death.
         self.words.head.0.marks.store(self.marks_head, Ordering::Release);
+        probe::at();
         self.find_plain()
     }
 
@@ -342,6 +346,7 @@ impl LaneReader {
             }
             self.marks_head = self.marks_head.wrapping_add(1);
             self.words.head.0.marks.store(self.marks_head, Ordering::Release);
+            probe::at();
         }
         self.look()
     }

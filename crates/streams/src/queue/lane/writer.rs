@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU8, Ordering, compiler_fence};
 
 use headwater_os::fence::Fence;
-use headwater_shm::{Hold, Membership, Placed, Token, Window};
+use headwater_shm::{Hold, Membership, Placed, Token, Window, probe};
 
 use super::Marked;
 use crate::error::{Errno, Error, Result};
@@ -186,10 +186,13 @@ impl LaneWriter {
     /// Publishes what has been filled in at the end of the window as a message with boundaries. Under the token.
     pub fn mark(&mut self, what: What, control: Option<u32>, data: Option<u32>) {
         let slot = &self.marks[self.marks_tail as usize % MARKS];
+        probe::at();
         Marked::write(slot, self.tail, what, control, data);
+        probe::at();
         self.marks_tail += 1;
         // The mark before its bytes: a reader that sees the bytes sees the mark.
         self.words.tail.0.marks.store(self.marks_tail, Ordering::Release);
+        probe::at();
         let len = u64::from(control.unwrap_or(0)) + u64::from(data.unwrap_or(0));
         self.run_open = false;
         self.not_plain = self.not_plain.wrapping_add(len.max(1));
@@ -252,6 +255,7 @@ impl LaneWriter {
     #[inline(always)]
     fn publish(&mut self, bytes: &[u8]) {
         self.window.copy_in(self.tail, bytes);
+        probe::at();
         self.advance(bytes.len() as u64);
     }
 
@@ -260,6 +264,7 @@ impl LaneWriter {
         self.tail = self.tail.wrapping_add(len);
         // Release pairs with the Acquire load in `LaneReader::look`.
         self.words.tail.0.bytes.store(self.tail, Ordering::Release);
+        probe::at();
     }
 
     /// Full above hiwat; no longer full below lowat, or when empty.
@@ -268,6 +273,7 @@ impl LaneWriter {
         let full = if self.is_full() { count != 0 && count >= self.lowat } else { count > self.hiwat };
         // Relaxed: read by the token's holders, and as a hint by those who wait.
         self.words.flow.0.full.store(u32::from(full), Ordering::Relaxed);
+        probe::at();
     }
 
     fn is_full(&self) -> bool {
@@ -314,6 +320,7 @@ impl LaneWriter {
             // Its writer died between the mark and the bytes.
             self.marks_tail = self.marks_tail.wrapping_sub(1);
             self.words.tail.0.marks.store(self.marks_tail, Ordering::Release);
+            probe::at();
         }
         Ok(())
     }

@@ -4,6 +4,8 @@
 
 use std::sync::atomic::Ordering;
 
+use headwater_shm::probe;
+
 use super::{ENABLED, Store};
 use crate::error::Result;
 use crate::layout::QUEUES;
@@ -16,9 +18,13 @@ impl Store {
         let mut page_used = vec![false; self.links.len()];
         for queue in 0..QUEUES {
             self.recount(queue, &mut block_used, &mut page_used)?;
+            if queue < 2 {
+                probe::at();
+            }
         }
         let words = &self.words;
         words.free_block.store(0, Ordering::Relaxed);
+        probe::at();
         words.free_page.store(0, Ordering::Relaxed);
         words.used_blocks.store(BLOCKS as u32, Ordering::Relaxed);
         words.used_pages.store(self.links.len() as u32, Ordering::Relaxed);
@@ -30,6 +36,7 @@ impl Store {
             self.links[page].store(words.free_page.load(Ordering::Relaxed), Ordering::Relaxed);
             words.free_page.store(page as u32 + 1, Ordering::Relaxed);
         }
+        probe::at();
         words.dirty.store(0, Ordering::Release);
         Ok(())
     }
