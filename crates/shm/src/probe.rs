@@ -60,6 +60,9 @@ mod armed {
     fn count(place: &Location<'_>) {
         PASSED.fetch_add(1, Ordering::Relaxed);
         if LEFT.fetch_sub(1, Ordering::Relaxed) == 0 {
+            if std::env::var_os("HEADWATER_LOUD").is_some() {
+                eprintln!("killed at {place}: {}", std::backtrace::Backtrace::force_capture());
+            }
             if let Some(mut report) = REPORT.get() {
                 let _ = report.write_all(format!("{}:{}\n", place.file(), place.line()).as_bytes());
             }

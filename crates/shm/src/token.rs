@@ -112,7 +112,8 @@ impl Token {
         Token { words, bit: 1 << index, bias: NO_BIAS, streak: 0 }
     }
 
-    /// Enters if the token is biased to us and nobody wants anything of us. Then [`Token::leave`] must follow.
+    /// Enters if the token is biased to us and nobody wants anything of us. Then [`Token::leave`] must follow. For a
+    /// member that is inside no other token by its bias; see [`Token::enter_within`].
     #[inline(always)]
     pub fn enter(&self, me: &Membership) -> bool {
         let busy = &me.own().busy;
@@ -135,6 +136,33 @@ impl Token {
         // Release pairs with the Acquire load in `seize`: whoever takes the bias away sees all that we did.
         probe::at();
         me.own().busy.store(0, Ordering::Release);
+        probe::at();
+    }
+
+    /// As [`Token::enter`], by a member that may be inside another token. Then [`Token::leave_within`] must follow.
+    #[inline]
+    pub fn enter_within(&self, me: &Membership) -> bool {
+        let busy = &me.own().busy;
+        // Only we write it. What we are inside of already must stay to be seen.
+        let outer = busy.load(Ordering::Relaxed);
+        // Relaxed, and the fence: as in `enter`.
+        busy.store(outer | self.bit, Ordering::Relaxed);
+        probe::at();
+        compiler_fence(Ordering::SeqCst);
+        if self.words.lock.load(Ordering::Relaxed) == self.bias {
+            return true;
+        }
+        busy.store(outer, Ordering::Release);
+        false
+    }
+
+    /// Leaves after [`Token::enter_within`].
+    #[inline]
+    pub fn leave_within(&self, me: &Membership) {
+        let busy = &me.own().busy;
+        probe::at();
+        // Release: as in `leave`.
+        busy.store(busy.load(Ordering::Relaxed) & !self.bit, Ordering::Release);
         probe::at();
     }
 

@@ -82,14 +82,14 @@ impl Store {
 
     /// Does something under the token, on a store that is whole.
     pub fn with<T>(&mut self, me: &Membership, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
-        let biased = self.token.enter(me);
+        let biased = self.token.enter_within(me);
         if !biased {
             self.token.hold(me)?;
         }
         let done = if self.words.dirty.load(Ordering::Relaxed) == 0 { Ok(()) } else { self.repair() };
         let done = done.and_then(|()| action(self));
         if biased {
-            self.token.leave(me)
+            self.token.leave_within(me)
         } else {
             self.token.release(me)
         }
