@@ -1,47 +1,57 @@
-//! What one write and one read cost in one process, with nobody waiting: the least of many runs.
+//! What one write and one read cost in one process, with nobody waiting: the least of many runs. For a look after a change;
+//! `headwater run why` is the one that measures with statistics.
+//!
+//! `cargo run --release -p headwater-streams --example op_cost`
+
 use std::hint::black_box;
 use std::time::Instant;
 
 use headwater_shm::{Wait, pair};
-use headwater_streams::pipe;
+use headwater_streams::{Options, Policy, pipe_with};
 
 fn main() {
-    let (mut ring_in, mut ring_out) = pair(64 << 10, Wait::Sleep).expect("ring");
-    let (mut near, mut far) = pipe().expect("pipe");
-    for size in [1, 8, 64, 256, 1024] {
+    let ways: [(&str, &[&str], Policy); 5] = [
+        ("bare", &[], Policy::DEFAULT),
+        ("nullmod", &["nullmod"], Policy::DEFAULT),
+        ("4 nullmod", &["nullmod"; 4], Policy::DEFAULT),
+        ("srvmod", &["srvmod"], Policy::DEFAULT),
+        ("eager", &[], Policy::EAGER),
+    ];
+    print!("{:>6}  {:^13}", "bytes", "ring");
+    ways.iter().for_each(|(name, ..)| print!("  {name:^13}"));
+    println!("   (write + read, ns)");
+    for size in [1, 8, 64, 256, 1024, 4096] {
         let message = vec![1; size];
         let mut buffer = vec![0; size];
+        let (mut ring_in, mut ring_out) = pair(1 << 20, Wait::Sleep).expect("ring");
         let ring = least(
             || ring_in.write_all(black_box(&message)).expect("room"),
-            || {
-                ring_out.read_exact(black_box(&mut buffer)).expect("there");
-            },
+            || ring_out.read_exact(black_box(&mut buffer)).expect("there"),
         );
-        let mut buffer = vec![0; size];
-        let stream = least(
-            || {
-                near.write(black_box(&message)).expect("room");
-            },
-            || {
-                far.read(black_box(&mut buffer)).expect("there");
-            },
-        );
-        println!("{size:>5} B: ring {:.1} + {:.1} ns, stream {:.1} + {:.1} ns", ring.0, ring.1, stream.0, stream.1);
+        print!("{size:>6}  {:>5.1} + {:>5.1}", ring.0, ring.1);
+        for (_, modules, policy) in ways {
+            let options = Options { hiwat: 1 << 18, policy, ..Options::default() };
+            let (mut near, mut far) = pipe_with(&options).expect("pipe");
+            modules.iter().for_each(|name| near.push(name).expect("known"));
+            let cost = least(
+                || assert_eq!(near.write(black_box(&message)).expect("room"), size),
+                || assert_eq!(far.read(black_box(&mut buffer)).expect("there"), size),
+            );
+            print!("  {:>5.1} + {:>5.1}", cost.0, cost.1);
+        }
+        println!();
     }
 }
 
+/// The least cost of a write and of a read, in runs of 48.
 fn least(mut write: impl FnMut(), mut read: impl FnMut()) -> (f64, f64) {
     const CALLS: u32 = 48;
     let mut best = (f64::MAX, f64::MAX);
-    for _ in 0..5000 {
+    for _ in 0..3000 {
         let start = Instant::now();
-        for _ in 0..CALLS {
-            write()
-        }
+        (0..CALLS).for_each(|_| write());
         let middle = Instant::now();
-        for _ in 0..CALLS {
-            read()
-        }
+        (0..CALLS).for_each(|_| read());
         let end = Instant::now();
         let per = |from: Instant, to: Instant| (to - from).as_nanos() as f64 / f64::from(CALLS);
         best = (best.0.min(per(start, middle)), best.1.min(per(middle, end)));

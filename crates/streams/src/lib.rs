@@ -21,6 +21,8 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(feature = "tokio")]
+mod asynchronous;
 mod counters;
 mod error;
 mod head;
@@ -35,6 +37,8 @@ mod process;
 mod queue;
 mod sched;
 
+#[cfg(feature = "tokio")]
+pub use asynchronous::AsyncStream;
 pub use counters::Counters;
 pub use error::{Errno, Error, Result};
 pub use head::options::{ControlMode, ErrorOptions, ReadMode, ReadOptions, SetOptions, WriteOptions};
@@ -42,8 +46,9 @@ pub use head::stream::{Stream, pipe, pipe_with};
 pub use head::{Borrowed, Events, Got, Reserved, Select};
 pub use message::Message;
 pub use message::kind::{Flush, Kind, What};
+pub use message::owned::OwnedMessage;
 pub use options::Options;
-pub use plumb::module::{Info, Module, Side};
+pub use plumb::module::{Info, Module, Next, Side};
 pub use plumb::queue::Queue;
 pub use plumb::registry::register;
 pub use policy::Policy;

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 pub mod kind;
+pub mod owned;
 
 use kind::{Kind, What};
 

@@ -45,6 +45,14 @@ pub(crate) struct Effects {
     pub replies: Vec<Reply>,
 }
 
+impl Effects {
+    /// The usual case: a message has arrived, and that is all.
+    #[inline]
+    pub fn is_nothing_but_delivery(&self) -> bool {
+        !self.urgent && !self.room && !self.changed && self.replies.is_empty()
+    }
+}
+
 /// A run in progress.
 #[derive(Debug)]
 pub(crate) struct Run<'s, 'm> {
@@ -66,6 +74,7 @@ pub(crate) struct Run<'s, 'm> {
 }
 
 impl<'s, 'm> Run<'s, 'm> {
+    #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "a run is made in one place, of everything that it needs")]
     pub fn new(
         region: &'s Region,

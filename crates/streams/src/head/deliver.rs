@@ -49,7 +49,7 @@ impl<'m> Run<'_, 'm> {
                 self.queue_at_head(&message)
             }
             Kind::PcSignal => {
-                raise(reader, &message);
+                raise(reader, message.data().and_then(|data| data.first()).copied().unwrap_or(0));
                 self.announce();
                 Ok(())
             }
@@ -153,8 +153,7 @@ impl<'m> Run<'_, 'm> {
 }
 
 /// Notes a signal for the end's processes to take.
-pub(crate) fn raise(end: &EndWords, message: &Message<'_>) {
-    let number = message.data().and_then(|data| data.first()).copied().unwrap_or(0);
+pub(crate) fn raise(end: &EndWords, number: u8) {
     if (1..64).contains(&number) {
         end.signals.fetch_or(1 << number, Ordering::Release);
     }

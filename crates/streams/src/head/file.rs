@@ -5,6 +5,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use headwater_os::doorbell::Answer;
 
+use super::get::Taken;
 use super::state::{self, Call};
 use super::stream::{Stream, in_ms};
 use crate::error::{Errno, Error, Result};
@@ -52,22 +53,12 @@ impl Stream {
 
     /// Takes the message. False if nothing is there.
     fn take_file_message(&mut self) -> Result<bool> {
-        let options = self.read_options();
-        let (_, me, _) = self.end.parts();
-        let way = &mut self.back;
-        let pass = way.begin_reading(me)?;
-        let mut room = false;
-        let taken = (|| match way.front(me)? {
-            None => Ok(false),
-            Some(item) if item.what.kind == Kind::PassFile => {
-                room = way.take(me, &item, 0, 0, true)?;
-                Ok(true)
-            }
-            Some(_) => Err(Error::new(Errno::Badmsg, "the message at the front is no open file")),
-        })();
-        way.end_reading(me, pass, options);
-        self.after_taking(room)?;
-        taken
+        let all = Taken { control: 0, data: 0, all: true };
+        let taken = self.take_front(|_, _, item| match item.what.kind {
+            Kind::PassFile => Ok(((), Some(all))),
+            _ => Err(Error::new(Errno::Badmsg, "the message at the front is no open file")),
+        })?;
+        Ok(taken.is_some())
     }
 
     fn take_file(&mut self) -> Result<OwnedFd> {

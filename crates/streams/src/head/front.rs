@@ -4,11 +4,12 @@
 
 use headwater_shm::{Hold, Membership};
 
-use super::deliver::{CHANGED, URGENT};
+use super::deliver::{CHANGED, URGENT, raise};
 use super::options::{ReadMode, ReadOptions};
 use super::way::{Pass, Way};
 use crate::error::Result;
 use crate::message::kind::{Kind, What};
+use crate::process::region::Region;
 use crate::queue::lane::Marked;
 use crate::queue::lane::reader::Front;
 use crate::queue::store::{HEAD, Stored};
@@ -97,6 +98,18 @@ impl Way {
                 place: Place::Marked(marked),
             },
         }))
+    }
+
+    /// As [`Way::front`], after the signals that stand there were raised. `room` notes whether that made room.
+    pub fn front_but_signals(&mut self, me: &Membership, region: &Region, room: &mut bool) -> Result<Option<Item>> {
+        loop {
+            let front = self.front(me)?;
+            let Some(item) = front.filter(|item| item.what.kind == Kind::Signal) else { return Ok(front) };
+            let mut number = [0];
+            self.copy_data(me, &item, &mut number)?;
+            *room |= self.take(me, &item, 0, 0, true)?;
+            raise(&region.fixed.ends[1 - self.direction()].0, number[0]);
+        }
     }
 
     /// Copies what is left of the control part, as far as it fits.

@@ -2,13 +2,16 @@
 
 use std::sync::atomic::Ordering;
 
-use super::deliver::raise;
+use headwater_shm::Membership;
+
 use super::front::Item;
 use super::state::{self, Call};
 use super::stream::Stream;
+use super::way::Way;
 use crate::error::{Errno, Error, Result};
-use crate::message::Message;
 use crate::message::kind::{Kind, What};
+use crate::message::owned::OwnedMessage;
+use crate::queue::store::HEAD;
 
 /// Which message is wanted (the flags of getpmsg).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +39,14 @@ pub struct Got {
     pub band: u8,
     /// Whether it is of high priority.
     pub high_priority: bool,
+}
+
+/// How much of a message is taken: bytes of its parts, or all that is left.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Taken {
+    pub control: usize,
+    pub data: usize,
+    pub all: bool,
 }
 
 impl Got {
@@ -98,6 +109,53 @@ impl Stream {
         }
     }
 
+    /// Takes the first message whole, whatever it is, and waits for one if nothing is there; None at the end of the stream.
+    /// Of plain bytes, what is there of them and at most strmsgsz.
+    ///
+    /// # Errors
+    /// As [`Stream::getpmsg`].
+    pub fn receive(&mut self) -> Result<Option<OwnedMessage>> {
+        self.attach()?;
+        loop {
+            state::check(self.end.words(), Call::Read)?;
+            let done = self.receive_now();
+            if let Some(message) = self.settle(done)? {
+                return Ok(Some(message));
+            }
+            if !self.wait_for_more(1)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Sends a message. As [`Stream::putmsg`] or [`Stream::putpmsg`].
+    ///
+    /// # Errors
+    /// As those.
+    pub fn send_message(&mut self, message: &OwnedMessage) -> Result<()> {
+        let (control, data) = (message.control.as_deref(), message.data.as_deref());
+        if message.high_priority { self.putmsg(control, data, true) } else { self.putpmsg(control, data, message.band) }
+    }
+
+    fn receive_now(&mut self) -> Result<Option<OwnedMessage>> {
+        let most = self.end.region.strmsgsz as usize;
+        self.take_front(|way, me, item| {
+            check_wanted(item, Select::Any)?;
+            let space = |part: Option<usize>| part.map(|len| vec![0; len.min(most)]);
+            let (mut control, mut data) = (space(item.control), space(item.data));
+            if let Some(control) = &mut control {
+                way.copy_control(me, item, control)?;
+            }
+            if let Some(data) = &mut data {
+                way.copy_data(me, item, data)?;
+            }
+            let len = |part: &Option<Vec<u8>>| part.as_ref().map_or(0, Vec::len);
+            let taken = Taken { control: len(&control), data: len(&data), all: !item.is_plain() };
+            let What { kind, band, .. } = item.what;
+            Ok((OwnedMessage { control, data, band, high_priority: kind.is_high_priority() }, Some(taken)))
+        })
+    }
+
     /// What is there now, taken or only copied.
     fn get_now(
         &mut self,
@@ -106,49 +164,48 @@ impl Stream {
         select: Select,
         take: bool,
     ) -> Result<Option<Got>> {
+        self.take_front(|way, me, item| {
+            check_wanted(item, select)?;
+            let (mut got_control, mut got_data) = (None, None);
+            if let (Some(buffer), Some(_)) = (control, item.control) {
+                got_control = Some(way.copy_control(me, item, buffer)?);
+            }
+            if let (Some(buffer), Some(_)) = (data, item.data) {
+                got_data = Some(way.copy_data(me, item, buffer)?);
+            }
+            // A part without bytes that was not asked for is not left behind.
+            let more = |part: Option<usize>, got: Option<usize>| part.unwrap_or(0) > got.unwrap_or(0);
+            let (more_control, more_data) = (more(item.control, got_control), more(item.data, got_data));
+            let all = !more_control && !more_data;
+            let taken = Taken { control: got_control.unwrap_or(0), data: got_data.unwrap_or(0), all };
+            let (band, high_priority) = (item.what.band, item.what.kind.is_high_priority());
+            let got = Got { control: got_control, data: got_data, more_control, more_data, band, high_priority };
+            Ok((got, take.then_some(taken)))
+        })
+    }
+
+    /// Does something with the message at the front, under the reader's token, and takes of it what that says. None if
+    /// nothing is there. Signals on the way to the front are raised.
+    pub(crate) fn take_front<T>(
+        &mut self,
+        action: impl FnOnce(&mut Way, &Membership, &Item) -> Result<(T, Option<Taken>)>,
+    ) -> Result<Option<T>> {
         let options = self.read_options();
         let (region, me, _) = self.end.parts();
         let way = &mut self.back;
         let pass = way.begin_reading(me)?;
         let mut room = false;
-        let got = (|| {
-            let item = loop {
-                let Some(item) = way.front(me)? else { return Ok(None) };
-                if item.what.kind != Kind::Signal {
-                    break item;
-                }
-                let mut number = [0];
-                way.copy_data(me, &item, &mut number)?;
-                room |= way.take(me, &item, 0, 0, true)?;
-                let signal = Message::new(What::of(Kind::Signal), None, Some(&number));
-                raise(&region.fixed.ends[1 - way.direction()].0, &signal);
-            };
-            check_wanted(&item, select)?;
-            let (mut got_control, mut got_data) = (None, None);
-            if let (Some(buffer), Some(_)) = (control, item.control) {
-                got_control = Some(way.copy_control(me, &item, buffer)?);
+        let done = (|| {
+            let Some(item) = way.front_but_signals(me, region, &mut room)? else { return Ok(None) };
+            let (done, taken) = action(way, me, &item)?;
+            if let Some(Taken { control, data, all }) = taken {
+                room |= way.take(me, &item, control, data, all)?;
             }
-            if let (Some(buffer), Some(_)) = (data, item.data) {
-                got_data = Some(way.copy_data(me, &item, buffer)?);
-            }
-            let (control_count, data_count) = (got_control.unwrap_or(0), got_data.unwrap_or(0));
-            let more = |part: Option<usize>, got: Option<usize>| match (part, got) {
-                (None, _) => false,
-                // A part without bytes is left only if it was not asked for.
-                (Some(left), None) => left > 0,
-                (Some(left), Some(got)) => left > got,
-            };
-            let (more_control, more_data) = (more(item.control, got_control), more(item.data, got_data));
-            if take {
-                room |= way.take(me, &item, control_count, data_count, !more_control && !more_data)?;
-            }
-            let high_priority = item.what.kind.is_high_priority();
-            let band = item.what.band;
-            Ok(Some(Got { control: got_control, data: got_data, more_control, more_data, band, high_priority }))
+            Ok(Some(done))
         })();
         way.end_reading(me, pass, options);
         self.after_taking(room)?;
-        got
+        done
     }
 
     /// How many bytes the data part of the first message has, and how many messages there are (I_NREAD). Plain bytes
@@ -166,7 +223,7 @@ impl Stream {
         let counted = (|| {
             way.reader.look()?;
             let first = way.front(me)?;
-            let (stored, _) = way.store.size(crate::queue::store::HEAD, 0);
+            let (stored, _) = way.store.size(HEAD, 0);
             Ok((first.and_then(|item| item.data).unwrap_or(0), stored + way.reader.messages()))
         })();
         way.end_reading(me, pass, options);
@@ -196,7 +253,7 @@ impl Stream {
         }
         let fits = |what: What| !what.kind.is_high_priority() && what.band == band;
         let store = &mut self.back.store;
-        Ok(store.with(me, |store| store.find(crate::queue::store::HEAD, |stored| fits(stored.what)))?.is_some())
+        Ok(store.with(me, |store| store.find(HEAD, |stored| fits(stored.what)))?.is_some())
     }
 
     /// Whether a message of that band can be sent now (I_CANPUT).

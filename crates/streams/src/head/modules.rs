@@ -10,6 +10,7 @@ use crate::message::kind::{Flush, Kind, What};
 use crate::plumb::chain::{self, queue_of};
 use crate::plumb::queue::Queue;
 use crate::plumb::{registry, stack};
+use crate::queue::lane::writer::Open;
 use crate::queue::store::Which;
 
 impl Stream {
@@ -116,7 +117,7 @@ impl Stream {
         first.writer.hold(me)?;
         probe::at();
         if let Err(error) = second.writer.hold(me) {
-            first.writer.release(me, false);
+            first.writer.release(me, Open::Closed);
             return Err(error);
         }
         probe::at();
@@ -125,9 +126,9 @@ impl Stream {
         self.out.announce();
         self.back.announce();
         let (_, me, _) = self.end.parts();
-        self.out.writer.release(me, false);
+        self.out.writer.release(me, Open::Closed);
         probe::at();
-        self.back.writer.release(me, false);
+        self.back.writer.release(me, Open::Closed);
         changed
     }
 }

@@ -3,7 +3,6 @@
 use std::io::{self, IoSliceMut};
 use std::sync::atomic::Ordering;
 
-use super::deliver::raise;
 use super::front::Item;
 use super::options::{ControlMode, ReadMode, ReadOptions};
 use super::state::{self, Call};
@@ -106,7 +105,7 @@ impl Stream {
         let step = (|| {
             let mut taken = 0;
             loop {
-                let Some(item) = way.front(me)? else {
+                let Some(item) = way.front_but_signals(me, region, &mut room)? else {
                     return Ok(if taken > 0 { Step::More(taken) } else { Step::Empty });
                 };
                 if item.is_plain() {
@@ -115,14 +114,6 @@ impl Stream {
                     if taken == buffer.len() || options.mode != ReadMode::Bytes {
                         return Ok(Step::Last(taken));
                     }
-                    continue;
-                }
-                if item.what.kind == Kind::Signal {
-                    let mut number = [0];
-                    way.copy_data(me, &item, &mut number)?;
-                    room |= way.take(me, &item, 0, 0, true)?;
-                    let signal = Message::new(What::of(Kind::Signal), None, Some(&number));
-                    raise(&region.fixed.ends[1 - way.direction()].0, &signal);
                     continue;
                 }
                 let before = read + taken;

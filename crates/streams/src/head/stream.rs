@@ -215,7 +215,7 @@ impl Stream {
 
     /// Wakes whom a run has done something for, and sends what it answered.
     #[inline]
-    fn follow_up(&mut self, outward: bool, mut effects: Effects) -> Result<()> {
+    pub(crate) fn follow_up(&mut self, outward: bool, mut effects: Effects) -> Result<()> {
         probe::at();
         self.tell(outward, &effects)?;
         if effects.replies.is_empty() { Ok(()) } else { self.send_replies(outward, &mut effects) }

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::plumb::chain::{self, Link};
 use crate::process::region::Region;
 use crate::queue::lane::reader::LaneReader;
-use crate::queue::lane::writer::LaneWriter;
+use crate::queue::lane::writer::{LaneWriter, Open};
 use crate::queue::store::{HEAD, Store};
 
 /// One direction of a stream.
@@ -21,8 +21,10 @@ pub(crate) struct Way {
     pub store: Store,
     pub chain: Vec<Link>,
     direction: usize,
-    /// Plain data may take the quick way.
-    plain: bool,
+    /// Which quick way plain data may take.
+    quick: Open,
+    /// All modules take plain data without a message around it.
+    pub data_only: bool,
     /// Each write ends a record (SNDDELIM).
     pub delimits: bool,
 }
@@ -53,7 +55,8 @@ impl Way {
             store: region.store(direction),
             chain: Vec::new(),
             direction,
-            plain: false,
+            quick: Open::Closed,
+            data_only: false,
             delimits: false,
         }
     }
@@ -69,7 +72,7 @@ impl Way {
         if hold == Hold::Fresh || notices != 0 {
             self.writer.token.clear(notices);
             if let Err(error) = self.configure(region) {
-                self.writer.release(me, false);
+                self.writer.release(me, Open::Closed);
                 return Err(error);
             }
         }
@@ -81,10 +84,10 @@ impl Way {
     pub fn end(&mut self, me: &Membership, pass: Pass) {
         match pass {
             Pass::Biased => {
-                self.writer.open(self.plain);
+                self.writer.open(self.quick);
                 self.writer.token.leave(me);
             }
-            Pass::Held => self.writer.release(me, self.plain),
+            Pass::Held => self.writer.release(me, self.quick),
         }
     }
 
@@ -100,6 +103,11 @@ impl Way {
             None if band > 0 || !region.policy.lane => self.store.may_go_on(HEAD, band),
             None => self.writer.may_go_on(),
         }
+    }
+
+    /// Whether nothing waits in the modules' queues: a look from without the store's token.
+    pub fn is_clear(&self) -> bool {
+        self.chain.iter().all(|link| !link.service || self.store.is_empty(link.queue))
     }
 
     /// Makes the next call of any member of this direction look at options, state and modules again.
@@ -137,7 +145,13 @@ impl Way {
         self.delimits = write.delimit;
         self.chain = chain::resolve(fixed, self.direction)?;
         let undisturbed = from.state.load(Ordering::Relaxed) == 0;
-        self.plain = coalescing && policy.lane && policy.wake_once && undisturbed && self.chain.is_empty();
+        let usual = policy.lane && policy.wake_once && undisturbed && !write.delimit;
+        self.quick = match self.chain[..] {
+            [] if usual && coalescing => Open::Direct,
+            [_, ..] if usual => Open::Through,
+            _ => Open::Closed,
+        };
+        self.data_only = self.chain.iter().all(|link| !link.service && link.module.info().data);
         Ok(())
     }
 }

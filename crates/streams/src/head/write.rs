@@ -5,11 +5,14 @@ use std::sync::atomic::Ordering;
 
 use super::state::{self, Call};
 use super::stream::Stream;
+use super::way::Way;
 use crate::error::{Errno, Error, Result};
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
+use crate::plumb::module::Next;
 use crate::process::end::Access;
 use crate::queue::lane::writer::Quick;
+use crate::sched::Run;
 
 impl Stream {
     /// Writes bytes and returns how many: all of them, unless the handle is non-blocking and there was room for a part, or
@@ -27,10 +30,49 @@ impl Stream {
                     self.attend_reader(true, false)?;
                     return Ok(bytes.len());
                 }
+                Quick::Refused if self.out.writer.enter_through(me, bytes.len()) => return self.write_through(bytes),
                 Quick::Refused => {}
             }
         }
         self.write_slowly(bytes)
+    }
+
+    /// Sends short data through the modules. The token has been entered, and there is room in the lane.
+    #[inline]
+    fn write_through(&mut self, bytes: &[u8]) -> Result<usize> {
+        if !self.out.data_only {
+            return self.write_as_message(bytes);
+        }
+        let done = Next { lane: &mut self.out.writer, rest: &self.out.chain }.put(bytes);
+        let (_, me, _) = self.end.parts();
+        self.out.writer.token.leave(me);
+        if self.out.writer.reader_sleeps() {
+            self.attend_reader(true, false)?;
+        }
+        done.map(|()| bytes.len())
+    }
+
+    #[inline(never)]
+    fn write_as_message(&mut self, bytes: &[u8]) -> Result<usize> {
+        let Stream { out, back, end, .. } = self;
+        let side = end.side;
+        let (region, me, counters) = end.parts();
+        if !out.is_clear() {
+            out.writer.close();
+            out.writer.token.leave(me);
+            return self.write_slowly(bytes);
+        }
+        let Way { writer, reader, store, chain, .. } = out;
+        let mut run = Run::new(region, me, side, chain, writer, reader, store, &mut back.store, counters, false);
+        let done = run.put(0, Message::data_of(bytes)).and_then(|()| run.finish());
+        let effects = run.effects;
+        writer.token.leave(me);
+        if !effects.is_nothing_but_delivery() {
+            self.follow_up(true, effects)?;
+        } else if self.out.writer.reader_sleeps() {
+            self.attend_reader(true, false)?;
+        }
+        done.map(|()| bytes.len())
     }
 
     /// Writes several pieces as if they were one.

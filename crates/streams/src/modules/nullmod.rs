@@ -8,6 +8,6 @@ pub struct NullModule;
 
 impl Module for NullModule {
     fn info(&self) -> Info {
-        Info::new("nullmod")
+        Info { data: true, ..Info::new("nullmod") }
     }
 }

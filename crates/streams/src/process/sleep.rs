@@ -173,7 +173,13 @@ impl Post<'_> {
     /// Makes the other side ring when it has done something. Returns false if `ready` holds already.
     pub fn arm(&self, files: &mut Files, mut ready: impl FnMut() -> bool) -> Result<bool> {
         if self.is_armed() && !ready() {
-            return Ok(true);
+            // No bell should lie there. One of a ringer whom we did not wait for may, and would look like news for ever.
+            answer_one(self.doorbell, files)?;
+            if self.is_armed() {
+                return Ok(true);
+            }
+            // That was a new one.
+            self.bell.store(ARMED, Ordering::Release);
         }
         let was_rung = self.take_bell();
         // Relaxed: as in `sleep_on_futex`.
@@ -238,9 +244,9 @@ pub(crate) fn wake(side: &Side, bell: &AtomicU32, doorbell: &Doorbell, counters:
         probe::at();
         doorbell.ring();
         probe::at();
-        // Release pairs with the Acquire loads of whoever arms it: the bell is there.
-        bell.store(RUNG, Ordering::Release);
-        probe::at();
+        // AcqRel pairs with the exchanges of whoever arms it: the bell is there. If somebody has lost patience with us and
+        // armed it meanwhile, he has answered the bell too, or will find it and see that it means nothing.
+        let _ = bell.compare_exchange(RINGING, RUNG, Ordering::AcqRel, Ordering::Relaxed);
     }
 }
 

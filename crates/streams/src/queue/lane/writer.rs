@@ -19,6 +19,8 @@ pub(crate) struct LaneWriter {
     /// While `tail` is below, plain data goes in without a look: the queue is not above hiwat, nothing is in the way.
     /// 0 sends every write down the slow way.
     open_until: u64,
+    /// The same for data that goes through put procedures first. One of the two is 0.
+    through_until: u64,
     window: Window,
     words: Placed<LaneWords>,
     fence: Fence,
@@ -38,6 +40,17 @@ pub(crate) struct LaneWriter {
     /// `tail` less the plain bytes that were written here, and those of them that began a run.
     not_plain: u64,
     began: u64,
+}
+
+/// Which quick way plain data may take from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Open {
+    /// None: the next write looks at everything.
+    Closed,
+    /// Straight into the lane.
+    Direct,
+    /// Through put procedures.
+    Through,
 }
 
 /// What a quick write found.
@@ -64,6 +77,7 @@ impl LaneWriter {
         LaneWriter {
             tail: 0,
             open_until: 0,
+            through_until: 0,
             window,
             words,
             fence,
@@ -96,6 +110,12 @@ impl LaneWriter {
         Quick::Refused
     }
 
+    /// Enters if short plain data may go through put procedures without a look. Then the token is to be left.
+    #[inline(always)]
+    pub fn enter_through(&self, me: &Membership, len: usize) -> bool {
+        self.tail < self.through_until && len.wrapping_sub(1) < PIECE && self.token.enter(me)
+    }
+
     /// Takes the token; reads anew what others may have changed.
     pub fn hold(&mut self, me: &Membership) -> Result<Hold> {
         let hold = self.token.hold(me)?;
@@ -105,25 +125,25 @@ impl LaneWriter {
         Ok(hold)
     }
 
-    /// Gives the token back, and opens the quick way if plain data may take it.
-    pub fn release(&mut self, me: &Membership, open: bool) {
+    /// Gives the token back, and opens a quick way if there is room and plain data may take it.
+    pub fn release(&mut self, me: &Membership, open: Open) {
         self.open(open);
         self.token.release(me);
     }
 
-    /// Opens the quick way if plain data may take it, or closes it. Under the token.
+    /// Opens a quick way, or closes both. Under the token.
     #[inline]
-    pub fn open(&mut self, open: bool) {
-        self.open_until = if open && self.coalescing && self.run_open && !self.is_full() {
-            self.head.wrapping_add(self.hiwat).wrapping_add(1)
-        } else {
-            0
-        };
+    pub fn open(&mut self, open: Open) {
+        let until = if self.is_full() { 0 } else { self.head.wrapping_add(self.hiwat).wrapping_add(1) };
+        let direct = open == Open::Direct && self.coalescing && self.run_open;
+        self.open_until = if direct { until } else { 0 };
+        self.through_until = if open == Open::Through { until } else { 0 };
     }
 
     /// Closes the quick way, so that the next write looks at everything.
     pub fn close(&mut self) {
         self.open_until = 0;
+        self.through_until = 0;
     }
 
     /// Reads the water marks. Under the token.
@@ -147,7 +167,17 @@ impl LaneWriter {
 
     /// Appends plain data of any length up to the room behind hiwat, in pieces. Under the token, after
     /// [`LaneWriter::has_room`].
+    #[inline]
     pub fn append_plain(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.run_open && self.coalescing && bytes.len() <= PIECE {
+            self.publish(bytes);
+            return Ok(());
+        }
+        self.append_plain_slowly(bytes)
+    }
+
+    #[inline(never)]
+    fn append_plain_slowly(&mut self, bytes: &[u8]) -> Result<()> {
         if !self.coalescing {
             return self.append(What::of(Kind::Data), None, Some(bytes));
         }
@@ -298,7 +328,7 @@ impl LaneWriter {
 
     /// Somebody else may have written since: reads everything anew, and forgets a mark whose bytes were never published.
     fn refresh(&mut self) -> Result<()> {
-        self.open_until = 0;
+        self.close();
         let before = self.tail;
         self.tail = self.words.tail.0.bytes.load(Ordering::Acquire);
         self.head = self.words.head.0.bytes.load(Ordering::Acquire);

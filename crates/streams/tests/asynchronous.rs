@@ -1,0 +1,97 @@
+//! Streams under tokio: tasks wait, are woken, and meet the end.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use headwater_streams::{AsyncStream, Options, OwnedMessage, pipe, pipe_with};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+fn pair(options: &Options) -> (AsyncStream, AsyncStream) {
+    let (near, far) = pipe_with(options).expect("pipe");
+    (AsyncStream::new(near).expect("runtime"), AsyncStream::new(far).expect("runtime"))
+}
+
+/// What takes longer than this hangs.
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), future).await.expect("it hangs")
+}
+
+#[tokio::test]
+async fn bytes_pass_with_every_wait_on_the_way() {
+    // A small queue: both sides wait again and again.
+    let (mut near, mut far) = pair(&Options { hiwat: 1000, lowat: 300, ..Options::default() });
+    let sent: Vec<u8> = (0..500_000u32).map(|number| number as u8).collect();
+    let expected = sent.clone();
+    let writer = tokio::spawn(async move {
+        for piece in sent.chunks(777) {
+            near.write_all(piece).await.expect("the reader lives");
+        }
+    });
+    let mut got = Vec::new();
+    soon(far.read_to_end(&mut got)).await.expect("no error");
+    assert!(got == expected);
+    writer.await.expect("writer");
+}
+
+#[tokio::test]
+async fn a_ping_pong_of_messages_never_stalls() {
+    let (mut near, mut far) = pair(&Options::default());
+    let answerer = tokio::spawn(async move {
+        while let Some(message) = far.next().await {
+            SinkExt::send(&mut far, message.expect("no error")).await.expect("the asker lives");
+        }
+    });
+    for number in 0..2000u32 {
+        let message = OwnedMessage::proto(number.to_le_bytes(), vec![7; (number % 300) as usize]);
+        soon(SinkExt::send(&mut near, message.clone())).await.expect("room");
+        assert_eq!(soon(near.receive()).await.expect("no error"), Some(message));
+    }
+    drop(near);
+    soon(answerer).await.expect("the end was seen");
+}
+
+#[tokio::test]
+async fn a_blocking_thread_wakes_a_task_and_is_woken_by_it() {
+    let (near, mut far) = pipe().expect("pipe");
+    let mut near = AsyncStream::new(near).expect("runtime");
+    let thread = std::thread::spawn(move || {
+        let mut byte = [0];
+        while far.read(&mut byte).expect("no error") > 0 {
+            std::thread::sleep(Duration::from_millis(u64::from(byte[0] % 3)));
+            far.write(&byte).expect("the task lives");
+        }
+    });
+    for number in 0..200u8 {
+        soon(near.write_all(&[number])).await.expect("the thread lives");
+        assert_eq!(soon(near.read_u8()).await.expect("no error"), number);
+    }
+    drop(near);
+    thread.join().expect("the end was seen");
+}
+
+#[tokio::test]
+async fn the_two_halves_wait_apart() {
+    let (near, far) = pair(&Options { hiwat: 100, lowat: 50, ..Options::default() });
+    let (mut read, mut write) = tokio::io::split(near);
+    let (mut far_read, mut far_write) = tokio::io::split(far);
+    let pump = tokio::spawn(async move {
+        let mut buffer = [0; 64];
+        for _ in 0..100_000 / 64 {
+            far_read.read_exact(&mut buffer).await.expect("no error");
+            far_write.write_all(&buffer).await.expect("room");
+        }
+    });
+    let writer = tokio::spawn(async move {
+        for _ in 0..100_000 / 64 {
+            write.write_all(&[3; 64]).await.expect("room");
+        }
+        write
+    });
+    let mut buffer = [0; 64];
+    for _ in 0..100_000 / 64 {
+        soon(read.read_exact(&mut buffer)).await.expect("no error");
+        assert_eq!(buffer, [3; 64]);
+    }
+    soon(pump).await.expect("pump");
+    soon(writer).await.expect("writer");
+}
