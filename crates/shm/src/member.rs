@@ -28,6 +28,13 @@ shareable! {
     }
 }
 
+impl Member {
+    /// Whether somebody has the slot, be he alive or dead.
+    pub fn is_taken(&self) -> bool {
+        self.process.load(Ordering::Relaxed) != 0
+    }
+}
+
 /// The table of a region.
 pub type Members = Placed<[Apart<Member>]>;
 

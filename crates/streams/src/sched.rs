@@ -130,7 +130,9 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Queues a message at a place of the chain, and enables the queue (putq).
     pub fn put_queue(&mut self, at: usize, message: Message<'m>) -> Result<()> {
         let queue = self.chain[at].queue;
-        if self.pending.is_none() && self.chain[at].service && self.store.is_empty(queue) {
+        // What was lifted from another queue has been written: it waits in the store alone.
+        let fresh = !self.store.has_lifted();
+        if fresh && self.pending.is_none() && self.chain[at].service && self.store.is_empty(queue) {
             self.pending = Some((queue, message));
             return Ok(());
         }
@@ -153,7 +155,10 @@ impl<'s, 'm> Run<'s, 'm> {
     pub fn get(&mut self, at: usize) -> Result<Option<Message<'m>>> {
         let queue = self.chain[at].queue;
         if !self.store.is_empty(queue)
-            && let Some((message, room)) = self.store.with(self.me, |store| store.get(queue))?
+            && let Some((message, room)) = {
+                let tail = self.lane.tail();
+                self.store.with(self.me, |store| store.lift(queue, tail))?
+            }
         {
             probe::at();
             if room {
@@ -178,6 +183,14 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Runs the service procedures of all enabled queues, those nearest to the head first, until none is enabled; then
     /// stores what still waits.
     pub fn finish(&mut self) -> Result<()> {
+        let done = self.run_services();
+        if self.store.has_lifted() {
+            self.store.with(self.me, Store::settle)?;
+        }
+        done.and_then(|()| self.store_pending())
+    }
+
+    fn run_services(&mut self) -> Result<()> {
         let chain = self.chain;
         for _ in 0..SERVICES_MAX {
             let enabled = |link: &Link| {
@@ -190,7 +203,7 @@ impl<'s, 'm> Run<'s, 'm> {
             chain[at].module.service(&mut Queue { run: self, at })?;
             probe::at();
         }
-        self.store_pending()
+        Ok(())
     }
 
     /// Asks for the service of the last queue before the head, because there is room in the head's.

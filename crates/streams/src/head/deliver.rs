@@ -27,7 +27,9 @@ impl<'m> Run<'_, 'm> {
     pub fn deliver(&mut self, message: Message<'m>) -> Result<()> {
         if message.is_plain() && self.region.policy.lane && message.len() > 0 {
             self.effects.delivered = true;
-            return self.lane.append_plain(message.data().unwrap_or_default());
+            let data = message.data().unwrap_or_default();
+            // What comes out of a module's queue is all there or not at all; see `Store::land`.
+            return if self.store.has_lifted() { self.lane.append_whole(data) } else { self.lane.append_plain(data) };
         }
         self.deliver_slowly(message)
     }

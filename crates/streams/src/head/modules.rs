@@ -121,7 +121,8 @@ impl Stream {
             return Err(error);
         }
         probe::at();
-        let changed = change(self);
+        let landed = first.land(me).and_then(|()| second.land(me));
+        let changed = landed.and_then(|()| change(self));
         probe::at();
         self.out.announce();
         self.back.announce();

@@ -358,6 +358,10 @@ impl Stream {
                 || (words.state.load(Ordering::Relaxed), words.signals.load(Ordering::Relaxed)) != before
         };
         let waited = post.sleep(stages, counters, files, until_ns, ready)?;
+        if waited == Waited::Watched {
+            // What waits in modules' queues for somebody who was to run them.
+            self.drain_back()?;
+        }
         self.after_waiting(waited)
     }
 
@@ -386,7 +390,7 @@ impl Stream {
             }
             Waited::Interrupted => Err(Error::new(Errno::Intr, "a signal handler ran")),
             Waited::TimedOut => Err(Error::new(Errno::Time, "the time is over")),
-            Waited::LookAgain => self.end.look_for_peer(),
+            Waited::LookAgain | Waited::Watched => self.end.look_for_peer(),
         }
     }
 

@@ -88,6 +88,11 @@ impl End {
         let tokens: Vec<_> = tokens.collect();
         self.membership = Some(Membership::join(&table, self.region.fence, &tokens)?);
         self.epoch = fork::epoch();
+        if sleep::is_shared(&self.region.fixed.members) {
+            // Who slept when there were two now has to watch.
+            self.wake(true);
+            self.wake(false);
+        }
         Ok(true)
     }
 
@@ -198,9 +203,10 @@ pub(crate) fn post<'a>(
     lane: &'a LaneWords,
     end: &'a EndWords,
     doorbell: &'a Doorbell,
-    region: &Region,
+    region: &'a Region,
     writes: bool,
 ) -> Post<'a> {
     let (own, peer) = if writes { (&lane.writer.0, &lane.reader.0) } else { (&lane.reader.0, &lane.writer.0) };
-    Post { own, peer, bell: &end.bell, doorbell, fence: region.fence, stages: region.policy.stages }
+    let members = &region.fixed.members;
+    Post { own, peer, bell: &end.bell, doorbell, fence: region.fence, stages: region.policy.stages, members }
 }

@@ -16,7 +16,7 @@ use headwater_os::cpu;
 use headwater_os::doorbell::{Answer, Doorbell, Heard};
 use headwater_os::fence::Fence;
 use headwater_os::futex::{self, Slept};
-use headwater_shm::{Stage, Stages, probe};
+use headwater_shm::{Apart, Member, Stage, Stages, probe};
 
 use crate::counters::Counters;
 use crate::error::Result;
@@ -40,6 +40,8 @@ const RINGING: u32 = 2;
 
 /// How long a sleeper stays on the futex before it goes to the doorbell.
 const FUTEX_NS: u64 = 10_000_000;
+/// How long a sleeper believes that nothing has come, where more than two use the stream.
+const WATCH_NS: u64 = 1_000_000_000;
 /// How long a bell may be in the ringing before its ringer counts as dead.
 const RINGING_NS: u64 = 1_000_000;
 
@@ -56,6 +58,7 @@ pub(crate) struct Post<'a> {
     pub fence: Fence,
     /// Whether to spin and yield first.
     pub stages: bool,
+    pub members: &'a [Apart<Member>],
 }
 
 /// Why a sleep is over.
@@ -65,6 +68,8 @@ pub(crate) enum Waited {
     LookAgain,
     /// Every copy of the other end is gone.
     Gone,
+    /// Nothing has come for long, and somebody who shares the stream may have died who was to tell us of something.
+    Watched,
     /// The time is over.
     TimedOut,
     /// A signal handler ran.
@@ -153,7 +158,9 @@ impl Post<'_> {
             if !self.arm(files, &mut *ready)? {
                 return Ok(Waited::LookAgain);
             }
-            let left_ns = until_ns.map(|until| until.saturating_sub(now_ns()));
+            let watch_ns = is_shared(self.members).then(|| now_ns() + WATCH_NS);
+            let end_ns = until_ns.into_iter().chain(watch_ns).min();
+            let left_ns = end_ns.map(|end| end.saturating_sub(now_ns()));
             counters.blocks += 1;
             let heard = self.doorbell.wait(left_ns.map(Duration::from_nanos))?;
             if ready() {
@@ -161,6 +168,7 @@ impl Post<'_> {
             }
             match heard {
                 Heard::Gone => return Ok(Waited::Gone),
+                Heard::TimedOut if end_ns != until_ns => return Ok(Waited::Watched),
                 Heard::TimedOut => return Ok(Waited::TimedOut),
                 Heard::Interrupted => return Ok(Waited::Interrupted),
                 // A bell for somebody else, or left by one who died while he answered it.
@@ -226,6 +234,12 @@ impl Post<'_> {
         }
         here
     }
+}
+
+/// Whether more than two handles are in use. If one of two dies the kernel tells the other, but one of three may die
+/// between taking a message and waking the writer, and nobody is told.
+pub(crate) fn is_shared(members: &[Apart<Member>]) -> bool {
+    members.iter().filter(|member| member.0.is_taken()).count() > 2
 }
 
 /// Wakes all who sleep on a side. `bell` is that side's end's, `doorbell` our own, whose other end is theirs.

@@ -17,6 +17,7 @@ use crate::limits::BLOCKS;
 use crate::message::Message;
 use crate::message::kind::What;
 
+mod lift;
 mod memory;
 mod repair;
 
@@ -217,6 +218,7 @@ impl Store {
         let block = &self.words.blocks[stored.block];
         if gone {
             self.unlink(queue, stored.block)?;
+            self.free(stored.block)?;
         } else {
             block.control_taken.store(control_rest.map_or(0, |part| part.taken), Ordering::Relaxed);
             probe::at();
@@ -226,14 +228,6 @@ impl Store {
         let room = self.count_down(queue, stored.what, bytes);
         self.done();
         Ok(room)
-    }
-
-    /// Takes the message at the front as a whole (getq), and whether that makes room for somebody who waits.
-    pub fn get(&mut self, queue: usize) -> Result<Option<(Message<'static>, bool)>> {
-        let Some(stored) = self.first(queue)? else { return Ok(None) };
-        let message = self.copy(&stored)?;
-        let room = self.take(queue, &stored, 0, 0, true)?;
-        Ok(Some((message, room)))
     }
 
     /// A message that was found, as a whole.
@@ -280,6 +274,7 @@ impl Store {
         let next = link.load(Ordering::Relaxed);
         self.words.blocks[block].next.store(next, Ordering::Relaxed);
         probe::at();
+        self.words.blocks[block].origin.store(self.lift_number(), Ordering::Relaxed);
         // This store makes it a message of the queue. Release: after a death, `repair` reads what it leads to.
         link.store(block as u32 + 1, Ordering::Release);
         probe::at();
@@ -310,7 +305,7 @@ impl Store {
         Err(Error::corrupt("a queue has no end"))
     }
 
-    /// Takes a block out of its queue and frees it.
+    /// Takes a block out of its queue.
     fn unlink(&mut self, queue: usize, block: usize) -> Result<()> {
         let words = &self.words.queues[queue];
         let wanted = block as u32 + 1;
@@ -334,7 +329,7 @@ impl Store {
         }
         probe::at();
         words.messages.store(words.messages.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);
-        self.free(block)
+        Ok(())
     }
 
     /// Bytes have left a band; whether that makes room for somebody who waits.

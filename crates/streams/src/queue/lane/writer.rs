@@ -192,6 +192,25 @@ impl LaneWriter {
         Ok(())
     }
 
+    /// As [`LaneWriter::append_plain`], but published at once.
+    pub fn append_whole(&mut self, bytes: &[u8]) -> Result<()> {
+        if bytes.len() <= PIECE || !self.coalescing {
+            return self.append_plain(bytes);
+        }
+        self.fits(bytes.len())?;
+        if !self.run_open {
+            self.began += bytes.len() as u64;
+            self.run_open = true;
+        }
+        self.publish(bytes);
+        Ok(())
+    }
+
+    /// The position behind what has been published. Under the token.
+    pub fn tail(&self) -> u64 {
+        self.tail
+    }
+
     /// Appends a message with boundaries. Under the token, after [`LaneWriter::has_room`].
     pub fn append(&mut self, what: What, control: Option<&[u8]>, data: Option<&[u8]>) -> Result<()> {
         let (control_bytes, data_bytes) = (control.unwrap_or_default(), data.unwrap_or_default());

@@ -22,6 +22,15 @@ impl Store {
                 probe::at();
             }
         }
+        if let Some(lifted) = self.index(self.words.lifted.load(Ordering::Acquire))? {
+            if block_used[lifted] {
+                // Its lifter had not taken it out of its queue, or somebody has put it back.
+                self.words.lifted.store(0, Ordering::Release);
+            } else {
+                block_used[lifted] = true;
+                self.note_pages(lifted, &mut page_used)?;
+            }
+        }
         let words = &self.words;
         words.free_block.store(0, Ordering::Relaxed);
         probe::at();
@@ -41,6 +50,17 @@ impl Store {
         Ok(())
     }
 
+    fn note_pages(&self, block: usize, page_used: &mut [bool]) -> Result<()> {
+        let mut page = self.words.blocks[block].page.load(Ordering::Relaxed);
+        while let Some(index) = self.page_index(page)? {
+            if std::mem::replace(&mut page_used[index], true) {
+                return Err(crate::error::Error::corrupt("two messages share a page"));
+            }
+            page = self.links[index].load(Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
     fn recount(&self, queue: usize, block_used: &mut [bool], page_used: &mut [bool]) -> Result<()> {
         let words = &self.words.queues[queue];
         if words.first.load(Ordering::Acquire) == 0 && words.last.load(Ordering::Relaxed) == 0 {
@@ -56,13 +76,7 @@ impl Store {
                 return Err(crate::error::Error::corrupt("two queues share a message"));
             }
             let stored = self.read(block)?;
-            let mut page = self.words.blocks[block].page.load(Ordering::Relaxed);
-            while let Some(index) = self.page_index(page)? {
-                if std::mem::replace(&mut page_used[index], true) {
-                    return Err(crate::error::Error::corrupt("two messages share a page"));
-                }
-                page = self.links[index].load(Ordering::Relaxed);
-            }
+            self.note_pages(block, page_used)?;
             let bytes: usize = [stored.control, stored.data].into_iter().flatten().map(|part| part.left()).sum();
             let count = &words.bands[self.band_of(stored.what)].count;
             count.store(count.load(Ordering::Relaxed).wrapping_add(bytes as u32), Ordering::Relaxed);
