@@ -163,6 +163,8 @@ shareable! {
         pub lifted: AtomicU32,
         /// How many messages were lifted so far.
         pub lifts: AtomicU32,
+        /// The number of the last lifted message that has arrived in a queue.
+        pub arrived: AtomicU32,
         /// The queue that it was lifted from.
         pub lifted_from: AtomicU32,
         /// The lane's position at that time.

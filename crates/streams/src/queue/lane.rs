@@ -88,7 +88,9 @@ impl Marked {
     fn given_back(&self) -> u64 {
         let control_done = self.control.is_none_or(|part| part.left() == 0);
         match self.data {
-            Some(data) if control_done && data.left() > 0 => self.at + self.control_len() + u64::from(data.taken),
+            Some(data) if control_done && data.left() > 0 => {
+                self.at.wrapping_add(self.control_len() + u64::from(data.taken))
+            }
             _ => self.at,
         }
     }

@@ -278,6 +278,7 @@ impl Store {
         // This store makes it a message of the queue. Release: after a death, `repair` reads what it leads to.
         link.store(block as u32 + 1, Ordering::Release);
         probe::at();
+        self.note_arrival();
         if next == 0 {
             words.last.store(block as u32 + 1, Ordering::Relaxed);
         }

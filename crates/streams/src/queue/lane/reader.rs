@@ -107,10 +107,18 @@ impl LaneReader {
             self.look()?;
         }
         if self.head == self.tail {
+            // Nobody else writes it. Who waits goes by it, and would look again for ever.
+            if self.words.head.0.bytes.load(Ordering::Relaxed) != self.head {
+                return Err(Error::corrupt("a reader's own position"));
+            }
             return Ok(None);
         }
         match self.plain_until.wrapping_sub(self.head) {
-            0 => Ok(self.next.map(Front::Marked)),
+            0 => match self.next {
+                Some(message) => Ok(Some(Front::Marked(message))),
+                // A look at it has failed before.
+                None => Err(Error::corrupt("the mark at the front")),
+            },
             plain => Ok(Some(Front::Plain(plain))),
         }
     }
@@ -138,13 +146,14 @@ impl LaneReader {
 
     /// Copies what is left of the data part, as far as it fits. Under the token.
     pub fn copy_data(&self, message: &Marked, buffer: &mut [u8]) -> usize {
-        self.copy_part(message.at + message.control_len(), message.data, buffer)
+        self.copy_part(message.at.wrapping_add(message.control_len()), message.data, buffer)
     }
 
     /// What is left of the data part, in place. Under the token.
     pub fn data_in_place(&self, message: &Marked) -> [&[AtomicU8]; 2] {
         let part = message.data.unwrap_or(Part { len: 0, taken: 0 });
-        self.window.in_place(message.at + message.control_len() + u64::from(part.taken), part.left())
+        let skipped = message.control_len() + u64::from(part.taken);
+        self.window.in_place(message.at.wrapping_add(skipped), part.left())
     }
 
     /// Plain bytes in place, as many as are known to be there and at most `most`. Under the token.
@@ -154,7 +163,7 @@ impl LaneReader {
 
     /// Gives up plain bytes that were read in place. Under the token.
     pub fn drop_plain(&mut self, count: usize) {
-        self.advance_to(self.head + (count as u64).min(self.plain_until.wrapping_sub(self.head)));
+        self.advance_to(self.head.wrapping_add((count as u64).min(self.plain_until.wrapping_sub(self.head))));
     }
 
     /// Takes so many more bytes of the parts of the message at the front; the message goes when nothing of it is left,
@@ -287,12 +296,14 @@ impl LaneReader {
     fn copy_part(&self, at: u64, part: Option<Part>, buffer: &mut [u8]) -> usize {
         let Some(part) = part else { return 0 };
         let count = part.left().min(buffer.len());
-        self.window.copy_out(at + u64::from(part.taken), &mut buffer[..count]);
+        self.window.copy_out(at.wrapping_add(u64::from(part.taken)), &mut buffer[..count]);
         count
     }
 
     /// Finds the next mark among those published, checks it, and so where plain data ends.
     fn find_plain(&mut self) -> Result<()> {
+        // If the mark makes no sense, nothing is known to be there.
+        self.plain_until = self.head;
         if self.next.is_none() && self.marks_head != self.marks_tail {
             let message = Marked::read(&self.marks[self.marks_head as usize % MARKS])?;
             let known = self.known();

@@ -7,7 +7,7 @@ use headwater_shm::{Hold, Membership, Placed, Token, Window, probe};
 
 use super::Marked;
 use crate::error::{Errno, Error, Result};
-use crate::layout::{LaneWords, Mark};
+use crate::layout::{LaneWords, Mark, Tail};
 use crate::limits::{MARKS, PIECE};
 use crate::message::kind::{Kind, What};
 
@@ -151,14 +151,26 @@ impl LaneWriter {
         let flow = &self.words.flow.0;
         let limit = self.window.len().saturating_sub(self.message_max);
         self.hiwat = u64::from(flow.hiwat.load(Ordering::Relaxed)).min(limit);
-        self.lowat = u64::from(flow.lowat.load(Ordering::Relaxed)).min(limit + 1);
+        self.lowat = self.low_water();
         self.coalescing = coalescing;
+    }
+
+    /// The low water mark, as far as the window has room for it.
+    fn low_water(&self) -> u64 {
+        let limit = self.window.len().saturating_sub(self.message_max);
+        u64::from(self.words.flow.0.lowat.load(Ordering::Relaxed)).min(limit + 1)
     }
 
     /// Whether the queue accepts another message (canput): it is not above hiwat, and nobody has found it so since it was
     /// at lowat. Under the token.
     pub fn has_room(&mut self) -> Result<bool> {
         if self.is_full() || self.count() > self.hiwat || self.no_mark_left() {
+            let Tail { bytes, marks } = &self.words.tail.0;
+            // Nobody else writes them. Who waits goes by them and by the water marks, and would look again for ever.
+            if bytes.load(Ordering::Relaxed) != self.tail || marks.load(Ordering::Relaxed) != self.marks_tail {
+                return Err(Error::corrupt("a writer's own position"));
+            }
+            self.set_flow(self.coalescing);
             self.look()?;
             self.note_flow();
         }
@@ -216,7 +228,7 @@ impl LaneWriter {
         let (control_bytes, data_bytes) = (control.unwrap_or_default(), data.unwrap_or_default());
         self.fits(control_bytes.len() + data_bytes.len())?;
         self.window.copy_in(self.tail, control_bytes);
-        self.window.copy_in(self.tail + control_bytes.len() as u64, data_bytes);
+        self.window.copy_in(self.tail.wrapping_add(control_bytes.len() as u64), data_bytes);
         let len = |part: Option<&[u8]>| part.map(|bytes| bytes.len() as u32);
         self.mark(what, len(control), len(data));
         Ok(())
@@ -238,7 +250,7 @@ impl LaneWriter {
         probe::at();
         Marked::write(slot, self.tail, what, control, data);
         probe::at();
-        self.marks_tail += 1;
+        self.marks_tail = self.marks_tail.wrapping_add(1);
         // The mark before its bytes: a reader that sees the bytes sees the mark.
         self.words.tail.0.marks.store(self.marks_tail, Ordering::Release);
         probe::at();
@@ -283,7 +295,7 @@ impl LaneWriter {
             .marks
             .load(Ordering::Relaxed)
             .wrapping_sub(self.words.head.0.marks.load(Ordering::Relaxed));
-        let low = count == 0 || count < u64::from(self.words.flow.0.lowat.load(Ordering::Relaxed));
+        let low = count == 0 || count < self.low_water();
         (low || !self.is_full()) && marks < MARKS as u64
     }
 

@@ -1,9 +1,10 @@
 //! Messages between two queues: a service procedure has got one, and has not passed it on yet.
 //!
 //! Its sender was told that it is written, so it must survive the process that moves it. It therefore stays in its block
-//! until it has arrived elsewhere: in the lane, whose position then is another, or in a queue, where its copy says of
-//! which lift it comes. Who takes over the direction's writer token sees by that which of the two holds. All of this is
-//! done under that token, and under the store's.
+//! until it has arrived elsewhere: in the lane, whose position then is another, or in a queue, which is noted before the
+//! store's token is given back (and after a death found by the copy, which says of which lift it comes). Who takes over
+//! the direction's writer token sees by that whether it has to put the message back. All of this is done under that
+//! token, and under the store's.
 
 use std::sync::atomic::Ordering;
 
@@ -57,7 +58,9 @@ impl Store {
     /// is the lane's position.
     pub fn land(&mut self, tail: u64) -> Result<()> {
         let Some(block) = self.index(self.words.lifted.load(Ordering::Relaxed))? else { return Ok(()) };
-        if tail != self.words.lifted_at.load(Ordering::Relaxed) || self.has_arrived()? {
+        let words = &self.words;
+        let arrived = words.arrived.load(Ordering::Relaxed) == words.lifts.load(Ordering::Relaxed);
+        if arrived || tail != words.lifted_at.load(Ordering::Relaxed) {
             return self.settle();
         }
         let queue = self.words.lifted_from.load(Ordering::Relaxed) as usize;
@@ -77,19 +80,28 @@ impl Store {
         if self.has_lifted() { u64::from(self.words.lifts.load(Ordering::Relaxed)) } else { 0 }
     }
 
-    /// Whether a copy of the lifted message waits in a queue.
-    fn has_arrived(&self) -> Result<bool> {
+    /// A message has been queued. If it is a copy of the lifted one, that has arrived.
+    pub(super) fn note_arrival(&self) {
+        if self.has_lifted() {
+            // Relaxed: read under the store's token.
+            self.words.arrived.store(self.words.lifts.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// Looks for a copy of the lifted message in the queues, whose arrival was not noted. For repair.
+    pub(super) fn find_arrival(&self) -> Result<()> {
         let number = self.lift_number();
         for queue in &self.words.queues[..QUEUES] {
             let mut next = queue.first.load(Ordering::Acquire);
             for _ in 0..=BLOCKS {
                 let Some(block) = self.index(next)? else { break };
                 if self.words.blocks[block].origin.load(Ordering::Relaxed) == number {
-                    return Ok(true);
+                    self.note_arrival();
+                    return Ok(());
                 }
                 next = self.words.blocks[block].next.load(Ordering::Relaxed);
             }
         }
-        Ok(false)
+        Ok(())
     }
 }

@@ -27,6 +27,7 @@ impl Store {
                 // Its lifter had not taken it out of its queue, or somebody has put it back.
                 self.words.lifted.store(0, Ordering::Release);
             } else {
+                self.find_arrival()?;
                 block_used[lifted] = true;
                 self.note_pages(lifted, &mut page_used)?;
             }
