@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn an_own_pipe_is_found_by_its_link() {
-        let (source, sink) = std::io::pipe().expect("pipe");
+        let (source, sink) = io::pipe().expect("pipe");
         let wanted = format!("pipe:[{}]", inode(&source).expect("fstat"));
         let found = find_anywhere(&wanted).expect("/proc").expect("it is open");
         assert_eq!(found.pid, std::process::id());
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn descriptors_travel_together() {
         let (near, far) = std::os::unix::net::UnixStream::pair().expect("pair");
-        let (source, sink) = std::io::pipe().expect("pipe");
+        let (source, sink) = io::pipe().expect("pipe");
         send(near.as_fd(), &[source.as_fd(), sink.as_fd()]).expect("send");
         let copies = receive(far.as_fd()).expect("receive");
         assert_eq!(copies.len(), 2);

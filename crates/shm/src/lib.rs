@@ -33,11 +33,11 @@ mod region;
 mod ring;
 mod shareable;
 mod stages;
-mod sync;
+pub mod sync;
 mod token;
 #[cfg(loom)]
 #[allow(unsafe_code, reason = "loom's cells are raw pointers")]
-mod twin;
+pub mod twin;
 mod wait;
 #[cfg(not(loom))]
 #[allow(unsafe_code, reason = "copies in and out of shared memory")]
@@ -54,6 +54,8 @@ pub use ring::receiver::Receiver;
 pub use ring::sender::Sender;
 pub use stages::{Stage, Stages};
 pub use token::{Hold, Token, TokenWords};
+#[cfg(loom)]
+pub use twin::{Placed, Window};
 pub use wait::{Counters, Wait};
 #[cfg(not(loom))]
 pub use window::Window;

@@ -1,21 +1,22 @@
 //! The world a ring lives in: the real one, or loom's. The ring itself does not know which.
 //!
-//! Nothing else in this crate names an atomic, a futex, a fence or a clock of its own.
+//! Nothing else in this crate names an atomic, a futex, a fence or a clock of its own. What is public is for algorithms
+//! of other crates over this memory, which loom shall model too: STREAMS' lanes.
 
 #[cfg(not(loom))]
-pub(crate) use self::real::*;
+pub use self::real::*;
 #[cfg(loom)]
-pub(crate) use crate::twin::*;
+pub use crate::twin::*;
 
 #[cfg(not(loom))]
 mod real {
     pub(crate) use std::hint::spin_loop;
-    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
+    pub use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence};
     pub(crate) use std::thread::yield_now;
 
     pub(crate) use headwater_os::clock::now_ns;
     pub(crate) use headwater_os::cpu::current as current_cpu;
-    pub(crate) use headwater_os::fence::Fence;
+    pub use headwater_os::fence::Fence;
     pub(crate) use headwater_os::futex::{wait as futex_wait, wake as futex_wake};
     pub(crate) use headwater_os::watch::{ProcessId, Watch};
 

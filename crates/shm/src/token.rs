@@ -277,24 +277,31 @@ impl Token {
     /// We are the first in the word; waits until the member that had the bias is not inside.
     fn seize(&mut self, me: &Membership, victim: u32, since_ns: u64) -> Result<Hold, Error> {
         let number = me.number();
-        // A predecessor in our own slot is dead; ours is the busy word.
-        if victim != number {
-            if let Err(error) = me.fence.heavy() {
-                // We must not wait for what we cannot order. The victim keeps what it had.
-                self.update(Ordering::Relaxed, |lock| BIASED | victim | lock & NOTICES);
-                return Err(error.into());
-            }
-            probe::at();
-            // Acquire pairs with the Release in `leave`.
-            let busy = &me.other(victim)?.busy;
-            let mut looks = 0;
-            while busy.load(Ordering::Acquire) & self.bit != 0 && !self.overdue(me, victim, &mut looks, since_ns)? {}
+        if let Err(error) = self.wait_out(me, victim, since_ns) {
+            // We have not got it, and others shall not wait for us. The victim keeps what it had.
+            self.update(Ordering::Relaxed, |lock| BIASED | victim | lock & NOTICES);
+            return Err(error);
         }
         let seizures = self.words.seizures.load(Ordering::Relaxed);
         self.words.seizures.store(seizures.saturating_add(1), Ordering::Relaxed);
         probe::at();
         self.update(Ordering::Acquire, |lock| HELD | number | lock & NOTICES);
         Ok(self.now_held(number))
+    }
+
+    /// Waits until a member that has lost its bias is not inside.
+    fn wait_out(&self, me: &Membership, victim: u32, since_ns: u64) -> Result<(), Error> {
+        if victim == me.number() {
+            // A predecessor in our own slot, which is dead; ours is the busy word.
+            return Ok(());
+        }
+        me.fence.heavy()?;
+        probe::at();
+        // Acquire pairs with the Release in `leave`.
+        let busy = &me.other(victim)?.busy;
+        let mut looks = 0;
+        while busy.load(Ordering::Acquire) & self.bit != 0 && !self.overdue(me, victim, &mut looks, since_ns)? {}
+        Ok(())
     }
 
     /// Waits a little for a holder; returns whether its process has ended.
@@ -340,7 +347,7 @@ impl Token {
             0..=SPINS => spin_loop(),
             _ => yield_now(),
         }
-        if *looks % 1024 != 0 {
+        if !looks.is_multiple_of(1024) {
             return Ok(false);
         }
         std::thread::sleep(Duration::from_micros(100));

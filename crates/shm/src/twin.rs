@@ -2,7 +2,7 @@
 //!
 //! Compiled under `--cfg loom` only. Loom's atomics are larger than real ones, so the words lie in a box instead of a
 //! mapping; every byte of the window is a cell that loom watches for races. The modelled futex has no time limit: a
-//! lost wake-up is a deadlock, which loom reports.
+//! lost wake-up is a deadlock, which loom reports. What is public is for models in other crates.
 
 use std::io;
 use std::time::Duration;
@@ -12,54 +12,139 @@ use loom::cell::UnsafeCell;
 use loom::sync::{Arc, Condvar, Mutex};
 
 pub(crate) use loom::hint::spin_loop;
-pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
+pub use loom::sync::atomic::{AtomicU8, Ordering};
 pub(crate) use loom::thread::yield_now;
 
 use crate::error::Error;
 use crate::layout::{Apart, End, Words};
+use crate::member::Members;
+use crate::token::TokenWords;
+
+/// A table of members, all of its slots free.
+pub fn members(slots: usize) -> Members {
+    crate::member::twin_table(slots)
+}
+
+/// A free token.
+pub fn token() -> TokenWords {
+    crate::token::twin_words()
+}
+
+/// Makes all accesses of one word depend on each other, so that loom tries them in every order.
+///
+/// Loom 0.7 remembers the last access to a word only. A thread that loads a word and then stores to it thereby hides an
+/// earlier load by another thread from the store, and the orders with the store before that load are left out. A relaxed
+/// exchange beside each access brings them back; it orders nothing else.
+#[derive(Debug)]
+struct Dependence(AtomicU8);
+
+impl Dependence {
+    fn new() -> Dependence {
+        Dependence(AtomicU8::new(0))
+    }
+
+    fn note(&self) {
+        self.0.swap(0, Ordering::Relaxed);
+    }
+}
+
+/// An atomic without a futex.
+#[derive(Debug)]
+pub struct AtomicU64 {
+    word: loom::sync::atomic::AtomicU64,
+    dependence: Dependence,
+}
+
+impl AtomicU64 {
+    /// A word of that value.
+    pub fn new(value: u64) -> AtomicU64 {
+        AtomicU64 { word: loom::sync::atomic::AtomicU64::new(value), dependence: Dependence::new() }
+    }
+
+    /// As the real one.
+    pub fn load(&self, order: Ordering) -> u64 {
+        self.dependence.note();
+        self.word.load(order)
+    }
+
+    /// As the real one.
+    pub fn store(&self, value: u64, order: Ordering) {
+        self.dependence.note();
+        self.word.store(value, order);
+    }
+
+    /// As the real one.
+    pub fn compare_exchange(&self, from: u64, to: u64, hit: Ordering, miss: Ordering) -> Result<u64, u64> {
+        self.dependence.note();
+        self.word.compare_exchange(from, to, hit, miss)
+    }
+}
 
 /// An atomic on which a thread can sleep: the futex's queue lies beside its word.
 #[derive(Debug)]
-pub(crate) struct AtomicU32 {
+pub struct AtomicU32 {
     word: loom::sync::atomic::AtomicU32,
+    dependence: Dependence,
     queue: Mutex<()>,
     woken: Condvar,
 }
 
 impl AtomicU32 {
-    pub(crate) fn new(value: u32) -> AtomicU32 {
-        AtomicU32 { word: loom::sync::atomic::AtomicU32::new(value), queue: Mutex::new(()), woken: Condvar::new() }
+    /// A word of that value.
+    pub fn new(value: u32) -> AtomicU32 {
+        AtomicU32 {
+            word: loom::sync::atomic::AtomicU32::new(value),
+            dependence: Dependence::new(),
+            queue: Mutex::new(()),
+            woken: Condvar::new(),
+        }
     }
 
-    pub(crate) fn load(&self, order: Ordering) -> u32 {
+    /// As the real one.
+    pub fn load(&self, order: Ordering) -> u32 {
+        self.dependence.note();
         self.word.load(order)
     }
 
-    pub(crate) fn store(&self, value: u32, order: Ordering) {
+    /// As the real one.
+    pub fn store(&self, value: u32, order: Ordering) {
+        self.dependence.note();
         self.word.store(value, order);
     }
 
-    pub(crate) fn swap(&self, value: u32, order: Ordering) -> u32 {
+    /// As the real one.
+    pub fn swap(&self, value: u32, order: Ordering) -> u32 {
+        self.dependence.note();
         self.word.swap(value, order)
     }
 
-    pub(crate) fn fetch_or(&self, bits: u32, order: Ordering) -> u32 {
+    /// As the real one.
+    pub fn fetch_or(&self, bits: u32, order: Ordering) -> u32 {
+        self.dependence.note();
         self.word.fetch_or(bits, order)
     }
 
-    pub(crate) fn fetch_and(&self, bits: u32, order: Ordering) -> u32 {
+    /// As the real one.
+    pub fn fetch_and(&self, bits: u32, order: Ordering) -> u32 {
+        self.dependence.note();
         self.word.fetch_and(bits, order)
     }
 
-    pub(crate) fn fetch_add(&self, count: u32, order: Ordering) -> u32 {
+    /// As the real one.
+    pub fn fetch_add(&self, count: u32, order: Ordering) -> u32 {
+        self.dependence.note();
         self.word.fetch_add(count, order)
     }
 
-    pub(crate) fn fetch_sub(&self, count: u32, order: Ordering) -> u32 {
+    /// As the real one.
+    pub fn fetch_sub(&self, count: u32, order: Ordering) -> u32 {
+        self.dependence.note();
         self.word.fetch_sub(count, order)
     }
 
-    pub(crate) fn compare_exchange(&self, from: u32, to: u32, hit: Ordering, miss: Ordering) -> Result<u32, u32> {
+    /// As the real one.
+    pub fn compare_exchange(&self, from: u32, to: u32, hit: Ordering, miss: Ordering) -> Result<u32, u32> {
+        self.dependence.note();
         self.word.compare_exchange(from, to, hit, miss)
     }
 }
@@ -82,13 +167,15 @@ unsafe impl<T: ?Sized + Sync> Send for Placed<T> {}
 unsafe impl<T: ?Sized + Sync> Sync for Placed<T> {}
 
 impl<T: std::fmt::Debug + 'static> Placed<T> {
-    pub(crate) fn new(value: T) -> Placed<T> {
+    /// Puts the value on the heap.
+    pub fn new(value: T) -> Placed<T> {
         Placed::over(Box::new(value))
     }
 }
 
 impl<T: std::fmt::Debug + 'static> Placed<[T]> {
-    pub(crate) fn from_vec(values: Vec<T>) -> Placed<[T]> {
+    /// Puts the values on the heap.
+    pub fn from_vec(values: Vec<T>) -> Placed<[T]> {
         Placed::over(values.into_boxed_slice())
     }
 }
@@ -102,7 +189,8 @@ impl<T: ?Sized + std::fmt::Debug + 'static> Placed<T> {
 }
 
 impl<T: ?Sized> Placed<T> {
-    pub(crate) fn part<U: ?Sized>(&self, choose: impl FnOnce(&T) -> &U) -> Placed<U> {
+    /// A part of the value, held as the whole is.
+    pub fn part<U: ?Sized>(&self, choose: impl FnOnce(&T) -> &U) -> Placed<U> {
         Placed { place: std::ptr::NonNull::from(choose(self)), _whole: self._whole.clone() }
     }
 }
@@ -123,7 +211,7 @@ impl<T: ?Sized> std::ops::Deref for Placed<T> {
 }
 
 /// Loom knows no membarrier: the light side of the model pays like the heavy one.
-pub(crate) fn compiler_fence(order: Ordering) {
+pub fn compiler_fence(order: Ordering) {
     loom::sync::atomic::fence(order);
 }
 
@@ -133,7 +221,7 @@ pub(crate) fn fence_seq_cst() {
 
 pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) -> io::Result<Slept> {
     let queue = word.queue.lock().expect("no holder panics");
-    if word.word.load(Ordering::Relaxed) != expected {
+    if word.load(Ordering::Relaxed) != expected {
         return Ok(Slept::Changed);
     }
     drop(word.woken.wait(queue).expect("no holder panics"));
@@ -149,7 +237,7 @@ pub(crate) fn futex_wake(word: &AtomicU32, _count: u32) -> io::Result<usize> {
 /// A full fence on both sides. Loom knows no membarrier; that its two sides are as good is the kernel's promise, which
 /// the tests of `headwater_os::fence` try.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Fence;
+pub struct Fence;
 
 impl Fence {
     pub(crate) fn join(self) -> io::Result<()> {
@@ -157,15 +245,17 @@ impl Fence {
     }
 
     /// As the real one where membarrier is there, so that the model has biases.
-    pub(crate) fn is_asymmetric(self) -> bool {
+    pub fn is_asymmetric(self) -> bool {
         true
     }
 
-    pub(crate) fn light(self) {
+    /// The side that does it often.
+    pub fn light(self) {
         loom::sync::atomic::fence(Ordering::SeqCst);
     }
 
-    pub(crate) fn heavy(self) -> io::Result<()> {
+    /// The side about to sleep.
+    pub fn heavy(self) -> io::Result<()> {
         loom::sync::atomic::fence(Ordering::SeqCst);
         Ok(())
     }
@@ -219,20 +309,61 @@ impl Watch {
     }
 }
 
+/// A window of cells on the heap.
+#[derive(Debug, Clone)]
+pub struct Window {
+    len: u64,
+    cells: Arc<Vec<UnsafeCell<u8>>>,
+}
+
+impl Window {
+    /// A window that says it is `len` bytes long, of which never more than `cells` are in use at the same time: loom
+    /// could not watch as many as a real one has. Both are powers of two.
+    pub fn new(len: u64, cells: usize) -> Window {
+        assert!(len.is_power_of_two() && cells.is_power_of_two());
+        Window { len, cells: Arc::new((0..cells).map(|_| UnsafeCell::new(0)).collect()) }
+    }
+
+    /// Length in bytes.
+    #[expect(clippy::len_without_is_empty, reason = "a window of no bytes cannot be made")]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Copies `source` into the window, where the byte number `at` of the stream belongs.
+    pub fn copy_in(&self, at: u64, source: &[u8]) {
+        for (at, byte) in (at..).zip(source) {
+            // SAFETY: the pointer is of a live cell; loom itself reports any concurrent access.
+            self.cell(at).with_mut(|cell| unsafe { *cell = *byte });
+        }
+    }
+
+    /// Copies the stream's bytes from number `at` on out of the window.
+    pub fn copy_out(&self, at: u64, target: &mut [u8]) {
+        for (at, byte) in (at..).zip(target) {
+            // SAFETY: as in `copy_in`.
+            self.cell(at).with(|cell| *byte = unsafe { *cell });
+        }
+    }
+
+    fn cell(&self, at: u64) -> &UnsafeCell<u8> {
+        &self.cells[at as usize % self.cells.len()]
+    }
+}
+
 /// A region on the heap, of any power of two.
 #[derive(Debug, Clone)]
 pub(crate) struct Region {
     words: Arc<Words>,
-    bytes: Arc<Vec<UnsafeCell<u8>>>,
+    window: Window,
 }
 
 impl Region {
     pub(crate) fn create(window_bytes: usize) -> io::Result<Region> {
-        assert!(window_bytes.is_power_of_two());
         let end = || Apart(End { status: AtomicU32::new(0), cpu: AtomicU32::new(0), owner: AtomicU64::new(0) });
         let index = || Apart(AtomicU64::new(0));
         let words = Words { tail: index(), head: index(), sender: end(), receiver: end() };
-        Ok(Region { words: Arc::new(words), bytes: Arc::new((0..window_bytes).map(|_| UnsafeCell::new(0)).collect()) })
+        Ok(Region { words: Arc::new(words), window: Window::new(window_bytes as u64, window_bytes) })
     }
 
     pub(crate) fn populate(&self) -> Result<(), Error> {
@@ -244,7 +375,7 @@ impl Region {
     }
 
     pub(crate) fn window(&self) -> u64 {
-        self.bytes.len() as u64
+        self.window.len()
     }
 
     pub(crate) fn fence(&self) -> Fence {
@@ -252,20 +383,10 @@ impl Region {
     }
 
     pub(crate) fn copy_in(&self, at: u64, source: &[u8]) {
-        for (at, byte) in (at..).zip(source) {
-            // SAFETY: the pointer is of a live cell; loom itself reports any concurrent access.
-            self.cell(at).with_mut(|cell| unsafe { *cell = *byte });
-        }
+        self.window.copy_in(at, source);
     }
 
     pub(crate) fn copy_out(&self, at: u64, target: &mut [u8]) {
-        for (at, byte) in (at..).zip(target) {
-            // SAFETY: as in `copy_in`.
-            self.cell(at).with(|cell| *byte = unsafe { *cell });
-        }
-    }
-
-    fn cell(&self, at: u64) -> &UnsafeCell<u8> {
-        &self.bytes[(at % self.window()) as usize]
+        self.window.copy_out(at, target);
     }
 }

@@ -10,8 +10,10 @@ mod place;
 pub(crate) mod poll;
 mod put;
 mod read;
+mod settings;
 pub(crate) mod state;
 pub(crate) mod stream;
+mod wait;
 mod way;
 mod write;
 

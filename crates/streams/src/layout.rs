@@ -10,8 +10,7 @@
 //! Direction 0 leads from end 0 to end 1, direction 1 back. The parts that a stream does not use are never touched, so
 //! they take address space and no memory.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
-
+use headwater_shm::sync::{AtomicU8, AtomicU32, AtomicU64};
 use headwater_shm::{Apart, MEMBERS, Member, TokenWords, shareable};
 
 use crate::limits::{BANDS, BLOCKS, FASTBUF, MARKS, NSTRPUSH, PAGE};
@@ -266,6 +265,7 @@ fn page_up(bytes: usize) -> usize {
     bytes.next_multiple_of(PAGE)
 }
 
+#[cfg(not(loom))]
 const _: () = {
     assert!(size_of::<Mark>() == 32);
     assert!(size_of::<Block>() == 40);

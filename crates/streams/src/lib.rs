@@ -20,37 +20,34 @@
 //! names are theirs, spelled out; docs/streams.md tells what differs.
 
 #![deny(unsafe_code)]
+#![cfg_attr(loom, allow(dead_code, reason = "loom models the lane, and the rest is left out"))]
 
-#[cfg(feature = "tokio")]
+#[cfg(all(not(loom), feature = "tokio"))]
 mod asynchronous;
+#[cfg(not(loom))]
 mod counters;
 mod error;
+#[cfg(not(loom))]
+mod face;
+#[cfg(not(loom))]
 mod head;
 mod layout;
 pub mod limits;
 mod message;
+#[cfg(not(loom))]
 pub mod modules;
+#[cfg(not(loom))]
 mod options;
+#[cfg(not(loom))]
 mod plumb;
+#[cfg(not(loom))]
 mod policy;
+#[cfg(not(loom))]
 mod process;
 mod queue;
+#[cfg(not(loom))]
 mod sched;
 
-#[cfg(feature = "tokio")]
-pub use asynchronous::AsyncStream;
-pub use counters::Counters;
 pub use error::{Errno, Error, Result};
-pub use head::options::{ControlMode, ErrorOptions, ReadMode, ReadOptions, SetOptions, WriteOptions};
-pub use head::stream::{Stream, pipe, pipe_with};
-pub use head::{Borrowed, Events, Got, Reserved, Select};
-pub use message::Message;
-pub use message::kind::{Flush, Kind, What};
-pub use message::owned::OwnedMessage;
-pub use options::Options;
-pub use plumb::module::{Info, Module, Next, Side};
-pub use plumb::queue::Queue;
-pub use plumb::registry::register;
-pub use policy::Policy;
-pub use process::end::Access;
-pub use process::fifo::Fifo;
+#[cfg(not(loom))]
+pub use face::*;

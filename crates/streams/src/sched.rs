@@ -20,7 +20,7 @@ use crate::queue::lane::reader::LaneReader;
 use crate::queue::lane::writer::LaneWriter;
 use crate::queue::store::{HEAD, Store};
 
-/// Services of one run. More can only come of a peer that enables queues for ever.
+/// Services of one run, and messages that they get. More can only come of a peer that enables queues for ever.
 const SERVICES_MAX: usize = 100_000;
 
 /// A message that goes the other way, after the run.
@@ -71,6 +71,8 @@ pub(crate) struct Run<'s, 'm> {
     pub effects: Effects,
     /// The newest message of a queue, which is otherwise empty.
     pending: Option<(usize, Message<'m>)>,
+    /// How often a message was asked for.
+    gets: usize,
 }
 
 impl<'s, 'm> Run<'s, 'm> {
@@ -89,7 +91,21 @@ impl<'s, 'm> Run<'s, 'm> {
         delimits: bool,
     ) -> Run<'s, 'm> {
         let effects = Effects::default();
-        Run { region, me, direction, chain, lane, far, other_store, store, counters, delimits, effects, pending: None }
+        Run {
+            region,
+            me,
+            direction,
+            chain,
+            lane,
+            far,
+            other_store,
+            store,
+            counters,
+            delimits,
+            effects,
+            pending: None,
+            gets: 0,
+        }
     }
 
     /// Hands a message to the queue at a place of the chain; behind the last one it is delivered to the head.
@@ -154,6 +170,10 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Takes the first message of the queue at a place of the chain (getq).
     pub fn get(&mut self, at: usize) -> Result<Option<Message<'m>>> {
         let queue = self.chain[at].queue;
+        self.gets += 1;
+        if self.gets > SERVICES_MAX {
+            return Err(Error::corrupt("a queue has no end"));
+        }
         if !self.store.is_empty(queue)
             && let Some((message, room)) = {
                 let tail = self.lane.tail();

@@ -29,8 +29,11 @@ fn read(stream: &mut Stream, len: usize) -> Result<Vec<u8>, Errno> {
     Ok(buffer)
 }
 
+/// A part of a message, if it has it.
+type Bytes = Option<Vec<u8>>;
+
 /// Control and data of the next message.
-fn get(stream: &mut Stream, select: Select) -> Result<(Option<Vec<u8>>, Option<Vec<u8>>, Got), Errno> {
+fn get(stream: &mut Stream, select: Select) -> Result<(Bytes, Bytes, Got), Errno> {
     let (mut control, mut data) = (vec![0; 5000], vec![0; 100_000]);
     let got = stream.getpmsg(Some(&mut control), Some(&mut data), select).map_err(|error| error.errno())?;
     let part = |bytes: Vec<u8>, len: Option<usize>| len.map(|len| bytes[..len].to_vec());

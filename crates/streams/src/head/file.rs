@@ -7,7 +7,8 @@ use headwater_os::doorbell::Answer;
 
 use super::get::Taken;
 use super::state::{self, Call};
-use super::stream::{Stream, in_ms};
+use super::stream::Stream;
+use super::wait::in_ms;
 use crate::error::{Errno, Error, Result};
 use crate::message::Message;
 use crate::message::kind::{Kind, What};

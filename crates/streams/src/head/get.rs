@@ -196,6 +196,8 @@ impl Stream {
         let pass = way.begin_reading(me)?;
         let mut room = false;
         let done = (|| {
+            // All plain bytes that are there are one message.
+            way.reader.look()?;
             let Some(item) = way.front_but_signals(me, region, &mut room)? else { return Ok(None) };
             let (done, taken) = action(way, me, &item)?;
             if let Some(Taken { control, data, all }) = taken {

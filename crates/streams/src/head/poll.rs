@@ -135,26 +135,4 @@ impl Stream {
         }
         Ok(events)
     }
-
-    /// Waits for something to read, or for room.
-    fn wait_for_either(&mut self, until_ns: Option<u64>) -> Result<()> {
-        while self.arm(true, Some(0))? {
-            let left_ns = until_ns.map(|until| until.saturating_sub(headwater_os::clock::now_ns()));
-            self.end.counters.blocks += 1;
-            match self.end.doorbell().wait(left_ns.map(Duration::from_nanos))? {
-                headwater_os::doorbell::Heard::TimedOut => {
-                    return Err(crate::error::Error::new(Errno::Time, "the time is over"));
-                }
-                headwater_os::doorbell::Heard::Interrupted => {
-                    return Err(crate::error::Error::new(Errno::Intr, "a signal handler ran"));
-                }
-                headwater_os::doorbell::Heard::Gone => {
-                    self.end.peer_gone = true;
-                    return Ok(());
-                }
-                headwater_os::doorbell::Heard::Rung => return Ok(()),
-            }
-        }
-        Ok(())
-    }
 }

@@ -11,7 +11,6 @@ use crate::error::{Errno, Error, Result};
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
 use crate::process::end::Access;
-use crate::process::sleep::{BELL, FUTEX, SERVICE};
 use crate::queue::lane::writer::Quick;
 
 /// What one look at the queue gave a reader.
@@ -106,15 +105,22 @@ impl Stream {
             let mut taken = 0;
             loop {
                 let Some(item) = way.front_but_signals(me, region, &mut room)? else {
-                    return Ok(if taken > 0 { Step::More(taken) } else { Step::Empty });
+                    return Ok(match taken {
+                        0 => Step::Empty,
+                        taken if options.mode != ReadMode::Bytes => Step::Last(taken),
+                        taken => Step::More(taken),
+                    });
                 };
                 if item.is_plain() {
-                    // What arrives while we copy waits for the next call: to look again for a few bytes costs too much.
                     taken += way.reader.take_plain(&mut buffer[taken..]);
-                    if taken == buffer.len() || options.mode != ReadMode::Bytes {
+                    if taken == buffer.len() {
                         return Ok(Step::Last(taken));
                     }
                     continue;
+                }
+                if taken > 0 && options.mode != ReadMode::Bytes {
+                    // The bytes before it are one message.
+                    return Ok(Step::Last(taken));
                 }
                 let before = read + taken;
                 let (control, data) = match parts(&item, options) {
@@ -157,9 +163,7 @@ impl Stream {
         if room {
             self.service_back()?;
         }
-        self.end.region.fence.light();
-        let asleep = self.end.region.fixed.lanes[1 - self.end.side].writer.0.sleep.load(Ordering::Relaxed);
-        if asleep & (FUTEX | BELL | SERVICE) != 0 { self.attend_writer() } else { Ok(()) }
+        if self.back.reader.writer_sleeps() { self.attend_writer() } else { Ok(()) }
     }
 
     /// The queue is empty: waits for `wanted` bytes or less. False at the end of the stream.

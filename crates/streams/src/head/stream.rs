@@ -3,19 +3,16 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
-use headwater_os::clock::now_ns;
 use headwater_os::doorbell::Doorbell;
 use headwater_shm::probe;
 
-use super::options::{ErrorOptions, ReadOptions, WriteOptions};
-use super::state::{self, Call};
 use super::way::Way;
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
 use crate::options::Options;
-use crate::process::end::{End, post};
+use crate::process::end::End;
 use crate::process::region::{NAME, Region};
-use crate::process::sleep::{BELL, FUTEX, LOOK, SERVICE, Waited};
+use crate::process::sleep::{BELL, FUTEX, SERVICE};
 use crate::sched::{Effects, Reply, Run};
 
 /// One end of a stream, as one thread of one process uses it.
@@ -107,77 +104,6 @@ impl Stream {
             self.back.forget();
         }
         Ok(())
-    }
-
-    /// How this end reads (I_GRDOPT).
-    pub fn read_options(&self) -> ReadOptions {
-        ReadOptions::from_bits(self.end.words().read_options.load(Ordering::Relaxed)).unwrap_or_default()
-    }
-
-    /// Changes how this end reads, for all of its handles (I_SRDOPT).
-    ///
-    /// # Errors
-    /// Those of a stream with a read error.
-    pub fn set_read_options(&mut self, options: ReadOptions) -> Result<()> {
-        state::check(self.end.words(), Call::Peek)?;
-        self.end.words().read_options.store(options.bits(), Ordering::Relaxed);
-        self.back.announce();
-        Ok(())
-    }
-
-    /// How this end writes (I_GWROPT).
-    pub fn write_options(&self) -> WriteOptions {
-        WriteOptions::from_bits(self.end.words().write_options.load(Ordering::Relaxed)).unwrap_or(WriteOptions::PIPE)
-    }
-
-    /// Changes how this end writes, for all of its handles (I_SWROPT).
-    ///
-    /// # Errors
-    /// `ENXIO` after a hang-up, and those of a stream with a write error.
-    pub fn set_write_options(&mut self, options: WriteOptions) -> Result<()> {
-        state::check(self.end.words(), Call::SetWrite)?;
-        self.end.words().write_options.store(options.bits(), Ordering::Relaxed);
-        self.out.announce();
-        Ok(())
-    }
-
-    /// How this end reports errors (I_GERROPT).
-    pub fn error_options(&self) -> ErrorOptions {
-        ErrorOptions::from_bits(self.end.words().error_options.load(Ordering::Relaxed))
-    }
-
-    /// Changes how this end reports errors (I_SERROPT).
-    pub fn set_error_options(&mut self, options: ErrorOptions) {
-        self.end.words().error_options.store(options.bits(), Ordering::Relaxed);
-    }
-
-    /// High and low water mark of this end's read queue, bytes.
-    pub fn water_marks(&self) -> (u32, u32) {
-        let flow = &self.end.region.fixed.lanes[1 - self.end.side].flow.0;
-        (flow.hiwat.load(Ordering::Relaxed), flow.lowat.load(Ordering::Relaxed))
-    }
-
-    /// Changes the water marks of this end's read queue.
-    ///
-    /// # Errors
-    /// `EINVAL` for a low mark above the high one, or a high one for which the stream's window is too small.
-    pub fn set_water_marks(&mut self, hiwat: u32, lowat: u32) -> Result<()> {
-        let most = self.end.region.hiwat_max();
-        if hiwat == 0 || u64::from(hiwat) > most {
-            return Err(Error::new(Errno::Inval, format!("hiwat is {hiwat}, and must be from 1 to {most} here")));
-        }
-        if lowat > hiwat {
-            return Err(Error::new(Errno::Inval, format!("lowat {lowat} is above hiwat {hiwat}")));
-        }
-        self.end.region.set_water_marks(1 - self.end.side, hiwat, lowat);
-        self.back.announce();
-        self.end.wake(false);
-        Ok(())
-    }
-
-    /// The signals that modules have raised at this end (M_SIG, M_PCSIG) since the last call: bit N for signal N.
-    pub fn take_signals(&mut self) -> u64 {
-        self.end.words().signals.swap(0, Ordering::AcqRel)
     }
 
     /// Makes a run along a direction, and what follows of it.
@@ -344,96 +270,6 @@ impl Stream {
         Ok(self.back.is_readable())
     }
 
-    /// Waits until there is something to read, or the end of it. None: no time limit.
-    pub(crate) fn wait_to_read(&mut self, until_ns: Option<u64>) -> Result<()> {
-        let Stream { back, end, .. } = self;
-        let End { region, doorbell, counters, stages, files, side, .. } = end;
-        let lane = &region.fixed.lanes[1 - *side];
-        let words = &region.fixed.ends[*side].0;
-        let before = (words.state.load(Ordering::Acquire), words.signals.load(Ordering::Acquire));
-        let post = post(lane, words, doorbell.as_ref().expect("open"), region, false);
-        let ready = || {
-            back.is_readable()
-                || lane.writer.0.sleep.load(Ordering::Relaxed) & LOOK != 0
-                || (words.state.load(Ordering::Relaxed), words.signals.load(Ordering::Relaxed)) != before
-        };
-        let waited = post.sleep(stages, counters, files, until_ns, ready)?;
-        if waited == Waited::Watched {
-            // What waits in modules' queues for somebody who was to run them.
-            self.drain_back()?;
-        }
-        self.after_waiting(waited)
-    }
-
-    /// Waits until there may be room for a message of that band. None: no time limit.
-    pub(crate) fn wait_for_room(&mut self, band: u8, until_ns: Option<u64>) -> Result<()> {
-        let Stream { out, end, .. } = self;
-        let End { region, doorbell, counters, stages, files, side, .. } = end;
-        let lane = &region.fixed.lanes[*side];
-        let words = &region.fixed.ends[*side].0;
-        let before = words.state.load(Ordering::Acquire);
-        let post = post(lane, words, doorbell.as_ref().expect("open"), region, true);
-        let ready = || {
-            out.may_write(region, band)
-                || lane.reader.0.sleep.load(Ordering::Relaxed) & LOOK != 0
-                || words.state.load(Ordering::Relaxed) != before
-        };
-        let waited = post.sleep(stages, counters, files, until_ns, ready)?;
-        self.after_waiting(waited)
-    }
-
-    fn after_waiting(&mut self, waited: Waited) -> Result<()> {
-        match waited {
-            Waited::Gone => {
-                self.end.peer_gone = true;
-                Ok(())
-            }
-            Waited::Interrupted => Err(Error::new(Errno::Intr, "a signal handler ran")),
-            Waited::TimedOut => Err(Error::new(Errno::Time, "the time is over")),
-            Waited::LookAgain | Waited::Watched => self.end.look_for_peer(),
-        }
-    }
-
-    /// Makes the descriptor become readable when there is something to read, or room for a message of a band. False if
-    /// there is already.
-    pub(crate) fn arm(&mut self, read: bool, write: Option<u8>) -> Result<bool> {
-        self.attach()?;
-        let Stream { out, back, end, .. } = self;
-        let End { region, doorbell, files, side, .. } = end;
-        let words = &region.fixed.ends[*side].0;
-        let doorbell = doorbell.as_ref().expect("open");
-        let mut armed = true;
-        if read {
-            let lane = &region.fixed.lanes[1 - *side];
-            armed &= post(lane, words, doorbell, region, false).arm(files, || back.is_readable())?;
-        }
-        if let Some(band) = write
-            && armed
-        {
-            let lane = &region.fixed.lanes[*side];
-            armed &= post(lane, words, doorbell, region, true).arm(files, || out.may_write(region, band))?;
-        }
-        Ok(armed)
-    }
-
-    /// Nothing is there: `EAGAIN` for a handle that is not to wait, once its descriptor would tell of something.
-    pub(crate) fn refuse_to_read(&mut self) -> Result<()> {
-        let refused = self.nonblocking && self.arm(true, None)?;
-        if refused { Err(Error::again("nothing is there to be read")) } else { Ok(()) }
-    }
-
-    /// There is no room for a message of that band: `EAGAIN` for a handle that is not to wait, once its descriptor would
-    /// tell of room; otherwise waits for it.
-    pub(crate) fn wait_or_refuse(&mut self, band: u8) -> Result<()> {
-        if !self.nonblocking {
-            return self.wait_for_room(band, None);
-        }
-        // A peer that was killed has said nothing; who waits is told by the kernel.
-        self.end.peer_gone |= self.end.doorbell().is_alone()?;
-        let refused = !self.end.peer_gone && self.arm(false, Some(band))?;
-        if refused { Err(Error::again("the stream is full: the band's queue is above hiwat")) } else { Ok(()) }
-    }
-
     /// A failed call of the kind that ends a stream: remembers it.
     pub(crate) fn settle<T>(&mut self, done: Result<T>) -> Result<T> {
         match done {
@@ -441,11 +277,6 @@ impl Stream {
             done => done,
         }
     }
-}
-
-/// The time that lies so many milliseconds ahead.
-pub(crate) fn in_ms(ms: u64) -> u64 {
-    now_ns().saturating_add(ms.saturating_mul(1_000_000))
 }
 
 impl Drop for Stream {

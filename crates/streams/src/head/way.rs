@@ -48,7 +48,7 @@ impl Way {
         let index = 3 * direction as u32;
         let writer = LaneWriter::new(words, marks, window, region.message_max(), region.fence, index);
         let (words, marks, window) = lane();
-        let reader = LaneReader::new(words, marks, window, index + 1);
+        let reader = LaneReader::new(words, marks, window, region.fence, index + 1);
         Way {
             writer,
             reader,

@@ -68,7 +68,6 @@ impl<'m> Queue<'_, '_, 'm> {
     /// # Errors
     /// `EPROTO` if the shared memory makes no sense.
     #[doc(alias = "getq")]
-    #[expect(clippy::should_implement_trait, reason = "not an iterator: each call looks at the queue anew")]
     pub fn get(&mut self) -> Result<Option<Message<'m>>> {
         self.run.get(self.at)
     }

@@ -158,8 +158,7 @@ impl Post<'_> {
             if !self.arm(files, &mut *ready)? {
                 return Ok(Waited::LookAgain);
             }
-            let watch_ns = is_shared(self.members).then(|| now_ns() + WATCH_NS);
-            let end_ns = until_ns.into_iter().chain(watch_ns).min();
+            let end_ns = until(until_ns, self.members);
             let left_ns = end_ns.map(|end| end.saturating_sub(now_ns()));
             counters.blocks += 1;
             let heard = self.doorbell.wait(left_ns.map(Duration::from_nanos))?;
@@ -240,6 +239,12 @@ impl Post<'_> {
 /// between taking a message and waking the writer, and nobody is told.
 pub(crate) fn is_shared(members: &[Apart<Member>]) -> bool {
     members.iter().filter(|member| member.0.is_taken()).count() > 2
+}
+
+/// When a sleep on the doorbell is to end that has the time limit `until_ns`.
+pub(crate) fn until(until_ns: Option<u64>, members: &[Apart<Member>]) -> Option<u64> {
+    let watch_ns = is_shared(members).then(|| now_ns() + WATCH_NS);
+    until_ns.into_iter().chain(watch_ns).min()
 }
 
 /// Wakes all who sleep on a side. `bell` is that side's end's, `doorbell` our own, whose other end is theirs.

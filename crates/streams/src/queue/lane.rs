@@ -7,9 +7,8 @@
 //!
 //! Everything that does not arrive in the order in which it was sent (bands, high priority) is in the direction's store.
 
-use std::sync::atomic::Ordering;
-
 use headwater_shm::probe;
+use headwater_shm::sync::Ordering;
 
 use crate::error::{Error, Result};
 use crate::layout::{ABSENT, Mark};
@@ -79,6 +78,11 @@ impl Marked {
         self.data.map_or(0, |part| u64::from(part.len))
     }
 
+    /// Number of the first byte of its data part.
+    fn data_at(&self) -> u64 {
+        self.at.wrapping_add(self.control_len())
+    }
+
     /// Number of the byte behind it. A message without bytes takes one, so that it has a place in the order.
     pub fn end(&self) -> u64 {
         self.at.wrapping_add((self.control_len() + self.data_len()).max(1))
@@ -88,13 +92,13 @@ impl Marked {
     fn given_back(&self) -> u64 {
         let control_done = self.control.is_none_or(|part| part.left() == 0);
         match self.data {
-            Some(data) if control_done && data.left() > 0 => {
-                self.at.wrapping_add(self.control_len() + u64::from(data.taken))
-            }
+            Some(data) if control_done && data.left() > 0 => self.data_at().wrapping_add(u64::from(data.taken)),
             _ => self.at,
         }
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -12,7 +12,7 @@ use headwater_shm::{Membership, Placed, Token, Window, probe};
 use super::lane::Part;
 use super::order::Rank;
 use crate::error::{Error, Result};
-use crate::layout::{ABSENT, Block, StoreWords};
+use crate::layout::{ABSENT, Block, QueueWords, StoreWords};
 use crate::limits::BLOCKS;
 use crate::message::Message;
 use crate::message::kind::What;
@@ -250,10 +250,11 @@ impl Store {
             Which::Band(band) => !what.kind.is_high_priority() && what.band == band,
         };
         let mut room = false;
-        while let Some(stored) = self.find(queue, |stored| fits(stored.what))? {
+        for _ in 0..=BLOCKS {
+            let Some(stored) = self.find(queue, |stored| fits(stored.what))? else { return Ok(room) };
             room |= self.take(queue, &stored, 0, 0, true)?;
         }
-        Ok(room)
+        Err(Error::corrupt("a queue has no end"))
     }
 
     fn insert(&mut self, queue: usize, message: &Message<'_>, behind: impl Fn(Rank) -> bool) -> Result<bool> {
@@ -283,8 +284,7 @@ impl Store {
             words.last.store(block as u32 + 1, Ordering::Relaxed);
         }
         probe::at();
-        let count = &words.bands[self.band_of(message.what)].count;
-        count.store(count.load(Ordering::Relaxed).wrapping_add(message.len() as u32), Ordering::Relaxed);
+        self.count_up(words, message.what, message.len());
         probe::at();
         words.messages.store(words.messages.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         self.done();
@@ -322,6 +322,9 @@ impl Store {
         }
         let next = self.words.blocks[block].next.load(Ordering::Relaxed);
         self.index(next)?;
+        if next == wanted {
+            return Err(Error::corrupt("a queue has no end"));
+        }
         let link = before.map_or(&words.first, |before| &self.words.blocks[before].next);
         link.store(next, Ordering::Release);
         probe::at();
@@ -333,10 +336,21 @@ impl Store {
         Ok(())
     }
 
+    /// Bytes have come into a band. Those of high priority, which waits for nobody, are not counted.
+    fn count_up(&self, words: &QueueWords, what: What, bytes: usize) {
+        if !what.kind.is_high_priority() {
+            let count = &words.bands[usize::from(what.band)].count;
+            count.store(count.load(Ordering::Relaxed).wrapping_add(bytes as u32), Ordering::Relaxed);
+        }
+    }
+
     /// Bytes have left a band; whether that makes room for somebody who waits.
     fn count_down(&self, queue: usize, what: What, bytes: usize) -> bool {
+        if what.kind.is_high_priority() {
+            return false;
+        }
         let words = &self.words.queues[queue];
-        let band = &words.bands[self.band_of(what)];
+        let band = &words.bands[usize::from(what.band)];
         let count = band.count.load(Ordering::Relaxed).saturating_sub(bytes as u32);
         band.count.store(count, Ordering::Relaxed);
         probe::at();
@@ -347,10 +361,6 @@ impl Store {
             probe::at();
         }
         low && flags & WANTED != 0
-    }
-
-    fn band_of(&self, what: What) -> usize {
-        if what.kind.is_high_priority() { 0 } else { usize::from(what.band) }
     }
 
     /// Reads a block's head, each word once.

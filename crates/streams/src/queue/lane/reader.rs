@@ -1,7 +1,9 @@
 //! The reading side of a lane.
 
-use std::sync::atomic::{AtomicU8, Ordering, compiler_fence};
+#[cfg(not(loom))]
+use std::sync::atomic::AtomicU8;
 
+use headwater_shm::sync::{Fence, Ordering, compiler_fence};
 use headwater_shm::{Hold, Membership, Placed, Token, Window, probe};
 
 use super::writer::Quick;
@@ -19,6 +21,7 @@ pub(crate) struct LaneReader {
     quick_until: u64,
     window: Window,
     words: Placed<LaneWords>,
+    fence: Fence,
     pub token: Token,
     marks: Placed<[Mark]>,
     marks_head: u64,
@@ -41,13 +44,20 @@ pub(crate) enum Front {
 }
 
 impl LaneReader {
-    pub fn new(words: Placed<LaneWords>, marks: Placed<[Mark]>, window: Window, index: u32) -> LaneReader {
+    pub fn new(
+        words: Placed<LaneWords>,
+        marks: Placed<[Mark]>,
+        window: Window,
+        fence: Fence,
+        index: u32,
+    ) -> LaneReader {
         let token = Token::new(words.part(|words| &words.reader_token.0), index);
         LaneReader {
             head: 0,
             plain_until: 0,
             window,
             words,
+            fence,
             token,
             marks,
             marks_head: 0,
@@ -80,7 +90,11 @@ impl LaneReader {
     pub fn hold(&mut self, me: &Membership) -> Result<Hold> {
         let hold = self.token.hold(me)?;
         if hold == Hold::Fresh {
-            self.refresh().inspect_err(|_| self.token.release(me))?;
+            self.refresh().inspect_err(|_| {
+                self.token.release(me);
+                // What was found is found again, whoever asks.
+                self.token.forget();
+            })?;
         }
         Ok(hold)
     }
@@ -146,32 +160,35 @@ impl LaneReader {
 
     /// Copies what is left of the data part, as far as it fits. Under the token.
     pub fn copy_data(&self, message: &Marked, buffer: &mut [u8]) -> usize {
-        self.copy_part(message.at.wrapping_add(message.control_len()), message.data, buffer)
+        self.copy_part(message.data_at(), message.data, buffer)
     }
 
     /// What is left of the data part, in place. Under the token.
+    #[cfg(not(loom))]
     pub fn data_in_place(&self, message: &Marked) -> [&[AtomicU8]; 2] {
         let part = message.data.unwrap_or(Part { len: 0, taken: 0 });
-        let skipped = message.control_len() + u64::from(part.taken);
-        self.window.in_place(message.at.wrapping_add(skipped), part.left())
+        self.window.in_place(message.data_at().wrapping_add(u64::from(part.taken)), part.left())
     }
 
     /// Plain bytes in place, as many as are known to be there and at most `most`. Under the token.
+    #[cfg(not(loom))]
     pub fn plain_in_place(&self, most: usize) -> [&[AtomicU8]; 2] {
         self.window.in_place(self.head, most.min(self.plain_until.wrapping_sub(self.head) as usize))
     }
 
     /// Gives up plain bytes that were read in place. Under the token.
     pub fn drop_plain(&mut self, count: usize) {
-        self.advance_to(self.head.wrapping_add((count as u64).min(self.plain_until.wrapping_sub(self.head))));
+        let count = (count as u64).min(self.plain_until.wrapping_sub(self.head));
+        self.advance_to(self.head.wrapping_add(count));
     }
 
     /// Takes so many more bytes of the parts of the message at the front; the message goes when nothing of it is left,
     /// or `all` is given up. Under the token.
     pub fn take_parts(&mut self, message: &Marked, control: usize, data: usize, all: bool) -> Result<()> {
         let mut rest = *message;
-        let more =
-            |part: Option<Part>, count: usize| part.map(|part| Part { taken: part.taken + count as u32, ..part });
+        let more = |part: Option<Part>, count: usize| {
+            part.map(|part| Part { taken: part.taken + count.min(part.left()) as u32, ..part })
+        };
         rest.control = more(message.control, control);
         rest.data = more(message.data, data);
         let empty = |part: Option<Part>| part.is_none_or(|part| part.left() == 0);
@@ -195,12 +212,13 @@ impl LaneReader {
     /// Takes everything that is there, unread. Under the token.
     pub fn flush(&mut self) -> Result<()> {
         self.look()?;
-        let marks = self.marks_tail;
+        // Mark by mark: the last ones may be of bytes that are not published yet.
+        while self.next.is_some() {
+            self.drop_front()?;
+        }
         self.advance_to(self.tail);
-        self.marks_head = marks;
-        self.words.head.0.marks.store(marks, Ordering::Release);
-        self.next = None;
-        self.find_plain()
+        self.plain_until = self.head;
+        Ok(())
     }
 
     /// Bytes in the lane, as far as is known, and whether it is certain that there are no more.
@@ -236,6 +254,11 @@ impl LaneReader {
 
     /// Reads how far the writer has come. Under the token.
     pub fn look(&mut self) -> Result<()> {
+        // Ours to write as long as we hold the token. Who waits goes by these words.
+        let own = &self.words.head.0;
+        if own.bytes.load(Ordering::Relaxed) != self.head || own.marks.load(Ordering::Relaxed) != self.marks_head {
+            return Err(Error::corrupt("a reader's own position"));
+        }
         // Acquire pairs with the Release stores of the writer: bytes and marks are there.
         let tail = self.words.tail.0.bytes.load(Ordering::Acquire);
         let count = tail.wrapping_sub(self.head);
@@ -255,16 +278,17 @@ impl LaneReader {
         self.words.tail.0.bytes.load(Ordering::Relaxed).wrapping_sub(self.words.head.0.bytes.load(Ordering::Relaxed))
     }
 
+    /// Whether somebody on the writing side sleeps, or is gone. After a take.
+    #[inline(always)]
+    pub fn writer_sleeps(&self) -> bool {
+        self.fence.light();
+        self.words.writer.0.sleep.load(Ordering::Relaxed) != 0
+    }
+
     /// Whether a writer that waits may go on: below lowat, or empty.
     pub fn is_low(&self) -> bool {
         // The writer sleeps, so its position stands still.
-        let count = self
-            .words
-            .tail
-            .0
-            .bytes
-            .load(Ordering::Relaxed)
-            .wrapping_sub(self.words.head.0.bytes.load(Ordering::Relaxed));
+        let count = self.bytes_there();
         count == 0 || count < u64::from(self.words.flow.0.lowat.load(Ordering::Relaxed))
     }
 
@@ -302,7 +326,7 @@ impl LaneReader {
 
     /// Finds the next mark among those published, checks it, and so where plain data ends.
     fn find_plain(&mut self) -> Result<()> {
-        // If the mark makes no sense, nothing is known to be there.
+        // Nothing, until the mark is found good.
         self.plain_until = self.head;
         if self.next.is_none() && self.marks_head != self.marks_tail {
             let message = Marked::read(&self.marks[self.marks_head as usize % MARKS])?;

@@ -1,8 +1,9 @@
 //! The writing side of a lane.
 
-use std::sync::atomic::{AtomicU8, Ordering, compiler_fence};
+#[cfg(not(loom))]
+use std::sync::atomic::AtomicU8;
 
-use headwater_os::fence::Fence;
+use headwater_shm::sync::{Fence, Ordering, compiler_fence};
 use headwater_shm::{Hold, Membership, Placed, Token, Window, probe};
 
 use super::Marked;
@@ -120,7 +121,11 @@ impl LaneWriter {
     pub fn hold(&mut self, me: &Membership) -> Result<Hold> {
         let hold = self.token.hold(me)?;
         if hold == Hold::Fresh {
-            self.refresh().inspect_err(|_| self.token.release(me))?;
+            self.refresh().inspect_err(|_| {
+                self.token.release(me);
+                // What was found is found again, whoever asks.
+                self.token.forget();
+            })?;
         }
         Ok(hold)
     }
@@ -135,9 +140,11 @@ impl LaneWriter {
     #[inline]
     pub fn open(&mut self, open: Open) {
         let until = if self.is_full() { 0 } else { self.head.wrapping_add(self.hiwat).wrapping_add(1) };
-        let direct = open == Open::Direct && self.coalescing && self.run_open;
+        // Behind hiwat there is room for one message, and a quick write is up to a piece long.
+        let room = self.message_max >= PIECE as u64;
+        let direct = open == Open::Direct && room && self.coalescing && self.run_open;
         self.open_until = if direct { until } else { 0 };
-        self.through_until = if open == Open::Through { until } else { 0 };
+        self.through_until = if open == Open::Through && room { until } else { 0 };
     }
 
     /// Closes the quick way, so that the next write looks at everything.
@@ -148,17 +155,8 @@ impl LaneWriter {
 
     /// Reads the water marks. Under the token.
     pub fn set_flow(&mut self, coalescing: bool) {
-        let flow = &self.words.flow.0;
-        let limit = self.window.len().saturating_sub(self.message_max);
-        self.hiwat = u64::from(flow.hiwat.load(Ordering::Relaxed)).min(limit);
-        self.lowat = self.low_water();
+        (self.hiwat, self.lowat) = self.water_marks();
         self.coalescing = coalescing;
-    }
-
-    /// The low water mark, as far as the window has room for it.
-    fn low_water(&self) -> u64 {
-        let limit = self.window.len().saturating_sub(self.message_max);
-        u64::from(self.words.flow.0.lowat.load(Ordering::Relaxed)).min(limit + 1)
     }
 
     /// Whether the queue accepts another message (canput): it is not above hiwat, and nobody has found it so since it was
@@ -181,7 +179,7 @@ impl LaneWriter {
     /// [`LaneWriter::has_room`].
     #[inline]
     pub fn append_plain(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.run_open && self.coalescing && bytes.len() <= PIECE {
+        if self.run_open && self.coalescing && bytes.len() as u64 <= self.message_max.min(PIECE as u64) {
             self.publish(bytes);
             return Ok(());
         }
@@ -194,7 +192,7 @@ impl LaneWriter {
             return self.append(What::of(Kind::Data), None, Some(bytes));
         }
         self.fits(bytes.len())?;
-        if !self.run_open {
+        if !self.run_open && !bytes.is_empty() {
             self.began += bytes.len() as u64;
             self.run_open = true;
         }
@@ -235,6 +233,7 @@ impl LaneWriter {
     }
 
     /// The next `len` bytes of the window, to be filled and then marked or published. Under the token.
+    #[cfg(not(loom))]
     pub fn place(&self, len: usize) -> [&[AtomicU8]; 2] {
         self.window.in_place(self.tail, len)
     }
@@ -280,6 +279,7 @@ impl LaneWriter {
     }
 
     /// A look at the lane from without the token: whether a writer may go on. For waiting; it changes nothing.
+    /// What holds here makes [`LaneWriter::has_room`] true, or a writer would neither sleep nor get on.
     pub fn may_go_on(&self) -> bool {
         let count = self
             .words
@@ -295,13 +295,23 @@ impl LaneWriter {
             .marks
             .load(Ordering::Relaxed)
             .wrapping_sub(self.words.head.0.marks.load(Ordering::Relaxed));
-        let low = count == 0 || count < self.low_water();
+        let low = count == 0 || count < self.water_marks().1;
         (low || !self.is_full()) && marks < MARKS as u64
     }
 
     /// Plain bytes that were appended to others before them.
     pub fn coalesced(&self) -> u64 {
         self.tail.wrapping_sub(self.not_plain).wrapping_sub(self.began)
+    }
+
+    /// hiwat and lowat as they are now, as far as the window has room for them. A lowat just above hiwat is no hysteresis.
+    fn water_marks(&self) -> (u64, u64) {
+        let flow = &self.words.flow.0;
+        let limit = self.window.len().saturating_sub(self.message_max);
+        let asked = u64::from(flow.hiwat.load(Ordering::Relaxed));
+        let lowat = u64::from(flow.lowat.load(Ordering::Relaxed));
+        let hiwat = asked.min(limit);
+        (hiwat, if lowat > asked { hiwat + 1 } else { lowat.min(hiwat) })
     }
 
     /// A module may have made a message longer than the stream allows.
@@ -347,6 +357,11 @@ impl LaneWriter {
 
     /// Reads how far the reader has come, and checks it.
     fn look(&mut self) -> Result<()> {
+        // Ours to write as long as we hold the token. Who waits goes by these words.
+        let own = &self.words.tail.0;
+        if own.bytes.load(Ordering::Relaxed) != self.tail || own.marks.load(Ordering::Relaxed) != self.marks_tail {
+            return Err(Error::corrupt("a writer's own position"));
+        }
         // Acquire pairs with the Release store in `LaneReader`: it is done with what we overwrite next.
         let head = self.words.head.0.bytes.load(Ordering::Acquire);
         let count = self.tail.wrapping_sub(head);
@@ -366,13 +381,14 @@ impl LaneWriter {
         if self.count() > self.window.len() {
             return Err(Error::corrupt("a writer's position"));
         }
+        // Our own bytes still stand at the end if nobody has written.
+        self.run_open &= self.tail == before;
         self.not_plain = self.not_plain.wrapping_add(self.tail.wrapping_sub(before));
         self.marks_tail = self.words.tail.0.marks.load(Ordering::Acquire);
         let marks_head = self.words.head.0.marks.load(Ordering::Acquire);
         if self.marks_tail.wrapping_sub(marks_head) > MARKS as u64 {
             return Err(Error::corrupt("the number of marks"));
         }
-        self.run_open = false;
         while self.marks_tail != marks_head {
             let last = Marked::read(&self.marks[self.marks_tail.wrapping_sub(1) as usize % MARKS])?;
             if self.tail.wrapping_sub(last.at) as i64 > 0 {

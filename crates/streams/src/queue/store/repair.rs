@@ -79,8 +79,7 @@ impl Store {
             let stored = self.read(block)?;
             self.note_pages(block, page_used)?;
             let bytes: usize = [stored.control, stored.data].into_iter().flatten().map(|part| part.left()).sum();
-            let count = &words.bands[self.band_of(stored.what)].count;
-            count.store(count.load(Ordering::Relaxed).wrapping_add(bytes as u32), Ordering::Relaxed);
+            self.count_up(words, stored.what, bytes);
             messages += 1;
             last = next;
             next = self.words.blocks[block].next.load(Ordering::Relaxed);

@@ -1,0 +1,18 @@
+//! The names by which the crate is used.
+
+#[cfg(feature = "tokio")]
+pub use crate::asynchronous::AsyncStream;
+pub use crate::counters::Counters;
+pub use crate::head::options::{ControlMode, ErrorOptions, ReadMode, ReadOptions, SetOptions, WriteOptions};
+pub use crate::head::stream::{Stream, pipe, pipe_with};
+pub use crate::head::{Borrowed, Events, Got, Reserved, Select};
+pub use crate::message::Message;
+pub use crate::message::kind::{Flush, Kind, What};
+pub use crate::message::owned::OwnedMessage;
+pub use crate::options::Options;
+pub use crate::plumb::module::{Info, Module, Next, Side};
+pub use crate::plumb::queue::Queue;
+pub use crate::plumb::registry::register;
+pub use crate::policy::Policy;
+pub use crate::process::end::Access;
+pub use crate::process::fifo::Fifo;

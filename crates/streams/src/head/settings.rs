@@ -1,0 +1,81 @@
+//! What an end is told and asks: options, water marks, signals that have come.
+
+use std::sync::atomic::Ordering;
+
+use super::options::{ErrorOptions, ReadOptions, WriteOptions};
+use super::state::{self, Call};
+use super::stream::Stream;
+use crate::error::{Errno, Error, Result};
+
+impl Stream {
+    /// How this end reads (I_GRDOPT).
+    pub fn read_options(&self) -> ReadOptions {
+        ReadOptions::from_bits(self.end.words().read_options.load(Ordering::Relaxed)).unwrap_or_default()
+    }
+
+    /// Changes how this end reads, for all of its handles (I_SRDOPT).
+    ///
+    /// # Errors
+    /// Those of a stream with a read error.
+    pub fn set_read_options(&mut self, options: ReadOptions) -> Result<()> {
+        state::check(self.end.words(), Call::Peek)?;
+        self.end.words().read_options.store(options.bits(), Ordering::Relaxed);
+        self.back.announce();
+        Ok(())
+    }
+
+    /// How this end writes (I_GWROPT).
+    pub fn write_options(&self) -> WriteOptions {
+        WriteOptions::from_bits(self.end.words().write_options.load(Ordering::Relaxed)).unwrap_or(WriteOptions::PIPE)
+    }
+
+    /// Changes how this end writes, for all of its handles (I_SWROPT).
+    ///
+    /// # Errors
+    /// `ENXIO` after a hang-up, and those of a stream with a write error.
+    pub fn set_write_options(&mut self, options: WriteOptions) -> Result<()> {
+        state::check(self.end.words(), Call::SetWrite)?;
+        self.end.words().write_options.store(options.bits(), Ordering::Relaxed);
+        self.out.announce();
+        Ok(())
+    }
+
+    /// How this end reports errors (I_GERROPT).
+    pub fn error_options(&self) -> ErrorOptions {
+        ErrorOptions::from_bits(self.end.words().error_options.load(Ordering::Relaxed))
+    }
+
+    /// Changes how this end reports errors (I_SERROPT).
+    pub fn set_error_options(&mut self, options: ErrorOptions) {
+        self.end.words().error_options.store(options.bits(), Ordering::Relaxed);
+    }
+
+    /// High and low water mark of this end's read queue, bytes.
+    pub fn water_marks(&self) -> (u32, u32) {
+        let flow = &self.end.region.fixed.lanes[1 - self.end.side].flow.0;
+        (flow.hiwat.load(Ordering::Relaxed), flow.lowat.load(Ordering::Relaxed))
+    }
+
+    /// Changes the water marks of this end's read queue.
+    ///
+    /// # Errors
+    /// `EINVAL` for a low mark above the high one, or a high one for which the stream's window is too small.
+    pub fn set_water_marks(&mut self, hiwat: u32, lowat: u32) -> Result<()> {
+        let most = self.end.region.hiwat_max();
+        if hiwat == 0 || u64::from(hiwat) > most {
+            return Err(Error::new(Errno::Inval, format!("hiwat is {hiwat}, and must be from 1 to {most} here")));
+        }
+        if lowat > hiwat {
+            return Err(Error::new(Errno::Inval, format!("lowat {lowat} is above hiwat {hiwat}")));
+        }
+        self.end.region.set_water_marks(1 - self.end.side, hiwat, lowat);
+        self.back.announce();
+        self.end.wake(false);
+        Ok(())
+    }
+
+    /// The signals that modules have raised at this end (M_SIG, M_PCSIG) since the last call: bit N for signal N.
+    pub fn take_signals(&mut self) -> u64 {
+        self.end.words().signals.swap(0, Ordering::AcqRel)
+    }
+}

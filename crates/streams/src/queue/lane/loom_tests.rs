@@ -1,0 +1,440 @@
+//! Every order in which the members of a small lane can run, with the orderings of the language and not of one
+//! processor.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p headwater-streams --release --lib loom`
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use headwater_shm::sync::{AtomicU32, AtomicU64, Fence, Ordering};
+use headwater_shm::twin;
+use headwater_shm::{Apart, Members, Membership, Placed, Window};
+use loom::thread;
+
+use super::reader::{Front, LaneReader};
+use super::writer::{LaneWriter, Open, Quick};
+use super::{Marked, Part};
+use crate::layout::{Flow, Front as Taken, LaneWords, Mark, Side, Tail};
+use crate::limits::PIECE;
+use crate::message::kind::{Kind, What};
+
+/// Runs the model over all orders with at most `preemptions` forced switches.
+fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    // Three members that poll take more steps than loom's 1000.
+    builder.max_branches = 20_000;
+    let orders = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&orders);
+    builder.check(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        model();
+    });
+    let orders = orders.load(Ordering::Relaxed);
+    assert!(orders > 10, "only {orders} orders were tried: loom does not see what depends on what");
+}
+
+/// Bytes of the window in use at most: as many as are above hiwat are one message.
+const CELLS: usize = 8;
+const HIWAT: u32 = 3;
+
+/// A lane and a table of members.
+#[derive(Clone)]
+struct Room {
+    members: Members,
+    words: Placed<LaneWords>,
+    marks: Placed<[Mark]>,
+    window: Window,
+}
+
+impl Room {
+    fn new() -> Room {
+        Room::with(CELLS, HIWAT)
+    }
+
+    fn with(cells: usize, hiwat: u32) -> Room {
+        Room {
+            members: twin::members(3),
+            words: Placed::new(lane_words(hiwat)),
+            // Of the 2048 of a real lane those that the tests come to.
+            marks: Placed::from_vec((0..4).map(|_| mark()).collect()),
+            window: Window::new(4 * PIECE as u64, cells),
+        }
+    }
+
+    fn join(&self) -> Membership {
+        let tokens = [&self.words.writer_token.0, &self.words.reader_token.0];
+        Membership::join(&self.members, Fence, &tokens).expect("a slot")
+    }
+
+    fn writer(&self) -> Writer {
+        let (words, marks, window) = (self.words.clone(), self.marks.clone(), self.window.clone());
+        Writer { me: self.join(), lane: LaneWriter::new(words, marks, window, PIECE as u64, Fence, 0) }
+    }
+
+    fn reader(&self) -> Reader {
+        let (words, marks, window) = (self.words.clone(), self.marks.clone(), self.window.clone());
+        Reader { me: self.join(), lane: LaneReader::new(words, marks, window, Fence, 1) }
+    }
+}
+
+fn lane_words(hiwat: u32) -> LaneWords {
+    let word = |value| AtomicU32::new(value);
+    let position = || AtomicU64::new(0);
+    let side = || Apart(Side { sleep: word(0), wanted: word(0), cpu: word(0) });
+    LaneWords {
+        tail: Apart(Tail { bytes: position(), marks: position() }),
+        head: Apart(Taken { bytes: position(), marks: position() }),
+        writer_token: Apart(twin::token()),
+        reader_token: Apart(twin::token()),
+        store_token: Apart(twin::token()),
+        writer: side(),
+        reader: side(),
+        flow: Apart(Flow { hiwat: word(hiwat), lowat: word(2), maxpsz: word(8), full: word(0) }),
+    }
+}
+
+fn mark() -> Mark {
+    let word = || AtomicU64::new(0);
+    Mark { at: word(), lengths: word(), what: word(), taken: word() }
+}
+
+/// What came out of a lane: plain data with what follows it appended, or control and data.
+#[derive(Debug, PartialEq, Eq)]
+enum Got {
+    Plain(Vec<u8>),
+    Message(Vec<u8>, Vec<u8>),
+}
+
+struct Writer {
+    me: Membership,
+    lane: LaneWriter,
+}
+
+impl Writer {
+    /// Does one thing under the token as soon as there is room.
+    fn append(&mut self, append: impl Fn(&mut LaneWriter)) {
+        loop {
+            self.lane.hold(&self.me).expect("hold");
+            self.lane.set_flow(true);
+            let room = self.lane.has_room().expect("has_room");
+            if room {
+                append(&mut self.lane);
+            }
+            self.lane.release(&self.me, Open::Direct);
+            if room {
+                return;
+            }
+            while !self.lane.may_go_on() {
+                thread::yield_now();
+            }
+        }
+    }
+
+    fn plain(&mut self, bytes: &[u8]) {
+        if self.lane.quick(&self.me, bytes) == Quick::Refused {
+            self.append(|lane| lane.append_plain(bytes).expect("short"));
+        }
+    }
+
+    fn message(&mut self, control: &[u8], data: &[u8]) {
+        self.append(|lane| lane.append(What::of(Kind::Proto), Some(control), Some(data)).expect("short"));
+    }
+}
+
+struct Reader {
+    me: Membership,
+    lane: LaneReader,
+}
+
+impl Reader {
+    /// What stands at the front, if anything does, of plain data at most two bytes.
+    fn take(&mut self) -> Option<Got> {
+        let mut byte = [0; 1];
+        if self.lane.quick(&self.me, &mut byte) != Quick::Refused {
+            return Some(Got::Plain(byte.to_vec()));
+        }
+        self.lane.hold(&self.me).expect("hold");
+        let got = self.lane.front().expect("front").map(|front| match front {
+            Front::Plain(_) => {
+                let mut bytes = [0; 2];
+                let count = self.lane.take_plain(&mut bytes);
+                Got::Plain(bytes[..count].to_vec())
+            }
+            Front::Marked(message) => {
+                let (mut control, mut data) = (part(message.control), part(message.data));
+                self.lane.copy_control(&message, &mut control);
+                self.lane.copy_data(&message, &mut data);
+                self.lane.take_parts(&message, control.len(), data.len(), false).expect("take_parts");
+                Got::Message(control, data)
+            }
+        });
+        self.lane.release(&self.me, true);
+        got
+    }
+
+    /// Reads until `count` bytes have come, and joins plain data that follows plain data.
+    fn take_bytes(&mut self, count: usize) -> Vec<Got> {
+        let mut all: Vec<Got> = Vec::new();
+        let mut taken = 0;
+        while taken < count {
+            let Some(got) = self.take() else {
+                thread::yield_now();
+                continue;
+            };
+            taken += match &got {
+                Got::Plain(bytes) => bytes.len(),
+                Got::Message(control, data) => control.len() + data.len(),
+            };
+            match (all.last_mut(), got) {
+                (Some(Got::Plain(run)), Got::Plain(bytes)) => run.extend(bytes),
+                (_, got) => all.push(got),
+            }
+        }
+        all
+    }
+}
+
+fn part(part: Option<Part>) -> Vec<u8> {
+    vec![0; part.map_or(0, |part| part.left())]
+}
+
+fn plain(bytes: &[u8]) -> Got {
+    Got::Plain(bytes.to_vec())
+}
+
+fn message(control: &[u8], data: &[u8]) -> Got {
+    Got::Message(control.to_vec(), data.to_vec())
+}
+
+/// With the quick way, and with a queue that is full for a while.
+#[test]
+fn loom_bytes_and_messages_arrive_in_order_and_whole() {
+    explore(2, || {
+        let room = Room::new();
+        let (mut writer, mut reader) = (room.writer(), room.reader());
+        let other = thread::spawn(move || {
+            writer.plain(&[1]);
+            writer.plain(&[2]);
+            writer.message(&[3], &[4, 5]);
+            writer.plain(&[6]);
+        });
+        assert_eq!(reader.take_bytes(6), [plain(&[1, 2]), message(&[3], &[4, 5]), plain(&[6])]);
+        assert!(reader.take().is_none());
+        other.join().expect("writer");
+    });
+}
+
+/// Longer than the window: what was read is overwritten, and not before.
+#[test]
+fn loom_room_is_used_again_after_it_was_read() {
+    explore(2, || {
+        let room = Room::with(4, 0);
+        let (mut writer, mut reader) = (room.writer(), room.reader());
+        let other = thread::spawn(move || {
+            writer.message(&[1], &[2, 3]);
+            writer.message(&[4], &[5, 6]);
+        });
+        assert_eq!(reader.take_bytes(6), [message(&[1], &[2, 3]), message(&[4], &[5, 6])]);
+        other.join().expect("writer");
+    });
+}
+
+/// Who sees the bytes of a message sees its mark: at no moment does it pass for plain data.
+#[test]
+fn loom_a_message_is_never_seen_without_its_mark() {
+    explore(3, || {
+        let room = Room::new();
+        let (mut writer, mut reader) = (room.writer(), room.reader());
+        let other = thread::spawn(move || {
+            writer.plain(&[1]);
+            writer.message(&[2], &[3]);
+        });
+        for _ in 0..2 {
+            reader.lane.hold(&reader.me).expect("hold");
+            reader.lane.look().expect("look");
+            match reader.lane.front().expect("front") {
+                None => {}
+                Some(Front::Plain(count)) => assert_eq!(count, 1),
+                Some(Front::Marked(_)) => panic!("out of order"),
+            }
+            reader.lane.release(&reader.me, false);
+        }
+        other.join().expect("writer");
+        assert_eq!(reader.take_bytes(3), [plain(&[1]), message(&[2], &[3])]);
+    });
+}
+
+/// Two writers: their messages come whole, in the order of each, also beside the quick way.
+#[test]
+fn loom_two_writers_interleave_whole_messages() {
+    explore(3, || {
+        let room = Room::new();
+        let (mut one, mut two, mut reader) = (room.writer(), room.writer(), room.reader());
+        let other = thread::spawn(move || {
+            two.message(&[20], &[21]);
+            two.lane.token.retire();
+        });
+        one.plain(&[10]);
+        one.plain(&[11]);
+        one.lane.token.retire();
+        other.join().expect("writer");
+        let got = reader.take_bytes(4);
+        let order = [
+            vec![message(&[20], &[21]), plain(&[10, 11])],
+            vec![plain(&[10]), message(&[20], &[21]), plain(&[11])],
+            vec![plain(&[10, 11]), message(&[20], &[21])],
+        ];
+        assert!(order.contains(&got), "{got:?}");
+    });
+}
+
+/// The same while somebody reads.
+#[test]
+fn loom_two_writers_and_a_reader_agree() {
+    explore(1, || {
+        let room = Room::new();
+        let (mut one, mut two, mut reader) = (room.writer(), room.writer(), room.reader());
+        let other = thread::spawn(move || two.message(&[20], &[21]));
+        let third = thread::spawn(move || one.message(&[10], &[11]));
+        let got = reader.take_bytes(4);
+        let (ten, twenty) = (message(&[10], &[11]), message(&[20], &[21]));
+        assert!(got == [message(&[10], &[11]), message(&[20], &[21])] || got == [twenty, ten], "{got:?}");
+        other.join().expect("writer");
+        third.join().expect("writer");
+    });
+}
+
+/// Two readers: each byte is read once, and by the quick way too.
+#[test]
+fn loom_two_readers_take_each_byte_once() {
+    explore(3, || {
+        let room = Room::new();
+        let (mut writer, mut one, mut two) = (room.writer(), room.reader(), room.reader());
+        writer.plain(&[1, 2, 3]);
+        writer.message(&[4], &[]);
+        let other = thread::spawn(move || {
+            let got = two.take();
+            two.lane.token.retire();
+            got
+        });
+        let mut all = vec![one.take(), one.take()];
+        one.lane.token.retire();
+        all.push(other.join().expect("reader"));
+        let mut bytes: Vec<u8> = all
+            .into_iter()
+            .flatten()
+            .flat_map(|got| match got {
+                Got::Plain(bytes) => bytes,
+                Got::Message(control, _) => control,
+            })
+            .collect();
+        bytes.sort();
+        assert!(bytes == [1, 2, 3, 4], "{bytes:?}");
+    });
+}
+
+/// A flush takes a message or leaves it, but never its mark alone.
+#[test]
+fn loom_a_flush_takes_whole_messages() {
+    explore(3, || {
+        let room = Room::new();
+        let (mut writer, mut reader) = (room.writer(), room.reader());
+        let other = thread::spawn(move || {
+            writer.message(&[1], &[2]);
+            writer.plain(&[3]);
+        });
+        reader.lane.hold(&reader.me).expect("hold");
+        reader.lane.flush().expect("flush");
+        reader.lane.release(&reader.me, true);
+        other.join().expect("writer");
+        let mut left = Vec::new();
+        while let Some(got) = reader.take() {
+            left.push(got);
+        }
+        let orders = [vec![message(&[1], &[2]), plain(&[3])], vec![plain(&[3])], vec![]];
+        assert!(orders.contains(&left), "{left:?}");
+    });
+}
+
+/// A writer died between the mark and its bytes. The next one uses the slot again, while the reader may still look at it.
+#[test]
+fn loom_a_mark_without_bytes_is_forgotten_under_the_reader() {
+    explore(2, || {
+        let room = Room::new();
+        let (mut next, mut reader) = (room.writer(), room.reader());
+        Marked::write(&room.marks[0], 0, What::of(Kind::Proto), Some(3), None);
+        room.words.tail.0.marks.store(1, Ordering::Release);
+        let other = thread::spawn(move || {
+            next.plain(&[1]);
+            next.message(&[2], &[]);
+        });
+        assert_eq!(reader.take_bytes(2), [plain(&[1]), message(&[2], &[])]);
+        other.join().expect("writer");
+    });
+}
+
+/// The reader says that it sleeps and looks once more, while the writer publishes and looks whether it sleeps.
+#[test]
+fn loom_a_publication_is_seen_or_the_sleeper_is() {
+    for quick in [false, true] {
+        explore(4, move || {
+            let room = Room::new();
+            let (mut writer, mut reader) = (room.writer(), room.reader());
+            writer.plain(&[1]);
+            assert_eq!(reader.take(), Some(plain(&[1])));
+            let other = thread::spawn(move || {
+                if quick {
+                    let done = writer.lane.quick(&writer.me, &[2]);
+                    assert_ne!(done, Quick::Refused);
+                    return done == Quick::Attend;
+                }
+                // Before the token is given back, whose fence would do as well.
+                writer.lane.hold(&writer.me).expect("hold");
+                writer.lane.append_plain(&[2]).expect("short");
+                let asleep = writer.lane.reader_sleeps();
+                writer.lane.release(&writer.me, Open::Direct);
+                asleep
+            });
+            room.words.reader.0.sleep.store(1, Ordering::Relaxed);
+            Fence.heavy().expect("fence");
+            let seen = reader.lane.bytes_there() != 0;
+            let woken = other.join().expect("writer");
+            assert!(seen || woken);
+        });
+    }
+}
+
+/// The same with the sides changed: the writer waits for room.
+#[test]
+fn loom_room_is_seen_or_the_waiting_writer_is() {
+    for quick in [false, true] {
+        explore(4, move || {
+            let room = Room::new();
+            let (mut writer, mut reader) = (room.writer(), room.reader());
+            writer.plain(&[1, 2, 3]);
+            writer.plain(&[4]);
+            writer.lane.hold(&writer.me).expect("hold");
+            assert!(!writer.lane.has_room().expect("has_room"));
+            writer.lane.release(&writer.me, Open::Closed);
+            assert_eq!(reader.take(), Some(plain(&[1, 2])));
+            let other = thread::spawn(move || {
+                if quick {
+                    let done = reader.lane.quick(&reader.me, &mut [0; 1]);
+                    assert_ne!(done, Quick::Refused);
+                    return done == Quick::Attend;
+                }
+                reader.lane.hold(&reader.me).expect("hold");
+                assert_eq!(reader.lane.take_plain(&mut [0; 1]), 1);
+                let asleep = reader.lane.writer_sleeps();
+                reader.lane.release(&reader.me, true);
+                asleep
+            });
+            room.words.writer.0.sleep.store(1, Ordering::Relaxed);
+            Fence.heavy().expect("fence");
+            let seen = writer.lane.may_go_on();
+            let woken = other.join().expect("reader");
+            assert!(seen || woken);
+        });
+    }
+}

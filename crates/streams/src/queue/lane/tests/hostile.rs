@@ -1,0 +1,400 @@
+//! Garbage in every word, written by a peer that keeps no protocol: no call panics, hangs, or touches anything outside
+//! the window; each succeeds or says `EPROTO`.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// Longer than all rounds of a test take, and than the patience of a token with one that does not give it back (2 s).
+const WATCHDOG: Duration = Duration::from_secs(60);
+
+/// Fails if `body` is not over in time, instead of hanging.
+fn watched(body: impl FnOnce() + Send + 'static) {
+    let (over, watch) = mpsc::channel();
+    let worker = thread::spawn(move || {
+        body();
+        let _ = over.send(());
+    });
+    if watch.recv_timeout(WATCHDOG) == Err(mpsc::RecvTimeoutError::Timeout) {
+        panic!("a call loops for ever");
+    }
+    worker.join().expect("no call panics");
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, count: usize) -> usize {
+        (self.next() >> 11) as usize % count
+    }
+}
+
+/// Which words are spoilt.
+#[derive(Debug, Clone, Copy)]
+enum Target {
+    /// Positions, water marks and what stands in the marks.
+    Lane,
+    /// Also tokens and members.
+    All,
+}
+
+/// A token's state, of which none makes a living member wait for another living one: that lasts 2 s, and is in
+/// `a_token_that_is_not_given_back_is_given_up`.
+fn token_lock(random: &mut Random) -> u32 {
+    // The members of these tests have the numbers 1 to 4; 5 to 64 are free and 65 up are none.
+    let holder = [0, 5 + random.below(60) as u32, 65 + random.below(190) as u32][random.below(3)];
+    let victim = random.below(256) as u32;
+    let states = [
+        0,
+        holder,
+        1 << 16 | holder,
+        (1 << 16) + 1 + random.below(4) as u32,
+        1 << 17 | holder,
+        1 << 18 | holder | victim << 8,
+        3 << 16 | holder,
+        6 << 16 | 1,
+        7 << 16,
+        1 << 19,
+        u32::MAX,
+    ];
+    states[random.below(states.len())] | if random.below(4) == 0 { (random.next() as u32) << 24 } else { 0 }
+}
+
+/// Writes garbage into one word.
+fn spoil(room: &Room, target: Target, random: &mut Random) {
+    let words = room.words();
+    let words_64 = [&words.tail.0.bytes, &words.tail.0.marks, &words.head.0.bytes, &words.head.0.marks];
+    let near = words_64[random.below(4)].load(Ordering::Relaxed);
+    let value = match random.below(8) {
+        0 => 0,
+        1 => u64::MAX - random.below(3) as u64,
+        2 => random.next() >> random.below(64),
+        3 => 1 << random.below(64),
+        4 => near.wrapping_sub(1 + random.below(4) as u64),
+        5 => near.wrapping_add(room.sizes.window as u64).wrapping_sub(random.below(3) as u64),
+        6 => near.wrapping_sub(room.sizes.window as u64).wrapping_add(random.below(3) as u64),
+        _ => near.wrapping_add(random.below(room.sizes.window) as u64),
+    };
+    let lane = |random: &mut Random| match random.below(3) {
+        0 => words_64[random.below(4)].store(value, Ordering::Relaxed),
+        1 => {
+            let flow = &words.flow.0;
+            let words_32 = [&flow.hiwat, &flow.lowat, &flow.full, &words.reader.0.sleep, &words.writer.0.sleep];
+            words_32[random.below(5)].store(value as u32, Ordering::Relaxed);
+        }
+        _ => {
+            // The first mark unread, or the last published, or one near them.
+            let at = words_64[1 + 2 * random.below(2)].load(Ordering::Relaxed);
+            let at = at.wrapping_add(random.below(3) as u64).wrapping_sub(1);
+            let mark = &room.marks()[at as usize % MARKS];
+            let part = random.below(64) as u64 | (random.below(64) as u64) << 32;
+            match random.below(6) {
+                0 => mark.at.store(value, Ordering::Relaxed),
+                1 => mark.lengths.store(value, Ordering::Relaxed),
+                2 => mark.lengths.store(part, Ordering::Relaxed),
+                3 => mark.taken.store(value, Ordering::Relaxed),
+                4 => mark.taken.store(part, Ordering::Relaxed),
+                _ => mark.what.store(value, Ordering::Relaxed),
+            }
+        }
+    };
+    match (target, random.below(8)) {
+        (Target::Lane, _) | (_, 0..4) => lane(random),
+        (Target::All, 4 | 5) => {
+            let token = [&words.writer_token.0, &words.reader_token.0][random.below(2)];
+            // The words of a token are its own; here they are the first four of its line.
+            let at = address(room, token) + 4 * random.below(4);
+            let word = room.memory.get::<AtomicU32>(at).expect("inside");
+            let is_lock = (at - LANE_AT).is_multiple_of(128);
+            word.store(if is_lock { token_lock(random) } else { value as u32 }, Ordering::Relaxed);
+        }
+        _ => {
+            // The process of a living member may be spoilt, what it is busy with not: see `token_lock`.
+            let (slot, word) = if random.below(2) == 0 { (random.below(4), 0) } else { (4 + random.below(60), 8) };
+            let at = slot * size_of::<Apart<Member>>() + word;
+            room.memory.get::<AtomicU64>(at).expect("inside").store(value, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Where in the lane's memory a part of it lies.
+fn address<T>(room: &Room, part: &T) -> usize {
+    let lane = room.words();
+    LANE_AT + (std::ptr::from_ref(part).addr() - std::ptr::from_ref(&*lane).addr())
+}
+
+fn fine<T>(result: Result<T>) -> Option<T> {
+    match result {
+        Ok(value) => Some(value),
+        Err(error) => {
+            assert_eq!(error.errno(), Errno::Proto, "{error}");
+            None
+        }
+    }
+}
+
+/// A writer and a reader, between whose calls `rain` falls.
+struct Ends<Rain> {
+    writer: Writer,
+    reader: Reader,
+    random: Random,
+    rain: Rain,
+    len_max: usize,
+    /// A token could not be had.
+    refused: bool,
+}
+
+impl<Rain: FnMut(&mut Random)> Ends<Rain> {
+    fn rain(&mut self) {
+        (self.rain)(&mut self.random);
+    }
+
+    fn write(&mut self) -> Option<()> {
+        let bytes = vec![7; self.random.below(self.len_max + 1)];
+        if self.random.below(2) == 0 {
+            self.writer.lane.quick(&self.writer.me, &bytes);
+            self.rain();
+        }
+        let hold = self.writer.hold();
+        self.refused |= hold.is_err();
+        fine(hold)?;
+        let done = self.write_held(&bytes);
+        self.rain();
+        let open = self.random.below(4) != 0;
+        self.writer.release(open);
+        self.writer.lane.may_go_on();
+        self.writer.lane.coalesced();
+        self.writer.lane.reader_sleeps();
+        done
+    }
+
+    fn write_held(&mut self, bytes: &[u8]) -> Option<()> {
+        self.rain();
+        if !fine(self.writer.lane.has_room())? {
+            return None;
+        }
+        self.rain();
+        let lane = &mut self.writer.lane;
+        let (control, data) = bytes.split_at(bytes.len() / 3);
+        match self.random.below(5) {
+            0 | 1 => fine(lane.append_plain(bytes)),
+            2 => fine(lane.append(What::of(Kind::Proto), Some(control), Some(data))),
+            3 => fine(lane.append(What::of(Kind::Data), None, Some(data))),
+            _ => {
+                let part = lane.place(bytes.len());
+                assert_eq!(part[0].len() + part[1].len(), bytes.len());
+                lane.mark(What::of(Kind::Proto), Some(bytes.len() as u32), None);
+                Some(())
+            }
+        }
+    }
+
+    fn read(&mut self) -> Option<()> {
+        let mut buffer = vec![0; self.random.below(2 * self.len_max)];
+        if self.random.below(2) == 0 {
+            self.reader.lane.quick(&self.reader.me, &mut buffer);
+            self.rain();
+        }
+        let hold = self.reader.lane.hold(&self.reader.me);
+        self.refused |= hold.is_err();
+        fine(hold)?;
+        let done = self.read_held(&mut buffer);
+        self.rain();
+        let open = self.random.below(4) != 0;
+        self.reader.lane.release(&self.reader.me, open);
+        self.reader.lane.bytes_there();
+        self.reader.lane.is_low();
+        self.reader.lane.writer_sleeps();
+        done
+    }
+
+    fn read_held(&mut self, buffer: &mut [u8]) -> Option<()> {
+        self.rain();
+        if self.random.below(10) == 0 {
+            return fine(self.reader.lane.flush());
+        }
+        if self.random.below(4) == 0 {
+            fine(self.reader.lane.look())?;
+            self.rain();
+        }
+        let front = fine(self.reader.lane.front())?;
+        self.rain();
+        let lane = &mut self.reader.lane;
+        match front? {
+            Front::Plain(_) => {
+                lane.peek_plain(buffer);
+                flat(lane.plain_in_place(buffer.len()));
+                if buffer.len().is_multiple_of(3) {
+                    lane.drop_plain(buffer.len());
+                } else {
+                    lane.take_plain(buffer);
+                }
+                Some(())
+            }
+            Front::Marked(message) => {
+                let control = lane.copy_control(&message, buffer);
+                let data = lane.copy_data(&message, buffer);
+                flat(lane.data_in_place(&message));
+                let all = self.random.below(3) == 0;
+                fine(self.reader.lane.take_parts(&message, control, data, all))
+            }
+        }
+    }
+}
+
+fn flat(parts: [&[AtomicU8]; 2]) -> u8 {
+    parts.into_iter().flatten().fold(0, |sum, byte| sum ^ byte.load(Ordering::Relaxed))
+}
+
+/// Rounds on fresh lanes: first some honest work, then rain between all calls.
+fn rounds(seeds: std::ops::Range<u64>, sizes: Sizes, target: Target) {
+    watched(move || {
+        let (mut wrote, mut read) = (0, 0);
+        for seed in seeds {
+            let room = Arc::new(Room::new(sizes));
+            let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+            let (writers, readers) = ([(); 2].map(|()| room.writer()), [(); 2].map(|()| room.reader()));
+            let honest = random.below(20);
+            let every = 1 + random.below(12);
+            let mut calls = 0;
+            let spoilt = Arc::clone(&room);
+            let rain = move |random: &mut Random| {
+                calls += 1;
+                if calls > 6 * honest && random.below(every) == 0 {
+                    spoil(&spoilt, target, random);
+                }
+            };
+            let ([writer, mut other_writer], [reader, mut other_reader]) = (writers, readers);
+            let mut ends = Ends { writer, reader, random, rain, len_max: sizes.message_max, refused: false };
+            for _ in 0..100 {
+                // A stream with a broken token is dead: every further call may be an error after 2 s.
+                if ends.refused && matches!(target, Target::All) {
+                    break;
+                }
+                wrote += u32::from(ends.write().is_some());
+                read += u32::from(ends.read().is_some());
+                if ends.random.below(8) == 0 {
+                    std::mem::swap(&mut ends.writer, &mut other_writer);
+                }
+                if ends.random.below(8) == 0 {
+                    std::mem::swap(&mut ends.reader, &mut other_reader);
+                }
+            }
+            assert!(room.guards_stand(), "seed {seed}");
+        }
+        assert!(wrote > 1000 && read > 1000, "all calls failed: {wrote} wrote, {read} read");
+    });
+}
+
+#[test]
+fn garbage_in_a_small_lane_is_harmless() {
+    rounds(1..1500, SMALL, Target::Lane);
+}
+
+#[test]
+fn garbage_in_a_lane_with_the_quick_way_is_harmless() {
+    rounds(1..200, LARGE, Target::Lane);
+}
+
+#[test]
+fn garbage_in_tokens_and_members_is_harmless() {
+    rounds(1..600, SMALL, Target::All);
+}
+
+/// The rain falls also within the calls.
+#[test]
+fn garbage_that_falls_at_any_time_is_harmless() {
+    for sizes in [SMALL, LARGE] {
+        watched(move || {
+            // A spoilt lane stays so: many short rounds find more than few long ones.
+            for seed in 1..=250u64 {
+                let room = Arc::new(Room::new(sizes));
+                let over = AtomicBool::new(false);
+                let (writer, reader) = (room.writer(), room.reader());
+                let random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+                let mut ends = Ends {
+                    writer,
+                    reader,
+                    random,
+                    rain: |_: &mut Random| {},
+                    len_max: sizes.message_max,
+                    refused: false,
+                };
+                thread::scope(|scope| {
+                    scope.spawn(|| {
+                        let mut random = Random(seed);
+                        while !over.load(Ordering::Relaxed) {
+                            (0..random.below(20_000)).for_each(|_| std::hint::spin_loop());
+                            spoil(&room, Target::Lane, &mut random);
+                        }
+                    });
+                    let end = Instant::now() + Duration::from_millis(2);
+                    while Instant::now() < end {
+                        ends.write();
+                        ends.read();
+                    }
+                    over.store(true, Ordering::Relaxed);
+                });
+                assert!(room.guards_stand());
+            }
+        });
+    }
+}
+
+/// A number in a token of one that lives and knows nothing of it.
+#[test]
+fn a_token_that_is_not_given_back_is_given_up() {
+    watched(|| {
+        let room = Room::new(SMALL);
+        let (mut writer, _reader) = (room.writer(), room.reader());
+        let lock = room.memory.get::<AtomicU32>(address(&room, &room.words().writer_token.0)).expect("inside");
+        lock.store(1 << 17 | 2, Ordering::Relaxed);
+        assert_eq!(writer.hold().expect_err("not given back").errno(), Errno::Proto);
+        // Or biased to one that is busy all the time.
+        let busy = size_of::<Apart<Member>>() + 8;
+        room.memory.get::<AtomicU32>(busy).expect("inside").store(u32::MAX, Ordering::Relaxed);
+        lock.store(1 << 16 | 2, Ordering::Relaxed);
+        assert_eq!(writer.hold().expect_err("not given back").errno(), Errno::Proto);
+    });
+}
+
+/// A corrupt word stays an error as long as it stands, and whoever waits by the same words does not spin.
+#[test]
+fn what_is_corrupt_is_noticed_by_both_sides() {
+    type Spoil = fn(&LaneWords);
+    let spoilt: [(Spoil, bool, bool); 8] = [
+        (|words| words.tail.0.bytes.store(8 + 65, Ordering::Relaxed), true, true),
+        (|words| words.tail.0.bytes.store(7, Ordering::Relaxed), true, true),
+        (|words| words.tail.0.marks.store(1 << 40, Ordering::Relaxed), true, true),
+        (|words| words.head.0.bytes.store(7, Ordering::Relaxed), false, true),
+        (|words| words.head.0.bytes.store(1 << 40, Ordering::Relaxed), true, true),
+        (|words| words.head.0.bytes.store(u64::MAX, Ordering::Relaxed), true, true),
+        (|words| words.head.0.marks.store(1, Ordering::Relaxed), false, true),
+        (|words| words.head.0.marks.store(1 << 40, Ordering::Relaxed), false, true),
+    ];
+    for (at, (spoil, writer_sees, reader_sees)) in spoilt.into_iter().enumerate() {
+        let room = Room::new(Sizes { hiwat: 20, ..SMALL });
+        let (mut writer, mut reader) = (room.writer(), room.reader());
+        writer.plain(&[0; 18]);
+        writer.plain(&[0; 18]);
+        assert_eq!(reader.plain(8).len(), 8);
+        assert!(reader.front().is_some());
+        spoil(&room.words());
+        for _ in 0..2 {
+            let found = writer.held(LaneWriter::has_room);
+            assert_eq!(found.is_err_and(|error| error.errno() == Errno::Proto), writer_sees, "writer, {at}");
+            let found = reader.held(|lane| lane.look());
+            assert_eq!(found.is_err_and(|error| error.errno() == Errno::Proto), reader_sees, "reader, {at}");
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! Random uses of a lane by two writers and two readers, against a queue of messages that is easy to believe.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// One use. `who` is the writer or the reader that does it.
+#[derive(Debug, Clone)]
+enum Op {
+    Plain {
+        who: usize,
+        len: usize,
+        quick: bool,
+        open: bool,
+    },
+    Message {
+        who: usize,
+        what: What,
+        control: Option<usize>,
+        data: Option<usize>,
+        open: bool,
+    },
+    /// Takes from the front, so much of plain data, or of the parts of a message.
+    Take {
+        who: usize,
+        control: usize,
+        data: usize,
+        all: bool,
+        look: bool,
+        open: bool,
+    },
+    Quick {
+        who: usize,
+        len: usize,
+    },
+    Flush {
+        who: usize,
+    },
+    /// Another takes the place of one that ended between two stores, if it had something to do that has two.
+    WriterDies {
+        who: usize,
+        len: u32,
+    },
+    TakerDies {
+        who: usize,
+        control: usize,
+        data: usize,
+    },
+    DropperDies {
+        who: usize,
+    },
+}
+
+fn ops(len_max: usize) -> impl Strategy<Value = Vec<Op>> {
+    let who = || 0..2usize;
+    let len = move || prop_oneof![1 => Just(0), 8 => 0..len_max.min(20), 4 => 0..len_max + 2];
+    let part = move || prop_oneof![1 => Just(None), 3 => len().prop_map(Some)];
+    let what = (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(proto, delimited, marked)| What {
+        kind: if proto { Kind::Proto } else { Kind::Data },
+        band: 0,
+        whole: false,
+        delimited,
+        marked,
+        turned: false,
+    });
+    let op = prop_oneof![
+        6 => (who(), len(), any::<bool>(), any::<bool>())
+            .prop_map(|(who, len, quick, open)| Op::Plain { who, len, quick, open }),
+        6 => (who(), what, part(), part(), any::<bool>())
+            .prop_map(|(who, what, control, data, open)| Op::Message { who, what, control, data, open }),
+        10 => (who(), len(), len(), any::<bool>(), any::<bool>(), any::<bool>())
+            .prop_map(|(who, control, data, all, look, open)| Op::Take { who, control, data, all, look, open }),
+        4 => (who(), len()).prop_map(|(who, len)| Op::Quick { who, len }),
+        1 => who().prop_map(|who| Op::Flush { who }),
+        1 => (who(), 0..9u32).prop_map(|(who, len)| Op::WriterDies { who, len }),
+        2 => (who(), len(), len()).prop_map(|(who, control, data)| Op::TakerDies { who, control, data }),
+        1 => who().prop_map(|who| Op::DropperDies { who }),
+    ];
+    // Runs of one member give it the bias, and so the quick way.
+    let run = (op, 1..4usize).prop_map(|(op, times)| vec![op; times]);
+    prop::collection::vec(run, 1..120).prop_map(|runs| runs.concat())
+}
+
+fn sizes(window: impl Strategy<Value = usize>, least: usize) -> impl Strategy<Value = Sizes> {
+    window.prop_flat_map(move |window| (Just(window), least..window)).prop_flat_map(|(window, message_max)| {
+        let hiwat = (window - message_max) as u32;
+        (0..=hiwat + 2, 0..=hiwat + 2).prop_map(move |(hiwat, lowat)| Sizes {
+            window,
+            message_max,
+            hiwat,
+            lowat: lowat.min(hiwat),
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Windows so small that everything wraps and is full all the time.
+    #[test]
+    fn a_small_lane_is_a_queue(
+        sizes in sizes((3..9u32).prop_map(|log2| 1 << log2), 2),
+        coalescing in any::<bool>(),
+        ops in ops(40),
+    ) {
+        World::new(sizes, coalescing).run(ops);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// With the quick way, and messages of several pieces.
+    #[test]
+    fn a_large_lane_is_a_queue(
+        sizes in sizes(Just(32 << 10), PIECE),
+        coalescing in prop_oneof![3 => Just(true), 1 => Just(false)],
+        ops in ops(12_000),
+    ) {
+        World::new(sizes, coalescing).run(ops);
+    }
+}
+
+/// What waits in the model.
+#[derive(Debug)]
+enum Item {
+    Plain(VecDeque<u8>),
+    Marked(Waiting),
+}
+
+#[derive(Debug)]
+struct Waiting {
+    what: What,
+    control: Option<Vec<u8>>,
+    data: Option<Vec<u8>>,
+    control_taken: usize,
+    data_taken: usize,
+}
+
+fn left(part: Option<&Vec<u8>>, taken: usize) -> &[u8] {
+    part.map_or(&[], |bytes| &bytes[taken..])
+}
+
+impl Waiting {
+    fn control_left(&self) -> &[u8] {
+        left(self.control.as_ref(), self.control_taken)
+    }
+
+    fn data_left(&self) -> &[u8] {
+        left(self.data.as_ref(), self.data_taken)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.control_left().is_empty() && self.data_left().is_empty()
+    }
+
+    /// Bytes of the window that it occupies: a reader gives them back once it has begun with the data.
+    fn count(&self) -> usize {
+        if self.control_left().is_empty() && !self.data_left().is_empty() {
+            return self.data_left().len();
+        }
+        let len = |part: Option<&Vec<u8>>| part.map_or(0, Vec::len);
+        (len(self.control.as_ref()) + len(self.data.as_ref())).max(1)
+    }
+}
+
+struct World {
+    room: Room,
+    writers: [Writer; 2],
+    readers: [Reader; 2],
+    coalescing: bool,
+    model: VecDeque<Item>,
+    full: bool,
+    /// So that each byte differs from its neighbours, and most from those a window before.
+    written: u32,
+}
+
+impl World {
+    fn new(sizes: Sizes, coalescing: bool) -> World {
+        let room = Room::new(sizes);
+        let writers = [(); 2].map(|()| Writer { coalescing, ..room.writer() });
+        let readers = [(); 2].map(|()| room.reader());
+        World { room, writers, readers, coalescing, model: VecDeque::new(), full: false, written: 0 }
+    }
+
+    fn run(&mut self, ops: Vec<Op>) {
+        for op in ops {
+            match op {
+                Op::Plain { who, len, quick, open } => self.plain(who, len, quick, open),
+                Op::Message { who, what, control, data, open } => self.message(who, what, control, data, open),
+                Op::Take { who, control, data, all, look, open } => self.take(who, control, data, all, look, open),
+                Op::Quick { who, len } => self.quick(who, len),
+                Op::Flush { who } => {
+                    self.readers[who].held(LaneReader::flush).expect("flush");
+                    self.model.clear();
+                }
+                Op::WriterDies { who, len } => self.writer_dies(who, len),
+                Op::TakerDies { who, control, data } => self.taker_dies(who, control, data),
+                Op::DropperDies { who } => self.dropper_dies(who),
+            }
+            assert_eq!(self.readers[0].lane.bytes_there() as usize, self.count());
+        }
+        while !self.model.is_empty() {
+            self.take(0, usize::MAX, usize::MAX, false, true, true);
+        }
+        assert!(self.readers[0].front().is_none());
+        assert!(self.room.guards_stand());
+    }
+
+    fn count(&self) -> usize {
+        let count = |item: &Item| match item {
+            Item::Plain(bytes) => bytes.len(),
+            Item::Marked(message) => message.count(),
+        };
+        self.model.iter().map(count).sum()
+    }
+
+    /// Full above hiwat as found by who asks, and open again below lowat, or when empty.
+    fn has_room(&mut self) -> bool {
+        let Sizes { window, message_max, hiwat, lowat } = self.room.sizes;
+        let hiwat = (hiwat as usize).min(window - message_max);
+        let (count, lowat) = (self.count(), (lowat as usize).min(hiwat));
+        self.full = if self.full { count != 0 && count >= lowat } else { count > hiwat };
+        let marks = self.model.iter().filter(|item| matches!(item, Item::Marked(_))).count();
+        !self.full && marks < MARKS
+    }
+
+    fn fresh(&mut self, len: usize) -> Vec<u8> {
+        let bytes = (self.written..self.written + len as u32).map(|at| (at.wrapping_mul(0x9e37_79b1) >> 24) as u8);
+        self.written += len as u32;
+        bytes.collect()
+    }
+
+    fn push_plain(&mut self, bytes: Vec<u8>) {
+        if !self.coalescing {
+            return self.push(What::of(Kind::Data), None, Some(bytes));
+        }
+        match self.model.back_mut() {
+            _ if bytes.is_empty() => {}
+            Some(Item::Plain(run)) => run.extend(bytes),
+            _ => self.model.push_back(Item::Plain(bytes.into())),
+        }
+    }
+
+    fn push(&mut self, what: What, control: Option<Vec<u8>>, data: Option<Vec<u8>>) {
+        self.model.push_back(Item::Marked(Waiting { what, control, data, control_taken: 0, data_taken: 0 }));
+    }
+
+    fn plain(&mut self, who: usize, len: usize, quick: bool, open: bool) {
+        let (bytes, count) = (self.fresh(len), self.count());
+        let writer = &mut self.writers[who];
+        if quick && writer.lane.quick(&writer.me, &bytes) != Quick::Refused {
+            assert!(self.coalescing && !bytes.is_empty() && len <= self.room.sizes.message_max);
+            assert!(!self.full && count <= self.room.sizes.hiwat as usize);
+            return self.push_plain(bytes);
+        }
+        self.append(who, open, len, |lane| lane.append_plain(&bytes), |world| world.push_plain(bytes.clone()));
+    }
+
+    fn message(&mut self, who: usize, what: What, control: Option<usize>, data: Option<usize>, open: bool) {
+        let len = control.unwrap_or(0) + data.unwrap_or(0);
+        let (control, data) = (control.map(|len| self.fresh(len)), data.map(|len| self.fresh(len)));
+        self.append(
+            who,
+            open,
+            len,
+            |lane| lane.append(what, control.as_deref(), data.as_deref()),
+            |world| world.push(what, control.clone(), data.clone()),
+        );
+    }
+
+    fn append(
+        &mut self,
+        who: usize,
+        open: bool,
+        len: usize,
+        append: impl FnOnce(&mut LaneWriter) -> Result<()>,
+        push: impl FnOnce(&mut World),
+    ) {
+        self.writers[who].hold().expect("hold");
+        let room = self.writers[who].lane.has_room().expect("has_room");
+        assert_eq!(room, self.has_room());
+        if room {
+            match append(&mut self.writers[who].lane) {
+                Ok(()) => {
+                    assert!(len <= self.room.sizes.message_max);
+                    push(self);
+                }
+                Err(error) => {
+                    assert_eq!(error.errno(), Errno::Range);
+                    assert!(len > self.room.sizes.message_max);
+                }
+            }
+        }
+        self.writers[who].release(open);
+        assert!(room || !self.writers[who].lane.may_go_on(), "a writer without room would not sleep");
+    }
+
+    fn quick(&mut self, who: usize, len: usize) {
+        let mut buffer = vec![0; len];
+        let reader = &mut self.readers[who];
+        if reader.lane.quick(&reader.me, &mut buffer) != Quick::Refused {
+            self.pop_plain(&buffer);
+        }
+    }
+
+    fn pop_plain(&mut self, taken: &[u8]) {
+        let Some(Item::Plain(run)) = self.model.front_mut() else { panic!("plain data out of its order") };
+        assert!(taken.len() <= run.len());
+        assert!(run.drain(..taken.len()).eq(taken.iter().copied()));
+        if run.is_empty() {
+            self.model.pop_front();
+        }
+    }
+
+    fn take(&mut self, who: usize, control: usize, data: usize, all: bool, look: bool, open: bool) {
+        let Reader { me, lane } = &mut self.readers[who];
+        lane.hold(me).expect("hold");
+        if look {
+            lane.look().expect("look");
+            assert_eq!(lane.known() as usize, self.count());
+        }
+        match self.readers[who].lane.front().expect("front") {
+            None => assert!(self.model.is_empty()),
+            Some(Front::Plain(there)) => self.take_plain(who, there as usize, data, all, look),
+            Some(Front::Marked(message)) => self.take_message(who, &message, control, data, all),
+        }
+        let Reader { me, lane } = &mut self.readers[who];
+        lane.release(me, open);
+    }
+
+    fn take_plain(&mut self, who: usize, there: usize, most: usize, in_place: bool, look: bool) {
+        let Some(Item::Plain(run)) = self.model.front() else { panic!("plain data out of its order") };
+        assert!(there > 0 && there <= run.len());
+        assert!(!look || there == run.len());
+        let lane = &mut self.readers[who].lane;
+        let mut buffer = vec![0; most.min(there + 1)];
+        let count = lane.peek_plain(&mut buffer);
+        assert_eq!(count, most.min(there));
+        assert!(run.range(..count).eq(&buffer[..count]));
+        assert_eq!(flat(lane.plain_in_place(most)), buffer[..count]);
+        if in_place {
+            lane.drop_plain(most);
+        } else {
+            buffer.fill(0);
+            assert_eq!(lane.take_plain(&mut buffer), count);
+        }
+        if !in_place || count > 0 {
+            buffer.truncate(count);
+            self.pop_plain(&buffer);
+        }
+    }
+
+    fn take_message(&mut self, who: usize, message: &Marked, control: usize, data: usize, all: bool) {
+        let Some(Item::Marked(waiting)) = self.model.front_mut() else { panic!("a message out of its order") };
+        assert_eq!(message.what, waiting.what);
+        assert_eq!(message.control.is_some(), waiting.control.is_some());
+        assert_eq!(message.data.is_some(), waiting.data.is_some());
+        let lane = &mut self.readers[who].lane;
+        let mut buffer = vec![0; control.min(waiting.control_left().len() + 1)];
+        let control = lane.copy_control(message, &mut buffer);
+        assert_eq!(control, buffer.len().min(waiting.control_left().len()));
+        assert_eq!(buffer[..control], waiting.control_left()[..control]);
+        let mut buffer = vec![0; data.min(waiting.data_left().len() + 1)];
+        let data = lane.copy_data(message, &mut buffer);
+        assert_eq!(data, buffer.len().min(waiting.data_left().len()));
+        assert_eq!(buffer[..data], waiting.data_left()[..data]);
+        assert_eq!(flat(lane.data_in_place(message)), waiting.data_left());
+        lane.take_parts(message, control, data, all).expect("take_parts");
+        waiting.control_taken += control;
+        waiting.data_taken += data;
+        if all || waiting.is_empty() {
+            self.model.pop_front();
+        }
+    }
+
+    fn writer_dies(&mut self, who: usize, len: u32) {
+        self.writers[who].hold().expect("hold");
+        let room = self.writers[who].lane.has_room().expect("has_room");
+        assert_eq!(room, self.has_room());
+        if room {
+            self.room.publish_mark_alone(len);
+        }
+        self.writers[who].release(false);
+        self.writers[who] = Writer { coalescing: self.coalescing, ..self.room.writer() };
+    }
+
+    /// It notes in the mark what it has taken, and does not come to give the room back.
+    fn taker_dies(&mut self, who: usize, control: usize, data: usize) {
+        let front = self.readers[who].front();
+        if let (Some(Front::Marked(_)), Some(Item::Marked(waiting))) = (front, self.model.front_mut()) {
+            let control = waiting.control_taken + control.min(waiting.control_left().len());
+            let data = waiting.data_taken + data.min(waiting.data_left().len());
+            let before = (waiting.control_taken, waiting.data_taken);
+            (waiting.control_taken, waiting.data_taken) = (control, data);
+            if waiting.is_empty() {
+                (waiting.control_taken, waiting.data_taken) = before;
+            } else {
+                let marks = self.room.words().head.0.marks.load(Ordering::Relaxed);
+                let taken = control as u64 | (data as u64) << 32;
+                self.room.marks()[marks as usize % MARKS].taken.store(taken, Ordering::Relaxed);
+            }
+        }
+        self.readers[who] = self.room.reader();
+        // Whoever comes next finds the position from the mark.
+        let _ = self.readers[who].front();
+    }
+
+    /// It gives the room of a message back, and does not come to count the mark.
+    fn dropper_dies(&mut self, who: usize) {
+        if let Some(Front::Marked(message)) = self.readers[who].front() {
+            self.room.words().head.0.bytes.store(message.end(), Ordering::Relaxed);
+            self.model.pop_front();
+        }
+        self.readers[who] = self.room.reader();
+    }
+}
+
+fn flat(parts: [&[AtomicU8]; 2]) -> Vec<u8> {
+    parts.into_iter().flatten().map(|byte| byte.load(Ordering::Relaxed)).collect()
+}
