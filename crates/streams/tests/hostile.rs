@@ -25,7 +25,7 @@ fn scribbled_memory_makes_errors_and_nothing_worse() {
     let _alone = alone();
     #[cfg(feature = "probes")]
     headwater_shm::probe::set_patience_ns(20_000_000);
-    let until = Instant::now() + Duration::from_secs(setting("HEADWATER_SECONDS", 12));
+    let until = Instant::now() + Duration::from_secs(setting("HEADWATER_SECONDS", 8));
     let first = setting("HEADWATER_SEED", 1);
     let (mut seed, mut calls, mut errors, mut broken) = (first, 0, 0, 0);
     let before = common::open_things();
