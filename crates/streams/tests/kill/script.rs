@@ -186,23 +186,25 @@ impl<'s> Reader<'s> {
         let (control_words, data_words) = (self.random.one_of(&[1, 48]), self.random.one_of(&[2, 40, 512, 4096]));
         let (mut control, mut data) = (std::mem::take(&mut self.control), std::mem::take(&mut self.data));
         let taken = self.take(stream, &mut control[..control_words * 8], &mut data[..data_words * 8]);
-        if let Ok((control_len, data_len)) = taken {
-            words(&control[..control_len]).chain(words(&data[..data_len])).for_each(|word| self.check(word));
+        if let Ok((control_len, data_len, split)) = taken {
+            words(&control[..control_len]).for_each(|word| self.check(word, Part::Control));
+            words(&data[..data_len]).for_each(|word| self.check(word, if split { Part::Data } else { Part::Either }));
         }
         if self.who == Who::Victim {
             self.board.take_in_hand(0);
         }
         (self.control, self.data) = (control, data);
-        taken.map(|(control, data)| control + data > 0)
+        taken.map(|(control, data, _)| control + data > 0)
     }
 
-    fn take(&mut self, stream: &mut Stream, control: &mut [u8], data: &mut [u8]) -> Result<(usize, usize)> {
+    /// Bytes of control and data, and whether they came apart.
+    fn take(&mut self, stream: &mut Stream, control: &mut [u8], data: &mut [u8]) -> Result<(usize, usize, bool)> {
         let way = self.random.below(8);
         if self.who == Who::Victim {
             self.board.take_in_hand((control.len() + data.len()) / 8);
         }
         let select = match way {
-            0..=3 => return Ok((0, stream.read(data)?)),
+            0..=3 => return Ok((0, stream.read(data)?, false)),
             4 => Select::Band(1),
             5 => {
                 if let Some(borrowed) = borrow(stream)? {
@@ -210,26 +212,28 @@ impl<'s> Reader<'s> {
                     let count = bytes.len().min(data.len());
                     data[..count].copy_from_slice(&bytes[..count]);
                     borrowed.consume(count)?;
-                    return Ok((0, count));
+                    return Ok((0, count, false));
                 }
                 Select::Any
             }
             _ => Select::Any,
         };
         match stream.getpmsg(Some(control), Some(data), select) {
-            Ok(got) => Ok((got.control.unwrap_or(0), got.data.unwrap_or(0))),
-            Err(error) if error.errno() == Errno::Badmsg => Ok((0, stream.read(data)?)),
+            Ok(got) => Ok((got.control.unwrap_or(0), got.data.unwrap_or(0), true)),
+            Err(error) if error.errno() == Errno::Badmsg => Ok((0, stream.read(data)?, false)),
             Err(error) => Err(error),
         }
     }
 
-    fn check(&mut self, word: u64) {
+    fn check(&mut self, word: u64, part: Part) {
         let found = self.scripts.iter().enumerate().find_map(|(number, script)| {
             let at = script.partition_point(|operation| operation.words().end <= word);
             script.get(at).filter(|operation| operation.words().contains(&word)).map(|operation| (number, operation))
         });
         let (number, operation) = found.unwrap_or_else(|| panic!("word {word} is of no script"));
-        let key = (number, operation.class(), word < operation.first + operation.control as u64);
+        let is_control = word < operation.first + operation.control as u64;
+        assert!(part == Part::Either || is_control == (part == Part::Control), "word {word} came in the wrong part");
+        let key = (number, operation.class(), is_control);
         let last = self.last.insert(key, word);
         assert!(last.is_none_or(|last| last < word), "word {word} came after {last:?}");
         self.board.arrived(word);
@@ -240,6 +244,15 @@ impl<'s> Reader<'s> {
         while self.step(stream)? {}
         Ok(())
     }
+}
+
+/// Which part of a message words came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Control,
+    Data,
+    /// A read does not tell.
+    Either,
 }
 
 /// The message at the front, if it is one that can be borrowed.
