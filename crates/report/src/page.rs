@@ -12,6 +12,7 @@ use crate::markup::escape;
 
 mod allowance;
 mod comparison;
+mod cost;
 mod data;
 mod environment;
 mod figures;
@@ -67,6 +68,7 @@ static TABLE: &[Section] = &[
     figures::DISTRIBUTION,
     figures::HEATMAP,
     figures::OTHERS,
+    cost::SECTION,
     rows::SECTION,
     environment::SECTION,
     flags::SECTION,

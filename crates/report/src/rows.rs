@@ -43,6 +43,16 @@ pub(crate) fn both_ends(result: &RowResult, what: &str) -> Option<f64> {
     each.is_finite().then_some(each)
 }
 
+/// CPU time of both ends, user and system, per operation, ns.
+pub(crate) fn cpu_ns(result: &RowResult) -> Option<f64> {
+    Some((both_ends(result, "user_s")? + both_ends(result, "system_s")?) * 1e9)
+}
+
+/// A counter of both ends together, per 1000 operations.
+pub(crate) fn per_1000(result: &RowResult, what: &str) -> Option<f64> {
+    both_ends(result, what).map(|each| each * 1e3)
+}
+
 /// Whether a counter's prefix names one of the processes.
 fn is_end(prefix: &str) -> bool {
     ["sender_", "receiver_", "both_"].contains(&prefix)

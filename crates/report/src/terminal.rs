@@ -18,6 +18,7 @@ mod marks;
 mod matrix;
 mod others;
 mod page;
+mod policies;
 mod rates;
 mod rtt;
 mod sync;
@@ -48,6 +49,7 @@ static TABLE: &[Section] = &[
     sync::SECTION,
     others::SECTION,
     cost::SECTION,
+    policies::SECTION,
     marks::SECTION,
     absent::SECTION,
     help::SECTION,

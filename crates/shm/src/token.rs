@@ -97,6 +97,10 @@ pub struct Token {
     streak: u32,
 }
 
+/// The tokens that a member is inside of around another one.
+#[derive(Debug, Clone, Copy)]
+pub struct Outer(u32);
+
 /// What a holder may assume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
@@ -112,8 +116,8 @@ impl Token {
         Token { words, bit: 1 << index, bias: NO_BIAS, streak: 0 }
     }
 
-    /// Enters if the token is biased to us and nobody wants anything of us. Then [`Token::leave`] must follow. For a
-    /// member that is inside no other token by its bias; see [`Token::enter_within`].
+    /// Enters if the token is biased to us and nobody wants anything of us. Then [`Token::leave`] must follow. For one who
+    /// is inside no other token by its bias.
     #[inline(always)]
     pub fn enter(&self, me: &Membership) -> bool {
         let busy = &me.own().busy;
@@ -130,39 +134,39 @@ impl Token {
         false
     }
 
+    /// As [`Token::enter`], for one who may be inside another token by its bias. Returns what [`Token::leave_inner`] needs,
+    /// or None if the token must be held.
+    #[inline]
+    pub fn enter_inner(&self, me: &Membership) -> Option<Outer> {
+        let busy = &me.own().busy;
+        // Only we write it.
+        let outer = busy.load(Ordering::Relaxed);
+        // As in `enter`.
+        busy.store(outer | self.bit, Ordering::Relaxed);
+        probe::at();
+        compiler_fence(Ordering::SeqCst);
+        if self.words.lock.load(Ordering::Relaxed) == self.bias {
+            return Some(Outer(outer));
+        }
+        busy.store(outer, Ordering::Release);
+        None
+    }
+
+    /// Leaves after [`Token::enter_inner`].
+    #[inline]
+    pub fn leave_inner(&self, me: &Membership, outer: Outer) {
+        // Release: as in `leave`.
+        probe::at();
+        me.own().busy.store(outer.0, Ordering::Release);
+        probe::at();
+    }
+
     /// Leaves after [`Token::enter`].
     #[inline(always)]
     pub fn leave(&self, me: &Membership) {
         // Release pairs with the Acquire load in `seize`: whoever takes the bias away sees all that we did.
         probe::at();
         me.own().busy.store(0, Ordering::Release);
-        probe::at();
-    }
-
-    /// As [`Token::enter`], by a member that may be inside another token. Then [`Token::leave_within`] must follow.
-    #[inline]
-    pub fn enter_within(&self, me: &Membership) -> bool {
-        let busy = &me.own().busy;
-        // Only we write it. What we are inside of already must stay to be seen.
-        let outer = busy.load(Ordering::Relaxed);
-        // Relaxed, and the fence: as in `enter`.
-        busy.store(outer | self.bit, Ordering::Relaxed);
-        probe::at();
-        compiler_fence(Ordering::SeqCst);
-        if self.words.lock.load(Ordering::Relaxed) == self.bias {
-            return true;
-        }
-        busy.store(outer, Ordering::Release);
-        false
-    }
-
-    /// Leaves after [`Token::enter_within`].
-    #[inline]
-    pub fn leave_within(&self, me: &Membership) {
-        let busy = &me.own().busy;
-        probe::at();
-        // Release: as in `leave`.
-        busy.store(busy.load(Ordering::Relaxed) & !self.bit, Ordering::Release);
         probe::at();
     }
 

@@ -168,6 +168,8 @@ shareable! {
         pub lifted_from: AtomicU32,
         /// The lane's position at that time.
         pub lifted_at: AtomicU64,
+        /// Pages that messages have now.
+        pub pages_taken: AtomicU32,
         pub queues: [QueueWords; QUEUES],
         pub blocks: [Block; BLOCKS],
     }

@@ -114,7 +114,7 @@ pub trait Pattern {
 pub struct Entry {
     /// What it is.
     pub info: &'static Info,
-    /// [`Pattern::accepts`].
+    /// Whether it makes sense over a transport with messages of this size, or why not.
     pub accepts: fn(&transports::Info, usize) -> Result<(), String>,
     /// [`Pattern::conduct`].
     pub conduct: fn(&mut Team, &Job) -> Result<Measured, LaunchError>,
@@ -125,7 +125,7 @@ macro_rules! table {
         /// Every pattern, in the order of the tables.
         pub static TABLE: &[Entry] = &[$(Entry {
             info: &<$pattern as Pattern>::INFO,
-            accepts: <$pattern as Pattern>::accepts,
+            accepts: accepts::<$pattern>,
             conduct: <$pattern as Pattern>::conduct,
         }),+];
 
@@ -160,6 +160,14 @@ table![
 /// The pattern of that name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     TABLE.iter().find(|entry| entry.info.name == name)
+}
+
+/// [`Pattern::accepts`], after what the transport itself says of the pattern.
+fn accepts<P: Pattern>(transport: &transports::Info, size: usize) -> Result<(), String> {
+    match transport.unfit.iter().find(|(pattern, _)| *pattern == P::INFO.name) {
+        Some((_, reason)) => Err(format!("{} {reason}", transport.name)),
+        None => P::accepts(transport, size),
+    }
 }
 
 /// The rule that most patterns share: the transport keeps every message, and takes one of `size` bytes.

@@ -96,3 +96,29 @@ fn the_order_depends_on_seed_and_block_alone_and_holds_every_row_once() {
     sorted.sort_unstable();
     assert_eq!(sorted, (0..50).collect::<Vec<_>>());
 }
+
+#[test]
+fn special_transports_are_left_out_of_suites_of_everyone_and_named_by_another() {
+    let subjects = |suite: &str| -> Vec<String> {
+        plan(&[suite], |_| ()).expect(suite).rows.into_iter().map(|planned| planned.row.subject).collect()
+    };
+    let (everyone, named) =
+        ([subjects("overview"), subjects("ipc")].concat(), [subjects("pipes"), subjects("why")].concat());
+    for transport in crate::transports::TABLE.iter().map(|entry| entry.info).filter(|info| info.special) {
+        let is_in = |rows: &[String]| rows.iter().any(|subject| subject == transport.name);
+        assert!(!is_in(&everyone) && is_in(&named), "{}", transport.name);
+    }
+}
+
+#[test]
+fn a_pattern_that_does_not_suit_a_transport_has_no_row_of_it() {
+    for transport in crate::transports::TABLE.iter().map(|entry| entry.info) {
+        for (pattern, reason) in transport.unfit {
+            let entry = crate::patterns::find(pattern).expect("a pattern of the table");
+            assert_eq!((entry.accepts)(transport, 64), Err(format!("{} {reason}", transport.name)));
+        }
+    }
+    let all = plan(&["pipes"], |_| ()).expect("pipes");
+    assert!(ids(&all).contains(&"streams-fill/stream/64/two-cpus"));
+    assert!(!ids(&all).contains(&"streams-fill/stream-full/64/two-cpus"));
+}

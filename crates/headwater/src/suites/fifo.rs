@@ -1,5 +1,5 @@
-//! `fifo`: FreeBSD's FIFO experiment: the named FIFO of today (a pipe) against the older one (a socket), message sizes
-//! by message counts; each cell the mean of 100 runs.
+//! `fifo`: FreeBSD's FIFO experiment: the named FIFO of today (a pipe) against the older one (a socket) and the one of
+//! STREAMS, message sizes by message counts; each cell the mean of 100 runs.
 
 use headwater_results::schema::{Placement, Row};
 
@@ -8,7 +8,7 @@ use super::{Axes, Defaults, Suite, doubling};
 /// The suite.
 pub const SUITE: Suite = Suite {
     name: "fifo",
-    summary: "FIFO over a pipe against FIFO over a socket: 64 to 4096 B x 100 to 100,000 messages",
+    summary: "FIFO over a pipe, over a socket, over STREAMS: 64 to 4096 B x 100 to 100,000 messages",
     defaults: Defaults {
         launches: 12,
         time_s: 0.1,
@@ -22,7 +22,7 @@ pub const SUITE: Suite = Suite {
 fn rows(axes: &Axes<'_>) -> Vec<Row> {
     axes.counted(
         "matrix",
-        &["pipe", "fifo", "fifo-socket"],
+        &["pipe", "fifo", "fifo-socket", "streams-fifo"],
         &axes.sizes_or(&doubling(64, 4096)),
         &[100, 1000, 5000, 10_000, 100_000],
     )

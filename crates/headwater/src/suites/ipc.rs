@@ -6,7 +6,7 @@
 
 use headwater_results::schema::{Placement, Row};
 
-use super::{Axes, Defaults, Suite, doubling};
+use super::{Axes, Defaults, Suite, doubling, everyone};
 
 /// The suite.
 pub const SUITE: Suite = Suite {
@@ -23,7 +23,7 @@ pub const SUITE: Suite = Suite {
 };
 
 fn rows(axes: &Axes<'_>) -> Vec<Row> {
-    let mut rows = axes.messaging("stream", &axes.sizes_or(&doubling(1024, 65_536)), |_| true);
-    rows.extend(axes.messaging("rtt", &axes.sizes_or(&[1]), |_| true));
+    let mut rows = axes.messaging("stream", &axes.sizes_or(&doubling(1024, 65_536)), everyone);
+    rows.extend(axes.messaging("rtt", &axes.sizes_or(&[1]), everyone));
     rows
 }

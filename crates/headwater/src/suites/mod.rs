@@ -13,6 +13,7 @@ pub mod overview;
 pub mod pipes;
 pub mod sync;
 pub mod udp;
+pub mod why;
 
 /// A suite.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +55,8 @@ pub struct Axes<'a> {
 }
 
 /// Every suite, in the order of the help; the first is the default.
-pub static TABLE: &[Suite] = &[overview::SUITE, ipc::SUITE, fifo::SUITE, sync::SUITE, pipes::SUITE, udp::SUITE];
+pub static TABLE: &[Suite] =
+    &[overview::SUITE, ipc::SUITE, fifo::SUITE, sync::SUITE, pipes::SUITE, why::SUITE, udp::SUITE];
 
 /// The suite of that name.
 pub fn find(name: &str) -> Option<&'static Suite> {
@@ -146,6 +148,11 @@ pub fn makes_sense(
         return Err(format!("{} spins: on one CPU each end would wait out the other's time slice", transport.name));
     }
     (pattern.accepts)(transport, usize::try_from(size).unwrap_or(usize::MAX))
+}
+
+/// For a suite of every transport: all but those that answer one question only.
+pub fn everyone(transport: &transports::Info) -> bool {
+    !transport.special
 }
 
 fn fits(description: &Description, size: u64) -> bool {

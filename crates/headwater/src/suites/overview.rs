@@ -2,7 +2,7 @@
 
 use headwater_results::schema::{Placement, Row, WorkerKind};
 
-use super::{Axes, Defaults, Suite};
+use super::{Axes, Defaults, Suite, everyone};
 
 /// The suite.
 pub const SUITE: Suite = Suite {
@@ -21,13 +21,18 @@ pub const SUITE: Suite = Suite {
 
 fn rows(axes: &Axes<'_>) -> Vec<Row> {
     let small = axes.sizes_or(&[64]);
-    let mut rows = axes.messaging("stream", &axes.sizes_or(&[64, 4096, 65_536]), |_| true);
-    rows.extend(axes.messaging("stream-full", &small, |_| true));
-    rows.extend(axes.messaging("single", &axes.sizes_or(&[4096]), |_| true));
-    rows.extend(axes.messaging("flood", &axes.sizes_or(&[64, 4096]), |_| true));
-    rows.extend(axes.messaging("rtt", &small, |_| true));
-    rows.extend(axes.messaging("wake", &small, |_| true));
-    rows.extend(axes.counted("matrix", &["pipe", "fifo", "fifo-socket"], &axes.sizes_or(&[64, 4096]), &[1000]));
+    let mut rows = axes.messaging("stream", &axes.sizes_or(&[64, 4096, 65_536]), everyone);
+    rows.extend(axes.messaging("stream-full", &small, everyone));
+    rows.extend(axes.messaging("single", &axes.sizes_or(&[4096]), everyone));
+    rows.extend(axes.messaging("flood", &axes.sizes_or(&[64, 4096]), everyone));
+    rows.extend(axes.messaging("rtt", &small, everyone));
+    rows.extend(axes.messaging("wake", &small, everyone));
+    rows.extend(axes.counted(
+        "matrix",
+        &["pipe", "fifo", "fifo-socket", "streams-fifo"],
+        &axes.sizes_or(&[64, 4096]),
+        &[1000],
+    ));
     rows.extend(axes.workers("sync", &[1, 2], &[WorkerKind::Process]));
     rows.extend(axes.workers("sync", &[2], &[WorkerKind::Thread]));
     rows

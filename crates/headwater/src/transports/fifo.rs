@@ -31,6 +31,8 @@ impl Transport for Fifo {
         size_max: None,
         spins: false,
         policy: None,
+        special: false,
+        unfit: &[],
     };
 
     fn open(setup: &Setup<'_>) -> Result<(PipeEnd, PipeEnd), Unavailable> {

@@ -35,6 +35,8 @@ impl Transport for FifoSocket {
         size_max: None,
         spins: false,
         policy: None,
+        special: false,
+        unfit: &[],
     };
 
     fn open(setup: &Setup<'_>) -> Result<(PipeEnd, PipeEnd), Unavailable> {

@@ -23,6 +23,7 @@ pub mod pipe;
 pub mod posix_mq;
 pub mod pty;
 pub mod ring;
+pub mod streams;
 pub mod sysv_mq;
 pub mod tcp;
 pub mod udp;
@@ -49,6 +50,10 @@ pub struct Info {
     pub spins: bool,
     /// The named policy of a transport that exists under several, as it stands in its name: `futex` of `ring-futex`.
     pub policy: Option<&'static str>,
+    /// Whether it answers one question only: a suite of every transport leaves it out, and some suite names it.
+    pub special: bool,
+    /// Patterns that make no sense over it, with the reasons, in words that go on after its name.
+    pub unfit: &'static [(&'static str, &'static str)],
 }
 
 /// What an open transport is to be used for.
@@ -235,6 +240,22 @@ pub static TABLE: &[Entry] = &[
     entry::<posix_mq::PosixMq>(),
     entry::<sysv_mq::SysvMq>(),
     entry::<pty::Pty>(),
+    entry::<streams::window::Pipe>(),
+    entry::<streams::window::Pipe4K>(),
+    entry::<streams::window::Pipe1M>(),
+    entry::<streams::fifo::StreamsFifo>(),
+    entry::<streams::modules::PipeNull1>(),
+    entry::<streams::modules::PipeNull4>(),
+    entry::<streams::modules::PipeService1>(),
+    entry::<streams::options::Hold>(),
+    entry::<streams::options::ReadNotification>(),
+    entry::<streams::options::ReadFill>(),
+    entry::<streams::policy::NoCoalescing>(),
+    entry::<streams::policy::NoHysteresis>(),
+    entry::<streams::policy::NoWakeOnce>(),
+    entry::<streams::policy::NoLane>(),
+    entry::<streams::policy::NoStages>(),
+    entry::<streams::policy::Eager>(),
     entry::<ring::RingSpin>(),
     entry::<ring::RingFutex>(),
     entry::<ring::RingFutex1M>(),

@@ -40,6 +40,8 @@ impl Transport for PosixMq {
         size_max: Some(16 << 20),
         spins: false,
         policy: None,
+        special: false,
+        unfit: &[],
     };
 
     fn open(setup: &Setup<'_>) -> Result<(PosixMqEnd, PosixMqEnd), Unavailable> {

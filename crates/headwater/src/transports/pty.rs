@@ -28,6 +28,8 @@ impl Transport for Pty {
         size_max: None,
         spins: false,
         policy: None,
+        special: false,
+        unfit: &[],
     };
 
     fn open(setup: &Setup<'_>) -> Result<(PtyEnd, PtyEnd), Unavailable> {

@@ -39,6 +39,8 @@ const INFO: Info = Info {
     size_max: None,
     spins: false,
     policy: Some("futex"),
+    special: false,
+    unfit: &[],
 };
 
 impl Transport for RingSpin {
@@ -125,8 +127,8 @@ impl Endpoint for RingEnd {
         let halves = [self.sender.as_ref().map(Sender::counters), self.receiver.as_ref().map(Receiver::counters)];
         let sum = |count: fn(&Counters) -> u64| halves.iter().flatten().map(count).sum();
         vec![
-            ("wakes", sum(|half| half.wakes)),
-            ("sleeps", sum(|half| half.sleeps)),
+            ("wake_ups", sum(|half| half.wakes)),
+            ("blocks", sum(|half| half.sleeps)),
             ("rescues", sum(|half| half.rescues)),
             ("spins", sum(|half| half.spins)),
             ("yields", sum(|half| half.yields)),

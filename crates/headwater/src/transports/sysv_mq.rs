@@ -33,6 +33,8 @@ impl Transport for SysvMq {
         size_max: Some(i32::MAX as usize / 2),
         spins: false,
         policy: None,
+        special: false,
+        unfit: &[],
     };
 
     fn open(setup: &Setup<'_>) -> Result<(SysvMqEnd, SysvMqEnd), Unavailable> {

@@ -33,6 +33,8 @@ impl Transport for Tcp {
         size_max: None,
         spins: false,
         policy: None,
+        special: false,
+        unfit: &[],
     };
 
     fn open(setup: &Setup<'_>) -> Result<(SocketEnd, SocketEnd), Unavailable> {

@@ -42,6 +42,8 @@ const INFO: Info = Info {
     size_max: None,
     spins: false,
     policy: None,
+    special: false,
+    unfit: &[],
 };
 
 impl Transport for UnixStream {

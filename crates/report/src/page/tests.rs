@@ -40,6 +40,7 @@ fn an_overview_has_its_sections_and_links_to_each() {
         "distribution",
         "heatmap",
         "others",
+        "cost",
         "data",
         "environment",
         "flags",

@@ -18,9 +18,10 @@ const SWITCHES: &str = "Context switches of both ends per 1000 messages, volunta
 
 fn draw(page: &Page<'_>) -> Option<String> {
     let &Page { run, style, .. } = page;
-    let rows: Vec<&RowResult> = rows::measured(run, "stream").into_iter().filter(|row| cpu_ns(row).is_some()).collect();
+    let rows: Vec<&RowResult> =
+        rows::measured(run, "stream").into_iter().filter(|row| rows::cpu_ns(row).is_some()).collect();
     framed("What a message costs (stream)", DEFINITION, run, &rows, style, |rows| {
-        let cpu = by_size(rows, |row, _| optional(cpu_ns(row).map(units::significant_grouped)));
+        let cpu = by_size(rows, |row, _| optional(rows::cpu_ns(row).map(units::significant_grouped)));
         let switches = by_size(rows, |row, _| optional(switches(row)));
         let cpu = cpu.draw_either_way("size", style);
         format!("{cpu}\n\n{}", captioned(SWITCHES, &switches.draw_either_way("size", style), style))
@@ -31,11 +32,8 @@ fn optional(value: Option<String>) -> Cell {
     Cell::plain(value.unwrap_or_else(|| NONE.to_owned()))
 }
 
-fn cpu_ns(result: &RowResult) -> Option<f64> {
-    Some((rows::both_ends(result, "user_s")? + rows::both_ends(result, "system_s")?) * 1e9)
-}
-
-fn switches(result: &RowResult) -> Option<String> {
-    let per_1000 = |what| rows::both_ends(result, what).map(|each| units::few_or_grouped(each * 1e3));
-    Some(format!("{}/{}", per_1000("voluntary_switches")?, per_1000("involuntary_switches")?))
+/// Context switches of both ends per 1000 messages, voluntary/involuntary.
+pub(super) fn switches(result: &RowResult) -> Option<String> {
+    let text = |what| rows::per_1000(result, what).map(units::few_or_grouped);
+    Some(format!("{}/{}", text("voluntary_switches")?, text("involuntary_switches")?))
 }

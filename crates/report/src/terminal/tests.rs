@@ -45,6 +45,35 @@ fn page_of_sweeps() {
     check(&SHAPES[SWEEPS], PLAIN, expect_file!["./tests/sweeps.txt"]);
 }
 
+#[test]
+fn page_of_policies() {
+    check(&policies(&["eager", "no-lane", "no-stages"]), PLAIN, expect_file!["./tests/policies.txt"]);
+}
+
+#[test]
+fn policies_stand_side_by_side_from_three_on() {
+    let title = "What each policy is worth";
+    assert!(terminal(&policies(&["eager", "no-lane", "no-stages"]), &PLAIN).contains(title));
+    assert!(!terminal(&policies(&["eager", "no-lane"]), &PLAIN).contains(title));
+}
+
+/// A subject under these policies, beside others.
+fn policies(names: &[&str]) -> Run {
+    let mut made = Made::new(12);
+    for (size, rate) in [(1, 2.1e6), (4096, 6.1e5)] {
+        made.measure(&messaging("pipe", Standing::Candidate, "stream", size), &[rate], 0.02);
+        for (place, name) in names.iter().enumerate() {
+            let mut row = messaging(&format!("streams-{name}"), Standing::Candidate, "stream", size);
+            row.policy = Some((*name).to_owned());
+            made.measure(&row, &[rate * (2.0 + place as f64)], 0.02);
+        }
+        let mut row = messaging("ring-futex", Standing::Limit, "stream", size);
+        row.policy = Some("futex".to_owned());
+        made.measure(&row, &[rate * 9.0], 0.02);
+    }
+    made.run(Some(RunStatus::Complete))
+}
+
 fn one_transport() -> Run {
     let mut made = Made::new(12);
     for (size, rate) in [(64, 1.4e6), (4096, 7e5), (65_536, 9e4)] {

@@ -199,3 +199,32 @@ fn nonsense_in_the_word_is_an_error_and_no_hang() {
     shared.words().lock.store(HELD | 2, Ordering::Relaxed);
     assert!(matches!(token.hold(&me), Err(Error::Corrupt(_))));
 }
+
+#[test]
+fn an_inner_token_does_not_free_the_outer() {
+    let shared = Shared::new();
+    let (me, mut outer) = shared.join();
+    let inner_words = Placed::at(&shared.memory, TABLE_BYTES + 512).expect("inside");
+    let mut inner = Token::new(inner_words, 1);
+    for token in [&mut outer, &mut inner] {
+        token.hold(&me).expect("free");
+        token.release(&me);
+    }
+    assert!(outer.enter(&me));
+    let around = inner.enter_inner(&me).expect("biased");
+    inner.leave_inner(&me, around);
+    // Somebody who wants the outer one waits until we are out.
+    let taken = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (other, mut token) = shared.join();
+            token.hold(&other).expect("in the end");
+            taken.store(true, Ordering::SeqCst);
+            token.release(&other);
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!taken.load(Ordering::SeqCst));
+        outer.leave(&me);
+    });
+    assert!(taken.load(Ordering::SeqCst));
+}

@@ -74,7 +74,7 @@ impl Stream {
             let (_, me, _) = self.end.parts();
             let pass = self.back.begin_reading(me)?;
             match self.back.front(me) {
-                Ok(Some(item)) if item.control.is_none() && (item.is_plain() || item.marked().is_some()) => {
+                Ok(Some(item)) if item.what.kind == Kind::Data && (item.is_plain() || item.marked().is_some()) => {
                     return Ok(Some(Borrowed { stream: self, pass, item }));
                 }
                 Ok(None) => self.back.end_reading(me, pass, options),

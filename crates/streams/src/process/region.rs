@@ -41,8 +41,8 @@ impl Region {
         options.check()?;
         let message_max = options.strmsgsz as usize + options.strctlsz as usize;
         let window_bytes = (options.hiwat as usize + message_max).next_power_of_two();
-        // As much as the heads' queues may hold without a lane, and a message of full length on its way in.
-        let pages = (options.hiwat as usize + 2 * message_max).div_ceil(PAGE).next_power_of_two();
+        // As much as a head's queue may hold without a lane, and room for one more of full length after that.
+        let pages = (options.hiwat as usize + 3 * message_max).div_ceil(PAGE).next_power_of_two();
         let offsets = Offsets { window_bytes, pages };
         let memory = Arc::new(SharedMemory::create(name, offsets.region())?);
         let fence = Fence::best();
@@ -139,7 +139,7 @@ impl Region {
         let fast = Window::at(&self.memory, self.offsets.fast(direction), BLOCKS * FASTBUF).expect(checked);
         let pages = Window::at(&self.memory, self.offsets.pages(direction), self.offsets.pages * PAGE).expect(checked);
         let token = self.fixed.part(|fixed| &fixed.lanes[direction].store_token.0);
-        Store::new(words, links, fast, pages, Token::new(token, 3 * direction as u32 + 2))
+        Store::new(words, links, fast, pages, self.message_max(), Token::new(token, 3 * direction as u32 + 2))
     }
 
     /// The largest high water mark that the windows have room for.

@@ -13,7 +13,7 @@ use super::lane::Part;
 use super::order::Rank;
 use crate::error::{Error, Result};
 use crate::layout::{ABSENT, Block, QueueWords, StoreWords};
-use crate::limits::BLOCKS;
+use crate::limits::{BLOCKS, PAGE};
 use crate::message::Message;
 use crate::message::kind::What;
 
@@ -40,6 +40,8 @@ pub(crate) struct Store {
     /// The fast buffers, one for each block.
     fast: Window,
     pages: Window,
+    /// How many of them the largest message takes.
+    message_pages: usize,
     token: Token,
 }
 
@@ -67,9 +69,11 @@ impl Store {
         links: Placed<[AtomicU32]>,
         fast: Window,
         pages: Window,
+        message_max: u64,
         token: Token,
     ) -> Store {
-        Store { words, links, fast, pages, token }
+        let message_pages = message_max.div_ceil(PAGE as u64) as usize;
+        Store { words, links, fast, pages, message_pages, token }
     }
 
     /// Forgets what another process's token was, in a forked child.
@@ -83,16 +87,16 @@ impl Store {
 
     /// Does something under the token, on a store that is whole.
     pub fn with<T>(&mut self, me: &Membership, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
-        let biased = self.token.enter_within(me);
-        if !biased {
+        // Whoever does something here may be inside a lane's token.
+        let outer = self.token.enter_inner(me);
+        if outer.is_none() {
             self.token.hold(me)?;
         }
         let done = if self.words.dirty.load(Ordering::Relaxed) == 0 { Ok(()) } else { self.repair() };
         let done = done.and_then(|()| action(self));
-        if biased {
-            self.token.leave_within(me)
-        } else {
-            self.token.release(me)
+        match outer {
+            Some(outer) => self.token.leave_inner(me, outer),
+            None => self.token.release(me),
         }
         done
     }

@@ -47,6 +47,8 @@ const INFO: Info = Info {
     size_max: Some(SIZE_MAX),
     spins: false,
     policy: None,
+    special: false,
+    unfit: &[],
 };
 
 /// A connected socket, and whether its receive calls give up after [`SILENCE`].

@@ -11,14 +11,13 @@ use crate::limits::{BLOCKS, FASTBUF, PAGE};
 use crate::message::Message;
 
 impl Store {
-    /// Whether there is memory for another message of usual size: a look.
+    /// Whether there is memory for another message, even the largest: a look.
     pub(super) fn may_allocate(&self) -> bool {
         let words = &self.words;
         let block = words.free_block.load(Ordering::Relaxed) != 0
             || (words.used_blocks.load(Ordering::Relaxed) as usize) < BLOCKS;
-        let page = words.free_page.load(Ordering::Relaxed) != 0
-            || (words.used_pages.load(Ordering::Relaxed) as usize) < self.links.len();
-        block && page
+        let taken = words.pages_taken.load(Ordering::Relaxed) as usize;
+        block && taken + self.message_pages <= self.links.len()
     }
 
     /// A block, with its pages, that holds the message and is in no queue yet. None if the memory is used up.
@@ -56,10 +55,7 @@ impl Store {
                 return Ok(());
             };
             let next = self.links[index].load(Ordering::Relaxed);
-            self.links[index].store(self.words.free_page.load(Ordering::Relaxed), Ordering::Relaxed);
-            probe::at();
-            self.words.free_page.store(page, Ordering::Relaxed);
-            probe::at();
+            self.push_page(index);
             page = next;
         }
         Err(Error::corrupt("a message's pages have no end"))
@@ -140,8 +136,8 @@ impl Store {
             let Some(page) = self.pop_page()? else {
                 // Gives back what it had taken.
                 while let Some(index) = self.page_index(chain)? {
-                    chain = self.links[index].swap(self.words.free_page.load(Ordering::Relaxed), Ordering::Relaxed);
-                    self.words.free_page.store(index as u32 + 1, Ordering::Relaxed);
+                    chain = self.links[index].load(Ordering::Relaxed);
+                    self.push_page(index);
                 }
                 return Ok(None);
             };
@@ -152,7 +148,25 @@ impl Store {
         Ok(Some(chain))
     }
 
+    fn push_page(&self, page: usize) {
+        self.links[page].store(self.words.free_page.load(Ordering::Relaxed), Ordering::Relaxed);
+        probe::at();
+        self.words.free_page.store(page as u32 + 1, Ordering::Relaxed);
+        probe::at();
+        let taken = &self.words.pages_taken;
+        taken.store(taken.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
+    }
+
     fn pop_page(&self) -> Result<Option<usize>> {
+        let page = self.find_page()?;
+        if page.is_some() {
+            let taken = &self.words.pages_taken;
+            taken.store(taken.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        }
+        Ok(page)
+    }
+
+    fn find_page(&self) -> Result<Option<usize>> {
         let words = &self.words;
         if let Some(page) = self.page_index(words.free_page.load(Ordering::Relaxed))? {
             words.free_page.store(self.links[page].load(Ordering::Relaxed), Ordering::Relaxed);

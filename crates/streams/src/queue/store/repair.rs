@@ -46,6 +46,8 @@ impl Store {
             self.links[page].store(words.free_page.load(Ordering::Relaxed), Ordering::Relaxed);
             words.free_page.store(page as u32 + 1, Ordering::Relaxed);
         }
+        let taken = page_used.iter().filter(|used| **used).count();
+        words.pages_taken.store(taken as u32, Ordering::Relaxed);
         probe::at();
         words.dirty.store(0, Ordering::Release);
         Ok(())
@@ -64,7 +66,8 @@ impl Store {
 
     fn recount(&self, queue: usize, block_used: &mut [bool], page_used: &mut [bool]) -> Result<()> {
         let words = &self.words.queues[queue];
-        if words.first.load(Ordering::Acquire) == 0 && words.last.load(Ordering::Relaxed) == 0 {
+        // A queue that was never used has no water marks. One that is empty may still be counted as full.
+        if words.first.load(Ordering::Acquire) == 0 && words.hiwat.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }
         for band in &words.bands {

@@ -1,1 +1,130 @@
+use super::*;
+use crate::message::kind::Kind;
+use crate::options::Options;
+use crate::process::region::{NAME, Region};
 
+/// A store of a stream of its own, and a member of it.
+fn store() -> (Region, Membership, Store) {
+    let options = Options { hiwat: 10_000, lowat: 5000, strmsgsz: 20_000, maxpsz: 20_000, ..Options::default() };
+    let region = Region::create(NAME, &options, [1, 2]).expect("memory");
+    let table = region.fixed.part(|fixed| &fixed.members[..]);
+    let me = Membership::join(&table, region.fence, &[]).expect("a slot");
+    let store = region.store(0);
+    (region, me, store)
+}
+
+fn message(len: usize, fill: u8) -> Message<'static> {
+    Message::of_parts(What::of(Kind::Proto), Some(vec![fill; 3]), Some(vec![fill; len]))
+}
+
+fn put(store: &mut Store, me: &Membership, message: &Message<'_>) -> bool {
+    store.with(me, |store| store.put(HEAD, message)).expect("sound")
+}
+
+/// Takes the message at the front, as a service procedure does that passes it on.
+fn take_first(store: &mut Store) -> Result<Option<(Message<'static>, bool)>> {
+    let taken = store.lift(HEAD, 0)?;
+    store.settle()?;
+    Ok(taken)
+}
+
+fn get(store: &mut Store, me: &Membership) -> Option<Message<'static>> {
+    store.with(me, |store| take_first(store)).expect("sound").map(|(message, _)| message)
+}
+
+/// Puts messages of a length until there is no memory; how many.
+fn fill(store: &mut Store, me: &Membership, len: usize) -> usize {
+    (0..).take_while(|number| put(store, me, &message(len, *number as u8))).count()
+}
+
+#[test]
+fn messages_of_any_length_come_back_whole() {
+    let (_region, me, mut store) = store();
+    // Around the fast buffer and the pages.
+    for len in [0, 1, 252, 253, 254, 4092, 4093, 4094, 8189, 8190, 20_000] {
+        let sent = message(len, len as u8);
+        assert!(put(&mut store, &me, &sent));
+        assert_eq!(get(&mut store, &me), Some(sent), "{len} bytes");
+    }
+    assert_eq!(get(&mut store, &me), None);
+}
+
+#[test]
+fn memory_that_is_given_back_is_used_again() {
+    let (_region, me, mut store) = store();
+    for len in [10, 300, 5000] {
+        let first = fill(&mut store, &me, len);
+        assert!(first > 5 && !store.may_go_on(HEAD, 0));
+        while get(&mut store, &me).is_some() {}
+        assert_eq!(fill(&mut store, &me, len), first, "{len} bytes");
+        assert!(store.with(&me, |store| store.flush(HEAD, Which::All)).expect("sound") || store.is_empty(HEAD));
+        assert!(store.is_empty(HEAD));
+    }
+}
+
+#[test]
+fn what_is_accepted_can_be_kept() {
+    let (_region, me, mut store) = store();
+    // As long as the store accepts, even the largest message finds room.
+    while store.with(&me, |store| Ok(store.can_put(HEAD, 0))).expect("sound") {
+        assert!(put(&mut store, &me, &message(20_000, 1)));
+    }
+}
+
+#[test]
+fn a_queue_back_enables_once_at_its_low_water_mark() {
+    let (_region, me, mut store) = store();
+    let can_put = |store: &mut Store| store.with(&me, |store| Ok(store.can_put(HEAD, 0))).expect("sound");
+    while can_put(&mut store) {
+        put(&mut store, &me, &message(997, 0));
+    }
+    // 11,000 bytes: full. Room is said when less than 5000 are left, and nobody waits afterwards.
+    let said: Vec<bool> =
+        (0..11).map(|_| store.with(&me, |store| take_first(store)).expect("sound").expect("there").1).collect();
+    let expected: Vec<bool> = (1..=11).map(|taken| taken == 7).collect();
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn a_half_made_change_is_repaired() {
+    let (_region, me, mut store) = store();
+    let (small, large) = (message(100, 1), message(9000, 2));
+    assert!(put(&mut store, &me, &small) && put(&mut store, &me, &large));
+    let room = {
+        let (_region, me, mut fresh) = self::store();
+        assert!(put(&mut fresh, &me, &small) && put(&mut fresh, &me, &large));
+        fill(&mut fresh, &me, 5000)
+    };
+    // Somebody died: what follows of the links is wrong, and a block and a page belong to nobody.
+    let queue = &store.words.queues[HEAD];
+    queue.last.store(77, Ordering::Relaxed);
+    queue.messages.store(0, Ordering::Relaxed);
+    queue.bands[0].count.store(3, Ordering::Relaxed);
+    store.words.used_blocks.fetch_add(1, Ordering::Relaxed);
+    store.words.used_pages.fetch_add(1, Ordering::Relaxed);
+    store.words.free_page.store(0, Ordering::Relaxed);
+    store.words.dirty.store(1, Ordering::Relaxed);
+    let size = store.with(&me, |store| Ok(store.size(HEAD, 0))).expect("repaired");
+    assert_eq!(size, (2, small.len() + large.len()));
+    assert_eq!(fill(&mut store, &me, 5000), room, "nothing is lost");
+    assert_eq!(get(&mut store, &me), Some(small));
+    assert_eq!(get(&mut store, &me), Some(large));
+}
+
+#[test]
+fn lists_that_make_no_sense_are_an_error() {
+    let (_region, me, mut store) = store();
+    for _ in 0..3 {
+        put(&mut store, &me, &message(5000, 1));
+    }
+    let corrupt = |store: &mut Store| store.with(&me, |store| take_first(store)).is_err();
+    let first = store.words.queues[HEAD].first.load(Ordering::Relaxed);
+    store.words.queues[HEAD].first.store(u32::MAX, Ordering::Relaxed);
+    assert!(corrupt(&mut store));
+    store.words.queues[HEAD].first.store(first, Ordering::Relaxed);
+    // A circle: whoever searches it comes to an end.
+    for block in &store.words.blocks {
+        block.next.store(first, Ordering::Relaxed);
+    }
+    assert!(store.with(&me, |store| store.find(HEAD, |_| false)).is_err());
+}

@@ -1,0 +1,84 @@
+//! `streams-fifo`: the STREAMS FIFO, found by its path. As the kernel's `fifo` it goes one way, so a round trip takes two of
+//! them, and the name is gone before the first message.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use headwater_streams::{Access, Error, Fifo, Options, Stream};
+
+use super::super::{Endpoint, Info, Setup, Transport, Unavailable};
+use super::{PIPE, StreamEnd};
+
+/// The FIFO.
+#[derive(Debug)]
+pub struct StreamsFifo;
+
+impl Transport for StreamsFifo {
+    type End = FifoEnd;
+
+    const INFO: Info =
+        Info { name: "streams-fifo", summary: "STREAMS FIFO, found by its path, hiwat 64 KiB", ..PIPE.info };
+
+    fn open(setup: &Setup<'_>) -> Result<(FifoEnd, FifoEnd), Unavailable> {
+        let one_way = |name: &str| one_way(setup, &setup.directory.join(format!("streams-fifo-{name}")));
+        let (forth_in, forth_out) = one_way("forth")?;
+        let (back_in, back_out) = if setup.duplex { Some(one_way("back")?).unzip() } else { (None, None) };
+        Ok((
+            FifoEnd { sender: Some(forth_in), receiver: back_out },
+            FifoEnd { sender: back_in, receiver: Some(forth_out) },
+        ))
+    }
+}
+
+/// The writing and the reading end of a FIFO that is made for them.
+fn one_way(setup: &Setup<'_>, path: &Path) -> Result<(StreamEnd, StreamEnd), Unavailable> {
+    let unavailable = |error: Error| Unavailable::call("STREAMS FIFO", error);
+    Fifo::create(path, 0o600).map_err(unavailable)?;
+    let ends = open_both(path, setup.nonblocking);
+    // Whatever became of the opening, the name goes.
+    fs::remove_file(path).map_err(|error| Unavailable::call("unlink of the FIFO", error))?;
+    let (writer, reader) = ends.map_err(unavailable)?;
+    Ok((StreamEnd(writer), StreamEnd(reader)))
+}
+
+/// The reader does not wait for the writer, which then finds it.
+fn open_both(path: &Path, nonblocking: bool) -> Result<(Stream, Stream), Error> {
+    let options = Options::default();
+    let mut reader = Fifo::open_with(path, Access::Read, true, &options)?;
+    let mut writer = Fifo::open_with(path, Access::Write, true, &options)?;
+    for end in [&mut reader, &mut writer] {
+        end.set_nonblocking(nonblocking)?;
+    }
+    Ok((writer, reader))
+}
+
+/// An end of one FIFO, or of two where answers go back.
+#[derive(Debug)]
+pub struct FifoEnd {
+    sender: Option<StreamEnd>,
+    receiver: Option<StreamEnd>,
+}
+
+impl Endpoint for FifoEnd {
+    fn attach(&mut self) -> io::Result<()> {
+        [&mut self.sender, &mut self.receiver].into_iter().flatten().try_for_each(Endpoint::attach)
+    }
+
+    #[inline]
+    fn send_some(&mut self, message: &[u8]) -> io::Result<usize> {
+        self.sender.as_mut().ok_or(io::ErrorKind::Unsupported)?.send_some(message)
+    }
+
+    #[inline]
+    fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.receiver.as_mut().ok_or(io::ErrorKind::Unsupported)?.receive_some(buffer)
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let mut ends = [&self.sender, &self.receiver].into_iter().flatten().map(Endpoint::counters);
+        let mut sum = ends.next().unwrap_or_default();
+        ends.for_each(|more| sum.iter_mut().zip(more).for_each(|((_, count), (_, more))| *count += more));
+        sum
+    }
+}
