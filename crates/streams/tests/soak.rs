@@ -17,7 +17,7 @@ const WORDS_MAX: usize = 512;
 
 /// What message `number` is: its length in words, each of which is the number.
 fn words_of(number: u64) -> usize {
-    if number % LONG_EVERY == 0 { 1 + Random(number).below(WORDS_MAX) } else { 1 }
+    if number.is_multiple_of(LONG_EVERY) { 1 + Random(number).below(WORDS_MAX) } else { 1 }
 }
 
 /// Checks a stream of words against what is written, in whatever pieces it comes.
