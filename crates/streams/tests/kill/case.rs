@@ -199,6 +199,7 @@ fn victim(case: &Case, scripts: &Scripts, board: &Board, mut near: Stream, rando
     let mut reader = Reader::new(board, Who::Victim, &read, random);
     match case.part {
         Part::Writes => script::write(&mut near, &scripts.victim, board, Who::Victim)?,
+        Part::Reads if case.fellow => reader.read_all(&mut near)?,
         Part::Reads => {
             // Not to the end: the survivor waits for our death, not we for its.
             for _ in 0..scripts.survivor.len() {
