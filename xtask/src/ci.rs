@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
+use crate::crash;
 use crate::shell::{self, cargo};
 use crate::tidy;
 
@@ -26,7 +27,7 @@ struct Step {
 }
 
 /// What is cheap comes first.
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     Step { name: "fmt", run: || shell::run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step { name: "tidy", run: || tidy::run(&tidy::Options::default()) },
     Step {
@@ -34,6 +35,7 @@ const STEPS: [Step; 7] = [
         run: || shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])),
     },
     Step { name: "test", run: || shell::run(&mut cargo(&["test", "--workspace"])) },
+    Step { name: "crash", run: crash::briefly },
     Step { name: "build", run: || shell::release_build().map(drop) },
     Step { name: "sample", run: sample::run },
     Step { name: "web", run: web },

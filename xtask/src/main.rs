@@ -8,9 +8,12 @@ use clap::{Parser, Subcommand};
 mod bench;
 mod calibrate;
 mod ci;
+mod crash;
 mod crosscheck;
 mod docs;
+mod fuzz;
 mod shell;
+mod soak;
 mod tidy;
 
 /// The project's own chores.
@@ -35,6 +38,12 @@ enum Chore {
     Bench(bench::Options),
     /// Measure the kernel pipe with Headwater and with a plain C loop in the same blocks, and compare
     Crosscheck(crosscheck::Options),
+    /// Kill processes that use a stream, at every place between two stores and at random times
+    Crash(crash::Options),
+    /// Scribble random bytes over the memory of streams while they are used
+    Fuzz(fuzz::Options),
+    /// Send messages by the hundred million, and through a thousand pipes at once
+    Soak(soak::Options),
 }
 
 fn main() -> ExitCode {
@@ -45,6 +54,9 @@ fn main() -> ExitCode {
         Chore::Bench(options) => bench::run(&options),
         Chore::Calibrate(options) => calibrate::run(&options),
         Chore::Crosscheck(options) => crosscheck::run(&options),
+        Chore::Crash(options) => crash::run(&options),
+        Chore::Fuzz(options) => fuzz::run(&options),
+        Chore::Soak(options) => soak::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -71,3 +71,16 @@ pub fn release_build() -> Result<PathBuf> {
     run(&mut cargo(&["build", "--release", "--package", "headwater"]))?;
     Ok(target_directory().join("release/headwater"))
 }
+
+/// Runs one test program of streams to its end, in a long form that the environment asks for; prints how long it took.
+///
+/// # Errors
+/// If a test fails.
+pub fn streams_test(name: &str, build: &[&str], settings: &[(&str, String)]) -> Result<()> {
+    let started = std::time::Instant::now();
+    let mut command = cargo(&["test", "--package", "headwater-streams", "--test", name]);
+    command.args(build).args(["--", "--nocapture", "--test-threads", "1"]);
+    run(command.envs(settings.iter().map(|(name, value)| (name, value))))?;
+    println!("{name}: {:.0} s", started.elapsed().as_secs_f64());
+    Ok(())
+}

@@ -126,3 +126,11 @@ pub fn exists(pid: u32) -> bool {
     let answer = unsafe { libc::kill(pid as libc::pid_t, 0) };
     answer == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
 }
+
+/// Ends this process as SIGKILL from outside does: at once, without a destructor, a handler or a buffer written out.
+pub fn kill_self() -> ! {
+    // SAFETY: the signal goes to this process alone and touches no memory; it cannot be caught.
+    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    // The kernel delivers it before the call returns; this is for the compiler.
+    std::process::abort()
+}

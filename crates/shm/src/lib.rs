@@ -26,6 +26,8 @@ mod owner;
 #[cfg(not(loom))]
 #[allow(unsafe_code, reason = "references into shared memory")]
 mod placed;
+#[doc(hidden)]
+pub mod probe;
 #[cfg(not(loom))]
 mod region;
 mod ring;

@@ -8,6 +8,7 @@ use std::io;
 
 use crate::error::Error;
 use crate::layout::Apart;
+use crate::probe;
 use crate::shareable;
 use crate::sync::{AtomicU32, AtomicU64, Fence, Ordering, Placed, ProcessId, Watch};
 use crate::token::TokenWords;
@@ -24,6 +25,13 @@ shareable! {
         pub(crate) process: AtomicU64,
         /// The bits of the tokens that it uses by its bias at this moment. Only the member writes it.
         pub(crate) busy: AtomicU32,
+    }
+}
+
+impl Member {
+    /// Whether somebody has the slot, be he alive or dead.
+    pub fn is_taken(&self) -> bool {
+        self.process.load(Ordering::Relaxed) != 0
     }
 }
 
@@ -52,10 +60,12 @@ impl Membership {
         fence.join()?;
         let process = ProcessId::own();
         let slot = take_free(table, process).map_or_else(|| take_dead(table, process), Ok)?;
+        probe::at();
         let number = slot as u32 + 1;
         tokens.iter().for_each(|token| token.strike_out(number));
         // Release: who waits until our predecessor is not busy goes on, and sees what it did before it died.
         table[slot].0.busy.store(0, Ordering::Release);
+        probe::at();
         Ok(Membership { own: table.part(|table| &table[slot].0), table: table.clone(), number, process, fence })
     }
 

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use crate::error::Error;
 use crate::member::Membership;
+use crate::probe;
 use crate::shareable;
 use crate::sync::{
     AtomicU32, Ordering, Placed, compiler_fence, fence_seq_cst, futex_wait, futex_wake, now_ns, spin_loop, yield_now,
@@ -77,6 +78,7 @@ impl TokenWords {
             let state = if lock & SEIZING == 0 { 0 } else { BIASED | victim };
             // AcqRel: passes on what the dead one did to the next holder.
             if self.lock.compare_exchange(lock, state | lock & NOTICES, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                probe::at();
                 return;
             }
         }
@@ -122,6 +124,7 @@ impl Token {
         // Relaxed: ordered before the load below by the light fence, which pairs with the heavy one in `seize`: either
         // we see that the bias is being taken away, or its taker sees that we are busy.
         busy.store(self.bit, Ordering::Relaxed);
+        probe::at();
         // There is a bias only where the fence is asymmetric, and then its light side is the compiler's.
         compiler_fence(Ordering::SeqCst);
         if self.words.lock.load(Ordering::Relaxed) == self.bias {
@@ -140,6 +143,7 @@ impl Token {
         let outer = busy.load(Ordering::Relaxed);
         // As in `enter`.
         busy.store(outer | self.bit, Ordering::Relaxed);
+        probe::at();
         compiler_fence(Ordering::SeqCst);
         if self.words.lock.load(Ordering::Relaxed) == self.bias {
             return Some(Outer(outer));
@@ -152,14 +156,18 @@ impl Token {
     #[inline]
     pub fn leave_inner(&self, me: &Membership, outer: Outer) {
         // Release: as in `leave`.
+        probe::at();
         me.own().busy.store(outer.0, Ordering::Release);
+        probe::at();
     }
 
     /// Leaves after [`Token::enter`].
     #[inline(always)]
     pub fn leave(&self, me: &Membership) {
         // Release pairs with the Acquire load in `seize`: whoever takes the bias away sees all that we did.
+        probe::at();
         me.own().busy.store(0, Ordering::Release);
+        probe::at();
     }
 
     /// Takes the token as a lock, waiting for it if need be. Then [`Token::release`] must follow.
@@ -184,6 +192,7 @@ impl Token {
                 }
                 BIASED if lock & !NOTICES == self.bias => {
                     if self.exchange(lock, HELD | number | notices) {
+                        probe::at();
                         self.streak = self.streak.saturating_add(1);
                         return Ok(Hold::Kept);
                     }
@@ -191,6 +200,7 @@ impl Token {
                 BIASED => {
                     let seizing = SEIZING | number | holder << VICTIM_SHIFT;
                     if self.exchange(lock, seizing | notices) {
+                        probe::at();
                         return self.seize(me, holder, since_ns);
                     }
                 }
@@ -198,6 +208,7 @@ impl Token {
                     let victim = (lock >> VICTIM_SHIFT) & HOLDER;
                     let state = lock & (HELD | SEIZING);
                     if self.exchange(lock, state | number | victim << VICTIM_SHIFT | notices) {
+                        probe::at();
                         if state == HELD {
                             return Ok(self.now_held(number));
                         }
@@ -219,8 +230,10 @@ impl Token {
             me.fence.is_asymmetric() && self.streak >= enough && self.words.sleepers.load(Ordering::Relaxed) == 0;
         self.bias = if biased { BIASED | number } else { NO_BIAS };
         let state = if biased { self.bias } else { 0 };
+        probe::at();
         // Release pairs with the Acquire loads in `hold`.
         self.update(Ordering::Release, |lock| state | lock & NOTICES);
+        probe::at();
         // The word before the sleepers, as a sleeper counts itself before it looks at the word.
         fence_seq_cst();
         if self.words.sleepers.load(Ordering::Relaxed) > 0 {
@@ -233,6 +246,7 @@ impl Token {
     pub fn retire(&mut self) {
         if self.bias != NO_BIAS {
             let bias = std::mem::replace(&mut self.bias, NO_BIAS);
+            probe::at();
             // Release: as in `release`. If the word has changed, another member has taken the bias, or is about to.
             self.update(Ordering::Release, |lock| if lock & !NOTICES == bias { lock & NOTICES } else { lock });
         }
@@ -254,12 +268,14 @@ impl Token {
     pub fn notify(&self, notices: u8) {
         // Release pairs with the Acquire in `notices`.
         self.words.lock.fetch_or(u32::from(notices) << NOTICE_SHIFT, Ordering::Release);
+        probe::at();
     }
 
     /// Clears notices. For the holder, before it looks at what they are about.
     pub fn clear(&self, notices: u8) {
         // Acquire: what is looked at next is as new as the notice.
         self.words.lock.fetch_and(!(u32::from(notices) << NOTICE_SHIFT), Ordering::Acquire);
+        probe::at();
     }
 
     /// We are the first in the word; waits until the member that had the bias is not inside.
@@ -272,6 +288,7 @@ impl Token {
         }
         let seizures = self.words.seizures.load(Ordering::Relaxed);
         self.words.seizures.store(seizures.saturating_add(1), Ordering::Relaxed);
+        probe::at();
         self.update(Ordering::Acquire, |lock| HELD | number | lock & NOTICES);
         Ok(self.now_held(number))
     }
@@ -283,6 +300,7 @@ impl Token {
             return Ok(());
         }
         me.fence.heavy()?;
+        probe::at();
         // Acquire pairs with the Release in `leave`.
         let busy = &me.other(victim)?.busy;
         let mut looks = 0;
@@ -315,6 +333,7 @@ impl Token {
             }
         }
         self.words.sleepers.fetch_add(1, Ordering::SeqCst);
+        probe::at();
         let slept = futex_wait(&self.words.lock, lock, Some(WATCH_EVERY));
         self.words.sleepers.fetch_sub(1, Ordering::Relaxed);
         slept?;
@@ -341,7 +360,7 @@ impl Token {
 
     fn has_ended(&self, me: &Membership, holder: u32, since_ns: u64) -> Result<bool, Error> {
         let ended = me.has_ended(holder)?;
-        if !ended && now_ns() - since_ns > PATIENCE_NS && !me.is_stopped(holder)? {
+        if !ended && now_ns() - since_ns > probe::patience_ns(PATIENCE_NS) && !me.is_stopped(holder)? {
             return Err(Error::Corrupt("a token is not given back"));
         }
         Ok(ended)
@@ -349,6 +368,7 @@ impl Token {
 
     fn now_held(&mut self, number: u32) -> Hold {
         self.bias = NO_BIAS;
+        probe::at();
         let last = self.words.last.load(Ordering::Relaxed);
         self.streak = if last == number { self.streak.saturating_add(1) } else { 0 };
         if last != number {

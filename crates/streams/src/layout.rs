@@ -18,7 +18,7 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, MARKS, NSTRPUSH, PAGE};
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// Queues of a direction: the head's, and one for each module of either end.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH;
 /// Bytes of module state in shared memory.
@@ -158,6 +158,16 @@ shareable! {
         /// How many of the blocks and pages were ever used: those beyond are free and in no list.
         pub used_blocks: AtomicU32,
         pub used_pages: AtomicU32,
+        /// The block, plus one, of a message that a service procedure has got and not yet passed on; 0: none.
+        pub lifted: AtomicU32,
+        /// How many messages were lifted so far.
+        pub lifts: AtomicU32,
+        /// The number of the last lifted message that has arrived in a queue.
+        pub arrived: AtomicU32,
+        /// The queue that it was lifted from.
+        pub lifted_from: AtomicU32,
+        /// The lane's position at that time.
+        pub lifted_at: AtomicU64,
         /// Pages that messages have now.
         pub pages_taken: AtomicU32,
         pub queues: [QueueWords; QUEUES],
@@ -200,6 +210,8 @@ shareable! {
         pub data_taken: AtomicU32,
         /// Kind, band and flags, as in a [`Mark`].
         pub what: AtomicU64,
+        /// The number of the lifted message that became this one; 0: it is of no other.
+        pub origin: AtomicU64,
     }
 }
 
@@ -258,7 +270,7 @@ fn page_up(bytes: usize) -> usize {
 #[cfg(not(loom))]
 const _: () = {
     assert!(size_of::<Mark>() == 32);
-    assert!(size_of::<Block>() == 32);
+    assert!(size_of::<Block>() == 40);
     assert!((BLOCKS * FASTBUF).is_power_of_two() && (BLOCKS * FASTBUF).is_multiple_of(PAGE));
     assert!(size_of::<LaneWords>() == 8 * 128);
     assert!(MARKS.is_power_of_two());

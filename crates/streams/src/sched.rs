@@ -7,7 +7,7 @@
 
 use std::sync::atomic::Ordering;
 
-use headwater_shm::Membership;
+use headwater_shm::{Membership, probe};
 
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
@@ -20,7 +20,7 @@ use crate::queue::lane::reader::LaneReader;
 use crate::queue::lane::writer::LaneWriter;
 use crate::queue::store::{HEAD, Store};
 
-/// Services of one run. More can only come of a peer that enables queues for ever.
+/// Services of one run, and messages that they get. More can only come of a peer that enables queues for ever.
 const SERVICES_MAX: usize = 100_000;
 
 /// A message that goes the other way, after the run.
@@ -71,6 +71,8 @@ pub(crate) struct Run<'s, 'm> {
     pub effects: Effects,
     /// The newest message of a queue, which is otherwise empty.
     pending: Option<(usize, Message<'m>)>,
+    /// How often a message was asked for.
+    gets: usize,
 }
 
 impl<'s, 'm> Run<'s, 'm> {
@@ -89,7 +91,21 @@ impl<'s, 'm> Run<'s, 'm> {
         delimits: bool,
     ) -> Run<'s, 'm> {
         let effects = Effects::default();
-        Run { region, me, direction, chain, lane, far, other_store, store, counters, delimits, effects, pending: None }
+        Run {
+            region,
+            me,
+            direction,
+            chain,
+            lane,
+            far,
+            other_store,
+            store,
+            counters,
+            delimits,
+            effects,
+            pending: None,
+            gets: 0,
+        }
     }
 
     /// Hands a message to the queue at a place of the chain; behind the last one it is delivered to the head.
@@ -122,6 +138,7 @@ impl<'s, 'm> Run<'s, 'm> {
         // Relaxed: ordered before the look by the heavy fence, which pairs with the light one after a take.
         let lane = &self.region.fixed.lanes[self.direction];
         lane.writer.0.sleep.fetch_or(SERVICE, Ordering::Relaxed);
+        probe::at();
         self.region.fence.heavy()?;
         self.lane.has_room()
     }
@@ -129,7 +146,9 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Queues a message at a place of the chain, and enables the queue (putq).
     pub fn put_queue(&mut self, at: usize, message: Message<'m>) -> Result<()> {
         let queue = self.chain[at].queue;
-        if self.pending.is_none() && self.chain[at].service && self.store.is_empty(queue) {
+        // What was lifted from another queue has been written: it waits in the store alone.
+        let fresh = !self.store.has_lifted();
+        if fresh && self.pending.is_none() && self.chain[at].service && self.store.is_empty(queue) {
             self.pending = Some((queue, message));
             return Ok(());
         }
@@ -137,6 +156,7 @@ impl<'s, 'm> Run<'s, 'm> {
             self.store_pending()?;
         }
         self.store_message(queue, &message, Store::put)?;
+        probe::at();
         self.store.enable(queue);
         Ok(())
     }
@@ -150,9 +170,17 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Takes the first message of the queue at a place of the chain (getq).
     pub fn get(&mut self, at: usize) -> Result<Option<Message<'m>>> {
         let queue = self.chain[at].queue;
+        self.gets += 1;
+        if self.gets > SERVICES_MAX {
+            return Err(Error::corrupt("a queue has no end"));
+        }
         if !self.store.is_empty(queue)
-            && let Some((message, room)) = self.store.with(self.me, |store| store.get(queue))?
+            && let Some((message, room)) = {
+                let tail = self.lane.tail();
+                self.store.with(self.me, |store| store.lift(queue, tail))?
+            }
         {
+            probe::at();
             if room {
                 self.back_enable(at);
             }
@@ -175,6 +203,14 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Runs the service procedures of all enabled queues, those nearest to the head first, until none is enabled; then
     /// stores what still waits.
     pub fn finish(&mut self) -> Result<()> {
+        let done = self.run_services();
+        if self.store.has_lifted() {
+            self.store.with(self.me, Store::settle)?;
+        }
+        done.and_then(|()| self.store_pending())
+    }
+
+    fn run_services(&mut self) -> Result<()> {
         let chain = self.chain;
         for _ in 0..SERVICES_MAX {
             let enabled = |link: &Link| {
@@ -183,9 +219,11 @@ impl<'s, 'm> Run<'s, 'm> {
             };
             let Some(at) = chain.iter().rposition(enabled) else { break };
             self.counters.service_runs += 1;
+            probe::at();
             chain[at].module.service(&mut Queue { run: self, at })?;
+            probe::at();
         }
-        self.store_pending()
+        Ok(())
     }
 
     /// Asks for the service of the last queue before the head, because there is room in the head's.

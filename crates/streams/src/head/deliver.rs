@@ -2,6 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use headwater_shm::probe;
+
 use super::options::{ReadOptions, SetOptions};
 use super::state::{HUNG_UP, READ_ERROR, WRITE_ERROR};
 use crate::error::Result;
@@ -25,7 +27,9 @@ impl<'m> Run<'_, 'm> {
     pub fn deliver(&mut self, message: Message<'m>) -> Result<()> {
         if message.is_plain() && self.region.policy.lane && message.len() > 0 {
             self.effects.delivered = true;
-            return self.lane.append_plain(message.data().unwrap_or_default());
+            let data = message.data().unwrap_or_default();
+            // What comes out of a module's queue is all there or not at all; see `Store::land`.
+            return if self.store.has_lifted() { self.lane.append_whole(data) } else { self.lane.append_plain(data) };
         }
         self.deliver_slowly(message)
     }
@@ -93,6 +97,7 @@ impl<'m> Run<'_, 'm> {
     /// Queues a message in the store for the head.
     fn queue_at_head(&mut self, message: &Message<'_>) -> Result<()> {
         self.store_message(HEAD, message, Store::put)?;
+        probe::at();
         self.effects.delivered = true;
         if self.region.policy.lane {
             self.effects.urgent = true;

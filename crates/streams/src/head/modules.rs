@@ -1,5 +1,7 @@
 //! Push, pop, look, find, list: the modules of an end; and flush, which goes through them.
 
+use headwater_shm::probe;
+
 use super::state::{self, Call};
 use super::stream::Stream;
 use crate::error::{Errno, Error, Result};
@@ -113,15 +115,20 @@ impl Stream {
             if self.end.side == 0 { (&mut self.out, &mut self.back) } else { (&mut self.back, &mut self.out) };
         let (_, me, _) = self.end.parts();
         first.writer.hold(me)?;
+        probe::at();
         if let Err(error) = second.writer.hold(me) {
             first.writer.release(me, Open::Closed);
             return Err(error);
         }
-        let changed = change(self);
+        probe::at();
+        let landed = first.land(me).and_then(|()| second.land(me));
+        let changed = landed.and_then(|()| change(self));
+        probe::at();
         self.out.announce();
         self.back.announce();
         let (_, me, _) = self.end.parts();
         self.out.writer.release(me, Open::Closed);
+        probe::at();
         self.back.writer.release(me, Open::Closed);
         changed
     }

@@ -62,6 +62,10 @@ impl BitOrAssign for Events {
     }
 }
 
+/// After so many looks in vain [`Stream::poll`] looks at this rate only.
+const LOOKS: u32 = 10;
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
 impl Stream {
     /// What of `wanted` the stream is ready for; waits until there is something, at most for `timeout` (None: no limit;
     /// zero: not at all). None: the time is over.
@@ -73,10 +77,19 @@ impl Stream {
             headwater_os::clock::now_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
         });
         self.attach()?;
+        let mut looks = 0;
         loop {
             let ready = self.ready()?.and(wanted | Events::ERR | Events::HUP);
             if !ready.is_empty() || timeout == Some(Duration::ZERO) {
                 return Ok(ready);
+            }
+            if until_ns.is_some_and(|until| until <= headwater_os::clock::now_ns()) {
+                return Ok(ready);
+            }
+            looks += 1;
+            if looks > LOOKS {
+                // Something is there, and it is not what is wanted: no bell tells when that changes.
+                std::thread::sleep(LOOK_EVERY);
             }
             let waited = match wanted.intersects(Events::IN | Events::PRI | Events::RDNORM | Events::RDBAND) {
                 true if wanted.intersects(Events::OUT | Events::WRNORM) => self.wait_for_either(until_ns),

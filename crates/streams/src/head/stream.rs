@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
 use headwater_os::doorbell::Doorbell;
+use headwater_shm::probe;
 
 use super::gather::Gather;
 use super::way::Way;
@@ -143,6 +144,7 @@ impl Stream {
     /// Wakes whom a run has done something for, and sends what it answered.
     #[inline]
     pub(crate) fn follow_up(&mut self, outward: bool, mut effects: Effects) -> Result<()> {
+        probe::at();
         self.tell(outward, &effects)?;
         if effects.replies.is_empty() { Ok(()) } else { self.send_replies(outward, &mut effects) }
     }
@@ -238,6 +240,7 @@ impl Stream {
         }
         if asleep & SERVICE != 0 {
             side.fetch_and(!SERVICE, Ordering::Relaxed);
+            probe::at();
             self.service_back()?;
         }
         if asleep & (FUTEX | BELL) != 0 {

@@ -9,7 +9,7 @@ use headwater_os::doorbell::Heard;
 use super::stream::Stream;
 use crate::error::{Errno, Error, Result};
 use crate::process::end::{End, post};
-use crate::process::sleep::{LOOK, Waited};
+use crate::process::sleep::{self, LOOK, Waited};
 
 impl Stream {
     /// Waits until there is something to read, or the end of it. None: no time limit.
@@ -26,6 +26,10 @@ impl Stream {
                 || (words.state.load(Ordering::Relaxed), words.signals.load(Ordering::Relaxed)) != before
         };
         let waited = post.sleep(stages, counters, files, until_ns, ready)?;
+        if waited == Waited::Watched {
+            // What waits in modules' queues for somebody who was to run them.
+            self.drain_back()?;
+        }
         self.after_waiting(waited)
     }
 
@@ -51,11 +55,13 @@ impl Stream {
         if !self.arm(true, Some(0))? {
             return Ok(());
         }
-        let left_ns = until_ns.map(|until| until.saturating_sub(now_ns()));
+        let end_ns = sleep::until(until_ns, &self.end.region.fixed.members);
+        let left_ns = end_ns.map(|end| end.saturating_sub(now_ns()));
         self.end.counters.blocks += 1;
         let waited = match self.end.doorbell().wait(left_ns.map(Duration::from_nanos))? {
             Heard::Rung => Waited::LookAgain,
             Heard::Gone => Waited::Gone,
+            Heard::TimedOut if end_ns != until_ns => Waited::Watched,
             Heard::TimedOut => Waited::TimedOut,
             Heard::Interrupted => Waited::Interrupted,
         };
@@ -70,7 +76,7 @@ impl Stream {
             }
             Waited::Interrupted => Err(Error::new(Errno::Intr, "a signal handler ran")),
             Waited::TimedOut => Err(Error::new(Errno::Time, "the time is over")),
-            Waited::LookAgain => self.end.look_for_peer(),
+            Waited::LookAgain | Waited::Watched => self.end.look_for_peer(),
         }
     }
 

@@ -71,12 +71,21 @@ impl Way {
         let notices = self.writer.token.notices();
         if hold == Hold::Fresh || notices != 0 {
             self.writer.token.clear(notices);
-            if let Err(error) = self.configure(region) {
+            if let Err(error) = self.land(me).and_then(|()| self.configure(region)) {
                 self.writer.release(me, Open::Closed);
                 return Err(error);
             }
         }
         Ok(Pass::Held)
+    }
+
+    /// Puts back what somebody who died had taken out of a module's queue. Under the writer's token, taken anew.
+    pub fn land(&mut self, me: &Membership) -> Result<()> {
+        if self.store.has_lifted() {
+            let tail = self.writer.tail();
+            self.store.with(me, |store| store.land(tail))?;
+        }
+        Ok(())
     }
 
     /// Gives the writer's token back.

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use headwater_shm::probe;
+
 use super::chain;
 use super::module::NAME_MAX;
 use crate::error::{Errno, Error, Result};
@@ -20,10 +22,12 @@ pub(crate) fn push(plumbing: &Plumbing, name: &str, most: usize) -> Result<usize
     for (at, byte) in words.name.iter().enumerate() {
         byte.store(name.as_bytes().get(at).copied().unwrap_or(0), Ordering::Relaxed);
     }
+    probe::at();
     for word in &words.state {
         word.store(0, Ordering::Relaxed);
     }
     plumbing.order[stack.len()].store(slot as u8, Ordering::Relaxed);
+    probe::at();
     plumbing.count.store(stack.len() as u32 + 1, Ordering::Release);
     Ok(slot)
 }

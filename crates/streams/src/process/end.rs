@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use headwater_os::doorbell::Doorbell;
 use headwater_os::fork::{self, Epoch};
-use headwater_shm::{Membership, Stages};
+use headwater_shm::{Membership, Stages, probe};
 
 use super::region::Region;
 use super::sleep::{self, Files, LOOK, Post};
@@ -88,6 +88,11 @@ impl End {
         let tokens: Vec<_> = tokens.collect();
         self.membership = Some(Membership::join(&table, self.region.fence, &tokens)?);
         self.epoch = fork::epoch();
+        if sleep::is_shared(&self.region.fixed.members) {
+            // Who slept when there were two now has to watch.
+            self.wake(true);
+            self.wake(false);
+        }
         Ok(true)
     }
 
@@ -160,6 +165,7 @@ impl End {
             if side.sleep.load(Ordering::Relaxed) & LOOK != 0 {
                 // Before the question: a handle that is closed after it sets the bit again.
                 side.sleep.fetch_and(!LOOK, Ordering::AcqRel);
+                probe::at();
                 self.peer_gone |= self.doorbell().is_alone()?;
             }
         }
@@ -179,9 +185,11 @@ impl Drop for End {
     /// First the descriptor, then the word: whoever reads it asks the kernel and finds the descriptor gone.
     fn drop(&mut self) {
         self.doorbell = None;
+        probe::at();
         let fixed = &self.region.fixed;
         for side in [&fixed.lanes[self.side].writer.0, &fixed.lanes[1 - self.side].reader.0] {
             side.sleep.fetch_or(LOOK, Ordering::AcqRel);
+            probe::at();
         }
         for side in [&fixed.lanes[self.side].reader.0, &fixed.lanes[1 - self.side].writer.0] {
             // Who sleeps on the doorbell is woken by the kernel.
@@ -195,5 +203,5 @@ pub(crate) fn post<'a>(region: &'a Region, side: usize, doorbell: &'a Doorbell, 
     let fixed = &*region.fixed;
     let own = if writes { &fixed.lanes[side].writer.0 } else { &fixed.lanes[1 - side].reader.0 };
     let (end, peer) = (&fixed.ends[side].0, &fixed.ends[1 - side].0);
-    Post { own, end, peer, doorbell, fence: region.fence, stages: region.policy.stages }
+    Post { own, end, peer, doorbell, fence: region.fence, stages: region.policy.stages, members: &fixed.members }
 }

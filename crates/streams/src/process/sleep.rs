@@ -16,7 +16,7 @@ use headwater_os::cpu;
 use headwater_os::doorbell::{Answer, Doorbell, Heard};
 use headwater_os::fence::Fence;
 use headwater_os::futex::{self, Slept};
-use headwater_shm::{Stage, Stages};
+use headwater_shm::{Apart, Member, Stage, Stages, probe};
 
 use crate::counters::Counters;
 use crate::error::Result;
@@ -40,6 +40,8 @@ const RINGING: u32 = 2;
 
 /// How long a sleeper stays on the futex before it goes to the doorbell.
 const FUTEX_NS: u64 = 10_000_000;
+/// How long a sleeper believes that nothing has come, where more than two use the stream.
+const WATCH_NS: u64 = 1_000_000_000;
 /// How long a bell may be in the ringing before its ringer counts as dead.
 const RINGING_NS: u64 = 1_000_000;
 
@@ -55,6 +57,7 @@ pub(crate) struct Post<'a> {
     pub fence: Fence,
     /// Whether to spin and yield first.
     pub stages: bool,
+    pub members: &'a [Apart<Member>],
 }
 
 /// Why a sleep is over.
@@ -64,6 +67,8 @@ pub(crate) enum Waited {
     LookAgain,
     /// Every copy of the other end is gone.
     Gone,
+    /// Nothing has come for long, and somebody who shares the stream may have died who was to tell us of something.
+    Watched,
     /// The time is over.
     TimedOut,
     /// A signal handler ran.
@@ -120,6 +125,7 @@ impl Post<'_> {
         loop {
             // Relaxed: ordered before the look by the heavy fence, which pairs with the light one after a publication.
             let word = self.own.sleep.fetch_or(FUTEX, Ordering::Relaxed) | FUTEX;
+            probe::at();
             self.fence.heavy()?;
             if ready() {
                 return Ok(Some(Waited::LookAgain));
@@ -151,7 +157,8 @@ impl Post<'_> {
             if !self.arm(files, &mut *ready)? {
                 return Ok(Waited::LookAgain);
             }
-            let left_ns = until_ns.map(|until| until.saturating_sub(now_ns()));
+            let end_ns = until(until_ns, self.members);
+            let left_ns = end_ns.map(|end| end.saturating_sub(now_ns()));
             counters.blocks += 1;
             let heard = self.doorbell.wait(left_ns.map(Duration::from_nanos))?;
             if ready() {
@@ -159,6 +166,7 @@ impl Post<'_> {
             }
             match heard {
                 Heard::Gone => return Ok(Waited::Gone),
+                Heard::TimedOut if end_ns != until_ns => return Ok(Waited::Watched),
                 Heard::TimedOut => return Ok(Waited::TimedOut),
                 Heard::Interrupted => return Ok(Waited::Interrupted),
                 // A bell for somebody else, or left by one who died while he answered it.
@@ -181,7 +189,9 @@ impl Post<'_> {
         }
         let was_rung = self.take_bell();
         // Relaxed: as in `sleep_on_futex`.
+        probe::at();
         self.own.sleep.fetch_or(BELL, Ordering::Relaxed);
+        probe::at();
         self.fence.heavy()?;
         if ready() {
             if was_rung && self.end.bell.compare_exchange(ARMED, RUNG, Ordering::AcqRel, Ordering::Acquire).is_err() {
@@ -224,10 +234,23 @@ impl Post<'_> {
     }
 }
 
+/// Whether more than two handles are in use. If one of two dies the kernel tells the other, but one of three may die
+/// between taking a message and waking the writer, and nobody is told.
+pub(crate) fn is_shared(members: &[Apart<Member>]) -> bool {
+    members.iter().filter(|member| member.0.is_taken()).count() > 2
+}
+
+/// When a sleep on the doorbell is to end that has the time limit `until_ns`.
+pub(crate) fn until(until_ns: Option<u64>, members: &[Apart<Member>]) -> Option<u64> {
+    let watch_ns = is_shared(members).then(|| now_ns() + WATCH_NS);
+    until_ns.into_iter().chain(watch_ns).min()
+}
+
 /// Wakes all who sleep on a side. `bell` is that side's end's, `doorbell` our own, whose other end is theirs.
 pub(crate) fn wake(side: &Side, bell: &AtomicU32, doorbell: &Doorbell, counters: &mut Counters) {
     // Relaxed: the words that are waited for carry the data. One exchange makes one wake-up of one sleep.
     let slept = side.sleep.fetch_and(!(FUTEX | BELL), Ordering::Relaxed);
+    probe::at();
     if slept & FUTEX != 0 {
         counters.wake_ups += 1;
         // A failed wake is no loss: the sleeper looks again by itself.
@@ -236,7 +259,9 @@ pub(crate) fn wake(side: &Side, bell: &AtomicU32, doorbell: &Doorbell, counters:
     if slept & BELL != 0 && bell.compare_exchange(ARMED, RINGING, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
         counters.wake_ups += 1;
         counters.doorbells += 1;
+        probe::at();
         doorbell.ring();
+        probe::at();
         // AcqRel pairs with the exchanges of whoever arms it: the bell is there. If somebody has lost patience with us and
         // armed it meanwhile, he has answered the bell too, or will find it and see that it means nothing.
         let _ = bell.compare_exchange(RINGING, RUNG, Ordering::AcqRel, Ordering::Relaxed);
@@ -251,6 +276,7 @@ pub(crate) fn disarm(bell: &AtomicU32) {
 /// Wakes all who sleep on a side's word, and leaves those who poll.
 pub(crate) fn wake_on_futex(side: &Side, counters: &mut Counters) {
     if side.sleep.load(Ordering::Relaxed) & FUTEX != 0 && side.sleep.fetch_and(!FUTEX, Ordering::Relaxed) & FUTEX != 0 {
+        probe::at();
         counters.wake_ups += 1;
         let _ = futex::wake(&side.sleep, u32::MAX);
     }
@@ -258,7 +284,9 @@ pub(crate) fn wake_on_futex(side: &Side, counters: &mut Counters) {
 
 fn answer_one(doorbell: &Doorbell, files: &mut Files) -> Result<()> {
     loop {
-        match doorbell.answer()? {
+        let answer = doorbell.answer()?;
+        probe::at();
+        match answer {
             Answer::File(file) => files.push(file),
             Answer::Bell | Answer::Nothing | Answer::Gone => return Ok(()),
         }

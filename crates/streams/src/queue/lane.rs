@@ -7,6 +7,7 @@
 //!
 //! Everything that does not arrive in the order in which it was sent (bands, high priority) is in the direction's store.
 
+use headwater_shm::probe;
 use headwater_shm::sync::Ordering;
 
 use crate::error::{Error, Result};
@@ -46,6 +47,7 @@ impl Marked {
         // Relaxed: published with the bytes.
         slot.at.store(at, Ordering::Relaxed);
         let lengths = u64::from(control.unwrap_or(ABSENT)) | u64::from(data.unwrap_or(ABSENT)) << 32;
+        probe::at();
         slot.lengths.store(lengths, Ordering::Relaxed);
         slot.what.store(what.word(), Ordering::Relaxed);
         slot.taken.store(0, Ordering::Relaxed);

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use headwater_shm::{Membership, Placed, Token, Window};
+use headwater_shm::{Membership, Placed, Token, Window, probe};
 
 use super::lane::Part;
 use super::order::Rank;
@@ -17,6 +17,7 @@ use crate::limits::{BLOCKS, PAGE};
 use crate::message::Message;
 use crate::message::kind::What;
 
+mod lift;
 mod memory;
 mod repair;
 
@@ -124,6 +125,7 @@ impl Store {
     /// Asks for a queue's service procedure to be run (qenable).
     pub fn enable(&self, queue: usize) {
         self.words.queues[queue].flags.fetch_or(ENABLED, Ordering::Relaxed);
+        probe::at();
     }
 
     /// Whether a queue's service procedure was to run; now it is not any more.
@@ -150,6 +152,7 @@ impl Store {
         let now = if full { FULL } else { 0 } | if open { flags & WANTED } else { WANTED };
         if now != flags {
             band.flags.store(now, Ordering::Relaxed);
+            probe::at();
         }
         open
     }
@@ -219,21 +222,16 @@ impl Store {
         let block = &self.words.blocks[stored.block];
         if gone {
             self.unlink(queue, stored.block)?;
+            self.free(stored.block)?;
         } else {
             block.control_taken.store(control_rest.map_or(0, |part| part.taken), Ordering::Relaxed);
+            probe::at();
             block.data_taken.store(data_rest.map_or(0, |part| part.taken), Ordering::Relaxed);
         }
+        probe::at();
         let room = self.count_down(queue, stored.what, bytes);
         self.done();
         Ok(room)
-    }
-
-    /// Takes the message at the front as a whole (getq), and whether that makes room for somebody who waits.
-    pub fn get(&mut self, queue: usize) -> Result<Option<(Message<'static>, bool)>> {
-        let Some(stored) = self.first(queue)? else { return Ok(None) };
-        let message = self.copy(&stored)?;
-        let room = self.take(queue, &stored, 0, 0, true)?;
-        Ok(Some((message, room)))
     }
 
     /// A message that was found, as a whole.
@@ -256,10 +254,11 @@ impl Store {
             Which::Band(band) => !what.kind.is_high_priority() && what.band == band,
         };
         let mut room = false;
-        while let Some(stored) = self.find(queue, |stored| fits(stored.what))? {
+        for _ in 0..=BLOCKS {
+            let Some(stored) = self.find(queue, |stored| fits(stored.what))? else { return Ok(room) };
             room |= self.take(queue, &stored, 0, 0, true)?;
         }
-        Ok(room)
+        Err(Error::corrupt("a queue has no end"))
     }
 
     fn insert(&mut self, queue: usize, message: &Message<'_>, behind: impl Fn(Rank) -> bool) -> Result<bool> {
@@ -279,12 +278,18 @@ impl Store {
         let link = before.map_or(&words.first, |before| &self.words.blocks[before].next);
         let next = link.load(Ordering::Relaxed);
         self.words.blocks[block].next.store(next, Ordering::Relaxed);
+        probe::at();
+        self.words.blocks[block].origin.store(self.lift_number(), Ordering::Relaxed);
         // This store makes it a message of the queue. Release: after a death, `repair` reads what it leads to.
         link.store(block as u32 + 1, Ordering::Release);
+        probe::at();
+        self.note_arrival();
         if next == 0 {
             words.last.store(block as u32 + 1, Ordering::Relaxed);
         }
+        probe::at();
         self.count_up(words, message.what, message.len());
+        probe::at();
         words.messages.store(words.messages.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         self.done();
         Ok(true)
@@ -305,7 +310,7 @@ impl Store {
         Err(Error::corrupt("a queue has no end"))
     }
 
-    /// Takes a block out of its queue and frees it.
+    /// Takes a block out of its queue.
     fn unlink(&mut self, queue: usize, block: usize) -> Result<()> {
         let words = &self.words.queues[queue];
         let wanted = block as u32 + 1;
@@ -321,13 +326,18 @@ impl Store {
         }
         let next = self.words.blocks[block].next.load(Ordering::Relaxed);
         self.index(next)?;
+        if next == wanted {
+            return Err(Error::corrupt("a queue has no end"));
+        }
         let link = before.map_or(&words.first, |before| &self.words.blocks[before].next);
         link.store(next, Ordering::Release);
+        probe::at();
         if next == 0 {
             words.last.store(before.map_or(0, |before| before as u32 + 1), Ordering::Relaxed);
         }
+        probe::at();
         words.messages.store(words.messages.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);
-        self.free(block)
+        Ok(())
     }
 
     /// Bytes have come into a band. Those of high priority, which waits for nobody, are not counted.
@@ -347,10 +357,12 @@ impl Store {
         let band = &words.bands[usize::from(what.band)];
         let count = band.count.load(Ordering::Relaxed).saturating_sub(bytes as u32);
         band.count.store(count, Ordering::Relaxed);
+        probe::at();
         let flags = band.flags.load(Ordering::Relaxed);
         let low = count == 0 || count < words.lowat.load(Ordering::Relaxed);
         if low && flags != 0 {
             band.flags.store(0, Ordering::Relaxed);
+            probe::at();
         }
         low && flags & WANTED != 0
     }
@@ -381,10 +393,13 @@ impl Store {
         self.words.dirty.store(1, Ordering::Relaxed);
         // Before all that follows: whoever finds a half-made change also finds the mark.
         fence(Ordering::Release);
+        probe::at();
     }
 
     fn done(&self) {
+        probe::at();
         self.words.dirty.store(0, Ordering::Release);
+        probe::at();
     }
 }
 

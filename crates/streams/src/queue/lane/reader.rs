@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicU8;
 
 use headwater_shm::sync::{Fence, Ordering, compiler_fence};
-use headwater_shm::{Hold, Membership, Placed, Token, Window};
+use headwater_shm::{Hold, Membership, Placed, Token, Window, probe};
 
 use super::writer::Quick;
 use super::{Marked, Part};
@@ -121,10 +121,18 @@ impl LaneReader {
             self.look()?;
         }
         if self.head == self.tail {
+            // Nobody else writes it. Who waits goes by it, and would look again for ever.
+            if self.words.head.0.bytes.load(Ordering::Relaxed) != self.head {
+                return Err(Error::corrupt("a reader's own position"));
+            }
             return Ok(None);
         }
         match self.plain_until.wrapping_sub(self.head) {
-            0 => Ok(self.next.map(Front::Marked)),
+            0 => match self.next {
+                Some(message) => Ok(Some(Front::Marked(message))),
+                // A look at it has failed before.
+                None => Err(Error::corrupt("the mark at the front")),
+            },
             plain => Ok(Some(Front::Plain(plain))),
         }
     }
@@ -191,6 +199,7 @@ impl LaneReader {
         let slot = &self.marks[self.marks_head as usize % MARKS];
         // Before the position: whoever comes after our death finds the position from here.
         slot.taken.store(taken(rest.control) | taken(rest.data) << 32, Ordering::Release);
+        probe::at();
         self.next = Some(rest);
         let given_back = rest.given_back();
         if given_back != rest.at {
@@ -286,6 +295,7 @@ impl LaneReader {
     #[inline(always)]
     fn take(&mut self, buffer: &mut [u8]) {
         self.window.copy_out(self.head, buffer);
+        probe::at();
         self.advance_to(self.head.wrapping_add(buffer.len() as u64));
     }
 
@@ -294,6 +304,7 @@ impl LaneReader {
         self.head = head;
         // Release pairs with the Acquire load in `LaneWriter::look`: we are done with these bytes.
         self.words.head.0.bytes.store(head, Ordering::Release);
+        probe::at();
     }
 
     fn drop_front(&mut self) -> Result<()> {
@@ -302,6 +313,7 @@ impl LaneReader {
         self.marks_head = self.marks_head.wrapping_add(1);
         // After the position: a mark that is behind the position is skipped by whoever comes after our death.
         self.words.head.0.marks.store(self.marks_head, Ordering::Release);
+        probe::at();
         self.find_plain()
     }
 
@@ -369,6 +381,7 @@ impl LaneReader {
             }
             self.marks_head = self.marks_head.wrapping_add(1);
             self.words.head.0.marks.store(self.marks_head, Ordering::Release);
+            probe::at();
         }
         self.look()
     }

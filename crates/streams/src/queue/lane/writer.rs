@@ -4,11 +4,11 @@
 use std::sync::atomic::AtomicU8;
 
 use headwater_shm::sync::{Fence, Ordering, compiler_fence};
-use headwater_shm::{Hold, Membership, Placed, Token, Window};
+use headwater_shm::{Hold, Membership, Placed, Token, Window, probe};
 
 use super::Marked;
 use crate::error::{Errno, Error, Result};
-use crate::layout::{LaneWords, Mark};
+use crate::layout::{LaneWords, Mark, Tail};
 use crate::limits::{MARKS, PIECE};
 use crate::message::kind::{Kind, What};
 
@@ -163,6 +163,12 @@ impl LaneWriter {
     /// at lowat. Under the token.
     pub fn has_room(&mut self) -> Result<bool> {
         if self.is_full() || self.count() > self.hiwat || self.no_mark_left() {
+            let Tail { bytes, marks } = &self.words.tail.0;
+            // Nobody else writes them. Who waits goes by them and by the water marks, and would look again for ever.
+            if bytes.load(Ordering::Relaxed) != self.tail || marks.load(Ordering::Relaxed) != self.marks_tail {
+                return Err(Error::corrupt("a writer's own position"));
+            }
+            self.set_flow(self.coalescing);
             self.look()?;
             self.note_flow();
         }
@@ -196,6 +202,25 @@ impl LaneWriter {
         Ok(())
     }
 
+    /// As [`LaneWriter::append_plain`], but published at once.
+    pub fn append_whole(&mut self, bytes: &[u8]) -> Result<()> {
+        if bytes.len() <= PIECE || !self.coalescing {
+            return self.append_plain(bytes);
+        }
+        self.fits(bytes.len())?;
+        if !self.run_open {
+            self.began += bytes.len() as u64;
+            self.run_open = true;
+        }
+        self.publish(bytes);
+        Ok(())
+    }
+
+    /// The position behind what has been published. Under the token.
+    pub fn tail(&self) -> u64 {
+        self.tail
+    }
+
     /// Appends a message with boundaries. Under the token, after [`LaneWriter::has_room`].
     pub fn append(&mut self, what: What, control: Option<&[u8]>, data: Option<&[u8]>) -> Result<()> {
         let (control_bytes, data_bytes) = (control.unwrap_or_default(), data.unwrap_or_default());
@@ -221,10 +246,13 @@ impl LaneWriter {
     /// Publishes what has been filled in at the end of the window as a message with boundaries. Under the token.
     pub fn mark(&mut self, what: What, control: Option<u32>, data: Option<u32>) {
         let slot = &self.marks[self.marks_tail as usize % MARKS];
+        probe::at();
         Marked::write(slot, self.tail, what, control, data);
+        probe::at();
         self.marks_tail = self.marks_tail.wrapping_add(1);
         // The mark before its bytes: a reader that sees the bytes sees the mark.
         self.words.tail.0.marks.store(self.marks_tail, Ordering::Release);
+        probe::at();
         let len = u64::from(control.unwrap_or(0)) + u64::from(data.unwrap_or(0));
         self.run_open = false;
         self.not_plain = self.not_plain.wrapping_add(len.max(1));
@@ -303,6 +331,7 @@ impl LaneWriter {
     #[inline(always)]
     fn publish(&mut self, bytes: &[u8]) {
         self.window.copy_in(self.tail, bytes);
+        probe::at();
         self.advance(bytes.len() as u64);
     }
 
@@ -311,6 +340,7 @@ impl LaneWriter {
         self.tail = self.tail.wrapping_add(len);
         // Release pairs with the Acquire load in `LaneReader::look`.
         self.words.tail.0.bytes.store(self.tail, Ordering::Release);
+        probe::at();
     }
 
     /// Full above hiwat; no longer full below lowat, or when empty.
@@ -319,6 +349,7 @@ impl LaneWriter {
         let full = if self.is_full() { count != 0 && count >= self.lowat } else { count > self.hiwat };
         // Relaxed: read by the token's holders, and as a hint by those who wait.
         self.words.flow.0.full.store(u32::from(full), Ordering::Relaxed);
+        probe::at();
     }
 
     fn is_full(&self) -> bool {
@@ -371,6 +402,7 @@ impl LaneWriter {
             // Its writer died between the mark and the bytes.
             self.marks_tail = self.marks_tail.wrapping_sub(1);
             self.words.tail.0.marks.store(self.marks_tail, Ordering::Release);
+            probe::at();
         }
         Ok(())
     }

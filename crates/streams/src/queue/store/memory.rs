@@ -2,6 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use headwater_shm::probe;
+
 use super::{Part, Store};
 use crate::error::{Error, Result};
 use crate::layout::ABSENT;
@@ -27,8 +29,10 @@ impl Store {
             self.push_block(block);
             return Ok(None);
         };
+        probe::at();
         let words = &self.words.blocks[block];
         words.page.store(page, Ordering::Relaxed);
+        probe::at();
         let len_of = |part: Option<&[u8]>| part.map_or(ABSENT, |bytes| bytes.len() as u32);
         words.control.store(len_of(message.control()), Ordering::Relaxed);
         words.data.store(len_of(message.data()), Ordering::Relaxed);
@@ -36,6 +40,7 @@ impl Store {
         words.data_taken.store(0, Ordering::Relaxed);
         words.what.store(message.what.word(), Ordering::Relaxed);
         let control = message.control().unwrap_or_default();
+        probe::at();
         self.copy_in(block, 0, control)?;
         self.copy_in(block, control.len(), message.data().unwrap_or_default())?;
         Ok(Some(block))
@@ -107,6 +112,7 @@ impl Store {
         let words = &self.words;
         if let Some(block) = self.index(words.free_block.load(Ordering::Relaxed))? {
             words.free_block.store(words.blocks[block].next.load(Ordering::Relaxed), Ordering::Relaxed);
+            probe::at();
             return Ok(Some(block));
         }
         let fresh = words.used_blocks.load(Ordering::Relaxed);
@@ -119,6 +125,7 @@ impl Store {
 
     fn push_block(&self, block: usize) {
         self.words.blocks[block].next.store(self.words.free_block.load(Ordering::Relaxed), Ordering::Relaxed);
+        probe::at();
         self.words.free_block.store(block as u32 + 1, Ordering::Relaxed);
     }
 
@@ -134,6 +141,7 @@ impl Store {
                 }
                 return Ok(None);
             };
+            probe::at();
             self.links[page].store(chain, Ordering::Relaxed);
             chain = page as u32 + 1;
         }
@@ -142,7 +150,9 @@ impl Store {
 
     fn push_page(&self, page: usize) {
         self.links[page].store(self.words.free_page.load(Ordering::Relaxed), Ordering::Relaxed);
+        probe::at();
         self.words.free_page.store(page as u32 + 1, Ordering::Relaxed);
+        probe::at();
         let taken = &self.words.pages_taken;
         taken.store(taken.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
     }

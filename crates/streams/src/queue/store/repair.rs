@@ -4,6 +4,8 @@
 
 use std::sync::atomic::Ordering;
 
+use headwater_shm::probe;
+
 use super::{ENABLED, Store};
 use crate::error::Result;
 use crate::layout::QUEUES;
@@ -16,9 +18,23 @@ impl Store {
         let mut page_used = vec![false; self.links.len()];
         for queue in 0..QUEUES {
             self.recount(queue, &mut block_used, &mut page_used)?;
+            if queue < 2 {
+                probe::at();
+            }
+        }
+        if let Some(lifted) = self.index(self.words.lifted.load(Ordering::Acquire))? {
+            if block_used[lifted] {
+                // Its lifter had not taken it out of its queue, or somebody has put it back.
+                self.words.lifted.store(0, Ordering::Release);
+            } else {
+                self.find_arrival()?;
+                block_used[lifted] = true;
+                self.note_pages(lifted, &mut page_used)?;
+            }
         }
         let words = &self.words;
         words.free_block.store(0, Ordering::Relaxed);
+        probe::at();
         words.free_page.store(0, Ordering::Relaxed);
         words.used_blocks.store(BLOCKS as u32, Ordering::Relaxed);
         words.used_pages.store(self.links.len() as u32, Ordering::Relaxed);
@@ -32,13 +48,26 @@ impl Store {
         }
         let taken = page_used.iter().filter(|used| **used).count();
         words.pages_taken.store(taken as u32, Ordering::Relaxed);
+        probe::at();
         words.dirty.store(0, Ordering::Release);
+        Ok(())
+    }
+
+    fn note_pages(&self, block: usize, page_used: &mut [bool]) -> Result<()> {
+        let mut page = self.words.blocks[block].page.load(Ordering::Relaxed);
+        while let Some(index) = self.page_index(page)? {
+            if std::mem::replace(&mut page_used[index], true) {
+                return Err(crate::error::Error::corrupt("two messages share a page"));
+            }
+            page = self.links[index].load(Ordering::Relaxed);
+        }
         Ok(())
     }
 
     fn recount(&self, queue: usize, block_used: &mut [bool], page_used: &mut [bool]) -> Result<()> {
         let words = &self.words.queues[queue];
-        if words.first.load(Ordering::Acquire) == 0 && words.last.load(Ordering::Relaxed) == 0 {
+        // A queue that was never used has no water marks. One that is empty may still be counted as full.
+        if words.first.load(Ordering::Acquire) == 0 && words.hiwat.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }
         for band in &words.bands {
@@ -51,13 +80,7 @@ impl Store {
                 return Err(crate::error::Error::corrupt("two queues share a message"));
             }
             let stored = self.read(block)?;
-            let mut page = self.words.blocks[block].page.load(Ordering::Relaxed);
-            while let Some(index) = self.page_index(page)? {
-                if std::mem::replace(&mut page_used[index], true) {
-                    return Err(crate::error::Error::corrupt("two messages share a page"));
-                }
-                page = self.links[index].load(Ordering::Relaxed);
-            }
+            self.note_pages(block, page_used)?;
             let bytes: usize = [stored.control, stored.data].into_iter().flatten().map(|part| part.left()).sum();
             self.count_up(words, stored.what, bytes);
             messages += 1;

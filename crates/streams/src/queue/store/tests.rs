@@ -21,8 +21,15 @@ fn put(store: &mut Store, me: &Membership, message: &Message<'_>) -> bool {
     store.with(me, |store| store.put(HEAD, message)).expect("sound")
 }
 
+/// Takes the message at the front, as a service procedure does that passes it on.
+fn take_first(store: &mut Store) -> Result<Option<(Message<'static>, bool)>> {
+    let taken = store.lift(HEAD, 0)?;
+    store.settle()?;
+    Ok(taken)
+}
+
 fn get(store: &mut Store, me: &Membership) -> Option<Message<'static>> {
-    store.with(me, |store| store.get(HEAD)).expect("sound").map(|(message, _)| message)
+    store.with(me, take_first).expect("sound").map(|(message, _)| message)
 }
 
 /// Puts messages of a length until there is no memory; how many.
@@ -72,8 +79,7 @@ fn a_queue_back_enables_once_at_its_low_water_mark() {
         put(&mut store, &me, &message(997, 0));
     }
     // 11,000 bytes: full. Room is said when less than 5000 are left, and nobody waits afterwards.
-    let said: Vec<bool> =
-        (0..11).map(|_| store.with(&me, |store| store.get(HEAD)).expect("sound").expect("there").1).collect();
+    let said: Vec<bool> = (0..11).map(|_| store.with(&me, take_first).expect("sound").expect("there").1).collect();
     let expected: Vec<bool> = (1..=11).map(|taken| taken == 7).collect();
     assert_eq!(said, expected);
 }
@@ -110,7 +116,7 @@ fn lists_that_make_no_sense_are_an_error() {
     for _ in 0..3 {
         put(&mut store, &me, &message(5000, 1));
     }
-    let corrupt = |store: &mut Store| store.with(&me, |store| store.get(HEAD)).is_err();
+    let corrupt = |store: &mut Store| store.with(&me, take_first).is_err();
     let first = store.words.queues[HEAD].first.load(Ordering::Relaxed);
     store.words.queues[HEAD].first.store(u32::MAX, Ordering::Relaxed);
     assert!(corrupt(&mut store));

@@ -1,0 +1,85 @@
+//! Places at which a process can be killed on purpose, to test what it leaves behind.
+//!
+//! Between any two stores that others see stands a call of [`at`]. It compiles to nothing, but with the feature `probes`
+//! a test can arm it: then the process kills itself (SIGKILL) at the Nth place that it comes to. Each process counts for
+//! itself; a child is armed after the fork.
+
+#[cfg(feature = "probes")]
+pub use self::armed::{arm, at, passed, patience_ns, set_patience_ns};
+
+/// A place between two stores. Without the feature `probes` there is nothing here.
+#[cfg(not(feature = "probes"))]
+#[inline(always)]
+pub fn at() {}
+
+/// How long a living holder may keep a token, as [`crate::Token::hold`] says.
+#[cfg(not(feature = "probes"))]
+#[inline(always)]
+pub(crate) fn patience_ns(default_ns: u64) -> u64 {
+    default_ns
+}
+
+#[cfg(feature = "probes")]
+mod armed {
+    use std::fs::File;
+    use std::io::Write;
+    use std::panic::Location;
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Places still to be passed alive.
+    static LEFT: AtomicU64 = AtomicU64::new(u64::MAX);
+    static PASSED: AtomicU64 = AtomicU64::new(0);
+    static PATIENCE_NS: AtomicU64 = AtomicU64::new(0);
+    static REPORT: OnceLock<File> = OnceLock::new();
+
+    /// Kills this process when it has passed so many places. A dying process says in `report` at which one it was.
+    pub fn arm(places: u64, report: Option<File>) {
+        if let Some(report) = report {
+            let _ = REPORT.set(report);
+        }
+        PASSED.store(0, Ordering::Relaxed);
+        LEFT.store(places, Ordering::Relaxed);
+    }
+
+    /// How many places this process has passed since it was armed.
+    pub fn passed() -> u64 {
+        PASSED.load(Ordering::Relaxed)
+    }
+
+    /// A place between two stores.
+    #[track_caller]
+    #[inline]
+    pub fn at() {
+        if LEFT.load(Ordering::Relaxed) != u64::MAX {
+            count(Location::caller());
+        }
+    }
+
+    #[cold]
+    fn count(place: &Location<'_>) {
+        PASSED.fetch_add(1, Ordering::Relaxed);
+        if LEFT.fetch_sub(1, Ordering::Relaxed) == 0 {
+            if std::env::var_os("HEADWATER_LOUD").is_some() {
+                eprintln!("killed at {place}: {}", std::backtrace::Backtrace::force_capture());
+            }
+            if let Some(mut report) = REPORT.get() {
+                let _ = report.write_all(format!("{}:{}\n", place.file(), place.line()).as_bytes());
+            }
+            headwater_os::child::kill_self();
+        }
+    }
+
+    /// Makes tokens less patient than they are, for tests that would wait for it often.
+    pub fn set_patience_ns(patience_ns: u64) {
+        PATIENCE_NS.store(patience_ns, Ordering::Relaxed);
+    }
+
+    /// The patience that was set, or the default.
+    pub fn patience_ns(default_ns: u64) -> u64 {
+        match PATIENCE_NS.load(Ordering::Relaxed) {
+            0 => default_ns,
+            set => set,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Messages between two queues: a service procedure has got one, and has not passed it on yet.
+//!
+//! Its sender was told that it is written, so it must survive the process that moves it. It therefore stays in its block
+//! until it has arrived elsewhere: in the lane, whose position then is another, or in a queue, which is noted before the
+//! store's token is given back (and after a death found by the copy, which says of which lift it comes). Who takes over
+//! the direction's writer token sees by that whether it has to put the message back. All of this is done under that
+//! token, and under the store's.
+
+use std::sync::atomic::Ordering;
+
+use headwater_shm::probe;
+
+use super::Store;
+use crate::error::{Error, Result};
+use crate::layout::QUEUES;
+use crate::limits::BLOCKS;
+use crate::message::Message;
+
+impl Store {
+    /// Whether a message has been lifted: a look from without the token.
+    #[inline]
+    pub fn has_lifted(&self) -> bool {
+        self.words.lifted.load(Ordering::Relaxed) != 0
+    }
+
+    /// Takes the message at the front as a whole (getq), and whether that makes room for somebody who waits. It is in
+    /// the store until [`Store::settle`] or the next lift. `tail` is the lane's position.
+    pub fn lift(&mut self, queue: usize, tail: u64) -> Result<Option<(Message<'static>, bool)>> {
+        self.settle()?;
+        let Some(stored) = self.first(queue)? else { return Ok(None) };
+        let message = self.copy(&stored)?;
+        self.begin();
+        let words = &self.words;
+        words.lifted_at.store(tail, Ordering::Relaxed);
+        words.lifted_from.store(queue as u32, Ordering::Relaxed);
+        // Never 0, which is the origin of messages that nobody has lifted.
+        words.lifts.store(words.lifts.load(Ordering::Relaxed).wrapping_add(1).max(1), Ordering::Relaxed);
+        words.lifted.store(stored.block as u32 + 1, Ordering::Release);
+        probe::at();
+        self.unlink(queue, stored.block)?;
+        let room = self.count_down(queue, stored.what, message.len());
+        self.done();
+        Ok(Some((message, room)))
+    }
+
+    /// The lifted message, if there is one, has been passed on: frees its block.
+    pub fn settle(&mut self) -> Result<()> {
+        let Some(block) = self.index(self.words.lifted.load(Ordering::Relaxed))? else { return Ok(()) };
+        self.begin();
+        self.words.lifted.store(0, Ordering::Release);
+        probe::at();
+        self.free(block)?;
+        self.done();
+        Ok(())
+    }
+
+    /// Somebody died while he had lifted a message: if it has not arrived anywhere, it goes back to where it was. `tail`
+    /// is the lane's position.
+    pub fn land(&mut self, tail: u64) -> Result<()> {
+        let Some(block) = self.index(self.words.lifted.load(Ordering::Relaxed))? else { return Ok(()) };
+        let words = &self.words;
+        let arrived = words.arrived.load(Ordering::Relaxed) == words.lifts.load(Ordering::Relaxed);
+        if arrived || tail != words.lifted_at.load(Ordering::Relaxed) {
+            return self.settle();
+        }
+        let queue = self.words.lifted_from.load(Ordering::Relaxed) as usize;
+        let words = self.words.queues.get(queue).ok_or_else(|| Error::corrupt("a lifted message's queue"))?;
+        self.begin();
+        self.words.blocks[block].origin.store(0, Ordering::Relaxed);
+        self.words.blocks[block].next.store(words.first.load(Ordering::Relaxed), Ordering::Relaxed);
+        words.first.store(block as u32 + 1, Ordering::Release);
+        probe::at();
+        self.words.lifted.store(0, Ordering::Release);
+        // Counts and ends are made anew, as after a death in between.
+        self.repair()
+    }
+
+    /// What a message that is stored now comes from.
+    pub(super) fn lift_number(&self) -> u64 {
+        if self.has_lifted() { u64::from(self.words.lifts.load(Ordering::Relaxed)) } else { 0 }
+    }
+
+    /// A message has been queued. If it is a copy of the lifted one, that has arrived.
+    pub(super) fn note_arrival(&self) {
+        if self.has_lifted() {
+            // Relaxed: read under the store's token.
+            self.words.arrived.store(self.words.lifts.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// Looks for a copy of the lifted message in the queues, whose arrival was not noted. For repair.
+    pub(super) fn find_arrival(&self) -> Result<()> {
+        let number = self.lift_number();
+        for queue in &self.words.queues[..QUEUES] {
+            let mut next = queue.first.load(Ordering::Acquire);
+            for _ in 0..=BLOCKS {
+                let Some(block) = self.index(next)? else { break };
+                if self.words.blocks[block].origin.load(Ordering::Relaxed) == number {
+                    self.note_arrival();
+                    return Ok(());
+                }
+                next = self.words.blocks[block].next.load(Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+}

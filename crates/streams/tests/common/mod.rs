@@ -1,0 +1,86 @@
+//! What the tests of reliability share: a seeded generator, a watchdog, and the count of what a process has open.
+
+#![allow(dead_code, reason = "each test program uses its part")]
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use headwater_os::clock::now_ns;
+
+/// A small generator whose seed repeats a failure (SplitMix64).
+#[derive(Debug, Clone)]
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+
+    /// True in one of so many cases.
+    pub fn one_in(&mut self, cases: usize) -> bool {
+        self.below(cases) == 0
+    }
+}
+
+/// A number from the environment, or the default: how the long forms of these tests are asked for.
+pub fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
+}
+
+/// One test at a time: a forked child has copies of the descriptors of all tests, and keeps their ends open.
+pub fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+static DEADLINE_NS: AtomicU64 = AtomicU64::new(u64::MAX);
+static DOING: Mutex<String> = Mutex::new(String::new());
+
+/// Ends the whole program, saying what it was doing, unless [`calm`] or another [`within`] comes in time. Children die
+/// with it.
+pub fn within(time: Duration, doing: String) {
+    static STARTED: std::sync::Once = std::sync::Once::new();
+    STARTED.call_once(|| {
+        std::thread::spawn(|| {
+            loop {
+                std::thread::sleep(Duration::from_millis(100));
+                if now_ns() > DEADLINE_NS.load(Ordering::Relaxed) {
+                    let doing = DOING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    eprintln!("HANG: {doing}");
+                    if std::env::var_os("HEADWATER_HANG").is_some() {
+                        eprintln!("process {} waits for a debugger", std::process::id());
+                        std::thread::sleep(Duration::from_secs(600));
+                    }
+                    std::process::abort();
+                }
+            }
+        });
+    });
+    *DOING.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = doing;
+    DEADLINE_NS.store(now_ns() + time.as_nanos() as u64, Ordering::Relaxed);
+}
+
+/// Nothing is to be done in time any more.
+pub fn calm() {
+    DEADLINE_NS.store(u64::MAX, Ordering::Relaxed);
+}
+
+/// How many descriptors this process has, and how many mappings of streams.
+pub fn open_things() -> (usize, usize) {
+    let descriptors = headwater_os::descriptors::own().expect("/proc").len();
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("/proc");
+    (descriptors, maps.lines().filter(|line| line.contains("headwater-stream")).count())
+}

@@ -1,0 +1,291 @@
+//! A peer that writes anything anywhere into the shared memory: every call of this process returns, with a result or an
+//! error. It does not panic, wait for ever, or touch anything outside.
+//!
+//! `cargo xtask fuzz` runs the long form. A failure names its seed; `HEADWATER_SEED` repeats it.
+
+mod common;
+
+use std::fs::File;
+use std::io::IoSlice;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use common::{Random, alone, setting};
+use headwater_streams::{
+    ControlMode, Errno, ErrorOptions, Events, Flush, Options, Policy, ReadMode, ReadOptions, Result, Select, Stream,
+    WriteOptions, pipe_with,
+};
+
+/// What one case may take: a token that a living process seems to hold is waited for, two seconds each.
+const PATIENCE: Duration = Duration::from_secs(if cfg!(feature = "probes") { 8 } else { 40 });
+
+#[test]
+fn scribbled_memory_makes_errors_and_nothing_worse() {
+    let _alone = alone();
+    #[cfg(feature = "probes")]
+    headwater_shm::probe::set_patience_ns(20_000_000);
+    let until = Instant::now() + Duration::from_secs(setting("HEADWATER_SECONDS", 8));
+    let first = setting("HEADWATER_SEED", 1);
+    let (mut seed, mut calls, mut errors, mut broken) = (first, 0, 0, 0);
+    let before = common::open_things();
+    while Instant::now() < until {
+        common::within(PATIENCE, format!("scribbling with seed {seed}"));
+        let done = std::panic::catch_unwind(|| case(seed)).unwrap_or_else(|_| panic!("failed with seed {seed}"));
+        calls += done.calls;
+        errors += done.errors;
+        broken += u64::from(done.broken);
+        seed += 1;
+    }
+    common::calm();
+    assert_eq!(common::open_things(), before, "something is left");
+    println!("seeds {first} to {}: {calls} calls, {errors} errors, {broken} streams found broken", seed - 1);
+    // Else nothing was hit.
+    assert!(broken * 10 > seed - first && calls > errors);
+}
+
+#[derive(Debug, Default)]
+struct Done {
+    calls: u64,
+    errors: u64,
+    /// Some call gave EPROTO.
+    broken: bool,
+}
+
+impl Done {
+    fn note<T>(&mut self, result: Result<T>) {
+        self.calls += 1;
+        if let Err(error) = result {
+            self.errors += 1;
+            self.broken |= error.errno() == Errno::Proto;
+            assert!(!error.to_string().is_empty());
+        }
+    }
+}
+
+fn case(seed: u64) -> Done {
+    let mut random = Random(seed);
+    let policy = random.one_of(&[
+        Policy::DEFAULT,
+        Policy::DEFAULT,
+        Policy { coalescing: false, ..Policy::DEFAULT },
+        Policy::EAGER,
+    ]);
+    let hiwat = random.one_of(&[100, 5000, 65536]);
+    let options = Options { hiwat, lowat: hiwat / 2, policy, ..Options::default() };
+    let (near, far) = pipe_with(&options).expect("pipe");
+    let memory = memory_of_stream();
+    let len = memory.metadata().expect("fstat").len();
+    let mut ends = [Some(near), Some(far)];
+    let mut done = Done::default();
+    for end in ends.iter_mut().flatten() {
+        end.set_nonblocking(true).expect("arm");
+        if random.one_in(3) {
+            end.push(random.one_of(&["srvmod", "nullmod", "pipemod", "testmod"])).expect("known");
+        }
+    }
+    // Something is there before the memory is spoiled.
+    for _ in 0..random.below(20) {
+        let end = ends[random.below(2)].as_mut().expect("open");
+        done.note(call(end, &mut random));
+    }
+    let (stop, paused) = (AtomicBool::new(false), AtomicU64::new(random.one_of(&[0, 1, 20, 200])));
+    std::thread::scope(|scope| {
+        let (mut scribbles, memory, options) = (Random(seed ^ 0xdead), &memory, &options);
+        let (stop, paused) = (&stop, &paused);
+        if random.one_in(2) {
+            // All the time, while calls are under way.
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    scribble(memory, len, options, &mut scribbles);
+                    std::thread::sleep(Duration::from_micros(paused.load(Ordering::Relaxed)));
+                }
+            });
+        }
+        let _stop = Stop(stop);
+        let mut between = Random(seed ^ 0xbeef);
+        let often = random.one_of(&[1, 3, 10]);
+        for _ in 0..60 {
+            if between.one_in(often) {
+                scribble(memory, len, options, &mut between);
+            }
+            if random.one_in(25) {
+                reopen(&mut ends[random.below(2)], &mut done);
+            }
+            let end = ends[random.below(2)].as_mut().expect("open");
+            done.note(call(end, &mut random));
+        }
+        // When the other end is gone, a call that waits comes back.
+        let last = random.below(2);
+        ends[1 - last] = None;
+        let end = ends[last].as_mut().expect("open");
+        done.note(end.set_nonblocking(false));
+        for _ in 0..20 {
+            if between.one_in(often) {
+                scribble(memory, len, options, &mut between);
+            }
+            done.note(blocking_call(end, &mut random));
+        }
+    });
+    done
+}
+
+/// Stops the scribbler, also when a call has panicked.
+#[derive(Debug)]
+struct Stop<'s>(&'s AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Another handle of the same end instead of this one: what it knows it reads from the memory.
+fn reopen(end: &mut Option<Stream>, done: &mut Done) {
+    let clone = end.as_ref().expect("open").try_clone();
+    if let Ok(clone) = clone {
+        *end = Some(clone);
+    } else {
+        done.note(clone);
+    }
+}
+
+/// The memory of the only stream that this process has.
+fn memory_of_stream() -> File {
+    let link = |found| headwater_os::descriptors::link(found).unwrap_or_default();
+    let mut own = headwater_os::descriptors::own().expect("/proc").into_iter();
+    let found = own.find(|found| link(*found).to_string_lossy().starts_with("/memfd:headwater-stream"));
+    File::from(headwater_os::descriptors::duplicate(found.expect("it is open").number).expect("dup"))
+}
+
+/// Where the words lie that lead somewhere, as they follow from sizes in the library. It is no matter if some of it misses.
+const LANES: u64 = 128 * (1 + 64 + 2);
+const FIXED: u64 = 24 << 10;
+const MARKS: u64 = 2 * 2048 * 32;
+/// In a store: behind its queues, 129 of 2072 bytes.
+const BLOCKS: u64 = 40 + 129 * 2072;
+
+/// Half the size of what is behind the marks but for the windows.
+fn store_len(len: u64, options: &Options) -> u64 {
+    let window = u64::from(options.hiwat + options.strmsgsz + options.strctlsz).next_power_of_two();
+    (len - FIXED - MARKS - 2 * window) / 2
+}
+
+fn scribble(memory: &File, len: u64, options: &Options, random: &mut Random) {
+    let store = FIXED + MARKS + random.one_of(&[0, store_len(len, options)]);
+    let at = match random.below(18) {
+        0..=5 => LANES + random.next() % (2 * 1024),
+        6 => random.next() % LANES,
+        7 => random.next() % FIXED,
+        8 => FIXED + random.next() % MARKS,
+        9 | 10 => FIXED + random.one_of(&[0, MARKS / 2]) + random.next() % (8 * 32),
+        11 => store + random.next() % 40,
+        12 => store + 40 + random.next() % 64,
+        13 => store + 40 + random.one_of(&[1, 65]) * 2072 + random.next() % 64,
+        14 | 15 => store + BLOCKS + random.next() % (20 * 40),
+        // The links of pages.
+        16 => (store + BLOCKS + 1024 * 40).next_multiple_of(4096) + random.next() % 400,
+        _ => random.next() % len,
+    };
+    let value = match random.below(6) {
+        0 => random.next(),
+        1 => random.next() % 5,
+        2 => u64::MAX - random.next() % 5,
+        3 => random.next() % 70_000,
+        4 => 1 << (random.next() % 64),
+        _ => random.next() & 0xff07_ffff_ff07_ffff,
+    };
+    let bytes = value.to_le_bytes();
+    let width = random.one_of(&[1, 2, 4, 4, 8]);
+    let aligned = at / width as u64 * width as u64;
+    if aligned + 8 <= len {
+        // A change by what is there already, or something else altogether.
+        if random.one_in(3) {
+            let mut now = [0; 8];
+            let _ = memory.read_at(&mut now, aligned);
+            let near = u64::from_le_bytes(now).wrapping_add(random.next() % 9).wrapping_sub(4);
+            let _ = memory.write_at(&near.to_le_bytes()[..width], aligned);
+        } else {
+            let _ = memory.write_at(&bytes[..width], aligned);
+        }
+    }
+}
+
+/// One of all calls that there are, which is not to wait.
+fn call(end: &mut Stream, random: &mut Random) -> Result<()> {
+    let len = random.one_of(&[0, 1, 8, 200, 257, 4096, 9000, 70_000]);
+    let bytes = vec![7; len];
+    let mut buffer = vec![0; random.one_of(&[0, 1, 8, 300, 9000, 70_000])];
+    let control = vec![3; random.one_of(&[0, 1, 64, 4096])];
+    let band = random.one_of(&[0, 1, 255]);
+    let mut small = [0; 100];
+    let select = random.one_of(&[Select::Any, Select::HighPriority, Select::Band(1)]);
+    match random.below(36) {
+        0..=4 => assert!(end.write(&bytes)? <= bytes.len()),
+        5..=9 => assert!(end.read(&mut buffer)? <= buffer.len()),
+        10 => assert!(end.writev(&[IoSlice::new(&bytes), IoSlice::new(b"more")])? <= bytes.len() + 4),
+        11 | 12 => end.putmsg(Some(&control), Some(&bytes), random.one_in(3))?,
+        13 => end.putmsg(None, Some(&bytes), false)?,
+        14 | 15 => end.putpmsg(Some(&control), Some(&bytes), band)?,
+        16..=19 => {
+            let got = end.getpmsg(Some(&mut small), Some(&mut buffer), select)?;
+            assert!(got.control.unwrap_or(0) <= small.len() && got.data.unwrap_or(0) <= buffer.len());
+        }
+        20 => drop(end.peek(Some(&mut small), Some(&mut buffer), select)?),
+        21 => drop(end.nread()?),
+        22 => drop((end.band()?, end.has_band(band)?)),
+        23 => drop((end.can_put(band)?, end.counters(), end.maxpsz(), end.water_marks())),
+        24 => drop(end.poll(Events::IN | Events::OUT | Events::PRI, Some(Duration::from_millis(random.next() % 2)))?),
+        25 => end.push(random.one_of(&["srvmod", "nullmod", "pipemod"]))?,
+        26 => end.pop()?,
+        27 => drop((end.list()?, end.look()?, end.find("srvmod")?)),
+        28 => end.flush(Flush { read: random.one_in(2), write: true, band: random.one_in(2).then_some(band) })?,
+        29 => end.set_water_marks(random.one_of(&[1, 1000, 60_000]), random.one_of(&[0, 1, 500]))?,
+        30 => {
+            let mode = random.one_of(&[ReadMode::Bytes, ReadMode::MessageKeep, ReadMode::MessageDiscard]);
+            let control = random.one_of(&[ControlMode::Refuse, ControlMode::AsData, ControlMode::Discard]);
+            end.set_read_options(ReadOptions { mode, control, fill: random.one_in(4) })?;
+        }
+        31 => {
+            let options = WriteOptions { delimit: random.one_in(3), hold: random.one_in(3), ..end.write_options() };
+            end.set_write_options(options)?;
+            end.set_error_options(ErrorOptions { read_once: true, write_once: true });
+        }
+        32 => {
+            let mut place = end.reserve(len.min(4096))?;
+            place.fill(0, &bytes[..len.min(4096)]);
+            if random.one_in(2) {
+                place.commit()?;
+            }
+        }
+        33 => {
+            if let Some(borrowed) = end.borrow()? {
+                let there = borrowed.to_vec().len();
+                borrowed.consume(random.below(there + 2))?;
+            }
+        }
+        34 => {
+            let file = File::open("/dev/null")?;
+            end.send_file(std::os::fd::AsFd::as_fd(&file))?;
+        }
+        _ => {
+            end.take_signals();
+            assert!(!format!("{:?} {:?} {end:?}", end.read_options(), end.error_options()).is_empty());
+            end.set_inheritable(false)?;
+        }
+    }
+    Ok(())
+}
+
+/// A call that may wait, where the other end is gone.
+fn blocking_call(end: &mut Stream, random: &mut Random) -> Result<()> {
+    let mut buffer = vec![0; random.one_of(&[1, 8, 9000])];
+    match random.below(6) {
+        0 | 1 => drop(end.read(&mut buffer)?),
+        2 => drop(end.getmsg(Some(&mut [0; 10]), Some(&mut buffer))?),
+        3 => drop(end.write(&buffer)?),
+        4 => end.putpmsg(Some(b"control"), Some(&buffer), 1)?,
+        _ => drop(end.poll(Events::IN, Some(Duration::from_millis(20)))?),
+    }
+    Ok(())
+}

@@ -1,0 +1,310 @@
+//! A case: who plays what at which end; one run of it, with a victim that is killed; and what must then be true.
+
+#[cfg(feature = "probes")]
+use std::fs::File;
+use std::os::unix::process::ExitStatusExt;
+#[cfg(feature = "probes")]
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use headwater_os::child::Child;
+use headwater_streams::{ControlMode, Errno, Options, Policy, ReadOptions, Result, Stream, pipe_with};
+
+use crate::board::{Board, SECOND, Who};
+use crate::common::{self, Random};
+use crate::script::{self, Flavour, Operation, Reader};
+
+/// How long a survivor may take: to end, and to be told that the other end is gone.
+const BOUND: Duration = Duration::from_secs(5);
+
+/// What the victim does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    Writes,
+    Reads,
+    /// Both by turns, without waiting to read.
+    Both,
+}
+
+/// One line of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Case {
+    pub name: &'static str,
+    pub part: Part,
+    pub flavour: Flavour,
+    pub policy: Policy,
+    /// Another process holds the victim's end too, and does the same.
+    pub fellow: bool,
+    /// Modules that are pushed beforehand: on the victim's end, on the survivor's.
+    pub modules: [Option<&'static str>; 2],
+    /// Water marks; small ones make writers wait.
+    pub hiwat: u32,
+    pub operations: usize,
+}
+
+impl Case {
+    pub const fn new(name: &'static str, part: Part, flavour: Flavour) -> Case {
+        let policy = Policy::DEFAULT;
+        Case { name, part, flavour, policy, fellow: false, modules: [None; 2], hiwat: 6000, operations: 24 }
+    }
+
+    fn options(&self) -> Options {
+        let defaults = Options::default();
+        Options { hiwat: self.hiwat, lowat: self.hiwat / 2, policy: self.policy, ..defaults }
+    }
+
+    /// Words by which a write exceeds what is published at a time; with a fellow, bytes of both would then be mixed.
+    fn long(&self) -> bool {
+        !self.fellow && self.part == Part::Writes
+    }
+}
+
+/// How the victim dies.
+#[derive(Debug)]
+pub enum Death {
+    /// At this place of those that it passes.
+    #[cfg(feature = "probes")]
+    At(u64, Arc<File>),
+    /// After this time.
+    After(Duration),
+}
+
+impl std::fmt::Display for Death {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            #[cfg(feature = "probes")]
+            Death::At(place, _) => write!(formatter, "killed at place {place}"),
+            Death::After(time) => write!(formatter, "killed after {time:?}"),
+        }
+    }
+}
+
+/// The scripts of a run.
+#[derive(Debug)]
+struct Scripts {
+    victim: Vec<Operation>,
+    fellow: Vec<Operation>,
+    survivor: Vec<Operation>,
+}
+
+impl Scripts {
+    fn of(case: &Case, random: &mut Random) -> Scripts {
+        let mut script = |flavour, operations, first| script::script(random, flavour, operations, first, case.long());
+        let none = Vec::new;
+        match (case.part, case.fellow) {
+            (Part::Writes, fellow) => Scripts {
+                victim: script(case.flavour, case.operations, 0),
+                // Two messages of high priority at a time would be one too many.
+                fellow: if fellow { script(Flavour::Bands, case.operations * 2, SECOND) } else { none() },
+                survivor: none(),
+            },
+            (Part::Reads, _) => {
+                Scripts { victim: none(), fellow: none(), survivor: script(case.flavour, case.operations, 0) }
+            }
+            (Part::Both, _) => Scripts {
+                victim: script(case.flavour, case.operations, 0),
+                fellow: none(),
+                survivor: script(Flavour::Bands, case.operations, SECOND),
+            },
+        }
+    }
+}
+
+/// Runs a case once; whether the victim was killed before its end.
+pub fn run(case: &Case, seed: u64, death: Death) -> bool {
+    let doing = format!("{}, seed {seed}, {death}", case.name);
+    common::within(2 * BOUND, doing.clone());
+    let before = common::open_things();
+    let killed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| play(case, seed, death)));
+    let killed = killed.unwrap_or_else(|_| panic!("failed: {doing}"));
+    assert_eq!(common::open_things(), before, "something is left: {doing}");
+    common::calm();
+    killed
+}
+
+fn play(case: &Case, seed: u64, death: Death) -> bool {
+    let mut random = Random(seed);
+    let scripts = Scripts::of(case, &mut random);
+    let board = Board::new();
+    let (mut near, mut far) = pipe_with(&case.options()).expect("pipe");
+    for (stream, module) in [(&mut near, case.modules[0]), (&mut far, case.modules[1])] {
+        let options = ReadOptions { control: ControlMode::AsData, ..ReadOptions::default() };
+        stream.set_read_options(options).expect("no error");
+        module.into_iter().for_each(|name| stream.push(name).expect("known"));
+    }
+    let (mut near, mut far) = (Some(near), Some(far));
+    let (victim, after) = match death {
+        #[cfg(feature = "probes")]
+        Death::At(places, report) => {
+            let child = fork(&mut || {
+                drop(far.take());
+                headwater_shm::probe::arm(places, report.try_clone().ok());
+                victim(case, &scripts, &board, near.take().expect("there"), Random(seed ^ 1))
+            });
+            (child, None)
+        }
+        Death::After(time) => {
+            let child = fork(&mut || {
+                drop(far.take());
+                victim(case, &scripts, &board, near.take().expect("there"), Random(seed ^ 1))
+            });
+            (child, Some(time))
+        }
+    };
+    let near = near.filter(|_| case.fellow);
+    let mut far = far.expect("the child has a copy");
+    let start = Instant::now();
+    let status = std::thread::scope(|scope| {
+        let killer = scope.spawn(move || kill(victim, after));
+        let fellow = near.map(|near| scope.spawn(|| fellow(case, &scripts, &board, near, Random(seed ^ 2))));
+        survivor(case, &scripts, &board, &mut far, Random(seed ^ 3));
+        if case.part == Part::Reads && case.fellow {
+            // The fellow reads to our end.
+            drop(far);
+        } else {
+            fellow.into_iter().for_each(|fellow| fellow.join().expect("the fellow ends well"));
+            is_over(&mut far);
+        }
+        killer.join().expect("the killer ends")
+    });
+    assert!(start.elapsed() < BOUND, "took {:?}", start.elapsed());
+    let killed = status.signal() == Some(9);
+    assert!(killed || status.success(), "the victim failed by itself: {status}");
+    check(case, &scripts, &board, killed);
+    killed
+}
+
+fn fork(body: &mut dyn FnMut() -> Result<()>) -> Child {
+    Child::fork(|| match body() {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("victim: {error}");
+            1
+        }
+    })
+    .expect("fork")
+}
+
+/// Waits for the victim, and kills it when its time has come.
+fn kill(mut victim: Child, after: Option<Duration>) -> std::process::ExitStatus {
+    if let Some(after) = after {
+        std::thread::sleep(after);
+        victim.kill();
+    }
+    victim.wait().expect("wait")
+}
+
+fn victim(case: &Case, scripts: &Scripts, board: &Board, mut near: Stream, random: Random) -> Result<()> {
+    let read = [scripts.survivor.as_slice()];
+    let mut reader = Reader::new(board, Who::Victim, &read, random);
+    match case.part {
+        Part::Writes => script::write(&mut near, &scripts.victim, board, Who::Victim)?,
+        Part::Reads if case.fellow => reader.read_all(&mut near)?,
+        Part::Reads => {
+            // Not to the end: the survivor waits for our death, not we for its.
+            for _ in 0..scripts.survivor.len() {
+                if !reader.step(&mut near)? {
+                    break;
+                }
+            }
+        }
+        Part::Both => {
+            for number in 0..scripts.victim.len() {
+                script::write_one(&mut near, &scripts.victim, number, board, Who::Victim)?;
+                near.set_nonblocking(true)?;
+                while match reader.step(&mut near) {
+                    Err(error) if error.errno() == Errno::Again => false,
+                    done => done?,
+                } {}
+                near.set_nonblocking(false)?;
+            }
+        }
+    }
+    drop(near);
+    Ok(())
+}
+
+fn fellow(case: &Case, scripts: &Scripts, board: &Board, mut near: Stream, random: Random) {
+    match case.part {
+        Part::Writes => {
+            script::write(&mut near, &scripts.fellow, board, Who::Fellow).expect("the survivor reads");
+        }
+        _ => {
+            let read = [scripts.survivor.as_slice()];
+            Reader::new(board, Who::Fellow, &read, random).read_all(&mut near).expect("no error");
+        }
+    }
+}
+
+fn survivor(case: &Case, scripts: &Scripts, board: &Board, far: &mut Stream, random: Random) {
+    let read = [scripts.victim.as_slice(), scripts.fellow.as_slice()];
+    match case.part {
+        Part::Writes => {
+            Reader::new(board, Who::Survivor, &read, random).read_all(far).expect("no error");
+        }
+        Part::Reads => {
+            let done = script::write(far, &scripts.survivor, board, Who::Survivor);
+            match (case.fellow, done) {
+                (_, Ok(())) => {}
+                (false, Err(error)) if script::is_gone(&error) => {}
+                (_, Err(error)) => panic!("a survivor's write failed: {error}"),
+            }
+        }
+        Part::Both => {
+            let mut out = far.try_clone().expect("a descriptor");
+            std::thread::scope(|scope| {
+                let writer =
+                    scope.spawn(move || match script::write(&mut out, &scripts.survivor, board, Who::Survivor) {
+                        Err(error) if !script::is_gone(&error) => panic!("a survivor's write failed: {error}"),
+                        _ => {}
+                    });
+                Reader::new(board, Who::Survivor, &read, random).read_all(far).expect("no error");
+                writer.join().expect("the writer ends well");
+            });
+        }
+    }
+}
+
+/// Every holder of the other end is gone, or will be at once: writes fail, and reads find the end.
+fn is_over(far: &mut Stream) {
+    let mut buffer = [0; 4096];
+    while far.read(&mut buffer).expect("no error") > 0 {}
+    let failed = (0..1_000_000).find_map(|_| far.write(&[0; 64]).err()).expect("nobody reads it");
+    assert!(script::is_gone(&failed), "{failed}");
+}
+
+fn check(case: &Case, scripts: &Scripts, board: &Board, killed: bool) {
+    let mut expected = 0;
+    if case.part == Part::Reads {
+        if !case.fellow {
+            return;
+        }
+        let (_, returned) = board.progress(Who::Survivor);
+        let written: Vec<u64> = scripts.survivor[..returned].iter().flat_map(Operation::words).collect();
+        assert_eq!(returned, scripts.survivor.len());
+        let missing: Vec<u64> = written.into_iter().filter(|word| !board.has(*word)).collect();
+        let most = if killed { board.in_hand() } else { 0 };
+        assert!(missing.len() <= most, "the victim had {most} words in hand, and {} are missing", missing.len());
+        return;
+    }
+    for (script, who) in [(&scripts.victim, Who::Victim), (&scripts.fellow, Who::Fellow)] {
+        let (begun, returned) = board.progress(who);
+        assert!(begun == returned || killed && who == Who::Victim);
+        assert!(killed && who == Who::Victim || returned == script.len());
+        for (number, operation) in script.iter().enumerate() {
+            let there = operation.words().filter(|word| board.has(*word)).count();
+            let all = operation.control + operation.data;
+            expected += there;
+            if number < returned {
+                assert_eq!(there, all, "operation {number} of the {who:?} returned and was lost: {operation:?}");
+            } else if number < begun {
+                let whole = there == 0 || there == all || operation.may_come_in_part();
+                assert!(whole, "operation {number} in flight came in part: {there} words of {operation:?}");
+            } else {
+                assert_eq!(there, 0, "operation {number} was never begun: {operation:?}");
+            }
+        }
+    }
+    let back = scripts.survivor.iter().flat_map(Operation::words).filter(|word| board.has(*word)).count();
+    assert_eq!(board.count(), expected + back, "words of nobody");
+}

@@ -1,0 +1,19 @@
+//! `cargo xtask soak`: messages by the hundred million arrive in order and complete, and a thousand pipes work at once. The
+//! short form is an ordinary test.
+
+use anyhow::Result;
+
+use crate::shell;
+
+/// How much.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Messages through one pipe; a thousand pipes at once carry a five-hundredth of it
+    #[arg(long, default_value_t = 100_000_000)]
+    messages: u64,
+}
+
+/// As fast as it goes: the release build.
+pub fn run(options: &Options) -> Result<()> {
+    shell::streams_test("soak", &["--release"], &[("HEADWATER_MESSAGES", options.messages.to_string())])
+}
