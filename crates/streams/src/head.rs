@@ -3,6 +3,7 @@
 mod deliver;
 mod file;
 mod front;
+mod gather;
 mod get;
 mod modules;
 pub mod options;

@@ -68,6 +68,8 @@ shareable! {
         pub write_error: AtomicU32,
         /// Error options (RERRNONPERSIST ...).
         pub error_options: AtomicU32,
+        /// The CPU on which a member of this end last waited, plus one; 0: none has yet. A hint, written by who waits.
+        pub cpu: AtomicU32,
         /// How often a handle of this end was opened by name. Who waits for the end to appear sleeps on it.
         pub opened: AtomicU32,
         /// Signals that were raised and not yet taken, one bit each.
@@ -106,8 +108,6 @@ shareable! {
         pub sleep: AtomicU32,
         /// How many bytes must be there before a sleeping reader is woken; 0 and 1 mean any. Written by the sleeper.
         pub wanted: AtomicU32,
-        /// The CPU on which the side last waited, plus one; 0: it has not said. A hint, written by the sleeper.
-        pub cpu: AtomicU32,
     }
 
     /// The water marks of the direction's last queue, the reading head's.

@@ -77,6 +77,10 @@ impl Stream {
         loop {
             state::check(self.end.words(), Call::Read)?;
             let options = self.read_options();
+            if self.end.region.policy.stages {
+                let wanted = buffer.len() - read;
+                self.gather.before_read(self.back.reader.bytes_there(), wanted, self.out.writer.sent());
+            }
             match self.read_step(&mut buffer[read..], options, read)? {
                 Step::Last(count) => return Ok(read + count),
                 Step::More(count) => read += count,

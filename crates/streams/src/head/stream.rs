@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use headwater_os::doorbell::Doorbell;
 use headwater_shm::probe;
 
+use super::gather::Gather;
 use super::way::Way;
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
@@ -28,6 +29,7 @@ pub struct Stream {
     pub(crate) back: Way,
     pub(crate) end: End,
     pub(crate) nonblocking: bool,
+    pub(super) gather: Gather,
 }
 
 /// Replies to replies, in one call. More can only come of modules that talk to each other for ever.
@@ -55,7 +57,7 @@ impl Stream {
     pub(crate) fn over(end: End) -> Stream {
         let out = Way::new(&end.region, end.side);
         let back = Way::new(&end.region, 1 - end.side);
-        Stream { out, back, end, nonblocking: false }
+        Stream { out, back, end, nonblocking: false, gather: Gather::default() }
     }
 
     /// Another handle of the same end, for another thread.

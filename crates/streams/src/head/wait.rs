@@ -19,7 +19,7 @@ impl Stream {
         let lane = &region.fixed.lanes[1 - *side];
         let words = &region.fixed.ends[*side].0;
         let before = (words.state.load(Ordering::Acquire), words.signals.load(Ordering::Acquire));
-        let post = post(lane, words, doorbell.as_ref().expect("open"), region, false);
+        let post = post(region, *side, doorbell.as_ref().expect("open"), false);
         let ready = || {
             back.is_readable()
                 || lane.writer.0.sleep.load(Ordering::Relaxed) & LOOK != 0
@@ -40,7 +40,7 @@ impl Stream {
         let lane = &region.fixed.lanes[*side];
         let words = &region.fixed.ends[*side].0;
         let before = words.state.load(Ordering::Acquire);
-        let post = post(lane, words, doorbell.as_ref().expect("open"), region, true);
+        let post = post(region, *side, doorbell.as_ref().expect("open"), true);
         let ready = || {
             out.may_write(region, band)
                 || lane.reader.0.sleep.load(Ordering::Relaxed) & LOOK != 0
@@ -86,18 +86,15 @@ impl Stream {
         self.attach()?;
         let Stream { out, back, end, .. } = self;
         let End { region, doorbell, files, side, .. } = end;
-        let words = &region.fixed.ends[*side].0;
         let doorbell = doorbell.as_ref().expect("open");
         let mut armed = true;
         if read {
-            let lane = &region.fixed.lanes[1 - *side];
-            armed &= post(lane, words, doorbell, region, false).arm(files, || back.is_readable())?;
+            armed &= post(region, *side, doorbell, false).arm(files, || back.is_readable())?;
         }
         if let Some(band) = write
             && armed
         {
-            let lane = &region.fixed.lanes[*side];
-            armed &= post(lane, words, doorbell, region, true).arm(files, || out.may_write(region, band))?;
+            armed &= post(region, *side, doorbell, true).arm(files, || out.may_write(region, band))?;
         }
         Ok(armed)
     }

@@ -14,7 +14,7 @@ use super::region::Region;
 use super::sleep::{self, Files, LOOK, Post};
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
-use crate::layout::{EndWords, LaneWords};
+use crate::layout::EndWords;
 
 /// What a handle may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,15 +198,10 @@ impl Drop for End {
     }
 }
 
-/// Where a handle stands when it waits for room, or for messages.
-pub(crate) fn post<'a>(
-    lane: &'a LaneWords,
-    end: &'a EndWords,
-    doorbell: &'a Doorbell,
-    region: &'a Region,
-    writes: bool,
-) -> Post<'a> {
-    let (own, peer) = if writes { (&lane.writer.0, &lane.reader.0) } else { (&lane.reader.0, &lane.writer.0) };
-    let members = &region.fixed.members;
-    Post { own, peer, bell: &end.bell, doorbell, fence: region.fence, stages: region.policy.stages, members }
+/// Where a handle of an end stands when it waits for room, or for messages.
+pub(crate) fn post<'a>(region: &'a Region, side: usize, doorbell: &'a Doorbell, writes: bool) -> Post<'a> {
+    let fixed = &*region.fixed;
+    let own = if writes { &fixed.lanes[side].writer.0 } else { &fixed.lanes[1 - side].reader.0 };
+    let (end, peer) = (&fixed.ends[side].0, &fixed.ends[1 - side].0);
+    Post { own, end, peer, doorbell, fence: region.fence, stages: region.policy.stages, members: &fixed.members }
 }

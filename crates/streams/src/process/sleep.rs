@@ -20,7 +20,7 @@ use headwater_shm::{Apart, Member, Stage, Stages, probe};
 
 use crate::counters::Counters;
 use crate::error::Result;
-use crate::layout::Side;
+use crate::layout::{EndWords, Side};
 
 /// Somebody sleeps on the side's own word.
 pub(crate) const FUTEX: u32 = 1;
@@ -50,10 +50,9 @@ const RINGING_NS: u64 = 1_000_000;
 pub(crate) struct Post<'a> {
     /// Our own side of the lane, on which we sleep.
     pub own: &'a Side,
-    /// The other side, which wakes us.
-    pub peer: &'a Side,
-    /// Our end's bell.
-    pub bell: &'a AtomicU32,
+    /// Our end, with its bell, and the other one.
+    pub end: &'a EndWords,
+    pub peer: &'a EndWords,
     pub doorbell: &'a Doorbell,
     pub fence: Fence,
     /// Whether to spin and yield first.
@@ -171,7 +170,7 @@ impl Post<'_> {
                 Heard::TimedOut => return Ok(Waited::TimedOut),
                 Heard::Interrupted => return Ok(Waited::Interrupted),
                 // A bell for somebody else, or left by one who died while he answered it.
-                Heard::Rung if self.bell.load(Ordering::Acquire) == ARMED => answer_one(self.doorbell, files)?,
+                Heard::Rung if self.end.bell.load(Ordering::Acquire) == ARMED => answer_one(self.doorbell, files)?,
                 Heard::Rung => {}
             }
         }
@@ -186,7 +185,7 @@ impl Post<'_> {
                 return Ok(true);
             }
             // That was a new one.
-            self.bell.store(ARMED, Ordering::Release);
+            self.end.bell.store(ARMED, Ordering::Release);
         }
         let was_rung = self.take_bell();
         // Relaxed: as in `sleep_on_futex`.
@@ -195,7 +194,7 @@ impl Post<'_> {
         probe::at();
         self.fence.heavy()?;
         if ready() {
-            if was_rung && self.bell.compare_exchange(ARMED, RUNG, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            if was_rung && self.end.bell.compare_exchange(ARMED, RUNG, Ordering::AcqRel, Ordering::Acquire).is_err() {
                 // It was rung again: one of two bells is too many.
                 answer_one(self.doorbell, files)?;
             }
@@ -208,17 +207,17 @@ impl Post<'_> {
     }
 
     fn is_armed(&self) -> bool {
-        self.own.sleep.load(Ordering::Relaxed) & BELL != 0 && self.bell.load(Ordering::Acquire) == ARMED
+        self.own.sleep.load(Ordering::Relaxed) & BELL != 0 && self.end.bell.load(Ordering::Acquire) == ARMED
     }
 
     /// Arms the bell; returns whether one lies in the socket.
     fn take_bell(&self) -> bool {
         let start_ns = now_ns();
         loop {
-            let state = self.bell.load(Ordering::Acquire);
+            let state = self.end.bell.load(Ordering::Acquire);
             if state == RINGING && now_ns() - start_ns < RINGING_NS {
                 std::hint::spin_loop();
-            } else if self.bell.compare_exchange(state, ARMED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            } else if self.end.bell.compare_exchange(state, ARMED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
                 return state != ARMED;
             }
         }
@@ -228,8 +227,8 @@ impl Post<'_> {
     fn note_cpu(&self) -> u32 {
         let here = cpu::current() + 1;
         // Relaxed: a hint. Not written without need, since the peer reads this line all the time.
-        if self.own.cpu.load(Ordering::Relaxed) != here {
-            self.own.cpu.store(here, Ordering::Relaxed);
+        if self.end.cpu.load(Ordering::Relaxed) != here {
+            self.end.cpu.store(here, Ordering::Relaxed);
         }
         here
     }

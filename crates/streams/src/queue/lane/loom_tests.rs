@@ -81,7 +81,7 @@ impl Room {
 fn lane_words(hiwat: u32) -> LaneWords {
     let word = |value| AtomicU32::new(value);
     let position = || AtomicU64::new(0);
-    let side = || Apart(Side { sleep: word(0), wanted: word(0), cpu: word(0) });
+    let side = || Apart(Side { sleep: word(0), wanted: word(0) });
     LaneWords {
         tail: Apart(Tail { bytes: position(), marks: position() }),
         head: Apart(Taken { bytes: position(), marks: position() }),

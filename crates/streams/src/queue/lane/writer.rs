@@ -299,6 +299,11 @@ impl LaneWriter {
         (low || !self.is_full()) && marks < MARKS as u64
     }
 
+    /// How far this member has written, as long as it alone writes: for noticing that it has.
+    pub fn sent(&self) -> u64 {
+        self.tail
+    }
+
     /// Plain bytes that were appended to others before them.
     pub fn coalesced(&self) -> u64 {
         self.tail.wrapping_sub(self.not_plain).wrapping_sub(self.began)
