@@ -33,7 +33,8 @@ mod armed {
     static PATIENCE_NS: AtomicU64 = AtomicU64::new(0);
     static REPORT: OnceLock<File> = OnceLock::new();
 
-    /// Kills this process when it has passed so many places. A dying process says in `report` at which one it was.
+    /// Kills this process when it has passed so many places. A dying process says in `report` at which one it was, and on
+    /// its standard error from where it came there, if `HEADWATER_LOUD` is set.
     pub fn arm(places: u64, report: Option<File>) {
         if let Some(report) = report {
             let _ = REPORT.set(report);
