@@ -47,6 +47,8 @@ const YIELDS: u32 = 20;
 const WATCH_EVERY: Duration = Duration::from_millis(10);
 /// A living, running process that holds a token this long does not mean to give it back.
 const PATIENCE_NS: u64 = 2_000_000_000;
+/// However often it changes hands meanwhile, nobody waits longer: a hostile process can change the word for ever.
+const PATIENCE_NS_MAX: u64 = 10 * PATIENCE_NS;
 /// A token that was taken away becomes biased again after this many uses by one member, twice as many each time.
 const STREAK: u32 = 8;
 const STREAK_DOUBLINGS_MAX: u32 = 10;
@@ -178,10 +180,18 @@ impl Token {
     #[inline(never)]
     pub fn hold(&mut self, me: &Membership) -> Result<Hold, Error> {
         let number = me.number();
-        let since_ns = now_ns();
+        let begin_ns = now_ns();
+        // How long we have seen the same word: whoever holds the token has his own time.
+        let (mut seen, mut since_ns) = (None, begin_ns);
         loop {
             // Acquire pairs with the Release in `release`.
             let lock = self.words.lock.load(Ordering::Acquire);
+            if seen.replace(lock).is_some_and(|seen| seen != lock) {
+                since_ns = now_ns();
+                if since_ns - begin_ns > PATIENCE_NS_MAX {
+                    return Err(Error::Corrupt("a token changes and changes, and is not to be had"));
+                }
+            }
             let holder = lock & HOLDER;
             let notices = lock & NOTICES;
             match lock & (BIASED | HELD | SEIZING) {
