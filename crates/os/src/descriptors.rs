@@ -95,14 +95,18 @@ pub fn set_inheritable(fd: BorrowedFd<'_>, inheritable: bool) -> io::Result<()> 
     Ok(rustix::io::fcntl_setfd(fd, flags)?)
 }
 
+/// Descriptors that go in one message.
+const FILES_MAX: usize = 8;
+
 /// Sends at most eight descriptors over a local socket, with one byte.
 ///
 /// Errors: `InvalidInput` for more, else what sendmsg(2) reports.
 pub fn send(socket: BorrowedFd<'_>, files: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    if !ancillary.push(SendAncillaryMessage::ScmRights(files)) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "at most eight descriptors are sent at a time"));
+    if files.len() > FILES_MAX || !ancillary.push(SendAncillaryMessage::ScmRights(files)) {
+        let why = format!("at most {FILES_MAX} descriptors are sent at a time");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
     sendmsg(socket, &[IoSlice::new(b"h")], &mut ancillary, SendFlags::NOSIGNAL)?;
     Ok(())
@@ -112,7 +116,7 @@ pub fn send(socket: BorrowedFd<'_>, files: &[BorrowedFd<'_>]) -> io::Result<()> 
 ///
 /// Errors: `UnexpectedEof` when the other side is gone.
 pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
     let message = loop {
