@@ -61,6 +61,9 @@ impl SharedMemory {
         if len == 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "shared memory needs at least one byte"));
         }
+        if cfg!(miri) {
+            return SharedMemory::map(std::fs::File::open("/dev/null")?.into(), len);
+        }
         let fd = open_memfd(name)?;
         rustix::fs::ftruncate(&fd, len as u64)?;
         rustix::fs::fcntl_add_seals(&fd, SEALS)?;
@@ -89,9 +92,13 @@ impl SharedMemory {
     fn map(fd: OwnedFd, len: usize) -> io::Result<SharedMemory> {
         // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing; the memfd is `len` bytes long
         // and sealed, checked by both callers.
+        #[cfg(not(miri))]
         let base = unsafe {
             rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &fd, 0)?
         };
+        // SAFETY: the length is not 0; Miri knows no shared mapping, and one process needs none.
+        #[cfg(miri)]
+        let base = unsafe { std::alloc::alloc_zeroed(twin_layout(len)) };
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
         Ok(SharedMemory { base, len, fd })
     }
@@ -145,10 +152,21 @@ impl AsFd for SharedMemory {
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
+        // SAFETY: allocated by `map` with this layout, and borrows from `get` have ended with `self`.
+        #[cfg(miri)]
+        return unsafe { std::alloc::dealloc(self.base.as_ptr(), twin_layout(self.len)) };
         // SAFETY: the range is exactly what `map` made, and borrows from `get` have ended with `self`.
+        #[cfg(not(miri))]
         let unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
+        #[cfg(not(miri))]
         debug_assert!(unmapped.is_ok(), "our own mapping can be unmapped");
     }
+}
+
+/// The heap twin of a mapping, under Miri.
+#[cfg(miri)]
+fn twin_layout(len: usize) -> std::alloc::Layout {
+    std::alloc::Layout::from_size_align(len, 4096).expect("a mapping's length is one of an allocation")
 }
 
 /// A close-on-exec memfd that allows sealing; not executable where the kernel knows the flag (6.3).
