@@ -45,14 +45,6 @@ pub(crate) struct Effects {
     pub replies: Vec<Reply>,
 }
 
-impl Effects {
-    /// The usual case: a message has arrived, and that is all.
-    #[inline]
-    pub fn is_nothing_but_delivery(&self) -> bool {
-        !self.urgent && !self.room && !self.changed && self.replies.is_empty()
-    }
-}
-
 /// A run in progress.
 #[derive(Debug)]
 pub(crate) struct Run<'s, 'm> {
@@ -66,8 +58,6 @@ pub(crate) struct Run<'s, 'm> {
     pub other_store: &'s mut Store,
     pub store: &'s mut Store,
     pub counters: &'s mut Counters,
-    /// Each write ends a record.
-    pub delimits: bool,
     pub effects: Effects,
     /// The newest message of a queue, which is otherwise empty.
     pending: Option<(usize, Message<'m>)>,
@@ -88,24 +78,9 @@ impl<'s, 'm> Run<'s, 'm> {
         store: &'s mut Store,
         other_store: &'s mut Store,
         counters: &'s mut Counters,
-        delimits: bool,
     ) -> Run<'s, 'm> {
         let effects = Effects::default();
-        Run {
-            region,
-            me,
-            direction,
-            chain,
-            lane,
-            far,
-            other_store,
-            store,
-            counters,
-            delimits,
-            effects,
-            pending: None,
-            gets: 0,
-        }
+        Run { region, me, direction, chain, lane, far, other_store, store, counters, effects, pending: None, gets: 0 }
     }
 
     /// Hands a message to the queue at a place of the chain; behind the last one it is delivered to the head.

@@ -9,11 +9,9 @@ use std::time::{Duration, Instant};
 use headwater_os::child::Child;
 use headwater_streams::{Access, Errno, Fifo, Options, Stream, pipe};
 
-/// One test at a time: a forked child has copies of the descriptors of all tests, and keeps their ends open.
-fn alone() -> std::sync::MutexGuard<'static, ()> {
-    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
+mod common;
+
+use common::alone;
 
 /// Runs in a forked child and must succeed there.
 fn child(body: impl FnOnce() -> headwater_streams::Result<()>) -> Child {

@@ -2,7 +2,7 @@
 //!
 //! All of it is under the reader's token.
 
-use headwater_shm::{Hold, Membership};
+use headwater_shm::Membership;
 
 use super::deliver::{CHANGED, URGENT, raise};
 use super::options::{ReadMode, ReadOptions};
@@ -48,13 +48,14 @@ impl Item {
 }
 
 impl Way {
-    /// Takes the reader's token. Returns whether notices were there, or others have read since.
+    /// Takes the reader's token. Notices are cleared: what they are about is looked at by everyone who holds it.
     #[inline]
     pub fn begin_reading(&mut self, me: &Membership) -> Result<Pass> {
         if self.reader.token.enter(me) {
             return Ok(Pass::Biased);
         }
-        if self.reader.hold(me)? == Hold::Fresh || self.reader.token.notices() != 0 {
+        self.reader.hold(me)?;
+        if self.reader.token.notices() != 0 {
             self.reader.token.clear(URGENT | CHANGED);
         }
         Ok(Pass::Held)

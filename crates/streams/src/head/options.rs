@@ -1,6 +1,9 @@
 //! What a head can be told: how it reads, how it writes, how it reports errors; and M_SETOPTS, by which a module tells it.
 
+use std::sync::atomic::Ordering;
+
 use crate::error::{Errno, Error, Result};
+use crate::layout::EndWords;
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
 
@@ -45,6 +48,11 @@ pub struct ReadOptions {
 const RFILL: u32 = 0x20;
 
 impl ReadOptions {
+    /// Those of an end; the usual ones if its word makes no sense.
+    pub(crate) fn of(end: &EndWords) -> ReadOptions {
+        ReadOptions::from_bits(end.read_options.load(Ordering::Relaxed)).unwrap_or_default()
+    }
+
     pub(crate) fn bits(self) -> u32 {
         self.mode as u32 | self.control as u32 | if self.fill { RFILL } else { 0 }
     }
@@ -91,6 +99,11 @@ pub struct WriteOptions {
 impl WriteOptions {
     /// What a pipe begins with.
     pub const PIPE: WriteOptions = WriteOptions { zero: false, pipe: true, hold: false, delimit: false, notify: false };
+
+    /// Those of an end; a pipe's if its word makes no sense.
+    pub(crate) fn of(end: &EndWords) -> WriteOptions {
+        WriteOptions::from_bits(end.write_options.load(Ordering::Relaxed)).unwrap_or(WriteOptions::PIPE)
+    }
 
     pub(crate) fn bits(self) -> u32 {
         let WriteOptions { zero, pipe, hold, delimit, notify } = self;

@@ -68,7 +68,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 impl Stream {
     /// What of `wanted` the stream is ready for; waits until there is something, at most for `timeout` (None: no limit;
-    /// zero: not at all). None: the time is over.
+    /// zero: not at all). None of them: the time is over.
     ///
     /// # Errors
     /// `EINTR` after a signal; `EPROTO` on a broken stream.

@@ -4,7 +4,7 @@ use std::io::{self, IoSliceMut};
 use std::sync::atomic::Ordering;
 
 use super::front::Item;
-use super::options::{ControlMode, ReadMode, ReadOptions};
+use super::options::{ControlMode, ReadMode, ReadOptions, WriteOptions};
 use super::state::{self, Call};
 use super::stream::Stream;
 use crate::error::{Errno, Error, Result};
@@ -196,20 +196,14 @@ impl Stream {
     /// Tells the other head how much we wait for (M_READ), and how long we let it gather.
     fn say_how_much(&mut self, wanted: usize) -> Result<()> {
         let own = &self.end.region.fixed.lanes[1 - self.end.side].reader.0.wanted;
-        let hold = self.peer_holds();
+        let hold = WriteOptions::of(self.end.peer_words()).hold;
         if self.write_options().notify {
-            let words = (wanted as u32).min(self.end.region.hiwat_low()).to_le_bytes();
+            let words = (wanted as u32).min(self.end.region.gather_max()).to_le_bytes();
             return self.run(true, |run| run.put(0, Message::new(What::of(Kind::Read), None, Some(&words))));
         }
         // A writer that holds back gathers a buffer.
         own.store(if hold { crate::limits::PAGE as u32 } else { 0 }, Ordering::Relaxed);
         Ok(())
-    }
-
-    fn peer_holds(&self) -> bool {
-        use super::options::WriteOptions;
-        let bits = self.end.peer_words().write_options.load(Ordering::Relaxed);
-        WriteOptions::from_bits(bits).is_ok_and(|options| options.hold)
     }
 }
 

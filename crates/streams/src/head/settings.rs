@@ -10,7 +10,7 @@ use crate::error::{Errno, Error, Result};
 impl Stream {
     /// How this end reads (I_GRDOPT).
     pub fn read_options(&self) -> ReadOptions {
-        ReadOptions::from_bits(self.end.words().read_options.load(Ordering::Relaxed)).unwrap_or_default()
+        ReadOptions::of(self.end.words())
     }
 
     /// Changes how this end reads, for all of its handles (I_SRDOPT).
@@ -26,7 +26,7 @@ impl Stream {
 
     /// How this end writes (I_GWROPT).
     pub fn write_options(&self) -> WriteOptions {
-        WriteOptions::from_bits(self.end.words().write_options.load(Ordering::Relaxed)).unwrap_or(WriteOptions::PIPE)
+        WriteOptions::of(self.end.words())
     }
 
     /// Changes how this end writes, for all of its handles (I_SWROPT).

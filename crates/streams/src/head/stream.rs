@@ -7,7 +7,7 @@ use headwater_os::doorbell::Doorbell;
 use headwater_shm::probe;
 
 use super::gather::Gather;
-use super::way::Way;
+use super::way::{Pass, Way};
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
 use crate::options::Options;
@@ -126,19 +126,31 @@ impl Stream {
         outward: bool,
         action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>,
     ) -> Result<(Result<T>, Effects)> {
+        let (region, me, _) = self.end.parts();
+        let way = if outward { &mut self.out } else { &mut self.back };
+        let pass = way.begin(me, region)?;
+        Ok(self.run_entered(outward, pass, action))
+    }
+
+    /// Makes a run whose token has been taken, and gives the token back.
+    #[inline]
+    pub(crate) fn run_entered<'m, T>(
+        &mut self,
+        outward: bool,
+        pass: Pass,
+        action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>,
+    ) -> (Result<T>, Effects) {
         let Stream { out, back, end, .. } = self;
         let direction = if outward { end.side } else { 1 - end.side };
         let (way, other) = if outward { (out, back) } else { (back, out) };
         let (region, me, counters) = end.parts();
-        let pass = way.begin(me, region)?;
-        let Way { writer, reader, store, chain, delimits, .. } = way;
-        let other_store = &mut other.store;
-        let mut run = Run::new(region, me, direction, chain, writer, reader, store, other_store, counters, *delimits);
+        let Way { writer, reader, store, chain, .. } = way;
+        let mut run = Run::new(region, me, direction, chain, writer, reader, store, &mut other.store, counters);
         let done = action(&mut run);
         let finished = if run.chain.is_empty() { Ok(()) } else { run.finish() };
         let effects = run.effects;
         way.end(me, pass);
-        Ok((done.and_then(|done| finished.map(|()| done)), effects))
+        (done.and_then(|done| finished.map(|()| done)), effects)
     }
 
     /// Wakes whom a run has done something for, and sends what it answered.
@@ -260,9 +272,8 @@ impl Stream {
 
     /// Runs whatever still waits in the queues of modules on the way to us. True if there was something.
     pub(crate) fn drain_back(&mut self) -> Result<bool> {
-        let waiting = |way: &Way| way.chain.iter().any(|link| link.service && !way.store.is_empty(link.queue));
         self.run(false, |_| Ok(()))?;
-        if !waiting(&self.back) {
+        if self.back.is_clear() {
             return Ok(false);
         }
         self.run(false, |run| {

@@ -25,8 +25,6 @@ pub(crate) struct Way {
     quick: Open,
     /// All modules take plain data without a message around it.
     pub data_only: bool,
-    /// Each write ends a record (SNDDELIM).
-    pub delimits: bool,
 }
 
 /// How a token was taken.
@@ -57,7 +55,6 @@ impl Way {
             direction,
             quick: Open::Closed,
             data_only: false,
-            delimits: false,
         }
     }
 
@@ -145,13 +142,11 @@ impl Way {
     pub fn configure(&mut self, region: &Region) -> Result<()> {
         let fixed = &region.fixed;
         let (from, to) = (&fixed.ends[self.direction].0, &fixed.ends[1 - self.direction].0);
-        let read = ReadOptions::from_bits(to.read_options.load(Ordering::Relaxed)).unwrap_or_default();
-        let write = WriteOptions::from_bits(from.write_options.load(Ordering::Relaxed)).unwrap_or(WriteOptions::PIPE);
+        let (read, write) = (ReadOptions::of(to), WriteOptions::of(from));
         let policy = region.policy;
         // A reader of messages is to find the boundaries of writes.
         let coalescing = policy.coalescing && read.mode == ReadMode::Bytes && !write.delimit;
         self.writer.set_flow(coalescing);
-        self.delimits = write.delimit;
         self.chain = chain::resolve(fixed, self.direction)?;
         let undisturbed = from.state.load(Ordering::Relaxed) == 0;
         let usual = policy.lane && policy.wake_once && undisturbed && !write.delimit;

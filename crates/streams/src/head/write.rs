@@ -1,18 +1,16 @@
 //! write and writev: bytes without boundaries.
 
 use std::io::{self, IoSlice};
-use std::sync::atomic::Ordering;
 
 use super::state::{self, Call};
 use super::stream::Stream;
-use super::way::Way;
+use super::way::Pass;
 use crate::error::{Errno, Error, Result};
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
 use crate::plumb::module::Next;
 use crate::process::end::Access;
 use crate::queue::lane::writer::Quick;
-use crate::sched::Run;
 
 impl Stream {
     /// Writes bytes and returns how many: all of them, unless the handle is non-blocking and there was room for a part, or
@@ -54,24 +52,14 @@ impl Stream {
 
     #[inline(never)]
     fn write_as_message(&mut self, bytes: &[u8]) -> Result<usize> {
-        let Stream { out, back, end, .. } = self;
-        let side = end.side;
-        let (region, me, counters) = end.parts();
-        if !out.is_clear() {
-            out.writer.close();
-            out.writer.token.leave(me);
+        if !self.out.is_clear() {
+            let (_, me, _) = self.end.parts();
+            self.out.writer.close();
+            self.out.writer.token.leave(me);
             return self.write_slowly(bytes);
         }
-        let Way { writer, reader, store, chain, .. } = out;
-        let mut run = Run::new(region, me, side, chain, writer, reader, store, &mut back.store, counters, false);
-        let done = run.put(0, Message::data_of(bytes)).and_then(|()| run.finish());
-        let effects = run.effects;
-        writer.token.leave(me);
-        if !effects.is_nothing_but_delivery() {
-            self.follow_up(true, effects)?;
-        } else if self.out.writer.reader_sleeps() {
-            self.attend_reader(true, false)?;
-        }
+        let (done, effects) = self.run_entered(true, Pass::Biased, |run| run.put(0, Message::data_of(bytes)));
+        self.follow_up(true, effects)?;
         done.map(|()| bytes.len())
     }
 
@@ -114,25 +102,11 @@ impl Stream {
 
     /// Writes one message of at most maxpsz bytes, waiting for room if need be.
     fn write_piece(&mut self, bytes: &[u8]) -> Result<usize> {
-        let maxpsz = self.end.region.fixed.lanes[self.end.side].flow.0.maxpsz.load(Ordering::Relaxed);
-        let piece = &bytes[..bytes.len().min(maxpsz.clamp(1, self.end.region.strmsgsz) as usize)];
-        let is_last = piece.len() == bytes.len();
-        loop {
-            self.check_write()?;
-            let sent = self.run(true, |run| {
-                let room = run.can_put_from(0, 0)?;
-                if room {
-                    let mut message = Message::data_of(piece);
-                    message.what.delimited = run.delimits && is_last;
-                    run.put(0, message)?;
-                }
-                Ok(room)
-            })?;
-            if sent {
-                return Ok(piece.len());
-            }
-            self.wait_or_refuse(0)?;
-        }
+        let piece = &bytes[..bytes.len().min(self.maxpsz())];
+        let mut message = Message::data_of(piece);
+        message.what.delimited = piece.len() == bytes.len() && self.write_options().delimit;
+        self.send(message)?;
+        Ok(piece.len())
     }
 
     /// A write of no bytes sends a message only if it is told to (SNDZERO).

@@ -148,7 +148,7 @@ impl Region {
     }
 
     /// What a reader may ask to be gathered at most: what the low water mark lets lie.
-    pub fn hiwat_low(&self) -> u32 {
+    pub fn gather_max(&self) -> u32 {
         self.fixed.lanes.iter().map(|lane| lane.flow.0.lowat.load(Ordering::Relaxed)).min().unwrap_or(1).max(1)
     }
 
