@@ -17,6 +17,7 @@ pub mod fence;
 pub mod files;
 pub mod fork;
 pub mod futex;
+pub mod handler;
 pub mod limits;
 pub mod lock;
 pub mod machine;
