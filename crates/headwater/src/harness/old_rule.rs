@@ -10,7 +10,7 @@ use headwater_results::schema::{Better, Metric, Row};
 use super::conduct::Measured;
 
 /// The metric.
-pub const NAME: &str = "lmbench_value";
+pub use headwater_results::schema::LMBENCH_VALUE as NAME;
 
 /// Repetitions of the rule.
 const REPETITIONS: usize = 11;
