@@ -10,6 +10,7 @@ fn a_worker_that_cannot_do_its_work_answers_with_the_reason_and_ends_when_told()
         let line = serde_json::to_string(&request).expect("plain data");
         io::Write::write_all(&mut requests, format!("{line}\n").as_bytes()).expect("room in the pipe");
     }
+    drop(requests);
     refuse(side, "no such call").expect("the line is whole");
     let mut replies = String::new();
     File::from(from_worker).read_to_string(&mut replies).expect("text");
