@@ -30,13 +30,18 @@ pub(crate) struct Gather {
 }
 
 impl Gather {
+    /// The reader has slept: nothing has come for long.
+    pub fn forget(&mut self) {
+        self.found_little = 0;
+        self.patience_ns = 0;
+    }
+
     /// Notes what the last look found, for a reader of `wanted` bytes, and is patient before the next if that pays. `hiwat`
     /// is the queue's; `sent` is anything that changes when this handle writes.
     #[inline]
     pub fn before_look(&mut self, found: u64, wanted: usize, hiwat: u64, sent: u64) {
         if sent != std::mem::replace(&mut self.sent, sent) {
-            self.found_little = 0;
-            self.patience_ns = 0;
+            self.forget();
         }
         let little = found < BYTES.min(MESSAGES * wanted as u64);
         if self.patience_ns == 0 {
