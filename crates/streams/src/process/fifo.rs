@@ -17,6 +17,7 @@ use headwater_os::descriptors::{self, Found};
 use headwater_os::doorbell::Doorbell;
 use headwater_os::files::{self, OFlags};
 use headwater_os::futex;
+use headwater_shm::probe;
 
 use super::end::{Access, End};
 use super::region::Region;
@@ -71,22 +72,28 @@ impl Fifo {
             }
         };
         let node = Node::open(path, access)?;
+        probe::at();
         let mut stream = node.join(side, options)?;
         stream.end.access = access;
+        probe::at();
         let (own, peer) = (&stream.end.words().opened, &stream.end.peer_words().opened);
         let seen = peer.load(Ordering::Acquire);
         if nonblocking && access == Access::Write && stream.end.doorbell().is_alone()? {
             return Err(Error::new(Errno::Nxio, format!("nobody reads {}", path.display())));
         }
         own.fetch_add(1, Ordering::AcqRel);
+        probe::at();
         futex::wake(own, u32::MAX)?;
+        probe::at();
         drop(node.lock);
+        probe::at();
         // Who waits for the other end is content with one that came and has gone again.
         while !nonblocking && stream.end.doorbell().is_alone()? && peer.load(Ordering::Acquire) == seen {
             if futex::wait(peer, seen, Some(LOOK_EVERY))? == futex::Slept::Interrupted {
                 return Err(Error::new(Errno::Intr, "a signal handler ran"));
             }
         }
+        probe::at();
         stream.end.anchor = Some(node.anchor);
         stream.set_nonblocking(nonblocking)?;
         Ok(stream)
@@ -131,6 +138,7 @@ impl Node {
         let pipes = [files::pipe()?, files::pipe()?];
         let cookies = [descriptors::inode(&pipes[WRITER].0)?, descriptors::inode(&pipes[READER].0)?];
         let region = Region::create(&self.name, options, cookies)?;
+        probe::at();
         let doorbell = doorbell(std::process::id(), &region, side)?;
         let doorbell = doorbell.ok_or_else(|| Error::new(Errno::Io, "our own pipes are not to be found in /proc"))?;
         Ok(Stream::over(End::new(region, side, doorbell)))
@@ -140,6 +148,7 @@ impl Node {
 /// The stream behind another process's descriptor. None if that process has gone meanwhile.
 fn take_up(found: Found, side: usize) -> Result<Option<Stream>> {
     let Ok(memory) = found.open(OFlags::RDWR) else { return Ok(None) };
+    probe::at();
     let region = Region::open(memory)?;
     let doorbell = doorbell(found.pid, &region, side)?;
     Ok(doorbell.map(|doorbell| Stream::over(End::new(region, side, doorbell))))

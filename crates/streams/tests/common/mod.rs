@@ -82,5 +82,5 @@ pub fn calm() {
 pub fn open_things() -> (usize, usize) {
     let descriptors = headwater_os::descriptors::own().expect("/proc").len();
     let maps = std::fs::read_to_string("/proc/self/maps").expect("/proc");
-    (descriptors, maps.lines().filter(|line| line.contains("headwater-stream")).count())
+    (descriptors, maps.lines().filter(|line| line.contains("/memfd:headwater-")).count())
 }
