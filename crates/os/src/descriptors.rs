@@ -6,7 +6,7 @@
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 
 use rustix::fs::{Mode, OFlags};
@@ -26,6 +26,11 @@ pub struct Found {
 }
 
 impl Found {
+    /// One of this process.
+    pub fn own(fd: BorrowedFd<'_>) -> Found {
+        Found { pid: std::process::id(), number: fd.as_raw_fd().unsigned_abs() }
+    }
+
     /// Opens what it refers to anew: another open file description, with an offset and flags of its own.
     ///
     /// Errors: what open(2) reports; `NotFound` if it has been closed since.
@@ -144,8 +149,6 @@ pub fn inode(fd: impl AsFd) -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsRawFd;
-
     use super::*;
 
     #[test]
@@ -154,8 +157,7 @@ mod tests {
         let wanted = format!("pipe:[{}]", inode(&source).expect("fstat"));
         let found = find_anywhere(&wanted).expect("/proc").expect("it is open");
         assert_eq!(found.pid, std::process::id());
-        let number = u32::try_from(sink.as_raw_fd()).expect("positive");
-        assert!(own().expect("/proc").contains(&Found { pid: found.pid, number }));
+        assert!(own().expect("/proc").contains(&Found::own(sink.as_fd())));
         drop((source, sink));
         assert_eq!(find_anywhere(&wanted).expect("/proc"), None);
     }

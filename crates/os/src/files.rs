@@ -1,7 +1,7 @@
 //! Nodes of the file system that are not read or written: FIFOs as names, locks, pipes.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{Access, AtFlags, CWD, FileType, FlockOperation, Mode};
@@ -27,6 +27,21 @@ pub fn anchor_of_fifo(path: &Path) -> io::Result<(OwnedFd, u64, u64)> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a FIFO (mkfifo makes one)"));
     }
     Ok((anchor, status.st_dev, status.st_ino))
+}
+
+/// The device and the number of what a descriptor is of.
+///
+/// Errors: what fstat(2) reports.
+pub fn identity(fd: impl AsFd) -> io::Result<(u64, u64)> {
+    let status = rustix::fs::fstat(fd)?;
+    Ok((status.st_dev, status.st_ino))
+}
+
+/// Whether a descriptor is of a FIFO, named or not.
+///
+/// Errors: what fstat(2) reports.
+pub fn is_fifo(fd: impl AsFd) -> io::Result<bool> {
+    Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::Fifo)
 }
 
 /// Whether the process may read, or write, what the path leads to.

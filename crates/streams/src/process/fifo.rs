@@ -8,7 +8,7 @@
 //! The ends are many writers and many readers, and either may go and come again. Each end's doorbell is therefore a pipe,
 //! which the kernel lets others open anew, and not a socket.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -19,6 +19,7 @@ use headwater_os::files::{self, OFlags};
 use headwater_os::futex;
 use headwater_shm::probe;
 
+use super::attach::{no_stream, own_memory};
 use super::end::{Access, End};
 use super::region::Region;
 use crate::error::{Errno, Error, Result};
@@ -32,6 +33,18 @@ pub struct Fifo;
 /// Which end writes, and which reads.
 const WRITER: usize = 0;
 const READER: usize = 1;
+
+/// How the name of a FIFO's memory begins.
+const NAME: &str = "headwater-fifo";
+
+fn name_of_memory(device: u64, number: u64) -> String {
+    format!("{NAME}-{device}-{number}")
+}
+
+/// As /proc shows a descriptor of it.
+fn link_of_memory(name: &str) -> String {
+    format!("/memfd:{name} (deleted)")
+}
 
 /// Tries to find a stream whose last holder goes at that very moment.
 const TRIES: usize = 20;
@@ -74,7 +87,6 @@ impl Fifo {
         let node = Node::open(path, access)?;
         probe::at();
         let mut stream = node.join(side, options)?;
-        stream.end.access = access;
         probe::at();
         let (own, peer) = (&stream.end.words().opened, &stream.end.peer_words().opened);
         let seen = peer.load(Ordering::Acquire);
@@ -118,13 +130,13 @@ impl Node {
         let (anchor, device, number) = files::anchor_of_fifo(path).map_err(tell)?;
         files::check_access(path, access == Access::Write).map_err(tell)?;
         let lock = files::lock(path).map_err(tell)?;
-        Ok(Node { anchor, lock, name: format!("headwater-fifo-{device}-{number}") })
+        Ok(Node { anchor, lock, name: name_of_memory(device, number) })
     }
 
     /// The stream that others have open, or a new one.
     fn join(&self, side: usize, options: &Options) -> Result<Stream> {
         for _ in 0..TRIES {
-            let Some(found) = descriptors::find_anywhere(&format!("/memfd:{} (deleted)", self.name))? else {
+            let Some(found) = descriptors::find_anywhere(&link_of_memory(&self.name))? else {
                 return self.make(side, options);
             };
             if let Some(stream) = take_up(found, side)? {
@@ -141,7 +153,7 @@ impl Node {
         probe::at();
         let doorbell = doorbell(std::process::id(), &region, side)?;
         let doorbell = doorbell.ok_or_else(|| Error::new(Errno::Io, "our own pipes are not to be found in /proc"))?;
-        Ok(Stream::over(End::new(region, side, doorbell)))
+        Ok(stream(region, side, doorbell))
     }
 }
 
@@ -151,7 +163,44 @@ fn take_up(found: Found, side: usize) -> Result<Option<Stream>> {
     probe::at();
     let region = Region::open(memory)?;
     let doorbell = doorbell(found.pid, &region, side)?;
-    Ok(doorbell.map(|doorbell| Stream::over(End::new(region, side, doorbell))))
+    Ok(doorbell.map(|doorbell| stream(region, side, doorbell)))
+}
+
+/// The end whose doorbell has this cookie, of descriptors of this process that were there before it could know of them.
+pub(super) fn of_own_descriptors(cookie: u64) -> Result<Stream> {
+    let region = Region::open(own_memory(NAME, cookie)?)?;
+    let closed = || no_stream("the descriptors of the FIFO's pipes or of its node were closed (see set_inheritable)");
+    let own = std::process::id();
+    let side = region.side_of(cookie).ok_or_else(closed)?;
+    let doorbell = doorbell(own, &region, side)?.ok_or_else(closed)?;
+    let memory = descriptors::link(Found::own(region.as_fd()))?;
+    let node = descriptors::own()?.into_iter().find_map(|found| {
+        let file = descriptors::duplicate(found.number).ok()?;
+        let (device, number) = files::identity(&file).ok()?;
+        (memory.as_os_str() == link_of_memory(&name_of_memory(device, number)).as_str()).then_some(file)
+    });
+    let mut stream = stream(region, side, doorbell);
+    stream.end.anchor = Some(node.ok_or_else(closed)?);
+    Ok(stream)
+}
+
+/// The end that four descriptors from elsewhere are, in the order in which they are sent: its pipe, the other end's, the
+/// memory, the node.
+pub(super) fn of_parts([own, other, memory, node]: [OwnedFd; 4]) -> Result<Stream> {
+    let region = Region::open(memory)?;
+    let cookies = [descriptors::inode(&own)?, descriptors::inode(&other)?];
+    let side = region.side_of(cookies[0]).filter(|side| region.side_of(cookies[1]) == Some(1 - side));
+    let fits = side.filter(|_| [&own, &other, &node].into_iter().all(|fd| files::is_fifo(fd).unwrap_or(false)));
+    let side = fits.ok_or_else(|| no_stream("the descriptors are not those of one FIFO"))?;
+    let mut stream = stream(region, side, Doorbell::of_pipes(own, other)?);
+    stream.end.anchor = Some(node);
+    Ok(stream)
+}
+
+fn stream(region: Region, side: usize, doorbell: Doorbell) -> Stream {
+    let mut stream = Stream::over(End::new(region, side, doorbell));
+    stream.end.access = if side == WRITER { Access::Write } else { Access::Read };
+    stream
 }
 
 /// An end's doorbell, of the pipes that a process has open.
