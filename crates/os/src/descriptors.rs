@@ -66,16 +66,16 @@ pub fn link(found: Found) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/{}/fd/{}", found.pid, found.number))
 }
 
-/// The first descriptor with that link among all processes whose descriptors we may see, this one last.
+/// All descriptors with that link among the processes whose descriptors we may see, this one last.
 ///
 /// Errors: what reading /proc reports.
-pub fn find_anywhere(wanted: &str) -> io::Result<Option<Found>> {
+pub fn anywhere(wanted: &str) -> io::Result<impl Iterator<Item = Found> + '_> {
     let own = std::process::id();
     let others = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let pids = others.filter(|pid| *pid != own).chain([own]);
+    let pids = others.filter(move |pid| *pid != own).chain([own]);
     // A process that ends meanwhile, or is another user's, has nothing to be found.
-    let mut descriptors = pids.filter_map(|pid| of(pid).ok()).flatten();
-    Ok(descriptors.find(|found| link(*found).is_ok_and(|link| link.as_os_str() == wanted)))
+    let descriptors = pids.filter_map(|pid| of(pid).ok()).flatten();
+    Ok(descriptors.filter(move |found| link(*found).is_ok_and(|link| link.as_os_str() == wanted)))
 }
 
 /// Another descriptor for one of this process by its number.
@@ -155,11 +155,11 @@ mod tests {
     fn an_own_pipe_is_found_by_its_link() {
         let (source, sink) = io::pipe().expect("pipe");
         let wanted = format!("pipe:[{}]", inode(&source).expect("fstat"));
-        let found = find_anywhere(&wanted).expect("/proc").expect("it is open");
+        let found = anywhere(&wanted).expect("/proc").next().expect("it is open");
         assert_eq!(found.pid, std::process::id());
         assert!(own().expect("/proc").contains(&Found::own(sink.as_fd())));
         drop((source, sink));
-        assert_eq!(find_anywhere(&wanted).expect("/proc"), None);
+        assert_eq!(anywhere(&wanted).expect("/proc").next(), None);
     }
 
     #[test]

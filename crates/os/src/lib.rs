@@ -8,6 +8,7 @@
 //! exported is safe to call with any arguments.
 
 pub mod child;
+pub mod claim;
 pub mod clock;
 pub mod cpu;
 pub mod datagrams;

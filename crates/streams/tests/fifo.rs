@@ -1,26 +1,15 @@
 //! FIFOs: opened by a path, by unrelated processes that come and go, and carried to others as pipes are.
+//! Who may open one is in `users.rs`.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::process::Command;
 
-use headwater_streams::{Access, Errno, Fifo, Options, Stream};
+use headwater_streams::{Access, Errno, Fifo, Stream};
 
 mod common;
 
-use common::{alone, child, joined, read_all};
-
-fn fifo() -> (tempfile::TempDir, std::path::PathBuf) {
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("fifo");
-    Fifo::create(&path, 0o600).expect("mkfifo");
-    (directory, path)
-}
-
-fn open(path: &Path, access: Access) -> headwater_streams::Result<Stream> {
-    Fifo::open_with(path, access, true, &Options::default())
-}
+use common::{alone, child, fifo, joined, open, read_all};
 
 #[test]
 fn a_fifo_joins_unrelated_processes() {

@@ -5,17 +5,21 @@
 //! descriptors of those who have it open, in /proc. Nothing else is kept anywhere: when the last process that had it open
 //! has ended, however it ended, nothing is left but the node.
 //!
+//! All who use a FIFO read and write its memory, whatever they have opened it for. So they need both permissions; with one
+//! alone they would get the other.
+//!
 //! The ends are many writers and many readers, and either may go and come again. Each end's doorbell is therefore a pipe,
 //! which the kernel lets others open anew, and not a socket.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use headwater_os::claim;
 use headwater_os::descriptors::{self, Found};
 use headwater_os::doorbell::Doorbell;
-use headwater_os::files::{self, OFlags};
+use headwater_os::files::{self, OFlags, Status};
 use headwater_os::futex;
 use headwater_shm::probe;
 
@@ -37,8 +41,8 @@ const READER: usize = 1;
 /// How the name of a FIFO's memory begins.
 const NAME: &str = "headwater-fifo";
 
-fn name_of_memory(device: u64, number: u64) -> String {
-    format!("{NAME}-{device}-{number}")
+fn name_of_memory(node: Status) -> String {
+    format!("{NAME}-{}-{}", node.device, node.number)
 }
 
 /// As /proc shows a descriptor of it.
@@ -46,8 +50,16 @@ fn link_of_memory(name: &str) -> String {
     format!("/memfd:{name} (deleted)")
 }
 
-/// Tries to find a stream whose last holder goes at that very moment.
+/// Tries to find a stream whose last holder goes at that very moment, and the time between two.
 const TRIES: usize = 20;
+const TRY_EVERY: Duration = Duration::from_millis(1);
+
+/// The bytes of the node that those who have it open mark, each process so many: no file is as long.
+const MARKS: u64 = 1 << 60;
+const MARKS_EACH: u64 = 1 << 20;
+
+/// The user who may open everything.
+const ROOT: u32 = 0;
 
 /// A sleeper that waits for the other end to be opened looks again by itself so often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -64,8 +76,8 @@ impl Fifo {
     /// Opens a FIFO for reading or writing, and waits until somebody has it open the other way.
     ///
     /// # Errors
-    /// `EACCES` without the permission to read (for both, to find the others) or to write; `EINVAL` for a path that is no
-    /// FIFO; `EMFILE` without five free descriptors.
+    /// `EACCES` without the permission to read and to write, or if it is open in a process that this one may not look into;
+    /// `EINVAL` for a path that is no FIFO; `EMFILE` without six free descriptors.
     pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Stream> {
         Fifo::open_with(path, access, false, &Options::default())
     }
@@ -84,7 +96,7 @@ impl Fifo {
                 return Err(Error::new(Errno::Inval, "a FIFO is opened for reading or for writing, not both"));
             }
         };
-        let node = Node::open(path, access)?;
+        let node = Node::open(path)?;
         probe::at();
         let mut stream = node.join(side, options)?;
         probe::at();
@@ -97,7 +109,8 @@ impl Fifo {
         probe::at();
         futex::wake(own, u32::MAX)?;
         probe::at();
-        drop(node.lock);
+        let anchor = node.hold()?;
+        drop(node);
         probe::at();
         // Who waits for the other end is content with one that came and has gone again.
         while !nonblocking && stream.end.doorbell().is_alone()? && peer.load(Ordering::Acquire) == seen {
@@ -106,7 +119,7 @@ impl Fifo {
             }
         }
         probe::at();
-        stream.end.anchor = Some(node.anchor);
+        stream.end.anchor = Some(anchor);
         stream.set_nonblocking(nonblocking)?;
         Ok(stream)
     }
@@ -114,36 +127,73 @@ impl Fifo {
 
 /// The FIFO's node, locked against others who open it.
 struct Node {
-    /// Keeps the number from being given to another node.
-    anchor: OwnedFd,
-    lock: OwnedFd,
+    /// Open for reading and writing.
+    file: OwnedFd,
+    status: Status,
     /// The name of the stream's memory.
     name: String,
 }
 
 impl Node {
-    fn open(path: &Path, access: Access) -> Result<Node> {
+    fn open(path: &Path) -> Result<Node> {
         let tell = |error: std::io::Error| {
             let errno = Error::from(std::io::Error::from(error.kind())).errno();
-            Error::new(errno, format!("{}: {error}", path.display()))
+            let both =
+                if errno == Errno::Acces { " (a FIFO's users need the permission to read and to write)" } else { "" };
+            Error::new(errno, format!("{}: {error}{both}", path.display()))
         };
-        let (anchor, device, number) = files::anchor_of_fifo(path).map_err(tell)?;
-        files::check_access(path, access == Access::Write).map_err(tell)?;
-        let lock = files::lock(path).map_err(tell)?;
-        Ok(Node { anchor, lock, name: name_of_memory(device, number) })
+        let file = files::open_fifo(path).map_err(tell)?;
+        let status = files::status(&file).map_err(tell)?;
+        files::lock(&file).map_err(tell)?;
+        Ok(Node { file, status, name: name_of_memory(status) })
     }
 
     /// The stream that others have open, or a new one.
     fn join(&self, side: usize, options: &Options) -> Result<Stream> {
         for _ in 0..TRIES {
-            let Some(found) = descriptors::find_anywhere(&link_of_memory(&self.name))? else {
+            let link = link_of_memory(&self.name);
+            for found in descriptors::anywhere(&link)? {
+                if let Some(stream) = self.take_up(found, side)? {
+                    return Ok(stream);
+                }
+            }
+            if !claim::is_marked(&self.file, MARKS, MARKS)? {
                 return self.make(side, options);
-            };
-            if let Some(stream) = take_up(found, side)? {
-                return Ok(stream);
+            }
+            // Its holder goes at this very moment, or cannot be seen.
+            std::thread::sleep(TRY_EVERY);
+        }
+        let why = "the FIFO is open in a process that this one may not look into (another user's, or a privileged one)";
+        Err(Error::new(Errno::Acces, why))
+    }
+
+    /// The stream behind another process's descriptor. None if that process has gone meanwhile.
+    fn take_up(&self, found: Found, side: usize) -> Result<Option<Stream>> {
+        let Ok(memory) = found.open(OFlags::RDWR) else { return Ok(None) };
+        probe::at();
+        // Whoever likes can give memory such a name. A privileged process sees that of those too who may not open the node.
+        let maker = files::status(&memory)?.owner;
+        if ![files::own_user(), self.status.owner, ROOT].contains(&maker) {
+            return Ok(None);
+        }
+        let region = Region::open(memory)?;
+        let doorbell = doorbell(found.pid, &region, side)?;
+        Ok(doorbell.map(|doorbell| stream(region, side, doorbell)))
+    }
+
+    /// What a handle holds of the node: it keeps the number from being given to another node, and tells others that the
+    /// FIFO is in use. It is open for writing alone, so that those who write to the node otherwise wait for a reader.
+    fn hold(&self) -> Result<OwnedFd> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let file = Found::own(self.file.as_fd()).open(OFlags::WRONLY | OFlags::NONBLOCK)?;
+        // Each has a byte of its own.
+        for _ in 0..MARKS_EACH {
+            let count = COUNT.fetch_add(1, Ordering::Relaxed) % MARKS_EACH;
+            if claim::mark(&file, MARKS + u64::from(std::process::id()) * MARKS_EACH + count, 1)? {
+                return Ok(file);
             }
         }
-        Err(Error::new(Errno::Io, "the FIFO's other users come and go too fast to be found"))
+        Err(Error::new(Errno::Nosr, format!("this process has the FIFO open {MARKS_EACH} times, which is the limit")))
     }
 
     fn make(&self, side: usize, options: &Options) -> Result<Stream> {
@@ -157,15 +207,6 @@ impl Node {
     }
 }
 
-/// The stream behind another process's descriptor. None if that process has gone meanwhile.
-fn take_up(found: Found, side: usize) -> Result<Option<Stream>> {
-    let Ok(memory) = found.open(OFlags::RDWR) else { return Ok(None) };
-    probe::at();
-    let region = Region::open(memory)?;
-    let doorbell = doorbell(found.pid, &region, side)?;
-    Ok(doorbell.map(|doorbell| stream(region, side, doorbell)))
-}
-
 /// The end whose doorbell has this cookie, of descriptors of this process that were there before it could know of them.
 pub(super) fn of_own_descriptors(cookie: u64) -> Result<Stream> {
     let region = Region::open(own_memory(NAME, cookie)?)?;
@@ -176,8 +217,8 @@ pub(super) fn of_own_descriptors(cookie: u64) -> Result<Stream> {
     let memory = descriptors::link(Found::own(region.as_fd()))?;
     let node = descriptors::own()?.into_iter().find_map(|found| {
         let file = descriptors::duplicate(found.number).ok()?;
-        let (device, number) = files::identity(&file).ok()?;
-        (memory.as_os_str() == link_of_memory(&name_of_memory(device, number)).as_str()).then_some(file)
+        let status = files::status(&file).ok()?;
+        (memory.as_os_str() == link_of_memory(&name_of_memory(status)).as_str()).then_some(file)
     });
     let mut stream = stream(region, side, doorbell);
     stream.end.anchor = Some(node.ok_or_else(closed)?);

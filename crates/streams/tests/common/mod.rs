@@ -2,13 +2,14 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use headwater_os::child::Child;
 use headwater_os::clock::now_ns;
-use headwater_streams::{Result, Stream};
+use headwater_streams::{Access, Fifo, Options, Result, Stream};
 
 /// A small generator whose seed repeats a failure (SplitMix64).
 #[derive(Debug, Clone)]
@@ -112,4 +113,17 @@ pub fn read_all(stream: &mut Stream) -> Vec<u8> {
             count => all.extend(&buffer[..count]),
         }
     }
+}
+
+/// A FIFO of this user alone.
+pub fn fifo() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("fifo");
+    Fifo::create(&path, 0o600).expect("mkfifo");
+    (directory, path)
+}
+
+/// Opens it without waiting.
+pub fn open(path: &Path, access: Access) -> Result<Stream> {
+    Fifo::open_with(path, access, true, &Options::default())
 }
