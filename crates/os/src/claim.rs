@@ -26,6 +26,39 @@ pub fn is_marked(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
     Ok(asked.l_type != libc::F_UNLCK as libc::c_short)
 }
 
+/// What a claim shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Right {
+    /// The file is open for reading.
+    Read,
+    /// The file is open for writing.
+    Write,
+}
+
+/// Claims a byte for this process, until it closes any descriptor of the same file. Asked for what it has claimed already, it
+/// does so anew.
+///
+/// Errors: `EBADF` without that right; `WouldBlock` if another process has claimed it.
+pub fn claim(file: impl AsFd, right: Right, byte: u64) -> io::Result<()> {
+    let kind = if right == Right::Read { libc::F_RDLCK } else { libc::F_WRLCK };
+    call(file, libc::F_SETLK, &mut range(kind, byte, 1))
+}
+
+/// Which other process has claimed a byte, and the right that it showed.
+///
+/// Errors: what fcntl(2) reports.
+pub fn claimant(file: impl AsFd, byte: u64) -> io::Result<Option<(u32, Right)>> {
+    let mut asked = range(libc::F_WRLCK, byte, 1);
+    call(file, libc::F_GETLK, &mut asked)?;
+    let right = match i32::from(asked.l_type) {
+        libc::F_RDLCK => Right::Read,
+        libc::F_WRLCK => Right::Write,
+        _ => return Ok(None),
+    };
+    // Marks are of no process.
+    Ok(u32::try_from(asked.l_pid).ok().map(|pid| (pid, right)))
+}
+
 fn range(kind: libc::c_int, start: u64, len: u64) -> libc::flock {
     libc::flock {
         l_type: kind as libc::c_short,
@@ -65,5 +98,36 @@ mod tests {
         assert!(is_marked(&other, 5, 1).expect("fcntl"));
         drop(copy);
         assert!(!is_marked(&other, 5, 1).expect("fcntl"));
+    }
+
+    #[test]
+    fn a_claim_shows_who_has_which_right() {
+        let path = std::env::temp_dir().join(format!("headwater-claim-{}", std::process::id()));
+        crate::files::make_fifo(&path, 0o600).expect("mkfifo");
+        let file = crate::files::open_fifo(&path).expect("open");
+        let open = |flags| crate::descriptors::Found::own(file.as_fd()).open(flags | rustix::fs::OFlags::NONBLOCK);
+        let (reads, writes) = (rustix::fs::OFlags::RDONLY, rustix::fs::OFlags::WRONLY);
+        std::fs::remove_file(&path).expect("it is there");
+        let (ready, told) = io::pipe().expect("pipe");
+        let mut child = crate::child::Child::fork(|| {
+            let (reader, writer) = (open(reads).expect("open"), open(writes).expect("open"));
+            assert!(claim(&reader, Right::Write, 1).is_err() && claim(&writer, Right::Read, 1).is_err());
+            claim(&reader, Right::Read, 2).expect("fcntl");
+            claim(&writer, Right::Write, 3).expect("fcntl");
+            io::Write::write_all(&mut &told, b"x").expect("pipe");
+            std::thread::sleep(std::time::Duration::from_secs(60));
+            0
+        })
+        .expect("fork");
+        io::Read::read_exact(&mut &ready, &mut [0]).expect("it says so");
+        let found: Vec<_> = (1..5).map(|byte| claimant(&file, byte).expect("fcntl")).collect();
+        let pid = child.id();
+        assert_eq!(found, [None, Some((pid, Right::Read)), Some((pid, Right::Write)), None]);
+        assert!(claim(&file, Right::Write, 3).is_err());
+        child.kill();
+        child.wait().expect("wait");
+        assert_eq!(claimant(&file, 3).expect("fcntl"), None);
+        claim(&file, Right::Write, 3).expect("fcntl");
+        assert_eq!(claimant(&file, 3).expect("fcntl"), None, "one's own is none");
     }
 }

@@ -78,6 +78,11 @@ pub fn anywhere(wanted: &str) -> io::Result<impl Iterator<Item = Found> + '_> {
     Ok(descriptors.filter(move |found| link(*found).is_ok_and(|link| link.as_os_str() == wanted)))
 }
 
+/// Whether other processes of this user may look at this process's descriptors: not after it has changed its user.
+pub fn are_visible() -> bool {
+    matches!(rustix::process::dumpable_behavior(), Ok(rustix::process::DumpableBehavior::Dumpable))
+}
+
 /// Another descriptor for one of this process by its number.
 ///
 /// Errors: `EBADF` if there is none of that number.

@@ -77,9 +77,19 @@ pub fn lock(file: impl AsFd) -> io::Result<()> {
     }
 }
 
-/// A pipe: its reading end, then its writing end.
+/// A pipe: its reading end, then its writing end. Any user who has a descriptor of one may open either anew.
 ///
 /// Errors: what pipe2(2) reports.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    Ok(pipe_with(PipeFlags::CLOEXEC)?)
+    let (source, sink) = pipe_with(PipeFlags::CLOEXEC)?;
+    rustix::fs::fchmod(&source, Mode::from_raw_mode(0o666))?;
+    Ok((source, sink))
+}
+
+/// Writes a byte that says nothing.
+///
+/// Errors: what write(2) reports.
+pub fn write_byte(fd: impl AsFd) -> io::Result<()> {
+    rustix::io::write(fd, b"b")?;
+    Ok(())
 }
