@@ -53,6 +53,7 @@ complete -c headwater -n "__fish_headwater_using_subcommand run" -l patience -d 
 complete -c headwater -n "__fish_headwater_using_subcommand run" -s o -l output -d 'Directory of this run [default: headwater-runs/<time>-<host>]' -r -F
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l resume -d 'Go on with the interrupted run in DIR, in the same order, with its own settings' -r -F
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l config -d 'Take options from a TOML file; those on the command line win' -r -F
+complete -c headwater -n "__fish_headwater_using_subcommand run" -l quick -d 'A quick look: the same as --budget 55s'
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l json -d 'Print every event as a JSON line on standard output, instead of tables'
 complete -c headwater -n "__fish_headwater_using_subcommand run" -s q -l quiet -d 'No progress and no tables; errors only'
 complete -c headwater -n "__fish_headwater_using_subcommand run" -s n -l dry-run -d 'Say what would be measured and how long it would take, and stop'
@@ -67,6 +68,7 @@ complete -c headwater -n "__fish_headwater_using_subcommand list" -l claims -d '
 complete -c headwater -n "__fish_headwater_using_subcommand list" -l json -d 'One JSON object per row'
 complete -c headwater -n "__fish_headwater_using_subcommand list" -s h -l help -d 'Print help'
 complete -c headwater -n "__fish_headwater_using_subcommand list" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand show" -l lmbench-value -d 'Figures of basic operations by the rule of LMbench, where a run has them'
 complete -c headwater -n "__fish_headwater_using_subcommand show" -l json -d 'The document run.json instead of tables'
 complete -c headwater -n "__fish_headwater_using_subcommand show" -s h -l help -d 'Print help'
 complete -c headwater -n "__fish_headwater_using_subcommand show" -s V -l version -d 'Print version'

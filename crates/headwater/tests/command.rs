@@ -108,6 +108,34 @@ fn events_on_standard_output_are_those_of_the_file() {
 }
 
 #[test]
+fn a_quick_look_is_a_budget_of_55_s() {
+    let place = Place::new();
+    let planned = |option: &[&str]| {
+        let output = place.run(&[&["run", "ipc", "--dry-run", "--seed", "1"], option].concat());
+        assert_eq!(status(&output), 0);
+        String::from_utf8(output.stdout).expect("text")
+    };
+    assert_eq!(planned(&["--quick"]), planned(&["--budget", "55s"]));
+    assert_ne!(planned(&["--quick"]), planned(&[]));
+}
+
+#[test]
+fn operations_are_shown_side_by_side_and_by_the_old_rule() {
+    let place = Place::new();
+    let run = place.run(&["run", "lmbench", "null-call", "--launches", "2", "--time", "5ms", "-q", "-o", "today"]);
+    assert_eq!(status(&run), 0, "{}", String::from_utf8_lossy(&run.stderr));
+    let metrics = &read_run(&place.path("today")).results[0].metrics;
+    let names: Vec<&str> = metrics.iter().map(|metric| metric.metric.name.as_str()).collect();
+    assert_eq!(names, ["elapsed", "lmbench_value"]);
+    let shown = place.run(&["show", "published:ltt/up-a", "today", "--lmbench-value"]);
+    let text = String::from_utf8(shown.stdout).expect("text");
+    assert!(text.contains("lmbench_value: of a launch the median of 11"), "{text}");
+    let heads = text.lines().find(|line| line.contains("operation ")).expect("a table");
+    assert_eq!(heads.split_whitespace().collect::<Vec<_>>(), ["operation", "up-a", "today"]);
+    assert!(text.lines().any(|line| line.trim_start().starts_with("null-call") && line.contains("0.34")), "{text}");
+}
+
+#[test]
 fn a_budget_is_kept_even_within_the_first_block() {
     let place = Place::new();
     let started = Instant::now();

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{Read, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use conductor::{Conductor, assert_gone};
 
 use headwater::facilities::sync::ENTRY;
 use headwater::harness::conduct::{Job, Measured, Outcome};
 use headwater_results::schema::{Placement, Row, Standing, WorkerKind};
 use rustix::process::{Pid, Signal, kill_process};
+
+mod conductor;
 
 const KINDS: [WorkerKind; 2] = [WorkerKind::Process, WorkerKind::Thread];
 
@@ -39,57 +41,6 @@ fn job(subject: &str, workers: u32, kind: WorkerKind) -> Job {
         repetitions: 1,
         command: None,
         patience_s: 20.0,
-    }
-}
-
-/// A conductor at work. Dropping it kills it, and the kernel then kills its workers.
-struct Conductor {
-    process: Child,
-    output: ChildStdout,
-}
-
-impl Conductor {
-    fn start(job: &Job) -> Conductor {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_headwater"))
-            .arg("conduct")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the command starts");
-        let order = serde_json::json!({ "order": "launch", "job": job });
-        let mut input = process.stdin.take().expect("a pipe");
-        input.write_all(order.to_string().as_bytes()).expect("the conductor reads its order");
-        let output = process.stdout.take().expect("a pipe");
-        Conductor { process, output }
-    }
-
-    /// Its workers, once there are `count`.
-    fn workers(&self, count: usize) -> Vec<Pid> {
-        let id = self.process.id();
-        let deadline = Instant::now() + Duration::from_secs(10);
-        loop {
-            let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).expect("the conductor runs");
-            let workers: Vec<Pid> =
-                text.split_whitespace().filter_map(|word| Pid::from_raw(word.parse().ok()?)).collect();
-            if workers.len() == count {
-                return workers;
-            }
-            assert!(Instant::now() < deadline, "{} workers instead of {count}", workers.len());
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    fn outcome(mut self) -> Outcome {
-        let mut text = String::new();
-        self.output.read_to_string(&mut text).expect("the conductor writes text");
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text:?}"))
-    }
-}
-
-impl Drop for Conductor {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 
@@ -127,7 +78,7 @@ fn assert_no_named_semaphore_of(job: &Job) {
 #[test]
 fn every_primitive_keeps_workers_apart_and_leaves_nothing_behind() {
     let before = system_v_semaphores();
-    for subject in ENTRY.subjects {
+    for subject in (ENTRY.subjects)() {
         for kind in KINDS {
             let job = job(subject.name, 3, kind);
             let Some(measured) = measure(&job) else { continue };
@@ -146,16 +97,6 @@ fn every_primitive_keeps_workers_apart_and_leaves_nothing_behind() {
 /// A job that runs until something ends it.
 fn endless_job(subject: &str, workers: u32, kind: WorkerKind) -> Job {
     Job { time_s: 3600.0, warm_up_s: 3600.0, ..job(subject, workers, kind) }
-}
-
-fn assert_gone(workers: &[Pid]) {
-    let deadline = Instant::now() + Duration::from_secs(5);
-    for worker in workers {
-        while fs::exists(format!("/proc/{}", worker.as_raw_nonzero())).expect("a readable /proc") {
-            assert!(Instant::now() < deadline, "worker {worker:?} is left behind");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
 }
 
 /// The CPUs that a thread of a process may use, as the kernel lists them. None once it is gone.

@@ -18,6 +18,7 @@ pub mod fence;
 pub mod files;
 pub mod fork;
 pub mod futex;
+pub mod handler;
 pub mod limits;
 pub mod local;
 pub mod lock;

@@ -29,7 +29,7 @@ mod xy;
 
 pub(crate) use source::{Source, short_names};
 pub use svg::Drawing;
-pub(crate) use table::flags;
+pub(crate) use table::{flags, spread};
 pub(crate) use value::Kind;
 
 /// A kind of chart.

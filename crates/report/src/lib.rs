@@ -7,11 +7,13 @@
 pub mod chart;
 mod comparison;
 pub mod export;
+mod fixed;
 mod grid;
 mod judge;
 mod markup;
 mod meaning;
 mod noise;
+mod operations;
 mod page;
 mod published;
 mod rows;
@@ -26,7 +28,7 @@ pub use noise::noise;
 pub use page::{PAGE_BYTES_MAX, PageOptions, is_page, page};
 pub use published::{published_claims, published_list, published_markdown};
 pub use style::Style;
-pub use terminal::terminal;
+pub use terminal::{ShowOptions, terminal, terminals};
 pub use verdict::verdict;
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod figures;
 mod flags;
 mod frame;
 mod legend;
+mod operations;
 mod payload;
 mod policy;
 mod reproduce;
@@ -68,6 +69,7 @@ static TABLE: &[Section] = &[
     figures::DISTRIBUTION,
     figures::HEATMAP,
     figures::OTHERS,
+    operations::SECTION,
     cost::SECTION,
     rows::SECTION,
     environment::SECTION,

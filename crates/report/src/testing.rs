@@ -6,8 +6,8 @@ use headwater_results::compare::{Comparison, Ratio, RowComparison, Rules, Verdic
 use headwater_results::estimate::Estimate;
 use headwater_results::schema::Run;
 use headwater_results::schema::{
-    Better, Environment, Event, LaunchRecord, Metric, Placement, Row, RunHeader, RunStatus, SCHEMA_VERSION, Settings,
-    Standing, WorkerKind,
+    Better, Environment, Event, LMBENCH_VALUE, LaunchRecord, Metric, Placement, Row, RunHeader, RunStatus,
+    SCHEMA_VERSION, Settings, Standing, WorkerKind,
 };
 use headwater_results::summary::Fold;
 
@@ -216,6 +216,47 @@ pub(crate) fn messaging(subject: &str, standing: Standing, pattern: &str, size: 
         variant: None,
         metrics,
     }
+}
+
+/// A row of a basic operation wherever the scheduler puts it, with the figure by the old rule beside its own.
+pub(crate) fn operation(subject: &str, pattern: &str, unit: &str) -> Row {
+    let (name, better) = if unit == "MB/s" { ("bandwidth", Better::Higher) } else { ("elapsed", Better::Lower) };
+    let metric = |name: &str| Metric { name: name.to_owned(), unit: unit.to_owned(), better };
+    Row {
+        id: format!("{subject}/{pattern}/free"),
+        size_bytes: None,
+        placement: Placement::Free,
+        metrics: vec![metric(name), metric(LMBENCH_VALUE)],
+        ..messaging(subject, Standing::Candidate, pattern, 1)
+    }
+}
+
+/// The suite of basic operations, as far as it shows every table.
+pub(crate) fn operations(launches: u32) -> Made {
+    let mut made = Made::new(launches);
+    let rows = [
+        ("null-call", "us", 0.0712),
+        ("open-close", "us", 1.23),
+        ("sh", "us", 10_420.0),
+        ("select-100-fd", "us", 4.2),
+        ("ctxsw-2p-0k", "us", 1.51),
+        ("ctxsw-16p-64k", "us", 22.4),
+        ("page-fault", "us", 0.23),
+        ("pipe-bandwidth", "MB/s", 3120.0),
+        ("mhz", "MHz", 2500.0),
+        ("l1-cache", "ns", 1.61),
+        ("semaphore", "us", 3.3),
+    ];
+    for (subject, unit, value) in rows {
+        made.measure(&operation(subject, "lmbench", unit), &[value, value * 0.97], 0.03);
+    }
+    let round_trip = placed(messaging("pipe", Standing::Candidate, "rtt", 1), Placement::Free);
+    made.measure(&round_trip, &[8412.0], 0.03);
+    made.measure(&Row { standing: Standing::Null, ..operation("none", "kernel", "ns") }, &[0.41, 0.41], 0.01);
+    made.measure(&operation("getrandom", "kernel", "ns"), &[181.0, 180.0], 0.02);
+    made.skip(&operation("userfaultfd", "kernel", "ns"), "userfaultfd: Operation not permitted (os error 1)");
+    made.header(|header| header.settings.placements = vec![Placement::Free]);
+    made
 }
 
 /// The same row somewhere else.

@@ -106,6 +106,8 @@ pub fn quantity(value: f64, unit: &str) -> String {
         "ms" => duration_ns(value * 1e6),
         "s" => duration_ns(value * 1e9),
         "ratio" => percent(value),
+        // The prefix is in the unit already.
+        "MB/s" | "MHz" => format!("{} {unit}", significant_grouped(value)),
         other => format!("{} {other}", prefixed(value)).trim_end().to_owned(),
     }
 }

@@ -13,6 +13,7 @@ mod distance;
 mod harness;
 mod loss;
 mod one_way;
+mod operations;
 mod range;
 mod round_trip;
 mod sync;
@@ -30,11 +31,13 @@ static TABLE: &[Kind] = &[
     round_trip::sentences,
     loss::sentences,
     sync::sentences,
+    operations::sentences,
     harness::sentences,
     absent::sentences,
 ];
 
-/// The verdict, one sentence or two per entry. Never empty: a run without figures says so.
+/// The verdict, one sentence or two per entry. A run without figures says so; of a pattern
+/// that no kind knows there is nothing to say.
 pub fn verdict(run: &Run) -> Vec<String> {
     let mut sentences = Vec::new();
     if rows::all_measured(run).next().is_none() {

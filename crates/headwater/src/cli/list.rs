@@ -89,7 +89,10 @@ fn overview() -> anyhow::Result<u8> {
     )?;
     for facility in facilities::TABLE {
         let title = format!("Facility {}: {}", facility.info.name, facility.info.summary);
-        section(&title, facility.subjects.iter().map(|subject| (subject.name, subject.summary.to_owned())).collect())?;
+        section(
+            &title,
+            (facility.subjects)().iter().map(|subject| (subject.name, subject.summary.to_owned())).collect(),
+        )?;
     }
     writeln!(
         out,

@@ -86,7 +86,8 @@ enum Command {
 /// nothing: --resume goes on.
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
-#[command(after_help = "Suites: overview, ipc, fifo, sync, pipes, udp (`headwater list` shows their rows).
+#[command(
+    after_help = "Suites: overview, ipc, fifo, sync, lmbench, pipes, why, udp (`headwater list` shows their rows).
 
 Examples:
   headwater run                                  overview, default settings
@@ -94,13 +95,15 @@ Examples:
   headwater run pipe unix-stream                 two transports of the overview
   headwater run pipes '*/stream' --sizes 1..65536*4 --placement same-cpu,two-cpus
   headwater run --budget 30s                     whatever fits into half a minute
+  headwater run lmbench --quick                  the kernel's basic operations, in less than a minute
   headwater run --dry-run fifo                   what it would do, and how long that takes
   headwater run --resume headwater-runs/2026-11-21T20-15-00Z-host
   headwater run 'c-pipe' pipe --transport-cmd ./peer   a program of your own beside the pipe
   headwater run --variant rt='chrt -f 10' pipe   under a real-time policy, against the plain program
   headwater run pipes --variant old=/tmp/old/headwater --variant new=   two builds in the same blocks
   headwater run --against headwater-runs/before  is it still as fast? both programs in the same blocks
-  headwater run --json | jq -c .event            events as they happen")]
+  headwater run --json | jq -c .event            events as they happen"
+)]
 pub(crate) struct RunArguments {
     /// Suites and filters: `pipe`, `rtt`, `pipe/rtt`, `*/stream/64`; a filter picks from the suites that are named
     #[arg(value_name = "SUITE|FILTER")]
@@ -146,6 +149,10 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "TIME", help_heading = "How")]
     budget: Option<Seconds>,
 
+    /// A quick look: the same as --budget 55s
+    #[arg(long, help_heading = "How", conflicts_with_all = ["budget", "time", "launches"])]
+    quick: bool,
+
     /// Give a row up when one of its processes keeps silent for so long [default: 10s]
     #[arg(long, value_name = "TIME", help_heading = "How")]
     patience: Option<Seconds>,
@@ -155,7 +162,7 @@ pub(crate) struct RunArguments {
     output: Option<PathBuf>,
 
     /// Go on with the interrupted run in DIR, in the same order, with its own settings
-    #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with_all = ["output", "sizes", "placement", "launches", "seed", "time", "warm_up", "transport_cmd", "selection", "budget", "variant", "against"])]
+    #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with_all = ["output", "sizes", "placement", "launches", "seed", "time", "warm_up", "transport_cmd", "selection", "budget", "quick", "variant", "against"])]
     #[serde(skip)]
     resume: Option<PathBuf>,
 
@@ -225,11 +232,16 @@ pub(crate) struct ListArguments {
 #[command(after_help = "Examples:
   headwater show headwater-runs/2026-11-21T20-15-00Z-host
   headwater show run.jsonl --json | jq '.results[] | {id: .row.id, median: .metrics[0].estimate.median}'
-  headwater show published:pipes/fc6     figures of a report")]
+  headwater show published:pipes/fc6     figures of a report
+  headwater show published:ltt/up-a headwater-runs/today   basic operations side by side")]
 pub(crate) struct ShowArguments {
     /// Run directories, run.json or run.jsonl files, published:TABLE[/DATASET], or - for a run.json on standard input
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
+
+    /// Figures of basic operations by the rule of LMbench, where a run has them
+    #[arg(long, conflicts_with = "json")]
+    lmbench_value: bool,
 
     /// The document run.json instead of tables
     #[arg(long)]

@@ -26,6 +26,9 @@ use crate::harness::scratch::Scratch;
 use crate::plan::{Plan, Wishes, duration};
 use crate::store::{RUNS, Store};
 
+/// The budget of `--quick`, s: with the probe and the tables less than a minute.
+const QUICK_S: f64 = 55.0;
+
 pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
     let arguments = with_config(arguments)?;
     if arguments.print_config {
@@ -142,7 +145,7 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
         warm_up_s: arguments.warm_up.map(|time| time.0),
         launches: arguments.launches,
         seed: arguments.seed,
-        budget_s: arguments.budget.map(|time| time.0),
+        budget_s: arguments.budget.map(|time| time.0).or(arguments.quick.then_some(QUICK_S)),
         transport_commands: arguments.transport_cmd.clone(),
         variants: arguments.variant.clone(),
         rows: None,
@@ -185,7 +188,9 @@ fn with_config(typed: RunArguments) -> anyhow::Result<RunArguments> {
         warm_up: typed.warm_up.or(file.warm_up),
         launches: typed.launches.or(file.launches),
         seed: typed.seed.or(file.seed),
-        budget: typed.budget.or(file.budget),
+        // Of two ways to say the same the typed one counts.
+        budget: if typed.quick { None } else { typed.budget.or(file.budget) },
+        quick: typed.quick || file.quick && typed.budget.is_none(),
         patience: typed.patience.or(file.patience),
         output: typed.output.or(file.output),
         json: typed.json || file.json,

@@ -2,28 +2,28 @@
 
 use std::io::{IsTerminal, Write, stdout};
 
-use headwater_report::Style;
-use headwater_results::schema::RunStatus;
+use headwater_report::{ShowOptions, Style};
+use headwater_results::schema::{Run, RunStatus};
 
 use super::{ShowArguments, status};
 use crate::sources;
 
 pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
     let mut out = stdout().lock();
-    let mut answer = status::OK;
     // All are read before one is printed: a wrong name costs no half answer.
-    for (_, run) in &sources::load_all(&arguments.runs)?.runs {
-        if arguments.json {
+    let runs = sources::load_all(&arguments.runs)?.runs;
+    if arguments.json {
+        for (_, run) in &runs {
             serde_json::to_writer_pretty(&mut out, run)?;
             writeln!(out)?;
-        } else {
-            out.write_all(headwater_report::terminal(run, &style()).as_bytes())?;
         }
-        if run.status != RunStatus::Complete {
-            answer = status::PARTIAL;
-        }
+    } else {
+        let named: Vec<(String, &Run)> = runs.iter().map(|(name, run)| (name.clone(), run)).collect();
+        let options = ShowOptions { lmbench_value: arguments.lmbench_value };
+        out.write_all(headwater_report::terminals(&named, options, &style()).as_bytes())?;
     }
-    Ok(answer)
+    let is_whole = runs.iter().all(|(_, run)| run.status == RunStatus::Complete);
+    Ok(if is_whole { status::OK } else { status::PARTIAL })
 }
 
 /// How standard output wants its tables.

@@ -7,6 +7,9 @@ use crate::harness::conduct::{Job, LaunchError, Measured};
 use crate::patterns::MetricInfo;
 use crate::transports::Unavailable;
 
+pub mod kernel;
+pub mod lmbench;
+mod operation;
 pub mod sync;
 
 /// What a facility is.
@@ -18,8 +21,6 @@ pub struct Info {
     pub definition_version: u32,
     /// The definition in one or two sentences.
     pub summary: &'static str,
-    /// What it yields, its own figure first.
-    pub metrics: &'static [MetricInfo],
 }
 
 /// Something that a facility measures: a primitive, an operation.
@@ -31,6 +32,8 @@ pub struct Subject {
     pub summary: &'static str,
     /// Candidate, limit or null.
     pub standing: Standing,
+    /// What it yields, its own figure first.
+    pub metrics: &'static [MetricInfo],
 }
 
 /// A facility in the table.
@@ -39,7 +42,7 @@ pub struct Entry {
     /// What it is.
     pub info: &'static Info,
     /// What it measures, in the order of the tables.
-    pub subjects: &'static [&'static Subject],
+    pub subjects: fn() -> Vec<Subject>,
     /// Whether a row makes sense by its definition; why not, in words.
     pub accepts: fn(&Row) -> Result<(), String>,
     /// Whether this machine can run a job; runs in a process of its own with one thread.
@@ -49,7 +52,7 @@ pub struct Entry {
 }
 
 /// Every facility, in the order of the tables.
-pub static TABLE: &[Entry] = &[sync::ENTRY];
+pub static TABLE: &[Entry] = &[sync::ENTRY, lmbench::ENTRY, kernel::ENTRY];
 
 /// The facility of that name.
 pub fn find(name: &str) -> Option<&'static Entry> {

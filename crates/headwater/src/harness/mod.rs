@@ -11,6 +11,7 @@ pub mod external;
 pub mod guard;
 pub mod launch;
 pub mod link;
+pub mod old_rule;
 pub mod payload;
 pub mod program;
 pub mod protocol;

@@ -152,6 +152,9 @@ pub struct Report {
     /// `CLOCK_MONOTONIC` after each batch, ns; what it marks is the pattern's.
     #[serde(default)]
     pub stamps_ns: Vec<u64>,
+    /// Durations of what is subtracted from each batch, ns; for operations whose definition subtracts something.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subtracted_ns: Vec<u64>,
     /// Pairs of (duration in ns, count), if a histogram was asked for.
     #[serde(default)]
     pub histogram: Vec<(u64, u64)>,

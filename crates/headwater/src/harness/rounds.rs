@@ -27,6 +27,9 @@ pub const FULL_CHECK_MESSAGES: u64 = 1000;
 /// Bytes that the first, fully checked round moves.
 pub const FULL_CHECK_BYTES: u64 = 1 << 20;
 
+/// Messages of the first round of calibration: few enough for the slowest transport.
+const FIRST_MESSAGES: u64 = 16;
+
 /// Leads a team through rounds whose messages are numbered without a gap.
 #[derive(Debug)]
 pub struct Rounds<'a> {
@@ -77,15 +80,23 @@ impl<'a> Rounds<'a> {
         self.team.round(&round)
     }
 
-    /// The whole course: full check, calibration, warm-up, measured batches.
+    /// The whole course of messages: full check, then [`Rounds::batches`].
     ///
     /// # Errors
     /// As [`Team::round`].
     pub fn measure(&mut self) -> Result<Batches, LaunchError> {
         let size = self.job.size() as u64;
         self.run((FULL_CHECK_BYTES / size).clamp(1, FULL_CHECK_MESSAGES), 1, |round| round.full_check = true)?;
+        self.batches(FIRST_MESSAGES)
+    }
+
+    /// Calibration, which begins with `first` operations, warm-up and measured batches.
+    ///
+    /// # Errors
+    /// As [`Team::round`].
+    pub fn batches(&mut self, first: u64) -> Result<Batches, LaunchError> {
         let batch_ns = (self.job.time_s * 1e9 / BATCHES as f64).max(BATCH_NS_MIN);
-        let operation_ns = self.calibrate(batch_ns)?;
+        let operation_ns = self.calibrate(first, batch_ns)?;
         let (operation_ns, warm_up_s, steady) = self.warm_up(operation_ns, batch_ns)?;
 
         let operations = operations(batch_ns, operation_ns);
@@ -95,9 +106,9 @@ impl<'a> Rounds<'a> {
         Ok(Batches { operations, durations_ns, warm_up_s, steady, reports })
     }
 
-    /// Doubles the operations until they last a quarter of a batch; answers with the time of one, ns.
-    fn calibrate(&mut self, batch_ns: f64) -> Result<f64, LaunchError> {
-        let mut count = 16;
+    /// Raises the operations until they last a quarter of a batch; answers with the time of one, ns.
+    fn calibrate(&mut self, first: u64, batch_ns: f64) -> Result<f64, LaunchError> {
+        let mut count = first;
         loop {
             let reports = self.run(count, 1, |_| ())?;
             let report = &reports[self.marker];

@@ -155,3 +155,21 @@ pub fn serve(side: WorkerSide, mut do_round: impl FnMut(&Round) -> io::Result<Re
     }
     Ok(())
 }
+
+/// Answers whatever is asked with the reason why it cannot be done here, until the line says finish or goes dead.
+///
+/// # Errors
+/// What the line itself reports.
+pub fn refuse(side: WorkerSide, reason: &str) -> io::Result<()> {
+    let mut replies = File::from(side.replies);
+    for line in BufReader::new(File::from(side.requests)).lines() {
+        if matches!(serde_json::from_str(&line?), Ok(Request::Finish)) {
+            break;
+        }
+        answer(&mut replies, &Reply::Skipped { reason: reason.to_owned() })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use headwater_results::schema::Better;
 use super::stream::PAIR;
 use super::{Ends, Info, MetricInfo, Pattern, Topology, accepts_size, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
+use crate::harness::old_rule::{self, OldRule};
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::Rounds;
 use crate::harness::worker::Desk;
@@ -60,6 +61,7 @@ impl Pattern for RoundTrip {
         let mut measured = batches.measured(&PAIR);
         measured.series.insert(RTT.name.into(), batches.operation_ns());
         measured.histograms.insert(RTT.name.into(), timed[1].histogram.clone());
+        old_rule::add(&mut measured, &job.row, OldRule::Median);
         Ok(measured)
     }
 }

@@ -61,6 +61,16 @@ pub fn of_workers(
 ) -> Row {
     Row {
         id: format!("{}/{}/{}-{workers}/{}", subject.name, facility.name, kind.name(), placement.name()),
+        workers: Some(workers),
+        worker_kind: Some(kind),
+        ..of_subject(subject, facility, placement)
+    }
+}
+
+/// A subject of a facility without parameters.
+pub fn of_subject(subject: &facilities::Subject, facility: &facilities::Info, placement: Placement) -> Row {
+    Row {
+        id: format!("{}/{}/{}", subject.name, facility.name, placement.name()),
         subject: subject.name.into(),
         pattern: facility.name.into(),
         definition_version: facility.definition_version,
@@ -68,11 +78,11 @@ pub fn of_workers(
         placement,
         size_bytes: None,
         messages: None,
-        workers: Some(workers),
-        worker_kind: Some(kind),
+        workers: None,
+        worker_kind: None,
         policy: None,
         variant: None,
-        metrics: metrics(facility.metrics),
+        metrics: metrics(subject.metrics),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{facilities, patterns, transports};
 
 pub mod fifo;
 pub mod ipc;
+pub mod lmbench;
 pub mod overview;
 pub mod pipes;
 pub mod sync;
@@ -56,7 +57,7 @@ pub struct Axes<'a> {
 
 /// Every suite, in the order of the help; the first is the default.
 pub static TABLE: &[Suite] =
-    &[overview::SUITE, ipc::SUITE, fifo::SUITE, sync::SUITE, pipes::SUITE, why::SUITE, udp::SUITE];
+    &[overview::SUITE, ipc::SUITE, fifo::SUITE, sync::SUITE, lmbench::SUITE, pipes::SUITE, why::SUITE, udp::SUITE];
 
 /// The suite of that name.
 pub fn find(name: &str) -> Option<&'static Suite> {
@@ -114,15 +115,25 @@ impl Axes<'_> {
         rows
     }
 
+    /// Rows of a facility without parameters: every subject.
+    pub fn subjects(&self, facility: &str) -> Vec<Row> {
+        let entry = facilities::find(facility).expect("suites name facilities of the table");
+        let of_placement = |&placement: &Placement| {
+            let subjects = (entry.subjects)().into_iter();
+            subjects.map(move |subject| rows::of_subject(&subject, entry.info, placement))
+        };
+        self.placements.iter().flat_map(of_placement).collect()
+    }
+
     /// Rows of a facility with workers: every subject with each number of processes, then of threads.
     pub fn workers(&self, facility: &str, numbers: &[u32], kinds: &[WorkerKind]) -> Vec<Row> {
         let entry = facilities::find(facility).expect("suites name facilities of the table");
         let mut rows = Vec::new();
         for &placement in self.placements {
             for &kind in kinds {
-                for subject in entry.subjects {
+                for subject in (entry.subjects)() {
                     for &workers in numbers {
-                        let row = rows::of_workers(subject, entry.info, workers, kind, placement);
+                        let row = rows::of_workers(&subject, entry.info, workers, kind, placement);
                         if (entry.accepts)(&row).is_ok() {
                             rows.push(row);
                         }

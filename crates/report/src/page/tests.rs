@@ -1,9 +1,10 @@
 //! The page as a whole: what is in it, that nothing foreign can be, and that it stays small.
 
+use headwater_results::published;
 use headwater_results::schema::{Run, RunStatus, Standing};
 
 use super::{PAGE_BYTES_MAX, PageOptions, SCRIPT, STYLE, is_page, page};
-use crate::testing::{Made, messaging, overview};
+use crate::testing::{Made, messaging, operations, overview};
 
 fn of(runs: &[(String, &Run)]) -> String {
     page(runs, &[], &PageOptions::default())
@@ -52,6 +53,19 @@ fn an_overview_has_its_sections_and_links_to_each() {
     }
     assert!(html.contains("headwater run overview --seed 17"), "how to reproduce");
     assert!(html.contains("mq_open"), "why rows are missing");
+}
+
+#[test]
+fn operations_have_a_table_with_a_column_per_run() {
+    let old = published::run("ltt", "smp4-a").expect("it is compiled in");
+    let own = operations(6).run(Some(RunStatus::Complete));
+    let html = markup(&of(&[("old".to_owned(), &old), ("now".to_owned(), &own)]));
+    let section = html.split("<section id=\"operations\"").nth(1).and_then(|rest| rest.split("</section>").next());
+    let section = section.expect("the section is there");
+    assert!(section.contains(">old</th>") && section.contains(">now</th>"), "{section}");
+    let line = section.split("<tr>").find(|line| line.contains(">null-call<")).expect("the line is there");
+    assert_eq!(line.matches("<td").count(), 2, "{line}");
+    assert!(!markup(&of(&[("overview".to_owned(), &overview(6).run(None))])).contains("id=\"operations\""));
 }
 
 #[test]

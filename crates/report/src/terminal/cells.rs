@@ -4,6 +4,7 @@ use headwater_results::estimate::Estimate;
 use headwater_results::schema::{RowResult, Standing};
 
 use super::page::Page;
+pub(super) use crate::fixed::Fixed;
 use crate::grid::{Cell, Grid, Line};
 use crate::style::Style;
 use crate::{judge, rows, units};
@@ -100,44 +101,6 @@ pub(super) fn grouped(subjects: Vec<(&str, Standing)>, cells: impl Fn(&str, Stan
         lines.push(Line { label: format!("{indent}{subject}"), is_quiet, cells: cells(subject, standing) });
     }
     lines
-}
-
-/// Numbers of one unit with the same number of decimals, so that they can be compared by eye.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Fixed {
-    decimals: usize,
-}
-
-/// Beside numbers this large decimals would only be noise.
-const WHOLE_FROM: f64 = 10_000.0;
-
-impl Fixed {
-    /// For these values: enough decimals for three digits of the smallest, two at most.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Fixed {
-        let values: Vec<f64> = values.into_iter().map(f64::abs).filter(|&value| value > 0.0).collect();
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let decimals = match least {
-            _ if values.iter().any(|&value| value >= WHOLE_FROM) => 0,
-            least if least < 10.0 => 2,
-            least if least < 100.0 => 1,
-            _ => 0,
-        };
-        Fixed { decimals }
-    }
-
-    /// The number, its thousands apart.
-    pub fn text(self, value: f64) -> String {
-        let digits = format!("{value:.0$}", self.decimals);
-        match digits.split_once('.') {
-            Some((_, decimals)) if value.abs() >= 1000.0 => {
-                // Rounded already, so what is left of the point is whole.
-                let whole = digits[..digits.len() - decimals.len() - 1].parse().unwrap_or(value);
-                format!("{}.{decimals}", units::grouped(whole))
-            }
-            Some(_) => digits,
-            None => units::grouped(value),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 
 use headwater_results::compare::MINIMUM_EFFECT;
 use headwater_results::published;
-use headwater_results::schema::{Run, Standing};
+use headwater_results::schema::{RowResult, Run, Standing};
 
 use super::Section;
 use super::page::Page;
+use crate::operations;
 use crate::rows;
 use crate::style::{Style, quiet};
 use crate::text::{list, wrap};
@@ -44,8 +45,9 @@ fn interval(run: &Run, style: &Style) -> Option<String> {
 }
 
 fn best(run: &Run, style: &Style) -> Option<String> {
-    let competitors =
-        rows::unique(rows::all_measured(run).filter(|row| rows::competes(row)).map(|row| row.row.subject.as_str()));
+    // Operations are of different things: none is the best of them.
+    let is_compared = |row: &&RowResult| rows::competes(row) && !operations::PATTERNS.contains(&&*row.row.pattern);
+    let competitors = rows::unique(rows::all_measured(run).filter(is_compared).map(|row| row.row.subject.as_str()));
     let has_intervals = rows::all_measured(run).filter_map(rows::own).any(|own| own.estimate.n > 1);
     if competitors.len() < 2 || !has_intervals {
         return None;

@@ -3,6 +3,7 @@
 use headwater_results::flags::Flag;
 use headwater_results::schema::Run;
 
+use super::ShowOptions;
 use crate::rows;
 use crate::style::Style;
 
@@ -13,13 +14,15 @@ pub(super) struct Page<'a> {
     pub run: &'a Run,
     /// How.
     pub style: &'a Style,
+    /// What the reader asked for.
+    pub options: ShowOptions,
     /// Letters that are said once, in the legend, because a cell would say nothing by them.
     unmarked: Vec<char>,
 }
 
 impl<'a> Page<'a> {
     /// A page about `run`.
-    pub fn new(run: &'a Run, style: &'a Style) -> Page<'a> {
+    pub fn new(run: &'a Run, style: &'a Style, options: ShowOptions) -> Page<'a> {
         let flags = rows::all_measured(run).flat_map(|result| &result.flags);
         let letters = rows::unique(flags.map(|flag| (flag.letter(), matches!(flag, Flag::WideInterval { .. }))));
         let is_unmarked = |&(letter, is_width): &(char, bool)| {
@@ -27,7 +30,7 @@ impl<'a> Page<'a> {
             is_width || letter_count(run, letter) == rows::all_measured(run).count()
         };
         let unmarked = letters.into_iter().filter(is_unmarked).map(|(letter, _)| letter).collect();
-        Page { run, style, unmarked }
+        Page { run, style, options, unmarked }
     }
 
     /// The letters of a row's flags, but for those that need no place in its cell.

@@ -7,6 +7,7 @@ use super::cells::{Fixed, NONE, grouped, own, shown_best};
 use super::frame::{captioned, framed};
 use super::page::Page;
 use crate::grid::{Cell, Grid};
+use crate::operations;
 use crate::rows;
 use crate::units;
 
@@ -22,7 +23,11 @@ const PERCENTS: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 
 fn draw(page: &Page<'_>) -> Option<String> {
     let &Page { run, style, .. } = page;
-    let rows = rows::measured(run, "rtt");
+    // Without percentiles there is nothing to add to the table of local latencies.
+    let is_elsewhere =
+        |row: &&RowResult| operations::has_any(run) && operations::has_line(row) && row.percentiles.is_empty();
+    let mut rows = rows::measured(run, "rtt");
+    rows.retain(|row| !is_elsewhere(row));
     framed("Round trip (rtt)", DEFINITION, run, &rows, style, |rows| {
         let drawn = rows::sizes(rows).into_iter().map(|size| {
             let rows: Vec<&RowResult> = rows.iter().copied().filter(|row| row.row.size_bytes == Some(size)).collect();

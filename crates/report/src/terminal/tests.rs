@@ -1,10 +1,11 @@
 use std::sync::LazyLock;
 
 use expect_test::{ExpectFile, expect_file};
+use headwater_results::published;
 use headwater_results::schema::{MetricResult, Placement, RunStatus, Standing, WorkerKind};
 
 use super::*;
-use crate::testing::{Made, messaging, overview, placed, sync};
+use crate::testing::{Made, messaging, operations, overview, placed, sync};
 
 const PLAIN: Style = Style { colour: false, width: 80, unicode: true };
 
@@ -48,6 +49,27 @@ fn page_of_sweeps() {
 #[test]
 fn page_of_policies() {
     check(&policies(&["eager", "no-lane", "no-stages"]), PLAIN, expect_file!["./tests/policies.txt"]);
+}
+
+#[test]
+fn page_of_operations() {
+    check(&operations(12).run(Some(RunStatus::Partial)), PLAIN, expect_file!["./tests/operations.txt"]);
+}
+
+#[test]
+fn operations_of_several_runs_stand_side_by_side() {
+    let own = operations(12).run(Some(RunStatus::Partial));
+    let published = ["a", "d"].map(|name| published::run("ltt", &format!("smp4-{name}")).expect("it is compiled in"));
+    let [first, last] = &published;
+    let runs = [
+        ("published:ltt/smp4-a".to_owned(), first),
+        ("published:ltt/smp4-d".to_owned(), last),
+        ("now".to_owned(), &own),
+    ];
+    let page = terminals(&runs, ShowOptions::default(), &PLAIN);
+    expect_file!["./tests/operations_beside.txt"].assert_eq(&page);
+    let by_old_rule = terminals(&runs, ShowOptions { lmbench_value: true }, &PLAIN);
+    expect_file!["./tests/operations_old_rule.txt"].assert_eq(&by_old_rule);
 }
 
 #[test]
@@ -166,6 +188,7 @@ static SHAPES: LazyLock<Vec<Run>> = LazyLock::new(|| {
         sweeps(),
         hostile(),
         Made::new(12).run(None),
+        operations(6).run(Some(RunStatus::Partial)),
     ]
 });
 

@@ -12,5 +12,6 @@ pub(super) const SECTION: Section = Section { patterns: &[], draw };
 fn draw(page: &Page<'_>) -> Option<String> {
     let &Page { run, style, .. } = page;
     let sentences = verdict(run).into_iter().map(|sentence| wrap(&format!("- {sentence}"), style.columns(), 2));
-    Some(format!("{}\n{}", strong("Verdict"), sentences.collect::<Vec<_>>().join("\n")))
+    let sentences: Vec<String> = sentences.collect();
+    (!sentences.is_empty()).then(|| format!("{}\n{}", strong("Verdict"), sentences.join("\n")))
 }

@@ -94,5 +94,6 @@ fn a_quantity_follows_the_unit_of_its_metric() {
         (quantity(12.0, "us"), "12.0 us"),
         (quantity(0.02, "ratio"), "2.0 %"),
         (quantity(5000.0, "faults"), "5.00 k faults"),
+        (quantity(3120.4, "MB/s"), "3,120 MB/s"),
     ]);
 }

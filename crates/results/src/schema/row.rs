@@ -101,6 +101,10 @@ pub struct Row {
     pub metrics: Vec<Metric>,
 }
 
+/// The metric that holds the figure by the rule of lmbench, beside the row's own: of a launch the median of 11 batches, or of
+/// memory the best of them.
+pub const LMBENCH_VALUE: &str = "lmbench_value";
+
 /// Which direction is an improvement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]

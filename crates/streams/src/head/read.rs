@@ -77,9 +77,9 @@ impl Stream {
         loop {
             state::check(self.end.words(), Call::Read)?;
             let options = self.read_options();
-            if self.end.region.policy.stages {
-                let wanted = buffer.len() - read;
-                self.gather.before_read(self.back.reader.bytes_there(), wanted, self.out.writer.sent());
+            if self.end.region.policy.stages && !self.nonblocking && self.back.reader.known() == 0 {
+                let lane = &self.back.reader;
+                self.gather.before_look(lane.found(), buffer.len() - read, lane.hiwat(), self.out.writer.sent());
             }
             match self.read_step(&mut buffer[read..], options, read)? {
                 Step::Last(count) => return Ok(read + count),

@@ -90,7 +90,9 @@ impl Stream {
 
     /// What this handle has counted since it was opened.
     pub fn counters(&self) -> Counters {
-        Counters { coalesced_bytes: self.out.writer.coalesced(), ..self.end.counters }
+        let counters = self.end.counters;
+        let service_runs = counters.service_runs + self.out.data.services;
+        Counters { coalesced_bytes: self.out.writer.coalesced(), service_runs, ..counters }
     }
 
     /// Takes this process's place at the end, so that the first call does not have to. A forked child does it again.

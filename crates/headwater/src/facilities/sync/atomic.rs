@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use headwater_results::schema::Standing;
 
-use super::{Primitive, Subject};
+use super::{Primitive, Subject, TOTAL};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
@@ -14,8 +14,12 @@ use crate::transports::Unavailable;
 pub struct Atomic;
 
 impl Primitive for Atomic {
-    const SUBJECT: Subject =
-        Subject { name: "atomic", summary: "an atomic fetch-and-add, no lock", standing: Standing::Candidate };
+    const SUBJECT: Subject = Subject {
+        name: "atomic",
+        summary: "an atomic fetch-and-add, no lock",
+        standing: Standing::Candidate,
+        metrics: &[TOTAL],
+    };
 
     fn create(_job: &Job) -> Result<Atomic, Unavailable> {
         Ok(Atomic)

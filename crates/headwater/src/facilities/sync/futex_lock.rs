@@ -7,7 +7,7 @@ use headwater_os::lock;
 use headwater_os::shared::Shared;
 use headwater_results::schema::Standing;
 
-use super::{Primitive, Subject, add_unprotected, place};
+use super::{Primitive, Subject, TOTAL, add_unprotected, place};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
@@ -20,6 +20,7 @@ impl Primitive for FutexLock {
         name: "futex-lock",
         summary: "a three-state lock on a futex (Drepper), never spinning",
         standing: Standing::Candidate,
+        metrics: &[TOTAL],
     };
 
     fn create(_job: &Job) -> Result<FutexLock, Unavailable> {

@@ -7,7 +7,7 @@ use headwater_os::lock;
 use headwater_os::shared::Shared;
 use headwater_results::schema::Standing;
 
-use super::{Primitive, Subject, add_unprotected, place};
+use super::{Primitive, Subject, TOTAL, add_unprotected, place};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
@@ -20,6 +20,7 @@ impl Primitive for MemorySemaphore {
         name: "memory-semaphore",
         summary: "a POSIX semaphore in shared memory",
         standing: Standing::Candidate,
+        metrics: &[TOTAL],
     };
 
     fn create(_job: &Job) -> Result<MemorySemaphore, Unavailable> {

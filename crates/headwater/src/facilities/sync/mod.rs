@@ -41,9 +41,8 @@ pub const ENTRY: Entry = Entry {
         definition_version: 1,
         summary: "each of several workers adds 1 to a shared counter 1,000,000 times under a primitive; \
                   time from their common start until all are done",
-        metrics: &[TOTAL],
     },
-    subjects: SUBJECTS,
+    subjects: || SUBJECTS.to_vec(),
     accepts,
     probe,
     conduct,
@@ -122,7 +121,7 @@ fn place<T: ProcessShared>(call: &str, made: io::Result<Shared<T>>) -> Result<Sh
 macro_rules! table {
     ($($primitive:ty),+ $(,)?) => {
         /// Every primitive, in the order of the tables.
-        static SUBJECTS: &[&Subject] = &[$(&<$primitive as Primitive>::SUBJECT),+];
+        static SUBJECTS: &[Subject] = &[$(<$primitive as Primitive>::SUBJECT),+];
 
         fn probe(job: &Job) -> Result<(), Unavailable> {
             $(if job.row.subject == <$primitive as Primitive>::SUBJECT.name {

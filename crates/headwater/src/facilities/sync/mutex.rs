@@ -7,7 +7,7 @@ use headwater_os::lock;
 use headwater_os::shared::Shared;
 use headwater_results::schema::Standing;
 
-use super::{Primitive, Subject, add_unprotected, place};
+use super::{Primitive, Subject, TOTAL, add_unprotected, place};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
@@ -16,8 +16,12 @@ use crate::transports::Unavailable;
 pub struct Mutex(Shared<lock::Mutex>);
 
 impl Primitive for Mutex {
-    const SUBJECT: Subject =
-        Subject { name: "mutex", summary: "a process-shared pthread mutex", standing: Standing::Candidate };
+    const SUBJECT: Subject = Subject {
+        name: "mutex",
+        summary: "a process-shared pthread mutex",
+        standing: Standing::Candidate,
+        metrics: &[TOTAL],
+    };
 
     fn create(_job: &Job) -> Result<Mutex, Unavailable> {
         place("pthread_mutex_init", lock::Mutex::shared()).map(Mutex)

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use headwater_os::lock;
 use headwater_results::schema::Standing;
 
-use super::{Primitive, Subject, add_unprotected};
+use super::{Primitive, Subject, TOTAL, add_unprotected};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
@@ -19,6 +19,7 @@ impl Primitive for NamedSemaphore {
         name: "named-semaphore",
         summary: "a POSIX semaphore that was opened by name",
         standing: Standing::Candidate,
+        metrics: &[TOTAL],
     };
 
     fn create(job: &Job) -> Result<NamedSemaphore, Unavailable> {

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use headwater_results::schema::Standing;
 
-use super::{Counters, Primitive, Subject, add_unprotected};
+use super::{Counters, Primitive, Subject, TOTAL, add_unprotected};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
@@ -19,6 +19,7 @@ impl Primitive for Nothing {
         name: "none",
         summary: "no exclusion, a counter per worker: the loop's own cost",
         standing: Standing::Null,
+        metrics: &[TOTAL],
     };
 
     fn create(_job: &Job) -> Result<Nothing, Unavailable> {

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use headwater_os::lock::{self, Owner};
 use headwater_results::schema::{Standing, WorkerKind};
 
-use super::{Primitive, Subject, add_unprotected};
+use super::{Primitive, Subject, TOTAL, add_unprotected};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
@@ -25,6 +25,7 @@ impl Primitive for RecordLock {
         name: "record-lock",
         summary: "an fcntl record lock on a file; threads: an open file description lock",
         standing: Standing::Candidate,
+        metrics: &[TOTAL],
     };
 
     const ADDITIONS_MIN: u64 = 100;

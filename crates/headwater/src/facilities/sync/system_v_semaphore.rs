@@ -8,7 +8,7 @@ use headwater_os::lock::{self, Undo};
 use headwater_os::namespace;
 use headwater_results::schema::Standing;
 
-use super::{Primitive, Subject, add_unprotected};
+use super::{Primitive, Subject, TOTAL, add_unprotected};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
@@ -25,6 +25,7 @@ impl Primitive for SystemVSemaphore {
         name: "sysv-semaphore",
         summary: "a System V semaphore, one semop each way",
         standing: Standing::Candidate,
+        metrics: &[TOTAL],
     };
 
     const ADDITIONS_MIN: u64 = 100;
@@ -44,6 +45,7 @@ impl Primitive for SystemVSemaphoreUndo {
         name: "sysv-semaphore-undo",
         summary: "a System V semaphore, one semop with SEM_UNDO each way",
         standing: Standing::Candidate,
+        metrics: &[TOTAL],
     };
 
     const ADDITIONS_MIN: u64 = 100;

@@ -90,7 +90,7 @@ fn counters_of_two_workers_share_no_pair_of_cache_lines() {
 struct Broken;
 
 impl Primitive for Broken {
-    const SUBJECT: Subject = Subject { name: "broken", summary: "", standing: Standing::Candidate };
+    const SUBJECT: Subject = Subject { name: "broken", summary: "", standing: Standing::Candidate, metrics: &[TOTAL] };
 
     fn create(_job: &Job) -> Result<Broken, Unavailable> {
         Ok(Broken)

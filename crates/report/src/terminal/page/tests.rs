@@ -19,7 +19,7 @@ fn marks(flags: &[&[Flag]]) -> Vec<String> {
     for (result, flags) in run.results.iter_mut().zip(flags) {
         result.flags = flags.to_vec();
     }
-    let page = Page::new(&run, &STYLE);
+    let page = Page::new(&run, &STYLE, ShowOptions::default());
     run.results.iter().map(|result| page.marks(&result.flags)).collect()
 }
 

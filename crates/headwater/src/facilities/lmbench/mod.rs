@@ -1,0 +1,28 @@
+//! `lmbench`: the rows of the LMbench tables by which reports judge a kernel, "lmbench-equivalent, definition v1": each
+//! as MEASURING defines it, none by the original's code. One file per operation, and the table below.
+//!
+//! Ids, metrics and units are those of the published table `ltt` and of `import lmbench`, so that old results stand beside
+//! today's. The round trips of pipe, AF_UNIX, UDP and TCP are rows of pattern `rtt`. docs/lmbench.md says what each row
+//! means, and how ours differs.
+
+use super::operation::{self, entry};
+use super::{Entry, Info};
+
+pub mod null_call;
+pub mod signal_handle;
+
+/// The facility in the table.
+pub const ENTRY: Entry = Entry {
+    info: &Info {
+        name: "lmbench",
+        definition_version: 1,
+        summary: "basic operations of the kernel and of memory, equivalent to the rows of LMbench",
+    },
+    subjects: || operation::subjects(TABLE),
+    accepts: |_| Ok(()),
+    probe: |job| operation::probe(TABLE, job),
+    conduct: |job| operation::conduct(TABLE, job),
+};
+
+/// Every operation, in the order of the tables.
+static TABLE: &[operation::Entry] = &[entry::<null_call::NullCall>(), entry::<signal_handle::SignalHandle>()];

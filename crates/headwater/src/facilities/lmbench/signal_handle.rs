@@ -1,0 +1,65 @@
+//! `signal-handle`: `kill(2)` of itself with a handler that does nothing, minus `kill(2)` of itself with signal 0: what
+//! it takes to deliver a signal, run its handler and return from it.
+
+use std::io;
+
+use headwater_os::handler::{self, Handler};
+use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
+
+use crate::facilities::operation::{Figure, Operation, Run};
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+
+/// The signal; nothing else in a conductor's worker uses it.
+const SIGNAL: Signal = Signal::USR1;
+
+/// Signals of the check.
+const CHECKED: u64 = 10;
+
+/// A process that sends signals to itself.
+#[derive(Debug)]
+pub struct SignalHandle {
+    own: Pid,
+}
+
+impl Operation for SignalHandle {
+    const ROWS: &'static [(&'static str, &'static str)] =
+        &[("signal-handle", "kill(self) with an empty handler, minus kill(self, 0)")];
+    const FIGURE: Figure = Figure::Microseconds;
+    const SUBTRACTED: Option<Run<Self>> = Some(SignalHandle::ask);
+
+    fn prepare(_job: &Job) -> Result<SignalHandle, Unavailable> {
+        handler::install(SIGNAL, Handler::Empty).map_err(|error| Unavailable::call("sigaction", error))?;
+        Ok(SignalHandle { own: getpid() })
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        handler::install(SIGNAL, Handler::Counting)?;
+        let before = handler::counted();
+        self.run(CHECKED)?;
+        self.ask(CHECKED)?;
+        let handled = handler::counted() - before;
+        handler::install(SIGNAL, Handler::Empty)?;
+        match handled {
+            CHECKED => Ok(()),
+            other => Err(io::Error::other(format!("{CHECKED} signals were sent, and {other} handled"))),
+        }
+    }
+
+    fn run(&mut self, operations: u64) -> io::Result<()> {
+        for _ in 0..operations {
+            kill_process(self.own, SIGNAL)?;
+        }
+        Ok(())
+    }
+}
+
+impl SignalHandle {
+    /// Signal 0: everything but a signal.
+    fn ask(&mut self, operations: u64) -> io::Result<()> {
+        for _ in 0..operations {
+            test_kill_process(self.own)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! The arithmetic of a course and the loop around an operation; what needs processes is in `tests/operations.rs`.
+
+use headwater_results::schema::Placement;
+
+use super::course::{measured, serve};
+use super::*;
+use crate::facilities::{TABLE, lmbench};
+use crate::harness::old_rule;
+use crate::harness::protocol::{Report, Round};
+use crate::harness::rounds::Batches;
+use crate::plan::rows::of_subject;
+
+/// Hops of which an operation has two, minus nothing; it notes what is asked of it.
+#[derive(Default)]
+struct Noted(Vec<(&'static str, u64)>);
+
+impl Operation for Noted {
+    const ROWS: &'static [(&'static str, &'static str)] = &[("noted", "")];
+    const FIGURE: Figure = Figure::Microseconds;
+    const SUBTRACTED: Option<Run<Self>> = Some(|noted, operations| {
+        noted.0.push(("subtracted", operations));
+        Ok(())
+    });
+    const PIECE_MAX: u64 = 4;
+
+    fn quantity(_job: &Job) -> f64 {
+        2.0
+    }
+
+    fn prepare(_job: &Job) -> Result<Noted, Unavailable> {
+        Ok(Noted::default())
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        self.0.push(("check", 0));
+        Ok(())
+    }
+
+    fn tidy(&mut self, operations: u64) -> io::Result<()> {
+        self.0.push(("tidy", operations));
+        Ok(())
+    }
+
+    fn run(&mut self, operations: u64) -> io::Result<()> {
+        self.0.push(("run", operations));
+        Ok(())
+    }
+}
+
+/// A bandwidth of 1000 bytes each.
+struct Moved;
+
+impl Operation for Moved {
+    const ROWS: &'static [(&'static str, &'static str)] = &[("moved", "")];
+    const FIGURE: Figure = Figure::Bandwidth;
+    const OLD_RULE: OldRule = OldRule::Best;
+
+    fn quantity(_job: &Job) -> f64 {
+        1000.0
+    }
+
+    fn prepare(_job: &Job) -> Result<Moved, Unavailable> {
+        Ok(Moved)
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn run(&mut self, _operations: u64) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn job<O: Operation>() -> Job {
+    let (name, summary) = O::ROWS[0];
+    let subject = Subject { name, summary, standing: O::STANDING, metrics: O::FIGURE.metrics() };
+    let row = old_rule::with_value(of_subject(&subject, lmbench::ENTRY.info, Placement::Free));
+    serde_json::from_value(serde_json::json!({
+        "row": row, "time_s": 0.0, "warm_up_s": 0.0, "directory": "/", "token": "", "repetitions": 1, "patience_s": 1.0,
+    }))
+    .expect("a job")
+}
+
+fn batches(durations_ns: &[f64], subtracted_ns: &[u64]) -> Batches {
+    let report = Report { subtracted_ns: subtracted_ns.to_vec(), ..Report::default() };
+    let (durations_ns, reports) = (durations_ns.to_vec(), vec![report]);
+    Batches { operations: 10, durations_ns, warm_up_s: 0.0, steady: true, reports }
+}
+
+#[test]
+fn a_difference_is_taken_batch_by_batch_and_its_parts_are_kept() {
+    // Of ten operations of two hops each; the first of what is subtracted belongs to the batch that is no sample.
+    let measured =
+        measured::<Noted>(&batches(&[80e3, 60e3, 100e3], &[999_000, 20_000, 40_000, 20_000]), &job::<Noted>());
+    assert_eq!(measured.series["elapsed"], [3.0, 1.0, 4.0]);
+    assert_eq!(measured.series[old_rule::NAME], [3.0], "median of 4, 3, 5 less median of 1, 2, 1");
+    assert_eq!((measured.counters["whole_ns"], measured.counters["subtracted_ns"]), (4e3, 1e3));
+    assert_eq!(measured.batch_operations, 20);
+    assert_eq!(measured.counters["operations"], 80.0, "four batches, with the one that is no sample");
+}
+
+#[test]
+fn a_bandwidth_counts_bytes_and_its_old_value_is_the_best() {
+    let measured = measured::<Moved>(&batches(&[1e4, 2e4, 5e3], &[]), &job::<Moved>());
+    assert_eq!(measured.series["bandwidth"], [1000.0, 500.0, 2000.0]);
+    assert_eq!(measured.series[old_rule::NAME], [2000.0]);
+    assert_eq!(measured.batch_operations, 10);
+    assert!(!measured.counters.contains_key("whole_ns"));
+}
+
+#[test]
+fn batches_of_both_parts_alternate_in_pieces_with_tidying_before_each() {
+    let mut noted = Noted::default();
+    let report = serve(&mut noted, &Round { batch: 6, batches: 2, ..Round::default() }).expect("it does nothing");
+    let of = |what| [("tidy", 4), (what, 4), ("tidy", 2), (what, 2)];
+    assert_eq!(noted.0, [of("run"), of("subtracted"), of("run"), of("subtracted")].concat());
+    assert_eq!((report.stamps_ns.len(), report.subtracted_ns.len()), (2, 2));
+    assert_eq!(report.end_ns, report.stamps_ns[1]);
+}
+
+#[test]
+fn a_full_check_checks_and_times_nothing() {
+    let mut noted = Noted::default();
+    let round = Round { batch: 1, batches: 1, full_check: true, ..Round::default() };
+    let report = serve(&mut noted, &round).expect("it does nothing");
+    assert_eq!(noted.0, [("check", 0)]);
+    assert!(report.stamps_ns.is_empty());
+}
+
+#[test]
+fn rows_have_one_operation_each_and_those_of_the_kernel_are_in_ns() {
+    for facility in TABLE {
+        let mut names: Vec<&str> = (facility.subjects)().iter().map(|subject| subject.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count, "{}", facility.info.name);
+    }
+    let kernel = crate::facilities::find("kernel").expect("in the table");
+    assert!((kernel.subjects)().iter().all(|subject| subject.metrics[0].unit == "ns"));
+}

@@ -1,0 +1,73 @@
+//! A conductor as the command starts one, for the tests of facilities.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use headwater::harness::conduct::{Job, Outcome};
+use rustix::process::Pid;
+
+/// A conductor at work. Dropping it kills it, and the kernel then kills its workers.
+pub struct Conductor {
+    process: Child,
+    output: ChildStdout,
+}
+
+impl Conductor {
+    /// Starts it and hands it the job.
+    pub fn start(job: &Job) -> Conductor {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_headwater"))
+            .arg("conduct")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        let order = serde_json::json!({ "order": "launch", "job": job });
+        let mut input = process.stdin.take().expect("a pipe");
+        input.write_all(order.to_string().as_bytes()).expect("the conductor reads its order");
+        let output = process.stdout.take().expect("a pipe");
+        Conductor { process, output }
+    }
+
+    /// Its workers, once there are `count`.
+    pub fn workers(&self, count: usize) -> Vec<Pid> {
+        let id = self.process.id();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).expect("the conductor runs");
+            let workers: Vec<Pid> =
+                text.split_whitespace().filter_map(|word| Pid::from_raw(word.parse().ok()?)).collect();
+            if workers.len() == count {
+                return workers;
+            }
+            assert!(Instant::now() < deadline, "{} workers instead of {count}", workers.len());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// What it answers.
+    pub fn outcome(mut self) -> Outcome {
+        let mut text = String::new();
+        self.output.read_to_string(&mut text).expect("the conductor writes text");
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text:?}"))
+    }
+}
+
+impl Drop for Conductor {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Waits until none of the processes exists.
+pub fn assert_gone(workers: &[Pid]) {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    for worker in workers {
+        while fs::exists(format!("/proc/{}", worker.as_raw_nonzero())).expect("a readable /proc") {
+            assert!(Instant::now() < deadline, "worker {worker:?} is left behind");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}

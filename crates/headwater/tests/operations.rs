@@ -1,0 +1,111 @@
+//! Every operation of the facilities `lmbench` and `kernel` in a real launch, through a conductor as the command starts
+//! it: a new one gets these tests with its line.
+
+use std::fs;
+use std::path::Path;
+
+use conductor::{Conductor, assert_gone};
+use headwater::facilities::{Entry, find};
+use headwater::harness::conduct::{Job, Measured, Outcome};
+use headwater::harness::old_rule;
+use headwater::plan::rows::of_subject;
+use headwater_results::schema::{Placement, Standing};
+
+mod conductor;
+
+const FACILITIES: [&str; 2] = ["lmbench", "kernel"];
+
+fn facility(name: &str) -> &'static Entry {
+    find(name).expect("a facility of the table")
+}
+
+/// A very short launch of a row.
+fn job(entry: &Entry, subject: &str, directory: &Path) -> Job {
+    let subject = (entry.subjects)().into_iter().find(|known| known.name == subject).expect("a subject of the table");
+    Job {
+        row: old_rule::with_value(of_subject(&subject, entry.info, Placement::Free)),
+        time_s: 0.01,
+        warm_up_s: 0.001,
+        cpus: None,
+        directory: directory.to_owned(),
+        token: format!("test-{}-{}", std::process::id(), subject.name),
+        repetitions: 1,
+        command: None,
+        patience_s: 20.0,
+    }
+}
+
+fn measured(job: &Job) -> Measured {
+    match Conductor::start(job).outcome() {
+        Outcome::Measured(measured) => *measured,
+        other => panic!("{}: {other:?}", job.row.id),
+    }
+}
+
+#[test]
+fn every_operation_yields_its_figures_and_leaves_no_file_behind() {
+    for entry in FACILITIES.map(facility) {
+        for subject in (entry.subjects)() {
+            let scratch = tempfile::tempdir().expect("a directory for the test");
+            let job = job(entry, subject.name, scratch.path());
+            let id = &job.row.id;
+            let measured = match Conductor::start(&job).outcome() {
+                Outcome::Measured(measured) => measured,
+                Outcome::Unavailable { reason } => {
+                    assert!(!reason.trim().is_empty(), "{id}: skipped without a reason");
+                    eprintln!("{id}: skipped: {reason}");
+                    continue;
+                }
+                Outcome::Failed { reason } => panic!("{id}: {reason}"),
+            };
+            for metric in &job.row.metrics {
+                let values = measured.series.get(&metric.name).map_or(&[][..], Vec::as_slice);
+                // A difference of two very short launches may come out below nothing.
+                let may_be_negative = measured.counters.contains_key("subtracted_ns");
+                let is_sane = |value: &f64| value.is_finite() && (may_be_negative || *value > 0.0);
+                assert!(!values.is_empty() && values.iter().all(is_sane), "{id}: {} is {values:?}", metric.name);
+            }
+            assert!(measured.counters["operations"] > 0.0 && measured.batch_operations > 0, "{id}");
+            let left: Vec<_> = fs::read_dir(scratch.path()).expect("it is there").flatten().collect();
+            assert!(left.is_empty(), "{id} left {left:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_costs_less_than_the_null_call() {
+    let scratch = tempfile::tempdir().expect("a directory for the test");
+    let figure = |entry: &Entry, subject: &str| {
+        let measured = measured(&job(entry, subject, scratch.path()));
+        measured.series.into_iter().find(|(name, _)| name != old_rule::NAME).expect("a figure").1[0]
+    };
+    let (none_ns, call_us) = (figure(facility("kernel"), "none"), figure(facility("lmbench"), "null-call"));
+    assert!(none_ns < call_us * 1e3, "{none_ns} ns against {call_us} us");
+}
+
+#[test]
+fn a_difference_is_that_of_its_parts() {
+    let scratch = tempfile::tempdir().expect("a directory for the test");
+    let measured = measured(&job(facility("lmbench"), "signal-handle", scratch.path()));
+    let (whole_ns, subtracted_ns) = (measured.counters["whole_ns"], measured.counters["subtracted_ns"]);
+    assert!(whole_ns > subtracted_ns && subtracted_ns > 0.0, "{whole_ns} {subtracted_ns}");
+    // Every sample is of its own batch, so that their medians differ a little from the difference of medians.
+    let value_us = measured.series[old_rule::NAME][0];
+    let parts_us = (whole_ns - subtracted_ns) / 1e3;
+    assert!((value_us / parts_us - 1.0).abs() < 0.5, "{value_us} us against {parts_us} us");
+}
+
+#[test]
+fn a_killed_conductor_takes_every_operation_along() {
+    for entry in FACILITIES.map(facility) {
+        // One subject of each kind is enough: what forks has the kernel's word for it.
+        for subject in (entry.subjects)().into_iter().filter(|subject| subject.standing != Standing::Limit).take(2) {
+            let scratch = tempfile::tempdir().expect("a directory for the test");
+            let job = Job { time_s: 3600.0, warm_up_s: 3600.0, ..job(entry, subject.name, scratch.path()) };
+            let conductor = Conductor::start(&job);
+            let workers = conductor.workers(1);
+            drop(conductor);
+            assert_gone(&workers);
+        }
+    }
+}

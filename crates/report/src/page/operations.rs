@@ -1,0 +1,31 @@
+//! Basic operations: the tables of LMbench, a column per run.
+
+use super::Section;
+use super::allowance::Allowance;
+use super::frame::Page;
+use super::table::of_grid;
+use crate::chart;
+use crate::markup::escape;
+use crate::operations::{self, Filling};
+
+/// In the table of sections.
+pub(super) const SECTION: Section = Section { id: "operations", title: "Basic operations", draw };
+
+fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
+    let columns = operations::columns(&page.source.runs);
+    let filling = Filling { old: false, spread: &chart::spread, marks: &chart::flags };
+    let parts = operations::parts(&columns, &filling);
+    if parts.is_empty() {
+        return None;
+    }
+    let mut html = format!("<p class=\"note\">{}</p>\n", escape(operations::DEFINITION));
+    for part in parts {
+        let table = of_grid(&part.caption, &part.grid) + "\n";
+        if !allowance.takes_table(table.len()) {
+            html += "<p class=\"note\">Further tables are left out for want of room.</p>\n";
+            break;
+        }
+        html += &table;
+    }
+    Some(html)
+}
