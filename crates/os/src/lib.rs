@@ -8,6 +8,7 @@
 //! exported is safe to call with any arguments.
 
 pub mod child;
+pub mod claim;
 pub mod clock;
 pub mod cpu;
 pub mod datagrams;
@@ -19,6 +20,7 @@ pub mod fork;
 pub mod futex;
 pub mod handler;
 pub mod limits;
+pub mod local;
 pub mod lock;
 pub mod machine;
 pub mod memory;
@@ -26,5 +28,6 @@ pub mod namespace;
 pub mod queue;
 pub mod shared;
 pub mod signal;
+pub mod thread;
 pub mod usage;
 pub mod watch;
