@@ -8,8 +8,19 @@
 use super::operation::{self, entry};
 use super::{Entry, Info};
 
+pub mod bandwidth;
+pub mod copy;
+pub mod file_reread;
+pub mod memory;
+pub mod memory_latency;
+pub mod mhz;
+pub mod mmap_latency;
+pub mod mmap_reread;
 pub mod null_call;
+pub mod page_fault;
+pub mod prot_fault;
 pub mod signal_handle;
+mod words;
 
 /// The facility in the table.
 pub const ENTRY: Entry = Entry {
@@ -25,4 +36,17 @@ pub const ENTRY: Entry = Entry {
 };
 
 /// Every operation, in the order of the tables.
-static TABLE: &[operation::Entry] = &[entry::<null_call::NullCall>(), entry::<signal_handle::SignalHandle>()];
+static TABLE: &[operation::Entry] = &[
+    entry::<null_call::NullCall>(),
+    entry::<signal_handle::SignalHandle>(),
+    entry::<mmap_latency::MmapLatency>(),
+    entry::<prot_fault::ProtFault>(),
+    entry::<page_fault::PageFault>(),
+    entry::<bandwidth::Bandwidth>(),
+    entry::<file_reread::FileReread>(),
+    entry::<mmap_reread::MmapReread>(),
+    entry::<copy::Copy>(),
+    entry::<memory::Memory>(),
+    entry::<mhz::Mhz>(),
+    entry::<memory_latency::MemoryLatency>(),
+];
