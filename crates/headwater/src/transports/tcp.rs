@@ -49,7 +49,7 @@ impl Transport for Tcp {
     }
 }
 
-/// The connecting end and the accepted one.
+/// A connection over loopback: the connecting end and the accepted one.
 ///
 /// # Errors
 /// [`Unavailable`] with the call that stands in the way.
