@@ -26,6 +26,7 @@ pub mod machine;
 pub mod mapping;
 pub mod memory;
 pub mod namespace;
+pub mod pidfd;
 pub mod protection;
 pub mod queue;
 pub mod select;

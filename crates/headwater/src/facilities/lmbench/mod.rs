@@ -35,7 +35,7 @@ pub mod select;
 pub mod sh;
 pub mod signal_handle;
 pub mod signal_install;
-mod small_program;
+pub(crate) mod small_program;
 pub mod stat;
 pub mod tcp_connect;
 mod words;
