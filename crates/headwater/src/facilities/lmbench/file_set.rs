@@ -12,8 +12,8 @@ use rustix::io::write;
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// The most files that there are at a time: of 10 KiB they take 2 MiB.
-pub const FILES_MAX: u64 = 200;
+/// The most files that there are at a time: of 10 KiB they take 1 MiB.
+pub const FILES_MAX: u64 = 100;
 
 /// The directory, and the names of its files.
 #[derive(Debug)]

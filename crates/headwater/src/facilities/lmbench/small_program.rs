@@ -1,8 +1,8 @@
 //! A small static program: it ends at once with its own code, and does nothing else. For the operations that execute one.
 //!
 //! No compiler is at hand where Headwater runs, and its own program is large; so the file is written byte by byte: the
-//! header of an ELF file, one header of a segment (System V ABI, chapters 4 and 5), and the two or three instructions of
-//! `exit(2)`. The kernel maps it as it maps any static program, only less of it.
+//! header of an ELF file, the headers of a segment and of the stack (System V ABI, chapters 4 and 5), and the two or three
+//! instructions of `exit(2)`: what a linker makes of such a program. The kernel maps it as any other, only less of it.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -100,9 +100,9 @@ fn write(path: &Path, image: &[u8]) -> io::Result<()> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o700).open(path)?.write_all(image)
 }
 
-/// The file: both headers and the code, mapped as one segment that may be read and executed.
+/// The file: the headers and the code, mapped as one segment that may be read and executed.
 fn image(machine: u16, code: &[u8]) -> Vec<u8> {
-    let start = FILE_HEADER + SEGMENT_HEADER;
+    let start = FILE_HEADER + 2 * SEGMENT_HEADER;
     let length = start + code.len() as u64;
     let mut image = Vec::with_capacity(length as usize);
     let mut put = |bytes: &[u8]| image.extend_from_slice(bytes);
@@ -117,8 +117,8 @@ fn image(machine: u16, code: &[u8]) -> Vec<u8> {
     put(&FILE_HEADER.to_le_bytes());
     put(&0u64.to_le_bytes());
     put(&0u32.to_le_bytes());
-    // Lengths and numbers of the headers: of the file, of segments (one), of sections (none).
-    for value in [FILE_HEADER as u16, SEGMENT_HEADER as u16, 1, 0, 0, 0] {
+    // Lengths and numbers of the headers: of the file, of segments (two), of sections (none).
+    for value in [FILE_HEADER as u16, SEGMENT_HEADER as u16, 2, 0, 0, 0] {
         put(&value.to_le_bytes());
     }
     // A segment to be loaded (1), to be read and executed (4 + 1): the whole file.
@@ -126,6 +126,12 @@ fn image(machine: u16, code: &[u8]) -> Vec<u8> {
     put(&5u32.to_le_bytes());
     for value in [0, ADDRESS, ADDRESS, length, length, 0x1000] {
         put(&value.to_le_bytes());
+    }
+    // The stack, to be read and written (4 + 2).
+    put(&0x6474_e551_u32.to_le_bytes());
+    put(&6u32.to_le_bytes());
+    for value in [0, 0, 0, 0, 0, 16] {
+        put(&u64::to_le_bytes(value));
     }
     put(code);
     image

@@ -49,6 +49,9 @@ pub trait Operation: Sized {
     /// The most operations between two calls of [`Operation::tidy`], for what uses up files or memory.
     const PIECE_MAX: u64 = u64::MAX;
 
+    /// The share of a launch's time that is timed; the rest is for what is subtracted, or for tidying that takes long.
+    const TIMED_SHARE: f64 = if Self::SUBTRACTED.is_some() { 0.5 } else { 1.0 };
+
     /// How much one operation of [`Operation::run`] counts: bytes for a bandwidth, hops for a turn of a ring.
     fn quantity(job: &Job) -> f64 {
         let _ = job;
