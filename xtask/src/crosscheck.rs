@@ -12,14 +12,15 @@ use headwater_results::schema::{MetricResult, Placement, RowOutcome, RowResult, 
 
 use crate::shell;
 
+pub mod agreement;
+
+use agreement::{TOLERANCE, is_within, verdict};
+
 /// The plain loop.
 const SOURCE: &str = "examples/peers/c/pipe.c";
 
 /// The transport that it is compared with.
 const SUBJECT: &str = "pipe";
-
-/// How far the two may be apart.
-const TOLERANCE: f64 = 0.05;
 
 /// How the two are measured.
 #[derive(Debug, clap::Args)]
@@ -141,19 +142,6 @@ fn table(ratios: &[Ratio]) -> String {
     lines.push(String::new());
     lines.push(format!("{within} of {} medians are within {:.0} %.", ratios.len(), 100.0 * TOLERANCE));
     lines.join("\n") + "\n"
-}
-
-fn is_within(ratio: f64) -> bool {
-    (ratio - 1.0).abs() <= TOLERANCE
-}
-
-/// What median and interval say together.
-fn verdict(estimate: &Estimate) -> &'static str {
-    match (is_within(estimate.median), is_within(estimate.low) && is_within(estimate.high)) {
-        (true, true) => "yes, with its interval",
-        (true, false) => "yes, its interval reaches further",
-        (false, _) => "no",
-    }
 }
 
 #[cfg(test)]

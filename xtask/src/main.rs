@@ -10,6 +10,7 @@ mod calibrate;
 mod ci;
 mod crash;
 mod crosscheck;
+mod crosscheck_lmbench;
 mod docs;
 mod fuzz;
 mod shell;
@@ -38,6 +39,8 @@ enum Chore {
     Bench(bench::Options),
     /// Measure the kernel pipe with Headwater and with a plain C loop in the same blocks, and compare
     Crosscheck(crosscheck::Options),
+    /// Measure the rows of suite lmbench with Headwater and with plain C programs by turns, and compare
+    CrosscheckLmbench(crosscheck_lmbench::Options),
     /// Kill processes that use a stream, at every place between two stores and at random times
     Crash(crash::Options),
     /// Scribble random bytes over the memory of streams while they are used
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Chore::Bench(options) => bench::run(&options),
         Chore::Calibrate(options) => calibrate::run(&options),
         Chore::Crosscheck(options) => crosscheck::run(&options),
+        Chore::CrosscheckLmbench(options) => crosscheck_lmbench::run(&options),
         Chore::Crash(options) => crash::run(&options),
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Soak(options) => soak::run(&options),

@@ -1,7 +1,9 @@
 //! Resource limits of this process by name (getrlimit(2)). Called by the command's `environment` and `doctor`, and by
-//! transports that probe a limit. It never sets one.
+//! transports that probe a limit. It sets none but the process's own number of descriptors, within what it is granted.
 
-use rustix::process::{Resource, getrlimit};
+use std::io;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// One limit; an absent value means unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +44,22 @@ pub fn all() -> impl Iterator<Item = Limit> {
 /// The limit called `name`; absent if Linux has none of that name.
 pub fn get(name: &str) -> Option<Limit> {
     RESOURCES.iter().find(|(known, _)| *known == name).map(|&(name, resource)| read(name, resource))
+}
+
+/// Raises the soft limit of this process's descriptors to `count` where it is lower. The hard limit stays as it is.
+///
+/// # Errors
+/// `InvalidInput`, with both numbers, if the hard limit is lower than `count`.
+pub fn allow_descriptors(count: u64) -> io::Result<()> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current >= count) {
+        return Ok(());
+    }
+    if maximum.is_some_and(|maximum| maximum < count) {
+        let why = format!("{count} descriptors: this process may have {} (ulimit -Hn)", maximum.unwrap_or_default());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(count), maximum })?)
 }
 
 fn read(name: &'static str, resource: Resource) -> Limit {

@@ -17,15 +17,3 @@ fn a_ratio_is_taken_within_its_block() {
     let (ours, plain) = (rates(&[0, 2, 3], &[110.0, 11.0, 9.0]), rates(&[0, 1, 2], &[100.0, 10.0, 10.0]));
     assert_eq!(paired(&ours, &plain), [1.1, 1.1]);
 }
-
-#[test]
-fn the_verdict_looks_at_the_interval_too() {
-    for (values, expected) in [
-        ([0.99, 1.0, 1.0, 1.0, 1.0, 1.01], "yes, with its interval"),
-        ([0.8, 1.0, 1.0, 1.0, 1.0, 1.01], "yes, its interval reaches further"),
-        ([1.06, 1.07, 1.07, 1.07, 1.07, 1.08], "no"),
-        ([0.93, 0.94, 0.94, 0.94, 0.94, 0.94], "no"),
-    ] {
-        assert_eq!(verdict(&Estimate::of_launches(&values).expect("values")), expected, "{values:?}");
-    }
-}

@@ -49,8 +49,11 @@ impl Transport for Tcp {
     }
 }
 
-/// The connecting end and the accepted one.
-fn connection() -> Result<(OwnedFd, OwnedFd), Unavailable> {
+/// A connection over loopback: the connecting end and the accepted one.
+///
+/// # Errors
+/// [`Unavailable`] with the call that stands in the way.
+pub fn connection() -> Result<(OwnedFd, OwnedFd), Unavailable> {
     let socket = || {
         socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)
             .map_err(|error| Unavailable::call("socket", error))

@@ -37,9 +37,7 @@ pub fn probe<O: Operation>(job: &Job) -> Result<(), Unavailable> {
 /// As [`Team::round`], with the operation's own words.
 pub fn conduct<O: Operation>(job: &Job) -> Result<Measured, LaunchError> {
     let mut team = team::<O>(job)?;
-    // What is subtracted takes its half of the time.
-    let share = if O::SUBTRACTED.is_some() { 0.5 } else { 1.0 };
-    let timed = Job { time_s: job.time_s * share, warm_up_s: job.warm_up_s * share, ..job.clone() };
+    let timed = Job { time_s: job.time_s * O::TIMED_SHARE, warm_up_s: job.warm_up_s * O::TIMED_SHARE, ..job.clone() };
     let mut rounds = Rounds::new(&mut team, &timed, &ROLES, Role::Worker);
     rounds.run(1, 1, |round| round.full_check = true)?;
     let batches = rounds.batches(FIRST)?;

@@ -13,10 +13,16 @@ use crate::harness::conduct::{Job, LaunchError, Measured};
 use crate::harness::old_rule::OldRule;
 use crate::transports::Unavailable;
 
+mod cached_file;
 mod course;
 mod figure;
+mod peer;
+mod room;
 
+pub use cached_file::{CachedFile, FILE_BYTES};
 pub use figure::Figure;
+pub use peer::fork_peer;
+pub use room::need;
 
 /// One function of an operation: does it so many times.
 pub type Run<O> = fn(&mut O, u64) -> io::Result<()>;
@@ -42,6 +48,9 @@ pub trait Operation: Sized {
 
     /// The most operations between two calls of [`Operation::tidy`], for what uses up files or memory.
     const PIECE_MAX: u64 = u64::MAX;
+
+    /// The share of a launch's time that is timed; the rest is for what is subtracted, or for tidying that takes long.
+    const TIMED_SHARE: f64 = if Self::SUBTRACTED.is_some() { 0.5 } else { 1.0 };
 
     /// How much one operation of [`Operation::run`] counts: bytes for a bandwidth, hops for a turn of a ring.
     fn quantity(job: &Job) -> f64 {

@@ -1,0 +1,175 @@
+//! `ctxsw-Pp-Sk`: a ring of P processes that pass a token of 4 bytes over pipes; whoever has it adds up S KiB of its own
+//! and passes it on. The figure is that of a hop, minus what its pipe and its sum cost without another process.
+//!
+//! What is subtracted is the same in one process, as the published description of the benchmark has it (McVoy and Staelin,
+//! "lmbench: Portable Tools for Performance Analysis", 1996, section 6.6): as many pipes, and one array, which stays in the
+//! cache. So the figure holds the switch and whatever the caches lose by it, but neither the calls nor the sum.
+//!
+//! On two CPUs, processes take turns on both; where the scheduler decides, it decides.
+
+use std::hint::black_box;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use headwater_os::child::Child;
+use headwater_os::cpu;
+use headwater_os::files::pipe;
+use headwater_os::limits::allow_descriptors;
+use rustix::io::{read, write};
+
+use crate::facilities::operation::{Figure, Operation, Run};
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+
+/// The rows of one size, by the numbers of processes in the published table.
+macro_rules! rows {
+    ($($size:literal: $($processes:literal)*;)*) => {
+        &[$($((
+            concat!("ctxsw-", $processes, "p-", $size, "k"),
+            concat!("a hop in a ring of ", $processes, " processes that each sum ", $size, " KiB, minus pipe and sum"),
+        )),*),*]
+    };
+}
+
+/// Turns of the check.
+const CHECKED: u64 = 3;
+
+/// Descriptors that a worker has beside its pipes.
+const OTHERS: u64 = 32;
+
+/// The member of the ring that counts turns, and the others.
+#[derive(Debug)]
+pub struct ContextSwitch {
+    /// Die before the pipes are closed.
+    others: Vec<Child>,
+    /// From the last member, and to the first of the others.
+    own_place: (OwnedFd, OwnedFd),
+    own_words: Vec<u32>,
+    /// The ring of one process.
+    alone: Vec<(OwnedFd, OwnedFd)>,
+    /// Hops so far: each member adds 1 to the token.
+    token: u32,
+}
+
+impl Operation for ContextSwitch {
+    const ROWS: &'static [(&'static str, &'static str)] = rows! {
+        0: 2 4 8 16 32 64 96;
+        4: 2 4 8 16 32 64 96;
+        8: 2 4 8 16 32 64 96;
+        16: 2 4 8 16 32 64 96;
+        32: 2 4 8 16 32 64 96;
+        64: 2 4 8 16 32 64 96;
+    };
+    const FIGURE: Figure = Figure::Microseconds;
+    const SUBTRACTED: Option<Run<Self>> = Some(ContextSwitch::turn_alone);
+
+    /// A turn is as many hops as there are processes.
+    fn quantity(job: &Job) -> f64 {
+        parameters(&job.row.subject).map_or(1.0, |(processes, _)| processes as f64)
+    }
+
+    fn prepare(job: &Job) -> Result<ContextSwitch, Unavailable> {
+        let (processes, words) = parameters(&job.row.subject)?;
+        allow_descriptors(4 * processes as u64 + OTHERS).map_err(|error| Unavailable::call("setrlimit", error))?;
+        let ring = pipes(processes)?;
+        // The member at place N reads pipe N and writes the next one.
+        let mut others = Vec::with_capacity(processes - 1);
+        for place in 1..processes {
+            let (input, output) = (&ring[place].0, &ring[(place + 1) % processes].1);
+            let cpu = job.cpus.map(|(first, second)| if place % 2 == 0 { first } else { second });
+            let child =
+                Child::fork(|| match cpu.map_or(Ok(()), cpu::bind).and_then(|()| pass_on(input, output, words)) {
+                    Ok(()) => 0,
+                    Err(_) => 1,
+                });
+            others.push(child.map_err(|error| Unavailable::call("fork", error))?);
+        }
+        let mut ends = ring.into_iter();
+        let (Some((input, _)), Some((_, output))) = (ends.next(), ends.next()) else {
+            return Err(Unavailable("a ring has two processes or more".to_owned()));
+        };
+        let own_place = (input, output);
+        Ok(ContextSwitch { others, own_place, own_words: array(words), alone: pipes(processes)?, token: 0 })
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        let hops = CHECKED as u32 * (self.others.len() as u32 + 1);
+        let before = self.token;
+        self.run(CHECKED)?;
+        let by_others = self.token.wrapping_sub(before);
+        self.turn_alone(CHECKED)?;
+        match (by_others, self.token.wrapping_sub(before).wrapping_sub(by_others)) {
+            both if both == (hops, hops) => Ok(()),
+            other => Err(io::Error::other(format!("{hops} hops were to be made in the ring and alone: {other:?}"))),
+        }
+    }
+
+    fn run(&mut self, operations: u64) -> io::Result<()> {
+        let (input, output) = &self.own_place;
+        for _ in 0..operations {
+            give(output, self.token)?;
+            self.token = take(input)?.wrapping_add(1);
+            sum(&self.own_words);
+        }
+        Ok(())
+    }
+}
+
+impl ContextSwitch {
+    /// As many turns over as many pipes, in this process.
+    fn turn_alone(&mut self, turns: u64) -> io::Result<()> {
+        for _ in 0..turns {
+            for (input, output) in &self.alone {
+                give(output, self.token)?;
+                self.token = take(input)?.wrapping_add(1);
+                sum(&self.own_words);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A member of the ring, until it is killed or a pipe has no other end.
+fn pass_on(input: &OwnedFd, output: &OwnedFd, words: usize) -> io::Result<()> {
+    let own_words = array(words);
+    loop {
+        let token = take(input)?;
+        sum(&own_words);
+        give(output, token.wrapping_add(1))?;
+    }
+}
+
+fn take(input: &OwnedFd) -> io::Result<u32> {
+    let mut token = [0; 4];
+    match read(input, &mut token)? {
+        4 => Ok(u32::from_ne_bytes(token)),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+fn give(output: &OwnedFd, token: u32) -> io::Result<()> {
+    write(output, &token.to_ne_bytes())?;
+    Ok(())
+}
+
+/// Memory of this process alone: every page is written.
+fn array(words: usize) -> Vec<u32> {
+    black_box((0..words as u32).collect())
+}
+
+#[inline]
+fn sum(words: &[u32]) {
+    black_box(black_box(words).iter().fold(0_u32, |sum, word| sum.wrapping_add(*word)));
+}
+
+fn pipes(count: usize) -> Result<Vec<(OwnedFd, OwnedFd)>, Unavailable> {
+    (0..count).map(|_| pipe().map_err(|error| Unavailable::call("pipe2", error))).collect()
+}
+
+/// Processes, and words of 4 bytes of each, from the name of the row: `ctxsw-16p-64k`.
+fn parameters(subject: &str) -> Result<(usize, usize), Unavailable> {
+    let parts = subject.strip_prefix("ctxsw-").and_then(|rest| rest.strip_suffix('k')?.split_once("p-"));
+    parts
+        .and_then(|(processes, size)| Some((processes.parse().ok()?, size.parse::<usize>().ok()? * 1024 / 4)))
+        .ok_or_else(|| Unavailable(format!("{subject} does not say how many processes of which size")))
+}

@@ -1,0 +1,50 @@
+//! `delete-Nk`: deletes a file of N KiB that was created a moment ago, untimed. Nothing is forced to a disk.
+
+use std::io;
+
+use super::file_set::{FILES_MAX, FileSet};
+use crate::facilities::operation::{Figure, Operation};
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+
+/// A directory.
+#[derive(Debug)]
+pub struct Delete(FileSet);
+
+/// Files of the check.
+const CHECKED: u64 = 5;
+
+impl Operation for Delete {
+    const ROWS: &'static [(&'static str, &'static str)] = &[
+        ("delete-0k", "unlink() of an empty file"),
+        ("delete-1k", "unlink() of a file of 1 KiB"),
+        ("delete-4k", "unlink() of a file of 4 KiB"),
+        ("delete-10k", "unlink() of a file of 10 KiB"),
+    ];
+    const FIGURE: Figure = Figure::Microseconds;
+    const PIECE_MAX: u64 = FILES_MAX;
+    /// To create a file takes many times longer than to delete it.
+    const TIMED_SHARE: f64 = 0.1;
+
+    fn prepare(job: &Job) -> Result<Delete, Unavailable> {
+        Ok(Delete(FileSet::make(job)?))
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        self.tidy(CHECKED)?;
+        let before = self.0.count()?;
+        self.run(CHECKED)?;
+        match (before, self.0.count()?) {
+            (CHECKED, 0) => Ok(()),
+            other => Err(io::Error::other(format!("files before and after deleting {CHECKED}: {other:?}"))),
+        }
+    }
+
+    fn tidy(&mut self, operations: u64) -> io::Result<()> {
+        self.0.create(operations)
+    }
+
+    fn run(&mut self, operations: u64) -> io::Result<()> {
+        self.0.delete(operations)
+    }
+}

@@ -1,0 +1,42 @@
+//! `fork`: `fork(2)`, a child that ends at once, and `waitpid(2)` for it.
+//!
+//! What a fork costs depends on the memory of the process that forks. Here that is a worker of Headwater.
+
+use std::io;
+
+use headwater_os::spawn::fork_and_wait;
+
+use crate::facilities::operation::{Figure, Operation};
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+
+/// How a child of the check ends.
+const CHECKED_CODE: i32 = 42;
+
+/// A process that forks.
+#[derive(Debug)]
+pub struct Fork;
+
+impl Operation for Fork {
+    const ROWS: &'static [(&'static str, &'static str)] = &[("fork", "fork(), _exit() of the child, waitpid()")];
+    const FIGURE: Figure = Figure::Microseconds;
+
+    fn prepare(_job: &Job) -> Result<Fork, Unavailable> {
+        fork_and_wait(0).map_err(|error| Unavailable::call("fork", error))?;
+        Ok(Fork)
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        match fork_and_wait(CHECKED_CODE)? {
+            status if status.code() == Some(CHECKED_CODE) => Ok(()),
+            other => Err(io::Error::other(format!("a child was to end with {CHECKED_CODE}: {other}"))),
+        }
+    }
+
+    fn run(&mut self, operations: u64) -> io::Result<()> {
+        for _ in 0..operations {
+            fork_and_wait(0)?;
+        }
+        Ok(())
+    }
+}

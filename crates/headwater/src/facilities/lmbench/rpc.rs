@@ -1,0 +1,190 @@
+//! `rpc-udp`, `rpc-tcp`: a null call of a Sun RPC service by another process, over UDP and over TCP.
+//!
+//! Caller and service build and read whole messages of the protocol, and look at every field; but they are not those of
+//! rpcgen and libtirpc: there is no portmapper, no table of services, no time limit and so no `poll(2)` before each reply,
+//! and nothing is sent again: over loopback nothing gets lost, and if it does all the same, the launch fails.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use headwater_os::child::Child;
+use headwater_os::cpu;
+use rustix::net::sockopt::set_tcp_nodelay;
+use rustix::net::{
+    AddressFamily, Ipv4Addr, RecvFlags, SendFlags, SocketAddrAny, SocketAddrV4, SocketFlags, SocketType, bind,
+    getsockname, recv, recvfrom, send, sendto, socket_with,
+};
+
+use super::rpc_message::{MARK, MESSAGE_MAX, NULL_PROCEDURE, accept_reply, length, mark, write_call, write_reply};
+use crate::facilities::operation::{Figure, Operation};
+use crate::harness::conduct::Job;
+use crate::transports::{Unavailable, tcp};
+
+/// Calls of the check.
+const CHECKED: u64 = 10;
+
+/// What messages go over.
+pub trait Line: Sized {
+    /// The row.
+    const ROWS: &'static [(&'static str, &'static str)];
+
+    /// The caller's end, and the service's.
+    ///
+    /// # Errors
+    /// [`Unavailable`] with the call that stands in the way.
+    fn open() -> Result<(Self, Self), Unavailable>;
+
+    /// Sends a message, which begins with its mark: the caller's to the service, the service's to whom it heard last.
+    ///
+    /// # Errors
+    /// What the system reports.
+    fn send(&mut self, record: &[u8]) -> io::Result<()>;
+
+    /// Waits for a message; its length with its mark.
+    ///
+    /// # Errors
+    /// What the system reports; `UnexpectedEof` when the other end is gone, `InvalidData` for no message.
+    fn receive(&mut self, record: &mut [u8; MESSAGE_MAX]) -> io::Result<usize>;
+}
+
+/// The caller, whose service is another process.
+#[derive(Debug)]
+pub struct Rpc<L> {
+    _service: Child,
+    line: L,
+    record: [u8; MESSAGE_MAX],
+    /// Number of the last call.
+    xid: u32,
+}
+
+impl<L: Line> Operation for Rpc<L> {
+    const ROWS: &'static [(&'static str, &'static str)] = L::ROWS;
+    const FIGURE: Figure = Figure::Microseconds;
+
+    fn prepare(job: &Job) -> Result<Rpc<L>, Unavailable> {
+        let (line, mut service) = L::open()?;
+        let cpu = job.cpus.map(|(_, second)| second);
+        let serving = Child::fork(|| match cpu.map_or(Ok(()), cpu::bind).and_then(|()| serve(&mut service)) {
+            Ok(()) => 0,
+            Err(_) => 1,
+        });
+        let _service = serving.map_err(|error| Unavailable::call("fork", error))?;
+        Ok(Rpc { _service, line, record: [0; MESSAGE_MAX], xid: 0 })
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        self.run(CHECKED)?;
+        match self.call(NULL_PROCEDURE + 1) {
+            Err(error) if error.to_string().contains("ProcedureUnavailable") => Ok(()),
+            other => Err(io::Error::other(format!("there is one procedure only, but another gave {other:?}"))),
+        }
+    }
+
+    fn run(&mut self, operations: u64) -> io::Result<()> {
+        for _ in 0..operations {
+            self.call(NULL_PROCEDURE)?;
+        }
+        Ok(())
+    }
+}
+
+impl<L: Line> Rpc<L> {
+    #[inline]
+    fn call(&mut self, procedure: u32) -> io::Result<()> {
+        self.xid = self.xid.wrapping_add(1);
+        let length = write_call(self.xid, procedure, &mut self.record)?;
+        self.line.send(&self.record[..length])?;
+        let length = self.line.receive(&mut self.record)?;
+        accept_reply(&self.record[..length], self.xid)
+    }
+}
+
+/// The service, until it is killed or the line is dead. What is no call is dropped, as RFC 5531 leaves it.
+fn serve(line: &mut impl Line) -> io::Result<()> {
+    let (mut request, mut reply) = ([0; MESSAGE_MAX], [0; MESSAGE_MAX]);
+    loop {
+        let length = line.receive(&mut request)?;
+        if let Ok(length) = write_reply(&request[..length], &mut reply) {
+            line.send(&reply[..length])?;
+        }
+    }
+}
+
+/// A socket that is not connected, and whom it sends to.
+#[derive(Debug)]
+pub struct Udp {
+    socket: OwnedFd,
+    peer: SocketAddrAny,
+}
+
+impl Line for Udp {
+    const ROWS: &'static [(&'static str, &'static str)] = &[("rpc-udp", "null call of a Sun RPC service over UDP")];
+
+    fn open() -> Result<(Udp, Udp), Unavailable> {
+        let end = || -> Result<(OwnedFd, SocketAddrAny), Unavailable> {
+            let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
+                .map_err(|error| Unavailable::call("socket", error))?;
+            bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))
+                .map_err(|error| Unavailable::call("bind to 127.0.0.1", error))?;
+            let address = getsockname(&socket).map_err(|error| Unavailable::call("getsockname", error))?;
+            Ok((socket, address))
+        };
+        let ((caller, of_caller), (service, of_service)) = (end()?, end()?);
+        Ok((Udp { socket: caller, peer: of_service }, Udp { socket: service, peer: of_caller }))
+    }
+
+    #[inline]
+    fn send(&mut self, record: &[u8]) -> io::Result<()> {
+        sendto(&self.socket, &record[MARK..], SendFlags::empty(), &self.peer)?;
+        Ok(())
+    }
+
+    #[inline]
+    fn receive(&mut self, record: &mut [u8; MESSAGE_MAX]) -> io::Result<usize> {
+        let (length, _, peer) = recvfrom(&self.socket, &mut record[MARK..], RecvFlags::empty())?;
+        self.peer = peer.unwrap_or_else(|| self.peer.clone());
+        record[..MARK].copy_from_slice(&mark(length));
+        Ok(MARK + length)
+    }
+}
+
+/// A connection.
+#[derive(Debug)]
+pub struct Tcp {
+    socket: OwnedFd,
+}
+
+impl Line for Tcp {
+    const ROWS: &'static [(&'static str, &'static str)] = &[("rpc-tcp", "null call of a Sun RPC service over TCP")];
+
+    fn open() -> Result<(Tcp, Tcp), Unavailable> {
+        let (caller, service) = tcp::connection()?;
+        for end in [&caller, &service] {
+            set_tcp_nodelay(end, true).map_err(|error| Unavailable::call("setsockopt TCP_NODELAY", error))?;
+        }
+        Ok((Tcp { socket: caller }, Tcp { socket: service }))
+    }
+
+    #[inline]
+    fn send(&mut self, record: &[u8]) -> io::Result<()> {
+        match send(&self.socket, record, SendFlags::NOSIGNAL)? {
+            sent if sent == record.len() => Ok(()),
+            _ => Err(io::ErrorKind::WriteZero.into()),
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self, record: &mut [u8; MESSAGE_MAX]) -> io::Result<usize> {
+        let mut filled = 0;
+        loop {
+            match length(&record[..filled])? {
+                Some(length) if length <= filled => return Ok(length),
+                _ => {}
+            }
+            match recv(&self.socket, &mut record[filled..], RecvFlags::empty())?.0 {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                more => filled += more,
+            }
+        }
+    }
+}

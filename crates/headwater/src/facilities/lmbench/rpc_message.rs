@@ -1,0 +1,101 @@
+//! The messages of a null call: ONC remote procedure calls, version 2 (RFC 5531), in the external representation of
+//! RFC 4506, which crate onc-rpc knows. Every message has its record mark (RFC 5531, section 11) in front; a datagram goes
+//! without it.
+
+use std::io;
+
+use onc_rpc::auth::AuthFlavor;
+use onc_rpc::{AcceptedReply, AcceptedStatus, CallBody, MessageType, ReplyBody, RpcMessage};
+
+/// Bytes of the record mark.
+pub const MARK: usize = 4;
+
+/// Room for a call or a reply of these rows: without arguments and results they take 44 and 28 bytes.
+pub const MESSAGE_MAX: usize = 128;
+
+/// The service: a number of those that are left to users for a while (RFC 5531, section 14).
+const PROGRAM: u32 = 0x4000_6877;
+const VERSION: u32 = 1;
+
+/// The procedure that every service has: it takes nothing, does nothing and yields nothing (RFC 5531, section 12.1).
+pub const NULL_PROCEDURE: u32 = 0;
+
+type Message<'a> = RpcMessage<&'a [u8], &'a [u8]>;
+
+/// Writes the call number `xid` of a procedure; its length with the mark, bytes.
+///
+/// # Errors
+/// If it does not fit.
+pub fn write_call(xid: u32, procedure: u32, buffer: &mut [u8]) -> io::Result<usize> {
+    let call =
+        CallBody::new(PROGRAM, VERSION, procedure, AuthFlavor::AuthNone(None), AuthFlavor::AuthNone(None), &[][..]);
+    write(&RpcMessage::new(xid, MessageType::Call(call)), buffer)
+}
+
+/// Writes what the service answers to `request`; its length with the mark, bytes.
+///
+/// # Errors
+/// `InvalidData` if the request is no call.
+pub fn write_reply(request: &[u8], buffer: &mut [u8]) -> io::Result<usize> {
+    let request = parse(request)?;
+    let Some(call) = request.call_body() else { return Err(io::ErrorKind::InvalidData.into()) };
+    let status = if call.program() != PROGRAM {
+        AcceptedStatus::ProgramUnavailable
+    } else if call.program_version() != VERSION {
+        AcceptedStatus::ProgramMismatch { low: VERSION, high: VERSION }
+    } else if call.procedure() != NULL_PROCEDURE {
+        AcceptedStatus::ProcedureUnavailable
+    } else {
+        AcceptedStatus::Success(&[][..])
+    };
+    let reply = ReplyBody::Accepted(AcceptedReply::new(AuthFlavor::AuthNone(None), status));
+    write(&RpcMessage::new(request.xid(), MessageType::Reply(reply)), buffer)
+}
+
+/// Whether a reply says that call `xid` has succeeded.
+///
+/// # Errors
+/// `InvalidData` if it is the reply to another call, or none; in words, if it says anything else.
+pub fn accept_reply(reply: &[u8], xid: u32) -> io::Result<()> {
+    let reply = parse(reply)?;
+    match reply.reply_body() {
+        Some(ReplyBody::Accepted(accepted)) if reply.xid() == xid => match accepted.status() {
+            AcceptedStatus::Success([]) => Ok(()),
+            other => Err(io::Error::other(format!("the service answered {other:?}"))),
+        },
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, format!("not the reply to call {xid}: {reply:?}"))),
+    }
+}
+
+/// How long the message is whose first bytes these are, with its mark; `None` as long as the mark is not complete.
+///
+/// # Errors
+/// `InvalidData` if it is longer than [`MESSAGE_MAX`], or in several fragments.
+pub fn length(record: &[u8]) -> io::Result<Option<usize>> {
+    if record.len() < MARK {
+        return Ok(None);
+    }
+    match onc_rpc::expected_message_len(record) {
+        Ok(length) if length as usize <= MESSAGE_MAX => Ok(Some(length as usize)),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// The mark of a message of one fragment whose length without the mark is `length`.
+pub fn mark(length: usize) -> [u8; MARK] {
+    const LAST_FRAGMENT: u32 = 1 << 31;
+    (LAST_FRAGMENT | length as u32).to_be_bytes()
+}
+
+fn parse(record: &[u8]) -> io::Result<Message<'_>> {
+    Message::try_from(record).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+fn write(message: &Message<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    let length = message.serialised_len() as usize;
+    message.serialise_into(buffer)?;
+    Ok(length)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! `tcp-connect`: makes a TCP socket, connects it to a process of the same machine, and closes it.
+//!
+//! The other process accepts, waits for the end, and closes with a reset, so that no connection lingers: an address may
+//! lie idle for a minute after a plain close, and there are 28,000 of them.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use headwater_os::child::Child;
+use headwater_os::shared::Shared;
+use headwater_os::{clock, cpu};
+use rustix::net::sockopt::set_socket_linger;
+use rustix::net::{
+    AddressFamily, Ipv4Addr, RecvFlags, SocketAddrAny, SocketAddrV4, SocketFlags, SocketType, accept_with, bind,
+    connect, getsockname, listen, recv, socket_with,
+};
+
+use crate::facilities::operation::{Figure, Operation};
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+
+/// Connections that may wait for the other process. Between so many, it is waited for: one that finds no room would be
+/// refused, and tried again after a second.
+const WAITING_MAX: u64 = 100;
+
+/// Connections of the check.
+const CHECKED: u64 = 10;
+
+/// How often the other process is asked whether it has caught up.
+const PAUSE: Duration = Duration::from_micros(10);
+
+/// The caller, and the process that is called.
+#[derive(Debug)]
+pub struct TcpConnect {
+    listener: Child,
+    address: SocketAddrAny,
+    /// Connections that the other process has seen the end of. It alone adds to them.
+    ended: Shared<AtomicU64>,
+    /// Connections that were made.
+    made: u64,
+}
+
+impl Operation for TcpConnect {
+    const ROWS: &'static [(&'static str, &'static str)] =
+        &[("tcp-connect", "socket(), connect() to a process of this machine, close()")];
+    const FIGURE: Figure = Figure::Microseconds;
+    const PIECE_MAX: u64 = WAITING_MAX;
+
+    fn prepare(job: &Job) -> Result<TcpConnect, Unavailable> {
+        let socket = socket().map_err(|error| Unavailable::call("socket", error))?;
+        bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))
+            .map_err(|error| Unavailable::call("bind to 127.0.0.1", error))?;
+        listen(&socket, WAITING_MAX as i32).map_err(|error| Unavailable::call("listen", error))?;
+        let address = getsockname(&socket).map_err(|error| Unavailable::call("getsockname", error))?;
+        let ended = Shared::new(AtomicU64::new(0)).map_err(|error| Unavailable::call("mmap", error))?;
+        let cpu = job.cpus.map(|(_, second)| second);
+        let listener = Child::fork(|| match cpu.map_or(Ok(()), cpu::bind).and_then(|()| serve(&socket, &ended)) {
+            Ok(()) => 0,
+            Err(_) => 1,
+        });
+        let listener = listener.map_err(|error| Unavailable::call("fork", error))?;
+        Ok(TcpConnect { listener, address, ended, made: 0 })
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        self.tidy(CHECKED)?;
+        let before = self.ended.load(Ordering::Relaxed);
+        self.run(CHECKED)?;
+        self.tidy(0)?;
+        match self.ended.load(Ordering::Relaxed) - before {
+            CHECKED => Ok(()),
+            other => Err(io::Error::other(format!("{CHECKED} connections were made, and {other} have come"))),
+        }
+    }
+
+    /// Waits until the other process has caught up.
+    fn tidy(&mut self, _operations: u64) -> io::Result<()> {
+        // Relaxed: a number, nothing is published with it.
+        while self.ended.load(Ordering::Relaxed) < self.made {
+            if let Some(status) = self.listener.try_wait()? {
+                return Err(io::Error::other(format!("the process that accepts has ended: {status}")));
+            }
+            clock::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, operations: u64) -> io::Result<()> {
+        for _ in 0..operations {
+            connect(&socket()?, &self.address)?;
+        }
+        self.made += operations;
+        Ok(())
+    }
+}
+
+#[inline]
+fn socket() -> io::Result<OwnedFd> {
+    Ok(socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::empty(), None)?)
+}
+
+/// Accepts connections and counts their ends, until it is killed.
+fn serve(socket: &OwnedFd, ended: &AtomicU64) -> io::Result<()> {
+    loop {
+        let connection = accept_with(socket, SocketFlags::empty())?;
+        while recv(&connection, &mut [0; 16], RecvFlags::empty())?.0 > 0 {}
+        set_socket_linger(&connection, Some(Duration::ZERO))?;
+        drop(connection);
+        ended.fetch_add(1, Ordering::Relaxed);
+    }
+}
