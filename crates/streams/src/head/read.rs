@@ -8,6 +8,7 @@ use super::options::{ControlMode, ReadMode, ReadOptions, WriteOptions};
 use super::state::{self, Call};
 use super::stream::Stream;
 use crate::error::{Errno, Error, Result};
+use crate::limits::EMPTY_MAX;
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
 use crate::process::end::Access;
@@ -124,7 +125,7 @@ impl Stream {
         let way = &mut self.back;
         let pass = way.begin_reading(me)?;
         let step = (|| {
-            let mut taken = 0;
+            let (mut taken, mut empty) = (0, 0);
             loop {
                 let Some(item) = way.front_but_signals(me, region, &mut room)? else {
                     return Ok(match taken {
@@ -157,6 +158,10 @@ impl Stream {
                         return Ok(Step::Last(taken));
                     }
                     room |= way.take(me, &item, 0, 0, true)?;
+                    empty += 1;
+                    if empty > EMPTY_MAX {
+                        return Err(Error::corrupt("a queue has no end"));
+                    }
                     if is_end {
                         return Ok(Step::Last(taken));
                     }
