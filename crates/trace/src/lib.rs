@@ -4,5 +4,7 @@
 //! writes, reads, shows and exports a trace knows neither where its records come from.
 #![forbid(unsafe_code)]
 
+pub mod kernel;
+pub mod names;
 pub mod record;
 pub mod schema;
