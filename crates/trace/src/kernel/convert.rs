@@ -2,6 +2,7 @@
 //! has happened.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 
 use super::capture::{Capture, Pages};
@@ -83,22 +84,21 @@ fn one_cpu(
     sink: &mut impl FnMut(Packet<'_>) -> io::Result<()>,
 ) -> io::Result<Totals> {
     pages.store.file.rewind()?;
+    let mut overwritten = Overwritten::look(&pages.store.file, layout, pages.stats.overwritten)?;
     let mut file = BufReader::with_capacity(1 << 20, &pages.store.file);
     let mut bytes = vec![0; layout.page_bytes()];
     let mut gather = Gather::new(pages.cpu);
-    let (mut flagged, mut carried) = (0u64, 0u64);
+    let mut carried = 0u64;
     let mut marks = pages.marks.iter().peekable();
     let mut unseen = 0;
     while whole(&mut file, &mut bytes)? {
         let Some(page) = Page::new(&bytes, layout) else { break };
-        if let Missed::Counted(count) = page.missed {
-            flagged = flagged.saturating_add(count).min(pages.stats.overwritten);
-        }
+        overwritten.meet(page.missed);
         // What was lost before a mark was lost before what was carried after it.
         while let Some(mark) = marks.next_if(|mark| mark.bytes <= carried) {
             unseen = mark.lost;
         }
-        let lost = flagged.saturating_add(unseen).min(pages.stats.lost());
+        let lost = overwritten.so_far.saturating_add(unseen).min(pages.stats.lost());
         gather.lost(lost, sink)?;
         gather.page(&page, plans);
         if gather.records.len() >= PACKET_BYTES {
@@ -113,6 +113,49 @@ fn one_cpu(
         gather.packet(sink)?;
     }
     Ok(totals)
+}
+
+/// What the flags of pages say was overwritten before them. A full page has no room for the count, and then no more is
+/// known than that there was something; but the kernel's count of all tells what these pages have together.
+struct Overwritten {
+    so_far: u64,
+    /// Pages without a count that are still to come, and what they have together.
+    uncounted: (u64, u64),
+    most: u64,
+}
+
+impl Overwritten {
+    fn look(file: &File, layout: &Layout, all: u64) -> io::Result<Overwritten> {
+        let (mut without, mut counted) = (0, 0u64);
+        if all > 0 {
+            let mut bytes = vec![0; layout.page_bytes()];
+            let mut file = BufReader::with_capacity(1 << 20, file);
+            while whole(&mut file, &mut bytes)? {
+                match Page::new(&bytes, layout).map(|page| page.missed) {
+                    Some(Missed::Some) => without += 1,
+                    Some(Missed::Counted(count)) => counted = counted.saturating_add(count),
+                    _ => {}
+                }
+            }
+            file.rewind()?;
+        }
+        Ok(Overwritten { so_far: 0, uncounted: (without, all.saturating_sub(counted)), most: all })
+    }
+
+    fn meet(&mut self, missed: Missed) {
+        let count = match missed {
+            Missed::Nothing => 0,
+            Missed::Counted(count) => count,
+            Missed::Some => {
+                let (pages, events) = &mut self.uncounted;
+                // One at least; the last of them says the rest.
+                let count = if *pages == 1 { *events } else { 1.min(*events) };
+                (*pages, *events) = (pages.saturating_sub(1), *events - count);
+                count
+            }
+        };
+        self.so_far = self.so_far.saturating_add(count).min(self.most);
+    }
 }
 
 /// Fills `bytes`. Whether it could; what is left of a page whose end is missing says nothing.

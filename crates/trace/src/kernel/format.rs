@@ -75,7 +75,7 @@ fn field(line: &str) -> Option<RawField> {
     };
     let name_at = declaration.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(0, |at| at + 1);
     let (c_type, name) = declaration.split_at(name_at);
-    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+    if c_type.is_empty() || name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
     // `__data_loc char[] name`: the brackets are the type's.

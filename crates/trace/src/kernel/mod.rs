@@ -9,6 +9,8 @@ pub mod convert;
 mod drain;
 pub mod error;
 pub mod events;
+#[cfg(test)]
+mod fixtures;
 pub mod format;
 pub mod instance;
 pub mod page;

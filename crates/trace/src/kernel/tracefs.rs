@@ -1,7 +1,7 @@
 //! Where tracefs is, and its files: small texts that are read and written whole.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use rustix::mount::{MountFlags, mount};
@@ -10,6 +10,9 @@ use super::Error;
 
 /// Where tracefs is mounted by custom.
 const HOME: &str = "/sys/kernel/tracing";
+
+/// Asked for by one read(2): more than the longest text of a file that gives only one.
+const READ_BYTES: usize = 16 << 10;
 
 /// A mounted tracefs.
 #[derive(Debug, Clone)]
@@ -68,8 +71,21 @@ fn mounted(mounts: &str) -> Option<PathBuf> {
 
 /// The text of a file, without the newline at its end.
 pub(super) fn read(path: &Path) -> Result<String, Error> {
-    let text = fs::read_to_string(path).map_err(|source| Error::file("read", path, source))?;
-    Ok(text.trim_end().to_owned())
+    let whole = || -> io::Result<String> {
+        let mut file = File::open(path)?;
+        let mut text = Vec::new();
+        // Some of these files, header_page for one, end after the first read(2), however little was asked for.
+        let mut part = vec![0; READ_BYTES];
+        loop {
+            match file.read(&mut part) {
+                Ok(0) => return Ok(String::from_utf8_lossy(&text).trim_end().to_owned()),
+                Ok(len) => text.extend_from_slice(&part[..len]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    whole().map_err(|source| Error::file("read", path, source))
 }
 
 /// Writes `value` by one call, which for such files is one order; the file must be there.
