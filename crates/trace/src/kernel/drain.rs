@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
@@ -24,6 +25,9 @@ const PIPE_BYTES: usize = 1 << 20;
 
 /// How often full pages are taken out and losses looked at when the buffer does not fill, ms.
 const PERIOD_MS: i64 = 500;
+
+/// Before a buffer is looked at again that was said to be ready and had no full page.
+const NAP: Duration = Duration::from_millis(10);
 
 /// Most marks that are kept of one CPU; each is 16 bytes. After that a mark moves the last one, so losses stay counted and
 /// are told later.
@@ -80,11 +84,16 @@ impl Drain {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(self.error("wait for", error)),
             }
-            let stopped = !ready[1].revents().is_empty();
+            let (full, stopped) = (!ready[0].revents().is_empty(), !ready[1].revents().is_empty());
+            let before = self.carried.load(Ordering::Relaxed);
             self.full_pages()?;
             self.mark();
             if stopped {
                 return self.rest();
+            }
+            if full && before == self.carried.load(Ordering::Relaxed) {
+                // A kernel that wakes at the first event, which is no full page yet.
+                std::thread::sleep(NAP);
             }
         }
     }

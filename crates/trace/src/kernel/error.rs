@@ -15,13 +15,13 @@ pub enum Error {
         /// What could not be opened.
         path: PathBuf,
     },
-    /// The kernel refuses tracing to everybody.
-    #[error("{path}: refused by lockdown ({mode})")]
-    Lockdown {
+    /// It is there and closed to root too.
+    #[error("{path}: refused to root too; {why}")]
+    Refused {
         /// What could not be opened.
         path: PathBuf,
-        /// As /sys/kernel/security/lockdown says.
-        mode: String,
+        /// Lockdown, if it is on.
+        why: String,
     },
     /// No event of this kernel matches a pattern.
     #[error("no event of this kernel is meant by {pattern}{}", did_you_mean(.nearest))]
@@ -75,11 +75,14 @@ impl Error {
     pub fn file(doing: &'static str, path: &Path, source: io::Error) -> Error {
         let path = path.to_owned();
         match source.kind() {
-            // Root is refused by nothing but lockdown, and lockdown gives EPERM where permission bits give EACCES.
-            io::ErrorKind::PermissionDenied => match super::support::lockdown() {
-                Some(mode) if headwater_os::machine::is_root() => Error::Lockdown { path, mode },
-                _ => Error::Permission { path },
-            },
+            io::ErrorKind::PermissionDenied if !headwater_os::machine::is_root() => Error::Permission { path },
+            io::ErrorKind::PermissionDenied => {
+                let why = match super::support::lockdown() {
+                    Some(mode) => format!("lockdown={mode}"),
+                    None => "a container may lack the capability for it".to_owned(),
+                };
+                Error::Refused { path, why }
+            }
             _ => Error::File { doing, path, source },
         }
     }

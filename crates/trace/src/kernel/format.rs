@@ -55,7 +55,7 @@ pub fn fields(text: &str) -> Option<Vec<RawField>> {
     text.lines().map(str::trim).filter(|line| line.starts_with("field:")).map(field).collect()
 }
 
-/// Such as `field:char comm[16];	offset:8;	size:16;	signed:0;`.
+/// Such as `field:char comm[16]; offset:8; size:16; signed:0;`.
 fn field(line: &str) -> Option<RawField> {
     let mut parts = line.split(';').map(str::trim);
     let declaration = parts.next()?.strip_prefix("field:")?;

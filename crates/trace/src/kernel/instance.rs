@@ -35,7 +35,7 @@ impl Instance {
     /// Makes an instance `headwater-PID-N`, switched off, that records nothing yet.
     ///
     /// # Errors
-    /// [`Error::Permission`], [`Error::Lockdown`], [`Error::File`] where the kernel has no instances; [`Error::Start`].
+    /// [`Error::Permission`], [`Error::Refused`], [`Error::File`] where the kernel has no instances; [`Error::Start`].
     pub fn create(found: &Tracefs) -> Result<Instance, Error> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let owner = std::process::id();
@@ -88,15 +88,18 @@ impl Instance {
     /// Records the threads of these processes alone, and what they fork from now on.
     pub(super) fn only(&self, processes: &[u32]) -> Result<(), Error> {
         self.option("event-fork", true)?;
-        // The file is never empty in between: an empty one means every process.
+        let file = self.path.join("set_event_pid");
         for process in processes {
-            for thread in threads(*process)? {
-                match tracefs::append(&self.path.join("set_event_pid"), &thread.to_string()) {
-                    // A thread that has ended meanwhile.
-                    Err(Error::File { source, .. })
-                        if source.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {}
-                    done => done?,
+            // Again for those that were started by others while we wrote: what is written already brings its own along.
+            let mut written = Vec::new();
+            loop {
+                let new: Vec<u32> = threads(*process)?.into_iter().filter(|thread| !written.contains(thread)).collect();
+                if new.is_empty() {
+                    break;
                 }
+                // The file keeps what it has; an empty one would mean every process.
+                new.iter().try_for_each(|thread| tracefs::append(&file, &thread.to_string()))?;
+                written.extend(new);
             }
         }
         Ok(())

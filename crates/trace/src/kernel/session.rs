@@ -169,6 +169,11 @@ impl Session {
         self.instance.record(on)
     }
 
+    /// The threads that carry pages, by the kernel's ids; none for a flight recorder.
+    pub fn threads(&self) -> &[u32] {
+        &self.readers.threads
+    }
+
     /// Bytes in the file of each CPU, ascending; none for a flight recorder.
     pub fn progress(&self) -> Vec<u64> {
         self.readers.carried.iter().map(|carried| carried.load(Ordering::Relaxed)).collect()

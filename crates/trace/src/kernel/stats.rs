@@ -24,7 +24,7 @@ impl Stats {
     pub(super) fn of(instance: &Path, cpu: u32) -> Result<Stats, Error> {
         let path = instance.join(format!("per_cpu/cpu{cpu}/stats"));
         let text = tracefs::read(&path)?;
-        Stats::parse(&text).ok_or_else(|| Error::Unreadable { path, what: text })
+        Stats::parse(&text).ok_or(Error::Unreadable { path, what: text })
     }
 
     /// From lines `name: value`. None unless all counts are there.

@@ -33,7 +33,7 @@ impl Support {
         let state = match &found {
             Ok(found) => Ok(found.root().display().to_string()),
             // It is there, though closed.
-            Err(Error::Permission { path } | Error::Lockdown { path, .. }) => Ok(path.display().to_string()),
+            Err(Error::Permission { path } | Error::Refused { path, .. }) => Ok(path.display().to_string()),
             Err(error) => Err(error.to_string()),
         };
         points.push(Point { name: "tracefs", state });

@@ -75,36 +75,17 @@ fn a_session_of_the_whole_machine_does_not_record_its_readers() {
         return;
     }
     let directory = tempfile::tempdir().expect("a directory");
-    let before = threads();
     let mode = Mode::Drain { directory: directory.path().to_owned() };
-    let session =
-        Session::start(&Settings { buffer_kb_per_cpu: 64, ..Settings::new(&EVENTS, mode) }).expect("a session");
+    let settings = Settings { buffer_kb_per_cpu: 64, ..Settings::new(&EVENTS, mode) };
+    let session = Session::start(&settings).expect("a session");
     let waiting = Waiting::calling(20_000);
     let pid = waiting.child.id();
     waiting.run();
     std::thread::sleep(Duration::from_millis(100));
-    let readers: Vec<u32> = threads()
-        .into_iter()
-        .filter(|(id, name)| name.starts_with("headwater-cpu") && !before.iter().any(|(other, _)| other == id))
-        .map(|(id, _)| id)
-        .collect();
     assert!(session.progress().iter().sum::<u64>() > 0, "pages are carried while the session runs");
+    let readers = session.threads().to_vec();
     let seen = seen(session.stop().expect("a capture"));
-    assert!(!readers.is_empty() && seen.threads.contains_key(&pid));
-    // Other tests run readers of their own, which are threads like any other to this session.
-    assert!(readers.len() >= seen.totals.len());
-    let own: u32 = readers.iter().filter_map(|id| seen.threads.get(id)).sum();
-    let others = readers.len() - seen.totals.len();
-    assert!(own == 0 || others > 0, "{own} events of readers");
-}
-
-/// Threads of this process and their names.
-fn threads() -> Vec<(u32, String)> {
-    let list = std::fs::read_dir("/proc/self/task").expect("proc");
-    list.filter_map(|entry| {
-        let path = entry.ok()?.path();
-        let id = path.file_name()?.to_str()?.parse().ok()?;
-        Some((id, std::fs::read_to_string(path.join("comm")).ok()?))
-    })
-    .collect()
+    assert!(readers.len() == seen.totals.len() && seen.threads.contains_key(&pid));
+    let own: Vec<_> = readers.iter().filter_map(|id| seen.threads.get(id)).collect();
+    assert!(own.is_empty(), "{own:?} events of readers");
 }

@@ -1,8 +1,10 @@
 //! What is lost is counted, once.
 
+use std::time::Duration;
+
 use headwater_trace::kernel::{Mode, Session, Settings};
 
-use crate::common::{Seen, Waiting, only, seen, usable};
+use crate::common::{Seen, Waiting, call, only, seen, usable};
 
 /// Calls that two pages for each CPU cannot hold.
 const CALLS: u32 = 50_000;
@@ -67,4 +69,25 @@ fn a_drain_that_is_too_slow_counts_what_it_missed() {
         }
         assert!(seen.calls[&pid].0 > 0);
     }
+}
+
+#[test]
+fn a_drain_says_what_was_discarded_before_what_came_after_it() {
+    if !usable() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let waiting = Waiting::fork(|| {
+        call(CALLS);
+        // Longer than the drain's period: it looks at the counts in between.
+        std::thread::sleep(Duration::from_millis(1200));
+        call(CALLS);
+    });
+    let mode = Mode::Drain { directory: directory.path().to_owned() };
+    let settings = Settings { buffer_kb_per_cpu: 8, overwrite: false, ..only(&[&waiting], mode) };
+    let session = Session::start(&settings).expect("a session");
+    waiting.run();
+    let seen = seen(session.stop().expect("a capture"));
+    let between = |said: &Vec<u64>| said.iter().any(|count| *count > 0 && Some(count) != said.last());
+    assert!(seen.discarded.values().any(between), "{seen:?}");
 }
