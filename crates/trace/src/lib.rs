@@ -2,7 +2,13 @@
 //!
 //! Records of programs and of the kernel have one form ([`record`]) and are described in one way ([`schema`]), so that what
 //! writes, reads, shows and exports a trace knows neither where its records come from.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+pub mod event;
 pub mod record;
+pub mod region;
 pub mod schema;
+pub mod session;
+
+pub use headwater_shm::logs::WhenFull;
+pub use session::{init, join, leave};
