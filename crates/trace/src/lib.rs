@@ -4,5 +4,13 @@
 //! writes, reads, shows and exports a trace knows neither where its records come from.
 #![forbid(unsafe_code)]
 
+pub mod ctf;
 pub mod record;
 pub mod schema;
+mod shape;
+#[cfg(test)]
+mod testing;
+mod value;
+
+pub use shape::Shape;
+pub use value::{Fields, Items, Value};
