@@ -5,9 +5,11 @@
 #![forbid(unsafe_code)]
 
 pub mod ctf;
+pub mod export;
 pub mod record;
 pub mod schema;
 mod shape;
+pub mod stat;
 #[cfg(test)]
 mod testing;
 mod value;

@@ -1,9 +1,13 @@
 //! What the tests of this crate share: a schema with everything in it, schemas and records at random, traces in a temporary
 //! directory.
 
-use proptest::prelude::*;
+use std::path::Path;
 
-use crate::ctf::{Item, Reader};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use tempfile::TempDir;
+
+use crate::ctf::{Item, Packet, Reader, Writer};
 use crate::record::Head;
 use crate::schema::{Base, Clock, EventKind, Field, FieldKind, Schema, StreamKind};
 
@@ -47,6 +51,59 @@ pub fn sample() -> Schema {
     }
 }
 
+/// Kinds that exporters know something of.
+pub fn exported_schema() -> Schema {
+    let comm = FieldKind::Array { item: Box::new(unsigned(1)), count: 16 };
+    let flow = [("flow", unsigned(8))];
+    let user = vec![
+        kind(1, "headwater:thread", &[("pid", unsigned(4)), ("name", FieldKind::Text)]),
+        kind(2, "headwater:put", &[("len", unsigned(8)), ("share", FieldKind::Float { bytes: 8 })]),
+        kind(3, "app:work_begin", &[]),
+        kind(4, "app:work_end", &[]),
+        kind(5, "app:wake_from", &flow),
+        kind(6, "app:wake_to", &flow),
+    ];
+    let pid = FieldKind::Signed { bytes: 4 };
+    let kernel = vec![
+        kind(1, "sched:sched_waking", &[("comm", comm.clone()), ("pid", pid.clone())]),
+        kind(2, "sched:sched_switch", &[("next_comm", comm), ("next_pid", pid)]),
+    ];
+    let stream = |name: &str, events| StreamKind { name: name.into(), events };
+    Schema { clock: clock(), streams: vec![stream("user", user), stream("kernel", kernel)], environment: vec![] }
+}
+
+/// A trace of them: two threads, of which 42 works and wakes 43, which runs on CPU 1.
+pub fn exported_sample() -> TempDir {
+    let dir = tempfile::tempdir().expect("room");
+    let mut writer = Writer::create(dir.path(), &exported_schema()).expect("an empty directory");
+    let mut write = |stream, cpu, discarded, records: &[Vec<u8>]| {
+        let time = |record: &Vec<u8>| Head::read(record).expect("it is whole").time;
+        let (begin, end) = (time(&records[0]), time(&records[records.len() - 1]));
+        let all = records.concat();
+        let packet = Packet { stream, ring: cpu, cpu, begin, end, discarded, position: 0, parts: &[&all] };
+        writer.packet(packet).expect("room");
+    };
+    let put = |time, thread, len: u64, share: f64| {
+        record(time, 2, thread, &[len.to_le_bytes(), share.to_le_bytes()].concat())
+    };
+    let scheduled = |time, event, thread, comm: &str, pid: i32| {
+        let mut fields = comm.as_bytes().to_vec();
+        fields.resize(16, 0);
+        fields.extend(pid.to_le_bytes());
+        record(time, event, thread, &fields)
+    };
+    let flow = 9_u64.to_le_bytes();
+    let named = record(1_000, 1, 42, &[&40_u32.to_le_bytes()[..], b"the \"worker\"\0"].concat());
+    let work = [record(2_000, 3, 42, &[]), put(2_500, 42, u64::MAX, f64::NAN), record(3_000, 4, 42, &[])];
+    write(0, 0, 0, &[&[named][..], &work, &[record(3_100, 5, 42, &flow)]].concat());
+    write(0, 1, 0, &[record(3_500, 6, 43, &flow)]);
+    write(0, 1, 5, &[put(5_000, 43, 64, 0.5)]);
+    write(1, 0, 0, &[scheduled(3_200, 1, 42, "other", 43)]);
+    write(1, 1, 0, &[scheduled(3_300, 2, 0, "other", 43), scheduled(6_000, 2, 43, "idle", 0)]);
+    writer.close().expect("room");
+    dir
+}
+
 /// A record with these bytes as fields.
 pub fn record(time: u64, event: u16, thread: u32, fields: &[u8]) -> Vec<u8> {
     let len = Head::len_with(fields.len());
@@ -57,7 +114,7 @@ pub fn record(time: u64, event: u16, thread: u32, fields: &[u8]) -> Vec<u8> {
 }
 
 /// What a reader gives, a line for each item; an error is the last one.
-pub fn read_all<P: AsRef<std::path::Path>>(paths: &[P]) -> String {
+pub fn read_all<P: AsRef<Path>>(paths: &[P]) -> String {
     let mut lines = String::new();
     let mut reader = Reader::open(paths).expect("the trace is there");
     loop {
@@ -85,7 +142,7 @@ fn line(item: &Item<'_>) -> String {
 fn number() -> impl Strategy<Value = FieldKind> {
     let size = prop::sample::select(&[1_u8, 2, 4, 8]);
     let base = prop::sample::select(&[Base::Decimal, Base::Hexadecimal]);
-    let names = prop::collection::vec((0_u64..256, "[ -~é\n]{0,8}"), 1..4);
+    let names = prop::collection::vec((0_u64..256, "[ -~é]{0,8}"), 1..4);
     prop_oneof![
         (size.clone(), base).prop_map(|(bytes, base)| FieldKind::Unsigned { bytes, base }),
         size.prop_map(|bytes| FieldKind::Signed { bytes }),
@@ -116,15 +173,12 @@ pub fn schemas() -> impl Strategy<Value = Schema> {
         .prop_map(|streams| streams.into_iter().map(|(name, events)| StreamKind { name, events }).collect());
     let environment = prop::collection::btree_map("[a-g][a-zA-Z_0-9]{0,5}", "[ -~é\n\t]{0,9}", 0..3)
         .prop_map(|all| all.into_iter().collect());
-    let clock =
-        ("[a-z]{1,5}", 1_u64.., any::<i64>(), any::<prop::sample::Index>()).prop_map(|(name, hz, offset_s, index)| {
-            Clock {
-                name,
-                frequency_hz: hz,
-                offset_s,
-                offset_ticks: index.index(hz.try_into().expect("64 bits")) as u64,
-            }
-        });
+    let clock = ("[a-z]{1,5}", 1_u64.., any::<i64>(), any::<Index>()).prop_map(|(name, hz, offset_s, index)| Clock {
+        name,
+        frequency_hz: hz,
+        offset_s,
+        offset_ticks: index.index(hz.try_into().expect("64 bits")) as u64,
+    });
     (clock, streams, environment).prop_map(|(clock, streams, environment)| Schema { clock, streams, environment })
 }
 
@@ -143,4 +197,48 @@ pub fn fields(kinds: &[Field], noise: &[u8]) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// A record to be: its place among all kinds, ticks since the one before, its thread, and what its fields are made of.
+pub type Draft = (Index, u32, u32, Vec<u8>);
+
+pub fn drafts() -> impl Strategy<Value = Vec<Draft>> {
+    let draft = (any::<Index>(), 0_u32..1000, any::<u32>(), prop::collection::vec(any::<u8>(), 0..64));
+    prop::collection::vec(draft, 0..40)
+}
+
+/// Writes the drafts to rings 0 and 1 in packets of up to four; gives back what was written, in order.
+pub fn write_drafts(dir: &Path, schema: &Schema, drafts: &[Draft]) -> Vec<(usize, u32, Vec<u8>)> {
+    let kinds: Vec<(usize, &EventKind)> = schema
+        .streams
+        .iter()
+        .enumerate()
+        .flat_map(|(stream, kind)| kind.events.iter().map(move |event| (stream, event)))
+        .collect();
+    let mut writer = Writer::create(dir, schema).expect("an empty directory");
+    let mut written = Vec::new();
+    let mut time = 0;
+    for packet in drafts.chunks(4).filter(|_| !kinds.is_empty()) {
+        let ring = u32::from(packet[0].3.len() % 2 == 1);
+        let stream = packet[0].0.get(&kinds).0;
+        let mut records = Vec::new();
+        let begin = time;
+        for (kind, ticks, thread, noise) in packet {
+            let (own, kind) = *kind.get(&kinds);
+            if own == stream {
+                time += u64::from(*ticks);
+                records.push(record(time, kind.id, *thread, &fields(&kind.fields, noise)));
+            }
+        }
+        let all = records.concat();
+        let cut = packet.len() * 7 % (all.len() + 1);
+        let parts = [&all[..cut], &all[cut..]];
+        let packet = Packet { stream, ring, cpu: 0, begin, end: time, discarded: 0, position: 0, parts: &parts };
+        writer.packet(packet).expect("room");
+        written.extend(records.into_iter().map(|record| (stream, ring, record)));
+        // No two packets share a time, so that the order is one.
+        time += 1;
+    }
+    writer.close().expect("room");
+    written
 }

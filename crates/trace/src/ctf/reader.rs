@@ -42,6 +42,10 @@ pub enum Item<'a> {
 /// An event of a trace.
 #[derive(Debug)]
 pub struct Record<'a> {
+    /// The place of its trace among those of [`Reader::schemas`].
+    pub trace: usize,
+    /// The place of its stream in the trace's schema.
+    pub stream_id: usize,
     /// The name of its stream.
     pub stream: &'a str,
     /// Which ring of the stream it was in.
@@ -65,6 +69,11 @@ impl<'a> Record<'a> {
         self.clock.nanoseconds(self.time)
     }
 
+    /// What its time is ticks of.
+    pub fn clock(&self) -> &'a Clock {
+        self.clock
+    }
+
     /// The fields in their order.
     pub fn fields(&self) -> Fields<'a> {
         Fields::new(&self.kind.fields, self.bytes)
@@ -79,6 +88,10 @@ impl<'a> Record<'a> {
 /// Events that were lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss<'a> {
+    /// The place of their trace among those of [`Reader::schemas`].
+    pub trace: usize,
+    /// The place of their stream in the trace's schema.
+    pub stream_id: usize,
     /// The name of their stream.
     pub stream: &'a str,
     /// Which ring of the stream had no room.
@@ -157,6 +170,21 @@ impl Reader {
         Ok(Some(self.item(at)))
     }
 
+    /// Hands everything that there is to `act`. Gives back why the rest of a file was left out, for each where it was.
+    ///
+    /// Errors: those of `act`, at once.
+    pub fn each<E>(&mut self, mut act: impl FnMut(&Item<'_>) -> Result<(), E>) -> Result<Vec<Error>, E> {
+        let mut damaged = Vec::new();
+        loop {
+            match self.next() {
+                Ok(Some(item)) => act(&item)?,
+                Ok(None) => return Ok(damaged),
+                // A file fails once, so this ends.
+                Err(error) => damaged.push(error),
+            }
+        }
+    }
+
     /// Puts what a source has next into the queue.
     fn queue_next(&mut self, at: usize) -> Result<(), Error> {
         let source = &mut self.sources[at];
@@ -169,9 +197,11 @@ impl Reader {
         let source = &self.sources[at];
         let Schema { clock, streams, .. } = &self.traces[source.trace].metadata.schema;
         let stream = &streams[source.stream];
-        let Source { ring, cpu, .. } = *source;
+        let Source { trace, stream: stream_id, ring, cpu, .. } = *source;
         match source.found {
             Found::Record { head, kind, .. } => Item::Record(Record {
+                trace,
+                stream_id,
                 stream: &stream.name,
                 ring,
                 cpu,
@@ -182,7 +212,7 @@ impl Reader {
                 clock,
             }),
             Found::Loss { count, between, .. } => {
-                Item::Loss(Loss { stream: &stream.name, ring, cpu, count, between, clock })
+                Item::Loss(Loss { trace, stream_id, stream: &stream.name, ring, cpu, count, between, clock })
             }
             Found::End => unreachable!("only what has a time is queued"),
         }

@@ -215,3 +215,32 @@ fn many_rings_need_few_descriptors() {
     writer.close().expect("room");
     assert_eq!(read_all(&[dir.path()]).lines().count(), 1200);
 }
+
+#[test]
+fn packets_may_be_longer_than_what_is_read_at_a_time() {
+    let dir = new_dir();
+    let mut writer = Writer::create(dir.path(), &schema()).expect("an empty directory");
+    // 40 records of almost the longest and a short one in turn: 170 kB a packet, so that records lie across each 256 KiB.
+    let long = [&vec![b'x'; 4000][..], &[0]].concat();
+    let mut time = 0;
+    for _ in 0..8 {
+        let begin = time;
+        let mut all = Vec::new();
+        for _ in 0..40 {
+            all.extend(record(time, 1, 1, &long));
+            all.extend(record(time + 1, 1, 1, b"\0"));
+            time += 2;
+        }
+        writer.packet(Packet { stream: 1, begin, end: time, parts: &[&all], ..packet() }).expect("room");
+    }
+    writer.close().expect("room");
+    let mut reader = Reader::open(&[dir.path()]).expect("it is a trace");
+    let mut expected = 0;
+    while let Some(Item::Record(record)) = reader.next().expect("it is sound") {
+        assert_eq!(record.time, expected);
+        let len = record.field("comm").and_then(|comm| comm.as_text()).map(|comm| comm.len());
+        assert_eq!(len, Some(if expected % 2 == 0 { 4000 } else { 0 }));
+        expected += 1;
+    }
+    assert_eq!(expected, 640);
+}

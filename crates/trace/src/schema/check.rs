@@ -33,7 +33,7 @@ impl Schema {
         let mut names = BTreeSet::new();
         for (name, value) in &self.environment {
             identifier("environment", name)?;
-            printable(&format!("environment {name}"), value)?;
+            printable(&format!("environment {name}"), value, &['\n', '\t'])?;
             if name.starts_with(RESERVED) {
                 return unfit(format!("environment {name}: names that begin with {RESERVED} are the format's own"));
             }
@@ -79,7 +79,7 @@ impl EventKind {
     /// Errors: the first part of it that cannot be written, and why.
     pub fn check(&self) -> Result<(), Unfit> {
         let event = format!("event {}", self.name);
-        printable(&event, &self.name)?;
+        printable(&event, &self.name, &[])?;
         if self.name.is_empty() {
             return unfit(format!("the event with the id {} has no name", self.id));
         }
@@ -131,7 +131,7 @@ fn names_fit(bytes: u8, names: &[(u64, String)]) -> Result<(), Unfit> {
         return unfit("none of its values has a name: it is a plain number");
     }
     for (value, name) in names {
-        printable("name of a value", name)?;
+        printable("name of a value", name, &[])?;
         if bytes < 8 && value >> (u32::from(bytes) * 8) != 0 {
             return unfit(format!("{name} = {value} does not fit {bytes} bytes"));
         }
@@ -150,9 +150,9 @@ fn identifier(what: &str, name: &str) -> Result<(), Unfit> {
     }
 }
 
-/// What can stand between quotation marks.
-fn printable(what: &str, text: &str) -> Result<(), Unfit> {
-    match text.chars().find(|character| character.is_control() && !matches!(character, '\n' | '\t')) {
+/// Without control characters, but for those allowed.
+fn printable(what: &str, text: &str, allowed: &[char]) -> Result<(), Unfit> {
+    match text.chars().find(|character| character.is_control() && !allowed.contains(character)) {
         None => Ok(()),
         Some(control) => unfit(format!("{what}: {text:?} holds the control character {control:?}")),
     }
@@ -176,6 +176,10 @@ mod tests {
             (vec![("a", number(8)), ("b", FieldKind::Text), ("c", array(number(1), 4000))], None),
             (vec![("a b", number(8))], Some("event a:b: \"a b\" is not a C identifier")),
             (vec![("a", number(1)), ("a", number(1))], Some("event a:b: two fields are named a")),
+            (
+                vec![("a", FieldKind::Named { bytes: 1, names: vec![(1, "x\n".into())] })],
+                Some("event a:b, field a: name of a value: \"x\\n\" holds the control character '\\n'"),
+            ),
             (vec![("a", number(3))], Some("event a:b, field a: 3 bytes, not one of [1, 2, 4, 8]")),
             (vec![("a", array(FieldKind::Text, 1))], Some("event a:b, field a: an array of arrays or texts")),
             (

@@ -2,8 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-use super::random::write_drafts;
 use super::*;
+use crate::testing::{drafts, write_drafts};
 
 /// What babeltrace2 prints of these traces, in ticks, and what it complains of; None, with a printed reason, where it is not
 /// installed.
@@ -123,7 +123,7 @@ fn it_reads_any_schema_and_records() {
         let mut schema = crate::testing::schemas().new_tree(&mut runner).expect("there is one").current();
         // Its own limits are not our subject: times beyond 64 bits of nanoseconds.
         schema.clock = clock();
-        let drafts = random::drafts().new_tree(&mut runner).expect("there is one").current();
+        let drafts = drafts().new_tree(&mut runner).expect("there is one").current();
         let dir = new_dir();
         let written = write_drafts(dir.path(), &schema, &drafts);
         let Some((out, err)) = babeltrace(&[dir.path()]) else { return };

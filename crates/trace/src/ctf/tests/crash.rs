@@ -126,3 +126,39 @@ fn where_nothing_can_be_made_the_error_names_the_path() {
     let error = Reader::open(&["/proc/none"]).expect_err("there is none").to_string();
     assert!(error.starts_with("cannot list /proc/none: No such file"), "{error}");
 }
+
+#[test]
+fn what_no_writer_writes_is_refused_where_it_stands() {
+    // Two packets: an empty one, then one of a single record, 88 + 24 bytes.
+    let number = |at: usize, to: u64| (at, to.to_le_bytes().to_vec());
+    let second = 88;
+    for ((at, to), expected) in [
+        ((4, vec![0; 4]), "0: the packet is of another trace"),
+        ((second + 20, vec![1]), "88: the packet is of another ring than the file's name says"),
+        ((second + 76, vec![1]), "88: the packet is of another ring than the file's name says"),
+        (number(second + 56, 2), "88: the packet's number does not follow the one before it"),
+        (number(32, 11), "88: the packet begins before the one before it ends"),
+        (number(64, 1), "88: the packet has lost fewer records than the one before it"),
+        // Its record would end behind it.
+        ((second + 98, vec![32]), "176: no whole record stands here"),
+        ((second + 98, vec![16]), "176: the fields of the record do not fill it"),
+        ((second + 96, vec![9]), "176: the metadata does not know the record's event"),
+        ((second + 88, vec![11]), "176: the record's time is not between those before and behind it"),
+        ((second + 88, vec![9]), "176: the record's time is not between those before and behind it"),
+    ] {
+        let dir = new_dir();
+        write_at(dir.path(), &[10, 20]);
+        let file = dir.path().join("user-0");
+        let mut bytes = fs::read(&file).expect("it is there");
+        bytes[at..at + to.len()].copy_from_slice(&to);
+        fs::write(&file, bytes).expect("room");
+        let lines = read_all(&[dir.path()]);
+        let last = lines.lines().find(|line| line.contains("damaged")).unwrap_or(&lines);
+        assert_eq!(last, format!("{} is damaged at byte {expected}", file.display()), "{at} {to:?}");
+    }
+    let dir = new_dir();
+    write_at(dir.path(), &[10]);
+    fs::rename(dir.path().join("user-0"), dir.path().join("user-00")).expect("it is there");
+    let error = Reader::open(&[dir.path()]).expect_err("nothing is called so").to_string();
+    assert!(error.contains("user-00 does not belong to the trace"), "{error}");
+}

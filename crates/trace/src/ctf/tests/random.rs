@@ -4,50 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::*;
-use crate::testing::{fields, schemas};
-
-/// A record to be: its place among all kinds, ticks since the one before, its thread, and what its fields are made of.
-pub type Draft = (Index, u32, u32, Vec<u8>);
-
-pub fn drafts() -> impl Strategy<Value = Vec<Draft>> {
-    let draft = (any::<Index>(), 0_u32..1000, any::<u32>(), prop::collection::vec(any::<u8>(), 0..64));
-    prop::collection::vec(draft, 0..40)
-}
-
-/// Writes the drafts to rings 0 and 1 in packets of up to four; gives back what was written, in order.
-pub fn write_drafts(dir: &Path, schema: &Schema, drafts: &[Draft]) -> Vec<(usize, u32, Vec<u8>)> {
-    let kinds: Vec<(usize, &crate::schema::EventKind)> = schema
-        .streams
-        .iter()
-        .enumerate()
-        .flat_map(|(stream, kind)| kind.events.iter().map(move |event| (stream, event)))
-        .collect();
-    let mut writer = Writer::create(dir, schema).expect("an empty directory");
-    let mut written = Vec::new();
-    let mut time = 0;
-    for packet in drafts.chunks(4).filter(|_| !kinds.is_empty()) {
-        let ring = u32::from(packet[0].3.len() % 2 == 1);
-        let stream = packet[0].0.get(&kinds).0;
-        let mut records = Vec::new();
-        let begin = time;
-        for (kind, ticks, thread, noise) in packet {
-            let (own, kind) = *kind.get(&kinds);
-            if own == stream {
-                time += u64::from(*ticks);
-                records.push(record(time, kind.id, *thread, &fields(&kind.fields, noise)));
-            }
-        }
-        let all = records.concat();
-        let cut = packet.len() * 7 % (all.len() + 1);
-        let parts = [&all[..cut], &all[cut..]];
-        writer.packet(Packet { stream, ring, begin, end: time, parts: &parts, ..super::packet() }).expect("room");
-        written.extend(records.into_iter().map(|record| (stream, ring, record)));
-        // No two packets share a time, so that the order is one.
-        time += 1;
-    }
-    writer.close().expect("room");
-    written
-}
+use crate::testing::{drafts, schemas, write_drafts};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
