@@ -1,5 +1,9 @@
 //! What the records of a trace are: its clock, and for each stream the kinds of events with their fields.
 
+mod check;
+
+pub use check::Unfit;
+
 /// Everything that is to be known to read a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {
@@ -22,6 +26,16 @@ pub struct Clock {
     pub offset_s: i64,
     /// At most a second's.
     pub offset_ticks: u64,
+}
+
+impl Clock {
+    /// Nanoseconds between the beginning of 1970 and a time stamp, rounded down; 0 for what was before it.
+    pub fn nanoseconds(&self, ticks: u64) -> u128 {
+        const SECOND: i128 = 1_000_000_000;
+        let ticks = i128::from(self.offset_ticks) + i128::from(ticks);
+        let since = i128::from(self.offset_s) * SECOND + ticks * SECOND / i128::from(self.frequency_hz.max(1));
+        u128::try_from(since).unwrap_or(0)
+    }
 }
 
 /// Where records come from: programs, or the kernel.
@@ -89,6 +103,20 @@ pub enum FieldKind {
         /// Values and their names.
         names: Vec<(u64, String)>,
     },
+}
+
+impl FieldKind {
+    /// Bytes that it takes in every record; None for a text, which is as long as it is.
+    pub fn size(&self) -> Option<usize> {
+        match self {
+            FieldKind::Unsigned { bytes, .. }
+            | FieldKind::Signed { bytes }
+            | FieldKind::Float { bytes }
+            | FieldKind::Named { bytes, .. } => Some(usize::from(*bytes)),
+            FieldKind::Text => None,
+            FieldKind::Array { item, count } => item.size()?.checked_mul(usize::try_from(*count).ok()?),
+        }
+    }
 }
 
 /// In which base a number is shown.

@@ -8,6 +8,7 @@ use std::io::{self, BufReader, Read, Seek};
 use super::capture::{Capture, Pages};
 use super::page::{Layout, Missed, Page};
 use super::plan::Plan;
+use crate::ctf::{self, Writer};
 
 /// A packet ends at the first page that brings it to so many bytes.
 const PACKET_BYTES: usize = 64 << 10;
@@ -74,6 +75,24 @@ impl Capture {
         let plans: HashMap<u16, &Plan> = self.kinds.iter().map(|(kind, plan)| (kind.id, plan)).collect();
         let layout = self.layout;
         self.cpus.iter_mut().map(|pages| one_cpu(pages, &layout, &plans, sink)).collect()
+    }
+}
+
+impl Capture {
+    /// Writes the records into stream `stream` of a trace whose schema has [`Capture::stream`] there; a ring for each CPU.
+    ///
+    /// # Errors
+    /// As [`Capture::convert`]; what [`Writer::packet`] says.
+    pub fn write(&mut self, writer: &mut Writer, stream: usize) -> io::Result<Vec<Totals>> {
+        let mut positions = HashMap::<u32, u64>::new();
+        self.convert(&mut |packet| {
+            let Packet { ring, begin, end, discarded, records } = packet;
+            let position = positions.entry(ring).or_default();
+            *position += records.len() as u64;
+            let (position, parts) = (*position, &[records][..]);
+            let packet = ctf::Packet { stream, ring, cpu: ring, begin, end, discarded, position, parts };
+            writer.packet(packet).map(drop).map_err(io::Error::other)
+        })
     }
 }
 

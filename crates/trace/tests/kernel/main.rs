@@ -5,3 +5,4 @@ mod exact;
 mod gone;
 mod loss;
 mod others;
+mod readable;
