@@ -134,13 +134,13 @@ impl Drain {
     fn empty_pipe(&mut self, mut len: usize) -> Result<(), Error> {
         while len > 0 {
             match splice(&self.pipe.0, None, &self.sink, None, len, SpliceFlags::MOVE) {
-                Ok(0) => return Err(self.error("write what was taken from", Errno::IO)),
+                Ok(0) => return Err(self.error("carry pages to a file", Errno::IO)),
                 Ok(moved) => {
                     len -= moved;
                     self.count(moved);
                 }
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(self.error("write what was taken from", error)),
+                Err(error) => return Err(self.error("carry pages to a file", error)),
             }
         }
         Ok(())
@@ -148,7 +148,7 @@ impl Drain {
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let done = self.sink.write_all(bytes);
-        done.map_err(|source| Error::file("write what was read from", &self.path(), source))?;
+        done.map_err(|source| Error::file("carry the last page to a file", &self.path(), source))?;
         self.count(bytes.len());
         Ok(())
     }
