@@ -112,7 +112,7 @@ fn a_signal_handler_writes_too() {
         assert_eq!((seen.records, seen.lost), (totals.written, totals.lost));
         assert!(seen.is_in_order());
         let in_handler = seen.numbers(2);
-        assert!(in_handler.len() > 1000, "the handler ran {} times", in_handler.len());
+        assert!(in_handler.len() > 50, "the handler ran {} times", in_handler.len());
         if !own_logs {
             assert_eq!(totals.lost, 0);
             assert_eq!(seen.numbers(1).len(), 1_000_000);
