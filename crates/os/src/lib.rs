@@ -20,6 +20,7 @@ pub mod fence;
 pub mod files;
 pub mod fork;
 pub mod futex;
+pub mod guard;
 pub mod handler;
 pub mod limits;
 pub mod local;

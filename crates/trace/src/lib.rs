@@ -8,6 +8,8 @@ pub mod consumer;
 pub mod ctf;
 pub mod event;
 pub mod export;
+pub mod kernel;
+pub mod names;
 pub mod record;
 pub mod region;
 pub mod schema;

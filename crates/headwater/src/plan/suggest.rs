@@ -1,18 +1,6 @@
 //! The nearest names to one that does not exist.
 
-/// At most `3` of `names` that are near to `wrong`, nearest first; for an error message.
-pub fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    // Jaro-Winkler weighs the beginning of a word, which is where people get names right.
-    const LIKENESS_MIN: f64 = 0.7;
-    let mut scored: Vec<(f64, &str)> = names
-        .into_iter()
-        .map(|name| (strsim::jaro_winkler(&wrong.to_lowercase(), &name.to_lowercase()), name))
-        .filter(|(likeness, name)| *likeness >= LIKENESS_MIN || name.contains(wrong))
-        .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-    scored.dedup_by_key(|(_, name)| *name);
-    scored.into_iter().map(|(_, name)| name).take(3).collect()
-}
+use headwater_trace::names::nearest;
 
 /// `; did you mean a, b or c?`, or nothing.
 pub fn did_you_mean<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> String {

@@ -1,0 +1,189 @@
+use std::io::Write;
+
+use proptest::prelude::*;
+
+use super::super::Clock;
+use super::super::capture::Store;
+use super::super::drain::Mark;
+use super::super::fixtures::{self, HEADER_PAGE, OVERWRITTEN, OVERWRITTEN_EVENTS, WHOLE, WHOLE_TEXT};
+use super::super::stats::Stats;
+use super::*;
+use crate::record::records;
+use crate::schema::{EventKind, FieldKind};
+
+fn capture(bytes: &[u8], stats: Stats, marks: Vec<Mark>) -> Capture {
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(bytes).expect("room");
+    let pages = Pages { cpu: 3, store: Store { file, path: None }, marks, stats, error: None };
+    let layout = Layout::parse(HEADER_PAGE).expect("the kernel's own text");
+    Capture { cpus: vec![pages], layout, kinds: fixtures::kinds(), clock: Clock::Tsc }
+}
+
+/// What was given: `discarded` and number of records of each packet, all records, and the totals.
+fn converted(capture: &mut Capture) -> (Vec<(u64, usize)>, Vec<u8>, Totals) {
+    let (mut packets, mut all) = (Vec::new(), Vec::new());
+    let totals = capture.convert(&mut |packet| {
+        assert_eq!(packet.ring, 3);
+        packets.push((packet.discarded, records(packet.records).count()));
+        all.extend_from_slice(packet.records);
+        Ok(())
+    });
+    let totals = totals.expect("no error")[0];
+    assert_eq!(totals.records, records(&all).count() as u64);
+    (packets, all, totals)
+}
+
+/// A field as the kernel would print it.
+fn value(kind: &EventKind, name: &str, fields: &[u8]) -> String {
+    let mut at = 0;
+    for field in &kind.fields {
+        let rest = &fields[at..];
+        let number = |bytes: usize| {
+            let mut wide = [0; 8];
+            wide[..bytes].copy_from_slice(&rest[..bytes]);
+            u64::from_le_bytes(wide)
+        };
+        let (len, shown) = match &field.kind {
+            FieldKind::Text => {
+                let len = rest.iter().position(|byte| *byte == 0).expect("a NUL");
+                (len + 1, String::from_utf8(rest[..len].to_vec()).expect("UTF-8"))
+            }
+            FieldKind::Signed { bytes } => {
+                let shift = 64 - 8 * u32::from(*bytes);
+                (usize::from(*bytes), ((number(usize::from(*bytes)) << shift).cast_signed() >> shift).to_string())
+            }
+            FieldKind::Unsigned { bytes, .. } => (usize::from(*bytes), number(usize::from(*bytes)).to_string()),
+            FieldKind::Array { count, .. } => (8 * *count as usize, format!("{:x}", number(8))),
+            other => panic!("none of these events has {other:?}"),
+        };
+        if field.name == name {
+            return shown;
+        }
+        at += len;
+    }
+    panic!("{} has no {name}", kind.name)
+}
+
+#[test]
+fn records_say_what_the_kernels_own_text_says() {
+    let lines: Vec<&str> = WHOLE_TEXT.lines().collect();
+    let stats = Stats { read: lines.len() as u64, ..Stats::default() };
+    let mut capture = capture(WHOLE, stats, Vec::new());
+    let (packets, all, totals) = converted(&mut capture);
+    assert_eq!((packets.as_slice(), totals.lost.all()), ([(0, lines.len())].as_slice(), 0));
+    for ((head, fields), line) in records(&all).zip(lines) {
+        let (kind, _) = capture.kinds.iter().find(|(kind, _)| kind.id == head.event).expect("known");
+        let value = |name| value(kind, name, fields);
+        let mut words = line.splitn(4, ' ');
+        let mut word = || words.next().expect("four words");
+        assert_eq!((word(), word()), (head.thread.to_string().as_str(), head.time.to_string().as_str()), "{line}");
+        let (event, text) = (word(), word());
+        assert_eq!(kind.name.split_once(':').expect("a system").1, event, "{line}");
+        let shown = match event {
+            "sys_enter" => format!("NR {} ({}", value("id"), value("args")),
+            "sched_process_exec" => {
+                format!("filename={} pid={} old_pid={}", value("filename"), value("pid"), value("old_pid"))
+            }
+            "sched_process_exit" => format!("comm={} pid={} prio={}", value("comm"), value("pid"), value("prio")),
+            "sched_switch" => {
+                format!(
+                    "prev_comm={} prev_pid={} prev_prio={}",
+                    value("prev_comm"),
+                    value("prev_pid"),
+                    value("prev_prio")
+                )
+            }
+            "signal_generate" => format!("sig={} errno={} code={}", value("sig"), value("errno"), value("code")),
+            other => panic!("{other}"),
+        };
+        assert!(text.starts_with(&shown), "{shown}: {line}");
+    }
+}
+
+#[test]
+fn what_was_overwritten_is_said_before_the_page_that_came_after_it() {
+    let overwritten = OVERWRITTEN_EVENTS.trim().parse().expect("a number");
+    // The kernel's page is the first, so that one of before has to be made: the same without its flags.
+    let mut before = OVERWRITTEN.to_vec();
+    before[11] = 0;
+    let here = records_in(OVERWRITTEN);
+    let stats = Stats { read: here * 2, overwritten, ..Stats::default() };
+    let (packets, _, totals) = converted(&mut capture(&[&before, OVERWRITTEN].concat(), stats, Vec::new()));
+    assert_eq!(packets, [(0, here as usize), (overwritten, here as usize)]);
+    assert_eq!((totals.lost.all(), totals.lost.overwritten), (overwritten, overwritten));
+}
+
+#[test]
+fn losses_that_a_page_does_not_count_are_told_by_the_last_of_these_pages() {
+    let here = records_in(OVERWRITTEN);
+    let mut uncounted = OVERWRITTEN.to_vec();
+    // The flag that says that a count is stored.
+    uncounted[11] &= !0x40;
+    let counted: u64 = OVERWRITTEN_EVENTS.trim().parse().expect("a number");
+    let stats = Stats { read: here * 3, overwritten: counted + 100, ..Stats::default() };
+    let bytes = [&uncounted, OVERWRITTEN, &uncounted].concat();
+    let (packets, _, _) = converted(&mut capture(&bytes, stats, Vec::new()));
+    let discarded: Vec<u64> = packets.iter().map(|(discarded, _)| *discarded).collect();
+    assert_eq!(discarded, [1, counted + 1, counted + 100]);
+}
+
+fn records_in(page: &[u8]) -> u64 {
+    converted(&mut capture(page, Stats::default(), Vec::new())).2.records
+}
+
+#[test]
+fn what_was_discarded_is_said_where_it_was_noticed_and_at_the_end() {
+    let (first, both) = (records_in(&WHOLE[..4096]), records_in(WHOLE));
+    let stats = Stats { read: both, discarded: 50, nested: 3, ..Stats::default() };
+    let marks = vec![Mark { bytes: 4096, lost: 30 }];
+    let (packets, _, totals) = converted(&mut capture(WHOLE, stats, marks));
+    assert_eq!(packets, [(0, first as usize), (30, (both - first) as usize), (53, 0)]);
+    assert_eq!((totals.lost.discarded, totals.lost.nested, totals.lost.all()), (50, 3, 53));
+}
+
+#[test]
+fn what_did_not_reach_the_file_is_lost_too() {
+    let (first, both) = (records_in(&WHOLE[..4096]), records_in(WHOLE));
+    let stats = Stats { read: both, unread: 7, ..Stats::default() };
+    let (packets, _, totals) = converted(&mut capture(&WHOLE[..8000], stats, Vec::new()));
+    assert_eq!((totals.records, totals.lost.unsaved), (first, both - first + 7));
+    assert_eq!(packets.last(), Some(&(totals.lost.all(), 0)));
+}
+
+#[test]
+fn what_nobody_asked_for_is_counted_as_unknown() {
+    let read = WHOLE_TEXT.lines().count() as u64;
+    let mut capture = capture(WHOLE, Stats { read, ..Stats::default() }, Vec::new());
+    capture.kinds.retain(|(kind, _)| kind.name == "raw_syscalls:sys_enter");
+    let (_, _, totals) = converted(&mut capture);
+    let calls = WHOLE_TEXT.lines().filter(|line| line.contains("sys_enter")).count() as u64;
+    assert_eq!((totals.records, totals.lost.unknown, totals.lost.all()), (calls, read - calls, read - calls));
+}
+
+#[test]
+fn an_error_of_the_sink_ends_it() {
+    let mut capture = capture(WHOLE, Stats::default(), Vec::new());
+    let error = capture.convert(&mut |_| Err(io::Error::other("full"))).expect_err("the sink's");
+    assert_eq!(error.to_string(), "full");
+}
+
+proptest! {
+    #[test]
+    fn changed_pages_give_whole_records_in_order(
+        changes in prop::collection::vec((0..8192usize, any::<u8>()), 1..60),
+        read in 0..200u64,
+    ) {
+        let mut bytes = WHOLE.to_vec();
+        changes.into_iter().for_each(|(at, value)| bytes[at] = value);
+        let (_, all, totals) = converted(&mut capture(&bytes, Stats { read, ..Stats::default() }, Vec::new()));
+        let mut now = 0;
+        let mut len = 0;
+        for (head, _) in records(&all) {
+            prop_assert!(now <= head.time);
+            now = head.time;
+            len += usize::from(head.len);
+        }
+        prop_assert_eq!(len, all.len());
+        prop_assert!(totals.records + totals.lost.all() >= read);
+    }
+}

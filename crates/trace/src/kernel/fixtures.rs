@@ -1,0 +1,25 @@
+//! Pages and descriptions of a kernel (6.18, x86-64), for tests that are to run where there is no tracefs: a shell that runs
+//! `/bin/true`, and a shell that overwrites a buffer of two pages. The text beside them is the kernel's own, of the same
+//! buffer: thread, time, event and its fields.
+
+use super::format::Format;
+use super::plan::Plan;
+use crate::schema::EventKind;
+
+pub const HEADER_PAGE: &str = include_str!("fixtures/header_page.txt");
+pub const WHOLE: &[u8] = include_bytes!("fixtures/whole.pages");
+pub const WHOLE_TEXT: &str = include_str!("fixtures/whole.txt");
+pub const OVERWRITTEN: &[u8] = include_bytes!("fixtures/overwritten.page");
+pub const OVERWRITTEN_EVENTS: &str = include_str!("fixtures/overwritten.txt");
+const FORMATS: &str = include_str!("fixtures/formats.txt");
+
+/// The kinds of the events in the pages.
+pub fn kinds() -> Vec<(EventKind, Plan)> {
+    let parts = FORMATS.split("system: ").filter(|part| !part.is_empty());
+    parts
+        .map(|part| {
+            let (system, text) = part.split_once('\n').expect("a line of its own");
+            Plan::new(system, &Format::parse(text).expect("the kernel's own text"))
+        })
+        .collect()
+}

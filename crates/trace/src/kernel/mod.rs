@@ -1,0 +1,29 @@
+//! Kernel sessions: events of the kernel, recorded into a tracefs instance of their own by plain file operations.
+//!
+//! A [`Session`] runs from [`Session::start`] to [`Session::stop`], which gives a [`Capture`]; that converts the kernel's
+//! pages into records as they are in [`crate::record`]. The kernel's top-level buffer is never touched, and an instance is
+//! gone when its session is, however the process ends.
+
+pub mod capture;
+pub mod convert;
+mod drain;
+pub mod error;
+pub mod events;
+#[cfg(test)]
+mod fixtures;
+pub mod format;
+pub mod instance;
+pub mod page;
+pub mod plan;
+pub mod session;
+pub mod stats;
+pub mod support;
+pub mod tracefs;
+
+pub use capture::Capture;
+pub use convert::{Packet, Totals};
+pub use error::Error;
+pub use instance::sweep;
+pub use session::{Clock, Mode, Session, Settings};
+pub use support::Support;
+pub use tracefs::Tracefs;

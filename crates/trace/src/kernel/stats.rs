@@ -1,0 +1,80 @@
+//! What the kernel counts for each CPU's buffer.
+
+use std::path::Path;
+
+use super::{Error, tracefs};
+
+/// The counts of `per_cpu/cpuN/stats`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Events in the buffer that nobody has read.
+    pub unread: u64,
+    /// Events read, by pages or one by one.
+    pub read: u64,
+    /// Events overwritten before they were read. The page that is read next says so too.
+    pub overwritten: u64,
+    /// New events that found no room, where nothing is overwritten. No page says so.
+    pub discarded: u64,
+    /// New events that found no room because an interrupted writer held the page. No page says so.
+    pub nested: u64,
+}
+
+impl Stats {
+    /// Reads those of one CPU of an instance.
+    pub(super) fn of(instance: &Path, cpu: u32) -> Result<Stats, Error> {
+        let path = instance.join(format!("per_cpu/cpu{cpu}/stats"));
+        let text = tracefs::read(&path)?;
+        Stats::parse(&text).ok_or(Error::Unreadable { path, what: text })
+    }
+
+    /// From lines `name: value`. None unless all counts are there.
+    pub fn parse(text: &str) -> Option<Stats> {
+        let count = |name: &str| {
+            let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+            value.trim().parse().ok()
+        };
+        Some(Stats {
+            unread: count("entries")?,
+            read: count("read events")?,
+            overwritten: count("overrun")?,
+            discarded: count("dropped events")?,
+            nested: count("commit overrun")?,
+        })
+    }
+
+    /// Events that happened while the session ran.
+    pub fn happened(&self) -> u64 {
+        [self.unread, self.read, self.lost()].into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// Events that no page holds.
+    pub fn lost(&self) -> u64 {
+        [self.overwritten, self.discarded, self.nested].into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "entries: 1\noverrun: 20\ncommit overrun: 300\nbytes: 9\noldest event ts: 0.000000\n\
+        now ts: 46357.063867\ndropped events: 4000\nread events: 50000\n";
+
+    #[test]
+    fn every_count_finds_its_place() {
+        let stats = Stats::parse(TEXT).expect("whole");
+        let expected = Stats { unread: 1, read: 50000, overwritten: 20, discarded: 4000, nested: 300 };
+        assert_eq!(stats, expected);
+        assert_eq!((stats.happened(), stats.lost()), (54321, 4320));
+    }
+
+    #[test]
+    fn a_text_that_lacks_a_count_is_not_understood() {
+        for line in ["entries", "overrun", "commit overrun", "dropped events", "read events"] {
+            let without: String =
+                TEXT.lines().filter(|text| !text.starts_with(line)).map(|text| format!("{text}\n")).collect();
+            assert_eq!(Stats::parse(&without), None, "{line}");
+        }
+        assert_eq!(Stats::parse(&TEXT.replace("4000", "many")), None);
+    }
+}

@@ -1,0 +1,174 @@
+//! What of kernel tracing can be used here, and for the rest why not: for `doctor` and for messages.
+
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+
+use super::{Error, Tracefs, tracefs};
+
+/// One thing that sessions use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Point {
+    /// Such as `instances`.
+    pub name: &'static str,
+    /// A detail, such as a size; or why it cannot be used.
+    pub state: Result<String, String>,
+}
+
+/// All things that sessions use, each with yes or why not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Support {
+    /// In the order in which they build on each other.
+    pub points: Vec<Point>,
+}
+
+impl Support {
+    /// Looks at everything and changes nothing.
+    pub fn look() -> Support {
+        let mut points = vec![Point { name: "lockdown", state: lockdown_state() }];
+        let found = Tracefs::find(false);
+        let permission = match &found {
+            Ok(found) => may_write(found),
+            Err(error) => Err(error.to_string()),
+        };
+        let state = match &found {
+            Ok(found) => Ok(found.root().display().to_string()),
+            // It is there, though closed.
+            Err(Error::Permission { path } | Error::Refused { path, .. }) => Ok(path.display().to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        points.push(Point { name: "tracefs", state });
+        points.push(Point { name: "permission", state: permission });
+        if let Ok(found) = found {
+            let file = |name: &'static str, what: &str| Point { name, state: there(&found.path(what)) };
+            points.push(file("instances", "instances"));
+            points.push(Point { name: "x86-tsc", state: tsc(&found) });
+            points.push(Point { name: "events", state: events(&found) });
+            points.push(file("set_event_pid", "set_event_pid"));
+            points.push(file("event-fork", "options/event-fork"));
+            points.push(file("set_event_notrace_pid", "set_event_notrace_pid"));
+            let size = tracefs::read(&found.path("buffer_size_kb"));
+            points.push(Point {
+                name: "buffer_size_kb",
+                state: size.map(|kb| format!("{kb} KiB per CPU by default")).map_err(|error| error.to_string()),
+            });
+        }
+        Support { points }
+    }
+
+    /// Why sessions are not possible at all; None if they are.
+    pub fn obstacle(&self) -> Option<&str> {
+        const NEEDED: [&str; 4] = ["tracefs", "permission", "instances", "events"];
+        self.points
+            .iter()
+            .filter(|point| NEEDED.contains(&point.name))
+            .find_map(|point| point.state.as_ref().err().map(String::as_str))
+    }
+
+    /// Whether a thing can be used.
+    pub fn has(&self, name: &str) -> bool {
+        self.points.iter().any(|point| point.name == name && point.state.is_ok())
+    }
+}
+
+/// Whether the kernel's time stamps may be those of the processor's counter, as user programs read it: the tracer offers
+/// it, and the kernel itself would take it for its clock.
+pub fn tsc(found: &Tracefs) -> Result<String, String> {
+    let clocks = tracefs::read(&found.path("trace_clock")).map_err(|error| error.to_string())?;
+    let sources = "/sys/devices/system/clocksource/clocksource0";
+    let source = |file: &str| fs::read_to_string(format!("{sources}/{file}")).unwrap_or_default().trim().to_owned();
+    let flags = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    sound_tsc(&clocks, &source("available_clocksource"), &flags)?;
+    Ok(format!("the kernel's own clock is {}", source("current_clocksource")))
+}
+
+fn sound_tsc(clocks: &str, sources: &str, cpuinfo: &str) -> Result<(), String> {
+    if !clocks.split_whitespace().any(|clock| clock.trim_matches(['[', ']']) == "x86-tsc") {
+        return Err("the kernel's tracer does not offer x86-tsc".to_owned());
+    }
+    // A counter that the kernel found unstable disappears from this list.
+    if !sources.split_whitespace().any(|source| source == "tsc") {
+        return Err(format!("the kernel does not trust the counter; it has {}", sources.trim()));
+    }
+    let flags = cpuinfo.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    match ["constant_tsc", "nonstop_tsc"].iter().find(|flag| !flags.split_whitespace().any(|has| has == **flag)) {
+        Some(flag) => Err(format!("the processor does not promise {flag}")),
+        None => Ok(()),
+    }
+}
+
+/// The mode of lockdown that is on, such as `integrity`; None where there is none or it cannot be read.
+pub fn lockdown() -> Option<String> {
+    let text = fs::read_to_string("/sys/kernel/security/lockdown").ok()?;
+    let mode = text.split_once('[')?.1.split_once(']')?.0;
+    (mode != "none").then(|| mode.to_owned())
+}
+
+fn lockdown_state() -> Result<String, String> {
+    match lockdown().as_deref() {
+        None => Ok("none that is seen".to_owned()),
+        // Integrity protects the kernel from being changed; confidentiality closes tracefs.
+        Some("confidentiality") => Err("lockdown=confidentiality closes tracefs".to_owned()),
+        Some(mode) => Ok(mode.to_owned()),
+    }
+}
+
+fn may_write(found: &Tracefs) -> Result<String, String> {
+    // Opening a file of tracefs for writing changes nothing; of these, tracing_on has no effect on open at all.
+    let path = found.path("tracing_on");
+    match OpenOptions::new().write(true).open(&path) {
+        Ok(_) => Ok("files can be written".to_owned()),
+        Err(source) => Err(Error::file("write", &path, source).to_string()),
+    }
+}
+
+fn there(path: &Path) -> Result<String, String> {
+    match path.exists() {
+        true => Ok("there".to_owned()),
+        false => Err(format!("this kernel has no {}", path.display())),
+    }
+}
+
+fn events(found: &Tracefs) -> Result<String, String> {
+    let list = tracefs::read(&found.path("available_events")).map_err(|error| error.to_string())?;
+    match list.lines().count() {
+        0 => Err("this kernel has no events".to_owned()),
+        count => Ok(format!("{count}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counter_is_sound_where_tracer_kernel_and_processor_agree() {
+        let (clocks, sources) = ("[local] global x86-tsc", "tsc kvm-clock");
+        let flags = "processor : 0\nflags\t\t: fpu constant_tsc nonstop_tsc\n";
+        assert_eq!(sound_tsc(clocks, sources, flags), Ok(()));
+        for (clocks, sources, flags, why) in [
+            ("[local] global", sources, flags, "does not offer"),
+            (clocks, "kvm-clock", flags, "does not trust"),
+            (clocks, sources, "flags : fpu constant_tsc", "nonstop_tsc"),
+            (clocks, sources, "flags : nonstop_tsc", "constant_tsc"),
+        ] {
+            assert!(sound_tsc(clocks, sources, flags).expect_err("unsound").contains(why), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_sessions_need_is_what_stands_in_the_way() {
+        let point =
+            |name, state: Result<&str, &str>| Point { name, state: state.map(str::to_owned).map_err(str::to_owned) };
+        let support = Support { points: vec![point("tracefs", Ok("/t")), point("x86-tsc", Err("no"))] };
+        assert_eq!(support.obstacle(), None);
+        assert!(support.has("tracefs") && !support.has("x86-tsc") && !support.has("instances"));
+        let support = Support { points: vec![point("tracefs", Err("not mounted")), point("events", Err("none"))] };
+        assert_eq!(support.obstacle(), Some("not mounted"));
+    }
+
+    #[test]
+    fn a_look_answers_for_the_first_three_points_on_any_machine() {
+        let names: Vec<&str> = Support::look().points.iter().map(|point| point.name).collect();
+        assert_eq!(names[..3], ["lockdown", "tracefs", "permission"]);
+    }
+}
