@@ -86,7 +86,7 @@ mod tests {
         let dir = testing::exported_sample();
         let mut text = Vec::new();
         let exported = export(&[dir.path()], &mut text).expect("it is a trace");
-        assert_eq!((exported.records, exported.lost, exported.damaged.len()), (10, 5, 0));
+        assert_eq!((exported.records, exported.lost, exported.damaged.len()), (12, 5, 0));
         expect![[r#"
             22:13:20.000001000 +0.000000000 cpu 0 tid 42 headwater:thread pid=40 name="the \"worker\""
             22:13:20.000002000 +0.000001000 cpu 0 tid 42 app:work_begin
@@ -99,6 +99,8 @@ mod tests {
             22:13:20.000003500 to 22:13:20.000005000 cpu 1 user-1: 5 records lost
             22:13:20.000005000 +0.000001500 cpu 1 tid 43 headwater:put len=64 share=0.5
             22:13:20.000006000 +0.000001000 cpu 1 tid 43 sched:sched_switch next_comm=[105 100 108 101 0 0 0 0 0 0 0 0 0 0 0 0] next_pid=0
+            22:13:20.000006500 +0.000000500 cpu 1 tid 0 sched:sched_switch next_comm=[111 116 104 101 114 0 0 0 0 0 0 0 0 0 0 0] next_pid=43
+            22:13:20.000007000 +0.000000500 cpu 1 tid 43 sched:sched_switch next_comm=[108 97 115 116 0 0 0 0 0 0 0 0 0 0 0 0] next_pid=44
         "#]].assert_eq(&String::from_utf8(text).expect("escaped"));
     }
 
