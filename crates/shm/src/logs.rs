@@ -100,6 +100,11 @@ impl Logs {
         self.count
     }
 
+    /// What happens when one of them is full.
+    pub fn when_full(&self) -> WhenFull {
+        self.when_full
+    }
+
     /// The log with that number as the one of the CPU with that number, to append to. None without restartable sequences.
     pub fn of_cpu(&self, cpu: usize) -> Option<OfCpu> {
         if cpu >= self.count {

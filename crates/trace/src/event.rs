@@ -1,6 +1,7 @@
 //! Events of a program: declared once by [`crate::events!`], they cost one load and a branch where they stand as long as
 //! nobody records them.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::record::HEAD;
@@ -97,13 +98,24 @@ impl Event {
     fn become_known(&'static self, state: u32) -> u32 {
         if state == UNKNOWN && self.state.compare_exchange(UNKNOWN, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok()
         {
+            MAKING_KNOWN.set(true);
             session::make_known(self);
-        } else if state == BUSY {
-            // Somebody else is at it, perhaps a caller that this thread's signal handler has interrupted.
+            MAKING_KNOWN.set(false);
+        } else if MAKING_KNOWN.get() {
+            // A signal handler that has interrupted this thread just then.
             session::count_lost();
+        } else {
+            while self.state.load(Ordering::Acquire) == BUSY {
+                std::thread::yield_now();
+            }
         }
         self.state.load(Ordering::Acquire)
     }
+}
+
+thread_local! {
+    /// This thread is making an event known.
+    static MAKING_KNOWN: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Appends the lowest bytes of a number at `len` bytes. The length is apart from the words, so that the compiler knows it.

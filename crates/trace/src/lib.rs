@@ -4,6 +4,7 @@
 //! writes, reads, shows and exports a trace knows neither where its records come from.
 #![deny(unsafe_code)]
 
+pub mod consumer;
 pub mod ctf;
 pub mod event;
 pub mod export;

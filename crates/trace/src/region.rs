@@ -37,7 +37,7 @@ const CPUS_MAX: usize = 8192;
 /// Logs for threads without restartable sequences; more threads than that have their events counted as lost.
 const THREADS: usize = 64;
 /// Bytes of such a log.
-const THREAD_BYTES: usize = 256 << 10;
+const THREAD_BYTES: usize = 64 << 10;
 /// The table begins on a page of its own.
 const TABLE_AT: usize = 4096;
 const LOGS_AT: usize = TABLE_AT + EVENTS_MAX * size_of::<Slot>();
@@ -62,8 +62,6 @@ shareable! {
         pub cpu_bytes: AtomicU64,
         /// Events that were written to no log at all. Added to by programs.
         pub outside: AtomicU64,
-        /// The process that consumes, by pid; 0: none.
-        pub consumer: AtomicU64,
         pub patterns_len: AtomicU32,
         /// Which events are recorded, separated by commas.
         pub patterns: [AtomicU8; 2000],
@@ -203,6 +201,14 @@ impl Region {
         Ok(Region { header, table, cpus, threads, clock, memory })
     }
 
+    /// Whether nobody else carries what the session records, and this process does as long as it has the region.
+    ///
+    /// # Errors
+    /// What flock(2) reports.
+    pub fn claim(&self) -> io::Result<bool> {
+        headwater_os::files::try_lock(&*self.memory)
+    }
+
     /// Brings the pages into this process's page table, so that no event faults.
     ///
     /// # Errors
@@ -258,10 +264,10 @@ impl Region {
         None
     }
 
-    /// The events of the table, as far as they can be read.
-    pub fn kinds(&self) -> Vec<EventKind> {
-        let there = self.table.iter().enumerate().filter(|(_, slot)| slot.state.load(Ordering::Acquire) == 2);
-        there.filter_map(|(id, slot)| parse(id as u16, &slot.text()?)).collect()
+    /// The event with that id, if there is one that can be read.
+    pub fn kind(&self, id: usize) -> Option<EventKind> {
+        let slot = self.table.get(id).filter(|slot| slot.state.load(Ordering::Acquire) == 2)?;
+        parse(id as u16, &slot.text()?)
     }
 }
 

@@ -137,22 +137,22 @@ mod tests {
     fn kinds_and_rings_are_counted_over_all_traces() {
         let (one, other) = (testing::exported_sample(), testing::exported_sample());
         let stat = Stat::of(&mut Reader::open(&[one.path(), other.path()]).expect("they are traces"));
-        assert_eq!((stat.records(), stat.lost(), stat.damaged.len()), (20, 10, 0));
+        assert_eq!((stat.records(), stat.lost(), stat.damaged.len()), (24, 10, 0));
         let second = 1_700_000_000_000_000_000;
-        assert_eq!(stat.span, Some((second + 1_000, second + 6_000)));
+        assert_eq!(stat.span, Some((second + 1_000, second + 7_000)));
         let rings: Vec<_> = stat
             .rings
             .iter()
             .map(|ring| (ring.trace, ring.stream.as_str(), ring.ring, ring.records, ring.lost))
             .collect();
         let of = |trace| {
-            [(trace, "user", 0, 5, 0), (trace, "user", 1, 2, 5), (trace, "kernel", 0, 1, 0), (trace, "kernel", 1, 2, 0)]
+            [(trace, "user", 0, 5, 0), (trace, "user", 1, 2, 5), (trace, "kernel", 0, 1, 0), (trace, "kernel", 1, 4, 0)]
         };
         assert_eq!(rings, [of(0), of(1)].concat());
 
         let kinds: Vec<_> = stat.kinds.iter().map(|kind| (kind.name.as_str(), kind.count, kind.bytes)).collect();
         let expected = [
-            ("sched:sched_switch", 4, 160),
+            ("sched:sched_switch", 8, 320),
             ("headwater:put", 4, 128),
             ("sched:sched_waking", 2, 80),
             ("app:wake_from", 2, 48),
@@ -163,7 +163,7 @@ mod tests {
         ];
         assert_eq!(kinds, expected);
         let put = &stat.kinds[1];
-        assert_eq!((put.stream.as_str(), put.share, put.rate), ("user", 128.0 / 608.0, Some(4.0 / 5e-6)));
+        assert_eq!((put.stream.as_str(), put.share, put.rate), ("user", 128.0 / 768.0, Some(4.0 / 6e-6)));
         assert!((stat.kinds.iter().map(|kind| kind.share).sum::<f64>() - 1.0).abs() < 1e-9);
     }
 

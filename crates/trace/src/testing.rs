@@ -99,7 +99,8 @@ pub fn exported_sample() -> TempDir {
     write(0, 1, 0, &[record(3_500, 6, 43, &flow)]);
     write(0, 1, 5, &[put(5_000, 43, 64, 0.5)]);
     write(1, 0, 0, &[scheduled(3_200, 1, 42, "other", 43)]);
-    write(1, 1, 0, &[scheduled(3_300, 2, 0, "other", 43), scheduled(6_000, 2, 43, "idle", 0)]);
+    let switches = [(3_300, 0, "other", 43), (6_000, 43, "idle", 0), (6_500, 0, "other", 43), (7_000, 43, "last", 44)];
+    write(1, 1, 0, &switches.map(|(time, thread, comm, next)| scheduled(time, 2, thread, comm, next)));
     writer.close().expect("room");
     dir
 }

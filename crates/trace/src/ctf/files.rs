@@ -38,6 +38,13 @@ pub(super) fn write_metadata(dir: &Path, metadata: &Metadata) -> Result<(), Erro
     renamed
 }
 
+/// Removes what a writer has left that was killed while it wrote its first metadata.
+pub(super) fn remove_unborn(dir: &Path) {
+    if !dir.join(METADATA).exists() {
+        let _ = fs::remove_file(dir.join(".metadata.new"));
+    }
+}
+
 /// A file of packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StreamFile {

@@ -25,11 +25,11 @@ const TRACE: &str = "trace { major = 1; minor = 8; uuid =";
 
 /// After it: every packet begins so, and what the types of fields are called.
 const PACKET_AND_TYPES: &str = "; byte_order = le;
-	packet.header := struct {
-		integer { size = 32; align = 8; signed = false; base = 16; } magic;
-		integer { size = 8; align = 8; signed = false; } uuid[16];
-		integer { size = 32; align = 8; signed = false; } stream_id;
-	};
+  packet.header := struct {
+    integer { size = 32; align = 8; signed = false; base = 16; } magic;
+    integer { size = 8; align = 8; signed = false; } uuid[16];
+    integer { size = 32; align = 8; signed = false; } stream_id;
+  };
 };
 
 typealias integer { size = 8; align = 8; signed = false; } := u8;
@@ -55,25 +55,25 @@ const TIME: [&str; 2] =
 /// What follows a stream's id: the context of its packets (`super::packet`) and the head of its records (`crate::record`).
 /// Aligned to 8 bytes, a head is looked for where the padding behind the record before it ends.
 const STREAM: &str = ";
-	packet.context := struct {
-		time timestamp_begin;
-		time timestamp_end;
-		u64 content_size;
-		u64 packet_size;
-		u64 packet_seq_num;
-		u64 events_discarded;
-		u32 cpu_id;
-		u32 ring;
-		u64 position;
-	};
-	event.header := struct {
-		time timestamp;
-		u16 id;
-	} align(64);
-	event.context := struct {
-		u16 len;
-		u32 tid;
-	};
+  packet.context := struct {
+    time timestamp_begin;
+    time timestamp_end;
+    u64 content_size;
+    u64 packet_size;
+    u64 packet_seq_num;
+    u64 events_discarded;
+    u32 cpu_id;
+    u32 ring;
+    u64 position;
+  };
+  event.header := struct {
+    time timestamp;
+    u16 id;
+  } align(64);
+  event.context := struct {
+    u16 len;
+    u32 tid;
+  };
 };
 ";
 
@@ -99,16 +99,16 @@ impl Metadata {
         let Schema { clock, streams, environment } = &self.schema;
         write!(text, "{SIGNATURE}\n{TRACE} \"{}\"{PACKET_AND_TYPES}\nenv {{\n", hyphened(&self.uuid))?;
         for (id, stream) in streams.iter().enumerate() {
-            writeln!(text, "\t{STREAM_NAME}{id} = {};", Quoted(&stream.name))?;
+            writeln!(text, "  {STREAM_NAME}{id} = {};", Quoted(&stream.name))?;
         }
         for (name, value) in environment {
-            writeln!(text, "\t{name} = {};", Quoted(value))?;
+            writeln!(text, "  {name} = {};", Quoted(value))?;
         }
-        write!(text, "}};\n\nclock {{\n\tname = {};\n\tfreq = {};\n", clock.name, clock.frequency_hz)?;
-        write!(text, "\toffset_s = {};\n\toffset = {};\n", clock.offset_s, clock.offset_ticks)?;
-        write!(text, "\tabsolute = true;\n}};\n\n{}{}{}", TIME[0], clock.name, TIME[1])?;
+        write!(text, "}};\n\nclock {{\n  name = {};\n  freq = {};\n", clock.name, clock.frequency_hz)?;
+        write!(text, "  offset_s = {};\n  offset = {};\n", clock.offset_s, clock.offset_ticks)?;
+        write!(text, "  absolute = true;\n}};\n\n{}{}{}", TIME[0], clock.name, TIME[1])?;
         for (id, stream) in streams.iter().enumerate() {
-            write!(text, "\nstream {{\n\tid = {id}{STREAM}")?;
+            write!(text, "\nstream {{\n  id = {id}{STREAM}")?;
             for event in &stream.events {
                 write_event(text, id, event)?;
             }
@@ -118,10 +118,10 @@ impl Metadata {
 }
 
 fn write_event(text: &mut String, stream: usize, event: &EventKind) -> fmt::Result {
-    write!(text, "\nevent {{\n\tname = {};\n\tid = {};\n\tstream_id = {stream};\n", Quoted(&event.name), event.id)?;
-    writeln!(text, "\tfields := struct {{")?;
+    write!(text, "\nevent {{\n  name = {};\n  id = {};\n  stream_id = {stream};\n", Quoted(&event.name), event.id)?;
+    writeln!(text, "  fields := struct {{")?;
     for field in &event.fields {
-        text.push_str("\t\t");
+        text.push_str("    ");
         // Readers take one underscore away, so that a field may have the name of a keyword.
         match &field.kind {
             FieldKind::Array { item, count } => {
@@ -134,7 +134,7 @@ fn write_event(text: &mut String, stream: usize, event: &EventKind) -> fmt::Resu
             }
         }
     }
-    text.push_str("\t};\n};\n");
+    text.push_str("  };\n};\n");
     Ok(())
 }
 

@@ -163,11 +163,17 @@ impl Reader {
     #[expect(clippy::should_implement_trait, reason = "what it gives borrows from the reader")]
     pub fn next(&mut self) -> Result<Option<Item<'_>>, Error> {
         while let Some(at) = self.behind.pop() {
-            self.queue_next(at)?;
+            let source = &mut self.sources[at];
+            source.advance(&self.traces[source.trace].shapes[source.stream])?;
+            let Some(time) = source.time() else { continue };
+            // As a rule many records of a ring follow each other.
+            let first = self.queue.peek().is_none_or(|Reverse(other)| (time, at) < *other);
+            if first && self.behind.is_empty() {
+                return Ok(Some(self.give(at)));
+            }
+            self.queue.push(Reverse((time, at)));
         }
-        let Some(Reverse((_, at))) = self.queue.pop() else { return Ok(None) };
-        self.behind.push(at);
-        Ok(Some(self.item(at)))
+        Ok(self.queue.pop().map(|Reverse((_, at))| self.give(at)))
     }
 
     /// Hands everything that there is to `act`. Gives back why the rest of a file was left out, for each where it was.
@@ -185,15 +191,9 @@ impl Reader {
         }
     }
 
-    /// Puts what a source has next into the queue.
-    fn queue_next(&mut self, at: usize) -> Result<(), Error> {
-        let source = &mut self.sources[at];
-        source.advance(&self.traces[source.trace].shapes[source.stream])?;
-        self.queue.extend(source.time().map(|time| Reverse((time, at))));
-        Ok(())
-    }
-
-    fn item(&self, at: usize) -> Item<'_> {
+    /// What a source has found. It looks for its next when it is asked for again.
+    fn give(&mut self, at: usize) -> Item<'_> {
+        self.behind.push(at);
         let source = &self.sources[at];
         let Schema { clock, streams, .. } = &self.traces[source.trace].metadata.schema;
         let stream = &streams[source.stream];

@@ -78,6 +78,7 @@ impl Writer {
     pub fn create(dir: &Path, schema: &Schema) -> Result<Writer, Error> {
         schema.check()?;
         fs::create_dir_all(dir).map_err(Error::io("create the directory", dir))?;
+        files::remove_unborn(dir);
         if fs::read_dir(dir).map_err(Error::io("list", dir))?.next().is_some() {
             return Err(Error::NotEmpty { path: dir.to_owned() });
         }

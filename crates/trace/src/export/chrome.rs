@@ -14,7 +14,7 @@ mod roles;
 mod slices;
 mod threads;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -51,8 +51,15 @@ pub fn export<P: AsRef<Path>>(paths: &[P], out: impl Write) -> Result<Exported, 
     })?;
 
     let events = Events::begin(BufWriter::new(out), origin.unwrap_or(0))?;
-    let mut chrome =
-        Chrome { events, roles, threads, slices: Slices::default(), running: HashMap::new(), arrows: HashMap::new() };
+    let mut chrome = Chrome {
+        events,
+        roles,
+        threads,
+        slices: Slices::default(),
+        running: BTreeMap::new(),
+        last: 0,
+        arrows: HashMap::new(),
+    };
     let exported = each(&mut Reader::open(paths)?, |item| match item {
         Item::Record(record) => chrome.record(record),
         Item::Loss(loss) => chrome.loss(loss),
@@ -67,7 +74,9 @@ struct Chrome<W: Write> {
     threads: Threads,
     slices: Slices,
     /// By CPU: who runs, since when.
-    running: HashMap<u32, (u32, u128)>,
+    running: BTreeMap<u32, (u32, u128)>,
+    /// Time of the last event.
+    last: u128,
     /// Arrows that have begun, by what joins them.
     arrows: HashMap<Arrow, u64>,
 }
@@ -84,6 +93,7 @@ enum Arrow {
 impl<W: Write> Chrome<W> {
     fn record(&mut self, record: &Record<'_>) -> io::Result<()> {
         let now = record.nanoseconds();
+        self.last = now;
         let track = self.threads.track(record.tid);
         let role = self.roles.of_kind(record.kind).clone();
         match &role.side {
@@ -190,6 +200,9 @@ impl<W: Write> Chrome<W> {
     }
 
     fn end(mut self) -> io::Result<()> {
+        for cpu in self.running.keys().copied().collect::<Vec<_>>() {
+            self.end_running(cpu, self.last)?;
+        }
         for (tid, open) in self.slices.all() {
             self.instant(tid, &open)?;
         }

@@ -226,6 +226,7 @@ mod tests {
         assert_eq!(refused(&|schema| schema.clock.frequency_hz = 0), "the clock's frequency is 0");
         assert!(refused(&|schema| schema.clock.offset_ticks = 10).contains("a second or more"));
         assert!(refused(&|schema| schema.environment[0].1 = "\u{1}".into()).contains("control character"));
+        assert!(refused(&|schema| schema.streams[0].events[0].name = "a\nb".into()).contains("control character"));
         assert!(refused(&|schema| schema.environment[0].0 = "headwater_x".into()).contains("the format's own"));
         assert!(refused(&|schema| schema.environment.push(("hostname".into(), "".into()))).contains("twice"));
     }

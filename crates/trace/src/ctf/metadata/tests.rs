@@ -51,7 +51,7 @@ fn a_description_of_something_else_is_refused_with_its_line() {
         ("u32 _len;", "u32 len;"),
         ("string _text;", "string _text"),
         ("_numbers[3]", "_numbers[4000]"),
-        ("stream {\n\tid = 1", "stream {\n\tid = 2"),
+        ("stream {\n  id = 1", "stream {\n  id = 2"),
         ("headwater_stream_1", "something"),
     ] {
         found += &refused(from, to);

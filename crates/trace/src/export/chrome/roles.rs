@@ -94,3 +94,45 @@ fn sides(name: &str) -> Vec<(Side, String)> {
     }
     sides
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::StreamKind;
+    use crate::testing::{clock, kind, unsigned};
+
+    #[test]
+    fn names_and_fields_say_what_an_event_is() {
+        let flow = [("flow", unsigned(8))];
+        let comms = [("comm", unsigned(1)), ("pid", unsigned(4)), ("other_comm", unsigned(1))];
+        let events = vec![
+            kind(1, "a:work_begin", &[]),
+            kind(2, "a:work_end", &[]),
+            kind(3, "syscalls:sys_enter_read", &[]),
+            kind(4, "syscalls:sys_exit_read", &[]),
+            kind(5, "sched:sched_process_exit", &comms),
+            kind(6, "a:start_end", &[]),
+            kind(7, "a:x_from", &flow),
+            kind(8, "a:x_to", &flow),
+            kind(9, "a:x", &flow),
+            kind(10, "b:comms", &comms),
+        ];
+        let schema = Schema {
+            clock: clock(),
+            streams: vec![StreamKind { name: "s".into(), events: events.clone() }],
+            environment: vec![],
+        };
+        let roles = Roles::of(std::iter::once(&schema));
+        let side = |at: usize| roles.of_kind(&events[at]).side.clone();
+        assert_eq!(side(0), Some((Side::Begin, "a:work".into())));
+        assert_eq!(side(1), Some((Side::End, "a:work".into())));
+        assert_eq!(side(2), Some((Side::Begin, "syscalls:read".into())));
+        assert_eq!(side(3), Some((Side::End, "syscalls:read".into())));
+        assert_eq!((side(4), side(5)), (None, None), "nothing begins or ends what they do");
+        let flow = |at: usize| roles.of_kind(&events[at]).flow;
+        let ends = [Some(Some(Side::Begin)), Some(Some(Side::End)), Some(None), None];
+        assert_eq!([flow(6), flow(7), flow(8), flow(0)], ends);
+        assert_eq!(roles.of_kind(&events[4]).names, [("comm".to_owned(), "pid".to_owned())]);
+        assert_eq!(roles.of_kind(&events[9]).names, []);
+    }
+}

@@ -36,12 +36,18 @@ fn slices_arrows_cpus_and_names_are_found() {
         {"ph":"i","pid":0,"tid":0,"s":"g","name":"5 records lost","cat":"user","ts":2.500,"args":{"stream":"user","ring":1,"cpu":1}},
         {"ph":"i","pid":43,"tid":43,"s":"t","name":"headwater:put","cat":"user","ts":4.000,"args":{"on cpu":1,"len":64,"share":0.5}},
         {"ph":"i","pid":43,"tid":43,"s":"t","name":"sched:sched_switch","cat":"kernel","ts":5.000,"args":{"on cpu":1,"next_comm":[105,100,108,101,0,0,0,0,0,0,0,0,0,0,0,0],"next_pid":0}},
+        {"ph":"i","pid":0,"tid":0,"s":"t","name":"sched:sched_switch","cat":"kernel","ts":5.500,"args":{"on cpu":1,"next_comm":[111,116,104,101,114,0,0,0,0,0,0,0,0,0,0,0],"next_pid":43}},
+        {"ph":"i","pid":43,"tid":43,"s":"t","name":"sched:sched_switch","cat":"kernel","ts":6.000,"args":{"on cpu":1,"next_comm":[108,97,115,116,0,0,0,0,0,0,0,0,0,0,0,0],"next_pid":44}},
+        {"ph":"X","pid":4194305,"tid":1,"name":"other","cat":"cpu","ts":5.500,"dur":0.500,"args":{"tid":43}},
+        {"ph":"X","pid":4194305,"tid":1,"name":"last","cat":"cpu","ts":6.000,"dur":0.000,"args":{"tid":44}},
         {"ph":"M","pid":0,"tid":0,"name":"process_name","args":{"name":"idle"}},
         {"ph":"M","pid":0,"tid":0,"name":"thread_name","args":{"name":"idle"}},
         {"ph":"M","pid":40,"tid":42,"name":"process_name","args":{"name":"40"}},
         {"ph":"M","pid":40,"tid":42,"name":"thread_name","args":{"name":"the \"worker\""}},
         {"ph":"M","pid":43,"tid":43,"name":"process_name","args":{"name":"other"}},
         {"ph":"M","pid":43,"tid":43,"name":"thread_name","args":{"name":"other"}},
+        {"ph":"M","pid":44,"tid":44,"name":"process_name","args":{"name":"last"}},
+        {"ph":"M","pid":44,"tid":44,"name":"thread_name","args":{"name":"last"}},
         {"ph":"M","pid":4194305,"tid":1,"name":"process_name","args":{"name":"CPUs"}},
         {"ph":"M","pid":4194305,"tid":1,"name":"thread_name","args":{"name":"CPU 1"}}
         ]}
@@ -98,6 +104,29 @@ fn ends_belong_to_the_innermost_beginning_of_their_name() {
     assert_eq!(slices.break_off("t"), vec![]);
     assert_eq!(slices.break_off("s").len(), 64);
     assert_eq!(slices.all(), vec![]);
+}
+
+#[test]
+fn arrows_join_equal_values_of_flow() {
+    let dir = tempfile::tempdir().expect("room");
+    let mut schema = testing::exported_schema();
+    schema.streams[0].events.push(testing::kind(7, "app:passed", &[("flow", testing::unsigned(8))]));
+    let mut writer = Writer::create(dir.path(), &schema).expect("an empty directory");
+    // Ends without a beginning, a pair by names, two pairs by turns, and a beginning alone.
+    let flows = [(6, 1), (5, 1), (6, 1), (6, 1), (7, 2), (7, 3), (7, 2), (7, 3), (7, 2)];
+    for (time, (event, flow)) in (0_u64..).zip(flows) {
+        let record = testing::record(time, event, 5, &u64::to_le_bytes(flow));
+        let parts: &[&[u8]] = &[&record];
+        let packet = Packet { stream: 0, ring: 0, cpu: 0, begin: time, end: time, discarded: 0, position: 0, parts };
+        writer.packet(packet).expect("room");
+    }
+    writer.close().expect("room");
+    let (json, _) = exported(dir.path());
+    let arrows = json["traceEvents"].as_array().expect("a list").iter().filter(|event| event["cat"] == "flow");
+    let seen: Vec<String> =
+        arrows.map(|event| format!("{} {} {}", event["ph"], event["id"], event["ts"]).replace('"', "")).collect();
+    let expected = ["s 1 0.001", "f 1 0.002", "s 2 0.004", "s 3 0.005", "f 2 0.006", "f 3 0.007", "s 4 0.008"];
+    assert_eq!(seen, expected);
 }
 
 proptest! {
