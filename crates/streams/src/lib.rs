@@ -28,6 +28,8 @@ mod asynchronous;
 mod counters;
 mod error;
 #[cfg(not(loom))]
+mod events;
+#[cfg(not(loom))]
 mod face;
 #[cfg(not(loom))]
 mod head;

@@ -11,7 +11,9 @@ use headwater_shm::{Membership, probe};
 
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
+use crate::events;
 use crate::message::Message;
+use crate::message::kind::What;
 use crate::plumb::chain::Link;
 use crate::plumb::queue::Queue;
 use crate::process::region::Region;
@@ -87,6 +89,8 @@ impl<'s, 'm> Run<'s, 'm> {
     #[inline]
     pub fn put(&mut self, at: usize, message: Message<'m>) -> Result<()> {
         let chain = self.chain;
+        let What { kind, band, .. } = message.what;
+        events::put(self.region.inode, self.direction as u8, at as u8, kind as u8, band, message.len() as u64);
         match chain.get(at) {
             Some(link) => link.module.put(message, &mut Queue { run: self, at }),
             None => self.deliver(message),
@@ -171,6 +175,7 @@ impl<'s, 'm> Run<'s, 'm> {
     #[doc(alias = "backenable")]
     pub fn back_enable(&mut self, at: usize) {
         self.counters.back_enables += 1;
+        events::back_enable(self.region.inode, self.direction as u8, at as u8);
         match self.chain[..at].iter().rev().find(|link| link.service) {
             Some(link) => self.store.enable(link.queue),
             None => self.effects.room = true,
@@ -197,7 +202,10 @@ impl<'s, 'm> Run<'s, 'm> {
             let Some(at) = chain.iter().rposition(enabled) else { break };
             self.counters.service_runs += 1;
             probe::at();
+            let (stream, end) = (self.region.inode, self.direction as u8);
+            events::service_begin(stream, end, at as u8);
             chain[at].module.service(&mut Queue { run: self, at })?;
+            events::service_end(stream, end, at as u8);
             probe::at();
         }
         Ok(())

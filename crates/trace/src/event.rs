@@ -16,6 +16,9 @@ const BUSY: u32 = 2;
 /// Session 0; below the id's bits.
 const ON: u32 = 3;
 
+/// How often a thread lets others run that makes the event known, before it counts its own as lost.
+const YIELDS: u32 = 100_000;
+
 /// Words of the longest event: what a text and some numbers take.
 const WORDS_MAX: usize = 64;
 
@@ -71,6 +74,13 @@ impl Event {
         self.state.load(Ordering::Relaxed) != OFF
     }
 
+    /// Whether it is recorded; makes it known if need be. For those who go another way while it is.
+    #[inline]
+    pub fn is_recorded(&'static self) -> bool {
+        let state = self.state.load(Ordering::Relaxed);
+        state != OFF && (state >= ON || self.become_known(state) >= ON)
+    }
+
     /// Writes a record of `len` bytes whose fields are there.
     #[inline(always)]
     pub fn write<const N: usize>(&'static self, words: &mut Words<N>, len: usize) {
@@ -105,8 +115,15 @@ impl Event {
             // A signal handler that has interrupted this thread just then.
             session::count_lost();
         } else {
-            while self.state.load(Ordering::Acquire) == BUSY {
+            // In a forked child whoever was at it may not be there.
+            for _ in 0..YIELDS {
+                if self.state.load(Ordering::Acquire) != BUSY {
+                    break;
+                }
                 std::thread::yield_now();
+            }
+            if self.state.load(Ordering::Acquire) == BUSY {
+                session::count_lost();
             }
         }
         self.state.load(Ordering::Acquire)
@@ -191,7 +208,8 @@ impl Value for &str {
     }
 }
 
-/// Declares events: for each a function of that name, which writes a record of its arguments if the event is recorded.
+/// Declares events: for each a function of that name, which writes a record of its arguments if the event is recorded, and
+/// a module of that name with the [`Event`](crate::event::Event) itself.
 ///
 /// ```
 /// headwater_trace::events! {
@@ -210,13 +228,18 @@ macro_rules! events {
         $(#[$about:meta])*
         $seen:vis $event:ident($name:literal) { $( $field:ident: $type:ty ),* $(,)? }
     )+) => { $(
+        #[doc = concat!("The event `", $name, "`.")]
+        $seen mod $event {
+            /// Its standing in this process.
+            pub static EVENT: $crate::event::Event = $crate::event::Event::new($name, &[
+                $( (stringify!($field), <$type as $crate::event::Value>::TYPE) ),*
+            ]);
+        }
+
         $(#[$about])*
         #[inline(always)]
         #[allow(clippy::too_many_arguments, reason = "as many as the event has fields")]
         $seen fn $event($( $field: $type ),*) {
-            static EVENT: $crate::event::Event = $crate::event::Event::new($name, &[
-                $( (stringify!($field), <$type as $crate::event::Value>::TYPE) ),*
-            ]);
             const { assert!($crate::event::is_name($name), "an event's name is provider:event") };
 
             #[cold]
@@ -227,10 +250,10 @@ macro_rules! events {
                 #[allow(unused_mut, reason = "an event may have no fields")]
                 let (mut words, mut len) = ([0; WORDS], $crate::record::HEAD);
                 $( $crate::event::Value::put($field, &mut words, &mut len); )*
-                EVENT.write(&mut words, len);
+                $event::EVENT.write(&mut words, len);
             }
 
-            if EVENT.is_on() {
+            if $event::EVENT.is_on() {
                 record($( $field ),*);
             }
         }

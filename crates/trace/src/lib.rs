@@ -4,23 +4,33 @@
 //! writes, reads, shows and exports a trace knows neither where its records come from.
 #![deny(unsafe_code)]
 
+#[cfg(feature = "tools")]
 pub mod consumer;
+#[cfg(feature = "tools")]
 pub mod ctf;
 pub mod event;
+#[cfg(feature = "tools")]
 pub mod export;
+#[cfg(feature = "tools")]
 pub mod kernel;
+#[cfg(feature = "tools")]
 pub mod names;
 pub mod record;
 pub mod region;
 pub mod schema;
 pub mod session;
+#[cfg(feature = "tools")]
 mod shape;
+#[cfg(feature = "tools")]
 pub mod stat;
-#[cfg(test)]
+#[cfg(all(test, feature = "tools"))]
 mod testing;
+#[cfg(feature = "tools")]
 mod value;
 
 pub use headwater_shm::logs::WhenFull;
 pub use session::{init, join, leave};
+#[cfg(feature = "tools")]
 pub use shape::Shape;
+#[cfg(feature = "tools")]
 pub use value::{Fields, Items, Value};

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use headwater_os::rseq::{Appended, SHORT};
@@ -70,14 +70,17 @@ mod own;
 /// # Errors
 /// What stands in the way of the session that is named: the program can go on without.
 pub fn init() -> io::Result<()> {
-    static TRIED: OnceLock<Result<(), String>> = OnceLock::new();
-    let tried = TRIED.get_or_init(|| match std::env::var_os(VARIABLE) {
-        Some(path) if CURRENT.load(Ordering::Acquire) == 0 => {
-            join(Path::new(&path)).map_err(|error| format!("{VARIABLE}={}: {error}", path.display()))
-        }
-        _ => Ok(()),
-    });
-    tried.clone().map_err(io::Error::other)
+    // Who comes second does not wait: in a forked child there may be nobody to wait for.
+    static TRIED: AtomicBool = AtomicBool::new(false);
+    static FAILED: OnceLock<String> = OnceLock::new();
+    if !TRIED.swap(true, Ordering::AcqRel)
+        && let Some(path) = std::env::var_os(VARIABLE)
+        && CURRENT.load(Ordering::Acquire) == 0
+        && let Err(error) = join(Path::new(&path))
+    {
+        let _ = FAILED.set(format!("{VARIABLE}={}: {error}", path.display()));
+    }
+    FAILED.get().map_or(Ok(()), |why| Err(io::Error::other(why.clone())))
 }
 
 /// Joins a session by the file that is its memory: from now on this process's events are recorded there. A session that it

@@ -8,6 +8,7 @@ use super::deliver::{CHANGED, URGENT, raise};
 use super::options::{ReadMode, ReadOptions};
 use super::way::{Pass, Way};
 use crate::error::{Error, Result};
+use crate::events;
 use crate::limits::EMPTY_MAX;
 use crate::message::kind::{Kind, What};
 use crate::process::region::Region;
@@ -64,7 +65,8 @@ impl Way {
 
     /// Gives the reader's token back, and opens the quick way if nothing stands before plain data.
     pub fn end_reading(&mut self, me: &Membership, pass: Pass, options: ReadOptions) {
-        let open = options.mode == ReadMode::Bytes && self.store.is_empty(HEAD);
+        let plain = options.mode == ReadMode::Bytes && self.store.is_empty(HEAD);
+        let open = plain && !events::are_calls_recorded();
         match pass {
             Pass::Biased => {
                 self.reader.open(open);

@@ -5,6 +5,7 @@ use headwater_shm::probe;
 use super::state::{self, Call};
 use super::stream::Stream;
 use crate::error::{Errno, Error, Result};
+use crate::events;
 use crate::message::Message;
 use crate::message::kind::{Flush, Kind, What};
 use crate::plumb::chain::{self, queue_of};
@@ -40,6 +41,8 @@ impl Stream {
         });
         if opened.is_err() {
             self.pop()?;
+        } else {
+            events::push(self.end.region.inode, side as u8, name);
         }
         opened
     }
@@ -59,6 +62,7 @@ impl Stream {
         for way in [&mut self.out, &mut self.back] {
             way.store.with(me, |store| store.flush(queue_of(side, slot), Which::All))?;
         }
+        events::pop(self.end.region.inode, side as u8, &name);
         // Who waited for room in its queues looks again.
         self.end.wake_own(true);
         self.end.wake(false);

@@ -8,6 +8,7 @@ use super::options::{ControlMode, ReadMode, ReadOptions, WriteOptions};
 use super::state::{self, Call};
 use super::stream::Stream;
 use crate::error::{Errno, Error, Result};
+use crate::events;
 use crate::limits::EMPTY_MAX;
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
@@ -70,6 +71,7 @@ impl Stream {
     #[inline(never)]
     fn read_slowly(&mut self, buffer: &mut [u8]) -> Result<usize> {
         self.attach()?;
+        events::read(self.end.region.inode, self.end.side as u8, buffer.len() as u64);
         let done = self.read_until_enough(buffer);
         self.settle(done)
     }

@@ -10,6 +10,7 @@ use super::gather::Gather;
 use super::way::{Pass, Way};
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
+use crate::events::{self, Place};
 use crate::options::Options;
 use crate::plumb::chain::Link;
 use crate::process::end::End;
@@ -232,6 +233,7 @@ impl Stream {
         if !self.end.region.policy.wake_once {
             let _ = headwater_os::futex::wake(&lane.reader.0.sleep, u32::MAX);
             self.end.counters.wake_ups += 1;
+            Place { stream: self.end.region.inode, end: 1 - self.end.side, writes: false }.wake(false);
         }
         // A sleeper on the futex looks by itself when the hold time is over; who polls does not.
         let wanted = lane.reader.0.wanted.load(Ordering::Relaxed);
@@ -260,6 +262,7 @@ impl Stream {
         }
         if asleep & (FUTEX | BELL) != 0 {
             self.end.counters.back_enables += 1;
+            events::back_enable(self.end.region.inode, 1 - self.end.side as u8, 0);
             self.end.wake(false);
         }
         Ok(())

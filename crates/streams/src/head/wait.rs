@@ -8,6 +8,7 @@ use headwater_os::doorbell::Heard;
 
 use super::stream::Stream;
 use crate::error::{Errno, Error, Result};
+use crate::events::Place;
 use crate::process::end::{End, post};
 use crate::process::sleep::{self, LOOK, Waited};
 
@@ -58,7 +59,11 @@ impl Stream {
         let end_ns = sleep::until(until_ns, &self.end.region.fixed.members);
         let left_ns = end_ns.map(|end| end.saturating_sub(now_ns()));
         self.end.counters.blocks += 1;
-        let waited = match self.end.doorbell().wait(left_ns.map(Duration::from_nanos))? {
+        let place = Place { stream: self.end.region.inode, end: self.end.side, writes: false };
+        place.block_begin(true);
+        let heard = self.end.doorbell().wait(left_ns.map(Duration::from_nanos))?;
+        place.block_end(true, heard == Heard::Rung);
+        let waited = match heard {
             Heard::Rung => Waited::LookAgain,
             Heard::Gone => Waited::Gone,
             Heard::TimedOut if end_ns != until_ns => Waited::Watched,

@@ -8,6 +8,7 @@ use super::data::DataRun;
 use super::deliver::CHANGED;
 use super::options::{ReadMode, ReadOptions, WriteOptions};
 use crate::error::Result;
+use crate::events;
 use crate::plumb::chain::{self, Link};
 use crate::process::region::Region;
 use crate::queue::lane::reader::LaneReader;
@@ -89,7 +90,7 @@ impl Way {
     #[inline]
     pub fn end(&mut self, me: &Membership, pass: Pass) {
         // What waits in a module's queue goes before what is written next. Only the token's holder queues something there.
-        let quick = if self.is_clear() { self.quick } else { Open::Closed };
+        let quick = if self.is_clear() && !events::are_calls_recorded() { self.quick } else { Open::Closed };
         match pass {
             Pass::Biased => {
                 self.writer.open(quick);

@@ -6,6 +6,7 @@ use super::state::{self, Call};
 use super::stream::Stream;
 use super::way::Pass;
 use crate::error::{Errno, Error, Result};
+use crate::events;
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
 use crate::process::end::Access;
@@ -77,6 +78,7 @@ impl Stream {
     #[inline(never)]
     fn write_slowly(&mut self, bytes: &[u8]) -> Result<usize> {
         self.attach()?;
+        events::write(self.end.region.inode, self.end.side as u8, bytes.len() as u64);
         let done = self.write_pieces(bytes);
         self.settle(done)
     }

@@ -16,6 +16,7 @@ use super::region::Region;
 use super::sleep::{self, Files, LOOK, Post};
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
+use crate::events::{self, Place};
 use crate::layout::EndWords;
 
 /// What a handle may be used for.
@@ -99,6 +100,7 @@ impl End {
             self.wake(true);
             self.wake(false);
         }
+        events::open(self.region.inode, self.side as u8);
         Ok(true)
     }
 
@@ -150,7 +152,8 @@ impl End {
     pub fn wake_own(&mut self, direction_out: bool) {
         let fixed = &self.region.fixed;
         let side = if direction_out { &fixed.lanes[self.side].writer.0 } else { &fixed.lanes[1 - self.side].reader.0 };
-        sleep::wake_on_futex(side, &mut self.counters);
+        let place = Place { stream: self.region.inode, end: self.side, writes: direction_out };
+        sleep::wake_on_futex(side, place, &mut self.counters);
     }
 
     /// Wakes whoever of the other end sleeps on a side.
@@ -159,7 +162,8 @@ impl End {
         let side = if direction_out { &fixed.lanes[self.side].reader.0 } else { &fixed.lanes[1 - self.side].writer.0 };
         let bell = &fixed.ends[1 - self.side].0.bell;
         let doorbell = self.doorbell.as_ref().expect("as in `doorbell`");
-        sleep::wake(side, bell, doorbell, &mut self.counters);
+        let place = Place { stream: self.region.inode, end: 1 - self.side, writes: !direction_out };
+        sleep::wake(side, place, bell, doorbell, &mut self.counters);
     }
 
     /// Asks the kernel whether the other end has gone, if a handle of it was closed since the last time.
@@ -198,9 +202,11 @@ impl Drop for End {
             side.sleep.fetch_or(LOOK, Ordering::AcqRel);
             probe::at();
         }
-        for side in [&fixed.lanes[self.side].reader.0, &fixed.lanes[1 - self.side].writer.0] {
+        for (side, writes) in [(&fixed.lanes[self.side].reader.0, false), (&fixed.lanes[1 - self.side].writer.0, true)]
+        {
             // Who sleeps on the doorbell is woken by the kernel.
-            sleep::wake_on_futex(side, &mut self.counters);
+            let place = Place { stream: self.region.inode, end: 1 - self.side, writes };
+            sleep::wake_on_futex(side, place, &mut self.counters);
         }
     }
 }
@@ -210,5 +216,6 @@ pub(crate) fn post<'a>(region: &'a Region, side: usize, doorbell: &'a Doorbell, 
     let fixed = &*region.fixed;
     let own = if writes { &fixed.lanes[side].writer.0 } else { &fixed.lanes[1 - side].reader.0 };
     let (end, peer) = (&fixed.ends[side].0, &fixed.ends[1 - side].0);
-    Post { own, end, peer, doorbell, fence: region.fence, stages: region.policy.stages, members: &fixed.members }
+    let place = Place { stream: region.inode, end: side, writes };
+    Post { own, place, end, peer, doorbell, fence: region.fence, stages: region.policy.stages, members: &fixed.members }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Region {
     pub strmsgsz: u32,
     pub strctlsz: u32,
     pub nstrpush: u32,
+    /// The memory's inode: what the tracer calls the stream.
+    pub inode: u64,
 }
 
 impl Region {
@@ -117,7 +119,8 @@ impl Region {
         if !fits || memory.len() != offsets.region() {
             return Err(Error::corrupt("its header and its size disagree"));
         }
-        Ok(Region { memory, fixed, offsets, fence, policy, strmsgsz, strctlsz, nstrpush })
+        let inode = headwater_os::descriptors::inode(&*memory)?;
+        Ok(Region { memory, fixed, offsets, fence, policy, strmsgsz, strctlsz, nstrpush, inode })
     }
 
     /// Which end is known by that cookie: 0, 1, or none.

@@ -20,6 +20,7 @@ use headwater_shm::{Apart, Member, Stage, Stages, probe};
 
 use crate::counters::Counters;
 use crate::error::Result;
+use crate::events::Place;
 use crate::layout::{EndWords, Side};
 
 /// Somebody sleeps on the side's own word.
@@ -50,6 +51,8 @@ const RINGING_NS: u64 = 1_000_000;
 pub(crate) struct Post<'a> {
     /// Our own side of the lane, on which we sleep.
     pub own: &'a Side,
+    /// What the tracer calls it.
+    pub place: Place,
     /// Our end, with its bell, and the other one.
     pub end: &'a EndWords,
     pub peer: &'a EndWords,
@@ -136,7 +139,9 @@ impl Post<'_> {
                 return Ok(until_ns.is_some_and(|until| until <= now_ns).then_some(Waited::TimedOut));
             };
             counters.blocks += 1;
+            self.place.block_begin(false);
             let slept = futex::wait(&self.own.sleep, word, Some(Duration::from_nanos(left_ns)))?;
+            self.place.block_end(false, slept == Slept::Woken);
             if ready() {
                 return Ok(Some(Waited::LookAgain));
             }
@@ -160,7 +165,9 @@ impl Post<'_> {
             let end_ns = until(until_ns, self.members);
             let left_ns = end_ns.map(|end| end.saturating_sub(now_ns()));
             counters.blocks += 1;
+            self.place.block_begin(true);
             let heard = self.doorbell.wait(left_ns.map(Duration::from_nanos))?;
+            self.place.block_end(true, heard == Heard::Rung);
             if ready() {
                 return Ok(Waited::LookAgain);
             }
@@ -247,18 +254,21 @@ pub(crate) fn until(until_ns: Option<u64>, members: &[Apart<Member>]) -> Option<
 }
 
 /// Wakes all who sleep on a side. `bell` is that side's end's, `doorbell` our own, whose other end is theirs.
-pub(crate) fn wake(side: &Side, bell: &AtomicU32, doorbell: &Doorbell, counters: &mut Counters) {
+pub(crate) fn wake(side: &Side, place: Place, bell: &AtomicU32, doorbell: &Doorbell, counters: &mut Counters) {
     // Relaxed: the words that are waited for carry the data. One exchange makes one wake-up of one sleep.
     let slept = side.sleep.fetch_and(!(FUTEX | BELL), Ordering::Relaxed);
     probe::at();
     if slept & FUTEX != 0 {
         counters.wake_ups += 1;
+        place.wake(false);
         // A failed wake is no loss: the sleeper looks again by itself.
         let _ = futex::wake(&side.sleep, u32::MAX);
     }
     if slept & BELL != 0 && bell.compare_exchange(ARMED, RINGING, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
         counters.wake_ups += 1;
         counters.doorbells += 1;
+        place.wake(true);
+        place.ring();
         probe::at();
         doorbell.ring();
         probe::at();
@@ -274,10 +284,11 @@ pub(crate) fn disarm(bell: &AtomicU32) {
 }
 
 /// Wakes all who sleep on a side's word, and leaves those who poll.
-pub(crate) fn wake_on_futex(side: &Side, counters: &mut Counters) {
+pub(crate) fn wake_on_futex(side: &Side, place: Place, counters: &mut Counters) {
     if side.sleep.load(Ordering::Relaxed) & FUTEX != 0 && side.sleep.fetch_and(!FUTEX, Ordering::Relaxed) & FUTEX != 0 {
         probe::at();
         counters.wake_ups += 1;
+        place.wake(false);
         let _ = futex::wake(&side.sleep, u32::MAX);
     }
 }
