@@ -77,7 +77,9 @@ fn nothing_costs_less_than_the_null_call() {
     let scratch = tempfile::tempdir().expect("a directory for the test");
     let figure = |entry: &Entry, subject: &str| {
         let measured = measured(&job(entry, subject, scratch.path()));
-        measured.series.into_iter().find(|(name, _)| name != old_rule::NAME).expect("a figure").1[0]
+        let (_, samples) = measured.series.into_iter().find(|(name, _)| name != old_rule::NAME).expect("a figure");
+        // What disturbs a batch only makes it longer.
+        samples.into_iter().fold(f64::INFINITY, f64::min)
     };
     let (none_ns, call_us) = (figure(facility("kernel"), "none"), figure(facility("lmbench"), "null-call"));
     assert!(none_ns < call_us * 1e3, "{none_ns} ns against {call_us} us");

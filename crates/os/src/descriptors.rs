@@ -6,7 +6,7 @@
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 
 use rustix::fs::{Mode, OFlags};
@@ -26,6 +26,11 @@ pub struct Found {
 }
 
 impl Found {
+    /// One of this process.
+    pub fn own(fd: BorrowedFd<'_>) -> Found {
+        Found { pid: std::process::id(), number: fd.as_raw_fd().unsigned_abs() }
+    }
+
     /// Opens what it refers to anew: another open file description, with an offset and flags of its own.
     ///
     /// Errors: what open(2) reports; `NotFound` if it has been closed since.
@@ -61,16 +66,21 @@ pub fn link(found: Found) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/{}/fd/{}", found.pid, found.number))
 }
 
-/// The first descriptor with that link among all processes whose descriptors we may see, this one last.
+/// All descriptors with that link among the processes whose descriptors we may see, this one last.
 ///
 /// Errors: what reading /proc reports.
-pub fn find_anywhere(wanted: &str) -> io::Result<Option<Found>> {
+pub fn anywhere(wanted: &str) -> io::Result<impl Iterator<Item = Found> + '_> {
     let own = std::process::id();
     let others = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let pids = others.filter(|pid| *pid != own).chain([own]);
+    let pids = others.filter(move |pid| *pid != own).chain([own]);
     // A process that ends meanwhile, or is another user's, has nothing to be found.
-    let mut descriptors = pids.filter_map(|pid| of(pid).ok()).flatten();
-    Ok(descriptors.find(|found| link(*found).is_ok_and(|link| link.as_os_str() == wanted)))
+    let descriptors = pids.filter_map(|pid| of(pid).ok()).flatten();
+    Ok(descriptors.filter(move |found| link(*found).is_ok_and(|link| link.as_os_str() == wanted)))
+}
+
+/// Whether other processes of this user may look at this process's descriptors: not after it has changed its user.
+pub fn are_visible() -> bool {
+    matches!(rustix::process::dumpable_behavior(), Ok(rustix::process::DumpableBehavior::Dumpable))
 }
 
 /// Another descriptor for one of this process by its number.
@@ -144,20 +154,17 @@ pub fn inode(fd: impl AsFd) -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsRawFd;
-
     use super::*;
 
     #[test]
     fn an_own_pipe_is_found_by_its_link() {
         let (source, sink) = io::pipe().expect("pipe");
         let wanted = format!("pipe:[{}]", inode(&source).expect("fstat"));
-        let found = find_anywhere(&wanted).expect("/proc").expect("it is open");
+        let found = anywhere(&wanted).expect("/proc").next().expect("it is open");
         assert_eq!(found.pid, std::process::id());
-        let number = u32::try_from(sink.as_raw_fd()).expect("positive");
-        assert!(own().expect("/proc").contains(&Found { pid: found.pid, number }));
+        assert!(own().expect("/proc").contains(&Found::own(sink.as_fd())));
         drop((source, sink));
-        assert_eq!(find_anywhere(&wanted).expect("/proc"), None);
+        assert_eq!(anywhere(&wanted).expect("/proc").next(), None);
     }
 
     #[test]

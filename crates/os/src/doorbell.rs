@@ -192,6 +192,11 @@ impl Doorbell {
         std::iter::once(self.own.as_fd()).chain(self.other.as_ref().map(AsFd::as_fd))
     }
 
+    /// The two descriptors of an end of pipes: our own pipe, then the other end's.
+    pub fn both(&self) -> Option<[BorrowedFd<'_>; 2]> {
+        self.other.as_ref().map(|other| [self.own.as_fd(), other.as_fd()])
+    }
+
     /// Another descriptor of the same end.
     pub fn try_clone(&self) -> io::Result<Doorbell> {
         let other = self.other.as_ref().map(OwnedFd::try_clone).transpose()?;

@@ -1,14 +1,16 @@
 //! Nodes of the file system that are not read or written: FIFOs as names, locks, pipes.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{Access, AtFlags, CWD, FileType, FlockOperation, Mode};
+use rustix::fs::{CWD, FileType, FlockOperation, Mode};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 pub use rustix::fs::OFlags;
+
+use crate::descriptors::Found;
 
 /// Makes a FIFO node with these permissions, less the process's mask.
 ///
@@ -17,42 +19,77 @@ pub fn make_fifo(path: &Path, mode: u32) -> io::Result<()> {
     Ok(rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(mode), 0)?)
 }
 
-/// A FIFO node that is held without being opened, its device and its number.
+/// What the file system says of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status {
+    /// The number of the file system that it is in.
+    pub device: u64,
+    /// Its number there, which is given to another node only when nobody has it open any more.
+    pub number: u64,
+    /// The user whose it is.
+    pub owner: u32,
+    /// Its permissions: the lower twelve bits of the mode.
+    pub permissions: u32,
+}
+
+/// Opens a FIFO for reading and writing, which never waits.
 ///
 /// Errors: `InvalidInput` if the path leads to something else; what open(2) reports.
-pub fn anchor_of_fifo(path: &Path) -> io::Result<(OwnedFd, u64, u64)> {
-    let anchor = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    let status = rustix::fs::fstat(&anchor)?;
-    if FileType::from_raw_mode(status.st_mode) != FileType::Fifo {
+pub fn open_fifo(path: &Path) -> io::Result<OwnedFd> {
+    // Nothing else is opened: that might wait, or do something.
+    let node = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    if !is_fifo(&node)? {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a FIFO (mkfifo makes one)"));
     }
-    Ok((anchor, status.st_dev, status.st_ino))
+    Found::own(node.as_fd()).open(OFlags::RDWR | OFlags::NONBLOCK)
 }
 
-/// Whether the process may read, or write, what the path leads to.
+/// What the file system says of what a descriptor is of.
 ///
-/// Errors: `PermissionDenied` if not.
-pub fn check_access(path: &Path, write: bool) -> io::Result<()> {
-    let access = if write { Access::WRITE_OK } else { Access::READ_OK };
-    Ok(rustix::fs::accessat(CWD, path, access, AtFlags::EACCESS)?)
+/// Errors: what fstat(2) reports.
+pub fn status(fd: impl AsFd) -> io::Result<Status> {
+    let status = rustix::fs::fstat(fd)?;
+    let permissions = status.st_mode & 0o7777;
+    Ok(Status { device: status.st_dev, number: status.st_ino, owner: status.st_uid, permissions })
 }
 
-/// Locks what the path leads to against others who lock it, waiting for them; dropped, it is free again.
+/// The user as whom this process acts.
+pub fn own_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Whether a descriptor is of a FIFO, named or not.
 ///
-/// Errors: `PermissionDenied` without the permission to read.
-pub fn lock(path: &Path) -> io::Result<OwnedFd> {
-    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
+/// Errors: what fstat(2) reports.
+pub fn is_fifo(fd: impl AsFd) -> io::Result<bool> {
+    Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::Fifo)
+}
+
+/// Locks a file against others who lock it, waiting for them, until this and all duplicates of the descriptor are closed.
+///
+/// Errors: what flock(2) reports.
+pub fn lock(file: impl AsFd) -> io::Result<()> {
     loop {
         match rustix::fs::flock(&file, FlockOperation::LockExclusive) {
             Err(Errno::INTR) => {}
-            done => return Ok(done.map(|()| file)?),
+            done => return Ok(done?),
         }
     }
 }
 
-/// A pipe: its reading end, then its writing end.
+/// A pipe: its reading end, then its writing end. Any user who has a descriptor of one may open either anew.
 ///
 /// Errors: what pipe2(2) reports.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    Ok(pipe_with(PipeFlags::CLOEXEC)?)
+    let (source, sink) = pipe_with(PipeFlags::CLOEXEC)?;
+    rustix::fs::fchmod(&source, Mode::from_raw_mode(0o666))?;
+    Ok((source, sink))
+}
+
+/// Writes a byte that says nothing.
+///
+/// Errors: what write(2) reports.
+pub fn write_byte(fd: impl AsFd) -> io::Result<()> {
+    rustix::io::write(fd, b"b")?;
+    Ok(())
 }

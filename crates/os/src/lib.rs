@@ -7,9 +7,12 @@
 //! `unsafe` is allowed here, because a system call is: each block names what it relies on, and every function that is
 //! exported is safe to call with any arguments.
 
+pub mod chase;
 pub mod child;
+pub mod claim;
 pub mod clock;
 pub mod cpu;
+pub mod cycles;
 pub mod datagrams;
 pub mod descriptors;
 pub mod doorbell;
@@ -19,14 +22,22 @@ pub mod fork;
 pub mod futex;
 pub mod handler;
 pub mod limits;
+pub mod local;
 pub mod lock;
 pub mod machine;
+pub mod mapping;
 pub mod memory;
 pub mod namespace;
+pub mod pidfd;
+pub mod protection;
 pub mod queue;
 pub mod select;
 pub mod shared;
 pub mod signal;
 pub mod spawn;
+pub mod thread;
+pub mod uring;
 pub mod usage;
+pub mod userfault;
+pub mod vdso;
 pub mod watch;

@@ -7,6 +7,7 @@ mod cgroup;
 mod cpu_times;
 mod hypervisor;
 mod private_ipc;
+mod room;
 
 use std::io;
 use std::path::Path;
@@ -15,6 +16,7 @@ pub use cgroup::{Group, Hierarchy, Throttle};
 pub use cpu_times::{CpuShares, CpuTimes};
 pub use hypervisor::hypervisor_signature;
 pub use private_ipc::{PrivateIpc, try_private_ipc};
+pub use room::available_bytes;
 
 /// What `uname(2)` says.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What a process has cost: CPU time and context switches, from `getrusage(2)`.
+//! What a process has cost: CPU time, context switches and page faults, from `getrusage(2)`.
 
 use std::mem::MaybeUninit;
 
@@ -13,6 +13,8 @@ pub struct Usage {
     pub voluntary_switches: u64,
     /// Times the CPU was taken from it.
     pub involuntary_switches: u64,
+    /// Page faults that needed no reading from a disk.
+    pub minor_faults: u64,
     /// Largest resident set, bytes.
     pub resident_max_bytes: u64,
 }
@@ -35,6 +37,7 @@ impl Usage {
             system_s: self.system_s - earlier.system_s,
             voluntary_switches: self.voluntary_switches - earlier.voluntary_switches,
             involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
+            minor_faults: self.minor_faults - earlier.minor_faults,
             resident_max_bytes: self.resident_max_bytes,
         }
     }
@@ -53,6 +56,7 @@ fn read(who: i32) -> Usage {
         system_s: seconds(usage.ru_stime),
         voluntary_switches: usage.ru_nvcsw.unsigned_abs(),
         involuntary_switches: usage.ru_nivcsw.unsigned_abs(),
+        minor_faults: usage.ru_minflt.unsigned_abs(),
         // Linux counts the resident set in KiB.
         resident_max_bytes: usage.ru_maxrss.unsigned_abs() * 1024,
     }

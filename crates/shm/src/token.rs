@@ -49,9 +49,10 @@ const WATCH_EVERY: Duration = Duration::from_millis(10);
 const PATIENCE_NS: u64 = 2_000_000_000;
 /// However often it changes hands meanwhile, nobody waits longer: a hostile process can change the word for ever.
 const PATIENCE_NS_MAX: u64 = 10 * PATIENCE_NS;
-/// A token that was taken away becomes biased again after this many uses by one member, twice as many each time.
+/// A token that was taken away becomes biased again after this many uses by one member, twice as many each time; in the end
+/// after as many as cost, by the lock, what taking the bias away costs: so it costs at most twice what is best.
 const STREAK: u32 = 8;
-const STREAK_DOUBLINGS_MAX: u32 = 10;
+const STREAK_DOUBLINGS_MAX: u32 = 4;
 
 shareable! {
     /// A token's place in shared memory. All zeros is a free token.
@@ -380,10 +381,14 @@ impl Token {
         self.bias = NO_BIAS;
         probe::at();
         let last = self.words.last.load(Ordering::Relaxed);
-        self.streak = if last == number { self.streak.saturating_add(1) } else { 0 };
-        if last != number {
-            self.words.last.store(number, Ordering::Relaxed);
+        // A predecessor in our slot may have been the last one too.
+        if last == number && self.streak > 0 {
+            self.streak = self.streak.saturating_add(1);
+            return Hold::Kept;
         }
+        self.streak = 1;
+        self.words.last.store(number, Ordering::Relaxed);
+        probe::at();
         Hold::Fresh
     }
 

@@ -3,8 +3,6 @@
 //!
 //! `cargo run -p headwater-streams --example user_module`
 
-use std::sync::Arc;
-
 use headwater_streams::{Info, Kind, Message, Module, Queue, Result, Side, pipe, register};
 
 /// Numbers the messages that its head writes.
@@ -30,7 +28,7 @@ impl Module for Numbers {
 
 fn main() -> Result<()> {
     // Every process that uses the stream makes the module known, before it writes or reads there.
-    register(Arc::new(Numbers))?;
+    register(Numbers)?;
     let (mut near, mut far) = pipe()?;
     near.push("numbers")?;
     println!("modules: {}", near.list()?.join(", "));

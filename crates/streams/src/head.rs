@@ -1,5 +1,6 @@
 //! The stream head: what a process that holds an end can do with it. One file for each group of calls.
 
+mod data;
 mod deliver;
 mod file;
 mod front;
@@ -18,6 +19,7 @@ mod wait;
 mod way;
 mod write;
 
+pub use data::Next;
 pub use get::{Got, Select};
 pub use place::{Borrowed, Reserved};
 pub use poll::Events;

@@ -18,7 +18,7 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, MARKS, NSTRPUSH, PAGE};
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// Queues of a direction: the head's, and one for each module of either end.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH;
 /// Bytes of module state in shared memory.
@@ -168,7 +168,8 @@ shareable! {
         pub lifted_from: AtomicU32,
         /// The lane's position at that time.
         pub lifted_at: AtomicU64,
-        /// Pages that messages have now.
+        /// Blocks and pages that messages have now.
+        pub blocks_taken: AtomicU32,
         pub pages_taken: AtomicU32,
         pub queues: [QueueWords; QUEUES],
         pub blocks: [Block; BLOCKS],
@@ -181,7 +182,7 @@ shareable! {
         pub last: AtomicU32,
         pub hiwat: AtomicU32,
         pub lowat: AtomicU32,
-        /// Bits of `queue`: enabled, wanted.
+        /// Bits of `store`: enabled, put back.
         pub flags: AtomicU32,
         /// Messages in it.
         pub messages: AtomicU32,

@@ -40,5 +40,8 @@ pub const FASTBUF: usize = 256;
 /// Message blocks of a direction: as many messages may wait in the queues of modules, in bands above 0 and at high
 /// priority, in all.
 pub const BLOCKS: usize = 1024;
+/// Messages without bytes for the caller that one call passes over. More can only come of a list that leads back to itself,
+/// or of a peer that sends nothing else for ever.
+pub const EMPTY_MAX: usize = 64 * BLOCKS;
 /// Bytes of a page, of which a message longer than [`FASTBUF`] takes as many as it needs.
 pub const PAGE: usize = 4096;

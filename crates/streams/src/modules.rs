@@ -1,7 +1,5 @@
 //! The modules that every process knows: one file each, and the table below.
 
-use std::sync::{Arc, LazyLock};
-
 use crate::plumb::module::Module;
 
 pub mod nullmod;
@@ -10,18 +8,12 @@ pub mod srvmod;
 pub mod testmod;
 
 /// Every module, by the order of its name.
-static TABLE: LazyLock<[Arc<dyn Module>; 4]> = LazyLock::new(|| {
-    [
-        Arc::new(nullmod::NullModule),
-        Arc::new(pipemod::PipeModule),
-        Arc::new(srvmod::ServiceModule),
-        Arc::new(testmod::TestModule),
-    ]
-});
+static TABLE: &[&dyn Module] =
+    &[&nullmod::NullModule, &pipemod::PipeModule, &srvmod::ServiceModule, &testmod::TestModule];
 
 /// The module of that name.
-pub(crate) fn find(name: &str) -> Option<Arc<dyn Module>> {
-    TABLE.iter().find(|module| module.info().name == name).cloned()
+pub(crate) fn find(name: &str) -> Option<&'static dyn Module> {
+    TABLE.iter().find(|module| module.info().name == name).copied()
 }
 
 /// Their names.

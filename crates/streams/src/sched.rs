@@ -21,7 +21,7 @@ use crate::queue::lane::writer::LaneWriter;
 use crate::queue::store::{HEAD, Store};
 
 /// Services of one run, and messages that they get. More can only come of a peer that enables queues for ever.
-const SERVICES_MAX: usize = 100_000;
+pub(crate) const SERVICES_MAX: usize = 100_000;
 
 /// A message that goes the other way, after the run.
 #[derive(Debug)]
@@ -132,14 +132,16 @@ impl<'s, 'm> Run<'s, 'm> {
         }
         self.store_message(queue, &message, Store::put)?;
         probe::at();
-        self.store.enable(queue);
+        self.store.enable_for(queue, message.what);
         Ok(())
     }
 
     /// Puts a message back where it came from (putbq). The queue is enabled when there is room.
     pub fn put_back(&mut self, at: usize, message: &Message<'_>) -> Result<()> {
         let queue = self.chain[at].queue;
-        self.store_message(queue, message, Store::put_back)
+        self.store_message(queue, message, Store::put_back)?;
+        self.store.note_put_back(queue);
+        Ok(())
     }
 
     /// Takes the first message of the queue at a place of the chain (getq).

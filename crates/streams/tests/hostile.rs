@@ -20,6 +20,21 @@ use headwater_streams::{
 /// What one case may take: a token that a living process seems to hold is waited for, two seconds each.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(feature = "probes") { 8 } else { 40 });
 
+/// Seeds of cases that once did not end: lists of messages without bytes that led back to themselves.
+const ENDLESS: [u64; 2] = [110_019_115, 32_100_477];
+
+#[test]
+fn cases_that_once_failed_end() {
+    let _alone = alone();
+    #[cfg(feature = "probes")]
+    headwater_shm::probe::set_patience_ns(20_000_000);
+    for seed in ENDLESS {
+        common::within(PATIENCE, format!("scribbling with seed {seed}"));
+        assert!(case(seed).calls > 0);
+    }
+    common::calm();
+}
+
 #[test]
 fn scribbled_memory_makes_errors_and_nothing_worse() {
     let _alone = alone();

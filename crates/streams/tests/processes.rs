@@ -1,44 +1,16 @@
-//! A stream among processes: fork, dup, exec, sockets, FIFOs; and what is left when they are gone.
+//! A pipe among processes: fork, dup, exec, sockets; and what is left when they are gone.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
-use headwater_streams::{Access, Errno, Fifo, Options, Stream, pipe};
+use headwater_streams::{Errno, Stream, pipe};
 
 mod common;
 
-use common::alone;
-
-/// Runs in a forked child and must succeed there.
-fn child(body: impl FnOnce() -> headwater_streams::Result<()>) -> Child {
-    Child::fork(|| match body() {
-        Ok(()) => 0,
-        Err(error) => {
-            eprintln!("child: {error}");
-            1
-        }
-    })
-    .expect("fork")
-}
-
-fn joined(mut child: Child) {
-    assert!(child.wait().expect("wait").success());
-}
-
-fn read_all(stream: &mut Stream) -> Vec<u8> {
-    let mut all = Vec::new();
-    let mut buffer = [0; 4096];
-    loop {
-        match stream.read(&mut buffer).expect("no error") {
-            0 => return all,
-            count => all.extend(&buffer[..count]),
-        }
-    }
-}
+use common::{alone, child, joined, read_all};
 
 #[test]
 fn a_forked_child_writes_and_its_parent_reads() {
@@ -275,74 +247,4 @@ fn an_idle_pipe_is_small() {
         println!("{each} KiB resident for each pipe");
         Ok(())
     }));
-}
-
-fn fifo() -> (tempfile::TempDir, std::path::PathBuf) {
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("fifo");
-    Fifo::create(&path, 0o600).expect("mkfifo");
-    (directory, path)
-}
-
-fn open(path: &Path, access: Access) -> headwater_streams::Result<Stream> {
-    Fifo::open_with(path, access, true, &Options::default())
-}
-
-#[test]
-fn a_fifo_joins_unrelated_processes() {
-    let _alone = alone();
-    let (_directory, path) = fifo();
-    let writer = child(|| {
-        let mut stream = Fifo::open(&path, Access::Write)?;
-        for number in 0..1000u32 {
-            stream.write(&number.to_le_bytes())?;
-        }
-        Ok(())
-    });
-    let mut reader = Fifo::open(&path, Access::Read).expect("they meet");
-    let all = read_all(&mut reader);
-    joined(writer);
-    assert!(all.chunks(4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four"))).eq(0..1000));
-}
-
-#[test]
-fn a_fifo_without_a_reader_refuses_a_writer_that_is_not_to_wait() {
-    let _alone = alone();
-    let (_directory, path) = fifo();
-    assert_eq!(open(&path, Access::Write).expect_err("nobody reads").errno(), Errno::Nxio);
-    let mut reader = open(&path, Access::Read).expect("opens at once");
-    assert_eq!(reader.read(&mut [0]).expect("no writer: the end"), 0);
-    let mut writer = open(&path, Access::Write).expect("somebody reads");
-    assert_eq!(reader.read(&mut [0]).expect_err("a writer, and nothing written").errno(), Errno::Again);
-    writer.write(b"x").expect("room");
-    assert_eq!(reader.read(&mut [0]).expect("there"), 1);
-    assert_eq!(writer.read(&mut [0]).expect_err("wrong way").errno(), Errno::Badf);
-    assert_eq!(reader.write(&[0]).expect_err("wrong way").errno(), Errno::Badf);
-}
-
-#[test]
-fn writers_of_a_fifo_come_and_go() {
-    let _alone = alone();
-    let (_directory, path) = fifo();
-    let mut reader = open(&path, Access::Read).expect("opens at once");
-    for round in 0..3u8 {
-        let mut writer = open(&path, Access::Write).expect("somebody reads");
-        writer.write(&[round]).expect("room");
-        drop(writer);
-        let mut byte = [9];
-        assert_eq!((reader.read(&mut byte).expect("there"), byte), (1, [round]));
-        assert_eq!(reader.read(&mut byte).expect("the end"), 0);
-    }
-    let mut writer = open(&path, Access::Write).expect("somebody reads");
-    drop(reader);
-    assert_eq!(writer.write(b"x").expect_err("nobody").errno(), Errno::Pipe);
-}
-
-#[test]
-fn what_is_no_fifo_is_refused() {
-    let _alone = alone();
-    let (directory, path) = fifo();
-    assert_eq!(open(directory.path(), Access::Read).expect_err("a directory").errno(), Errno::Inval);
-    assert!(open(&directory.path().join("nothing"), Access::Read).is_err());
-    assert_eq!(open(&path, Access::Both).expect_err("both").errno(), Errno::Inval);
 }

@@ -120,7 +120,7 @@ pub(super) static GROUPS: &[Group] = &[
     Group {
         caption: "Memory latencies: ns per load, lower is better; the clock's frequency.",
         unit: None,
-        members: Members::Named(&["mhz", "l1-cache", "l2-cache", "main-memory"]),
+        members: Members::Named(&["mhz", "l1-cache", "l2-cache", "main-memory", "main-memory-random"]),
     },
     Group {
         caption: "Other rows of LMbench: of times lower is better, of bandwidths higher.",

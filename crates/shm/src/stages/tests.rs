@@ -1,4 +1,4 @@
-use super::{Stages, YIELD_NS_MAX};
+use super::{QUICK_IN_ROW, Stages, TIMED_OF, YIELD_NS_MAX};
 
 /// How many waits go without a yield until the next one may.
 fn barred(stages: &mut Stages) -> u32 {
@@ -28,4 +28,15 @@ fn slow_stages_bar_ever_more_waits_until_a_quick_one() {
     assert_eq!(barred(&mut stages), 0);
     stages.took(u64::MAX);
     assert_eq!(barred(&mut stages), 64);
+}
+
+#[test]
+fn yields_are_timed_until_they_are_trusted_and_now_and_then_after() {
+    let mut stages = Stages::default();
+    let timed =
+        |stages: &mut Stages, yields: u32| (0..yields).filter(|_| !stages.trusts() && stages.took(1000)).count();
+    assert_eq!(timed(&mut stages, QUICK_IN_ROW), QUICK_IN_ROW as usize);
+    assert_eq!(timed(&mut stages, 10 * TIMED_OF), 10);
+    assert!(!stages.took(YIELD_NS_MAX + 1));
+    assert_eq!(timed(&mut stages, QUICK_IN_ROW), QUICK_IN_ROW as usize, "a slow one: from the beginning");
 }

@@ -65,6 +65,54 @@ fn a_lone_user_enters_by_its_bias() {
 }
 
 #[test]
+fn a_holder_remembers_until_another_has_held_it() {
+    let shared = Shared::new();
+    let (me, mut token) = shared.join();
+    let (other, mut others) = shared.join();
+    let hold = |me: &Membership, token: &mut Token| {
+        let hold = token.hold(me).expect("free");
+        token.release(me);
+        hold
+    };
+    for _ in 0..5 {
+        // Taken away, it is a lock for a while.
+        assert_eq!(hold(&me, &mut token), Hold::Fresh);
+        assert_eq!(hold(&me, &mut token), Hold::Kept);
+        assert_eq!(hold(&other, &mut others), Hold::Fresh);
+        assert_eq!(hold(&other, &mut others), Hold::Kept);
+    }
+    token.forget();
+    assert_eq!(hold(&me, &mut token), Hold::Fresh);
+    // Another one in its slot, where the last holder was.
+    let number = me.number();
+    drop(me);
+    let (heir, mut heirs) = shared.join();
+    assert_eq!(heir.number(), number);
+    assert_eq!(hold(&heir, &mut heirs), Hold::Fresh);
+}
+
+#[test]
+fn a_token_is_biased_again_after_a_while() {
+    let shared = Shared::new();
+    let ((me, mut token), (other, mut others)) = (shared.join(), shared.join());
+    for _ in 0..20 {
+        for (me, token) in [(&me, &mut token), (&other, &mut others)] {
+            let uses = (0..1000).take_while(|_| {
+                let entered = token.enter(me);
+                if entered {
+                    token.leave(me);
+                } else {
+                    token.hold(me).expect("free");
+                    token.release(me);
+                }
+                !entered
+            });
+            assert!(uses.count() <= 150);
+        }
+    }
+}
+
+#[test]
 fn only_one_is_inside() {
     let shared = Shared::new();
     const EACH: u64 = 200_000;

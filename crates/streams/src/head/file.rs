@@ -12,6 +12,7 @@ use super::wait::in_ms;
 use crate::error::{Errno, Error, Result};
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
+use crate::process::end::Access;
 
 /// How long a file may lag behind its message: its sender has sent it before.
 const LAG_MS: u64 = 1000;
@@ -20,10 +21,14 @@ impl Stream {
     /// Sends an open file to the other end.
     ///
     /// # Errors
-    /// `EAGAIN` when the stream is full; else as [`Stream::write`].
+    /// `EINVAL` for a FIFO, whose writers are not connected to one reader; `EAGAIN` when the stream is full; else as
+    /// [`Stream::write`].
     pub fn send_file(&mut self, file: BorrowedFd<'_>) -> Result<()> {
         self.attach()?;
         self.check_write()?;
+        if self.end.access != Access::Both {
+            return Err(Error::new(Errno::Inval, "a file is passed through a pipe, and not through a FIFO"));
+        }
         if !self.can_put(0)? {
             return Err(Error::again("the stream is full (its queue is above hiwat)"));
         }

@@ -7,7 +7,8 @@ use headwater_shm::Membership;
 use super::deliver::{CHANGED, URGENT, raise};
 use super::options::{ReadMode, ReadOptions};
 use super::way::{Pass, Way};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::limits::EMPTY_MAX;
 use crate::message::kind::{Kind, What};
 use crate::process::region::Region;
 use crate::queue::lane::Marked;
@@ -103,7 +104,7 @@ impl Way {
 
     /// As [`Way::front`], after the signals that stand there were raised. `room` notes whether that made room.
     pub fn front_but_signals(&mut self, me: &Membership, region: &Region, room: &mut bool) -> Result<Option<Item>> {
-        loop {
+        for _ in 0..EMPTY_MAX {
             let front = self.front(me)?;
             let Some(item) = front.filter(|item| item.what.kind == Kind::Signal) else { return Ok(front) };
             let mut number = [0];
@@ -111,6 +112,7 @@ impl Way {
             *room |= self.take(me, &item, 0, 0, true)?;
             raise(&region.fixed.ends[1 - self.direction()].0, number[0]);
         }
+        Err(Error::corrupt("a queue has no end"))
     }
 
     /// Copies what is left of the control part, as far as it fits.

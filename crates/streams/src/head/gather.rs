@@ -1,44 +1,68 @@
 //! Letting messages come together, for a reader that keeps up with its writer message by message.
 //!
 //! Such a reader pays for each message with a transfer of the cache line that says how far the writer is, and so does the
-//! writer. Some hundred nanoseconds of patience save most of them. A reader that also writes is waited for by its peer, and
-//! has no patience.
+//! writer. Some patience before the next look saves most of them: more as long as it brings something, none when it does
+//! not. A reader that also writes is waited for by its peer, and has no patience.
 
 use headwater_os::clock::now_ns;
 
-/// After so many reads in a row that found little.
+/// Patience begins after so many looks in a row that found little.
 const AFTER: u32 = 16;
-/// For so long: some tens of small messages of a writer, and a tenth of what waking somebody costs.
-const PATIENCE_NS: u64 = 400;
+/// The shortest: some tens of small messages of a writer.
+const LEAST_NS: u64 = 400;
+/// The longest: ten transfers of a line, and a tenth of what waking somebody costs.
+const MOST_NS: u64 = 4_000;
 /// Little is less than so many of the messages that the reader takes, and less than so many bytes.
 const MESSAGES: u64 = 16;
 const BYTES: u64 = 4096;
+/// Enough is so much, or half a queue: a writer is not to fill it while its reader is patient.
+const ENOUGH: u64 = 16384;
 
 /// How a reader has found the queue lately.
 #[derive(Debug, Default)]
 pub(crate) struct Gather {
-    /// Reads in a row that found little, without a message of ours in between.
+    /// Looks in a row that found little, without a message of ours in between.
     found_little: u32,
+    /// How long we wait before a look; 0 without patience.
+    patience_ns: u64,
     /// What we had sent at the last of them.
     sent: u64,
 }
 
 impl Gather {
-    /// Notes what lies there before a read of `wanted` bytes, and waits for more if that is little, again and again.
-    /// `sent` is anything that changes when this handle writes.
+    /// The reader has slept: nothing has come for long.
+    pub fn forget(&mut self) {
+        self.found_little = 0;
+        self.patience_ns = 0;
+    }
+
+    /// Notes what the last look found, for a reader of `wanted` bytes, and is patient before the next if that pays. `hiwat`
+    /// is the queue's; `sent` is anything that changes when this handle writes.
     #[inline]
-    pub fn before_read(&mut self, there: u64, wanted: usize, sent: u64) {
-        let reads_only = sent == std::mem::replace(&mut self.sent, sent);
-        let little = there > 0 && there < BYTES.min(MESSAGES * wanted as u64);
-        if !little || !reads_only {
-            self.found_little = 0;
-        } else if self.found_little < AFTER {
-            self.found_little += 1;
-        } else {
-            let until_ns = now_ns() + PATIENCE_NS;
-            while now_ns() < until_ns {
-                std::hint::spin_loop();
+    pub fn before_look(&mut self, found: u64, wanted: usize, hiwat: u64, sent: u64) {
+        if sent != std::mem::replace(&mut self.sent, sent) {
+            self.forget();
+        }
+        let little = found < BYTES.min(MESSAGES * wanted as u64);
+        if self.patience_ns == 0 {
+            self.found_little = if little { self.found_little + 1 } else { 0 };
+            if self.found_little < AFTER {
+                return;
             }
+            self.patience_ns = LEAST_NS;
+        } else if little || found >= ENOUGH.min(hiwat / 2) {
+            self.patience_ns /= 2;
+            if self.patience_ns < LEAST_NS {
+                self.patience_ns = 0;
+                self.found_little = 0;
+                return;
+            }
+        } else {
+            self.patience_ns = (self.patience_ns * 2).min(MOST_NS);
+        }
+        let until_ns = now_ns() + self.patience_ns;
+        while now_ns() < until_ns {
+            std::hint::spin_loop();
         }
     }
 }
@@ -47,29 +71,43 @@ impl Gather {
 mod tests {
     use super::*;
 
-    /// Nanoseconds that a read has had patience.
-    fn patience_ns(gather: &mut Gather, there: u64, sent: u64) -> u64 {
-        let start_ns = now_ns();
-        gather.before_read(there, 1, sent);
-        now_ns() - start_ns
+    const HIWAT: u64 = 65536;
+
+    /// The patience before the last of so many looks that each found so much.
+    fn after(gather: &mut Gather, looks: u32, found: u64, sent: impl Fn(u32) -> u64) -> u64 {
+        for look in 0..looks {
+            let start_ns = now_ns();
+            gather.before_look(found, 64, HIWAT, sent(look));
+            assert!(now_ns() - start_ns >= gather.patience_ns, "it has waited");
+        }
+        gather.patience_ns
     }
 
     #[test]
-    fn only_who_finds_little_again_and_again_and_only_reads_has_patience() {
+    fn who_finds_little_again_and_again_becomes_patient() {
+        assert_eq!(after(&mut Gather::default(), AFTER - 1, 64, |_| 0), 0);
+        assert_eq!(after(&mut Gather::default(), AFTER, 64, |_| 0), LEAST_NS);
+        assert_eq!(after(&mut Gather::default(), AFTER, 1024, |_| 0), 0, "16 messages are not little");
+        assert_eq!(after(&mut Gather::default(), AFTER, 64, u64::from), 0, "it writes as well");
+    }
+
+    #[test]
+    fn patience_grows_while_it_brings_something() {
         let mut gather = Gather::default();
-        // The least of some: others may take the CPU at any time.
-        let least = |gather: &mut Gather, there: u64, mut sent: u64, step: u64| {
-            (0..50)
-                .map(|_| {
-                    sent += step;
-                    patience_ns(gather, there, sent)
-                })
-                .skip(AFTER as usize)
-                .min()
-                .expect("some")
-        };
-        assert!(least(&mut gather, 1, 0, 0) >= PATIENCE_NS);
-        assert!(least(&mut gather, BYTES, 0, 0) < PATIENCE_NS, "there is much");
-        assert!(least(&mut gather, 1, 0, 1) < PATIENCE_NS, "it writes as well");
+        after(&mut gather, AFTER, 64, |_| 0);
+        assert_eq!(after(&mut gather, 1, 1024, |_| 0), 2 * LEAST_NS);
+        assert_eq!(after(&mut gather, 10, 1024, |_| 0), MOST_NS);
+        assert_eq!(after(&mut gather, 1, ENOUGH, |_| 0), MOST_NS / 2, "a full queue stops the writer");
+        assert_eq!(after(&mut gather, 1, 64, |_| 0), MOST_NS / 4, "in vain");
+        assert_eq!(after(&mut gather, 2, 64, |_| 0), 0);
+        assert_eq!(after(&mut gather, AFTER - 1, 64, |_| 0), 0, "from the beginning");
+    }
+
+    #[test]
+    fn who_writes_has_no_patience_left() {
+        let mut gather = Gather::default();
+        after(&mut gather, AFTER + 4, 64, |_| 0);
+        after(&mut gather, AFTER, 1024, |_| 0);
+        assert_eq!(after(&mut gather, 1, 1024, |_| 1), 0);
     }
 }

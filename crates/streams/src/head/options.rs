@@ -49,6 +49,7 @@ const RFILL: u32 = 0x20;
 
 impl ReadOptions {
     /// Those of an end; the usual ones if its word makes no sense.
+    #[inline]
     pub(crate) fn of(end: &EndWords) -> ReadOptions {
         ReadOptions::from_bits(end.read_options.load(Ordering::Relaxed)).unwrap_or_default()
     }
@@ -61,6 +62,7 @@ impl ReadOptions {
     ///
     /// # Errors
     /// `EINVAL` for bits that exclude each other or mean nothing.
+    #[inline]
     pub fn from_bits(bits: u32) -> Result<ReadOptions> {
         let mode = match bits & 0x3 {
             0 => ReadMode::Bytes,
@@ -96,13 +98,28 @@ pub struct WriteOptions {
     pub notify: bool,
 }
 
+/// Bits of [`WriteOptions`] that are looked at alone.
+const HOLD: u32 = 1 << 2;
+const NOTIFY: u32 = 1 << 4;
+
 impl WriteOptions {
     /// What a pipe begins with.
     pub const PIPE: WriteOptions = WriteOptions { zero: false, pipe: true, hold: false, delimit: false, notify: false };
 
     /// Those of an end; a pipe's if its word makes no sense.
+    #[inline]
     pub(crate) fn of(end: &EndWords) -> WriteOptions {
         WriteOptions::from_bits(end.write_options.load(Ordering::Relaxed)).unwrap_or(WriteOptions::PIPE)
+    }
+
+    /// Whether an end has `hold` set.
+    pub(crate) fn holds(end: &EndWords) -> bool {
+        end.write_options.load(Ordering::Relaxed) & HOLD != 0
+    }
+
+    /// Whether an end has `notify` set.
+    pub(crate) fn notifies(end: &EndWords) -> bool {
+        end.write_options.load(Ordering::Relaxed) & NOTIFY != 0
     }
 
     pub(crate) fn bits(self) -> u32 {
@@ -114,10 +131,11 @@ impl WriteOptions {
     ///
     /// # Errors
     /// `EINVAL` for bits that mean nothing.
+    #[inline]
     pub fn from_bits(bits: u32) -> Result<WriteOptions> {
         let on = |bit: u32| bits >> bit & 1 == 1;
         let options = WriteOptions { zero: on(0), pipe: on(1), hold: on(2), delimit: on(3), notify: on(4) };
-        if options.bits() != bits {
+        if bits > 0x1f {
             return Err(Error::new(Errno::Inval, format!("write options have no bits {:#x}", bits & !0x1f)));
         }
         Ok(options)

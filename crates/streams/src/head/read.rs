@@ -8,10 +8,12 @@ use super::options::{ControlMode, ReadMode, ReadOptions, WriteOptions};
 use super::state::{self, Call};
 use super::stream::Stream;
 use crate::error::{Errno, Error, Result};
+use crate::limits::EMPTY_MAX;
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
 use crate::process::end::Access;
 use crate::queue::lane::writer::Quick;
+use crate::queue::store::HEAD;
 
 /// What one look at the queue gave a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,11 +79,17 @@ impl Stream {
         loop {
             state::check(self.end.words(), Call::Read)?;
             let options = self.read_options();
-            if self.end.region.policy.stages {
-                let wanted = buffer.len() - read;
-                self.gather.before_read(self.back.reader.bytes_there(), wanted, self.out.writer.sent());
+            if self.end.region.policy.stages && !self.nonblocking && self.back.reader.known() == 0 {
+                let lane = &self.back.reader;
+                self.gather.before_look(lane.found(), buffer.len() - read, lane.hiwat(), self.out.writer.sent());
             }
-            match self.read_step(&mut buffer[read..], options, read)? {
+            // A look from without the token, which costs less than one under it.
+            let there = self.back.reader.known() != 0 || self.back.is_readable();
+            if there && options.mode == ReadMode::Bytes && self.read_plain(&mut buffer[read..])? {
+                return Ok(buffer.len());
+            }
+            let step = if there { self.read_step(&mut buffer[read..], options, read)? } else { Step::Empty };
+            match step {
                 Step::Last(count) => return Ok(read + count),
                 Step::More(count) => read += count,
                 Step::Empty if read > 0 && !options.fill => return Ok(read),
@@ -99,6 +107,17 @@ impl Stream {
         }
     }
 
+    /// Fills the buffer if the token is ours and so much plain data stands at the front: what most reads after a wait find.
+    fn read_plain(&mut self, buffer: &mut [u8]) -> Result<bool> {
+        let (_, me, _) = self.end.parts();
+        let taken =
+            if self.back.store.is_empty(HEAD) { self.back.reader.look_and_take(me, buffer)? } else { Quick::Refused };
+        if taken == Quick::Attend {
+            self.attend_writer()?;
+        }
+        Ok(taken != Quick::Refused)
+    }
+
     /// Takes what one hold of the token gives.
     fn read_step(&mut self, buffer: &mut [u8], options: ReadOptions, read: usize) -> Result<Step> {
         let mut room = false;
@@ -106,7 +125,7 @@ impl Stream {
         let way = &mut self.back;
         let pass = way.begin_reading(me)?;
         let step = (|| {
-            let mut taken = 0;
+            let (mut taken, mut empty) = (0, 0);
             loop {
                 let Some(item) = way.front_but_signals(me, region, &mut room)? else {
                     return Ok(match taken {
@@ -139,6 +158,10 @@ impl Stream {
                         return Ok(Step::Last(taken));
                     }
                     room |= way.take(me, &item, 0, 0, true)?;
+                    empty += 1;
+                    if empty > EMPTY_MAX {
+                        return Err(Error::corrupt("a queue has no end"));
+                    }
                     if is_end {
                         return Ok(Step::Last(taken));
                     }
@@ -187,8 +210,12 @@ impl Stream {
         }
         self.refuse_to_read()?;
         if !self.nonblocking {
+            let slept = self.end.counters.blocks;
             self.say_how_much(wanted)?;
             self.wait_to_read(None)?;
+            if self.end.counters.blocks != slept {
+                self.gather.forget();
+            }
         }
         Ok(true)
     }
@@ -196,13 +223,16 @@ impl Stream {
     /// Tells the other head how much we wait for (M_READ), and how long we let it gather.
     fn say_how_much(&mut self, wanted: usize) -> Result<()> {
         let own = &self.end.region.fixed.lanes[1 - self.end.side].reader.0.wanted;
-        let hold = WriteOptions::of(self.end.peer_words()).hold;
-        if self.write_options().notify {
+        if WriteOptions::notifies(self.end.words()) {
             let words = (wanted as u32).min(self.end.region.gather_max()).to_le_bytes();
             return self.run(true, |run| run.put(0, Message::new(What::of(Kind::Read), None, Some(&words))));
         }
         // A writer that holds back gathers a buffer.
-        own.store(if hold { crate::limits::PAGE as u32 } else { 0 }, Ordering::Relaxed);
+        let wanted = if WriteOptions::holds(self.end.peer_words()) { crate::limits::PAGE as u32 } else { 0 };
+        // Not written without need: a writer looks at this line at every write.
+        if own.load(Ordering::Relaxed) != wanted {
+            own.store(wanted, Ordering::Relaxed);
+        }
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ use super::way::{Pass, Way};
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
 use crate::options::Options;
+use crate::plumb::chain::Link;
 use crate::process::end::End;
 use crate::process::region::{NAME, Region};
 use crate::process::sleep::{BELL, FUTEX, SERVICE};
@@ -90,7 +91,9 @@ impl Stream {
 
     /// What this handle has counted since it was opened.
     pub fn counters(&self) -> Counters {
-        Counters { coalesced_bytes: self.out.writer.coalesced(), ..self.end.counters }
+        let counters = self.end.counters;
+        let service_runs = counters.service_runs + self.out.data.services;
+        Counters { coalesced_bytes: self.out.writer.coalesced(), service_runs, ..counters }
     }
 
     /// Takes this process's place at the end, so that the first call does not have to. A forked child does it again.
@@ -270,17 +273,31 @@ impl Stream {
         })
     }
 
-    /// Runs whatever still waits in the queues of modules on the way to us. True if there was something.
+    /// Runs whatever still waits in the queues of modules on the way to us. True if there is something to read then.
+    ///
+    /// That nothing waits is seen under the token: a look from without could fall into another reader's run, which has a
+    /// message in its hands that it may yet leave to us.
     pub(crate) fn drain_back(&mut self) -> Result<bool> {
-        self.run(false, |_| Ok(()))?;
-        if self.back.is_clear() {
-            return Ok(false);
+        let mut in_vain = 0;
+        loop {
+            let (done, effects) = self.run_once(false, |run| {
+                let waiting = |link: &&Link| link.service && !run.store.is_empty(link.queue);
+                let waits = run.chain.iter().filter(waiting).inspect(|link| run.store.enable(link.queue)).count();
+                Ok(waits > 0)
+            })?;
+            let delivered = effects.delivered;
+            self.follow_up(false, effects)?;
+            let waited = done?;
+            if self.back.is_readable() {
+                return Ok(true);
+            }
+            // What was delivered, another reader has taken already; or has just made room. A module that then delivers
+            // nothing keeps it for good.
+            in_vain = if delivered { 0 } else { in_vain + 1 };
+            if !waited || in_vain > 1 {
+                return Ok(false);
+            }
         }
-        self.run(false, |run| {
-            run.chain.iter().filter(|link| link.service).for_each(|link| run.store.enable(link.queue));
-            Ok(())
-        })?;
-        Ok(self.back.is_readable())
     }
 
     /// A failed call of the kind that ends a stream: remembers it.

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use headwater_shm::{Hold, Membership};
 
+use super::data::DataRun;
 use super::deliver::CHANGED;
 use super::options::{ReadMode, ReadOptions, WriteOptions};
 use crate::error::Result;
@@ -23,8 +24,7 @@ pub(crate) struct Way {
     direction: usize,
     /// Which quick way plain data may take.
     quick: Open,
-    /// All modules take plain data without a message around it.
-    pub data_only: bool,
+    pub data: DataRun,
 }
 
 /// How a token was taken.
@@ -54,7 +54,7 @@ impl Way {
             chain: Vec::new(),
             direction,
             quick: Open::Closed,
-            data_only: false,
+            data: DataRun::default(),
         }
     }
 
@@ -88,12 +88,14 @@ impl Way {
     /// Gives the writer's token back.
     #[inline]
     pub fn end(&mut self, me: &Membership, pass: Pass) {
+        // What waits in a module's queue goes before what is written next. Only the token's holder queues something there.
+        let quick = if self.is_clear() { self.quick } else { Open::Closed };
         match pass {
             Pass::Biased => {
-                self.writer.open(self.quick);
+                self.writer.open(quick);
                 self.writer.token.leave(me);
             }
-            Pass::Held => self.writer.release(me, self.quick),
+            Pass::Held => self.writer.release(me, quick),
         }
     }
 
@@ -112,6 +114,7 @@ impl Way {
     }
 
     /// Whether nothing waits in the modules' queues: a look from without the store's token.
+    #[inline]
     pub fn is_clear(&self) -> bool {
         self.chain.iter().all(|link| !link.service || self.store.is_empty(link.queue))
     }
@@ -155,7 +158,10 @@ impl Way {
             [_, ..] if usual => Open::Through,
             _ => Open::Closed,
         };
-        self.data_only = self.chain.iter().all(|link| !link.service && link.module.info().data);
+        self.data.modules.clear();
+        if self.chain.iter().all(|link| link.module.info().data) {
+            self.data.modules.extend(self.chain.iter().map(|link| link.module));
+        }
         Ok(())
     }
 }

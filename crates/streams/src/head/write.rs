@@ -8,7 +8,6 @@ use super::way::Pass;
 use crate::error::{Errno, Error, Result};
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
-use crate::plumb::module::Next;
 use crate::process::end::Access;
 use crate::queue::lane::writer::Quick;
 
@@ -22,29 +21,34 @@ impl Stream {
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         if let Some(me) = self.end.member() {
-            match self.out.writer.quick(me, bytes) {
-                Quick::Done => return Ok(bytes.len()),
-                Quick::Attend => {
-                    self.attend_reader(true, false)?;
-                    return Ok(bytes.len());
+            if !self.out.chain.is_empty() {
+                if self.out.writer.enter_quick(me, bytes.len()) {
+                    return self.write_through(bytes);
                 }
-                Quick::Refused if self.out.writer.enter_through(me, bytes.len()) => return self.write_through(bytes),
-                Quick::Refused => {}
+            } else {
+                match self.out.writer.quick(me, bytes) {
+                    Quick::Done => return Ok(bytes.len()),
+                    Quick::Attend => {
+                        self.attend_reader(true, false)?;
+                        return Ok(bytes.len());
+                    }
+                    Quick::Refused => {}
+                }
             }
         }
         self.write_slowly(bytes)
     }
 
-    /// Sends short data through the modules. The token has been entered, and there is room in the lane.
+    /// Sends short data through the modules. The token has been entered, their queues are empty, and there is room in the
+    /// lane.
     #[inline]
     fn write_through(&mut self, bytes: &[u8]) -> Result<usize> {
-        if !self.out.data_only {
+        if self.out.data.modules.is_empty() {
             return self.write_as_message(bytes);
         }
-        let done = Next { lane: &mut self.out.writer, rest: &self.out.chain }.put(bytes);
+        let done = self.out.send_data(bytes);
         let (_, me, _) = self.end.parts();
-        self.out.writer.token.leave(me);
-        if self.out.writer.reader_sleeps() {
+        if self.out.writer.leave_quick(me) {
             self.attend_reader(true, false)?;
         }
         done.map(|()| bytes.len())
@@ -52,12 +56,6 @@ impl Stream {
 
     #[inline(never)]
     fn write_as_message(&mut self, bytes: &[u8]) -> Result<usize> {
-        if !self.out.is_clear() {
-            let (_, me, _) = self.end.parts();
-            self.out.writer.close();
-            self.out.writer.token.leave(me);
-            return self.write_slowly(bytes);
-        }
         let (done, effects) = self.run_entered(true, Pass::Biased, |run| run.put(0, Message::data_of(bytes)));
         self.follow_up(true, effects)?;
         done.map(|()| bytes.len())

@@ -1,6 +1,7 @@
 //! `srvmod`: queues every message and passes it on by a service procedure, on both sides.
 
 use crate::error::Result;
+use crate::head::Next;
 use crate::message::Message;
 use crate::message::kind::Kind;
 use crate::plumb::module::{Info, Module};
@@ -12,7 +13,7 @@ pub struct ServiceModule;
 
 impl Module for ServiceModule {
     fn info(&self) -> Info {
-        Info { services: [true, true], ..Info::new("srvmod") }
+        Info { services: [true, true], data: true, ..Info::new("srvmod") }
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
@@ -25,5 +26,9 @@ impl Module for ServiceModule {
             kind if kind.is_high_priority() => queue.put_next(message),
             _ => queue.put_queue(message),
         }
+    }
+
+    fn put_data(&self, data: &[u8], mut next: Next<'_>) -> Result<()> {
+        next.queue(data)
     }
 }

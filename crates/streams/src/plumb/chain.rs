@@ -1,7 +1,6 @@
 //! The chain of queues along a direction: the modules of the writing end from its head down, then those of the reading
 //! end up to its head.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::module::{Module, NAME_MAX, Side};
@@ -13,7 +12,7 @@ use crate::limits::NSTRPUSH;
 /// One module's queue in a direction.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
-    pub module: Arc<dyn Module>,
+    pub module: &'static dyn Module,
     /// Its queue's number in the direction's store.
     pub queue: usize,
     /// Whose module it is, and its slot there.

@@ -6,34 +6,11 @@
 
 use std::fmt;
 
-use super::chain::Link;
 use super::queue::Queue;
 use crate::error::Result;
+use crate::head::Next;
 use crate::limits;
 use crate::message::Message;
-use crate::queue::lane::writer::LaneWriter;
-
-/// The rest of the way of plain data.
-#[derive(Debug)]
-pub struct Next<'a> {
-    pub(crate) lane: &'a mut LaneWriter,
-    pub(crate) rest: &'a [Link],
-}
-
-impl Next<'_> {
-    /// Passes data on to the next module, or to the head.
-    ///
-    /// # Errors
-    /// `ERANGE` for more than the stream's largest message.
-    #[doc(alias = "putnext")]
-    #[inline]
-    pub fn put(&mut self, data: &[u8]) -> Result<()> {
-        match self.rest {
-            [] => self.lane.append_plain(data),
-            [link, rest @ ..] => link.module.put_data(data, &mut Next { lane: self.lane, rest }),
-        }
-    }
-}
 
 /// The direction of a queue: towards the head that pushed the module, or away from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,13 +76,22 @@ pub trait Module: Send + Sync + fmt::Debug {
         queue.put_next(message)
     }
 
-    /// Plain data has come, on a stream all of whose modules take it so: the short way for what a write sends, without a
-    /// message around it. It must do with the bytes what [`Module::put`] does with such a message. Called only if
+    /// Plain data has come, on a stream all of whose modules take it so and whose queues are empty: the short way for what a
+    /// write sends, without a message around it. It must do with the bytes what [`Module::put`] does with such a message. Called only if
     /// [`Info::data`] says so.
     ///
     /// # Errors
     /// Those of passing it on.
-    fn put_data(&self, data: &[u8], next: &mut Next<'_>) -> Result<()> {
+    fn put_data(&self, data: &[u8], mut next: Next<'_>) -> Result<()> {
+        next.put(data)
+    }
+
+    /// Plain data that [`Module::put_data`] has queued ([`Next::queue`]); there is room for it in the next queue. It must
+    /// do with it what [`Module::service`] does with such a message.
+    ///
+    /// # Errors
+    /// Those of passing it on.
+    fn service_data(&self, data: &[u8], mut next: Next<'_>) -> Result<()> {
         next.put(data)
     }
 

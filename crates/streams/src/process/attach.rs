@@ -1,7 +1,7 @@
 //! How an end goes from process to process: by fork without doing anything, over a socket, and through exec.
 //!
-//! An end is its doorbell's descriptor and the memory's, and both must arrive. After exec the memory is found among the
-//! process's own descriptors: its header names the doorbell.
+//! An end of a pipe is its doorbell's descriptor and the memory's, and both must arrive; one of a FIFO is four: two pipes, the
+//! memory and the node. After exec they are found among the process's own descriptors: the memory's header names the doorbell.
 
 use std::fs::File;
 use std::mem::offset_of;
@@ -10,8 +10,10 @@ use std::os::unix::fs::FileExt;
 
 use headwater_os::descriptors::{self, Found};
 use headwater_os::doorbell::Doorbell;
+use headwater_os::files;
 
-use super::end::{Access, End};
+use super::end::End;
+use super::fifo;
 use super::region::{NAME, Region};
 use crate::error::{Errno, Error, Result};
 use crate::head::stream::Stream;
@@ -19,30 +21,24 @@ use crate::layout::{Fixed, Header};
 
 impl Stream {
     /// Whether exec keeps this end open. The new program takes it up by [`Stream::from_fd`] or [`Stream::from_number`],
-    /// for which it needs the number of the [descriptor](AsFd) alone, but the memory's descriptor must have been kept.
+    /// for which it needs the number of the [descriptor](AsFd) alone, but the end's other descriptors must have been kept.
     ///
     /// # Errors
-    /// `EINVAL` for a FIFO, which is opened by its name.
+    /// What fcntl(2) reports.
     pub fn set_inheritable(&self, inheritable: bool) -> Result<()> {
-        self.refuse_fifo("opened by its name in the new program")?;
-        for fd in self.end.doorbell().descriptors().chain([self.end.region.as_fd()]) {
-            descriptors::set_inheritable(fd, inheritable)?;
-        }
-        Ok(())
+        Ok(self.descriptors().try_for_each(|fd| descriptors::set_inheritable(fd, inheritable))?)
     }
 
     /// The end behind a descriptor that came through exec, or that was made by dup(2) in this process.
     ///
     /// # Errors
-    /// `ENOSTR` for one that is no end of a stream, or whose memory's descriptor was closed.
+    /// `ENOSTR` for one that is no end of a stream, or whose other descriptors were closed.
     pub fn from_fd(fd: OwnedFd) -> Result<Stream> {
-        let no_stream = |why: &'static str| Error::new(Errno::Nostr, why);
+        if files::is_fifo(&fd)? {
+            return fifo::of_own_descriptors(descriptors::inode(&fd)?);
+        }
         let doorbell = Doorbell::from_fd(fd).map_err(|_| no_stream("the descriptor is no stream"))?;
-        let cookie = doorbell.cookie()?;
-        let memory = descriptors::own()?.into_iter().find_map(|found| memory_of(found, cookie));
-        let memory = memory.ok_or_else(|| {
-            no_stream("the descriptor is no stream, or the descriptor of its memory was closed (see set_inheritable)")
-        })?;
+        let memory = own_memory(NAME, doorbell.cookie()?)?;
         Stream::of_parts(doorbell, memory)
     }
 
@@ -60,10 +56,9 @@ impl Stream {
     /// its handle.
     ///
     /// # Errors
-    /// `EINVAL` for a FIFO, which is opened by its name; what the socket reports.
+    /// What the socket reports.
     pub fn send_over(&self, socket: impl AsFd) -> Result<()> {
-        self.refuse_fifo("opened by its name in the other process")?;
-        let files: Vec<BorrowedFd<'_>> = self.end.doorbell().descriptors().chain([self.end.region.as_fd()]).collect();
+        let files: Vec<BorrowedFd<'_>> = self.descriptors().collect();
         Ok(descriptors::send(socket.as_fd(), &files)?)
     }
 
@@ -73,34 +68,51 @@ impl Stream {
     /// `ENOSTR` for something else; `EPROTO` for a stream of another version; what the socket reports.
     pub fn receive_over(socket: impl AsFd) -> Result<Stream> {
         let files = descriptors::receive(socket.as_fd())?;
+        let files = match <[OwnedFd; 2]>::try_from(files) {
+            Ok([doorbell, memory]) => {
+                let doorbell = Doorbell::from_fd(doorbell).map_err(|_| no_stream("the descriptor is no stream"))?;
+                return Stream::of_parts(doorbell, memory);
+            }
+            Err(files) => files,
+        };
         let count = files.len();
-        let [doorbell, memory] = <[OwnedFd; 2]>::try_from(files).map_err(|_| {
-            Error::new(Errno::Nostr, format!("{count} descriptors came over the socket, and a stream's end has two"))
+        let files = <[OwnedFd; 4]>::try_from(files).map_err(|_| {
+            let why = format!("{count} descriptors came over the socket; an end of a pipe has two, of a FIFO four");
+            Error::new(Errno::Nostr, why)
         })?;
-        let doorbell =
-            Doorbell::from_fd(doorbell).map_err(|_| Error::new(Errno::Nostr, "the descriptor is no stream"))?;
-        Stream::of_parts(doorbell, memory)
+        fifo::of_parts(files)
     }
 
     fn of_parts(doorbell: Doorbell, memory: OwnedFd) -> Result<Stream> {
         let region = Region::open(memory)?;
         let side = region.side_of(doorbell.cookie()?);
-        let side = side.ok_or_else(|| Error::new(Errno::Nostr, "the descriptor and the memory are of two streams"))?;
+        let side = side.ok_or_else(|| no_stream("the descriptor and the memory are of two streams"))?;
         Ok(Stream::over(End::new(region, side, doorbell)))
     }
 
-    fn refuse_fifo(&self, instead: &'static str) -> Result<()> {
-        match self.end.access {
-            Access::Both => Ok(()),
-            _ => Err(Error::new(Errno::Inval, format!("a FIFO is not passed on, but {instead}"))),
-        }
+    /// All that the end is in the kernel: the doorbell first, then the memory, then a FIFO's node.
+    fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let End { region, anchor, .. } = &self.end;
+        self.end.doorbell().descriptors().chain([region.as_fd()]).chain(anchor.as_ref().map(AsFd::as_fd))
     }
 }
 
+pub(super) fn no_stream(why: &'static str) -> Error {
+    Error::new(Errno::Nostr, why)
+}
+
+/// The memory, among this process's descriptors, of the stream whose doorbell has this cookie.
+pub(super) fn own_memory(name: &str, cookie: u64) -> Result<OwnedFd> {
+    let memory = descriptors::own()?.into_iter().find_map(|found| memory_of(found, name, cookie));
+    memory.ok_or_else(|| {
+        no_stream("the descriptor is no stream, or the descriptor of its memory was closed (see set_inheritable)")
+    })
+}
+
 /// The memory behind a descriptor, if it is that of the stream whose doorbell has this cookie.
-fn memory_of(found: Found, cookie: u64) -> Option<OwnedFd> {
+fn memory_of(found: Found, name: &str, cookie: u64) -> Option<OwnedFd> {
     let link = descriptors::link(found).ok()?;
-    if !link.to_str()?.starts_with(&format!("/memfd:{NAME}")) {
+    if !link.to_str()?.starts_with(&format!("/memfd:{name}")) {
         return None;
     }
     let memory = File::from(descriptors::duplicate(found.number).ok()?);

@@ -4,12 +4,14 @@
 //! its parent's, and joins anew.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use headwater_os::doorbell::Doorbell;
 use headwater_os::fork::{self, Epoch};
 use headwater_shm::{Membership, Stages, probe};
 
+use super::fifo::keeper::Keeper;
 use super::region::Region;
 use super::sleep::{self, Files, LOOK, Post};
 use crate::counters::Counters;
@@ -41,6 +43,8 @@ pub(crate) struct End {
     pub access: Access,
     /// Of a FIFO: its node in the file system, which stays what it is as long as we hold it.
     pub anchor: Option<OwnedFd>,
+    /// Of a FIFO that others may open too: who lets them in.
+    pub keeper: Option<Arc<Keeper>>,
     /// Every copy of the other end is gone. For ever in a pipe; in a FIFO another may come.
     pub peer_gone: bool,
     /// The region has contradicted itself; nothing is read from it any more.
@@ -62,6 +66,7 @@ impl End {
             epoch_word: fork::word(),
             access: Access::Both,
             anchor: None,
+            keeper: None,
             peer_gone: false,
             dead: None,
             counters: Counters::default(),
@@ -88,6 +93,7 @@ impl End {
         let tokens: Vec<_> = tokens.collect();
         self.membership = Some(Membership::join(&table, self.region.fence, &tokens)?);
         self.epoch = fork::epoch();
+        self.keeper = self.keeper.take().and_then(|keeper| keeper.here(self));
         if sleep::is_shared(&self.region.fixed.members) {
             // Who slept when there were two now has to watch.
             self.wake(true);
@@ -125,6 +131,7 @@ impl End {
         let mut end = End::new(self.region.clone(), self.side, self.doorbell().try_clone()?);
         end.access = self.access;
         end.anchor = self.anchor.as_ref().map(OwnedFd::try_clone).transpose()?;
+        end.keeper = self.keeper.clone();
         Ok(end)
     }
 

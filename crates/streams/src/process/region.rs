@@ -75,9 +75,13 @@ impl Region {
 
     /// Maps the memory behind a descriptor from elsewhere.
     ///
-    /// Errors: `EPROTO` for one that is no stream of this version, or contradicts itself.
+    /// Errors: `ENOSTR` for one that is no stream; `EPROTO` for one of another version, or that contradicts itself.
     pub fn open(fd: OwnedFd) -> Result<Region> {
-        let memory = Arc::new(SharedMemory::from_fd(fd, usize::MAX)?);
+        let memory = SharedMemory::from_fd(fd, usize::MAX).map_err(|error| match error.kind() {
+            std::io::ErrorKind::InvalidInput => Error::new(Errno::Nostr, error.to_string()),
+            _ => error.into(),
+        })?;
+        let memory = Arc::new(memory);
         let fixed = Placed::at(&memory, 0).ok_or_else(|| Error::corrupt("it is shorter than a header"))?;
         Region::over(memory, fixed)
     }

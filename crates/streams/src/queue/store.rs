@@ -27,6 +27,8 @@ const FULL: u32 = 1;
 const WANTED: u32 = 2;
 /// The queue's service procedure is to run (QENAB).
 const ENABLED: u32 = 1;
+/// It has put a message back, so ordinary messages that follow do not enable it: who makes room does (QWANTR not set).
+const PUT_BACK: u32 = 2;
 
 /// The queue of the reading head; those of modules follow.
 pub(crate) const HEAD: usize = 0;
@@ -128,10 +130,25 @@ impl Store {
         probe::at();
     }
 
+    /// A message has been queued: its service procedure is to run, unless it has put back what came before.
+    pub fn enable_for(&self, queue: usize, what: What) {
+        let ordinary = !what.kind.is_high_priority() && what.band == 0;
+        if !ordinary || self.words.queues[queue].flags.load(Ordering::Relaxed) & PUT_BACK == 0 {
+            self.enable(queue);
+        }
+    }
+
+    /// A queue's service procedure has put a message back.
+    pub fn note_put_back(&self, queue: usize) {
+        self.words.queues[queue].flags.fetch_or(PUT_BACK, Ordering::Relaxed);
+        probe::at();
+    }
+
     /// Whether a queue's service procedure was to run; now it is not any more.
     pub fn take_enabled(&self, queue: usize) -> bool {
         let flags = &self.words.queues[queue].flags;
-        flags.load(Ordering::Relaxed) & ENABLED != 0 && flags.fetch_and(!ENABLED, Ordering::Relaxed) & ENABLED != 0
+        let taken = ENABLED | PUT_BACK;
+        flags.load(Ordering::Relaxed) & ENABLED != 0 && flags.fetch_and(!taken, Ordering::Relaxed) & ENABLED != 0
     }
 }
 
@@ -159,11 +176,15 @@ impl Store {
 
     /// Stores a message behind those of its rank (putq). False if there is no memory for it.
     pub fn put(&mut self, queue: usize, message: &Message<'_>) -> Result<bool> {
+        if !self.leaves_spare(message) {
+            return Ok(false);
+        }
         let rank = Rank::of(message.what);
         self.insert(queue, message, |other| rank.stands_behind(other))
     }
 
-    /// Stores a message before those of its rank (putbq). False if there is no memory for it.
+    /// Stores a message before those of its rank (putbq). False if there is no memory for it, which cannot be of one
+    /// message that was got before: [`Store::put`] leaves as much as the largest takes.
     pub fn put_back(&mut self, queue: usize, message: &Message<'_>) -> Result<bool> {
         let rank = Rank::of(message.what);
         self.insert(queue, message, |other| rank.goes_back_behind(other))

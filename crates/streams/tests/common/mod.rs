@@ -2,11 +2,14 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use headwater_os::child::Child;
 use headwater_os::clock::now_ns;
+use headwater_streams::{Access, Fifo, Options, Result, Stream};
 
 /// A small generator whose seed repeats a failure (SplitMix64).
 #[derive(Debug, Clone)]
@@ -82,5 +85,45 @@ pub fn calm() {
 pub fn open_things() -> (usize, usize) {
     let descriptors = headwater_os::descriptors::own().expect("/proc").len();
     let maps = std::fs::read_to_string("/proc/self/maps").expect("/proc");
-    (descriptors, maps.lines().filter(|line| line.contains("headwater-stream")).count())
+    (descriptors, maps.lines().filter(|line| line.contains("/memfd:headwater-")).count())
+}
+
+/// Runs in a forked child and must succeed there.
+pub fn child(body: impl FnOnce() -> Result<()>) -> Child {
+    Child::fork(|| match body() {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("child: {error}");
+            1
+        }
+    })
+    .expect("fork")
+}
+
+pub fn joined(mut child: Child) {
+    assert!(child.wait().expect("wait").success());
+}
+
+pub fn read_all(stream: &mut Stream) -> Vec<u8> {
+    let mut all = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        match stream.read(&mut buffer).expect("no error") {
+            0 => return all,
+            count => all.extend(&buffer[..count]),
+        }
+    }
+}
+
+/// A FIFO of this user alone.
+pub fn fifo() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("fifo");
+    Fifo::create(&path, 0o600).expect("mkfifo");
+    (directory, path)
+}
+
+/// Opens it without waiting.
+pub fn open(path: &Path, access: Access) -> Result<Stream> {
+    Fifo::open_with(path, access, true, &Options::default())
 }

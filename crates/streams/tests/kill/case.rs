@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
-use headwater_streams::{ControlMode, Errno, Options, Policy, ReadOptions, Result, Stream, pipe_with};
+use headwater_streams::{Errno, Options, Policy, Result, Stream};
 
 use crate::board::{Board, SECOND, Who};
 use crate::common::{self, Random};
+use crate::meeting::Meeting;
 use crate::script::{self, Flavour, Operation, Reader};
 
 /// How long a survivor may take: to end, and to be told that the other end is gone.
@@ -35,6 +36,8 @@ pub struct Case {
     pub policy: Policy,
     /// Another process holds the victim's end too, and does the same.
     pub fellow: bool,
+    /// The ends are of a FIFO, which each process opens by its name. Else they are of a pipe, and inherited.
+    pub fifo: bool,
     /// Modules that are pushed beforehand: on the victim's end, on the survivor's.
     pub modules: [Option<&'static str>; 2],
     /// Water marks; small ones make writers wait.
@@ -45,10 +48,20 @@ pub struct Case {
 impl Case {
     pub const fn new(name: &'static str, part: Part, flavour: Flavour) -> Case {
         let policy = Policy::DEFAULT;
-        Case { name, part, flavour, policy, fellow: false, modules: [None; 2], hiwat: 6000, operations: 24 }
+        Case {
+            name,
+            part,
+            flavour,
+            policy,
+            fellow: false,
+            fifo: false,
+            modules: [None; 2],
+            hiwat: 6000,
+            operations: 24,
+        }
     }
 
-    fn options(&self) -> Options {
+    pub fn options(&self) -> Options {
         let defaults = Options::default();
         Options { hiwat: self.hiwat, lowat: self.hiwat / 2, policy: self.policy, ..defaults }
     }
@@ -126,48 +139,50 @@ fn play(case: &Case, seed: u64, death: Death) -> bool {
     let mut random = Random(seed);
     let scripts = Scripts::of(case, &mut random);
     let board = Board::new();
-    let (mut near, mut far) = pipe_with(&case.options()).expect("pipe");
-    for (stream, module) in [(&mut near, case.modules[0]), (&mut far, case.modules[1])] {
-        let options = ReadOptions { control: ControlMode::AsData, ..ReadOptions::default() };
-        stream.set_read_options(options).expect("no error");
-        module.into_iter().for_each(|name| stream.push(name).expect("known"));
-    }
-    let (mut near, mut far) = (Some(near), Some(far));
+    let mut meeting = Meeting::of(case);
     let (victim, after) = match death {
         #[cfg(feature = "probes")]
         Death::At(places, report) => {
             let child = fork(&mut || {
-                drop(far.take());
+                meeting.leave_to_victim();
                 headwater_shm::probe::arm(places, report.try_clone().ok());
-                victim(case, &scripts, &board, near.take().expect("there"), Random(seed ^ 1))
+                victim(case, &scripts, &board, meeting.victim()?, Random(seed ^ 1))
             });
             (child, None)
         }
         Death::After(time) => {
             let child = fork(&mut || {
-                drop(far.take());
-                victim(case, &scripts, &board, near.take().expect("there"), Random(seed ^ 1))
+                meeting.leave_to_victim();
+                victim(case, &scripts, &board, meeting.victim()?, Random(seed ^ 1))
             });
             (child, Some(time))
         }
     };
-    let near = near.filter(|_| case.fellow);
-    let mut far = far.expect("the child has a copy");
+    let near = meeting.fellow();
     let start = Instant::now();
     let status = std::thread::scope(|scope| {
-        let killer = scope.spawn(move || kill(victim, after));
+        let meeting = &meeting;
+        let killer = scope.spawn(move || {
+            let status = kill(victim, after);
+            meeting.victim_has_ended();
+            status
+        });
+        let mut far = meeting.survivor().expect("opened");
         let fellow = near.map(|near| scope.spawn(|| fellow(case, &scripts, &board, near, Random(seed ^ 2))));
-        survivor(case, &scripts, &board, &mut far, Random(seed ^ 3));
+        let over = || killer.is_finished() && fellow.as_ref().is_none_or(|fellow| fellow.is_finished());
+        survivor(case, &scripts, &board, &mut far, Random(seed ^ 3), over);
         if case.part == Part::Reads && case.fellow {
             // The fellow reads to our end.
             drop(far);
+            fellow.into_iter().for_each(|fellow| fellow.join().expect("the fellow ends well"));
         } else {
             fellow.into_iter().for_each(|fellow| fellow.join().expect("the fellow ends well"));
-            is_over(&mut far);
+            meeting.is_over(far);
         }
         killer.join().expect("the killer ends")
     });
     assert!(start.elapsed() < BOUND, "took {:?}", start.elapsed());
+    meeting.leaves_nothing();
     let killed = status.signal() == Some(9);
     assert!(killed || status.success(), "the victim failed by itself: {status}");
     check(case, &scripts, &board, killed);
@@ -236,11 +251,18 @@ fn fellow(case: &Case, scripts: &Scripts, board: &Board, mut near: Stream, rando
     }
 }
 
-fn survivor(case: &Case, scripts: &Scripts, board: &Board, far: &mut Stream, random: Random) {
+/// What the other end does. `over`: nobody of the victim's end is left.
+fn survivor(case: &Case, scripts: &Scripts, board: &Board, far: &mut Stream, random: Random, over: impl Fn() -> bool) {
     let read = [scripts.victim.as_slice(), scripts.fellow.as_slice()];
     match case.part {
         Part::Writes => {
-            Reader::new(board, Who::Survivor, &read, random).read_all(far).expect("no error");
+            let mut reader = Reader::new(board, Who::Survivor, &read, random);
+            reader.read_all(far).expect("no error");
+            // A FIFO's end is no end as long as others may open it.
+            while case.fifo && !over() {
+                std::thread::sleep(Duration::from_micros(100));
+                reader.read_all(far).expect("no error");
+            }
         }
         Part::Reads => {
             let done = script::write(far, &scripts.survivor, board, Who::Survivor);
@@ -263,14 +285,6 @@ fn survivor(case: &Case, scripts: &Scripts, board: &Board, far: &mut Stream, ran
             });
         }
     }
-}
-
-/// Every holder of the other end is gone, or will be at once: writes fail, and reads find the end.
-fn is_over(far: &mut Stream) {
-    let mut buffer = [0; 4096];
-    while far.read(&mut buffer).expect("no error") > 0 {}
-    let failed = (0..1_000_000).find_map(|_| far.write(&[0; 64]).err()).expect("nobody reads it");
-    assert!(script::is_gone(&failed), "{failed}");
 }
 
 fn check(case: &Case, scripts: &Scripts, board: &Board, killed: bool) {

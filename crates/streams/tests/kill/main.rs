@@ -7,6 +7,7 @@ mod board;
 mod case;
 #[path = "../common/mod.rs"]
 mod common;
+mod meeting;
 mod script;
 
 use std::time::Duration;
@@ -47,6 +48,11 @@ const CASES: &[Case] = &[
         hiwat: 2000,
         ..Case::new("one that reads and writes through modules", Part::Both, Flavour::All)
     },
+    Case { fifo: true, ..Case::new("a FIFO's writer", Part::Writes, Flavour::All) },
+    Case { fifo: true, hiwat: 400, ..Case::new("a FIFO's writer that waits for room", Part::Writes, Flavour::Lane) },
+    Case { fifo: true, fellow: true, ..Case::new("one of a FIFO's two writers", Part::Writes, Flavour::All) },
+    Case { fifo: true, ..Case::new("a FIFO's reader", Part::Reads, Flavour::All) },
+    Case { fifo: true, fellow: true, ..Case::new("one of a FIFO's two readers", Part::Reads, Flavour::Bands) },
 ];
 
 /// The cases whose names hold the text in `HEADWATER_CASE`: all, without it.

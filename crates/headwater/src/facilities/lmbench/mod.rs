@@ -8,26 +8,37 @@
 use super::operation::{self, entry};
 use super::{Entry, Info};
 
+pub mod bandwidth;
 pub mod context_switch;
+pub mod copy;
 pub mod create;
 pub mod delete;
 pub mod execve;
 mod existing_file;
+pub mod file_reread;
 mod file_set;
 pub mod fork;
 pub mod fstat;
+pub mod memory;
+pub mod memory_latency;
+pub mod mhz;
+pub mod mmap_latency;
+pub mod mmap_reread;
 pub mod null_call;
 pub mod null_io;
 pub mod open_close;
+pub mod page_fault;
+pub mod prot_fault;
 pub mod rpc;
 mod rpc_message;
 pub mod select;
 pub mod sh;
 pub mod signal_handle;
 pub mod signal_install;
-mod small_program;
+pub(crate) mod small_program;
 pub mod stat;
 pub mod tcp_connect;
+mod words;
 
 /// The facility in the table.
 pub const ENTRY: Entry = Entry {
@@ -61,4 +72,14 @@ static TABLE: &[operation::Entry] = &[
     entry::<tcp_connect::TcpConnect>(),
     entry::<create::Create>(),
     entry::<delete::Delete>(),
+    entry::<mmap_latency::MmapLatency>(),
+    entry::<prot_fault::ProtFault>(),
+    entry::<page_fault::PageFault>(),
+    entry::<bandwidth::Bandwidth>(),
+    entry::<file_reread::FileReread>(),
+    entry::<mmap_reread::MmapReread>(),
+    entry::<copy::Copy>(),
+    entry::<memory::Memory>(),
+    entry::<mhz::Mhz>(),
+    entry::<memory_latency::MemoryLatency>(),
 ];

@@ -6,7 +6,6 @@ use crate::patterns::MetricInfo;
 
 /// The figure of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "the rows of memory are still to come")]
 pub enum Figure {
     /// Time of one, us.
     Microseconds,

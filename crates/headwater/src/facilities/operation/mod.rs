@@ -13,10 +13,16 @@ use crate::harness::conduct::{Job, LaunchError, Measured};
 use crate::harness::old_rule::OldRule;
 use crate::transports::Unavailable;
 
+mod cached_file;
 mod course;
 mod figure;
+mod peer;
+mod room;
 
+pub use cached_file::{CachedFile, FILE_BYTES};
 pub use figure::Figure;
+pub use peer::fork_peer;
+pub use room::need;
 
 /// One function of an operation: does it so many times.
 pub type Run<O> = fn(&mut O, u64) -> io::Result<()>;

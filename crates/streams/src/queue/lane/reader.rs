@@ -32,6 +32,8 @@ pub(crate) struct LaneReader {
     marks_tail: u64,
     /// The mark at `marks_head`, if it was seen.
     next: Option<Marked>,
+    /// Bytes that the last look has found.
+    found: u64,
 }
 
 /// What stands at the front of a lane.
@@ -65,6 +67,7 @@ impl LaneReader {
             marks_tail: 0,
             next: None,
             quick_until: 0,
+            found: 0,
         }
     }
 
@@ -84,6 +87,18 @@ impl LaneReader {
             return if asleep { Quick::Attend } else { Quick::Done };
         }
         Quick::Refused
+    }
+
+    /// Looks for news if nothing is known to be there, and then does what [`LaneReader::quick`] does. Opens the quick way.
+    pub fn look_and_take(&mut self, me: &Membership, buffer: &mut [u8]) -> Result<Quick> {
+        if buffer.len().wrapping_sub(1) >= PIECE || !self.token.enter(me) {
+            return Ok(Quick::Refused);
+        }
+        let looked = if self.head == self.tail { self.look() } else { Ok(()) };
+        self.open(looked.is_ok());
+        self.token.leave(me);
+        looked?;
+        Ok(self.quick(me, buffer))
     }
 
     /// Takes the token; reads anew what others may have changed.
@@ -226,6 +241,16 @@ impl LaneReader {
         self.tail.wrapping_sub(self.head)
     }
 
+    /// Bytes that the last look at the writer's position has found.
+    pub fn found(&self) -> u64 {
+        self.found
+    }
+
+    /// The high water mark, as it is set now.
+    pub fn hiwat(&self) -> u64 {
+        u64::from(self.words.flow.0.hiwat.load(Ordering::Relaxed))
+    }
+
     /// Messages in the lane as last seen, where plain bytes before each mark and at the end count as one.
     pub fn messages(&self) -> usize {
         let mut count = 0;
@@ -265,6 +290,7 @@ impl LaneReader {
         if count > self.window.len() || count < self.known() {
             return Err(Error::corrupt("a writer's position"));
         }
+        self.found = tail.wrapping_sub(self.tail);
         self.tail = tail;
         self.marks_tail = self.words.tail.0.marks.load(Ordering::Acquire);
         if self.marks_tail.wrapping_sub(self.marks_head) > MARKS as u64 {

@@ -20,8 +20,8 @@ pub(crate) struct LaneWriter {
     /// While `tail` is below, plain data goes in without a look: the queue is not above hiwat, nothing is in the way.
     /// 0 sends every write down the slow way.
     open_until: u64,
-    /// The same for data that goes through put procedures first. One of the two is 0.
-    through_until: u64,
+    /// Below this plain data may be appended to what stands at the end; 0 if that needs a look.
+    append_until: u64,
     window: Window,
     words: Placed<LaneWords>,
     fence: Fence,
@@ -78,7 +78,7 @@ impl LaneWriter {
         LaneWriter {
             tail: 0,
             open_until: 0,
-            through_until: 0,
+            append_until: 0,
             window,
             words,
             fence,
@@ -99,22 +99,28 @@ impl LaneWriter {
     /// Writes plain data if it is short, there is room, and nothing has changed since the last time.
     #[inline(always)]
     pub fn quick(&mut self, me: &Membership, bytes: &[u8]) -> Quick {
-        // The subtraction sends the empty write down the slow way as well: one comparison for both.
-        if self.tail < self.open_until && bytes.len().wrapping_sub(1) < PIECE && self.token.enter(me) {
+        if self.enter_quick(me, bytes.len()) {
             self.publish(bytes);
-            // A token is biased only where the light fence is the compiler's.
-            compiler_fence(Ordering::SeqCst);
-            let asleep = self.words.reader.0.sleep.load(Ordering::Relaxed) != 0;
-            self.token.leave(me);
-            return if asleep { Quick::Attend } else { Quick::Done };
+            return if self.leave_quick(me) { Quick::Attend } else { Quick::Done };
         }
         Quick::Refused
     }
 
-    /// Enters if short plain data may go through put procedures without a look. Then the token is to be left.
+    /// Enters if so much plain data may be sent without a look. Then the token is to be left.
     #[inline(always)]
-    pub fn enter_through(&self, me: &Membership, len: usize) -> bool {
-        self.tail < self.through_until && len.wrapping_sub(1) < PIECE && self.token.enter(me)
+    pub fn enter_quick(&self, me: &Membership, len: usize) -> bool {
+        // The subtraction sends the empty write down the slow way as well: one comparison for both.
+        self.tail < self.open_until && len.wrapping_sub(1) < PIECE && self.token.enter(me)
+    }
+
+    /// Leaves after a quick way; returns whether somebody on the reading side sleeps, or is gone.
+    #[inline(always)]
+    pub fn leave_quick(&self, me: &Membership) -> bool {
+        // A token is biased only where the light fence is the compiler's.
+        compiler_fence(Ordering::SeqCst);
+        let asleep = self.words.reader.0.sleep.load(Ordering::Relaxed) != 0;
+        self.token.leave(me);
+        asleep
     }
 
     /// Takes the token; reads anew what others may have changed.
@@ -136,27 +142,34 @@ impl LaneWriter {
         self.token.release(me);
     }
 
-    /// Opens a quick way, or closes both. Under the token.
+    /// Opens a quick way, or closes it. Under the token.
     #[inline]
     pub fn open(&mut self, open: Open) {
-        let until = if self.is_full() { 0 } else { self.head.wrapping_add(self.hiwat).wrapping_add(1) };
         // Behind hiwat there is room for one message, and a quick write is up to a piece long.
-        let room = self.message_max >= PIECE as u64;
-        let direct = open == Open::Direct && room && self.coalescing && self.run_open;
-        self.open_until = if direct { until } else { 0 };
-        self.through_until = if open == Open::Through && room { until } else { 0 };
+        let appends = self.coalescing && self.run_open && self.message_max >= PIECE as u64;
+        let opens = match open {
+            Open::Closed => false,
+            Open::Direct => appends,
+            Open::Through => self.message_max >= PIECE as u64,
+        };
+        let until = if self.is_full() { 0 } else { self.head.wrapping_add(self.hiwat).wrapping_add(1) };
+        self.open_until = if opens { until } else { 0 };
+        self.append_until = if appends { self.head.wrapping_add(self.window.len()).wrapping_add(1) } else { 0 };
     }
 
     /// Closes the quick way, so that the next write looks at everything.
     pub fn close(&mut self) {
         self.open_until = 0;
-        self.through_until = 0;
+        self.append_until = 0;
     }
 
     /// Reads the water marks. Under the token.
     pub fn set_flow(&mut self, coalescing: bool) {
         (self.hiwat, self.lowat) = self.water_marks();
         self.coalescing = coalescing;
+        if !coalescing {
+            self.append_until = 0;
+        }
     }
 
     /// Whether the queue accepts another message (canput): it is not above hiwat, and nobody has found it so since it was
@@ -179,7 +192,7 @@ impl LaneWriter {
     /// [`LaneWriter::has_room`].
     #[inline]
     pub fn append_plain(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.run_open && self.coalescing && bytes.len() as u64 <= self.message_max.min(PIECE as u64) {
+        if bytes.len() <= PIECE && self.tail.wrapping_add(bytes.len() as u64) < self.append_until {
             self.publish(bytes);
             return Ok(());
         }
@@ -255,6 +268,7 @@ impl LaneWriter {
         probe::at();
         let len = u64::from(control.unwrap_or(0)) + u64::from(data.unwrap_or(0));
         self.run_open = false;
+        self.append_until = 0;
         self.not_plain = self.not_plain.wrapping_add(len.max(1));
         self.advance(len.max(1));
     }
@@ -319,11 +333,21 @@ impl LaneWriter {
         (hiwat, if lowat > asked { hiwat + 1 } else { lowat.min(hiwat) })
     }
 
-    /// A module may have made a message longer than the stream allows.
-    fn fits(&self, len: usize) -> Result<()> {
+    /// A module may have made a message longer than the stream allows, or more messages than there is room for.
+    fn fits(&mut self, len: usize) -> Result<()> {
         if len as u64 > self.message_max {
             let most = self.message_max;
             return Err(Error::new(Errno::Range, format!("a message of {len} bytes exceeds this stream's {most}")));
+        }
+        if self.count() + len as u64 > self.window.len() {
+            self.look()?;
+            if self.count() + len as u64 > self.window.len() {
+                let most = self.window.len();
+                return Err(Error::new(
+                    Errno::Nosr,
+                    format!("modules send more than the stream's {most} bytes of room"),
+                ));
+            }
         }
         Ok(())
     }

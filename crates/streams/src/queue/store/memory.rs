@@ -13,11 +13,19 @@ use crate::message::Message;
 impl Store {
     /// Whether there is memory for another message, even the largest: a look.
     pub(super) fn may_allocate(&self) -> bool {
-        let words = &self.words;
-        let block = words.free_block.load(Ordering::Relaxed) != 0
-            || (words.used_blocks.load(Ordering::Relaxed) as usize) < BLOCKS;
-        let taken = words.pages_taken.load(Ordering::Relaxed) as usize;
-        block && taken + self.message_pages <= self.links.len()
+        self.leaves_spare_behind(self.message_pages)
+    }
+
+    /// Whether behind a message there is memory for one more, even the largest, that goes back to its queue.
+    pub(super) fn leaves_spare(&self, message: &Message<'_>) -> bool {
+        let len = message.len();
+        self.leaves_spare_behind(if len <= FASTBUF { 0 } else { len.div_ceil(PAGE) })
+    }
+
+    fn leaves_spare_behind(&self, pages: usize) -> bool {
+        let blocks_taken = self.words.blocks_taken.load(Ordering::Relaxed) as usize;
+        let pages_taken = self.words.pages_taken.load(Ordering::Relaxed) as usize;
+        blocks_taken + 2 <= BLOCKS && pages_taken.saturating_add(pages + self.message_pages) <= self.links.len()
     }
 
     /// A block, with its pages, that holds the message and is in no queue yet. None if the memory is used up.
@@ -109,6 +117,15 @@ impl Store {
     }
 
     fn pop_block(&self) -> Result<Option<usize>> {
+        let block = self.find_block()?;
+        if block.is_some() {
+            let taken = &self.words.blocks_taken;
+            taken.store(taken.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        }
+        Ok(block)
+    }
+
+    fn find_block(&self) -> Result<Option<usize>> {
         let words = &self.words;
         if let Some(block) = self.index(words.free_block.load(Ordering::Relaxed))? {
             words.free_block.store(words.blocks[block].next.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -127,6 +144,9 @@ impl Store {
         self.words.blocks[block].next.store(self.words.free_block.load(Ordering::Relaxed), Ordering::Relaxed);
         probe::at();
         self.words.free_block.store(block as u32 + 1, Ordering::Relaxed);
+        probe::at();
+        let taken = &self.words.blocks_taken;
+        taken.store(taken.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
     }
 
     /// A chain of so many pages; its first, plus one. None if there are not so many.

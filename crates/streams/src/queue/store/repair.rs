@@ -46,6 +46,8 @@ impl Store {
             self.links[page].store(words.free_page.load(Ordering::Relaxed), Ordering::Relaxed);
             words.free_page.store(page as u32 + 1, Ordering::Relaxed);
         }
+        let taken = block_used.iter().filter(|used| **used).count();
+        words.blocks_taken.store(taken as u32, Ordering::Relaxed);
         let taken = page_used.iter().filter(|used| **used).count();
         words.pages_taken.store(taken as u32, Ordering::Relaxed);
         probe::at();

@@ -72,6 +72,20 @@ fn what_is_accepted_can_be_kept() {
 }
 
 #[test]
+fn what_was_got_can_be_put_back_into_a_store_without_memory() {
+    for len in [1, 20_000] {
+        let (_region, me, mut store) = store();
+        fill(&mut store, &me, len);
+        let back = store.with(&me, |store| {
+            let (message, _) = store.lift(HEAD, 0)?.expect("many");
+            store.put_back(HEAD, &message)
+        });
+        assert!(back.expect("sound"), "messages of {len} bytes");
+        assert!(!put(&mut store, &me, &message(len, 0)), "nothing new");
+    }
+}
+
+#[test]
 fn a_queue_back_enables_once_at_its_low_water_mark() {
     let (_region, me, mut store) = store();
     let can_put = |store: &mut Store| store.with(&me, |store| Ok(store.can_put(HEAD, 0))).expect("sound");

@@ -173,6 +173,7 @@ struct World {
     full: bool,
     /// So that each byte differs from its neighbours, and most from those a window before.
     written: u32,
+    looks: bool,
 }
 
 impl World {
@@ -180,7 +181,7 @@ impl World {
         let room = Room::new(sizes);
         let writers = [(); 2].map(|()| Writer { coalescing, ..room.writer() });
         let readers = [(); 2].map(|()| room.reader());
-        World { room, writers, readers, coalescing, model: VecDeque::new(), full: false, written: 0 }
+        World { room, writers, readers, coalescing, model: VecDeque::new(), full: false, written: 0, looks: false }
     }
 
     fn run(&mut self, ops: Vec<Op>) {
@@ -299,7 +300,13 @@ impl World {
     fn quick(&mut self, who: usize, len: usize) {
         let mut buffer = vec![0; len];
         let reader = &mut self.readers[who];
-        if reader.lane.quick(&reader.me, &mut buffer) != Quick::Refused {
+        // Every other time after a look.
+        self.looks = !self.looks;
+        let taken = match self.looks {
+            true => reader.lane.look_and_take(&reader.me, &mut buffer).expect("sound"),
+            false => reader.lane.quick(&reader.me, &mut buffer),
+        };
+        if taken != Quick::Refused {
             self.pop_plain(&buffer);
         }
     }

@@ -1,0 +1,59 @@
+//! `clone3`, `vfork`: a child that ends at once, and `waitpid(2)` for it: made as by fork, but by the system call `clone3(2)`
+//! itself; and in the memory of its parent, which sleeps meanwhile (`CLONE_VM | CLONE_VFORK`, what `vfork(2)` does).
+
+use std::io;
+use std::process::ExitStatus;
+
+use headwater_os::spawn::{Vfork, clone3_and_wait};
+
+use crate::facilities::operation::{Figure, Operation};
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+
+/// How a child of the check ends.
+const CHECKED_CODE: i32 = 42;
+
+/// A process that has children.
+#[derive(Debug)]
+pub struct Clone3 {
+    vfork: Option<Vfork>,
+}
+
+impl Operation for Clone3 {
+    const ROWS: &'static [(&'static str, &'static str)] = &[
+        ("clone3", "clone3() as a fork, _exit() of the child, waitpid()"),
+        ("vfork", "child in the parent's memory (CLONE_VM, CLONE_VFORK), its _exit(), waitpid()"),
+    ];
+    const FIGURE: Figure = Figure::Nanoseconds;
+
+    fn prepare(job: &Job) -> Result<Clone3, Unavailable> {
+        let vfork = (job.row.subject == "vfork").then(Vfork::new).transpose();
+        let mut clone = Clone3 { vfork: vfork.map_err(|error| Unavailable::call("mmap", error))? };
+        clone.child(0).map_err(|error| Unavailable::call("clone3", error))?;
+        Ok(clone)
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        match self.child(CHECKED_CODE)? {
+            status if status.code() == Some(CHECKED_CODE) => Ok(()),
+            other => Err(io::Error::other(format!("a child was to end with {CHECKED_CODE}: {other}"))),
+        }
+    }
+
+    fn run(&mut self, operations: u64) -> io::Result<()> {
+        for _ in 0..operations {
+            self.child(0)?;
+        }
+        Ok(())
+    }
+}
+
+impl Clone3 {
+    #[inline]
+    fn child(&mut self, code: i32) -> io::Result<ExitStatus> {
+        match &mut self.vfork {
+            None => clone3_and_wait(code),
+            Some(vfork) => vfork.run(code),
+        }
+    }
+}

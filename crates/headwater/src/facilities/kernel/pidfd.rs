@@ -1,0 +1,96 @@
+//! `pidfd-open`, `pidfd-send-signal`, `pidfd-poll`: a descriptor for a child that sleeps: opened and closed; signal 0 sent
+//! through it; and asked by `poll(2)`, which does not wait, whether the child has ended.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use headwater_os::child::Child;
+use headwater_os::clock::sleep;
+use headwater_os::pidfd::send_nothing;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::facilities::operation::{Figure, Operation, fork_peer};
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+
+/// What does not wait.
+const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// What is done with the descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Open,
+    SendSignal,
+    Poll,
+}
+
+/// A process with a child.
+#[derive(Debug)]
+pub struct Pidfd {
+    call: Call,
+    child: Child,
+    pid: Pid,
+    descriptor: OwnedFd,
+}
+
+impl Operation for Pidfd {
+    const ROWS: &'static [(&'static str, &'static str)] = &[
+        ("pidfd-open", "pidfd_open() of a child, and close()"),
+        ("pidfd-send-signal", "pidfd_send_signal() of signal 0"),
+        ("pidfd-poll", "poll() of a pidfd whose process has not ended"),
+    ];
+    const FIGURE: Figure = Figure::Nanoseconds;
+
+    fn prepare(job: &Job) -> Result<Pidfd, Unavailable> {
+        let call = match job.row.subject.as_str() {
+            "pidfd-open" => Call::Open,
+            "pidfd-send-signal" => Call::SendSignal,
+            _ => Call::Poll,
+        };
+        let child = fork_peer(job, || {
+            loop {
+                sleep(Duration::from_secs(3600));
+            }
+        })?;
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a child has a number");
+        let descriptor = open(pid).map_err(|error| Unavailable::call("pidfd_open", error))?;
+        send_nothing(&descriptor).map_err(|error| Unavailable::call("pidfd_send_signal", error))?;
+        Ok(Pidfd { call, child, pid, descriptor })
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        let before = has_ended(&self.descriptor)?;
+        self.run(1)?;
+        // What is said of a child that has ended, on one of its own.
+        let other = Child::fork(|| 0)?;
+        let descriptor = open(i32::try_from(other.id()).ok().and_then(Pid::from_raw).expect("a child has a number"))?;
+        poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], None)?;
+        match (before, has_ended(&descriptor)?, self.child.try_wait()?) {
+            (false, true, None) => Ok(()),
+            other => Err(io::Error::other(format!("a pidfd says of two children, and one is: {other:?}"))),
+        }
+    }
+
+    fn run(&mut self, operations: u64) -> io::Result<()> {
+        match self.call {
+            Call::Open => (0..operations).try_for_each(|_| open(self.pid).map(drop)),
+            Call::SendSignal => (0..operations).try_for_each(|_| send_nothing(&self.descriptor)),
+            Call::Poll => (0..operations).try_for_each(|_| match has_ended(&self.descriptor)? {
+                false => Ok(()),
+                true => Err(io::Error::other("the child has ended")),
+            }),
+        }
+    }
+}
+
+#[inline]
+fn open(pid: Pid) -> io::Result<OwnedFd> {
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+}
+
+#[inline]
+fn has_ended(descriptor: &OwnedFd) -> io::Result<bool> {
+    Ok(poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&NOW))? > 0)
+}

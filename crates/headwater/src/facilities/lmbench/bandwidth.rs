@@ -1,0 +1,133 @@
+//! `pipe-bandwidth`, `af-unix-bandwidth`, `tcp-bandwidth`: bytes from one process to another: through a pipe and a pair of
+//! AF_UNIX stream sockets by calls of 64 KiB, over a TCP connection to localhost by messages of 10 MB (one `write(2)`).
+//!
+//! The receiver is timed. It says how many messages it wants, so that none is under way before; the word that it says goes
+//! through another pipe. Buffers of the kernel are the machine's.
+
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::OwnedFd;
+
+use headwater_os::child::Child;
+use rustix::io::{read, write};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+use crate::facilities::operation::{Figure, Operation, fork_peer};
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+use crate::transports::tcp::connection;
+
+/// Bytes of a message through a pipe and AF_UNIX.
+const SMALL: usize = 64 << 10;
+
+/// Bytes of a message over TCP.
+const LARGE: usize = 10_000_000;
+
+/// Messages of the check.
+const CHECKED: u64 = 3;
+
+/// The receiver, and the process that sends.
+#[derive(Debug)]
+pub struct Bandwidth {
+    // The sender goes first, so that it does not see its receiver go.
+    _sender: Child,
+    orders: PipeWriter,
+    receiver: OwnedFd,
+    message: Vec<u8>,
+}
+
+impl Operation for Bandwidth {
+    const ROWS: &'static [(&'static str, &'static str)] = &[
+        ("pipe-bandwidth", "pipe between two processes, calls of 64 KiB"),
+        ("af-unix-bandwidth", "AF_UNIX stream sockets between two processes, calls of 64 KiB"),
+        ("tcp-bandwidth", "TCP to localhost between two processes, messages of 10 MB"),
+    ];
+    const FIGURE: Figure = Figure::Bandwidth;
+
+    fn quantity(job: &Job) -> f64 {
+        size(job) as f64
+    }
+
+    fn prepare(job: &Job) -> Result<Bandwidth, Unavailable> {
+        let (sender, receiver) = match job.row.subject.as_str() {
+            "pipe-bandwidth" => {
+                let (receiver, sender) = io::pipe().map_err(|error| Unavailable::call("pipe2", error))?;
+                (sender.into(), receiver.into())
+            }
+            "af-unix-bandwidth" => socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+                .map_err(|error| Unavailable::call("socketpair", error))?,
+            _ => connection()?,
+        };
+        let (taken, orders) = io::pipe().map_err(|error| Unavailable::call("pipe2", error))?;
+        let mut own = Some((orders, receiver));
+        let message = message(size(job));
+        let child = fork_peer(job, || {
+            drop(own.take());
+            send(&sender, taken, &message)
+        })?;
+        let (orders, receiver) = own.take().expect("taken in the child only");
+        Ok(Bandwidth { _sender: child, orders, receiver, message })
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        let expected = self.message.clone();
+        self.order(CHECKED)?;
+        for number in 0..CHECKED {
+            self.message.fill(0);
+            self.receive()?;
+            if let Some(place) = (0..expected.len()).find(|&place| self.message[place] != expected[place]) {
+                return Err(io::Error::other(format!("byte {place} of message {number} is not what was sent")));
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, operations: u64) -> io::Result<()> {
+        self.order(operations)?;
+        for _ in 0..operations {
+            self.receive()?;
+        }
+        Ok(())
+    }
+}
+
+impl Bandwidth {
+    /// Has the sender send so many messages.
+    fn order(&mut self, messages: u64) -> io::Result<()> {
+        self.orders.write_all(&messages.to_ne_bytes())
+    }
+
+    #[inline]
+    fn receive(&mut self) -> io::Result<()> {
+        let mut received = 0;
+        while received < self.message.len() {
+            match read(&self.receiver, &mut self.message[received..])? {
+                0 => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the sender is gone")),
+                count => received += count,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the sender does until nobody orders any more.
+fn send(sender: &OwnedFd, mut orders: PipeReader, message: &[u8]) -> io::Result<()> {
+    let mut order = [0; 8];
+    while orders.read_exact(&mut order).is_ok() {
+        for _ in 0..u64::from_ne_bytes(order) {
+            let mut sent = 0;
+            while sent < message.len() {
+                sent += write(sender, &message[sent..])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn size(job: &Job) -> usize {
+    if job.row.subject == "tcp-bandwidth" { LARGE } else { SMALL }
+}
+
+/// A message in which a byte says where it stands: the period fits into no power of two.
+fn message(size: usize) -> Vec<u8> {
+    (0..=250).cycle().take(size).collect()
+}

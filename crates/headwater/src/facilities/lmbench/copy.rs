@@ -1,0 +1,115 @@
+//! `bcopy-libc`, `bcopy-hand`, `aligned-bcopy-libc`, `partial-bcopy-hand`: copies from one area of memory to another, both
+//! larger than the caches. The bytes copied count once.
+//!
+//! The copy begins 128 bytes before a page's end, the original at a page's begin, so that a line of both never has the same
+//! place in a cache or in a page; of `aligned-bcopy-libc` both begin with a page. By hand: a load and a store of 8 bytes for
+//! every word, or for every fourth. An operation copies a piece, as in `memory-read`.
+
+use std::hint::black_box;
+use std::io;
+
+use headwater_os::mapping::{Memory, page_bytes};
+
+use super::memory::PIECE;
+use super::words::{EVERY, FOURTH, copy};
+use crate::facilities::operation::{Figure, Operation, need};
+use crate::harness::conduct::Job;
+use crate::harness::old_rule::OldRule;
+use crate::transports::Unavailable;
+
+/// Each area, bytes.
+const AREA: usize = 64 << 20;
+
+/// How far before a page's end the copy begins, bytes: two lines.
+const OFF: usize = 128;
+
+/// Who copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Library,
+    Words,
+    FourthWords,
+}
+
+/// A process with two areas of memory.
+#[derive(Debug)]
+pub struct Copy {
+    by: By,
+    original: Memory,
+    copy: Memory,
+    /// Where the copy begins in its area, bytes.
+    offset: usize,
+    /// The piece whose turn it is.
+    next: usize,
+}
+
+impl Operation for Copy {
+    const ROWS: &'static [(&'static str, &'static str)] = &[
+        ("bcopy-libc", "memcpy() of 64 MiB in pieces of 8 MiB, bytes counted once"),
+        ("bcopy-hand", "load and store of every word of 64 MiB, bytes counted once"),
+        ("aligned-bcopy-libc", "memcpy() of 64 MiB in pieces of 8 MiB from page to page"),
+        ("partial-bcopy-hand", "load and store of every fourth word of 64 MiB, all bytes counted once"),
+    ];
+    const FIGURE: Figure = Figure::Bandwidth;
+    const OLD_RULE: OldRule = OldRule::Best;
+
+    fn quantity(_job: &Job) -> f64 {
+        PIECE as f64
+    }
+
+    fn prepare(job: &Job) -> Result<Copy, Unavailable> {
+        let (by, offset) = match job.row.subject.as_str() {
+            "bcopy-libc" => (By::Library, page_bytes() - OFF),
+            "bcopy-hand" => (By::Words, page_bytes() - OFF),
+            "aligned-bcopy-libc" => (By::Library, 0),
+            _ => (By::FourthWords, page_bytes() - OFF),
+        };
+        need(2 * AREA as u64)?;
+        let area = |len| Memory::populated(len).map_err(|error| Unavailable::call("mmap", error));
+        Ok(Copy { by, original: area(AREA)?, copy: area(AREA + page_bytes())?, offset, next: 0 })
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        let piece = 3;
+        let words = self.original.words_mut()[piece * PIECE / 8..][..PIECE / 8].iter_mut();
+        words.zip(1..).for_each(|(word, number)| word.set(number));
+        self.copy_piece(piece);
+        let step = if self.by == By::FourthWords { 4 } else { 1 };
+        let expected = |index: usize| if index.is_multiple_of(step) { index as u64 + 1 } else { 0 };
+        let copied = &self.copy.words()[(self.offset + piece * PIECE) / 8..][..PIECE / 8];
+        match copied.iter().enumerate().find(|&(index, word)| word.get() != expected(index)) {
+            None => Ok(()),
+            Some((index, word)) => Err(io::Error::other(format!(
+                "word {index} of the copy is {}, but was to be {}",
+                word.get(),
+                expected(index)
+            ))),
+        }
+    }
+
+    fn run(&mut self, operations: u64) -> io::Result<()> {
+        for _ in 0..operations {
+            self.copy_piece(self.next);
+            self.next = (self.next + 1) % (AREA / PIECE);
+        }
+        Ok(())
+    }
+}
+
+impl Copy {
+    #[inline]
+    fn copy_piece(&mut self, piece: usize) {
+        let (from, to) = (piece * PIECE, self.offset + piece * PIECE);
+        let original = &self.original.words()[from / 8..][..PIECE / 8];
+        match self.by {
+            By::Words => copy::<EVERY>(original, &mut self.copy.words_mut()[to / 8..][..PIECE / 8]),
+            By::FourthWords => copy::<FOURTH>(original, &mut self.copy.words_mut()[to / 8..][..PIECE / 8]),
+            By::Library => {
+                let copied = &mut self.copy.bytes_mut()[to..][..PIECE];
+                copied.copy_from_slice(&self.original.bytes_mut()[from..][..PIECE]);
+                // What is copied is used, for all that the compiler knows.
+                black_box(copied.as_mut_ptr());
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! `memory-read`, `memory-write`, `partial-mmap-read`, `partial-mmap-write`, `partial-mmap-read-write`, `bzero-copy`: loops
+//! over the words of memory that is larger than the caches, and the C library's `memset`. Every byte of the memory counts
+//! once, also where only every fourth word is touched: a cache line is moved whole.
+//!
+//! An operation is a pass over a piece; the pieces follow each other through the whole memory, so that a piece has left the
+//! caches when its turn comes again. The pages are the machine's default for anonymous memory.
+
+use std::hint::black_box;
+use std::io;
+
+use headwater_os::mapping::Memory as Mapping;
+
+use super::words::{EVERY, FOURTH, fill, sum, sum_and_fill};
+use crate::facilities::operation::{Figure, Operation, need};
+use crate::harness::conduct::Job;
+use crate::harness::old_rule::OldRule;
+use crate::transports::Unavailable;
+
+/// The whole memory, bytes.
+const AREA: usize = 128 << 20;
+
+/// Bytes of an operation.
+pub const PIECE: usize = 8 << 20;
+
+/// What is stored.
+const VALUE: u64 = 0x0102_0304_0506_0708;
+
+/// What is done with a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pass {
+    Read,
+    Write,
+    PartialRead,
+    PartialWrite,
+    PartialReadWrite,
+    Zero,
+}
+
+/// A process with memory.
+#[derive(Debug)]
+pub struct Memory {
+    pass: Pass,
+    area: Mapping,
+    /// The piece whose turn it is.
+    next: usize,
+}
+
+impl Operation for Memory {
+    const ROWS: &'static [(&'static str, &'static str)] = &[
+        ("memory-read", "sum of every word of 128 MiB"),
+        ("memory-write", "store to every word of 128 MiB"),
+        ("partial-mmap-read", "sum of every fourth word of 128 MiB of anonymous memory, all bytes counted"),
+        ("partial-mmap-write", "store to every fourth word of 128 MiB of anonymous memory, all bytes counted"),
+        ("partial-mmap-read-write", "load of and store to every fourth word of 128 MiB, all bytes counted once"),
+        ("bzero-copy", "memset() of 128 MiB with zeros"),
+    ];
+    const FIGURE: Figure = Figure::Bandwidth;
+    const OLD_RULE: OldRule = OldRule::Best;
+
+    fn quantity(_job: &Job) -> f64 {
+        PIECE as f64
+    }
+
+    fn prepare(job: &Job) -> Result<Memory, Unavailable> {
+        let pass = match job.row.subject.as_str() {
+            "memory-read" => Pass::Read,
+            "memory-write" => Pass::Write,
+            "partial-mmap-read" => Pass::PartialRead,
+            "partial-mmap-write" => Pass::PartialWrite,
+            "partial-mmap-read-write" => Pass::PartialReadWrite,
+            _ => Pass::Zero,
+        };
+        need(AREA as u64)?;
+        let area = Mapping::populated(AREA).map_err(|error| Unavailable::call("mmap", error))?;
+        Ok(Memory { pass, area, next: 0 })
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        let first = 3 * PIECE / 8;
+        let words = &mut self.area.words_mut()[first..][..PIECE / 8];
+        words.iter_mut().zip(1..).for_each(|(word, number)| word.set(number));
+        let touched: u64 = if matches!(self.pass, Pass::Read | Pass::Write | Pass::Zero) { 1 } else { 4 };
+        let count = PIECE as u64 / 8;
+        let sum_of = |step: u64| (0..count / step).fold(0u64, |sum, index| sum.wrapping_add(index * step + 1));
+        let stored = match self.pass {
+            Pass::Read | Pass::PartialRead => None,
+            Pass::Zero => Some(0),
+            Pass::Write | Pass::PartialWrite | Pass::PartialReadWrite => Some(VALUE),
+        };
+        // Sums of the pieces 0 to 3, of which the first three are zero, and what then stands in the last.
+        let sums: u64 = (0..4).map(|piece| self.pass(piece)).fold(0, u64::wrapping_add);
+        let expected_sums =
+            if matches!(self.pass, Pass::Write | Pass::PartialWrite | Pass::Zero) { 0 } else { sum_of(touched) };
+        let left = sum::<EVERY>(&self.area.words()[first..][..PIECE / 8]);
+        let expected_left = match stored {
+            None => sum_of(1),
+            Some(value) => sum_of(1).wrapping_sub(sum_of(touched)).wrapping_add(value.wrapping_mul(count / touched)),
+        };
+        match (sums, left) {
+            found if found == (expected_sums, expected_left) => Ok(()),
+            found => Err(io::Error::other(format!(
+                "{:?} of known words: sum and remaining sum {found:?}, but expected {:?}",
+                self.pass,
+                (expected_sums, expected_left)
+            ))),
+        }
+    }
+
+    fn run(&mut self, operations: u64) -> io::Result<()> {
+        for _ in 0..operations {
+            black_box(self.pass(self.next));
+            self.next = (self.next + 1) % (AREA / PIECE);
+        }
+        Ok(())
+    }
+}
+
+impl Memory {
+    /// One pass over a piece; answers with the sum of what it loads.
+    #[inline]
+    fn pass(&mut self, piece: usize) -> u64 {
+        let words = &mut self.area.words_mut()[piece * (PIECE / 8)..][..PIECE / 8];
+        match self.pass {
+            Pass::Read => sum::<EVERY>(words),
+            Pass::PartialRead => sum::<FOURTH>(words),
+            Pass::PartialReadWrite => sum_and_fill(words, VALUE),
+            Pass::Write => {
+                fill::<EVERY>(words, VALUE);
+                0
+            }
+            Pass::PartialWrite => {
+                fill::<FOURTH>(words, VALUE);
+                0
+            }
+            Pass::Zero => {
+                let bytes = &mut self.area.bytes_mut()[piece * PIECE..][..PIECE];
+                bytes.fill(0);
+                // What is filled is used, for all that the compiler knows.
+                black_box(bytes.as_mut_ptr());
+                0
+            }
+        }
+    }
+}

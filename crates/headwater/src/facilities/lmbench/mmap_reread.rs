@@ -1,0 +1,91 @@
+//! `mmap-reread`, `mmap-open-close`: the sum of the words of a file that is in the page cache, by a shared mapping. The first
+//! sums in a mapping that stays, whose pages are all there; the second opens and maps the file, sums all of it, which brings
+//! its pages, unmaps and closes it.
+
+use std::hint::black_box;
+use std::io;
+
+use headwater_os::mapping::{MappedFile, View};
+use rustix::fs::{Mode, OFlags, open};
+
+use super::file_reread::summed;
+use super::words::{EVERY, sum};
+use crate::facilities::operation::{CachedFile, FILE_BYTES, Figure, Operation};
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+
+/// Bytes of an operation in the mapping that stays.
+const PIECE: usize = 8 << 20;
+
+/// A process with a mapped file.
+#[derive(Debug)]
+pub struct MmapReread {
+    /// Whether an operation is the whole file from open to close.
+    opens: bool,
+    view: View,
+    /// The piece whose turn it is.
+    next: usize,
+    file: CachedFile,
+}
+
+impl Operation for MmapReread {
+    const ROWS: &'static [(&'static str, &'static str)] = &[
+        ("mmap-reread", "sum of every word of a mapped cached file of 64 MiB"),
+        ("mmap-open-close", "open(), mmap(), sum of every word of a cached file of 64 MiB, munmap(), close()"),
+    ];
+    const FIGURE: Figure = Figure::Bandwidth;
+
+    fn quantity(job: &Job) -> f64 {
+        if opens(job) { FILE_BYTES as f64 } else { PIECE as f64 }
+    }
+
+    fn prepare(job: &Job) -> Result<MmapReread, Unavailable> {
+        let file = CachedFile::make(job, FILE_BYTES)?;
+        let view = MappedFile::new(file.open()?, FILE_BYTES).and_then(|mapped| mapped.map());
+        let view = view.map_err(|error| Unavailable::call("mmap", error))?;
+        // The first pass brings the pages.
+        black_box(sum::<EVERY>(view.words()));
+        Ok(MmapReread { opens: opens(job), view, next: 0, file })
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        let words = |bytes: usize| bytes as u64 / 8;
+        if self.opens {
+            return summed(self.whole()?, CachedFile::sum(0, words(FILE_BYTES)));
+        }
+        let last = FILE_BYTES / PIECE - 1;
+        summed(self.piece(last), CachedFile::sum(words(last * PIECE), words(PIECE)))
+    }
+
+    fn run(&mut self, operations: u64) -> io::Result<()> {
+        for _ in 0..operations {
+            if self.opens {
+                black_box(self.whole()?);
+            } else {
+                black_box(self.piece(self.next));
+                self.next = (self.next + 1) % (FILE_BYTES / PIECE);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl MmapReread {
+    #[inline]
+    fn piece(&self, piece: usize) -> u64 {
+        sum::<EVERY>(&self.view.words()[piece * (PIECE / 8)..][..PIECE / 8])
+    }
+
+    /// The sum of the whole file, opened and mapped anew.
+    #[inline]
+    fn whole(&mut self) -> io::Result<u64> {
+        let descriptor = open(self.file.path(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let mapped = MappedFile::new(descriptor, FILE_BYTES)?;
+        let view = mapped.map()?;
+        Ok(sum::<EVERY>(view.words()))
+    }
+}
+
+fn opens(job: &Job) -> bool {
+    job.row.subject == "mmap-open-close"
+}

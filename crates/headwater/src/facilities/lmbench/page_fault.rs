@@ -1,0 +1,89 @@
+//! `page-fault`: the first touch of the pages of a file that is in the page cache, in an order by chance, minus mapping and
+//! unmapping the file; per page.
+//!
+//! A kernel of today maps up to 16 pages around the one that was touched, so that not every touch faults; what is measured is
+//! what a page costs. `fault-4k` of facility `kernel` is a fault for every touch.
+
+use std::hint::black_box;
+use std::io;
+
+use headwater_os::mapping::{MappedFile, page_bytes};
+use headwater_os::usage::Usage;
+use headwater_results::random::Random;
+
+use crate::facilities::operation::{CachedFile, Figure, Operation, Run};
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+
+/// The file, bytes.
+const FILE: usize = 16 << 20;
+
+/// The seed of the order by chance: the same for every launch.
+const SEED: u64 = 1;
+
+/// A process with a file and an order of its pages.
+#[derive(Debug)]
+pub struct PageFault {
+    mapped: MappedFile,
+    /// Offsets of the pages, by chance.
+    order: Vec<u32>,
+    _file: CachedFile,
+}
+
+impl Operation for PageFault {
+    const ROWS: &'static [(&'static str, &'static str)] =
+        &[("page-fault", "touch of each page of a mapped cached file by chance, minus mmap() and munmap()")];
+    const FIGURE: Figure = Figure::Microseconds;
+    const SUBTRACTED: Option<Run<Self>> = Some(PageFault::map);
+
+    fn quantity(_job: &Job) -> f64 {
+        (FILE / page_bytes()) as f64
+    }
+
+    fn prepare(job: &Job) -> Result<PageFault, Unavailable> {
+        let file = CachedFile::make(job, FILE)?;
+        let mapped = MappedFile::new(file.open()?, FILE).map_err(|error| Unavailable::call("fstat", error))?;
+        mapped.map().map_err(|error| Unavailable::call("mmap", error))?;
+        let mut order: Vec<u32> = (0..FILE as u32).step_by(page_bytes()).collect();
+        Random::new(SEED).shuffle(&mut order);
+        Ok(PageFault { mapped, order, _file: file })
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        let before = Usage::of_process();
+        let sum = self.touch()?;
+        let faults = Usage::of_process().since(&before).minor_faults;
+        let expected: u64 = self.order.iter().map(|&offset| u64::from(CachedFile::byte(offset.into()))).sum();
+        if sum != expected {
+            return Err(io::Error::other(format!("the bytes touched make {sum}, but were to make {expected}")));
+        }
+        // As many pages as the kernel maps around a touched one: fault_around_bytes is 64 KiB, and may be set to more.
+        if faults < self.order.len() as u64 / 1024 {
+            return Err(io::Error::other(format!("{} pages took {faults} faults", self.order.len())));
+        }
+        self.map(1)
+    }
+
+    fn run(&mut self, operations: u64) -> io::Result<()> {
+        for _ in 0..operations {
+            black_box(self.touch()?);
+        }
+        Ok(())
+    }
+}
+
+impl PageFault {
+    #[inline]
+    fn touch(&self) -> io::Result<u64> {
+        let view = self.mapped.map()?;
+        Ok(self.order.iter().map(|&offset| u64::from(view.byte(offset as usize))).sum())
+    }
+
+    /// What is subtracted.
+    fn map(&mut self, operations: u64) -> io::Result<()> {
+        for _ in 0..operations {
+            black_box(self.mapped.map()?);
+        }
+        Ok(())
+    }
+}

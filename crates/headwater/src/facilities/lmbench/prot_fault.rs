@@ -1,0 +1,72 @@
+//! `prot-fault`: a store to a read-only page and its SIGSEGV handler, minus handling a signal, which is `kill(2)` of itself
+//! with a handler minus `kill(2)` of itself with signal 0 (`signal-handle`).
+//!
+//! Two parts are timed, and both have one `kill(2)`: the store and a `kill(2)` with signal 0; and a `kill(2)` with a handler
+//! that does nothing. The handler of the fault goes on behind the store, and calls nothing.
+
+use std::io;
+
+use headwater_os::handler::{self, Handler};
+use headwater_os::protection::ReadOnlyPage;
+use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
+
+use crate::facilities::operation::{Figure, Operation, Run};
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+
+/// The signal of the handling that is subtracted.
+const SIGNAL: Signal = Signal::USR1;
+
+/// Stores and signals of the check.
+const CHECKED: u64 = 10;
+
+/// A process with a page that it may not write to.
+#[derive(Debug)]
+pub struct ProtFault {
+    page: ReadOnlyPage,
+    own: Pid,
+}
+
+impl Operation for ProtFault {
+    const ROWS: &'static [(&'static str, &'static str)] =
+        &[("prot-fault", "store to a read-only page through a SIGSEGV handler, minus signal-handle")];
+    const FIGURE: Figure = Figure::Microseconds;
+    const SUBTRACTED: Option<Run<Self>> = Some(ProtFault::handle);
+
+    fn prepare(_job: &Job) -> Result<ProtFault, Unavailable> {
+        let page = ReadOnlyPage::new().map_err(|error| Unavailable::call("a read-only page", error))?;
+        handler::install(SIGNAL, Handler::Empty).map_err(|error| Unavailable::call("sigaction", error))?;
+        Ok(ProtFault { page, own: getpid() })
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        handler::install(SIGNAL, Handler::Counting)?;
+        let before = (self.page.handled(), handler::counted());
+        self.run(CHECKED)?;
+        self.handle(CHECKED)?;
+        let handled = (self.page.handled() - before.0, handler::counted() - before.1);
+        handler::install(SIGNAL, Handler::Empty)?;
+        match handled {
+            (CHECKED, CHECKED) => Ok(()),
+            other => Err(io::Error::other(format!("{CHECKED} stores and signals each, and handled were {other:?}"))),
+        }
+    }
+
+    fn run(&mut self, operations: u64) -> io::Result<()> {
+        for _ in 0..operations {
+            self.page.store();
+            test_kill_process(self.own)?;
+        }
+        Ok(())
+    }
+}
+
+impl ProtFault {
+    /// What is subtracted.
+    fn handle(&mut self, operations: u64) -> io::Result<()> {
+        for _ in 0..operations {
+            kill_process(self.own, SIGNAL)?;
+        }
+        Ok(())
+    }
+}

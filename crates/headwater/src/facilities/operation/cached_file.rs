@@ -1,0 +1,121 @@
+//! A file of the launch's own whose pages are in the page cache, because they have just been written. Removed when dropped.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use headwater_os::limits;
+
+use super::room::need;
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+
+/// Bytes of a large file: more than the last cache of most processors.
+pub const FILE_BYTES: usize = 64 << 20;
+
+/// Bytes written at a time.
+const CHUNK: usize = 1 << 20;
+
+/// The file; what its words are says [`CachedFile::word`].
+#[derive(Debug)]
+pub struct CachedFile {
+    path: PathBuf,
+    bytes: usize,
+}
+
+impl CachedFile {
+    /// Writes `bytes` bytes, a multiple of [`CHUNK`], into a file in the launch's directory.
+    ///
+    /// # Errors
+    /// [`Unavailable`] with the shortage or call that stands in the way.
+    pub fn make(job: &Job, bytes: usize) -> Result<CachedFile, Unavailable> {
+        assert!(bytes > 0 && bytes.is_multiple_of(CHUNK), "files are made of whole chunks");
+        need(bytes as u64)?;
+        // Beyond this limit the kernel does not refuse but kills.
+        if let Some(limit) = limits::get("fsize").and_then(|limit| limit.soft).filter(|&limit| limit < bytes as u64) {
+            return Err(Unavailable(format!("a file of {bytes} B: this process may write {limit} (ulimit -f)")));
+        }
+        // From here on it is removed, whatever happens.
+        let file = CachedFile { path: job.directory.join(format!("{}-cached", job.token)), bytes };
+        file.write().map_err(|error| Unavailable::call(&format!("write {}", file.path.display()), error))?;
+        Ok(file)
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its word of 8 bytes at `8 * number`: the number itself, and one more for every 4 KiB, so that the first bytes of
+    /// pages differ too.
+    pub fn word(number: u64) -> u64 {
+        number + number / 512
+    }
+
+    /// Its byte at `offset`.
+    pub fn byte(offset: u64) -> u8 {
+        CachedFile::word(offset / 8).to_ne_bytes()[offset as usize % 8]
+    }
+
+    /// The sum of its words `first .. first + count`, modulo 2^64.
+    pub fn sum(first: u64, count: u64) -> u64 {
+        (first..first + count).map(CachedFile::word).fold(0, u64::wrapping_add)
+    }
+
+    /// Opens it for reading.
+    ///
+    /// # Errors
+    /// [`Unavailable`] with what `open(2)` reports.
+    pub fn open(&self) -> Result<OwnedFd, Unavailable> {
+        match File::open(&self.path) {
+            Ok(file) => Ok(file.into()),
+            Err(error) => Err(Unavailable::call(&format!("open {}", self.path.display()), error)),
+        }
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&self.path)?;
+        let mut chunk = vec![0; CHUNK];
+        for first in (0..self.bytes as u64 / 8).step_by(CHUNK / 8) {
+            for (word, number) in chunk.chunks_exact_mut(8).zip(first..) {
+                word.copy_from_slice(&CachedFile::word(number).to_ne_bytes());
+            }
+            file.write_all(&chunk)?;
+        }
+        // Not written to the disk: what is in the cache is enough, and the file is gone before long.
+        Ok(())
+    }
+}
+
+impl Drop for CachedFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    #[test]
+    fn the_file_has_the_words_that_are_said_and_is_removed() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("file");
+        let file = CachedFile { path: path.clone(), bytes: 2 * CHUNK };
+        file.write().expect("written");
+        let mut bytes = Vec::new();
+        File::from(file.open().expect("it is there")).read_to_end(&mut bytes).expect("read");
+        assert_eq!(bytes.len(), 2 * CHUNK);
+        let word = |number: usize| u64::from_ne_bytes(bytes[8 * number..][..8].try_into().expect("8 bytes"));
+        let third_page = 2 * 4096 + 3;
+        assert_eq!((word(3), word(CHUNK / 8 + 1)), (3, CachedFile::word(CHUNK as u64 / 8 + 1)));
+        assert_eq!(bytes[third_page], CachedFile::byte(third_page as u64));
+        assert_eq!((510..514).map(word).sum::<u64>(), CachedFile::sum(510, 4));
+        assert_eq!([0, 1, 2].map(|page| CachedFile::byte(4096 * page)), [0, 1, 2]);
+        drop(file);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,133 @@
+//! Record locks that say something instead of protecting something: who has a file open, and how.
+//!
+//! The kernel grants a lock only to who has the file open, for reading or for writing as the lock is, gives it up when its
+//! owner dies, and tells everybody who has the file open too. So a lock is news that nobody else can forge.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// Marks a range of bytes for as long as the open file description of `file`, which is open for writing, is open anywhere.
+/// False if another description has marked some of them.
+///
+/// Errors: what fcntl(2) reports.
+pub fn mark(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
+    match call(file, libc::F_OFD_SETLK, &mut range(libc::F_WRLCK, start, len)) {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+        done => done.map(|()| true),
+    }
+}
+
+/// Whether another open file description than that of `file` has marked some bytes of a range.
+///
+/// Errors: what fcntl(2) reports.
+pub fn is_marked(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
+    let mut asked = range(libc::F_WRLCK, start, len);
+    call(file, libc::F_OFD_GETLK, &mut asked)?;
+    Ok(asked.l_type != libc::F_UNLCK as libc::c_short)
+}
+
+/// What a claim shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Right {
+    /// The file is open for reading.
+    Read,
+    /// The file is open for writing.
+    Write,
+}
+
+/// Claims a byte for this process, until it closes any descriptor of the same file. Asked for what it has claimed already, it
+/// does so anew.
+///
+/// Errors: `EBADF` without that right; `WouldBlock` if another process has claimed it.
+pub fn claim(file: impl AsFd, right: Right, byte: u64) -> io::Result<()> {
+    let kind = if right == Right::Read { libc::F_RDLCK } else { libc::F_WRLCK };
+    call(file, libc::F_SETLK, &mut range(kind, byte, 1))
+}
+
+/// Which other process has claimed a byte, and the right that it showed.
+///
+/// Errors: what fcntl(2) reports.
+pub fn claimant(file: impl AsFd, byte: u64) -> io::Result<Option<(u32, Right)>> {
+    let mut asked = range(libc::F_WRLCK, byte, 1);
+    call(file, libc::F_GETLK, &mut asked)?;
+    let right = match i32::from(asked.l_type) {
+        libc::F_RDLCK => Right::Read,
+        libc::F_WRLCK => Right::Write,
+        _ => return Ok(None),
+    };
+    // Marks are of no process.
+    Ok(u32::try_from(asked.l_pid).ok().map(|pid| (pid, right)))
+}
+
+fn range(kind: libc::c_int, start: u64, len: u64) -> libc::flock {
+    libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: start as libc::off_t,
+        l_len: len as libc::off_t,
+        l_pid: 0,
+    }
+}
+
+fn call(file: impl AsFd, command: libc::c_int, range: &mut libc::flock) -> io::Result<()> {
+    // SAFETY: the commands used here read and write the valid flock that they are given, and nothing else.
+    match unsafe { libc::fcntl(file.as_fd().as_raw_fd(), command, range as *mut libc::flock) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+
+    use super::*;
+
+    #[test]
+    fn a_mark_is_seen_by_other_descriptions_as_long_as_one_copy_is_open() {
+        let memory = rustix::fs::memfd_create("headwater-claim", rustix::fs::MemfdFlags::CLOEXEC).expect("memfd");
+        let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
+        let open = || OpenOptions::new().read(true).write(true).open(&path).expect("open");
+        let (one, other) = (open(), open());
+        assert!(mark(&one, 5, 1).expect("fcntl"));
+        assert!(is_marked(&other, 0, 100).expect("fcntl") && !is_marked(&other, 6, 100).expect("fcntl"));
+        assert!(!is_marked(&one, 0, 100).expect("fcntl"), "one's own is none");
+        assert!(!mark(&other, 0, 10).expect("fcntl") && mark(&other, 6, 1).expect("fcntl"));
+        let copy = one.try_clone().expect("dup");
+        drop(one);
+        assert!(is_marked(&other, 5, 1).expect("fcntl"));
+        drop(copy);
+        assert!(!is_marked(&other, 5, 1).expect("fcntl"));
+    }
+
+    #[test]
+    fn a_claim_shows_who_has_which_right() {
+        let path = std::env::temp_dir().join(format!("headwater-claim-{}", std::process::id()));
+        crate::files::make_fifo(&path, 0o600).expect("mkfifo");
+        let file = crate::files::open_fifo(&path).expect("open");
+        let open = |flags| crate::descriptors::Found::own(file.as_fd()).open(flags | rustix::fs::OFlags::NONBLOCK);
+        let (reads, writes) = (rustix::fs::OFlags::RDONLY, rustix::fs::OFlags::WRONLY);
+        std::fs::remove_file(&path).expect("it is there");
+        let (ready, told) = io::pipe().expect("pipe");
+        let mut child = crate::child::Child::fork(|| {
+            let (reader, writer) = (open(reads).expect("open"), open(writes).expect("open"));
+            assert!(claim(&reader, Right::Write, 1).is_err() && claim(&writer, Right::Read, 1).is_err());
+            claim(&reader, Right::Read, 2).expect("fcntl");
+            claim(&writer, Right::Write, 3).expect("fcntl");
+            io::Write::write_all(&mut &told, b"x").expect("pipe");
+            std::thread::sleep(std::time::Duration::from_secs(60));
+            0
+        })
+        .expect("fork");
+        io::Read::read_exact(&mut &ready, &mut [0]).expect("it says so");
+        let found: Vec<_> = (1..5).map(|byte| claimant(&file, byte).expect("fcntl")).collect();
+        let pid = child.id();
+        assert_eq!(found, [None, Some((pid, Right::Read)), Some((pid, Right::Write)), None]);
+        assert!(claim(&file, Right::Write, 3).is_err());
+        child.kill();
+        child.wait().expect("wait");
+        assert_eq!(claimant(&file, 3).expect("fcntl"), None);
+        claim(&file, Right::Write, 3).expect("fcntl");
+        assert_eq!(claimant(&file, 3).expect("fcntl"), None, "one's own is none");
+    }
+}

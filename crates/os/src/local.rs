@@ -1,0 +1,226 @@
+//! Local sockets with names outside of the file system, by which processes meet that cannot look at each other, and what
+//! the kernel knows of who is at the other side.
+//!
+//! Such a name protects nothing: anybody may take or use it. Who needs to know with whom he speaks asks for the [`Peer`].
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect as connect_to, listen,
+    socket_with, sockopt,
+};
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 16;
+
+/// A named socket that others connect to.
+#[derive(Debug)]
+pub struct Listener(OwnedFd);
+
+impl Listener {
+    /// Listens under a name.
+    ///
+    /// Errors: `AddrInUse` for a name that is taken; `InvalidInput` for one that is too long (107 bytes).
+    pub fn bind(name: &str) -> io::Result<Listener> {
+        let socket = packet_socket(SocketFlags::NONBLOCK)?;
+        bind(&socket, &address(name)?)?;
+        listen(&socket, BACKLOG)?;
+        Ok(Listener(socket))
+    }
+
+    /// The next who has connected; None if there is none now.
+    ///
+    /// Errors: what accept4(2) reports.
+    pub fn accept(&self) -> io::Result<Option<OwnedFd>> {
+        match accept_with(&self.0, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            Ok(socket) => Ok(Some(socket)),
+            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sleeps until somebody has connected or something can be read from `other`; returns whether that can.
+    ///
+    /// Errors: what poll(2) reports.
+    pub fn wait_beside(&self, other: BorrowedFd<'_>) -> io::Result<bool> {
+        let mut polled = [PollFd::new(&self.0, PollFlags::IN), PollFd::from_borrowed_fd(other, PollFlags::IN)];
+        match poll(&mut polled, None) {
+            Ok(_) => Ok(!polled[1].revents().is_empty()),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Connects to a listener. What is received over the socket afterwards is waited for at most so long.
+///
+/// Errors: `ConnectionRefused` if nobody listens under that name; `WouldBlock` if too many others wait.
+pub fn connect(name: &str, patience: Duration) -> io::Result<OwnedFd> {
+    let socket = packet_socket(SocketFlags::NONBLOCK)?;
+    connect_to(&socket, &address(name)?)?;
+    let flags = rustix::fs::fcntl_getfl(&socket)?;
+    rustix::fs::fcntl_setfl(&socket, flags - rustix::fs::OFlags::NONBLOCK)?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(patience))?;
+    Ok(socket)
+}
+
+/// The names of that beginning under which somebody listens.
+///
+/// Errors: what reading /proc reports.
+pub fn names(beginning: &str) -> io::Result<Vec<String>> {
+    let table = fs::read(format!("/proc/{}/net/unix", std::process::id()))?;
+    let lines = table.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
+    let mut names: Vec<String> = lines
+        .filter_map(|line| line.rsplit_once(" @").map(|(_, name)| name))
+        .filter(|name| name.starts_with(beginning))
+        .map(str::to_owned)
+        .collect();
+    // A connection that was accepted has its listener's name.
+    names.sort_unstable();
+    names.dedup();
+    Ok(names)
+}
+
+/// The process that listened, or connected, at the other side of a socket.
+#[derive(Debug)]
+pub struct Peer {
+    pid: u32,
+    pidfd: OwnedFd,
+}
+
+impl Peer {
+    /// Whose socket it was when the connection began. Another process may have the socket by now.
+    ///
+    /// Errors: `Unsupported` before Linux 6.5; `NotFound` for a process that has ended, or is of another PID namespace.
+    pub fn of(socket: impl AsFd) -> io::Result<Peer> {
+        // SO_PEERPIDFD. The pidfd is taken at the beginning, so it is of that process even if the number is another's now.
+        const PEERPIDFD: libc::c_int = 77;
+        let pidfd: libc::c_int = match option(socket.as_fd(), PEERPIDFD) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => {
+                return Err(io::Error::new(io::ErrorKind::Unsupported, "SO_PEERPIDFD needs Linux 6.5"));
+            }
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODATA | libc::EINVAL)) => {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            done => done?,
+        };
+        // SAFETY: the kernel has just made this descriptor and nobody else holds it.
+        let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+        let [pid, _user, _group]: [u32; 3] = option(socket.as_fd(), libc::SO_PEERCRED)?;
+        match pid {
+            0 => Err(io::ErrorKind::NotFound.into()),
+            pid => Ok(Peer { pid, pidfd }),
+        }
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether it still lives: whatever was true of its number just now was true of it.
+    ///
+    /// Errors: what poll(2) reports.
+    pub fn is_alive(&self) -> io::Result<bool> {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        Ok(poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&now))? == 0)
+    }
+}
+
+/// An option of a socket that is a plain number, or several.
+fn option<T: Plain>(socket: BorrowedFd<'_>, name: libc::c_int) -> io::Result<T> {
+    let mut value = T::ZERO;
+    let mut len = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes to `value`, for which any bytes are a value.
+    let done = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, name, (&raw mut value).cast::<libc::c_void>(), &mut len)
+    };
+    match done {
+        0 if len as usize == size_of::<T>() => Ok(value),
+        0 => Err(io::ErrorKind::InvalidData.into()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Any bytes are a value of it.
+trait Plain {
+    const ZERO: Self;
+}
+impl Plain for libc::c_int {
+    const ZERO: libc::c_int = 0;
+}
+impl Plain for [u32; 3] {
+    const ZERO: [u32; 3] = [0; 3];
+}
+
+fn packet_socket(flags: SocketFlags) -> io::Result<OwnedFd> {
+    Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags | SocketFlags::CLOEXEC, None)?)
+}
+
+fn address(name: &str) -> io::Result<SocketAddrUnix> {
+    Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::child::Child;
+
+    fn name(test: &str) -> String {
+        format!("headwater-test-{}-{test}", std::process::id())
+    }
+
+    const PATIENCE: Duration = Duration::from_millis(100);
+
+    #[test]
+    fn who_listens_is_found_by_name_until_it_is_dropped() {
+        let name = name("found");
+        let listener = Listener::bind(&name).expect("bind");
+        assert_eq!(Listener::bind(&name).expect_err("taken").kind(), io::ErrorKind::AddrInUse);
+        let there = connect(&name, PATIENCE).expect("connect");
+        let here = listener.accept().expect("accept").expect("it waits");
+        assert!(listener.accept().expect("accept").is_none());
+        assert_eq!(names(&name).expect("/proc"), std::slice::from_ref(&name));
+        rustix::net::send(&here, b"x", rustix::net::SendFlags::empty()).expect("send");
+        let mut byte = [0; 2];
+        assert_eq!(rustix::net::recv(&there, &mut byte, rustix::net::RecvFlags::empty()).expect("there").0, 1);
+        let late = rustix::net::recv(&there, &mut byte, rustix::net::RecvFlags::empty());
+        assert_eq!(late.expect_err("nothing comes"), Errno::AGAIN);
+        drop((listener, here, there));
+        assert_eq!(connect(&name, PATIENCE).expect_err("nobody").kind(), io::ErrorKind::ConnectionRefused);
+        assert!(names(&name).expect("/proc").is_empty());
+    }
+
+    #[test]
+    fn each_side_knows_the_process_at_the_other() {
+        let (name, parent) = (name("peer"), std::process::id());
+        let listener = Listener::bind(&name).expect("bind");
+        let mut child = Child::fork(|| {
+            let socket = connect(&name, PATIENCE).expect("connect");
+            let listener = Peer::of(&socket).expect("it lives");
+            assert_eq!(listener.pid(), parent);
+            std::thread::sleep(Duration::from_secs(60));
+            0
+        })
+        .expect("fork");
+        let accepted = loop {
+            match listener.accept().expect("accept") {
+                Some(socket) => break socket,
+                None => std::thread::yield_now(),
+            }
+        };
+        let peer = Peer::of(&accepted).expect("it lives");
+        assert_eq!(peer.pid(), child.id());
+        // Time for what the child asserts: it would end.
+        std::thread::sleep(PATIENCE);
+        assert!(peer.is_alive().expect("poll"));
+        child.kill();
+        child.wait().expect("wait");
+        assert!(!peer.is_alive().expect("poll"));
+    }
+}

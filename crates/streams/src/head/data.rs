@@ -1,0 +1,140 @@
+//! Plain data on its way through put and service procedures, without a message around it: what a run is for messages.
+//!
+//! It is taken only while no queue on the way holds anything and the head has room. So a queue that takes data holds it no
+//! longer than until the put procedures before it have returned; then its service procedure gets it, which finds room.
+
+use super::way::Way;
+use crate::error::{Error, Result};
+use crate::plumb::module::Module;
+use crate::sched::SERVICES_MAX;
+
+/// The rest of the way of plain data, for a put or service procedure.
+#[derive(Debug)]
+pub struct Next<'a> {
+    way: &'a mut Way,
+    at: usize,
+}
+
+impl Next<'_> {
+    /// Passes data on to the next module, or to the head.
+    ///
+    /// # Errors
+    /// `ERANGE` for more than the stream's largest message; `ENOSR` if modules have made more of the data than the window
+    /// has room for.
+    #[doc(alias = "putnext")]
+    #[inline]
+    pub fn put(&mut self, data: &[u8]) -> Result<()> {
+        self.way.pass_data(self.at + 1, data)
+    }
+
+    /// Queues data and enables the queue: the module's [`service_data`] gets it when the put procedures before it have
+    /// returned.
+    ///
+    /// # Errors
+    /// `EPROTO` if service procedures queue again and again what they get.
+    ///
+    /// [`service_data`]: crate::Module::service_data
+    #[doc(alias = "putq")]
+    #[inline]
+    pub fn queue(&mut self, data: &[u8]) -> Result<()> {
+        self.way.data.queue(self.at, data)
+    }
+}
+
+/// What a run of plain data needs beside lane and modules.
+#[derive(Debug, Default)]
+pub(crate) struct DataRun {
+    /// The modules on the way, if all of them take plain data; else none.
+    pub modules: Vec<&'static dyn Module>,
+    /// Where what is written begins, and how long it is. For comparing only.
+    written: (usize, usize),
+    /// Some queue holds something.
+    holds: bool,
+    /// What one holds, by its place and as a part of what is written: from, to.
+    held: Option<(usize, usize, usize)>,
+    /// What else queues hold, because it is not a part of what is written or not alone; the oldest first.
+    copied: Vec<(usize, Vec<u8>)>,
+    /// Service procedures that have run.
+    pub services: u64,
+}
+
+impl DataRun {
+    #[inline]
+    fn queue(&mut self, at: usize, data: &[u8]) -> Result<()> {
+        let (start, len) = self.written;
+        let from = data.as_ptr().addr().wrapping_sub(start);
+        if !self.holds && from <= len && data.len() <= len - from {
+            self.held = Some((at, from, from + data.len()));
+            self.holds = true;
+            return Ok(());
+        }
+        self.queue_copy(at, data)
+    }
+
+    #[cold]
+    fn queue_copy(&mut self, at: usize, data: &[u8]) -> Result<()> {
+        if self.copied.len() >= SERVICES_MAX {
+            return Err(endless());
+        }
+        self.copied.push((at, data.to_vec()));
+        self.holds = true;
+        Ok(())
+    }
+}
+
+impl Way {
+    /// Sends what is written through modules that take plain data. The lane's token has been entered, no queue holds
+    /// anything, and there is room in the lane.
+    #[inline]
+    pub(crate) fn send_data(&mut self, written: &[u8]) -> Result<()> {
+        self.data.written = (written.as_ptr().addr(), written.len());
+        let put = self.pass_data(0, written);
+        if self.data.holds { self.serve(written).and(put) } else { put }
+    }
+
+    #[inline]
+    fn pass_data(&mut self, at: usize, data: &[u8]) -> Result<()> {
+        match self.data.modules.get(at) {
+            Some(module) => module.put_data(data, Next { way: self, at }),
+            None => self.writer.append_plain(data),
+        }
+    }
+
+    /// Runs the service procedures of the queues that hold something, until none does.
+    #[inline]
+    fn serve(&mut self, written: &[u8]) -> Result<()> {
+        let end = self.data.services + SERVICES_MAX as u64;
+        let mut done = Ok(());
+        while self.data.holds {
+            if self.data.services == end {
+                self.data.copied.clear();
+                self.data.holds = false;
+                return Err(endless());
+            }
+            let served = match self.data.held.take() {
+                Some((at, from, to)) => {
+                    self.data.holds = !self.data.copied.is_empty();
+                    self.service(at, &written[from..to])
+                }
+                None => {
+                    let (at, data) = self.data.copied.remove(0);
+                    self.data.holds = !self.data.copied.is_empty();
+                    self.service(at, &data)
+                }
+            };
+            done = done.and(served);
+        }
+        done
+    }
+
+    #[inline]
+    fn service(&mut self, at: usize, data: &[u8]) -> Result<()> {
+        self.data.services += 1;
+        self.data.modules[at].service_data(data, Next { way: self, at })
+    }
+}
+
+#[cold]
+fn endless() -> Error {
+    Error::corrupt("service procedures queue for ever what they get")
+}

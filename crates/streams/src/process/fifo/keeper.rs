@@ -1,0 +1,193 @@
+//! Letting in those who may open a FIFO and cannot see the descriptors of those who have it open: other users, mostly.
+//!
+//! Somebody has to hand them the descriptors, and between two calls nothing of this library runs. So a process that has a
+//! FIFO open which others may open too keeps a thread that waits for them, at a socket whose name tells the node. A name
+//! protects nothing, and neither side hands the other anything before it has seen that the other may open the node: each
+//! claims a byte of it for reading and one for writing, at places of its own process number, and the kernel tells the other
+//! whose claims those are. A process that has no more than one permission, or none, can make no such claims.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use headwater_os::claim::{self, Right};
+use headwater_os::descriptors::{self, Found};
+use headwater_os::doorbell::Doorbell;
+use headwater_os::files::{self, OFlags};
+use headwater_os::fork::{self, Epoch};
+use headwater_os::local::{self, Listener, Peer};
+use headwater_os::thread::Thread;
+use headwater_shm::probe;
+
+use super::node::{Node, name_of_memory};
+use super::{READER, WRITER, stream};
+use crate::error::Result;
+use crate::head::stream::Stream;
+use crate::process::end::End;
+use crate::process::region::Region;
+
+/// The bytes of the node that are claimed, each by the process of that number. They lie below those that are marked.
+const CLAIMS_TO_READ: u64 = 1 << 40;
+const CLAIMS_TO_WRITE: u64 = 2 << 40;
+
+/// How long a keeper may take to answer.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Read and write permission of a class of users that is not the owner.
+const GROUP: u32 = 0o060;
+const OTHERS: u32 = 0o006;
+
+/// A thread that lets others in, until the last handle is dropped that has it.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    /// The process that the thread is of: a forked child has none.
+    epoch: u64,
+    epoch_word: Epoch,
+    /// A byte in it ends the thread.
+    stop: OwnedFd,
+    thread: Option<Thread>,
+    node: Arc<Gate>,
+}
+
+/// What the thread uses.
+#[derive(Debug)]
+struct Gate {
+    listener: Listener,
+    /// Open for reading and writing.
+    node: OwnedFd,
+    /// Memory, the writers' pipe, the readers' pipe. The pipes are open for reading, which makes nobody think that an end is
+    /// there; others may open them as they need them.
+    files: [OwnedFd; 3],
+}
+
+impl Keeper {
+    /// Starts one, if others may open the node.
+    pub fn start(end: &End, node: BorrowedFd<'_>) -> Result<Option<Keeper>> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let status = files::status(node)?;
+        let to_others = [GROUP, OTHERS].into_iter().any(|both| status.permissions & both == both);
+        if !to_others && status.owner == files::own_user() && descriptors::are_visible() {
+            return Ok(None);
+        }
+        let reopen = |fd: BorrowedFd<'_>, flags: OFlags| Found::own(fd).open(flags | OFlags::NONBLOCK);
+        let [own, other] = end.doorbell().both().expect("a FIFO has pipes");
+        let (own, other) = (reopen(own, OFlags::RDONLY)?, reopen(other, OFlags::RDONLY)?);
+        let memory = end.region.as_fd().try_clone_to_owned()?;
+        let files = if end.side == WRITER { [memory, own, other] } else { [memory, other, own] };
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}{}-{count}", beginning(&name_of_memory(status)), std::process::id());
+        let gate = Arc::new(Gate { listener: Listener::bind(&name)?, node: reopen(node, OFlags::RDWR)?, files });
+        let (stopped, stop) = files::pipe()?;
+        let thread = Thread::start({
+            let gate = gate.clone();
+            move || gate.keep(&stopped)
+        })?;
+        let (epoch, epoch_word) = (fork::epoch(), fork::word());
+        Ok(Some(Keeper { epoch, epoch_word, stop, thread: Some(thread), node: gate }))
+    }
+
+    /// For an end that has joined: its keeper in this process, which a forked child does not have yet.
+    pub fn here(self: Arc<Keeper>, end: &End) -> Option<Arc<Keeper>> {
+        if self.epoch_word.is(self.epoch) {
+            return Some(self);
+        }
+        Keeper::start(end, self.node.node.as_fd()).ok().flatten().map(Arc::new)
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let thread = self.thread.take().expect("dropped once");
+        // In a forked child it is the parent's, and there is nothing to wait for. Else who comes next must not meet it.
+        if self.epoch_word.is(self.epoch) && files::write_byte(&self.stop).is_ok() {
+            thread.join();
+        }
+    }
+}
+
+impl Gate {
+    fn keep(&self, stopped: &OwnedFd) {
+        while let Ok(false) = self.listener.wait_beside(stopped.as_fd()) {
+            match self.listener.accept() {
+                // Who is refused finds the socket closed.
+                Ok(Some(socket)) => drop(self.admit(&socket)),
+                Ok(None) => {}
+                // No descriptor is left, and somebody still waits.
+                Err(_) => std::thread::sleep(PATIENCE / 10),
+            }
+        }
+    }
+
+    fn admit(&self, socket: &OwnedFd) -> std::io::Result<()> {
+        let peer = Peer::of(socket)?;
+        show(&self.node)?;
+        if shows(&self.node, &peer)? {
+            let files: [BorrowedFd<'_>; 3] = std::array::from_fn(|at| self.files[at].as_fd());
+            probe::at();
+            descriptors::send(socket.as_fd(), &files)?;
+            probe::at();
+        }
+        Ok(())
+    }
+}
+
+/// Asks the keepers of those who have the node open to be let in. None if nobody does.
+pub(super) fn ask(node: &Node, side: usize) -> Result<Option<Stream>> {
+    for name in local::names(&beginning(&node.name))? {
+        if let Ok(Some(files)) = ask_one(node, &name)
+            && let Some(stream) = enter(files, side)?
+        {
+            return Ok(Some(stream));
+        }
+    }
+    Ok(None)
+}
+
+fn ask_one(node: &Node, name: &str) -> std::io::Result<Option<Vec<OwnedFd>>> {
+    // Another thread of ours that closes the same node takes the claims away.
+    show(&node.file)?;
+    let socket = local::connect(name, PATIENCE)?;
+    let keeper = Peer::of(&socket)?;
+    probe::at();
+    if !keeper.is_alive()? {
+        // A child of his has the socket, and no thread.
+        return Ok(None);
+    }
+    let files = descriptors::receive(socket.as_fd())?;
+    probe::at();
+    Ok(shows(&node.file, &keeper)?.then_some(files))
+}
+
+fn enter(files: Vec<OwnedFd>, side: usize) -> Result<Option<Stream>> {
+    let Ok([memory, writers, readers]) = <[OwnedFd; 3]>::try_from(files) else { return Ok(None) };
+    let region = Region::open(memory)?;
+    let cookies = [descriptors::inode(&writers)?, descriptors::inode(&readers)?];
+    if [WRITER, READER].map(|end| region.side_of(cookies[end])) != [Some(WRITER), Some(READER)] {
+        return Ok(None);
+    }
+    let (own, other) = if side == WRITER { (writers, readers) } else { (readers, writers) };
+    let other = Found::own(other.as_fd()).open(OFlags::RDWR | OFlags::NONBLOCK)?;
+    Ok(Some(stream(region, side, Doorbell::of_pipes(own, other)?)))
+}
+
+/// How the names of the sockets begin at which one is let in.
+fn beginning(name: &str) -> String {
+    format!("{name}-")
+}
+
+/// Shows to others that this process has the node open for reading and for writing.
+fn show(node: &OwnedFd) -> std::io::Result<()> {
+    let own = u64::from(std::process::id());
+    claim::claim(node, Right::Read, CLAIMS_TO_READ + own)?;
+    claim::claim(node, Right::Write, CLAIMS_TO_WRITE + own)
+}
+
+/// Whether the process at the other side of a socket has shown that.
+fn shows(node: &OwnedFd, peer: &Peer) -> std::io::Result<bool> {
+    let pid = peer.pid();
+    let claimed =
+        |right: Right, from: u64| claim::claimant(node, from + u64::from(pid)).map(|who| who == Some((pid, right)));
+    // At last: the number was its own, and not that of one who has it now.
+    Ok(claimed(Right::Read, CLAIMS_TO_READ)? && claimed(Right::Write, CLAIMS_TO_WRITE)? && peer.is_alive()?)
+}

@@ -1,0 +1,210 @@
+//! FIFOs: opened by a path, by unrelated processes that come and go, and carried to others as pipes are.
+//! Who may open one is in `users.rs`.
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+
+use headwater_streams::{Access, Errno, Fifo, Stream};
+
+mod common;
+
+use common::{alone, child, fifo, joined, open, read_all};
+
+#[test]
+fn a_fifo_joins_unrelated_processes() {
+    let _alone = alone();
+    let (_directory, path) = fifo();
+    let writer = child(|| {
+        let mut stream = Fifo::open(&path, Access::Write)?;
+        for number in 0..1000u32 {
+            stream.write(&number.to_le_bytes())?;
+        }
+        Ok(())
+    });
+    let mut reader = Fifo::open(&path, Access::Read).expect("they meet");
+    let all = read_all(&mut reader);
+    joined(writer);
+    assert!(all.chunks(4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four"))).eq(0..1000));
+}
+
+#[test]
+fn a_fifo_without_a_reader_refuses_a_writer_that_is_not_to_wait() {
+    let _alone = alone();
+    let (_directory, path) = fifo();
+    assert_eq!(open(&path, Access::Write).expect_err("nobody reads").errno(), Errno::Nxio);
+    let mut reader = open(&path, Access::Read).expect("opens at once");
+    assert_eq!(reader.read(&mut [0]).expect("no writer: the end"), 0);
+    let mut writer = open(&path, Access::Write).expect("somebody reads");
+    assert_eq!(reader.read(&mut [0]).expect_err("a writer, and nothing written").errno(), Errno::Again);
+    writer.write(b"x").expect("room");
+    assert_eq!(reader.read(&mut [0]).expect("there"), 1);
+    assert_eq!(writer.read(&mut [0]).expect_err("wrong way").errno(), Errno::Badf);
+    assert_eq!(reader.write(&[0]).expect_err("wrong way").errno(), Errno::Badf);
+}
+
+#[test]
+fn writers_of_a_fifo_come_and_go() {
+    let _alone = alone();
+    let (_directory, path) = fifo();
+    let mut reader = open(&path, Access::Read).expect("opens at once");
+    for round in 0..3u8 {
+        let mut writer = open(&path, Access::Write).expect("somebody reads");
+        writer.write(&[round]).expect("room");
+        drop(writer);
+        let mut byte = [9];
+        assert_eq!((reader.read(&mut byte).expect("there"), byte), (1, [round]));
+        assert_eq!(reader.read(&mut byte).expect("the end"), 0);
+    }
+    let mut writer = open(&path, Access::Write).expect("somebody reads");
+    drop(reader);
+    assert_eq!(writer.write(b"x").expect_err("nobody").errno(), Errno::Pipe);
+}
+
+#[test]
+fn what_is_no_fifo_is_refused() {
+    let _alone = alone();
+    let (directory, path) = fifo();
+    assert_eq!(open(directory.path(), Access::Read).expect_err("a directory").errno(), Errno::Inval);
+    assert!(open(&directory.path().join("nothing"), Access::Read).is_err());
+    assert_eq!(open(&path, Access::Both).expect_err("both").errno(), Errno::Inval);
+}
+
+/// Not a test of its own: what [`ends_of_a_fifo_survive_exec`] starts.
+#[test]
+fn after_exec() {
+    let Ok(number) = std::env::var("STREAM_NUMBER") else { return };
+    let number = number.parse().expect("a number");
+    if std::env::var_os("STREAM_LOST").is_some() {
+        assert_eq!(Stream::from_number(number).expect_err("it was not kept whole").errno(), Errno::Nostr);
+        return;
+    }
+    let mut stream = Stream::from_number(number).expect("it was kept");
+    if std::env::var_os("STREAM_WRITES").is_some() {
+        stream.write(b"from the new program").expect("somebody reads");
+        assert_eq!(stream.read(&mut [0]).expect_err("wrong way").errno(), Errno::Badf);
+    } else {
+        assert_eq!(read_all(&mut stream), b"to the new program");
+    }
+}
+
+/// Runs this test program's `after_exec` with a descriptor.
+fn exec(stream: &Stream, setting: &str) -> std::process::Child {
+    let mut command = Command::new(std::env::current_exe().expect("our own path"));
+    command.args(["--exact", "after_exec", "--nocapture"]).env(setting, "1");
+    command.env("STREAM_NUMBER", stream.as_fd().as_raw_fd().to_string());
+    command.stdout(std::process::Stdio::null()).spawn().expect("exec")
+}
+
+#[test]
+fn ends_of_a_fifo_survive_exec() {
+    let _alone = alone();
+    let (_directory, path) = fifo();
+    let mut reader = open(&path, Access::Read).expect("opens at once");
+    let writer = open(&path, Access::Write).expect("somebody reads");
+    reader.set_nonblocking(false).expect("no error");
+    writer.set_inheritable(true).expect("fcntl");
+    let mut started = exec(&writer, "STREAM_WRITES");
+    drop(writer);
+    // The end comes when the new program has gone: it alone has the writing end.
+    assert_eq!(read_all(&mut reader), b"from the new program");
+    assert!(started.wait().expect("wait").success());
+
+    let mut writer = open(&path, Access::Write).expect("somebody reads");
+    reader.set_inheritable(true).expect("fcntl");
+    let mut started = exec(&reader, "STREAM_READS");
+    drop(reader);
+    writer.write(b"to the new program").expect("somebody reads");
+    drop(writer);
+    assert!(started.wait().expect("wait").success());
+}
+
+#[test]
+fn an_end_of_a_fifo_that_is_not_to_be_inherited_is_not() {
+    let _alone = alone();
+    let (_directory, path) = fifo();
+    let reader = open(&path, Access::Read).expect("opens at once");
+    // The descriptor whose number is told, and nothing else.
+    headwater_os::descriptors::set_inheritable(reader.as_fd(), true).expect("fcntl");
+    assert!(exec(&reader, "STREAM_LOST").wait().expect("wait").success());
+    // Those who have the descriptor keep nothing alive without the rest.
+    drop(reader);
+    assert_eq!(open(&path, Access::Write).expect_err("nobody reads").errno(), Errno::Nxio);
+}
+
+#[test]
+fn ends_of_a_fifo_go_over_a_socket() {
+    let _alone = alone();
+    let (here, there) = UnixStream::pair().expect("pair");
+    let (_directory, path) = fifo();
+    let mut reader = open(&path, Access::Read).expect("opens at once");
+    let writer = open(&path, Access::Write).expect("somebody reads");
+    reader.set_nonblocking(false).expect("no error");
+    writer.send_over(&here).expect("send");
+    drop(writer);
+    let taker = child(|| Stream::receive_over(&there)?.write(b"from the other side").map(drop));
+    drop(there);
+    assert_eq!(read_all(&mut reader), b"from the other side");
+    joined(taker);
+}
+
+#[test]
+fn descriptors_of_two_fifos_are_no_end() {
+    let _alone = alone();
+    let (here, there) = UnixStream::pair().expect("pair");
+    let receive = |files: &[std::os::fd::BorrowedFd<'_>]| {
+        headwater_os::descriptors::send(here.as_fd(), files).expect("send");
+        Stream::receive_over(&there).expect_err("no stream").errno()
+    };
+    let (_directory, path) = fifo();
+    let one = open(&path, Access::Read).expect("opens at once");
+    let (pipe, other) = std::io::pipe().expect("pipe");
+    let node = std::fs::File::open("/dev/null").expect("open");
+    let memory = headwater_os::descriptors::own().expect("/proc").into_iter().find_map(|found| {
+        let link = headwater_os::descriptors::link(found).ok()?;
+        link.to_str()?
+            .starts_with("/memfd:headwater-fifo")
+            .then(|| headwater_os::descriptors::duplicate(found.number).ok())
+    });
+    let memory = memory.flatten().expect("it has one");
+    assert_eq!(receive(&[pipe.as_fd(), other.as_fd(), node.as_fd(), node.as_fd()]), Errno::Nostr, "no memory");
+    assert_eq!(receive(&[pipe.as_fd(), other.as_fd(), memory.as_fd(), pipe.as_fd()]), Errno::Nostr, "not its pipes");
+    assert_eq!(receive(&[one.as_fd(), one.as_fd(), memory.as_fd(), pipe.as_fd()]), Errno::Nostr, "twice the same");
+    assert_eq!(receive(&[one.as_fd(); 3]), Errno::Nostr);
+    assert_eq!(Stream::from_fd(pipe.into()).expect_err("a pipe of nobody's").errno(), Errno::Nostr);
+}
+
+#[test]
+fn a_duplicate_is_another_handle_of_the_same_end() {
+    let _alone = alone();
+    let (_directory, path) = fifo();
+    let reader = open(&path, Access::Read).expect("opens at once");
+    let mut writer = open(&path, Access::Write).expect("somebody reads");
+    let mut copy = Stream::from_fd(reader.as_fd().try_clone_to_owned().expect("dup")).expect("all of it is open");
+    drop(reader);
+    writer.write(b"x").expect("the copy is there");
+    assert_eq!(copy.read(&mut [0; 8]).expect("there"), 1);
+    // It holds the node, so the other end may go and come again.
+    drop(writer);
+    assert_eq!(copy.read(&mut [0; 8]).expect("the end"), 0);
+    copy.set_nonblocking(true).expect("no error");
+    let _writer = open(&path, Access::Write).expect("somebody reads");
+    assert_eq!(copy.read(&mut [0; 8]).expect_err("no end, and nothing written").errno(), Errno::Again);
+}
+
+#[test]
+fn no_file_is_passed_through_a_fifo() {
+    let _alone = alone();
+    let (_directory, path) = fifo();
+    let mut reader = open(&path, Access::Read).expect("opens at once");
+    let mut writer = open(&path, Access::Write).expect("somebody reads");
+    let file = std::fs::File::open("/dev/null").expect("open");
+    assert_eq!(writer.send_file(file.as_fd()).expect_err("not connected to one reader").errno(), Errno::Inval);
+    assert_eq!(reader.send_file(file.as_fd()).expect_err("wrong way").errno(), Errno::Badf);
+    assert_eq!(reader.receive_file().expect_err("nothing").errno(), Errno::Again);
+    writer.write(b"x").expect("room");
+    assert_eq!(reader.receive_file().expect_err("bytes").errno(), Errno::Badmsg);
+    assert_eq!(reader.read(&mut [0; 8]).expect("they are still there"), 1);
+    drop(writer);
+    assert_eq!(reader.receive_file().expect_err("the end").errno(), Errno::Nxio);
+}

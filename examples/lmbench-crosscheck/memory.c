@@ -1,0 +1,468 @@
+/* Rows of memory: faults, bandwidths, latencies, the clock's frequency. */
+#include "measure.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <ucontext.h>
+
+static const size_t page = 4096, mebi = 1 << 20;
+
+static void nothing(const struct row *row) { (void)row; }
+
+/* Words of 8 bytes; each load and store is an instruction of its own. */
+typedef volatile uint64_t word;
+
+/* What is summed goes here, so that it is summed. */
+static volatile uint64_t sink;
+
+/* Anonymous memory whose pages are there. */
+static void *populated(size_t bytes) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    ensure(memory != MAP_FAILED, "mmap");
+    return memory;
+}
+
+/* Brings numbers into an order by chance. */
+static void shuffle(uint32_t *numbers, size_t count) {
+    uint64_t state = 88172645463325252;
+    for (size_t last = count - 1; last > 0; last--) {
+        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+        size_t other = state % (last + 1);
+        uint32_t kept = numbers[last];
+        numbers[last] = numbers[other], numbers[other] = kept;
+    }
+}
+
+/* --- A cached file --- */
+
+static char file[64];
+static int file_fd;
+
+static void make_file(const struct row *row) {
+    size_t bytes = (size_t)row->first * mebi;
+    static uint64_t chunk[1 << 17];
+    strcpy(file, "/tmp/crosscheck-XXXXXX");
+    int fd = (int)must(mkstemp(file), "mkstemp");
+    for (size_t done = 0; done < bytes; done += sizeof chunk) {
+        for (size_t index = 0; index < sizeof chunk / 8; index++) chunk[index] = done / 8 + index;
+        ensure(write(fd, chunk, sizeof chunk) == sizeof chunk, "write");
+    }
+    close(fd);
+    file_fd = (int)must(open(file, O_RDONLY), "open");
+}
+
+static void remove_file(const struct row *row) {
+    (void)row;
+    unlink(file);
+}
+
+static char *map_file(const struct row *row) {
+    char *view = mmap(NULL, (size_t)row->first * mebi, PROT_READ, MAP_SHARED, file_fd, 0);
+    ensure(view != MAP_FAILED, "mmap");
+    return view;
+}
+
+static void map_and_touch(const struct row *row, long operations) {
+    size_t bytes = (size_t)row->first * mebi;
+    while (operations--) {
+        volatile char *view = map_file(row);
+        for (size_t at = 0; at < bytes / 10; at += 16384) (void)view[at];
+        must(munmap((void *)view, bytes), "munmap");
+    }
+}
+
+static uint32_t *order;
+
+static void make_file_and_order(const struct row *row) {
+    make_file(row);
+    size_t pages = (size_t)row->first * mebi / page;
+    order = malloc(pages * sizeof *order);
+    for (size_t number = 0; number < pages; number++) order[number] = (uint32_t)(number * page);
+    shuffle(order, pages);
+}
+
+static void touch_pages(const struct row *row, long operations) {
+    size_t bytes = (size_t)row->first * mebi;
+    while (operations--) {
+        volatile char *view = map_file(row);
+        for (size_t number = 0; number < bytes / page; number++) (void)view[order[number]];
+        must(munmap((void *)view, bytes), "munmap");
+    }
+}
+
+static void map_and_unmap(const struct row *row, long operations) {
+    while (operations--) must(munmap(map_file(row), (size_t)row->first * mebi), "munmap");
+}
+
+/* --- Protection faults --- */
+
+static volatile char *forbidden;
+
+/* Goes on behind the store, whose instruction it knows by its end. */
+static void step_over(int number, siginfo_t *information, void *context) {
+    (void)number;
+    if (information->si_addr != forbidden) _exit(99);
+    ucontext_t *interrupted = context;
+#if defined __x86_64__
+    interrupted->uc_mcontext.gregs[REG_RIP] = interrupted->uc_mcontext.gregs[REG_R8];
+#elif defined __aarch64__
+    interrupted->uc_mcontext.pc = interrupted->uc_mcontext.regs[8];
+#endif
+}
+
+static void handle_nothing(int number) { (void)number; }
+
+static void forbid(const struct row *row) {
+    (void)row;
+    forbidden = populated(page);
+    must(mprotect((void *)forbidden, page, PROT_READ), "mprotect");
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = step_over;
+    action.sa_flags = SA_SIGINFO;
+    must(sigaction(SIGSEGV, &action, NULL), "sigaction");
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handle_nothing;
+    must(sigaction(SIGUSR1, &action, NULL), "sigaction");
+}
+
+static void store_and_ask(const struct row *row, long operations) {
+    (void)row;
+    pid_t own = getpid();
+    while (operations--) {
+#if defined __x86_64__
+        __asm__ volatile("lea 1f(%%rip), %%r8\n movb $1, (%0)\n 1:" : : "r"(forbidden) : "r8", "memory");
+#elif defined __aarch64__
+        __asm__ volatile("adr x8, 1f\n strb wzr, [%0]\n 1:" : : "r"(forbidden) : "x8", "memory");
+#else
+#error "no way past a fault is known for this kind of CPU"
+#endif
+        must(kill(own, 0), "kill");
+    }
+}
+
+static void signal_self(const struct row *row, long operations) {
+    (void)row;
+    pid_t own = getpid();
+    while (operations--) must(kill(own, SIGUSR1), "kill");
+}
+
+/* --- Bytes between two processes --- */
+
+static int receiver, orders;
+static char *message;
+
+static void serve(const struct row *row, int from, int to) {
+    int order_pipe[2];
+    must(pipe(order_pipe), "pipe");
+    message = populated((size_t)row->first);
+    if (fork_helper(1) == 0) {
+        close(to);
+        close(order_pipe[1]);
+        uint64_t count;
+        while (read(order_pipe[0], &count, sizeof count) == sizeof count) {
+            while (count--) {
+                for (long sent = 0; sent < row->first;) {
+                    sent += must(write(from, message + sent, (size_t)(row->first - sent)), "write");
+                }
+            }
+        }
+        _exit(0);
+    }
+    close(from);
+    close(order_pipe[0]);
+    receiver = to, orders = order_pipe[1];
+}
+
+static void serve_pipe(const struct row *row) {
+    int ends[2];
+    must(pipe(ends), "pipe");
+    serve(row, ends[1], ends[0]);
+}
+
+static void serve_unix(const struct row *row) {
+    int ends[2];
+    must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), "socketpair");
+    serve(row, ends[0], ends[1]);
+}
+
+static void serve_tcp(const struct row *row) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    int listener = (int)must(socket(AF_INET, SOCK_STREAM, 0), "socket");
+    must(bind(listener, (struct sockaddr *)&address, length), "bind");
+    must(listen(listener, 1), "listen");
+    must(getsockname(listener, (struct sockaddr *)&address, &length), "getsockname");
+    int from = (int)must(socket(AF_INET, SOCK_STREAM, 0), "socket");
+    must(connect(from, (struct sockaddr *)&address, length), "connect");
+    int to = (int)must(accept(listener, NULL, NULL), "accept");
+    close(listener);
+    serve(row, from, to);
+}
+
+static void receive(const struct row *row, long operations) {
+    uint64_t count = (uint64_t)operations;
+    must(write(orders, &count, sizeof count), "write");
+    while (operations--) {
+        for (long received = 0; received < row->first;) {
+            long part = must(read(receiver, message + received, (size_t)(row->first - received)), "read");
+            ensure(part > 0, "the sender is gone");
+            received += part;
+        }
+    }
+}
+
+/* --- Loops over memory --- */
+
+/* Four sums by turns, so that no addition waits for the one before. Of longer turns GCC 12 loads all words before it adds
+ * any, into memory for want of registers. */
+#define ADD(at, step) sums[0] += words[at], sums[1] += words[at + step], sums[2] += words[at + 2 * step], \
+                      sums[3] += words[at + 3 * step]
+
+static uint64_t sum(const word *words, size_t bytes, size_t step) {
+    uint64_t sums[4] = {0};
+    if (step == 1) {
+        for (const word *end = words + bytes / 8; words < end; words += 8) ADD(0, 1), ADD(4, 1);
+    } else {
+        for (const word *end = words + bytes / 8; words < end; words += 32) ADD(0, 4), ADD(16, 4);
+    }
+    return sums[0] + sums[1] + sums[2] + sums[3];
+}
+
+enum { PIECE = 8 << 20 };
+static char *area, *copy_area;
+static size_t next;
+
+/* A piece's turn: where it begins in an area of `row->first` MiB. */
+static size_t turn(const struct row *row) {
+    size_t at = next;
+    next = (next + PIECE) % ((size_t)row->first * mebi);
+    return at;
+}
+
+static void make_area(const struct row *row) { area = populated((size_t)row->first * mebi); }
+
+static void read_words(const struct row *row, long operations) {
+    while (operations--) sink = sum((const word *)(area + turn(row)), PIECE, (size_t)row->second);
+}
+
+static void write_words(const struct row *row, long operations) {
+    while (operations--) {
+        word *words = (word *)(area + turn(row));
+        if (row->second == 1) {
+            for (word *end = words + PIECE / 8; words < end; words += 8) {
+                words[0] = 7, words[1] = 7, words[2] = 7, words[3] = 7;
+                words[4] = 7, words[5] = 7, words[6] = 7, words[7] = 7;
+            }
+        } else {
+            for (word *end = words + PIECE / 8; words < end; words += 16) {
+                words[0] = 7, words[4] = 7, words[8] = 7, words[12] = 7;
+            }
+        }
+    }
+}
+
+static void read_and_write_words(const struct row *row, long operations) {
+    while (operations--) {
+        uint64_t sums[4] = {0};
+        word *words = (word *)(area + turn(row));
+        for (word *end = words + PIECE / 8; words < end; words += 16) {
+            sums[0] += words[0], words[0] = 7, sums[1] += words[4], words[4] = 7;
+            sums[2] += words[8], words[8] = 7, sums[3] += words[12], words[12] = 7;
+        }
+        sink = sums[0] + sums[1] + sums[2] + sums[3];
+    }
+}
+
+static void zero(const struct row *row, long operations) {
+    while (operations--) {
+        char *piece = area + turn(row);
+        memset(piece, 0, PIECE);
+        __asm__ volatile("" : : "r"(piece) : "memory");
+    }
+}
+
+/* The copy begins two lines before a page's end (`row->second` is 128), or with a page (0). */
+static void make_areas(const struct row *row) {
+    make_area(row);
+    copy_area = populated((size_t)row->first * mebi + page);
+    if (row->second) copy_area += page - 128;
+}
+
+static void copy_by_library(const struct row *row, long operations) {
+    while (operations--) {
+        size_t at = turn(row);
+        memcpy(copy_area + at, area + at, PIECE);
+        __asm__ volatile("" : : "r"(copy_area) : "memory");
+    }
+}
+
+static void copy_words(const struct row *row, long operations) {
+    while (operations--) {
+        size_t at = turn(row);
+        const word *from = (const word *)(area + at), *end = from + PIECE / 8;
+        for (word *to = (word *)(copy_area + at); from < end; from += 8, to += 8) {
+            to[0] = from[0], to[1] = from[1], to[2] = from[2], to[3] = from[3];
+            to[4] = from[4], to[5] = from[5], to[6] = from[6], to[7] = from[7];
+        }
+    }
+}
+
+static void copy_fourth_words(const struct row *row, long operations) {
+    while (operations--) {
+        size_t at = turn(row);
+        const word *from = (const word *)(area + at), *end = from + PIECE / 8;
+        for (word *to = (word *)(copy_area + at); from < end; from += 16, to += 16) {
+            to[0] = from[0], to[4] = from[4], to[8] = from[8], to[12] = from[12];
+        }
+    }
+}
+
+/* --- Files by their words --- */
+
+static char *buffer;
+enum { READ = 64 << 10 };
+
+static void make_file_and_buffer(const struct row *row) {
+    make_file(row);
+    buffer = populated(READ);
+}
+
+static void read_on(const struct row *row, long operations) {
+    (void)row;
+    while (operations--) {
+        long count = must(read(file_fd, buffer, READ), "read");
+        if (count == 0) {
+            must(lseek(file_fd, 0, SEEK_SET), "lseek");
+            count = must(read(file_fd, buffer, READ), "read");
+        }
+        sink = sum((const word *)buffer, (size_t)count, 1);
+    }
+}
+
+static void open_read_close(const struct row *row, long operations) {
+    (void)row;
+    while (operations--) {
+        int fd = (int)must(open(file, O_RDONLY), "open");
+        uint64_t total = 0;
+        long count;
+        while ((count = must(read(fd, buffer, READ), "read")) > 0) total += sum((const word *)buffer, (size_t)count, 1);
+        sink = total;
+        close(fd);
+    }
+}
+
+static void make_file_and_map(const struct row *row) {
+    make_file(row);
+    area = map_file(row);
+    sink = sum((const word *)area, (size_t)row->first * mebi, 1);
+}
+
+static void open_map_close(const struct row *row, long operations) {
+    size_t bytes = (size_t)row->first * mebi;
+    while (operations--) {
+        int fd = (int)must(open(file, O_RDONLY), "open");
+        void *view = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+        ensure(view != MAP_FAILED, "mmap");
+        sink = sum(view, bytes, 1);
+        must(munmap(view, bytes), "munmap");
+        close(fd);
+    }
+}
+
+/* --- Latencies --- */
+
+static void **place;
+
+/* A ring of pointers 128 bytes apart through `row->first` KiB, backwards, or by chance. */
+static void make_ring(const struct row *row) {
+    size_t bytes = (size_t)row->first * 1024, places = bytes / 128;
+    char *memory = populated(bytes);
+    uint32_t *tour = malloc(places * sizeof *tour);
+    for (size_t number = 0; number < places; number++) tour[number] = (uint32_t)(places - 1 - number);
+    if (row->second) shuffle(tour, places);
+    for (size_t number = 0; number < places; number++) {
+        size_t from = tour[number], to = tour[(number + 1) % places];
+        *(void **)(memory + from * 128) = memory + to * 128;
+    }
+    place = (void **)(memory + tour[0] * 128UL);
+    free(tour);
+}
+
+#define FOUR(at) at = *at, at = *at, at = *at, at = *at
+#define SIXTEEN(at) FOUR(at), FOUR(at), FOUR(at), FOUR(at)
+
+/* 64 load instructions, so that none has a stride within a page. */
+static void follow(const struct row *row, long operations) {
+    (void)row;
+    void **at = place;
+    for (; operations >= 64; operations -= 64) SIXTEEN(at), SIXTEEN(at), SIXTEEN(at), SIXTEEN(at);
+    while (operations--) at = *at;
+    place = at;
+    __asm__ volatile("" : : "r"(at));
+}
+
+static void add(const struct row *row, long operations) {
+    (void)row;
+    uint64_t total = 0, one = 1;
+    while (operations--) {
+#if defined __x86_64__
+        __asm__ volatile(".rept 200\n add %1, %0\n .endr" : "+r"(total) : "r"(one));
+#elif defined __aarch64__
+        __asm__ volatile(".rept 200\n add %0, %0, %1\n .endr" : "+r"(total) : "r"(one));
+#endif
+    }
+    sink = total;
+}
+
+/* --- The rows --- */
+
+#define US .unit = "us"
+#define NS .unit = "ns"
+#define MB .unit = "MB/s"
+#define OF_FILE .first = 64, .clean = remove_file
+#define OF_PIECES .quantity = PIECE
+
+/* Of the caches main knows the size. */
+static struct row rows[] = {
+    {"mmap-latency", US, OF_FILE, .prepare = make_file, .run = map_and_touch},
+    {"prot-fault", US, .prepare = forbid, .run = store_and_ask, .subtracted = signal_self},
+    {"page-fault", US, .quantity = 4096, .first = 16, .prepare = make_file_and_order, .run = touch_pages,
+     .subtracted = map_and_unmap, .clean = remove_file},
+    {"pipe-bandwidth", MB, .quantity = 65536, .first = 65536, .prepare = serve_pipe, .run = receive},
+    {"af-unix-bandwidth", MB, .quantity = 65536, .first = 65536, .prepare = serve_unix, .run = receive},
+    {"tcp-bandwidth", MB, .quantity = 1e7, .first = 10000000, .prepare = serve_tcp, .run = receive},
+    {"file-reread", MB, OF_FILE, .quantity = READ, .prepare = make_file_and_buffer, .run = read_on},
+    {"file-open-close", MB, OF_FILE, .quantity = 64 << 20, .prepare = make_file_and_buffer, .run = open_read_close},
+    {"mmap-reread", MB, OF_FILE, OF_PIECES, .second = 1, .prepare = make_file_and_map, .run = read_words},
+    {"mmap-open-close", MB, OF_FILE, .quantity = 64 << 20, .prepare = make_file, .run = open_map_close},
+    {"bcopy-libc", MB, OF_PIECES, .first = 64, .second = 128, .prepare = make_areas, .run = copy_by_library},
+    {"bcopy-hand", MB, OF_PIECES, .first = 64, .second = 128, .prepare = make_areas, .run = copy_words},
+    {"aligned-bcopy-libc", MB, OF_PIECES, .first = 64, .prepare = make_areas, .run = copy_by_library},
+    {"partial-bcopy-hand", MB, OF_PIECES, .first = 64, .second = 128, .prepare = make_areas, .run = copy_fourth_words},
+    {"memory-read", MB, OF_PIECES, .first = 128, .second = 1, .prepare = make_area, .run = read_words},
+    {"memory-write", MB, OF_PIECES, .first = 128, .second = 1, .prepare = make_area, .run = write_words},
+    {"partial-mmap-read", MB, OF_PIECES, .first = 128, .second = 4, .prepare = make_area, .run = read_words},
+    {"partial-mmap-write", MB, OF_PIECES, .first = 128, .second = 4, .prepare = make_area, .run = write_words},
+    {"partial-mmap-read-write", MB, OF_PIECES, .first = 128, .prepare = make_area, .run = read_and_write_words},
+    {"bzero-copy", MB, OF_PIECES, .first = 128, .prepare = make_area, .run = zero},
+    {"mhz", .unit = "MHz", .quantity = 200, .prepare = nothing, .run = add},
+    {"l1-cache", NS, .prepare = make_ring, .run = follow},
+    {"l2-cache", NS, .prepare = make_ring, .run = follow},
+    {"main-memory", NS, .first = 192 << 10, .prepare = make_ring, .run = follow},
+    {"main-memory-random", NS, .first = 192 << 10, .second = 1, .prepare = make_ring, .run = follow},
+};
+
+int main(int count, char **words) {
+    long first_kib = sysconf(_SC_LEVEL1_DCACHE_SIZE) / 1024, second_kib = sysconf(_SC_LEVEL2_CACHE_SIZE) / 1024;
+    for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+        if (!strcmp(rows[row].name, "l1-cache")) rows[row].first = first_kib / 2;
+        if (!strcmp(rows[row].name, "l2-cache")) {
+            rows[row].first = second_kib / 4 > 2 * first_kib ? second_kib / 4 : 2 * first_kib;
+        }
+    }
+    return measure_main(count, words, rows, sizeof rows / sizeof rows[0]);
+}
