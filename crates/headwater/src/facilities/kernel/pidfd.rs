@@ -7,16 +7,13 @@ use std::time::Duration;
 
 use headwater_os::child::Child;
 use headwater_os::clock::sleep;
-use headwater_os::pidfd::send_nothing;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use headwater_os::pidfd::{has_ended, send_nothing};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::facilities::operation::{Figure, Operation, fork_peer};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
-
-/// What does not wait.
-const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// What is done with the descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,9 +85,4 @@ impl Operation for Pidfd {
 #[inline]
 fn open(pid: Pid) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
-}
-
-#[inline]
-fn has_ended(descriptor: &OwnedFd) -> io::Result<bool> {
-    Ok(poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&NOW))? > 0)
 }
