@@ -21,6 +21,7 @@ pub mod files;
 pub mod fork;
 pub mod futex;
 pub mod handler;
+pub mod heap;
 pub mod limits;
 pub mod local;
 pub mod lock;
