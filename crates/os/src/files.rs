@@ -65,6 +65,19 @@ pub fn is_fifo(fd: impl AsFd) -> io::Result<bool> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::Fifo)
 }
 
+/// Locks an open file for this process and whoever inherits the descriptor, if nobody else has; the lock goes with the last
+/// descriptor.
+///
+/// # Errors
+/// What flock(2) reports.
+pub fn try_lock(file: impl AsFd) -> io::Result<bool> {
+    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Locks a file against others who lock it, waiting for them, until this and all duplicates of the descriptor are closed.
 ///
 /// Errors: what flock(2) reports.

@@ -42,6 +42,21 @@ pub fn epoch() -> u64 {
     }
 }
 
+/// Has `reset` called in every child of fork(3) from now on, by the one thread that it has. `reset` does what a signal
+/// handler may. Children of a bare clone(2) are not told.
+///
+/// # Errors
+/// `OutOfMemory`.
+pub fn in_children(reset: extern "C" fn()) -> std::io::Result<()> {
+    // SAFETY: `reset` takes nothing, and code of a program is never unloaded before its handlers are.
+    match unsafe {
+        libc::pthread_atfork(None, None, Some(std::mem::transmute::<extern "C" fn(), unsafe extern "C" fn()>(reset)))
+    } {
+        0 => Ok(()),
+        code => Err(std::io::Error::from_raw_os_error(code)),
+    }
+}
+
 fn map() -> &'static AtomicU64 {
     // SAFETY: a fresh anonymous mapping aliases nothing, is zeroed, aligned to a page, and never unmapped, so a static
     // reference to an atomic in it is good for ever. The advice concerns that page alone.

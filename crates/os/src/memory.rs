@@ -1,4 +1,4 @@
-//! Memory that several processes share: one sealed memfd, mapped whole. The regions of `headwater-shm` and the
+//! Memory that several processes share: one sealed memfd, or a file that outlives them, mapped whole. The regions of `headwater-shm` and the
 //! process-shared locks of the gauge lie in it.
 //!
 //! It hands out references and pointers only after it has checked that they lie inside the mapping. It never
@@ -8,10 +8,11 @@
 use std::ffi::c_void;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
-use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 /// The seals that every shared memory carries: its size is fixed, and nobody adds or removes a seal afterwards.
@@ -89,9 +90,48 @@ impl SharedMemory {
         }
     }
 
+    /// Creates a file of `len` bytes of zeros, for its owner alone, and maps it: memory that outlives all who map it. The
+    /// space is taken at once, so that a full file system is an error here and no SIGBUS later.
+    ///
+    /// A file carries no seals: who may write to it can also truncate it, and so end the processes that map it. It is
+    /// therefore for processes of one user, who could end each other anyway.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if there is such a file; what open(2), fallocate(2) and mmap(2) report.
+    pub fn create_file(path: &Path, len: usize) -> io::Result<SharedMemory> {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let fd = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
+        let made = rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, len as u64)
+            .map_err(io::Error::from)
+            .and_then(|()| SharedMemory::map(fd, len));
+        if made.is_err() {
+            let _ = std::fs::remove_file(path);
+        }
+        made
+    }
+
+    /// Maps a file that [`SharedMemory::create_file`] has made.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is no plain file, or is empty or longer than `len_max`; `PermissionDenied` if it is not of this
+    /// process's user (or its user is not root); what open(2) and mmap(2) report.
+    pub fn open_file(path: &Path, len_max: usize) -> io::Result<SharedMemory> {
+        let fd = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
+        let status = rustix::fs::fstat(&fd)?;
+        let own = rustix::process::geteuid();
+        if status.st_uid != own.as_raw() && !own.is_root() {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is another user's"));
+        }
+        let plain = rustix::fs::FileType::from_raw_mode(status.st_mode) == rustix::fs::FileType::RegularFile;
+        match usize::try_from(status.st_size) {
+            Ok(len) if plain && len > 0 && len <= len_max => SharedMemory::map(fd, len),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file of a possible size")),
+        }
+    }
+
     fn map(fd: OwnedFd, len: usize) -> io::Result<SharedMemory> {
-        // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing; the memfd is `len` bytes long
-        // and sealed, checked by both callers.
+        // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing; what is mapped is `len` bytes long,
+        // and a memfd sealed, checked by the callers. Who truncates a file ends this process, and does nothing worse.
         #[cfg(not(miri))]
         let base = unsafe {
             rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &fd, 0)?

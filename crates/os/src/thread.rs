@@ -7,6 +7,18 @@ use std::ffi::c_void;
 use std::io;
 use std::mem::MaybeUninit;
 
+/// The calling thread's id, which in the first thread is the process's.
+pub fn id() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
+/// The calling thread's name, put into `place`; empty if it is not UTF-8.
+pub fn name(place: &mut [u8; 16]) -> &str {
+    // SAFETY: the call writes at most 16 bytes, with a NUL at the end.
+    unsafe { libc::prctl(libc::PR_GET_NAME, place.as_mut_ptr()) };
+    std::ffi::CStr::from_bytes_until_nul(place).ok().and_then(|name| name.to_str().ok()).unwrap_or_default()
+}
+
 /// Room for a few calls deep; nothing here recurses.
 const STACK_BYTES: usize = 128 << 10;
 

@@ -21,6 +21,9 @@
 mod error;
 mod eventcount;
 mod layout;
+#[cfg(not(loom))]
+#[allow(unsafe_code, reason = "logs are written by code that names places in memory")]
+pub mod logs;
 mod member;
 mod owner;
 #[cfg(not(loom))]

@@ -11,10 +11,11 @@ use super::tree::Tree;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("os", &[]),
     ("shm", &["os"]),
-    ("streams", &["os", "shm"]),
+    ("trace", &["os", "shm"]),
+    ("streams", &["os", "shm", "trace"]),
     ("results", &[]),
     ("report", &["results"]),
-    ("headwater", &["os", "shm", "streams", "results", "report"]),
+    ("headwater", &["os", "shm", "trace", "streams", "results", "report"]),
 ];
 
 /// Every dependency of one crate of ours on another is in [`ALLOWED`], in whichever table of the manifest it stands.

@@ -1,0 +1,128 @@
+use std::sync::atomic::Ordering;
+
+use super::*;
+use crate::mapping::Memory;
+
+const BYTES: usize = 2 * BLOCK;
+const STRIDE: usize = log_bytes(BYTES);
+
+/// Logs of all CPUs in memory of their own.
+struct Logs(Memory, Vec<CpuLog>);
+
+fn logs(limit: u64) -> Option<Logs> {
+    let mut memory = Memory::new(cpus() * STRIDE, BLOCK).expect("memory");
+    let base = memory.bytes_mut().as_mut_ptr();
+    // SAFETY: the memory is as long as that, and lives as long as the logs.
+    let log = |cpu| unsafe { CpuLog::new(base.add(cpu * STRIDE), BYTES, limit, cpu as u32) };
+    let logs: Option<Vec<CpuLog>> = (0..cpus()).map(log).collect();
+    Some(Logs(memory, logs?))
+}
+
+impl Logs {
+    /// To the log of the CPU that we are on, however often we are moved.
+    fn append(&self, words: &[u64]) -> Appended {
+        loop {
+            match self.1[cpu().expect("a CPU") as usize].append(words) {
+                Appended::Elsewhere => {}
+                done => return done,
+            }
+        }
+    }
+
+    fn words(&self, cpu: usize) -> &LogWords {
+        words(&self.0, cpu)
+    }
+}
+
+fn words(memory: &Memory, cpu: usize) -> &LogWords {
+    // SAFETY: the words lie at the beginning of each log.
+    unsafe { &*memory.words().as_ptr().cast::<u8>().add(cpu * STRIDE).cast::<LogWords>() }
+}
+
+fn cpus() -> usize {
+    crate::cpu::allowed().expect("CPUs").into_iter().max().expect("one") as usize + 1
+}
+
+#[test]
+fn entries_are_whole_and_in_order_or_counted_as_lost() {
+    let Some(logs) = logs(BYTES as u64) else {
+        println!("skipped: no rseq here");
+        return;
+    };
+    let cpu = crate::cpu::allowed().expect("CPUs")[0];
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            crate::cpu::bind(cpu).expect("bound");
+            let room = BYTES / 24;
+            for number in 0..room as u64 {
+                assert_eq!(logs.append(&[0, number, !number]), Appended::Written);
+            }
+            assert_eq!(logs.append(&[0, 1, 1]), Appended::Lost);
+        });
+    });
+    let log = logs.words(cpu as usize);
+    let room = BYTES / 24;
+    assert_eq!(log.count.load(Ordering::Relaxed), room as u64);
+    assert_eq!(log.head.load(Ordering::Relaxed), room as u64 * 24);
+    assert_eq!(log.lost.load(Ordering::Relaxed), 1);
+    let data = &logs.0.words()[(cpu as usize * STRIDE + DATA_AT) / 8..];
+    let mut last = 0;
+    for (number, entry) in data.chunks(3).take(room).enumerate() {
+        assert!(entry[0].get() >= last);
+        last = entry[0].get();
+        assert_eq!((entry[1].get(), entry[2].get()), (number as u64, !(number as u64)));
+    }
+    // The second block's first entry is the one behind that which begins in the first and ends in the second.
+    // SAFETY: the index lies behind the data.
+    let mark = unsafe { &*std::ptr::from_ref(log).cast::<u8>().add(index_at(BYTES)).cast::<Mark>().add(1) };
+    let first = BLOCK.next_multiple_of(24);
+    assert_eq!(mark.position.load(Ordering::Relaxed), first as u64);
+    assert_eq!(mark.count.load(Ordering::Relaxed), first as u64 / 24);
+}
+
+#[test]
+fn what_is_old_is_overwritten_without_a_limit() {
+    let Some(logs) = logs(u64::MAX) else { return };
+    for number in 0..100_000_u64 {
+        assert_eq!(logs.append(&[0, number, 7, 7, 7]), Appended::Written);
+    }
+    let all = (0..cpus()).map(|cpu| logs.words(cpu).count.load(Ordering::Relaxed)).sum::<u64>();
+    assert_eq!(all, 100_000);
+}
+
+#[test]
+fn nothing_is_done_to_the_log_of_another_cpu() {
+    let Some(Logs(memory, logs)) = logs(u64::MAX) else { return };
+    let far = logs[0];
+    // SAFETY: as in `logs`; no CPU has that number.
+    let far = unsafe { CpuLog::new(far.log, BYTES, 0, u32::MAX - 9) }.expect("rseq");
+    assert_eq!(far.append(&[0, 1]), Appended::Elsewhere);
+    assert_eq!(far.append(&[0; 9]), Appended::Elsewhere);
+    let untouched = words(&memory, 0);
+    assert_eq!((untouched.head.load(Ordering::Relaxed), untouched.lost.load(Ordering::Relaxed)), (0, 0));
+}
+
+#[test]
+fn threads_and_moves_lose_nothing() {
+    let Some(logs) = logs(u64::MAX) else { return };
+    let (logs, allowed) = (&logs, crate::cpu::allowed().expect("CPUs"));
+    std::thread::scope(|scope| {
+        for thread in 0..8_usize {
+            let allowed = &allowed;
+            scope.spawn(move || {
+                for number in 0..1_000_000_usize {
+                    if number % 1000 == 0 {
+                        crate::cpu::bind(allowed[(number / 1000 + thread) % allowed.len()]).expect("bound");
+                    }
+                    assert_eq!(logs.append(&[0, number as u64, 1]), Appended::Written);
+                }
+            });
+        }
+    });
+    let all = (0..cpus()).map(|cpu| logs.words(cpu).count.load(Ordering::Relaxed)).sum::<u64>();
+    assert_eq!(all, 8_000_000);
+    assert!((0..cpus()).all(|cpu| {
+        let log = logs.words(cpu);
+        log.head.load(Ordering::Relaxed) == 24 * log.count.load(Ordering::Relaxed)
+    }));
+}

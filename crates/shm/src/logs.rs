@@ -1,0 +1,304 @@
+//! Logs in shared memory: entries that begin with a time stamp, appended by many and taken by one reader, or overwritten.
+//!
+//! There is one log for each CPU, to which any thread of any process appends without an atomic instruction
+//! ([`headwater_os::rseq`]); or one for a thread, of the same form, where that cannot be had. An entry is there when the
+//! position behind it has been stored, by the last store of its writer: whoever dies before has left nothing, whoever dies
+//! after has left all of it.
+//!
+//! A log is a [`LogWords`], a power of two of bytes, and an index of [`Mark`]s that say where the first entry of each block
+//! begins. In a log that is not overwritten the writer refuses, and counts, what finds no room before the reader's tail.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, compiler_fence};
+
+use headwater_os::memory::{Shareable, SharedMemory};
+use headwater_os::rseq::{Appended, BLOCK, CpuLog, DATA_AT, LogWords, Mark, index_at, log_bytes};
+
+use crate::placed::Placed;
+use crate::window::Window;
+
+/// Smallest log, bytes of data: with fewer an overwriting writer would leave no whole block to a reader.
+pub const LOG_MIN: usize = 4 * BLOCK;
+/// Largest log, bytes of data: seconds of a CPU that does nothing but append.
+pub const LOG_MAX: usize = 1 << 30;
+
+// SAFETY: all of its bytes but the padding are atomics.
+unsafe impl Shareable for OfLog {}
+
+/// [`LogWords`], as something that may be shared.
+#[derive(Debug)]
+#[repr(transparent)]
+struct OfLog(LogWords);
+
+// SAFETY: two atomics.
+unsafe impl Shareable for OfMark {}
+
+/// [`Mark`], as something that may be shared.
+#[derive(Debug)]
+#[repr(transparent)]
+struct OfMark(Mark);
+
+/// What happens when a log is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenFull {
+    /// New entries are refused and counted.
+    Refuse,
+    /// The oldest entries are overwritten.
+    Overwrite,
+}
+
+impl WhenFull {
+    /// Bytes that may lie between tail and head before a writer refuses.
+    fn limit(self, bytes: usize) -> u64 {
+        match self {
+            WhenFull::Refuse => bytes as u64,
+            WhenFull::Overwrite => UNLIMITED,
+        }
+    }
+}
+
+/// More than any log writes in its life, and less than what lies between a head and the tail of a closed log.
+const UNLIMITED: u64 = u64::MAX / 2;
+
+/// The tail of a closed log is so far behind the head that it seems full.
+const CLOSED: u64 = u64::MAX / 4;
+
+/// So many logs of one size, one behind the other.
+#[derive(Debug, Clone)]
+pub struct Logs {
+    memory: Arc<SharedMemory>,
+    offset: usize,
+    count: usize,
+    bytes: usize,
+    when_full: WhenFull,
+}
+
+impl Logs {
+    /// Bytes from one log to the next.
+    pub const fn stride(bytes: usize) -> usize {
+        log_bytes(bytes)
+    }
+
+    /// The `count` logs at `offset` of a memory that was made of zeros, each with `bytes` of data. None unless they lie
+    /// inside, `offset` is a multiple of 4096, and `bytes` a power of two between [`LOG_MIN`] and [`LOG_MAX`].
+    pub fn at(
+        memory: &Arc<SharedMemory>,
+        offset: usize,
+        count: usize,
+        bytes: usize,
+        when_full: WhenFull,
+    ) -> Option<Logs> {
+        let sound = bytes.is_power_of_two() && (LOG_MIN..=LOG_MAX).contains(&bytes) && offset.is_multiple_of(BLOCK);
+        let _ = memory.bytes(offset, count.checked_mul(Logs::stride(bytes))?)?;
+        sound.then(|| Logs { memory: Arc::clone(memory), offset, count, bytes, when_full })
+    }
+
+    /// How many there are.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// What happens when one of them is full.
+    pub fn when_full(&self) -> WhenFull {
+        self.when_full
+    }
+
+    /// The log with that number as the one of the CPU with that number, to append to. None without restartable sequences.
+    pub fn of_cpu(&self, cpu: usize) -> Option<OfCpu> {
+        if cpu >= self.count {
+            return None;
+        }
+        let stride = Logs::stride(self.bytes);
+        let place = self.memory.bytes(self.offset + cpu * stride, stride)?;
+        // SAFETY: the log lies inside the mapping, which is aligned to a page and lives as long as `memory` beside it.
+        let log = unsafe { CpuLog::new(place.as_ptr(), self.bytes, self.when_full.limit(self.bytes), cpu as u32) }?;
+        Some(OfCpu { log, _memory: Arc::clone(&self.memory) })
+    }
+
+    /// The log with that number.
+    pub fn log(&self, number: usize) -> Option<Log> {
+        if number >= self.count {
+            return None;
+        }
+        let at = self.offset + number * Logs::stride(self.bytes);
+        let words: Placed<OfLog> = Placed::at(&self.memory, at)?;
+        let marks = Placed::slice_at(&self.memory, at + index_at(self.bytes), self.bytes / BLOCK)?;
+        let window = Window::at(&self.memory, at + DATA_AT, self.bytes)?;
+        Some(Log { words, marks, window, when_full: self.when_full })
+    }
+}
+
+/// The log of a CPU, for all who append to it there.
+#[derive(Debug)]
+pub struct OfCpu {
+    log: CpuLog,
+    /// Keeps what the log points to.
+    _memory: Arc<SharedMemory>,
+}
+
+impl OfCpu {
+    /// Appends an entry if we are on that CPU; its first word is replaced by the time stamp. At least two words and at
+    /// most 4096 bytes.
+    #[inline(always)]
+    pub fn append(&self, words: &[u64]) -> Appended {
+        self.log.append(words)
+    }
+}
+
+/// One log, for its reader, or for the one thread that appends to it.
+#[derive(Debug, Clone)]
+pub struct Log {
+    words: Placed<OfLog>,
+    marks: Placed<[OfMark]>,
+    window: Window,
+    when_full: WhenFull,
+}
+
+/// What a log holds at a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Positions of the entries, from the oldest one's beginning to behind the newest.
+    pub range: Range<u64>,
+    /// Entries that were overwritten before the first of them; of a log that refuses 0.
+    pub overwritten: u64,
+}
+
+impl Log {
+    /// Bytes of data.
+    pub fn bytes(&self) -> u64 {
+        self.window.len()
+    }
+
+    /// Position behind the newest entry.
+    #[inline]
+    pub fn head(&self) -> u64 {
+        // Acquire pairs with the store that makes an entry one: its bytes are there.
+        self.words.0.head.load(Ordering::Acquire)
+    }
+
+    /// Position up to which the reader has taken.
+    #[inline]
+    pub fn tail(&self) -> u64 {
+        self.words.0.tail.0.load(Ordering::Relaxed)
+    }
+
+    /// The reader has taken what lies before a position. For the reader alone.
+    pub fn take_to(&self, tail: u64) {
+        // Release: the writer overwrites what was read before.
+        self.words.0.tail.0.store(tail, Ordering::Release);
+    }
+
+    /// Closes the log: from now on every entry is refused and counted. What it holds can be read by what [`Log::held`]
+    /// said before. For the reader alone.
+    pub fn close(&self) {
+        self.take_to(self.head().wrapping_add(CLOSED));
+    }
+
+    /// Entries so far, but those that were lost.
+    pub fn count(&self) -> u64 {
+        self.words.0.count.load(Ordering::Relaxed)
+    }
+
+    /// Entries that found no room so far.
+    pub fn lost(&self) -> u64 {
+        self.words.0.lost.load(Ordering::Relaxed)
+    }
+
+    /// Copies the bytes from a position on.
+    ///
+    /// Panics if they are more than the log has.
+    pub fn copy(&self, from: u64, target: &mut [u8]) {
+        self.window.copy_out(from, target);
+    }
+
+    /// What the reader finds now that has not been taken. None if the positions make no sense.
+    pub fn held(&self) -> Option<Held> {
+        let (tail, head) = (self.tail(), self.head());
+        match self.when_full {
+            WhenFull::Refuse => {
+                let sound = tail <= head && head - tail <= self.bytes();
+                sound.then_some(Held { range: tail..head, overwritten: 0 })
+            }
+            WhenFull::Overwrite => self.kept_since(head, head),
+        }
+    }
+
+    /// Of what was copied when the head was `before`: what still stood there when it is `now`. None if there is no mark that
+    /// makes sense.
+    pub fn kept_since(&self, before: u64, now: u64) -> Option<Held> {
+        if now < before || now > u64::MAX / 2 {
+            return None;
+        }
+        // A writer may be at an entry that is not one yet: a block more.
+        let oldest = (now + BLOCK as u64).saturating_sub(self.bytes());
+        if oldest == 0 {
+            return Some(Held { range: 0..before, overwritten: 0 });
+        }
+        // The first block that begins at or behind it, and has a mark of this round.
+        let first = oldest.next_multiple_of(BLOCK as u64);
+        for block in (first..=before).step_by(BLOCK) {
+            let mark = &self.marks[((block / BLOCK as u64) % self.marks.len() as u64) as usize].0;
+            let position = mark.position.load(Ordering::Acquire);
+            if (block..block + BLOCK as u64).contains(&position) && position <= before {
+                return Some(Held { range: position..before, overwritten: mark.count.load(Ordering::Relaxed) });
+            }
+        }
+        None
+    }
+
+    /// Takes a log that belongs to nobody for one that appends alone. `owner` is not 0.
+    pub fn claim(&self, owner: u64) -> bool {
+        // AcqRel: what the last owner did comes before what we do.
+        self.words.0.owner.compare_exchange(0, owner, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Gives it back.
+    pub fn give_back(&self) {
+        self.words.0.owner.store(0, Ordering::Release);
+    }
+
+    /// Whose it is; 0: nobody's.
+    pub fn owner(&self) -> u64 {
+        self.words.0.owner.load(Ordering::Relaxed)
+    }
+
+    /// Counts an entry that could not be appended, as its owner.
+    pub fn count_lost(&self) {
+        let lost = &self.words.0.lost;
+        lost.store(lost.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Appends an entry, as its owner, with that time stamp in place of the first word. Whether there was room; if not,
+    /// that is counted. At most 4096 bytes.
+    pub fn append_alone(&self, time: u64, words: &[u64]) -> bool {
+        let own = &self.words.0;
+        let head = own.head.load(Ordering::Relaxed);
+        let next = head + size_of_val(words) as u64;
+        // Acquire pairs with the Release in `take_to`.
+        if next.wrapping_sub(own.tail.0.load(Ordering::Acquire)) > self.when_full.limit(self.bytes() as usize) {
+            self.count_lost();
+            return false;
+        }
+        self.window.copy_in(head, &time.to_le_bytes());
+        for (at, word) in (head + 8..).step_by(8).zip(&words[1..]) {
+            self.window.copy_in(at, &word.to_le_bytes());
+        }
+        let count = own.count.load(Ordering::Relaxed) + 1;
+        if (head ^ next) / BLOCK as u64 != 0 {
+            let mark = &self.marks[((next / BLOCK as u64) % self.marks.len() as u64) as usize].0;
+            mark.position.store(next, Ordering::Relaxed);
+            mark.count.store(count, Ordering::Relaxed);
+        }
+        // Release: makes it an entry; pairs with the load in `head`.
+        own.head.store(next, Ordering::Release);
+        // A signal handler sees it whole; who is killed in between is one short, which shows in nothing but the count.
+        compiler_fence(Ordering::SeqCst);
+        own.count.store(count, Ordering::Relaxed);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

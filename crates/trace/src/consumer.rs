@@ -1,0 +1,348 @@
+//! Carries what programs have recorded in a session's logs into a trace: all the while, at the end, or after everybody
+//! else has died.
+//!
+//! It believes nothing that it reads: what is no sound record goes no further, and is counted. A position is noted in the
+//! trace with each packet and in the log behind it, so that whoever goes on after a crash carries nothing twice.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use headwater_os::clock;
+use headwater_os::ticks;
+use headwater_shm::logs::{Held, Log, WhenFull};
+
+use crate::ctf::{self, Error, Packet, Writer};
+use crate::record::records;
+use crate::region::{EVENTS_MAX, OVER, Region};
+use crate::schema::{Schema, StreamKind};
+
+/// Most bytes of a packet. Larger ones save nothing, and whoever reads a trace holds one of each ring in memory.
+const PACKET_MAX: usize = 1 << 20;
+
+/// How long a writer that had looked for room before its log was closed may take to make its entry one, ms. It runs with
+/// interrupts on, but whoever interrupts it makes it begin again; only a virtual CPU that stands still takes longer.
+const SETTLING_MS: u64 = 2;
+
+/// The stream of programs, the only one of a trace of theirs.
+const STREAM: usize = 0;
+
+/// What became of the events of a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Records in the trace.
+    pub written: u64,
+    /// Events that were not recorded: their log was full, or they found none, or they were overwritten.
+    pub lost: u64,
+    /// Bytes of logs that held no sound records, because somebody has spoiled them.
+    pub spoiled_bytes: u64,
+    /// Bytes of the trace.
+    pub bytes: u64,
+}
+
+/// Writes what the logs of a session hold now as a trace of its own, and lets the session go on: for sessions whose logs are
+/// overwritten.
+///
+/// # Errors
+/// As those of [`Writer::create`] and [`Writer::packet`].
+pub fn snapshot(region: Region, directory: &Path, environment: Vec<(String, String)>) -> Result<Totals, Error> {
+    let mut consumer = Consumer::begin(region, directory, environment)?;
+    // Its tails are no reader's.
+    consumer.closed = true;
+    let done = consumer.snap();
+    consumer.end(done)
+}
+
+/// Carries what a session holds whose consumer has died, with or without the programs: goes on with the trace in the
+/// directory if there is one. Whoever still records stops.
+///
+/// # Errors
+/// As those of [`Writer::resume`], [`Writer::create`] and [`Writer::packet`].
+pub fn recover(region: Region, directory: &Path, environment: Vec<(String, String)>) -> Result<Totals, Error> {
+    let consumer = if directory.join("metadata").exists() {
+        Consumer::resume(region, directory)
+    } else {
+        Consumer::begin(region, directory, environment)
+    };
+    consumer?.finish()
+}
+
+/// Who carries.
+#[derive(Debug)]
+pub struct Consumer {
+    region: Region,
+    writer: Writer,
+    rings: Vec<Ring>,
+    /// Which places of the table of events are known.
+    known: Vec<bool>,
+    buffer: Vec<u8>,
+    totals: Totals,
+    closed: bool,
+}
+
+/// A log, and how far it has been carried.
+#[derive(Debug)]
+struct Ring {
+    log: Log,
+    number: u32,
+    cpu: u32,
+    tail: u64,
+    /// Said in the trace so far.
+    discarded: u64,
+}
+
+impl Consumer {
+    /// Begins a trace in a directory that does not exist or is empty.
+    ///
+    /// # Errors
+    /// As those of [`Writer::create`].
+    pub fn begin(region: Region, directory: &Path, environment: Vec<(String, String)>) -> Result<Consumer, Error> {
+        let stream = StreamKind { name: "user".to_owned(), events: Vec::new() };
+        let schema = Schema { clock: region.clock().clone(), streams: vec![stream], environment };
+        let writer = Writer::create(directory, &schema)?;
+        Ok(Consumer::with(region, writer, &[]))
+    }
+
+    /// Goes on with a trace whose consumer has died; cuts what it left half written.
+    ///
+    /// # Errors
+    /// As those of [`Writer::resume`].
+    pub fn resume(region: Region, directory: &Path) -> Result<Consumer, Error> {
+        let writer = Writer::resume(directory)?;
+        let positions = ctf::positions(directory)?;
+        Ok(Consumer::with(region, writer, &positions))
+    }
+
+    fn with(region: Region, writer: Writer, positions: &[ctf::Position]) -> Consumer {
+        let cpus = (0..region.cpus.len()).filter_map(|cpu| Some((region.cpus.log(cpu)?, cpu as u32)));
+        let threads = (0..region.threads.len()).filter_map(|number| Some((region.threads.log(number)?, u32::MAX)));
+        let ring = |(number, (log, cpu)): (usize, (Log, u32))| {
+            let number = number as u32;
+            let position = positions.iter().find(|position| position.ring == number);
+            let tail = position.and_then(|position| position.position).unwrap_or(0);
+            Ring { log, number, cpu, tail, discarded: 0 }
+        };
+        let rings = cpus.chain(threads).enumerate().map(ring).collect();
+        let header = &region.header;
+        let (known, closed) = (vec![false; EVENTS_MAX], header.state.load(Ordering::Relaxed) == OVER);
+        Consumer { region, writer, rings, known, buffer: Vec::new(), totals: Totals::default(), closed }
+    }
+
+    /// The session whose logs are carried.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// Carries what is there now; of a session whose logs are overwritten nothing: see [`snapshot`]. Returns how many
+    /// bytes it was.
+    ///
+    /// # Errors
+    /// As those of [`Writer::packet`]: a full disk, for example. What was not carried stays where it is, as long as there
+    /// is room; the next call may succeed.
+    pub fn carry(&mut self) -> Result<u64, Error> {
+        if self.region.cpus.when_full() == WhenFull::Overwrite {
+            return Ok(0);
+        }
+        let mut carried = 0;
+        for at in 0..self.rings.len() {
+            let ring = &self.rings[at];
+            let (from, head, lost) = (ring.tail, ring.log.head(), ring.log.lost());
+            if head < from || head - from > ring.log.bytes() {
+                self.give_up(at, head);
+            } else if head > from {
+                let mut copy = std::mem::take(&mut self.buffer);
+                copy.resize((head - from) as usize, 0);
+                self.rings[at].log.copy(from, &mut copy);
+                let written = self.write(at, from, &copy, lost);
+                self.buffer = copy;
+                written?;
+                carried += head - from;
+            }
+            self.note_loss(at, lost)?;
+        }
+        self.give_back_logs();
+        Ok(carried)
+    }
+
+    /// Writes what stands in logs that are overwritten.
+    fn snap(&mut self) -> Result<(), Error> {
+        for at in 0..self.rings.len() {
+            let log = &self.rings[at].log;
+            let (head, lost) = (log.head(), log.lost());
+            let oldest = head.saturating_sub(log.bytes());
+            let mut copy = vec![0; (head - oldest) as usize];
+            log.copy(oldest, &mut copy);
+            let Some(Held { range, overwritten }) = log.kept_since(head, log.head()) else {
+                // It was overwritten faster than it was copied, or spoiled.
+                let count = log.count();
+                self.give_up(at, head);
+                self.note_loss(at, lost.saturating_add(count))?;
+                continue;
+            };
+            let skipped = (range.start.saturating_sub(oldest) as usize).min(copy.len());
+            let lost = lost.saturating_add(overwritten);
+            self.write(at, range.start, &copy[skipped..], lost)?;
+            self.note_loss(at, lost)?;
+        }
+        Ok(())
+    }
+
+    /// Writes records that begin at a position of a ring, in packets.
+    fn write(&mut self, at: usize, mut from: u64, bytes: &[u8], discarded: u64) -> Result<(), Error> {
+        self.learn_kinds()?;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let Some(found) = Found::at(&rest[..rest.len().min(PACKET_MAX)]) else {
+                self.give_up(at, from + rest.len() as u64);
+                return Ok(());
+            };
+            let (now, later) = rest.split_at(found.len);
+            let written = self.write_packet(at, from + found.len as u64, now, &found, discarded);
+            if let Err(Error::Unsound { unsound, .. }) = &written {
+                // What comes before is whole. Behind it nobody knows where a record begins.
+                if let Some(found) = Found::at(&now[..unsound.sound.min(now.len())]) {
+                    self.write_packet(at, from + found.len as u64, &now[..found.len], &found, discarded)?;
+                    from += found.len as u64;
+                }
+                self.give_up(at, from + (rest.len() - unsound.sound.min(now.len())) as u64);
+                return Ok(());
+            }
+            written?;
+            from += found.len as u64;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    fn write_packet(
+        &mut self,
+        at: usize,
+        position: u64,
+        bytes: &[u8],
+        found: &Found,
+        discarded: u64,
+    ) -> Result<(), Error> {
+        let Ring { number, cpu, .. } = self.rings[at];
+        let Found { begin, end, .. } = *found;
+        let packet = Packet { stream: STREAM, ring: number, cpu, begin, end, discarded, position, parts: &[bytes] };
+        self.totals.bytes += self.writer.packet(packet)?;
+        self.totals.written += found.count;
+        let ring = &mut self.rings[at];
+        (ring.tail, ring.discarded) = (position, discarded);
+        if !self.closed {
+            ring.log.take_to(position);
+        }
+        Ok(())
+    }
+
+    /// What a ring holds up to a position is no records.
+    fn give_up(&mut self, at: usize, position: u64) {
+        let ring = &mut self.rings[at];
+        self.totals.spoiled_bytes += position.saturating_sub(ring.tail).min(ring.log.bytes());
+        ring.tail = position;
+        if !self.closed {
+            ring.log.take_to(position);
+        }
+    }
+
+    fn note_loss(&mut self, at: usize, lost: u64) -> Result<(), Error> {
+        let time = self.now();
+        let ring = &mut self.rings[at];
+        if lost > ring.discarded {
+            ring.discarded = lost;
+            self.writer.note_loss(STREAM, ring.number, ring.cpu, lost, time)?;
+        }
+        Ok(())
+    }
+
+    /// Events that programs have entered in the table since. Before the records that are of them: so it comes after the
+    /// look at the head that showed the records.
+    fn learn_kinds(&mut self) -> Result<(), Error> {
+        for id in 0..EVENTS_MAX {
+            if !self.known[id]
+                && let Some(kind) = self.region.kind(id)
+            {
+                self.known[id] = true;
+                // What cannot be a kind of event is none; records of it are unsound.
+                match self.writer.add_event(STREAM, kind) {
+                    Err(Error::Unfit(_)) => {}
+                    added => added?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Logs of threads that were killed go to others.
+    fn give_back_logs(&self) {
+        for ring in self.rings.iter().filter(|ring| ring.cpu == u32::MAX) {
+            let owner = ring.log.owner();
+            if owner != 0 && ring.log.head() == ring.tail && !Path::new(&format!("/proc/{owner}")).exists() {
+                ring.log.give_back();
+            }
+        }
+    }
+
+    /// Ends the session: no program records any more; carries the rest and closes the trace.
+    ///
+    /// # Errors
+    /// As those of [`Writer::packet`] and [`Writer::close`].
+    pub fn finish(mut self) -> Result<Totals, Error> {
+        self.close();
+        let done = match self.region.cpus.when_full() {
+            WhenFull::Refuse => self.carry().map(|_| ()),
+            WhenFull::Overwrite => self.snap(),
+        };
+        self.end(done)
+    }
+
+    fn end(mut self, done: Result<(), Error>) -> Result<Totals, Error> {
+        let outside = self.region.header.outside.load(Ordering::Relaxed);
+        if outside > 0 {
+            // They were in no log; a trace has loss of rings only.
+            let lost = self.rings[0].discarded.saturating_add(outside);
+            self.note_loss(0, lost)?;
+        }
+        self.totals.lost = self.rings.iter().map(|ring| ring.discarded).sum();
+        done.and(self.writer.close())?;
+        Ok(self.totals)
+    }
+
+    /// From now on every event is refused.
+    fn close(&mut self) {
+        if !std::mem::replace(&mut self.closed, true) {
+            self.region.header.state.store(OVER, Ordering::Relaxed);
+            self.rings.iter().for_each(|ring| ring.log.close());
+            std::thread::sleep(std::time::Duration::from_millis(SETTLING_MS));
+        }
+    }
+
+    fn now(&self) -> u64 {
+        if self.region.clock().name == "tsc" { ticks::now() } else { clock::now_ns() }
+    }
+}
+
+/// Whole records at the beginning of some bytes.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    count: u64,
+    /// Bytes.
+    len: usize,
+    /// Times of the first and the last.
+    begin: u64,
+    end: u64,
+}
+
+impl Found {
+    /// None if not even one stands there.
+    fn at(bytes: &[u8]) -> Option<Found> {
+        records(bytes).fold(None, |found, (head, _)| {
+            let found = found.unwrap_or(Found { count: 0, len: 0, begin: head.time, end: head.time });
+            Some(Found {
+                count: found.count + 1,
+                len: found.len + usize::from(head.len),
+                end: found.end.max(head.time),
+                ..found
+            })
+        })
+    }
+}

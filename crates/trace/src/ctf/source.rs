@@ -1,0 +1,114 @@
+//! The records of one file, in their order. Believes nothing that it reads.
+
+use super::Error;
+use super::files::{Packets, StreamFile};
+use super::packet::HEAD;
+use crate::record::{self, RECORD_MAX};
+use crate::shape::Shapes;
+
+/// Bytes that are read at a time.
+const CHUNK: usize = 256 << 10;
+
+/// A file of packets that is being read.
+#[derive(Debug)]
+pub(super) struct Source {
+    packets: Packets,
+    /// Which of the reader's traces it is of.
+    pub trace: usize,
+    pub stream: usize,
+    pub ring: u32,
+    pub cpu: u32,
+    /// Where in the file the packet's next record begins, and where the packet ends.
+    at: u64,
+    end: u64,
+    /// Time of the last record, and the packet's last.
+    time: u64,
+    time_end: u64,
+    /// What [`Source::advance`] has found.
+    pub found: Found,
+}
+
+/// What comes next in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A record that begins at this place of the file; of which of the stream's kinds it is.
+    Record { head: record::Head, kind: usize, at: u64 },
+    /// So many were lost between two times.
+    Loss { count: u64, between: (u64, u64), time: u64 },
+    /// Nothing.
+    End,
+}
+
+impl Source {
+    pub fn open(file: &StreamFile, trace: usize, uuid: [u8; 16]) -> Result<Source, Error> {
+        let packets = Packets::open(file, uuid, CHUNK)?;
+        let (stream, ring) = (file.stream, file.ring);
+        Ok(Source { packets, trace, stream, ring, cpu: 0, at: 0, end: 0, time: 0, time_end: 0, found: Found::End })
+    }
+
+    /// When what was found happened.
+    pub fn time(&self) -> Option<u64> {
+        match self.found {
+            Found::Record { head, .. } => Some(head.time),
+            Found::Loss { time, .. } => Some(time),
+            Found::End => None,
+        }
+    }
+
+    /// The fields and padding of the record that was found.
+    pub fn fields(&self) -> &[u8] {
+        let Found::Record { head, at, .. } = self.found else { return &[] };
+        self.packets.window.held(at).get(record::HEAD..usize::from(head.len)).unwrap_or_default()
+    }
+
+    /// The file, and bytes of a packet at its end that was cut; once everything before was read.
+    pub fn cut(&self) -> Option<(&std::path::Path, u64)> {
+        let rest = self.packets.rest();
+        (self.found == Found::End && rest > 0).then_some((self.packets.window.path.as_path(), rest))
+    }
+
+    /// Finds what comes next.
+    ///
+    /// Errors: `Damaged`, what the file system reports; the file has ended then.
+    pub fn advance(&mut self, shapes: &Shapes) -> Result<(), Error> {
+        self.found = Found::End;
+        while self.at == self.end {
+            let before = self.packets.last;
+            let Some((at, head)) = self.packets.next()? else { return Ok(()) };
+            (self.at, self.end) = (at + HEAD as u64, at + head.size);
+            (self.time, self.time_end, self.cpu) = (head.begin, head.end, head.cpu);
+            let (lost, since) = before.map_or((0, head.begin), |before| (before.discarded, before.end));
+            if head.discarded > lost {
+                let count = head.discarded - lost;
+                self.found = Found::Loss { count, between: (since, head.end), time: head.begin };
+                return Ok(());
+            }
+        }
+        self.found = self.record(shapes)?;
+        Ok(())
+    }
+
+    fn record(&mut self, shapes: &Shapes) -> Result<Found, Error> {
+        let at = self.at;
+        let left = usize::try_from(self.end - at).unwrap_or(usize::MAX);
+        let bytes = self.packets.window.at(at, left.min(RECORD_MAX))?;
+        let bytes = &bytes[..left.min(bytes.len())];
+        let found = sound(bytes, shapes, self.time, self.time_end);
+        let (head, kind) = found.map_err(|message| self.packets.damaged(at, message))?;
+        self.at += u64::from(head.len);
+        self.time = head.time;
+        Ok(Found::Record { head, kind, at })
+    }
+}
+
+/// The head of the record at the beginning of `bytes`, and which kind it is of.
+fn sound(bytes: &[u8], shapes: &Shapes, from: u64, to: u64) -> Result<(record::Head, usize), &'static str> {
+    let head = record::Head::read(bytes).ok_or("no whole record stands here")?;
+    let (kind, shape) = shapes.get(head.event).ok_or("the metadata does not know the record's event")?;
+    let whole = shape.fields_of_record(&bytes[..head.len.into()]);
+    whole.ok_or("the fields of the record do not fill it")?;
+    if head.time < from || head.time > to {
+        return Err("the record's time is not between those before and behind it");
+    }
+    Ok((head, *kind))
+}

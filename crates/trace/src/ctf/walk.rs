@@ -1,0 +1,139 @@
+//! Looks at the records of a packet before it is written: rings lie in memory that traced programs can spoil, and one record
+//! that is not sound makes a trace unreadable for others.
+
+use crate::record::{Head, RECORD_MAX};
+use crate::shape::Shapes;
+
+/// Where the bytes of a packet stop being records that a trace can hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("at byte {sound}: {why}")]
+pub struct Unsound {
+    /// Bytes before it; they are whole, sound records.
+    pub sound: usize,
+    /// What is wrong there.
+    pub why: String,
+}
+
+/// What a packet's records are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Walked {
+    /// Of all records, bytes.
+    pub len: usize,
+    /// Behind the last one's fields, bytes.
+    pub padding: usize,
+}
+
+/// Whether the parts, one behind the other, are sound records with times from `begin` to `end`.
+pub(super) fn walk(parts: &[&[u8]], shapes: &Shapes, begin: u64, end: u64) -> Result<Walked, Unsound> {
+    let mut walked = Walked { len: 0, padding: 0 };
+    let mut time = begin;
+    let mut scratch = Vec::new();
+    // Of the next part, what belongs to a record that began in the one before.
+    let mut skip = 0;
+    for (place, part) in parts.iter().enumerate() {
+        let Some(mut rest) = part.get(skip..) else {
+            skip -= part.len();
+            continue;
+        };
+        skip = 0;
+        while !rest.is_empty() {
+            let unsound = |why: String| Unsound { sound: walked.len, why };
+            let (record, own) = match Head::read(rest) {
+                Some(head) => rest.split_at(head.len.into()),
+                None => {
+                    // It may go on in the next parts.
+                    scratch.clear();
+                    let parts = std::iter::once(rest).chain(parts[place + 1..].iter().copied());
+                    for part in parts {
+                        scratch.extend_from_slice(&part[..part.len().min(RECORD_MAX - scratch.len())]);
+                    }
+                    let Some(head) = Head::read(&scratch) else {
+                        return Err(unsound("no whole record stands here".into()));
+                    };
+                    skip = usize::from(head.len) - rest.len();
+                    (&scratch[..head.len.into()], &[][..])
+                }
+            };
+            let head = Head::read(record).expect("it was read before");
+            let Some((_, shape)) = shapes.get(head.event) else {
+                return Err(unsound(format!("the stream has no event with the id {}", head.event)));
+            };
+            let Some(fields) = shape.fields_of_record(record) else {
+                return Err(unsound(format!("the fields of event {} do not fill their record", head.event)));
+            };
+            if head.time < time || head.time > end {
+                let when = format!("{}, not from {time} to {end}", head.time);
+                return Err(unsound(format!("the record's time is {when}")));
+            }
+            time = head.time;
+            walked.len += record.len();
+            walked.padding = record.len() - crate::record::HEAD - fields;
+            rest = own;
+        }
+    }
+    Ok(walked)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::schema::{EventKind, Field, FieldKind};
+
+    fn shapes() -> Shapes {
+        let fields = vec![Field { name: "text".into(), kind: FieldKind::Text }];
+        Shapes::of(&[EventKind { id: 5, name: "e".into(), fields }])
+    }
+
+    fn record(time: u64, text: &str) -> Vec<u8> {
+        let len = Head::len_with(text.len() + 1);
+        let mut record = Head { time, event: 5, len: len as u16, thread: 1 }.to_bytes().to_vec();
+        record.extend_from_slice(text.as_bytes());
+        record.resize(len, 0);
+        record
+    }
+
+    #[test]
+    fn what_is_not_sound_is_found_where_it_stands() {
+        let good = record(10, "four");
+        assert_eq!(walk(&[&good], &shapes(), 10, 10), Ok(Walked { len: 24, padding: 3 }));
+        assert_eq!(walk(&[], &shapes(), 10, 10), Ok(Walked { len: 0, padding: 0 }));
+        let changed = |at: usize, to: u8| {
+            let mut bytes = record(10, "four");
+            bytes[at] = to;
+            bytes
+        };
+        for (bad, why) in [
+            (changed(8, 6), "the stream has no event with the id 6"),
+            (changed(10, 32), "no whole record stands here"),
+            (changed(10, 16), "the fields of event 5 do not fill their record"),
+            (changed(10, 0), "no whole record stands here"),
+            (changed(0, 9), "the record's time is 9, not from 10 to 20"),
+            (changed(0, 21), "the record's time is 21, not from 10 to 20"),
+            (good[..20].to_vec(), "no whole record stands here"),
+        ] {
+            let found = walk(&[&good, &bad], &shapes(), 10, 20);
+            assert_eq!(found, Err(Unsound { sound: 24, why: why.into() }));
+        }
+        // A text that ends too early: the rest would be taken for the next record's head.
+        let early = changed(16, 0);
+        assert_eq!(walk(&[&early], &shapes(), 10, 20), Ok(Walked { len: 24, padding: 7 }));
+        let mut long = record(10, "four and eight");
+        long[16] = 0;
+        assert!(walk(&[&long], &shapes(), 10, 20).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn where_the_parts_are_cut_makes_no_difference(lens in prop::collection::vec(0_usize..40, 0..6), cuts: [prop::sample::Index; 3]) {
+            let all: Vec<u8> = lens.iter().flat_map(|len| record(7, &"x".repeat(*len))).collect();
+            let mut cuts = cuts.map(|cut| cut.index(all.len() + 1));
+            cuts.sort_unstable();
+            let [a, b, c] = cuts;
+            let whole = walk(&[&all], &shapes(), 7, 7);
+            prop_assert!(whole.is_ok());
+            prop_assert_eq!(walk(&[&all[..a], &all[a..b], &all[b..c], &all[c..]], &shapes(), 7, 7), whole);
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Events of a program: declared once by [`crate::events!`], they cost one load and a branch where they stand as long as
+//! nobody records them.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::record::HEAD;
+use crate::session;
+
+/// Nobody records it.
+const OFF: u32 = 0;
+/// It has not been hit yet, so nobody knows it.
+const UNKNOWN: u32 = 1;
+/// Some thread makes it known.
+const BUSY: u32 = 2;
+/// Session 0; below the id's bits.
+const ON: u32 = 3;
+
+/// Words of the longest event: what a text and some numbers take.
+const WORDS_MAX: usize = 64;
+
+/// Longest text of a field that is written, bytes; the rest of a longer one is left out.
+pub const TEXT_MAX: usize = 127;
+
+/// One event's standing in this process. In a static.
+#[derive(Debug)]
+pub struct Event {
+    /// [`OFF`], [`UNKNOWN`], [`BUSY`], or the session (from [`ON`] on) and above it the event's id there.
+    state: AtomicU32,
+    /// Such as `headwater:put`.
+    pub name: &'static str,
+    /// Names and types of its fields.
+    pub fields: &'static [(&'static str, Type)],
+}
+
+/// The type of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    /// An unsigned integer of so many bytes.
+    Unsigned(u8),
+    /// A signed one.
+    Signed(u8),
+    /// An IEEE 754 number of so many bytes.
+    Float(u8),
+    /// UTF-8.
+    Text,
+}
+
+/// What can be a field of an event.
+pub trait Value: Copy {
+    /// Its type.
+    const TYPE: Type;
+    /// Most bytes that it takes in a record.
+    const BYTES_MAX: usize;
+    /// Appends it to a record that has `len` bytes so far.
+    fn put<const N: usize>(self, words: &mut Words<N>, len: &mut usize);
+}
+
+/// Words of a record in the making: two of head, then the fields without gaps. On the stack, as many as the event can take.
+pub type Words<const N: usize> = [u64; N];
+
+impl Event {
+    /// An event that has not been hit yet.
+    pub const fn new(name: &'static str, fields: &'static [(&'static str, Type)]) -> Event {
+        Event { state: AtomicU32::new(UNKNOWN), name, fields }
+    }
+
+    /// Whether an entry is to be made: it is recorded, or that is not known yet.
+    #[inline(always)]
+    pub fn is_on(&self) -> bool {
+        self.state.load(Ordering::Relaxed) != OFF
+    }
+
+    /// Writes a record of `len` bytes whose fields are there.
+    #[inline(always)]
+    pub fn write<const N: usize>(&'static self, words: &mut Words<N>, len: usize) {
+        // Acquire pairs with the Release in `switch`: the session and the event's place in it are there.
+        let mut state = self.state.load(Ordering::Acquire);
+        if state < ON {
+            state = self.become_known(state);
+            if state < ON {
+                return;
+            }
+        }
+        let used = len.div_ceil(8);
+        words[1] = (used as u64 * 8) << 16 | u64::from(state >> 8);
+        session::write((state & 0xff) - ON, words, used);
+    }
+
+    /// Records it from now on in a session, under an id there; or not any more.
+    pub(crate) fn switch(&self, on: Option<(u32, u32)>) {
+        let state = on.map_or(OFF, |(session, id)| id << 8 | (session + ON));
+        self.state.store(state, Ordering::Release);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn become_known(&'static self, state: u32) -> u32 {
+        if state == UNKNOWN && self.state.compare_exchange(UNKNOWN, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        {
+            MAKING_KNOWN.set(true);
+            session::make_known(self);
+            MAKING_KNOWN.set(false);
+        } else if MAKING_KNOWN.get() {
+            // A signal handler that has interrupted this thread just then.
+            session::count_lost();
+        } else {
+            while self.state.load(Ordering::Acquire) == BUSY {
+                std::thread::yield_now();
+            }
+        }
+        self.state.load(Ordering::Acquire)
+    }
+}
+
+thread_local! {
+    /// This thread is making an event known.
+    static MAKING_KNOWN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Appends the lowest bytes of a number at `len` bytes. The length is apart from the words, so that the compiler knows it.
+#[inline(always)]
+fn put_number<const N: usize>(words: &mut Words<N>, len: &mut usize, value: u64, bytes: usize) {
+    let (at, shift) = (*len / 8, *len % 8 * 8);
+    words[at] |= value << shift;
+    if shift + bytes * 8 > 64 {
+        words[at + 1] |= value >> (64 - shift);
+    }
+    *len += bytes;
+}
+
+/// Words of an entry whose fields take so many bytes at most.
+pub const fn entry_words(bytes: &[usize]) -> usize {
+    let (mut sum, mut at) = (HEAD, 0);
+    while at < bytes.len() {
+        sum += bytes[at];
+        at += 1;
+    }
+    let words = if sum <= 32 { 4 } else { sum.div_ceil(8) };
+    assert!(words <= WORDS_MAX, "an event has at most 496 bytes of fields, a text counting 128");
+    words
+}
+
+macro_rules! number {
+    ($($type:ty, $kind:ident, $bits:ty;)+) => { $(
+        impl Value for $type {
+            const TYPE: Type = Type::$kind(size_of::<$type>() as u8);
+            const BYTES_MAX: usize = size_of::<$type>();
+            #[inline(always)]
+            fn put<const N: usize>(self, words: &mut Words<N>, len: &mut usize) {
+                let bits = <$bits>::from_ne_bytes(self.to_ne_bytes());
+                put_number(words, len, u64::from(bits), size_of::<$type>());
+            }
+        }
+    )+ };
+}
+
+number! {
+    u8, Unsigned, u8;
+    u16, Unsigned, u16;
+    u32, Unsigned, u32;
+    u64, Unsigned, u64;
+    i8, Signed, u8;
+    i16, Signed, u16;
+    i32, Signed, u32;
+    i64, Signed, u64;
+    f32, Float, u32;
+    f64, Float, u64;
+}
+
+impl Value for bool {
+    const TYPE: Type = Type::Unsigned(1);
+    const BYTES_MAX: usize = 1;
+    #[inline(always)]
+    fn put<const N: usize>(self, words: &mut Words<N>, len: &mut usize) {
+        put_number(words, len, u64::from(self), 1);
+    }
+}
+
+impl Value for &str {
+    const TYPE: Type = Type::Text;
+    const BYTES_MAX: usize = TEXT_MAX + 1;
+    #[inline(always)]
+    fn put<const N: usize>(self, words: &mut Words<N>, len: &mut usize) {
+        let end = self.floor_char_boundary(TEXT_MAX);
+        for byte in self.as_bytes()[..end].iter().take_while(|byte| **byte != 0) {
+            put_number(words, len, u64::from(*byte), 1);
+        }
+        // A reader finds the end by it.
+        put_number(words, len, 0, 1);
+    }
+}
+
+/// Declares events: for each a function of that name, which writes a record of its arguments if the event is recorded.
+///
+/// ```
+/// headwater_trace::events! {
+///     /// A request has been answered.
+///     pub answered("shop:answered") { request: u64, status: u16, took_us: f32, path: &str }
+/// }
+///
+/// answered(7, 200, 1.5, "/cart");
+/// ```
+///
+/// Fields are integers of 1 to 8 bytes, `f32`, `f64`, `bool` and `&str` (at most 127 bytes of it are written). A name is
+/// a provider and an event, letters, digits and `_` around a colon.
+#[macro_export]
+macro_rules! events {
+    ($(
+        $(#[$about:meta])*
+        $seen:vis $event:ident($name:literal) { $( $field:ident: $type:ty ),* $(,)? }
+    )+) => { $(
+        $(#[$about])*
+        #[inline(always)]
+        #[allow(clippy::too_many_arguments, reason = "as many as the event has fields")]
+        $seen fn $event($( $field: $type ),*) {
+            static EVENT: $crate::event::Event = $crate::event::Event::new($name, &[
+                $( (stringify!($field), <$type as $crate::event::Value>::TYPE) ),*
+            ]);
+            const { assert!($crate::event::is_name($name), "an event's name is provider:event") };
+
+            #[cold]
+            #[inline(never)]
+            #[allow(clippy::too_many_arguments, reason = "as above")]
+            fn record($( $field: $type ),*) {
+                const WORDS: usize = $crate::event::entry_words(&[$( <$type as $crate::event::Value>::BYTES_MAX ),*]);
+                #[allow(unused_mut, reason = "an event may have no fields")]
+                let (mut words, mut len) = ([0; WORDS], $crate::record::HEAD);
+                $( $crate::event::Value::put($field, &mut words, &mut len); )*
+                EVENT.write(&mut words, len);
+            }
+
+            if EVENT.is_on() {
+                record($( $field ),*);
+            }
+        }
+    )+ };
+}
+
+/// Whether a text is a provider and an event.
+pub const fn is_name(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let (mut at, mut colons) = (0, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            b':' if at > 0 && at + 1 < bytes.len() => colons += 1,
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => {}
+            _ => return false,
+        }
+        at += 1;
+    }
+    colons == 1 && bytes.len() <= 64
+}

@@ -1,0 +1,157 @@
+//! The objects of the trace event format. Whatever they are given, the JSON is sound once [`Events::end`] was called.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use crate::Value;
+use crate::ctf::Record;
+
+/// Where an event is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Track {
+    pub pid: u32,
+    pub tid: u32,
+}
+
+/// No thread's: larger than the kernel's largest id (2^22).
+const CPUS: u32 = (1 << 22) + 1;
+
+impl Track {
+    pub fn of_cpu(cpu: u32) -> Track {
+        Track { pid: CPUS, tid: cpu }
+    }
+}
+
+/// The list of events.
+pub struct Events<W: Write> {
+    out: W,
+    /// What times are counted from: as they come, in microseconds with a fraction, JavaScript would round them.
+    origin: u128,
+    first: bool,
+    arrows: u64,
+}
+
+impl<W: Write> Events<W> {
+    pub fn begin(mut out: W, origin: u128) -> io::Result<Events<W>> {
+        let unit = "\"displayTimeUnit\":\"ns\"";
+        write!(out, "{{{unit},\"otherData\":{{\"ns since 1970 at 0\":\"{origin}\"}},\n\"traceEvents\":[\n")?;
+        Ok(Events { out, origin, first: true, arrows: 0 })
+    }
+
+    pub fn end(mut self) -> io::Result<()> {
+        writeln!(self.out, "\n]}}")?;
+        self.out.flush()
+    }
+
+    fn event(&mut self, phase: &str, track: Track, rest: fmt::Arguments<'_>) -> io::Result<()> {
+        let between = if std::mem::take(&mut self.first) { "" } else { ",\n" };
+        let Track { pid, tid } = track;
+        write!(self.out, "{between}{{\"ph\":\"{phase}\",\"pid\":{pid},\"tid\":{tid},{rest}}}")
+    }
+
+    pub fn instant(&mut self, track: Track, name: &str, stream: &str, at: u128, args: &str) -> io::Result<()> {
+        let (name, stream, at) = (Text(name), Text(stream), self.time(at));
+        self.event("i", track, format_args!("\"s\":\"t\",\"name\":{name},\"cat\":{stream},\"ts\":{at},\"args\":{args}"))
+    }
+
+    /// An instant on all tracks.
+    pub fn global(&mut self, name: &str, stream: &str, at: u128, args: &str) -> io::Result<()> {
+        let (name, stream, at) = (Text(name), Text(stream), self.time(at));
+        let rest = format_args!("\"s\":\"g\",\"name\":{name},\"cat\":{stream},\"ts\":{at},\"args\":{args}");
+        self.event("i", Track { pid: 0, tid: 0 }, rest)
+    }
+
+    pub fn slice(
+        &mut self,
+        track: Track,
+        name: &str,
+        stream: &str,
+        (from, to): (u128, u128),
+        args: &str,
+    ) -> io::Result<()> {
+        let (name, stream, at) = (Text(name), Text(stream), self.time(from));
+        let long = Microseconds(to.saturating_sub(from));
+        let rest = format_args!("\"name\":{name},\"cat\":{stream},\"ts\":{at},\"dur\":{long},\"args\":{args}");
+        self.event("X", track, rest)
+    }
+
+    /// Gives the arrow's id.
+    pub fn begin_arrow(&mut self, track: Track, at: u128) -> io::Result<u64> {
+        self.arrows += 1;
+        let (id, at) = (self.arrows, self.time(at));
+        self.event("s", track, format_args!("\"name\":\"wakes\",\"cat\":\"flow\",\"id\":{id},\"ts\":{at}"))?;
+        Ok(id)
+    }
+
+    pub fn end_arrow(&mut self, id: u64, track: Track, at: u128) -> io::Result<()> {
+        let at = self.time(at);
+        let rest = format_args!("\"bp\":\"e\",\"name\":\"wakes\",\"cat\":\"flow\",\"id\":{id},\"ts\":{at}");
+        self.event("f", track, rest)
+    }
+
+    /// Says what a process or thread is called; `what` is `process_name` or `thread_name`.
+    pub fn name(&mut self, track: Track, what: &str, name: &str) -> io::Result<()> {
+        let name = Text(name);
+        self.event("M", track, format_args!("\"name\":\"{what}\",\"args\":{{\"name\":{name}}}"))
+    }
+
+    fn time(&self, at: u128) -> Microseconds {
+        Microseconds(at.saturating_sub(self.origin))
+    }
+}
+
+/// Nanoseconds as microseconds.
+struct Microseconds(u128);
+
+impl fmt::Display for Microseconds {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+/// A string of JSON.
+pub struct Text<'a>(pub &'a str);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&serde_json::to_string(self.0).map_err(|_| fmt::Error)?)
+    }
+}
+
+/// A record's fields and CPU as an object.
+pub struct Args<'a>(pub &'a Record<'a>);
+
+impl fmt::Display for Args<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A field may be called `cpu` too, and what stands twice is no sound object: a space cannot be in a field's name.
+        write!(formatter, "{{\"on cpu\":{}", self.0.cpu)?;
+        for (name, value) in self.0.fields() {
+            write!(formatter, ",{}:", Text(name))?;
+            write_value(formatter, value)?;
+        }
+        formatter.write_str("}")
+    }
+}
+
+fn write_value(formatter: &mut fmt::Formatter<'_>, value: Value<'_>) -> fmt::Result {
+    // Beyond these JavaScript rounds.
+    const EXACT: u64 = 1 << 53;
+    match value {
+        Value::Unsigned { value: number, base: crate::schema::Base::Decimal } if number <= EXACT => {
+            write!(formatter, "{number}")
+        }
+        Value::Signed(number) if number.unsigned_abs() <= EXACT => write!(formatter, "{number}"),
+        // JSON has no infinity.
+        Value::Float(number) if number.is_finite() => write!(formatter, "{number}"),
+        Value::Text(bytes) => write!(formatter, "{}", Text(&String::from_utf8_lossy(bytes))),
+        Value::Array(items) => {
+            formatter.write_str("[")?;
+            for (place, item) in items.enumerate() {
+                formatter.write_str(if place == 0 { "" } else { "," })?;
+                write_value(formatter, item)?;
+            }
+            formatter.write_str("]")
+        }
+        other => write!(formatter, "{}", Text(&other.to_string())),
+    }
+}

@@ -1,0 +1,96 @@
+//! What a kind of event means to the picture, told by its name and fields.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::schema::{EventKind, Schema};
+
+/// How the names of two events differ that begin and end something.
+const SUFFIXES: [(&str, &str); 4] = [("_begin", "_end"), ("_enter", "_exit"), ("_entry", "_exit"), ("_start", "_end")];
+
+/// The same, within a name: what follows it is part of both.
+const INFIXES: [(&str, &str); 1] = [("sys_enter_", "sys_exit_")];
+
+/// Which end of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    Begin,
+    End,
+}
+
+/// What a kind of event is in the picture.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Role {
+    /// It is an end of a slice with this name.
+    pub side: Option<(Side, String)>,
+    /// It is at an end of an arrow: of which, if its name says so.
+    pub flow: Option<Option<Side>>,
+    /// It wakes the thread in its field `pid`.
+    pub wakes: bool,
+    /// A CPU goes from one thread to another.
+    pub switches: bool,
+    /// It says whose thread it is and its name.
+    pub names_itself: bool,
+    /// Fields that hold the name of a thread and its id.
+    pub names: Vec<(String, String)>,
+}
+
+/// The roles of all kinds, by name: several traces may have the same.
+#[derive(Debug, Default)]
+pub struct Roles {
+    by_name: HashMap<String, Role>,
+    none: Role,
+}
+
+impl Roles {
+    pub fn of<'a>(schemas: impl Iterator<Item = &'a Schema>) -> Roles {
+        let kinds: Vec<&EventKind> =
+            schemas.flat_map(|schema| &schema.streams).flat_map(|stream| &stream.events).collect();
+        let ends: HashSet<(Side, String)> = kinds.iter().flat_map(|kind| sides(&kind.name)).collect();
+        let by_name = kinds.into_iter().map(|kind| (kind.name.clone(), role(kind, &ends))).collect();
+        Roles { by_name, none: Role::default() }
+    }
+
+    pub fn of_kind(&self, kind: &EventKind) -> &Role {
+        self.by_name.get(&kind.name).unwrap_or(&self.none)
+    }
+}
+
+fn role(kind: &EventKind, ends: &HashSet<(Side, String)>) -> Role {
+    let has = |name: &str| kind.fields.iter().any(|field| field.name == name);
+    // What has no counterpart begins and ends nothing, such as `sched_process_exit`.
+    let side = sides(&kind.name).into_iter().find(|(side, name)| {
+        let other = if *side == Side::Begin { Side::End } else { Side::Begin };
+        ends.contains(&(other, name.clone()))
+    });
+    let flow = has("flow").then(|| match &kind.name {
+        name if name.ends_with("_from") => Some(Side::Begin),
+        name if name.ends_with("_to") => Some(Side::End),
+        _ => None,
+    });
+    // The kernel's scheduler has for each thread that it speaks of `pid` and `comm`, with what is before them in common.
+    let scheduler = kind.name.starts_with("sched:") || kind.name.starts_with("task:");
+    let comms = kind.fields.iter().filter_map(|field| Some((field, field.name.strip_suffix("comm")?)));
+    let names = comms.map(|(field, before)| (field.name.clone(), format!("{before}pid")));
+    Role {
+        side,
+        flow,
+        wakes: kind.name == "sched:sched_waking" && has("pid"),
+        switches: kind.name == "sched:sched_switch" && has("next_pid"),
+        names_itself: kind.name == "headwater:thread",
+        names: names.filter(|(_, pid)| scheduler && has(pid)).collect(),
+    }
+}
+
+/// What an event of this name may begin or end.
+fn sides(name: &str) -> Vec<(Side, String)> {
+    let mut sides = Vec::new();
+    for (begin, end) in SUFFIXES {
+        sides.extend(name.strip_suffix(begin).map(|name| (Side::Begin, name.to_owned())));
+        sides.extend(name.strip_suffix(end).map(|name| (Side::End, name.to_owned())));
+    }
+    for (begin, end) in INFIXES {
+        sides.extend(name.split_once(begin).map(|(before, behind)| (Side::Begin, format!("{before}{behind}"))));
+        sides.extend(name.split_once(end).map(|(before, behind)| (Side::End, format!("{before}{behind}"))));
+    }
+    sides
+}

@@ -1,0 +1,112 @@
+//! One line for each event, to be read on a terminal:
+//!
+//! ```text
+//! 12:34:56.123456789 +0.000001234 cpu 0 tid 42 headwater:put len=64
+//! ```
+//!
+//! The time of day is UTC, the second figure the seconds since the line before. What was lost has a line too.
+
+use std::fmt::{self, Write as _};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use super::{Error, Exported, each};
+use crate::ctf::{Item, Loss, Reader, Record};
+
+/// Writes the events of these traces, in the order of time.
+///
+/// Errors: the traces cannot be opened; what `out` reports.
+pub fn export<P: AsRef<Path>>(paths: &[P], out: impl Write) -> Result<Exported, Error> {
+    let mut out = BufWriter::new(out);
+    let (mut before, mut line) = (None, String::new());
+    let exported = each(&mut Reader::open(paths)?, |item| match item {
+        Item::Record(record) => {
+            let now = record.nanoseconds();
+            let since = now.saturating_sub(before.replace(now).unwrap_or(now));
+            let since = u64::try_from(since).unwrap_or(u64::MAX);
+            line.clear();
+            writeln!(line, "{} +{} {}", TimeOfDay(now), Seconds(since), Line(record)).map_err(io::Error::other)?;
+            out.write_all(line.as_bytes())
+        }
+        Item::Loss(loss) => write_loss(&mut out, loss),
+    })?;
+    out.flush()?;
+    Ok(exported)
+}
+
+fn write_loss(out: &mut impl Write, loss: &Loss<'_>) -> io::Result<()> {
+    let [from, to] = [loss.between.0, loss.between.1].map(|ticks| TimeOfDay(loss.clock.nanoseconds(ticks)));
+    let (stream, ring, cpu, count) = (loss.stream, loss.ring, loss.cpu, loss.count);
+    writeln!(out, "{from} to {to} cpu {cpu} {stream}-{ring}: {count} records lost")
+}
+
+/// Everything of a record but its time.
+struct Line<'a>(&'a Record<'a>);
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let record = self.0;
+        write!(formatter, "cpu {} tid {} {}", record.cpu, record.tid, record.kind.name)?;
+        record.fields().try_for_each(|(name, value)| write!(formatter, " {name}={value}"))
+    }
+}
+
+/// Nanoseconds since 1970 as hours, minutes and seconds of their day.
+struct TimeOfDay(u128);
+
+impl fmt::Display for TimeOfDay {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DAY: u128 = 86_400_000_000_000;
+        // Fits, and is divided faster.
+        let of_day = (self.0 % DAY) as u64;
+        let (seconds, nanoseconds) = (of_day / 1_000_000_000, of_day % 1_000_000_000);
+        let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+        write!(formatter, "{hours:02}:{minutes:02}:{:02}.{nanoseconds:09}", seconds % 60)
+    }
+}
+
+/// Nanoseconds as seconds.
+struct Seconds(u64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{:09}", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn an_event_is_a_line() {
+        let dir = testing::exported_sample();
+        let mut text = Vec::new();
+        let exported = export(&[dir.path()], &mut text).expect("it is a trace");
+        assert_eq!((exported.records, exported.lost, exported.damaged.len()), (10, 5, 0));
+        expect![[r#"
+            22:13:20.000001000 +0.000000000 cpu 0 tid 42 headwater:thread pid=40 name="the \"worker\""
+            22:13:20.000002000 +0.000001000 cpu 0 tid 42 app:work_begin
+            22:13:20.000002500 +0.000000500 cpu 0 tid 42 headwater:put len=18446744073709551615 share=NaN
+            22:13:20.000003000 +0.000000500 cpu 0 tid 42 app:work_end
+            22:13:20.000003100 +0.000000100 cpu 0 tid 42 app:wake_from flow=9
+            22:13:20.000003200 +0.000000100 cpu 0 tid 42 sched:sched_waking comm=[111 116 104 101 114 0 0 0 0 0 0 0 0 0 0 0] pid=43
+            22:13:20.000003300 +0.000000100 cpu 1 tid 0 sched:sched_switch next_comm=[111 116 104 101 114 0 0 0 0 0 0 0 0 0 0 0] next_pid=43
+            22:13:20.000003500 +0.000000200 cpu 1 tid 43 app:wake_to flow=9
+            22:13:20.000003500 to 22:13:20.000005000 cpu 1 user-1: 5 records lost
+            22:13:20.000005000 +0.000001500 cpu 1 tid 43 headwater:put len=64 share=0.5
+            22:13:20.000006000 +0.000001000 cpu 1 tid 43 sched:sched_switch next_comm=[105 100 108 101 0 0 0 0 0 0 0 0 0 0 0 0] next_pid=0
+        "#]].assert_eq(&String::from_utf8(text).expect("escaped"));
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_an_error() {
+        let dir = testing::exported_sample();
+        let full: &mut [u8] = &mut [0; 100];
+        let error = export(&[dir.path()], full).expect_err("there is no room").to_string();
+        assert!(error.starts_with("cannot write the export: "), "{error}");
+    }
+}

@@ -1,0 +1,317 @@
+//! The memory of a session: what is recorded, the table of events, and the logs. A file or a memfd, so that it outlives the
+//! programs that write there.
+//!
+//! | what | who writes |
+//! |---|---|
+//! | [`Header`] | who makes the session, before anybody else sees it; `state` and `outside`: see there |
+//! | table of events | programs, each slot once |
+//! | a log for each CPU | programs, by restartable sequences |
+//! | logs for threads | threads that have no such sequences, each the one that it has claimed |
+//!
+//! Whatever is read from it is checked: a program that spoils it spoils the trace and nothing else.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use headwater_os::memory::SharedMemory;
+use headwater_shm::logs::{LOG_MAX, LOG_MIN, Logs, WhenFull};
+use headwater_shm::{Placed, shareable};
+
+use crate::event::Type;
+use crate::schema::{Base, Clock, EventKind, Field, FieldKind};
+
+const MAGIC: u64 = u64::from_le_bytes(*b"HWTRACE\0");
+/// Raised by any change of this file's meaning.
+const VERSION: u32 = 1;
+
+/// Kinds of events in a session. An id is a place in the table.
+pub const EVENTS_MAX: usize = 512;
+/// Bytes of an event's description.
+const DESCRIPTION_MAX: usize = 1016;
+/// Bytes of the list of patterns.
+pub const PATTERNS_MAX: usize = 2000;
+/// CPUs: what Linux can be built for.
+const CPUS_MAX: usize = 8192;
+/// Logs for threads without restartable sequences; more threads than that have their events counted as lost.
+const THREADS: usize = 64;
+/// Bytes of such a log.
+const THREAD_BYTES: usize = 64 << 10;
+/// The table begins on a page of its own.
+const TABLE_AT: usize = 4096;
+const LOGS_AT: usize = TABLE_AT + EVENTS_MAX * size_of::<Slot>();
+
+shareable! {
+    /// What the session is.
+    pub(crate) struct Header {
+        pub magic: AtomicU64,
+        pub version: AtomicU32,
+        /// 0: a full log refuses; 1: it is overwritten.
+        pub overwrite: AtomicU32,
+        /// [`RUNNING`] or [`OVER`]. The consumer writes it.
+        pub state: AtomicU32,
+        /// 0: the time-stamp counter; 1: CLOCK_MONOTONIC in ns.
+        pub clock: AtomicU32,
+        pub frequency_hz: AtomicU64,
+        /// The clock at 0: seconds since 1970, and ticks on top.
+        pub offset_s: AtomicU64,
+        pub offset_ticks: AtomicU64,
+        pub cpus: AtomicU64,
+        /// Bytes of a CPU's log.
+        pub cpu_bytes: AtomicU64,
+        /// Events that were written to no log at all. Added to by programs.
+        pub outside: AtomicU64,
+        pub patterns_len: AtomicU32,
+        /// Which events are recorded, separated by commas.
+        pub patterns: [AtomicU8; 2000],
+    }
+
+    /// An event of the table.
+    pub(crate) struct Slot {
+        /// 0: free; 1: being written; 2: there. Whoever turns 0 into 1 writes the rest.
+        state: AtomicU32,
+        len: AtomicU32,
+        /// `provider:event field:type field:type`.
+        text: [AtomicU8; 1016],
+    }
+}
+
+pub(crate) const RUNNING: u32 = 1;
+pub(crate) const OVER: u32 = 2;
+
+/// What a session is made with.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// Names with `*`, such as `headwater:*`; an event is recorded if one of them matches.
+    pub patterns: Vec<String>,
+    /// What happens when a log is full.
+    pub when_full: WhenFull,
+    /// Bytes of each CPU's log: a power of two.
+    pub cpu_bytes: usize,
+    /// The clock of the stamps.
+    pub clock: Clock,
+}
+
+/// A session's memory, checked.
+#[derive(Debug, Clone)]
+pub struct Region {
+    pub(crate) header: Placed<Header>,
+    table: Placed<[Slot]>,
+    /// Of CPUs.
+    pub(crate) cpus: Logs,
+    /// Of threads without restartable sequences.
+    pub(crate) threads: Logs,
+    clock: Clock,
+    memory: Arc<SharedMemory>,
+}
+
+impl Layout {
+    fn cpus() -> usize {
+        let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
+        let last = possible.trim().rsplit(['-', ',']).next().and_then(|last| last.parse::<usize>().ok());
+        last.map_or_else(|| headwater_os::machine::online_cpus() as usize, |last| last + 1).clamp(1, CPUS_MAX)
+    }
+
+    /// # Errors
+    /// `InvalidInput` for sizes that no session can have, with what is possible.
+    fn check(&self) -> io::Result<String> {
+        let refuse = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        if !self.cpu_bytes.is_power_of_two() || !(LOG_MIN..=LOG_MAX).contains(&self.cpu_bytes) {
+            return refuse(format!(
+                "a buffer of {} bytes: it takes a power of two from 16 KiB to 1 GiB",
+                self.cpu_bytes
+            ));
+        }
+        let patterns = self.patterns.join(",");
+        if patterns.len() > PATTERNS_MAX {
+            return refuse(format!("the names of events are {} bytes long, {PATTERNS_MAX} at most", patterns.len()));
+        }
+        Ok(patterns)
+    }
+}
+
+impl Region {
+    /// Makes a session's memory in a file that outlives everybody.
+    ///
+    /// # Errors
+    /// `InvalidInput` for sizes that no session can have; what [`SharedMemory::create_file`] reports.
+    pub fn create(path: &Path, layout: &Layout) -> io::Result<Region> {
+        let patterns = layout.check()?;
+        let cpus = Layout::cpus();
+        let len = LOGS_AT + cpus * Logs::stride(layout.cpu_bytes) + THREADS * Logs::stride(THREAD_BYTES);
+        let memory = Arc::new(SharedMemory::create_file(path, len)?);
+        let header: Placed<Header> = Placed::at(&memory, 0).expect("the header is inside");
+        // Relaxed: nobody else knows the file yet.
+        for (byte, value) in header.patterns.iter().zip(patterns.bytes()) {
+            byte.store(value, Ordering::Relaxed);
+        }
+        header.patterns_len.store(patterns.len() as u32, Ordering::Relaxed);
+        header.overwrite.store(u32::from(layout.when_full == WhenFull::Overwrite), Ordering::Relaxed);
+        header.clock.store(u32::from(layout.clock.name != "tsc"), Ordering::Relaxed);
+        header.frequency_hz.store(layout.clock.frequency_hz, Ordering::Relaxed);
+        header.offset_s.store(layout.clock.offset_s as u64, Ordering::Relaxed);
+        header.offset_ticks.store(layout.clock.offset_ticks, Ordering::Relaxed);
+        header.cpus.store(cpus as u64, Ordering::Relaxed);
+        header.cpu_bytes.store(layout.cpu_bytes as u64, Ordering::Relaxed);
+        header.version.store(VERSION, Ordering::Relaxed);
+        header.state.store(RUNNING, Ordering::Relaxed);
+        header.magic.store(MAGIC, Ordering::Release);
+        Region::over(memory)
+    }
+
+    /// Maps the memory of a session.
+    ///
+    /// # Errors
+    /// `InvalidData` for a file that is no session of this version; what [`SharedMemory::open_file`] reports.
+    pub fn open(path: &Path) -> io::Result<Region> {
+        Region::over(Arc::new(SharedMemory::open_file(path, LOGS_AT + CPUS_MAX * Logs::stride(LOG_MAX))?))
+    }
+
+    fn over(memory: Arc<SharedMemory>) -> io::Result<Region> {
+        let refuse = |why: &str| io::Error::new(io::ErrorKind::InvalidData, format!("no trace session: {why}"));
+        let header: Placed<Header> = Placed::at(&memory, 0).ok_or_else(|| refuse("too short"))?;
+        if header.magic.load(Ordering::Acquire) != MAGIC {
+            return Err(refuse("it does not begin like one"));
+        }
+        if header.version.load(Ordering::Relaxed) != VERSION {
+            return Err(refuse("it is of another version of headwater"));
+        }
+        let size = |word: &AtomicU64| usize::try_from(word.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
+        let (cpus, bytes) = (size(&header.cpus), size(&header.cpu_bytes));
+        let when_full = match header.overwrite.load(Ordering::Relaxed) {
+            0 => WhenFull::Refuse,
+            _ => WhenFull::Overwrite,
+        };
+        let sound = (1..=CPUS_MAX).contains(&cpus) && bytes.is_power_of_two() && (LOG_MIN..=LOG_MAX).contains(&bytes);
+        let logs = sound.then(|| {
+            let threads_at = LOGS_AT + cpus * Logs::stride(bytes);
+            let table = Placed::slice_at(&memory, TABLE_AT, EVENTS_MAX)?;
+            let cpus = Logs::at(&memory, LOGS_AT, cpus, bytes, when_full)?;
+            let threads = Logs::at(&memory, threads_at, THREADS, THREAD_BYTES, when_full)?;
+            Some((table, cpus, threads))
+        });
+        let (table, cpus, threads) = logs.flatten().ok_or_else(|| refuse("its sizes disagree"))?;
+        let clock = Clock {
+            name: if header.clock.load(Ordering::Relaxed) == 0 { "tsc" } else { "monotonic" }.to_owned(),
+            frequency_hz: header.frequency_hz.load(Ordering::Relaxed).max(1),
+            offset_s: header.offset_s.load(Ordering::Relaxed) as i64,
+            offset_ticks: header.offset_ticks.load(Ordering::Relaxed),
+        };
+        Ok(Region { header, table, cpus, threads, clock, memory })
+    }
+
+    /// Whether nobody else carries what the session records, and this process does as long as it has the region.
+    ///
+    /// # Errors
+    /// What flock(2) reports.
+    pub fn claim(&self) -> io::Result<bool> {
+        headwater_os::files::try_lock(&*self.memory)
+    }
+
+    /// Brings the pages into this process's page table, so that no event faults.
+    ///
+    /// # Errors
+    /// What madvise(2) reports.
+    pub fn populate(&self) -> io::Result<()> {
+        self.memory.populate()
+    }
+
+    /// The clock of the stamps.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Whether an event of that name is recorded.
+    pub fn wants(&self, name: &str) -> bool {
+        let len = (self.header.patterns_len.load(Ordering::Relaxed) as usize).min(PATTERNS_MAX);
+        let bytes: Vec<u8> = self.header.patterns[..len].iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
+        String::from_utf8_lossy(&bytes).split(',').any(|pattern| matches(pattern, name))
+    }
+
+    /// The id of an event, which is entered in the table if it is new there. None if the table is full, or the event's
+    /// description too long.
+    pub(crate) fn enter(&self, name: &str, fields: &[(&str, Type)]) -> Option<u32> {
+        let mut text = name.to_owned();
+        for (field, kind) in fields {
+            let kind = match kind {
+                Type::Unsigned(bytes) => format!("u{bytes}"),
+                Type::Signed(bytes) => format!("i{bytes}"),
+                Type::Float(bytes) => format!("f{bytes}"),
+                Type::Text => "text".to_owned(),
+            };
+            text.push_str(&format!(" {field}:{kind}"));
+        }
+        if text.len() > DESCRIPTION_MAX {
+            return None;
+        }
+        for (id, slot) in self.table.iter().enumerate() {
+            // Acquire pairs with the Release below.
+            match slot.state.load(Ordering::Acquire) {
+                0 if slot.state.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_ok() => {
+                    for (byte, value) in slot.text.iter().zip(text.bytes()) {
+                        byte.store(value, Ordering::Relaxed);
+                    }
+                    slot.len.store(text.len() as u32, Ordering::Relaxed);
+                    slot.state.store(2, Ordering::Release);
+                    return Some(id as u32);
+                }
+                2 if slot.text().is_some_and(|there| there == text) => return Some(id as u32),
+                // Somebody else's. Two that enter the same event at once give it two ids, which is one too many and no more.
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The event with that id, if there is one that can be read.
+    pub fn kind(&self, id: usize) -> Option<EventKind> {
+        let slot = self.table.get(id).filter(|slot| slot.state.load(Ordering::Acquire) == 2)?;
+        parse(id as u16, &slot.text()?)
+    }
+}
+
+impl Slot {
+    fn text(&self) -> Option<String> {
+        let len = self.len.load(Ordering::Relaxed) as usize;
+        let bytes = self.text.get(..len)?.iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
+        String::from_utf8(bytes).ok()
+    }
+}
+
+fn parse(id: u16, text: &str) -> Option<EventKind> {
+    let mut words = text.split(' ');
+    let name = words.next().filter(|name| crate::event::is_name(name))?.to_owned();
+    let fields = words.map(|word| {
+        let (name, kind) = word.split_once(':')?;
+        let identifier = !name.is_empty() && !name.starts_with(|first: char| first.is_ascii_digit());
+        if !identifier || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            return None;
+        }
+        let kind = match kind {
+            "text" => FieldKind::Text,
+            "u1" | "u2" | "u4" | "u8" => FieldKind::Unsigned { bytes: kind.as_bytes()[1] - b'0', base: Base::Decimal },
+            "i1" | "i2" | "i4" | "i8" => FieldKind::Signed { bytes: kind.as_bytes()[1] - b'0' },
+            "f4" | "f8" => FieldKind::Float { bytes: kind.as_bytes()[1] - b'0' },
+            _ => return None,
+        };
+        Some(Field { name: name.to_owned(), kind })
+    });
+    Some(EventKind { id, name, fields: fields.collect::<Option<_>>()? })
+}
+
+/// Whether a name matches a pattern in which `*` stands for anything.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((before, rest)) => {
+            let Some(name) = name.strip_prefix(before) else { return false };
+            (0..=name.len()).any(|at| name.is_char_boundary(at) && matches(rest, &name[at..]))
+        }
+    }
+}
+
+const _: () = assert!(size_of::<Header>() <= TABLE_AT && size_of::<Slot>() == 1024);
+
+#[cfg(test)]
+mod tests;

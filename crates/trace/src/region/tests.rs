@@ -1,0 +1,81 @@
+use super::*;
+
+fn layout() -> Layout {
+    let clock = Clock { name: "tsc".to_owned(), frequency_hz: 2_000_000_000, offset_s: 5, offset_ticks: 7 };
+    Layout {
+        patterns: vec!["a:*".to_owned(), "b:two".to_owned()],
+        when_full: WhenFull::Refuse,
+        cpu_bytes: 1 << 16,
+        clock,
+    }
+}
+
+#[test]
+fn what_was_made_is_what_is_opened() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("session");
+    let made = Region::create(&path, &layout()).expect("made");
+    let opened = Region::open(&path).expect("opened");
+    assert_eq!(opened.clock(), &layout().clock);
+    assert!(opened.wants("a:one") && opened.wants("b:two") && !opened.wants("b:one"));
+    let fields =
+        [("number", Type::Unsigned(4)), ("text", Type::Text), ("part", Type::Float(8)), ("low", Type::Signed(1))];
+    assert_eq!(made.enter("a:one", &fields), Some(0));
+    assert_eq!(made.enter("a:two", &[]), Some(1));
+    assert_eq!(opened.enter("a:one", &fields), Some(0), "the same event has the same id");
+    assert_eq!(opened.enter("a:one", &fields[..1]), Some(2), "another form is another event");
+    assert!(opened.kind(2).is_some() && opened.kind(3).is_none() && opened.kind(EVENTS_MAX).is_none());
+    let fields = opened.kind(0).expect("it was entered").fields;
+    assert_eq!(fields[0].kind, FieldKind::Unsigned { bytes: 4, base: Base::Decimal });
+    assert_eq!(fields[3].kind, FieldKind::Signed { bytes: 1 });
+    assert_eq!(Region::create(&path, &layout()).expect_err("it is there").kind(), io::ErrorKind::AlreadyExists);
+}
+
+#[test]
+fn a_full_table_takes_no_more() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let region = Region::create(&directory.path().join("session"), &layout()).expect("made");
+    for id in 0..EVENTS_MAX as u32 {
+        assert_eq!(region.enter(&format!("a:e{id}"), &[]), Some(id));
+    }
+    assert_eq!(region.enter("a:more", &[]), None);
+    assert_eq!(region.enter("a:e7", &[]), Some(7));
+    let long: Vec<(&str, Type)> = vec![("a_field_with_a_name", Type::Text); 60];
+    assert_eq!(region.enter("a:e7", &long), None);
+}
+
+#[test]
+fn scribbled_memory_is_no_session_or_has_no_such_event() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("session");
+    let region = Region::create(&path, &layout()).expect("made");
+    region.enter("a:one", &[("x", Type::Text)]);
+    region.table[0].len.store(u32::MAX, Ordering::Relaxed);
+    assert_eq!(region.kind(0), None);
+    region.table[0].len.store(5, Ordering::Relaxed);
+    region.table[0].text[0].store(0xff, Ordering::Relaxed);
+    assert_eq!(region.kind(0), None);
+    for (cpus, bytes) in [(0, 1 << 16), (1 << 40, 1 << 16), (1, 1 << 15), (1, 3 << 16), (1, u64::MAX)] {
+        region.header.cpus.store(cpus, Ordering::Relaxed);
+        region.header.cpu_bytes.store(bytes, Ordering::Relaxed);
+        let refused = if (cpus, bytes) == (1, 1 << 15) { continue } else { Region::open(&path) };
+        assert_eq!(refused.expect_err("nonsense").kind(), io::ErrorKind::InvalidData, "{cpus} {bytes}");
+    }
+    region.header.magic.store(1, Ordering::Relaxed);
+    assert!(Region::open(&path).expect_err("no session").to_string().contains("does not begin"));
+}
+
+#[test]
+fn stars_stand_for_anything() {
+    for (pattern, name, does) in [
+        ("a:b", "a:b", true),
+        ("a:b", "a:bc", false),
+        ("a:*", "a:bc", true),
+        ("*:bc", "a:bc", true),
+        ("*", "", true),
+        ("a*c*e", "abcde", true),
+        ("a*c*e", "abcd", false),
+    ] {
+        assert_eq!(matches(pattern, name), does, "{pattern} {name}");
+    }
+}

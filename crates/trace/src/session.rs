@@ -1,0 +1,244 @@
+//! What a traced process has to do with sessions: it joins the one that its environment names, or those that come to it, and
+//! writes the records of its events there.
+
+use std::cell::Cell;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+use headwater_os::rseq::{Appended, SHORT};
+use headwater_os::{clock, fork, rseq, thread, ticks};
+use headwater_shm::logs::OfCpu;
+
+use crate::event::{Event, Words};
+use crate::region::{OVER, Region};
+
+/// The variable that names the memory of the session which a program joins at its first event.
+pub const VARIABLE: &str = "HEADWATER_TRACE";
+/// The variable that makes all threads use logs of their own, if it is `thread`: as where there are no restartable sequences.
+pub const LOGS_VARIABLE: &str = "HEADWATER_TRACE_LOGS";
+
+/// Sessions that a process can join in its life, one after the other; their memory stays mapped, because a thread may be
+/// in the middle of an event.
+const SESSIONS: usize = 64;
+/// Events of a program.
+const EVENTS: usize = 1024;
+
+static JOINED: [OnceLock<Session>; SESSIONS] = [const { OnceLock::new() }; SESSIONS];
+/// The session that is current, plus one; 0: none.
+static CURRENT: AtomicU32 = AtomicU32::new(0);
+static KNOWN: [OnceLock<&'static Event>; EVENTS] = [const { OnceLock::new() }; EVENTS];
+static KNOWN_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// A session that this process has joined.
+#[derive(Debug)]
+struct Session {
+    region: Region,
+    /// By CPU; none if threads have logs of their own.
+    here: Vec<Here>,
+}
+
+/// A CPU's log in a session.
+#[derive(Debug)]
+struct Here {
+    log: OfCpu,
+    /// Of the session.
+    number: u32,
+}
+
+/// No session has this number.
+const NOBODY: u32 = u32::MAX;
+
+// What a thread knows since it last wrote; apart, because each is read by a load of its own.
+thread_local! {
+    /// The log of the CPU on which it was.
+    static HERE: Cell<Option<&'static Here>> = const { Cell::new(None) };
+    /// The session that it has greeted.
+    static NUMBER: Cell<u32> = const { Cell::new(NOBODY) };
+    /// The thread's id.
+    static ID: Cell<u32> = const { Cell::new(0) };
+    /// Its own log, where there is one for each thread.
+    static OWN: own::Own = const { own::Own::new() };
+}
+
+mod own;
+
+/// Joins the session that the environment names, if there is one and this process has joined none. A program whose first
+/// event may stand in a signal handler calls it before.
+///
+/// # Errors
+/// What stands in the way of the session that is named: the program can go on without.
+pub fn init() -> io::Result<()> {
+    static TRIED: OnceLock<Result<(), String>> = OnceLock::new();
+    let tried = TRIED.get_or_init(|| match std::env::var_os(VARIABLE) {
+        Some(path) if CURRENT.load(Ordering::Acquire) == 0 => {
+            join(Path::new(&path)).map_err(|error| format!("{VARIABLE}={}: {error}", path.display()))
+        }
+        _ => Ok(()),
+    });
+    tried.clone().map_err(io::Error::other)
+}
+
+/// Joins a session by the file that is its memory: from now on this process's events are recorded there. A session that it
+/// was in before is left.
+///
+/// # Errors
+/// What [`Region::open`] reports; `Unsupported` if the processor's counter is no clock to this process, but to the session;
+/// `QuotaExceeded` after 64 sessions.
+pub fn join(path: &Path) -> io::Result<()> {
+    static JOINING: Mutex<()> = Mutex::new(());
+    let _one = JOINING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let region = Region::open(path)?;
+    let tsc = region.clock().name == "tsc";
+    let own_logs = std::env::var_os(LOGS_VARIABLE).is_some_and(|value| value == "thread");
+    // A sequence stamps with the counter; no other clock can be read in it.
+    let sequences = tsc && !own_logs && rseq::is_available();
+    if sequences {
+        region.populate()?;
+    }
+    static IN_CHILDREN: OnceLock<bool> = OnceLock::new();
+    if !IN_CHILDREN.get_or_init(|| fork::in_children(forget_thread).is_ok()) {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    let Some(number) = (0..SESSIONS).find(|number| JOINED[*number].get().is_none()) else {
+        return Err(io::Error::new(io::ErrorKind::QuotaExceeded, format!("this process was in {SESSIONS} sessions")));
+    };
+    let here = |cpu| Some(Here { log: region.cpus.of_cpu(cpu)?, number: number as u32 });
+    let here = if sequences { (0..region.cpus.len()).filter_map(here).collect() } else { Vec::new() };
+    let session = JOINED[number].get_or_init(|| Session { region, here });
+    CURRENT.store(number as u32 + 1, Ordering::Release);
+    switch_all(|event| session.id_of(event).map(|id| (number as u32, id)));
+    Ok(())
+}
+
+/// Leaves the session: no event is recorded any more.
+pub fn leave() {
+    CURRENT.store(0, Ordering::Release);
+    switch_all(|_| None);
+}
+
+fn switch_all(on: impl Fn(&'static Event) -> Option<(u32, u32)>) {
+    for event in KNOWN.iter().take(KNOWN_COUNT.load(Ordering::Acquire)).filter_map(OnceLock::get) {
+        event.switch(on(event));
+    }
+}
+
+/// An event was hit for the first time: it is recorded if the session wants it.
+pub(crate) fn make_known(event: &'static Event) {
+    // A session that cannot be joined is not this program's fault, and its events go nowhere.
+    let _ = init();
+    let number = KNOWN_COUNT.fetch_add(1, Ordering::AcqRel);
+    if let Some(place) = KNOWN.get(number) {
+        let _ = place.set(event);
+    }
+    let session = CURRENT.load(Ordering::Acquire).checked_sub(1);
+    let id = session.and_then(|number| joined(number)?.id_of(event));
+    event.switch(session.zip(id));
+}
+
+/// Counts an event that cannot be written.
+pub(crate) fn count_lost() {
+    if let Some(session) = CURRENT.load(Ordering::Acquire).checked_sub(1).and_then(joined) {
+        session.region.header.outside.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// In a forked child: its thread has another id than the one whose memory it has.
+extern "C" fn forget_thread() {
+    let _ = NUMBER.try_with(|number| number.set(NOBODY));
+    let _ = HERE.try_with(|here| here.set(None));
+}
+
+/// Writes a record of so many of the words, which are whole but for the stamp and the thread's id; that goes to the upper
+/// half of the second one.
+#[inline(always)]
+pub(crate) fn write<const N: usize>(number: u32, words: &mut Words<N>, used: usize) {
+    if let Some(here) = HERE.get()
+        && here.number == number
+    {
+        words[1] |= u64::from(ID.get()) << 32;
+        // Few words stay in registers, because nobody but what is rare sees their address.
+        let appended =
+            if N <= SHORT { here.log.append(&{ *words }[..used.min(SHORT)]) } else { here.log.append(&words[..used]) };
+        match appended {
+            Appended::Written => return,
+            Appended::Lost => return refused(number),
+            Appended::Elsewhere => words[1] &= u64::from(u32::MAX),
+        }
+    }
+    write_anew(number, &mut { *words }[..used]);
+}
+
+/// Writes a record of a thread that is new here, or has been moved, or has no CPU's log.
+#[cold]
+#[inline(never)]
+fn write_anew(number: u32, words: &mut [u64]) {
+    let Some(session) = joined(number) else { return };
+    if NUMBER.get() != number {
+        greet(number);
+    }
+    words[1] |= u64::from(ID.get()) << 32;
+    // Each turn but the last one, somebody has moved us meanwhile.
+    while let Some(here) = rseq::cpu().and_then(|cpu| session.here.get(cpu as usize)) {
+        HERE.set(Some(here));
+        match here.log.append(words) {
+            Appended::Written => return,
+            Appended::Lost => return refused(number),
+            Appended::Elsewhere => {}
+        }
+    }
+    session.append_alone(words);
+}
+
+/// An entry found no room, which is counted. If the session is over, none will.
+#[cold]
+#[inline(never)]
+fn refused(number: u32) {
+    if joined(number).is_some_and(|session| session.region.header.state.load(Ordering::Relaxed) == OVER)
+        && CURRENT.compare_exchange(number + 1, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    {
+        switch_all(|_| None);
+    }
+}
+
+/// The first record of this thread in a session: says who it is.
+#[cold]
+#[inline(never)]
+fn greet(number: u32) {
+    NUMBER.set(number);
+    ID.set(thread::id());
+    let mut name = [0; 16];
+    thread_is(std::process::id(), thread::name(&mut name));
+}
+
+#[inline(always)]
+fn joined(number: u32) -> Option<&'static Session> {
+    JOINED.get(number as usize)?.get()
+}
+
+crate::events! {
+    /// A thread has written its first record.
+    thread_is("headwater:thread") { pid: u32, name: &str }
+}
+
+impl Session {
+    fn id_of(&self, event: &Event) -> Option<u32> {
+        if self.region.wants(event.name) || event.name == "headwater:thread" {
+            self.region.enter(event.name, event.fields)
+        } else {
+            None
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn append_alone(&self, words: &[u64]) {
+        let tsc = self.region.clock().name == "tsc";
+        let time = || if tsc { ticks::now() } else { clock::now_ns() };
+        let done = OWN.try_with(|own| own.append(&self.region.threads, time, words));
+        if !done.unwrap_or(false) {
+            self.region.header.outside.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

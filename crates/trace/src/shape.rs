@@ -1,0 +1,102 @@
+//! How long the fields of a kind of event are, found without decoding them. Writers and readers both ask before they believe
+//! a record.
+
+use crate::record::{HEAD, Head};
+use crate::schema::EventKind;
+
+/// The sizes of a kind's fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shape {
+    /// Bytes up to and behind each text: one more than there are texts.
+    between_texts: Vec<usize>,
+}
+
+impl Shape {
+    /// The shape of records of this kind.
+    pub fn of(kind: &EventKind) -> Shape {
+        let mut between_texts = vec![0_usize];
+        for field in &kind.fields {
+            match field.kind.size() {
+                Some(size) => {
+                    let last = between_texts.last_mut().expect("there is always one");
+                    *last = last.saturating_add(size);
+                }
+                None => between_texts.push(0),
+            }
+        }
+        Shape { between_texts }
+    }
+
+    /// Bytes of the fields at the beginning of `bytes`; None if they do not end within it.
+    pub fn fields_len(&self, bytes: &[u8]) -> Option<usize> {
+        let mut at = self.between_texts[0];
+        for size in &self.between_texts[1..] {
+            let nul = bytes.get(at..)?.iter().position(|byte| *byte == 0)?;
+            at = (at + nul + 1).checked_add(*size)?;
+        }
+        (at <= bytes.len()).then_some(at)
+    }
+
+    /// Bytes of the fields of a whole record; None unless they, the head and at most 7 bytes are the record.
+    pub fn fields_of_record(&self, record: &[u8]) -> Option<usize> {
+        let fields = self.fields_len(record.get(HEAD..)?)?;
+        (Head::len_with(fields) == record.len()).then_some(fields)
+    }
+}
+
+/// The shapes of a stream's kinds, to be found by id.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shapes {
+    /// By id: the place of the kind among the stream's, and its shape.
+    by_id: Vec<Option<(usize, Shape)>>,
+}
+
+impl Shapes {
+    pub(crate) fn of(kinds: &[EventKind]) -> Shapes {
+        let mut shapes = Shapes::default();
+        kinds.iter().enumerate().for_each(|(place, kind)| shapes.add(place, kind));
+        shapes
+    }
+
+    pub(crate) fn add(&mut self, place: usize, kind: &EventKind) {
+        let id = usize::from(kind.id);
+        if self.by_id.len() <= id {
+            self.by_id.resize(id + 1, None);
+        }
+        self.by_id[id] = Some((place, Shape::of(kind)));
+    }
+
+    /// The place of the kind with this id, and its shape.
+    pub(crate) fn get(&self, id: u16) -> Option<&(usize, Shape)> {
+        self.by_id.get(usize::from(id))?.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Base, Field, FieldKind};
+
+    #[test]
+    fn fields_end_where_their_sizes_and_texts_end() {
+        let number = FieldKind::Unsigned { bytes: 2, base: Base::Decimal };
+        let array = FieldKind::Array { item: Box::new(number.clone()), count: 2 };
+        let fields = [number, FieldKind::Text, FieldKind::Text, array];
+        let fields = fields.into_iter().map(|kind| Field { name: "x".into(), kind }).collect();
+        let shape = Shape::of(&EventKind { id: 0, name: "x".into(), fields });
+        assert_eq!(shape.fields_len(b"12ab\0\0abcd--"), Some(10));
+        assert_eq!(shape.fields_len(b"12ab\0\0abcd"), Some(10));
+        assert_eq!(shape.fields_len(b"12ab\0\0abc"), None);
+        assert_eq!(shape.fields_len(b"12ab\0abc"), None);
+        assert_eq!(shape.fields_len(b"1"), None);
+
+        let record = |padding: usize| {
+            let mut record = vec![0xff; HEAD];
+            record.extend_from_slice(b"12ab\0\0abcd");
+            record.extend(vec![0; padding]);
+            record
+        };
+        assert_eq!(shape.fields_of_record(&record(6)), Some(10));
+        assert_eq!(shape.fields_of_record(&record(14)), None);
+    }
+}

@@ -1,0 +1,180 @@
+//! Programs are traced as users trace them, and whatever happens, every event is in the trace or counted as lost, once.
+
+mod kill;
+mod program;
+mod stage;
+
+use std::process::Child;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use headwater_trace::WhenFull;
+use headwater_trace::consumer;
+use stage::Stage;
+
+/// Not a test: the traced program. Without a part it does nothing.
+#[test]
+fn the_program() {
+    program::play();
+}
+
+/// One test at a time: each has processes of its own for all CPUs.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Both kinds of logs.
+const OWN_LOGS: [bool; 2] = [false, true];
+
+fn has_ended(child: &mut Child) -> bool {
+    child.try_wait().expect("wait").is_some_and(|status| {
+        assert!(status.success(), "the program failed: {status}");
+        true
+    })
+}
+
+#[test]
+fn what_is_carried_in_time_is_all_there() {
+    let _alone = alone();
+    for own_logs in OWN_LOGS {
+        // Room for all, because nobody knows what else the machine does.
+        let stage = Stage::new(WhenFull::Refuse, 16 << 20);
+        let mut child = program::start("paced", 300_000, &stage.session(), own_logs);
+        let totals = stage.carry(|| has_ended(&mut child));
+        let seen = stage.read();
+        assert_eq!((seen.records, seen.lost), (totals.written, totals.lost));
+        if !own_logs {
+            assert_eq!(totals.lost, 0, "there is room");
+            assert!(seen.numbers(1).into_iter().eq(0..300_000), "writer 1: {}", seen.numbers(1).len());
+        }
+        assert_eq!(totals.written + totals.lost, 300_001, "and one record says who the thread is");
+        assert!(seen.is_in_order());
+    }
+}
+
+#[test]
+fn what_is_written_and_what_is_lost_is_what_was_emitted() {
+    let _alone = alone();
+    for own_logs in OWN_LOGS {
+        let stage = Stage::new(WhenFull::Refuse, 1 << 16);
+        let mut child = program::start("threads", 200_000, &stage.session(), own_logs);
+        let totals = stage.carry(|| has_ended(&mut child));
+        let seen = stage.read();
+        assert_eq!((seen.records, seen.lost), (totals.written, totals.lost));
+        assert_eq!(totals.written + totals.lost, 8 * 200_001, "{totals:?}");
+        assert!(totals.lost > 0, "so many into so little");
+        assert!(seen.is_in_order());
+        assert_eq!(totals.spoiled_bytes, 0);
+    }
+}
+
+#[test]
+fn children_and_their_children_record_under_their_own_ids() {
+    let _alone = alone();
+    for own_logs in OWN_LOGS {
+        let stage = Stage::new(WhenFull::Refuse, 4 << 20);
+        // A thread's own log is small.
+        let count = if own_logs { 300 } else { 2_000 };
+        let mut child = program::start("fork", count, &stage.session(), own_logs);
+        let totals = stage.carry(|| has_ended(&mut child));
+        let seen = stage.read();
+        assert_eq!(totals.lost, 0);
+        for writer in [1, 2, 3, 4, 12, 13, 14] {
+            assert!(seen.numbers(writer).into_iter().eq(0..count), "writer {writer}: {}", seen.numbers(writer).len());
+        }
+        assert_eq!(seen.steps.len(), 7, "each in a thread of its own");
+        let threads: std::collections::BTreeSet<u32> = seen.steps.keys().map(|(_, thread)| *thread).collect();
+        assert_eq!(threads.len(), 7);
+        assert_eq!(totals.written, 7 * (count + 1));
+    }
+}
+
+#[test]
+fn a_program_that_executes_another_goes_on_in_the_same_session() {
+    let _alone = alone();
+    let stage = Stage::new(WhenFull::Refuse, 1 << 20);
+    let mut child = program::start("exec", 3_000, &stage.session(), false);
+    stage.carry(|| has_ended(&mut child));
+    let seen = stage.read();
+    assert!(seen.numbers(1).into_iter().eq(0..3_000), "writer 1: {}", seen.numbers(1).len());
+    assert!(seen.numbers(2).into_iter().eq(0..3_000), "writer 2: {}", seen.numbers(2).len());
+}
+
+#[test]
+fn a_signal_handler_writes_too() {
+    let _alone = alone();
+    for own_logs in OWN_LOGS {
+        let stage = Stage::new(WhenFull::Refuse, 64 << 20);
+        let mut child = program::start("signals", 1_000_000, &stage.session(), own_logs);
+        let totals = stage.carry(|| has_ended(&mut child));
+        let seen = stage.read();
+        assert_eq!((seen.records, seen.lost), (totals.written, totals.lost));
+        assert!(seen.is_in_order());
+        let in_handler = seen.numbers(2);
+        assert!(in_handler.len() > 50, "the handler ran {} times", in_handler.len());
+        if !own_logs {
+            assert_eq!(totals.lost, 0);
+            assert_eq!(seen.numbers(1).len(), 1_000_000);
+            assert!(in_handler.iter().copied().eq(0..in_handler.len() as u64));
+        }
+        // Where a thread has its own log, what its handler writes in the middle of an event is lost, and counted.
+        let last = in_handler.last().expect("some");
+        assert!(totals.written + totals.lost >= 1_000_001 + last + 1);
+    }
+}
+
+#[test]
+fn threads_come_and_go() {
+    let _alone = alone();
+    for own_logs in OWN_LOGS {
+        let stage = Stage::new(WhenFull::Refuse, 1 << 20);
+        let mut child = program::start("storm", 300, &stage.session(), own_logs);
+        let totals = stage.carry(|| has_ended(&mut child));
+        let seen = stage.read();
+        assert_eq!((totals.written, totals.lost), (2 * 3_000, 0));
+        assert_eq!(seen.steps.len(), 3_000);
+    }
+}
+
+#[test]
+fn a_snapshot_holds_the_newest_and_the_session_goes_on() {
+    let _alone = alone();
+    for own_logs in OWN_LOGS {
+        let stage = Stage::new(WhenFull::Overwrite, 1 << 18);
+        let mut child = program::start("threads", 300_000, &stage.session(), own_logs);
+        let mut snapshots = 0;
+        while !has_ended(&mut child) {
+            let directory = stage.trace();
+            let totals = consumer::snapshot(stage.region(), &directory, Vec::new()).expect("a snapshot");
+            assert_eq!(totals.spoiled_bytes, 0);
+            let seen = stage.read();
+            assert_eq!((seen.records, seen.lost), (totals.written, totals.lost));
+            assert!(seen.is_in_order());
+            std::fs::remove_dir_all(directory).expect("removed");
+            snapshots += 1;
+        }
+        let totals = consumer::recover(stage.region(), &stage.trace(), Vec::new()).expect("the end");
+        let seen = stage.read();
+        assert_eq!((seen.records, seen.lost), (totals.written, totals.lost));
+        assert_eq!(totals.written + totals.lost, 8 * 300_001, "{totals:?} after {snapshots} snapshots");
+        assert!(seen.is_in_order() && snapshots > 1);
+    }
+}
+
+#[test]
+fn a_session_that_is_over_takes_nothing_more() {
+    let _alone = alone();
+    let stage = Stage::new(WhenFull::Refuse, 1 << 20);
+    let mut child = program::start("one", 100_000_000, &stage.session(), false);
+    std::thread::sleep(Duration::from_millis(100));
+    let totals = consumer::recover(stage.region(), &stage.trace(), Vec::new()).expect("the end");
+    assert!(totals.written > 0);
+    // It runs on at the cost of events that nobody records: a hundred million take less than a few seconds.
+    let start = std::time::Instant::now();
+    while !has_ended(&mut child) {
+        assert!(start.elapsed() < Duration::from_secs(30), "the program hangs");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(stage.read().records, totals.written);
+}
