@@ -1,13 +1,8 @@
-/* Rows of the kernel: calls, processes, select, context switches, round trips, RPC, connections, files. */
-#include "measure.h"
+/* Rows of the kernel: calls, processes, select, context switches, files. */
+#include "connection.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/mman.h>
 #include <sys/select.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 /* --- A directory, a file in it, the small program --- */
@@ -98,12 +93,10 @@ static void handler(int number) { (void)number; }
 
 static void install(const struct row *row, long operations) {
     (void)row;
-    while (operations--) {
-        struct sigaction action;
-        memset(&action, 0, sizeof action);
-        action.sa_handler = handler;
-        must(sigaction(SIGUSR1, &action, NULL), "sigaction");
-    }
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handler;
+    while (operations--) must(sigaction(SIGUSR1, &action, NULL), "sigaction");
 }
 
 static void prepare_signal(const struct row *row) { install(row, 1); }
@@ -183,31 +176,6 @@ static void choose_file(const struct row *row) {
     choose(row, open_file);
 }
 
-/* A socket that listens on a port of 127.0.0.1, and its address. */
-static int listening(struct sockaddr_in *address, int backlog) {
-    int listener = (int)must(socket(AF_INET, SOCK_STREAM, 0), "socket");
-    socklen_t length = sizeof *address;
-    memset(address, 0, length);
-    address->sin_family = AF_INET;
-    address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    must(bind(listener, (struct sockaddr *)address, length), "bind");
-    must(listen(listener, backlog), "listen");
-    must(getsockname(listener, (struct sockaddr *)address, &length), "getsockname");
-    return listener;
-}
-
-static void connect_tcp(int ends[2]) {
-    struct sockaddr_in address;
-    int listener = listening(&address, 1), on = 1;
-    ends[0] = (int)must(socket(AF_INET, SOCK_STREAM, 0), "socket");
-    must(connect(ends[0], (struct sockaddr *)&address, sizeof address), "connect");
-    ends[1] = (int)must(accept(listener, NULL, NULL), "accept");
-    close(listener);
-    for (int end = 0; end < 2; end++) {
-        must(setsockopt(ends[end], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), "TCP_NODELAY");
-    }
-}
-
 static void choose_connection(const struct row *row) {
     int ends[2];
     connect_tcp(ends);
@@ -231,11 +199,16 @@ static int ring_in, ring_out;
 static uint32_t *own;
 static size_t words_count;
 
-/* Reads every word; vectors are allowed, as a compiler of today uses them. */
-__attribute__((optimize("O3"), noinline)) static uint32_t sum(const uint32_t *words, size_t count) {
-    uint32_t total = 0;
-    for (size_t word = 0; word < count; word++) total += words[word];
-    return total;
+/* Adds up the words, one by one, to four sums by turns: volatile keeps the compiler from vectors. */
+static uint32_t sum(const volatile uint32_t *words, size_t count) {
+    uint32_t one = 0, two = 0, three = 0, four = 0;
+    for (size_t word = 0; word < count; word += 4) {
+        one += words[word];
+        two += words[word + 1];
+        three += words[word + 2];
+        four += words[word + 3];
+    }
+    return one + two + three + four;
 }
 
 static volatile uint32_t sink;
@@ -295,226 +268,6 @@ static void turn_alone(const struct row *row, long operations) {
     }
 }
 
-/* --- Round trips of `first` bytes --- */
-
-static int to_other, from_other;
-
-/* The other process sends back what it reads. */
-static void serve(int from, int to, long bytes) {
-    if (fork_helper(1) != 0) {
-        close(from);
-        if (to != from) close(to);
-        return;
-    }
-    char message[16];
-    while (read(from, message, (size_t)bytes) == bytes) ensure(write(to, message, (size_t)bytes) == bytes, "write");
-    _exit(0);
-}
-
-static void serve_socket(int ends[2], long bytes) {
-    to_other = from_other = ends[0];
-    serve(ends[1], ends[1], bytes);
-}
-
-static void serve_pipe(const struct row *row) {
-    int there[2], back[2];
-    must(pipe(there), "pipe");
-    must(pipe(back), "pipe");
-    to_other = there[1];
-    from_other = back[0];
-    serve(there[0], back[1], row->first);
-}
-
-static void serve_unix(const struct row *row) {
-    int ends[2];
-    must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), "socketpair");
-    serve_socket(ends, row->first);
-}
-
-static void serve_tcp(const struct row *row) {
-    int ends[2];
-    connect_tcp(ends);
-    serve_socket(ends, row->first);
-}
-
-static int bound_udp(struct sockaddr_in *address) {
-    int end = (int)must(socket(AF_INET, SOCK_DGRAM, 0), "socket");
-    socklen_t length = sizeof *address;
-    memset(address, 0, length);
-    address->sin_family = AF_INET;
-    address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    must(bind(end, (struct sockaddr *)address, length), "bind");
-    must(getsockname(end, (struct sockaddr *)address, &length), "getsockname");
-    return end;
-}
-
-static void serve_udp(const struct row *row) {
-    struct sockaddr_in near, far;
-    int ends[2] = {bound_udp(&near), bound_udp(&far)};
-    must(connect(ends[0], (struct sockaddr *)&far, sizeof far), "connect");
-    must(connect(ends[1], (struct sockaddr *)&near, sizeof near), "connect");
-    serve_socket(ends, row->first);
-}
-
-static void round_trip(const struct row *row, long operations) {
-    char message[16] = {0};
-    size_t bytes = (size_t)row->first;
-    while (operations--) {
-        ensure(write(to_other, message, bytes) == row->first, "write");
-        ensure(read(from_other, message, bytes) == row->first, "read");
-    }
-}
-
-/* --- Null calls of a Sun RPC service (RFC 5531, sections 9 and 11) --- */
-
-enum { CALL_WORDS = 10, REPLY_WORDS = 6, RPC_WORDS = 32 };
-static const uint32_t program = 0x40006877;
-static uint32_t xid;
-static struct sockaddr_in service_address;
-
-/* The call without its mark: number, call, version 2, program, its version, procedure, no credentials, no verifier. */
-static void write_call(uint32_t *words) {
-    const uint32_t call[CALL_WORDS] = {++xid, 0, 2, program, 1, 0, 0, 0, 0, 0};
-    for (int word = 0; word < CALL_WORDS; word++) words[word] = htonl(call[word]);
-}
-
-/* The reply to it: number, reply, accepted, no verifier, and the status that the service finds. */
-static void write_reply(const uint32_t *call, uint32_t *words) {
-    uint32_t status = 0;
-    ensure(ntohl(call[1]) == 0 && ntohl(call[2]) == 2, "not a call");
-    if (ntohl(call[3]) != program) status = 1;
-    else if (ntohl(call[4]) != 1) status = 2;
-    else if (ntohl(call[5]) != 0) status = 3;
-    const uint32_t reply[REPLY_WORDS] = {ntohl(call[0]), 1, 0, 0, 0, status};
-    for (int word = 0; word < REPLY_WORDS; word++) words[word] = htonl(reply[word]);
-}
-
-static void accept_reply(const uint32_t *words) {
-    ensure(ntohl(words[0]) == xid && ntohl(words[1]) == 1 && words[2] == 0 && words[5] == 0, "not its reply");
-}
-
-static void serve_rpc_udp(const struct row *row) {
-    (void)row;
-    struct sockaddr_in own_address;
-    int service = bound_udp(&service_address);
-    to_other = bound_udp(&own_address);
-    if (fork_helper(1) != 0) {
-        close(service);
-        return;
-    }
-    uint32_t call[RPC_WORDS], reply[RPC_WORDS];
-    for (;;) {
-        struct sockaddr_in caller;
-        socklen_t length = sizeof caller;
-        ssize_t got = recvfrom(service, call, sizeof call, 0, (struct sockaddr *)&caller, &length);
-        ensure(got == CALL_WORDS * 4, "no call");
-        write_reply(call, reply);
-        must(sendto(service, reply, REPLY_WORDS * 4, 0, (struct sockaddr *)&caller, length), "sendto");
-    }
-}
-
-static void call_udp(const struct row *row, long operations) {
-    (void)row;
-    uint32_t words[RPC_WORDS];
-    while (operations--) {
-        struct sockaddr_in from;
-        socklen_t length = sizeof from;
-        write_call(words);
-        struct sockaddr *to = (struct sockaddr *)&service_address;
-        must(sendto(to_other, words, CALL_WORDS * 4, 0, to, sizeof service_address), "sendto");
-        ssize_t got = recvfrom(to_other, words, sizeof words, 0, (struct sockaddr *)&from, &length);
-        ensure(got == REPLY_WORDS * 4, "no reply");
-        accept_reply(words);
-    }
-}
-
-/* A message behind its mark, which says that it is the last fragment and how long it is. */
-static void receive_record(int from, uint32_t *words) {
-    size_t filled = 0, wanted = 4;
-    while (filled < wanted) {
-        ssize_t got = recv(from, (char *)words + filled, RPC_WORDS * 4 - filled, 0);
-        if (got == 0) _exit(0);
-        filled += (size_t)must(got, "recv");
-        if (filled >= 4) {
-            ensure(ntohl(words[0]) >> 31, "a fragment");
-            wanted = 4 + (ntohl(words[0]) & 0x7fffffff);
-            ensure(wanted <= RPC_WORDS * 4, "too long");
-        }
-    }
-}
-
-static void send_record(int to, uint32_t *words, int count) {
-    words[0] = htonl(0x80000000u | (uint32_t)count * 4);
-    ensure(send(to, words, (size_t)count * 4 + 4, MSG_NOSIGNAL) == count * 4 + 4, "send");
-}
-
-static void serve_rpc_tcp(const struct row *row) {
-    (void)row;
-    int ends[2];
-    connect_tcp(ends);
-    to_other = ends[0];
-    if (fork_helper(1) != 0) {
-        close(ends[1]);
-        return;
-    }
-    close(ends[0]);
-    uint32_t call[RPC_WORDS], reply[RPC_WORDS];
-    for (;;) {
-        receive_record(ends[1], call);
-        write_reply(call + 1, reply + 1);
-        send_record(ends[1], reply, REPLY_WORDS);
-    }
-}
-
-static void call_tcp(const struct row *row, long operations) {
-    (void)row;
-    uint32_t words[RPC_WORDS];
-    while (operations--) {
-        write_call(words + 1);
-        send_record(to_other, words, CALL_WORDS);
-        receive_record(to_other, words);
-        accept_reply(words + 1);
-    }
-}
-
-/* --- Connections --- */
-
-enum { WAITING_MAX = 100 };
-static volatile long *ended;
-static long made;
-
-static void serve_connections(const struct row *row) {
-    (void)row;
-    int listener = listening(&service_address, WAITING_MAX);
-    ended = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ensure(ended != MAP_FAILED, "mmap");
-    if (fork_helper(1) != 0) return;
-    const struct linger at_once = {1, 0};
-    for (;;) {
-        char rest[16];
-        int connection = (int)must(accept(listener, NULL, NULL), "accept");
-        while (recv(connection, rest, sizeof rest, 0) > 0) continue;
-        must(setsockopt(connection, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), "SO_LINGER");
-        close(connection);
-        ++*ended;
-    }
-}
-
-static void catch_up(const struct row *row, long operations) {
-    (void)row, (void)operations;
-    while (*ended < made) usleep(10);
-}
-
-static void connect_and_close(const struct row *row, long operations) {
-    (void)row;
-    made += operations;
-    while (operations--) {
-        int end = (int)must(socket(AF_INET, SOCK_STREAM, 0), "socket");
-        must(connect(end, (struct sockaddr *)&service_address, sizeof service_address), "connect");
-        close(end);
-    }
-}
-
 /* --- Files of `first` KiB --- */
 
 enum { FILES_MAX = 100 };
@@ -559,7 +312,6 @@ static void remove_files(const struct row *row) {
 /* --- The rows --- */
 
 #define US .unit = "us"
-#define NS .unit = "ns"
 #define SELECT(n)                                                                                                   \
     {"select-" #n "-fd", US, .first = n, .prepare = choose_file, .run = select_now, .clean = remove_file},            \
     {"select-" #n "-tcp", US, .first = n, .prepare = choose_connection, .run = select_now}
@@ -587,14 +339,6 @@ static const struct row rows[] = {
     {"sh", US, .prepare = find_small, .run = execute_shell},
     SELECT(10), SELECT(100), SELECT(250), SELECT(500),
     SWITCHES(0), SWITCHES(4), SWITCHES(8), SWITCHES(16), SWITCHES(32), SWITCHES(64),
-    {"pipe", NS, .first = 1, .prepare = serve_pipe, .run = round_trip},
-    {"unix-stream", NS, .first = 1, .prepare = serve_unix, .run = round_trip},
-    {"udp", NS, .first = 4, .prepare = serve_udp, .run = round_trip},
-    {"tcp", NS, .first = 1, .prepare = serve_tcp, .run = round_trip},
-    {"rpc-udp", US, .prepare = serve_rpc_udp, .run = call_udp},
-    {"rpc-tcp", US, .prepare = serve_rpc_tcp, .run = call_tcp},
-    {"tcp-connect", US, .prepare = serve_connections, .run = connect_and_close, .piece_max = WAITING_MAX,
-     .tidy = catch_up},
     FILES(0), FILES(1), FILES(4), FILES(10),
 };
 

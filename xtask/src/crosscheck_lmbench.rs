@@ -70,7 +70,8 @@ pub fn run(options: &Options) -> Result<()> {
     let place = shell::target_directory().join("crosscheck-lmbench");
     let pairs = pairs(&build(&place)?, &options.rows)?;
     let cpus = options.cpus.as_deref().map(parse_cpus).transpose()?;
-    let scratch = place.join(format!("scratch-{}", std::process::id()));
+    // As deep as the directory of a run and those of the plain programs: a path costs by its parts.
+    let scratch = std::env::temp_dir().join(format!("crosscheck-{}", std::process::id()));
     fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
 
     let mut figures = vec![Figures::default(); pairs.len()];

@@ -295,6 +295,20 @@ fn after_a_stop_signal_nothing_is_left_and_the_run_can_go_on() {
 }
 
 #[test]
+fn a_signal_while_it_is_tried_what_runs_here_is_an_interruption_too() {
+    let place = Place::new();
+    let child = place.command(&["run", "lmbench", "--quiet", "-o", "r"]).stderr(Stdio::piped()).spawn();
+    let child = child.expect("the command starts");
+    // Each row is tried by a process of its own.
+    wait_until("a row is tried", || processes_of(&place).len() > 1);
+    signal(&child, "-INT");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(status(&output), 130, "{}", complaint(&output));
+    assert!(complaint(&output).contains("before the first launch"), "{}", complaint(&output));
+    assert!(processes_of(&place).is_empty() && place.left_behind().is_empty(), "{:?}", place.left_behind());
+}
+
+#[test]
 fn after_sigkill_no_process_is_left_and_the_next_run_sweeps_up() {
     let place = Place::new();
     let mut child = long_run(&place);

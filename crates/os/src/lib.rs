@@ -22,6 +22,7 @@ pub mod fork;
 pub mod futex;
 pub mod guard;
 pub mod handler;
+pub mod heap;
 pub mod limits;
 pub mod local;
 pub mod lock;

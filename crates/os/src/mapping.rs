@@ -120,6 +120,12 @@ impl Memory {
         unsafe { std::slice::from_raw_parts_mut(self.0.base.as_ptr().cast(), self.0.len / size_of::<Word>()) }
     }
 
+    /// Its bytes, for reading.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the range is readable and private, and whoever stores borrows it mutably.
+        unsafe { std::slice::from_raw_parts(self.0.base.as_ptr(), self.0.len) }
+    }
+
     /// Its bytes.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: the range is readable, writable, private and borrowed mutably, so nobody else accesses it.

@@ -1,4 +1,5 @@
-//! What is asked of a process by a descriptor (pidfd_open(2)) and is not in `rustix`.
+//! What is asked of a process by a descriptor (pidfd_open(2)), by the very calls that programs make: `rustix` has no signal
+//! 0, and its poll is ppoll(2).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -15,6 +16,20 @@ pub fn send_nothing(process: impl AsFd) -> io::Result<()> {
     match unsafe { libc::syscall(libc::SYS_pidfd_send_signal, descriptor, 0, none, 0) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether the process has ended: one `poll(2)` that does not wait.
+///
+/// # Errors
+/// What `poll(2)` reports.
+#[inline]
+pub fn has_ended(process: impl AsFd) -> io::Result<bool> {
+    let mut polled = libc::pollfd { fd: process.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: the place is valid, and there is one.
+    match unsafe { libc::poll(&mut polled, 1, 0) } {
+        -1 => Err(io::Error::last_os_error()),
+        count => Ok(count > 0),
     }
 }
 
@@ -35,7 +50,11 @@ mod tests {
         let pid = Pid::from_raw(child.id() as i32).expect("not 0");
         let descriptor = pidfd_open(pid, PidfdFlags::empty()).expect("our own child");
         assert!(send_nothing(&descriptor).is_ok() && child.try_wait().expect("wait").is_none());
+        assert!(!has_ended(&descriptor).expect("poll"));
         child.kill();
+        rustix::event::poll(&mut [rustix::event::PollFd::new(&descriptor, rustix::event::PollFlags::IN)], None)
+            .expect("poll");
+        assert!(has_ended(&descriptor).expect("poll"), "also before it was waited for");
         child.wait().expect("wait");
         assert_eq!(send_nothing(&descriptor).expect_err("gone").raw_os_error(), Some(libc::ESRCH));
     }

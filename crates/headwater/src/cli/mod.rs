@@ -322,8 +322,20 @@ pub fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::from(status::OK),
         Err(error) => {
             eprintln!("headwater: {error:#}");
-            ExitCode::from(status::USAGE)
+            ExitCode::from(if error.is::<Interrupted>() { status::INTERRUPTED } else { status::USAGE })
         }
+    }
+}
+
+/// A signal came before there was a launch to keep.
+#[derive(Debug)]
+struct Interrupted;
+
+impl std::error::Error for Interrupted {}
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("interrupted before the first launch")
     }
 }
 

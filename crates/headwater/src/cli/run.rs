@@ -112,7 +112,7 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
 fn refused(course: &Course<'_>, scratch: &Scratch, stop: &StopSignals) -> anyhow::Result<BTreeMap<String, String>> {
     probe(course, scratch, stop).map_err(|error| match error {
         NoAnswer::Broken(what) => anyhow!("cannot find out what runs here: {what}"),
-        NoAnswer::Stopped(_) => anyhow!("interrupted before the first launch"),
+        NoAnswer::Stopped(_) => super::Interrupted.into(),
     })
 }
 

@@ -15,7 +15,7 @@ use super::link::{Link, Process, WorkerSide, answer};
 use super::payload::Payload;
 use super::protocol::{Reply, Report, Request, Role, Round};
 use crate::patterns::{self, Ends, Topology};
-use crate::transports::{Endpoint, Transport};
+use crate::transports::{Endpoint, Transport, Unavailable};
 
 /// What the workers of a launch share beside the transport.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub struct Desk<'a> {
 /// Opens transport `T` and forks the workers of `pattern` over it.
 ///
 /// # Errors
-/// [`LaunchError::Unavailable`] if it cannot be opened, [`LaunchError::Failed`] if the fork fails.
+/// [`LaunchError::Unavailable`] if it cannot be opened or the machine has no room for another process.
 pub fn fork_team<T: Transport>(pattern: &patterns::Entry, job: &Job) -> Result<Team, LaunchError> {
     let info = pattern.info;
     let common = Common::new()?;
@@ -106,13 +106,13 @@ fn count(report: &mut Report, before: &[(&'static str, u64)], after: &[(&'static
 /// Forks a worker that plays `role` on `cpu` and runs `body` over its side of the line.
 ///
 /// # Errors
-/// [`LaunchError::Failed`] if the line or the fork fails.
+/// [`LaunchError::Unavailable`] if there are too few descriptors, or too few processes or pages for a fork.
 pub fn fork(
     role: Role,
     cpu: Option<u32>,
     body: impl FnOnce(WorkerSide) -> io::Result<()>,
 ) -> Result<Link, LaunchError> {
-    let (side, to_worker, from_worker) = Link::descriptors().map_err(|error| LaunchError::system("pipe2", error))?;
+    let (side, to_worker, from_worker) = Link::descriptors().map_err(|error| Unavailable::call("pipe2", error))?;
     let mut conductor_side = Some((to_worker, from_worker));
     let child = Child::fork(|| {
         drop(conductor_side.take());
@@ -121,7 +121,7 @@ pub fn fork(
             Err(_) => 1,
         }
     })
-    .map_err(|error| LaunchError::system("fork", error))?;
+    .map_err(|error| Unavailable::call("fork", error))?;
     let (to_worker, from_worker) = conductor_side.take().expect("taken in the child only");
     Ok(Link::new(role, Process::Forked(child), to_worker, from_worker))
 }

@@ -2,7 +2,8 @@
 //!
 //! Written from the printed form of its results. Round trips of pipe, FIFO, AF_UNIX, UDP and TCP are rows of pattern
 //! `rtt`; everything else keeps its own definition as pattern `lmbench`, under the names of the published table `ltt`.
-//! Lines in brackets are settings; of these the first names the machine.
+//! Lines in brackets are settings; of these the first names the machine. A table by size is a series of rows with sizes;
+//! its largest size is beyond the caches and is the row without one too, as the suite `lmbench` has it.
 
 use headwater_results::schema::{Metric, Placement, Row, Standing};
 
@@ -24,7 +25,8 @@ pub(super) const FORMAT: Format = Format {
 fn parse(files: &[File], imported: &mut Imported) -> Result<(), ImportError> {
     let mut machine: Option<(Line, String)> = None;
     for (block, file) in files.iter().enumerate() {
-        let mut reader = Reader { block: block as u32, section: Place::None, seen: Vec::new(), imported };
+        let (block, section) = (block as u32, Place::None);
+        let mut reader = Reader { block, section, seen: Vec::new(), largest: Vec::new(), imported };
         for line in numbered(file) {
             if let Some(found) = uname(&line.text) {
                 same_machine(&mut machine, &line, &found)?;
@@ -32,6 +34,7 @@ fn parse(files: &[File], imported: &mut Imported) -> Result<(), ImportError> {
             reader.step(&line)?;
         }
         reader.add_null_io();
+        reader.add_largest();
     }
     if let Some((_, uname)) = machine {
         let mut words = uname.split_whitespace().skip(1);
@@ -81,6 +84,8 @@ struct Reader<'a> {
     section: Place,
     /// Ids of rows that this file has had.
     seen: Vec<(String, f64)>,
+    /// Of each table by size the largest: name and unit of the row without a size, the size and the figure.
+    largest: Vec<(String, Unit, u64, f64)>,
     imported: &'a mut Imported,
 }
 
@@ -175,7 +180,10 @@ impl Reader<'_> {
                 let rtt = patterns::find("rtt").expect("rtt is in the table").info;
                 (rows::of_transport(transport, rtt, size, None, Placement::Free), value * 1e3)
             }
-            Target::Row(subject, unit) => (own_row(subject, unit, size), value),
+            Target::Row(subject, unit) => {
+                self.note_largest(subject, unit, size, value);
+                (own_row(subject, unit, size), value)
+            }
             Target::Files => unreachable!("a line of files is two rows"),
         };
         if self.seen.iter().any(|(id, _)| *id == row.id) {
@@ -187,6 +195,24 @@ impl Reader<'_> {
         self.seen.push((row.id.clone(), value));
         self.imported.add(row, Some(self.block), vec![value], Vec::new());
         Ok(())
+    }
+
+    /// Of loads, those of one stride only are a row of the suite.
+    fn note_largest(&mut self, subject: &str, unit: Unit, size: Option<u64>, value: f64) {
+        let (Some(size), Some(subject)) = (size, tables::without_size(subject)) else {
+            return;
+        };
+        match self.largest.iter_mut().find(|(known, ..)| known == subject) {
+            Some((_, _, largest, figure)) if size > *largest => (*largest, *figure) = (size, value),
+            Some(_) => {}
+            None => self.largest.push((subject.to_owned(), unit, size, value)),
+        }
+    }
+
+    fn add_largest(&mut self) {
+        for (subject, unit, _, value) in std::mem::take(&mut self.largest) {
+            self.imported.add(own_row(&subject, unit, None), Some(self.block), vec![value], Vec::new());
+        }
     }
 
     /// The mean of reading and writing one byte, which summaries call null I/O.

@@ -7,16 +7,13 @@ use std::time::Duration;
 
 use headwater_os::child::Child;
 use headwater_os::clock::sleep;
-use headwater_os::pidfd::send_nothing;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use headwater_os::pidfd::{has_ended, send_nothing};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::facilities::operation::{Figure, Operation, fork_peer};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
-
-/// What does not wait.
-const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// What is done with the descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +30,8 @@ pub struct Pidfd {
     child: Child,
     pid: Pid,
     descriptor: OwnedFd,
+    /// A second child, which ends at once; for the check alone.
+    ended: Option<(Child, OwnedFd)>,
 }
 
 impl Operation for Pidfd {
@@ -54,18 +53,18 @@ impl Operation for Pidfd {
                 sleep(Duration::from_secs(3600));
             }
         })?;
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a child has a number");
-        let descriptor = open(pid).map_err(|error| Unavailable::call("pidfd_open", error))?;
+        let ended = fork_peer(job, || Ok(()))?;
+        let opened = |child: &Child| open(number(child)).map_err(|error| Unavailable::call("pidfd_open", error));
+        let (descriptor, of_ended) = (opened(&child)?, opened(&ended)?);
         send_nothing(&descriptor).map_err(|error| Unavailable::call("pidfd_send_signal", error))?;
-        Ok(Pidfd { call, child, pid, descriptor })
+        Ok(Pidfd { call, pid: number(&child), child, descriptor, ended: Some((ended, of_ended)) })
     }
 
     fn check(&mut self) -> io::Result<()> {
         let before = has_ended(&self.descriptor)?;
         self.run(1)?;
-        // What is said of a child that has ended, on one of its own.
-        let other = Child::fork(|| 0)?;
-        let descriptor = open(i32::try_from(other.id()).ok().and_then(Pid::from_raw).expect("a child has a number"))?;
+        // What is said of a child that has ended; it is waited for when this is over.
+        let (_ended, descriptor) = self.ended.take().ok_or_else(|| io::Error::other("it was checked before"))?;
         poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], None)?;
         match (before, has_ended(&descriptor)?, self.child.try_wait()?) {
             (false, true, None) => Ok(()),
@@ -85,12 +84,11 @@ impl Operation for Pidfd {
     }
 }
 
-#[inline]
-fn open(pid: Pid) -> io::Result<OwnedFd> {
-    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+fn number(child: &Child) -> Pid {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a child has a number")
 }
 
 #[inline]
-fn has_ended(descriptor: &OwnedFd) -> io::Result<bool> {
-    Ok(poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&NOW))? > 0)
+fn open(pid: Pid) -> io::Result<OwnedFd> {
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }

@@ -2,12 +2,13 @@
 //! AF_UNIX stream sockets by calls of 64 KiB, over a TCP connection to localhost by messages of 10 MB (one `write(2)`).
 //!
 //! The receiver is timed. It says how many messages it wants, so that none is under way before; the word that it says goes
-//! through another pipe. Buffers of the kernel are the machine's.
+//! through another pipe. Buffers of the kernel are the machine's. Both messages begin with a page.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::OwnedFd;
 
 use headwater_os::child::Child;
+use headwater_os::mapping::Memory;
 use rustix::io::{read, write};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
@@ -32,7 +33,9 @@ pub struct Bandwidth {
     _sender: Child,
     orders: PipeWriter,
     receiver: OwnedFd,
-    message: Vec<u8>,
+    message: Memory,
+    /// Of the message; the memory has whole pages.
+    bytes: usize,
 }
 
 impl Operation for Bandwidth {
@@ -59,22 +62,24 @@ impl Operation for Bandwidth {
         };
         let (taken, orders) = io::pipe().map_err(|error| Unavailable::call("pipe2", error))?;
         let mut own = Some((orders, receiver));
-        let message = message(size(job));
+        let bytes = size(job);
+        let message = message(bytes).map_err(|error| Unavailable::call("mmap", error))?;
         let child = fork_peer(job, || {
             drop(own.take());
-            send(&sender, taken, &message)
+            send(&sender, taken, &message.bytes()[..bytes])
         })?;
         let (orders, receiver) = own.take().expect("taken in the child only");
-        Ok(Bandwidth { _sender: child, orders, receiver, message })
+        Ok(Bandwidth { _sender: child, orders, receiver, message, bytes })
     }
 
     fn check(&mut self) -> io::Result<()> {
-        let expected = self.message.clone();
+        let expected = self.message.bytes()[..self.bytes].to_vec();
         self.order(CHECKED)?;
         for number in 0..CHECKED {
-            self.message.fill(0);
+            self.message.bytes_mut().fill(0);
             self.receive()?;
-            if let Some(place) = (0..expected.len()).find(|&place| self.message[place] != expected[place]) {
+            let received = self.message.bytes();
+            if let Some(place) = (0..expected.len()).find(|&place| received[place] != expected[place]) {
                 return Err(io::Error::other(format!("byte {place} of message {number} is not what was sent")));
             }
         }
@@ -99,8 +104,9 @@ impl Bandwidth {
     #[inline]
     fn receive(&mut self) -> io::Result<()> {
         let mut received = 0;
-        while received < self.message.len() {
-            match read(&self.receiver, &mut self.message[received..])? {
+        let message = &mut self.message.bytes_mut()[..self.bytes];
+        while received < message.len() {
+            match read(&self.receiver, &mut message[received..])? {
                 0 => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the sender is gone")),
                 count => received += count,
             }
@@ -128,6 +134,8 @@ fn size(job: &Job) -> usize {
 }
 
 /// A message in which a byte says where it stands: the period fits into no power of two.
-fn message(size: usize) -> Vec<u8> {
-    (0..=250).cycle().take(size).collect()
+fn message(bytes: usize) -> io::Result<Memory> {
+    let mut message = Memory::populated(bytes)?;
+    message.bytes_mut().iter_mut().zip((0..=250).cycle()).for_each(|(byte, value)| *byte = value);
+    Ok(message)
 }

@@ -20,9 +20,8 @@ const PIECE: usize = 8 << 20;
 /// A process with a mapped file.
 #[derive(Debug)]
 pub struct MmapReread {
-    /// Whether an operation is the whole file from open to close.
-    opens: bool,
-    view: View,
+    /// The mapping that stays; none where an operation is the whole file from open to close.
+    view: Option<View>,
     /// The piece whose turn it is.
     next: usize,
     file: CachedFile,
@@ -45,25 +44,28 @@ impl Operation for MmapReread {
         let view = view.map_err(|error| Unavailable::call("mmap", error))?;
         // The first pass brings the pages.
         black_box(sum::<EVERY>(view.words()));
-        Ok(MmapReread { opens: opens(job), view, next: 0, file })
+        Ok(MmapReread { view: (!opens(job)).then_some(view), next: 0, file })
     }
 
     fn check(&mut self) -> io::Result<()> {
         let words = |bytes: usize| bytes as u64 / 8;
-        if self.opens {
+        let Some(view) = &self.view else {
             return summed(self.whole()?, CachedFile::sum(0, words(FILE_BYTES)));
-        }
+        };
         let last = FILE_BYTES / PIECE - 1;
-        summed(self.piece(last), CachedFile::sum(words(last * PIECE), words(PIECE)))
+        summed(piece_of(view, last), CachedFile::sum(words(last * PIECE), words(PIECE)))
     }
 
     fn run(&mut self, operations: u64) -> io::Result<()> {
         for _ in 0..operations {
-            if self.opens {
-                black_box(self.whole()?);
-            } else {
-                black_box(self.piece(self.next));
-                self.next = (self.next + 1) % (FILE_BYTES / PIECE);
+            match &self.view {
+                None => {
+                    black_box(self.whole()?);
+                }
+                Some(view) => {
+                    black_box(piece_of(view, self.next));
+                    self.next = (self.next + 1) % (FILE_BYTES / PIECE);
+                }
             }
         }
         Ok(())
@@ -71,19 +73,20 @@ impl Operation for MmapReread {
 }
 
 impl MmapReread {
-    #[inline]
-    fn piece(&self, piece: usize) -> u64 {
-        sum::<EVERY>(&self.view.words()[piece * (PIECE / 8)..][..PIECE / 8])
-    }
-
     /// The sum of the whole file, opened and mapped anew.
     #[inline]
-    fn whole(&mut self) -> io::Result<u64> {
+    fn whole(&self) -> io::Result<u64> {
         let descriptor = open(self.file.path(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let mapped = MappedFile::new(descriptor, FILE_BYTES)?;
         let view = mapped.map()?;
         Ok(sum::<EVERY>(view.words()))
     }
+}
+
+/// The sum of a piece.
+#[inline]
+fn piece_of(view: &View, piece: usize) -> u64 {
+    sum::<EVERY>(&view.words()[piece * (PIECE / 8)..][..PIECE / 8])
 }
 
 fn opens(job: &Job) -> bool {

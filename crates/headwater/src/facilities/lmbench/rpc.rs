@@ -15,7 +15,7 @@ use rustix::net::{
     getsockname, recv, recvfrom, send, sendto, socket_with,
 };
 
-use super::rpc_message::{MARK, MESSAGE_MAX, NULL_PROCEDURE, accept_reply, length, mark, write_call, write_reply};
+use super::rpc_message::{Calls, MARK, MESSAGE_MAX, NULL_PROCEDURE, accept_reply, length, mark, write_reply};
 use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::{Unavailable, tcp};
@@ -52,9 +52,7 @@ pub trait Line: Sized {
 pub struct Rpc<L> {
     _service: Child,
     line: L,
-    record: [u8; MESSAGE_MAX],
-    /// Number of the last call.
-    xid: u32,
+    calls: Calls,
 }
 
 impl<L: Line> Operation for Rpc<L> {
@@ -63,18 +61,19 @@ impl<L: Line> Operation for Rpc<L> {
 
     fn prepare(job: &Job) -> Result<Rpc<L>, Unavailable> {
         let (line, mut service) = L::open()?;
+        let calls = Calls::new(NULL_PROCEDURE).map_err(|error| Unavailable::call("a call", error))?;
         let cpu = job.cpus.map(|(_, second)| second);
         let serving = Child::fork(|| match cpu.map_or(Ok(()), cpu::bind).and_then(|()| serve(&mut service)) {
             Ok(()) => 0,
             Err(_) => 1,
         });
         let _service = serving.map_err(|error| Unavailable::call("fork", error))?;
-        Ok(Rpc { _service, line, record: [0; MESSAGE_MAX], xid: 0 })
+        Ok(Rpc { _service, line, calls })
     }
 
     fn check(&mut self) -> io::Result<()> {
         self.run(CHECKED)?;
-        match self.call(NULL_PROCEDURE + 1) {
+        match call(&mut self.line, &mut Calls::new(NULL_PROCEDURE + 1)?) {
             Err(error) if error.to_string().contains("ProcedureUnavailable") => Ok(()),
             other => Err(io::Error::other(format!("there is one procedure only, but another gave {other:?}"))),
         }
@@ -82,21 +81,20 @@ impl<L: Line> Operation for Rpc<L> {
 
     fn run(&mut self, operations: u64) -> io::Result<()> {
         for _ in 0..operations {
-            self.call(NULL_PROCEDURE)?;
+            call(&mut self.line, &mut self.calls)?;
         }
         Ok(())
     }
 }
 
-impl<L: Line> Rpc<L> {
-    #[inline]
-    fn call(&mut self, procedure: u32) -> io::Result<()> {
-        self.xid = self.xid.wrapping_add(1);
-        let length = write_call(self.xid, procedure, &mut self.record)?;
-        self.line.send(&self.record[..length])?;
-        let length = self.line.receive(&mut self.record)?;
-        accept_reply(&self.record[..length], self.xid)
-    }
+/// A call and its reply.
+#[inline]
+fn call(line: &mut impl Line, calls: &mut Calls) -> io::Result<()> {
+    let (record, xid) = calls.next();
+    line.send(record)?;
+    let mut reply = [0; MESSAGE_MAX];
+    let length = line.receive(&mut reply)?;
+    accept_reply(&reply[..length], xid)
 }
 
 /// The service, until it is killed or the line is dead. What is no call is dropped, as RFC 5531 leaves it.

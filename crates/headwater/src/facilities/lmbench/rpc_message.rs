@@ -22,14 +22,34 @@ pub const NULL_PROCEDURE: u32 = 0;
 
 type Message<'a> = RpcMessage<&'a [u8], &'a [u8]>;
 
-/// Writes the call number `xid` of a procedure; its length with the mark, bytes.
-///
-/// # Errors
-/// If it does not fit.
-pub fn write_call(xid: u32, procedure: u32, buffer: &mut [u8]) -> io::Result<usize> {
-    let call =
-        CallBody::new(PROGRAM, VERSION, procedure, AuthFlavor::AuthNone(None), AuthFlavor::AuthNone(None), &[][..]);
-    write(&RpcMessage::new(xid, MessageType::Call(call)), buffer)
+/// The calls of a caller: built once, as callers do it, for they differ in nothing but their number.
+#[derive(Debug)]
+pub struct Calls {
+    record: [u8; MESSAGE_MAX],
+    length: usize,
+    xid: u32,
+}
+
+impl Calls {
+    /// Calls of a procedure without arguments.
+    ///
+    /// # Errors
+    /// If they do not fit.
+    pub fn new(procedure: u32) -> io::Result<Calls> {
+        let call =
+            CallBody::new(PROGRAM, VERSION, procedure, AuthFlavor::AuthNone(None), AuthFlavor::AuthNone(None), &[][..]);
+        let mut record = [0; MESSAGE_MAX];
+        let length = write(&RpcMessage::new(0, MessageType::Call(call)), &mut record)?;
+        Ok(Calls { record, length, xid: 0 })
+    }
+
+    /// The next call, with its mark, and its number.
+    #[inline]
+    pub fn next(&mut self) -> (&[u8], u32) {
+        self.xid = self.xid.wrapping_add(1);
+        self.record[MARK..MARK + 4].copy_from_slice(&self.xid.to_be_bytes());
+        (&self.record[..self.length], self.xid)
+    }
 }
 
 /// Writes what the service answers to `request`; its length with the mark, bytes.

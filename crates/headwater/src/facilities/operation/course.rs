@@ -4,6 +4,7 @@
 use std::io;
 
 use headwater_os::clock::now_ns;
+use headwater_os::heap;
 use headwater_results::estimate::median;
 
 use super::{Operation, Run};
@@ -45,12 +46,15 @@ pub fn conduct<O: Operation>(job: &Job) -> Result<Measured, LaunchError> {
     Ok(measured::<O>(&batches, job))
 }
 
-/// The process of the operation.
+/// The process of the operation, small before it prepares anything: a fork costs by the pages of who forks.
 fn team<O: Operation>(job: &Job) -> Result<Team, LaunchError> {
     let cpu = job.cpus.map(|(first, _)| first);
-    let link = worker::fork(Role::Worker, cpu, |side| match O::prepare(job) {
-        Ok(mut operation) => worker::serve(side, |round| serve(&mut operation, round)),
-        Err(Unavailable(reason)) => worker::refuse(side, &reason),
+    let link = worker::fork(Role::Worker, cpu, |side| {
+        heap::trim();
+        match O::prepare(job) {
+            Ok(mut operation) => worker::serve(side, |round| serve(&mut operation, round)),
+            Err(Unavailable(reason)) => worker::refuse(side, &reason),
+        }
     })?;
     Ok(Team::new(vec![link], job))
 }

@@ -1,5 +1,11 @@
+use std::fmt::Write;
+
+use headwater_results::schema::{Placement, Row};
+
 use super::super::{ImportError, Imported};
 use super::FORMAT;
+use super::tables::{Names, SECTIONS, SINGLE, Target, Unit};
+use crate::suites::Axes;
 
 /// The shape of a result file of lmbench 3, with figures of no machine.
 const TEXT: &str = "[lmbench3.0 results for Linux brook 6.1.0-18 #1 SMP x86_64 GNU/Linux]
@@ -93,6 +99,11 @@ fn every_kind_of_line_becomes_its_row() {
             ("ctxsw-16p-4k/lmbench/free", "us", 4.14),
             ("memory-load-stride-128/lmbench/490/free", "ns", 1.5),
             ("null-io/lmbench/free", "us", 0.300_000_000_000_000_04),
+            ("mmap-latency/lmbench/free", "us", 16.0),
+            ("tcp-bandwidth/lmbench/free", "MB/s", 6790.2),
+            ("file-reread/lmbench/free", "MB/s", 17_652.11),
+            ("memory-read/lmbench/free", "MB/s", 31_592.35),
+            ("main-memory/lmbench/free", "ns", 1.5),
         ]
     );
     let environment = &imported.environment;
@@ -148,16 +159,110 @@ fn a_file_of_something_else_is_refused() {
     assert!(error.message.starts_with("no result of lmbench"), "{error}");
 }
 
-/// The rows of the report on the trace toolkit have these names too.
-#[test]
-fn names_are_those_of_the_published_table() {
-    use super::tables::{SINGLE, Target};
-    let run = headwater_results::published::run("ltt", "up-a").expect("the dataset exists");
-    let published: Vec<&str> = run.results.iter().map(|result| result.row.subject.as_str()).collect();
-    let own = ["read", "write", "semaphore", "fcntl-lock", "file-write"];
+/// What results have and suite `lmbench` has not, by subject.
+const WITHOUT_ROW: &[(&str, &str)] = &[
+    ("read", "a part of null-io"),
+    ("write", "a part of null-io"),
+    ("semaphore", "System V semaphores are rows of suite sync, with another definition"),
+    ("fcntl-lock", "record locks are rows of suite sync, with another definition"),
+    ("fifo", "a row of pattern rtt that the published table has not: headwater run fifo/rtt"),
+    ("file-write", "the throughput of a disk, which is not a basic operation of the kernel"),
+    ("memory-load-stride-64", "the published table has the stride of 128 B alone"),
+    ("memory-load-stride-128", "a curve; its largest size is main-memory"),
+    ("http", "the report gives a figure, but no definition of it"),
+];
+
+/// What suite `lmbench` has of the old table and results have not.
+const NOT_IMPORTED: &[(&str, &str)] = &[
+    ("mhz", "a setting in brackets, whose method is another"),
+    ("l1-cache", "a point of memory-load-stride-128, but which one depends on the machine's caches"),
+    ("l2-cache", "as l1-cache"),
+    ("main-memory-random", "not in the old tables"),
+];
+
+fn is_listed(list: &[(&str, &str)], subject: &str) -> bool {
+    list.iter().any(|(known, reason)| *known == subject && !reason.is_empty())
+}
+
+/// The rows of the suite, as a run of one CPU and one of several have them.
+fn suite() -> Vec<Row> {
+    let suite = crate::suites::find("lmbench").expect("in the table");
+    (suite.rows)(&Axes { sizes: None, placements: &[Placement::Free, Placement::SameCpu], externals: &[] })
+}
+
+/// A result file that has every line and every table that is known.
+fn everything() -> String {
+    let mut text = String::new();
     for single in SINGLE {
-        if let Target::Row(subject, _) = single.target {
-            assert!(published.contains(&subject) || own.contains(&subject), "{subject}");
+        let between = match single.names {
+            Names::Nothing => "",
+            Names::File => "/var/tmp/XXX",
+            Names::Host => " localhost",
+        };
+        let unit = match single.target.unit() {
+            Unit::Us => "microseconds",
+            Unit::Ns => "nanoseconds",
+            Unit::MegabytesPerSecond => "MB/sec",
+        };
+        writeln!(text, "{}{between}: 1.5 {unit}", single.label).expect("a string");
+    }
+    for section in SECTIONS {
+        let lines = match section.target {
+            Target::Files => "0k 9 10 10\n1k 9 10 10\n4k 9 10 10\n10k 9 10 10",
+            _ => "0.000512 1.5\n67.11 1.5",
+        };
+        writeln!(text, "\"{}\n{lines}\n", section.heading).expect("a string");
+    }
+    for size in [0, 4, 8, 16, 32, 64] {
+        let lines: String = [2, 4, 8, 16, 32, 64, 96].iter().map(|processes| format!("{processes} 1.5\n")).collect();
+        write!(text, "\"size={size}k ovr=0.74\n{lines}\n").expect("a string");
+    }
+    for stride in [64, 128] {
+        writeln!(text, "\"stride={stride}\n0.00049 1.5\n67.10886 1.5\n").expect("a string");
+    }
+    text
+}
+
+#[test]
+fn every_row_of_results_is_one_of_the_suite_or_is_listed_with_its_reason() {
+    let suite = suite();
+    let imported = import(&[&everything()]).expect("results");
+    assert!(imported.unknown.is_empty(), "{:?}", imported.unknown);
+    for (row, _) in &imported.rows {
+        let same = suite.iter().find(|own| own.id == row.id);
+        let same_metric =
+            |own: &Row| own.metrics[0] == row.metrics[0] && own.definition_version == row.definition_version;
+        assert!(same.is_none_or(same_metric), "{} is measured as another", row.id);
+        // Of a table by size the largest is the row.
+        let of_a_series = row.size_bytes.is_some() && suite.iter().any(|own| own.subject == row.subject);
+        assert!(same.is_some() || of_a_series || is_listed(WITHOUT_ROW, &row.subject), "{}", row.id);
+    }
+    for row in suite.iter().filter(|row| row.pattern != "kernel" && row.placement == Placement::Free) {
+        let found = imported.rows.iter().any(|(imported, _)| imported.id == row.id);
+        assert_ne!(found, is_listed(NOT_IMPORTED, &row.subject), "{}", row.id);
+    }
+}
+
+#[test]
+fn every_row_of_the_published_table_is_one_of_the_suite_or_is_listed_with_its_reason() {
+    let suite = suite();
+    let datasets = headwater_results::published::find("ltt").expect("in the table").datasets();
+    assert!(!datasets.is_empty());
+    for dataset in &datasets {
+        for published in dataset.run.results.iter().map(|result| &result.row) {
+            let same = suite.iter().find(|own| own.id == published.id);
+            let same_metric = |own: &Row| own.metrics[0] == published.metrics[0];
+            assert!(same.is_none_or(same_metric), "{} is measured as another", published.id);
+            assert!(same.is_some() || is_listed(WITHOUT_ROW, &published.subject), "{}: {}", dataset.name, published.id);
         }
     }
+}
+
+#[test]
+fn the_largest_size_of_a_table_is_the_row_without_a_size() {
+    let imported = import(&["\"read bandwidth\n0.000512 9000\n67.11 5000\n1.05 7000\n"]).expect("results");
+    let value =
+        |id: &str| imported.rows.iter().find(|(row, _)| row.id == id).map(|(_, launches)| launches[0].values[0]);
+    assert_eq!(value("file-reread/lmbench/free"), Some(5000.0));
+    assert_eq!(value("file-reread/lmbench/1048576/free"), Some(7000.0));
 }

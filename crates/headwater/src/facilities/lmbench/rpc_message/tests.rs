@@ -6,9 +6,11 @@ fn words(values: &[u32]) -> Vec<u8> {
 }
 
 fn called(xid: u32, procedure: u32) -> Vec<u8> {
-    let mut buffer = [0; MESSAGE_MAX];
-    let length = write_call(xid, procedure, &mut buffer).expect("it fits");
-    buffer[..length].to_vec()
+    let mut calls = Calls::new(procedure).expect("it fits");
+    for _ in 1..xid {
+        calls.next();
+    }
+    calls.next().0.to_vec()
 }
 
 fn answered(request: &[u8]) -> Vec<u8> {
