@@ -82,6 +82,11 @@ mod tests {
         fs::write(&file, "").expect("a file");
         let mark = format!("test-{}", std::process::id());
         let mut child = Command::new("sleep").arg("60").env(Snapshot::MARK, &mark).spawn().expect("a child");
+        // It is running before the kernel shows its environment.
+        let environment = format!("/proc/{}/environ", child.id());
+        while fs::read(&environment).expect("it runs").is_empty() {
+            std::thread::yield_now();
+        }
         let left = Snapshot::take(directory.path()).and_then(|after| after.since(&before, &mark));
         child.kill().expect("it runs");
         child.wait().expect("it is a child");
