@@ -44,6 +44,17 @@ impl Listener {
         }
     }
 
+    /// Sleeps until somebody has connected.
+    ///
+    /// # Errors
+    /// What poll(2) reports.
+    pub fn wait(&self) -> io::Result<()> {
+        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], None) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Sleeps until somebody has connected or something can be read from `other`; returns whether that can.
     ///
     /// Errors: what poll(2) reports.
@@ -84,6 +95,42 @@ pub fn names(beginning: &str) -> io::Result<Vec<String>> {
     names.sort_unstable();
     names.dedup();
     Ok(names)
+}
+
+/// The user whose process was at the other side of a socket when the connection began.
+///
+/// # Errors
+/// What getsockopt(2) reports.
+pub fn peer_user(socket: impl AsFd) -> io::Result<u32> {
+    Ok(sockopt::socket_peercred(socket)?.uid.as_raw())
+}
+
+/// Sends a message.
+///
+/// # Errors
+/// What send(2) reports.
+pub fn send(socket: impl AsFd, message: &[u8]) -> io::Result<()> {
+    rustix::net::send(socket, message, rustix::net::SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// The next message, as far as `place` has room, waiting for it for at most so long; empty when the other side has closed.
+///
+/// # Errors
+/// `TimedOut`; what recv(2) reports.
+pub fn receive(socket: impl AsFd, place: &mut [u8], patience: Duration) -> io::Result<usize> {
+    let limit = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) };
+    let mut polled = [PollFd::new(&socket, PollFlags::IN)];
+    loop {
+        match poll(&mut polled, Some(&limit)) {
+            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) => break,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let (count, _) = rustix::net::recv(&socket, place, rustix::net::RecvFlags::empty())?;
+    Ok(count)
 }
 
 /// The process that listened, or connected, at the other side of a socket.

@@ -13,6 +13,7 @@ pub mod event;
 pub mod export;
 #[cfg(feature = "tools")]
 pub mod kernel;
+pub mod listen;
 #[cfg(feature = "tools")]
 pub mod names;
 pub mod record;
@@ -29,6 +30,7 @@ mod testing;
 mod value;
 
 pub use headwater_shm::logs::WhenFull;
+pub use listen::listen;
 pub use session::{init, join, leave};
 #[cfg(feature = "tools")]
 pub use shape::Shape;

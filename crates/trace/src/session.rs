@@ -12,6 +12,7 @@ use headwater_os::{clock, fork, rseq, thread, ticks};
 use headwater_shm::logs::OfCpu;
 
 use crate::event::{Event, Words};
+use crate::listen;
 use crate::region::{OVER, Region};
 
 /// The variable that names the memory of the session which a program joins at its first event.
@@ -64,21 +65,26 @@ thread_local! {
 
 mod own;
 
-/// Joins the session that the environment names, if there is one and this process has joined none. A program whose first
+/// Joins the session that the environment names, if there is one and this process has joined none; listens for tracers if it
+/// says so ([`listen::VARIABLE`]). A program whose first
 /// event may stand in a signal handler calls it before.
 ///
 /// # Errors
-/// What stands in the way of the session that is named: the program can go on without.
+/// What stands in the way of the session that is named, or of listening: the program can go on without.
 pub fn init() -> io::Result<()> {
     // Who comes second does not wait: in a forked child there may be nobody to wait for.
     static TRIED: AtomicBool = AtomicBool::new(false);
     static FAILED: OnceLock<String> = OnceLock::new();
-    if !TRIED.swap(true, Ordering::AcqRel)
+    let first = !TRIED.swap(true, Ordering::AcqRel);
+    if first
         && let Some(path) = std::env::var_os(VARIABLE)
         && CURRENT.load(Ordering::Acquire) == 0
         && let Err(error) = join(Path::new(&path))
     {
         let _ = FAILED.set(format!("{VARIABLE}={}: {error}", path.display()));
+    }
+    if first && std::env::var_os(listen::VARIABLE).is_some_and(|value| value == "1") {
+        listen()?;
     }
     FAILED.get().map_or(Ok(()), |why| Err(io::Error::other(why.clone())))
 }

@@ -4,6 +4,7 @@ mod kill;
 mod program;
 mod stage;
 
+use std::path::Path;
 use std::process::Child;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -160,6 +161,29 @@ fn a_snapshot_holds_the_newest_and_the_session_goes_on() {
         assert_eq!(totals.written + totals.lost, 8 * 300_001, "{totals:?} after {snapshots} snapshots");
         assert!(seen.is_in_order() && snapshots > 1);
     }
+}
+
+#[test]
+fn a_program_that_listens_is_traced_from_then_on() {
+    let _alone = alone();
+    let stage = Stage::new(WhenFull::Refuse, 16 << 20);
+    // It knows of no session.
+    let mut child = program::start("listen", 20_000, Path::new(""), false);
+    let pid = child.id();
+    let start = std::time::Instant::now();
+    while let Err(error) = headwater_trace::listen::attach(pid, &stage.session()) {
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused, "{error}");
+        assert!(start.elapsed() < Duration::from_secs(10), "the program does not listen");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let missing = stage.session().with_extension("missing");
+    let refused = headwater_trace::listen::attach(pid, &missing).expect_err("there is no such session");
+    assert!(refused.to_string().contains("No such file"), "{refused}");
+    let totals = stage.carry(|| has_ended(&mut child));
+    let numbers = stage.read().numbers(1);
+    assert!(totals.written > 0 && totals.lost == 0, "{totals:?}");
+    let first = numbers[0];
+    assert!(first > 0 && numbers.into_iter().eq(first..20_000), "from {first} on");
 }
 
 #[test]

@@ -72,7 +72,10 @@ const COUNT: &str = "HEADWATER_TEST_COUNT";
 pub fn start(part: &str, count: u64, session: &Path, own_logs: bool) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("an executable"));
     command.args(["--exact", "the_program", "--nocapture", "--test-threads", "1"]);
-    command.env(PART, part).env(COUNT, count.to_string()).env("HEADWATER_TRACE", session);
+    command.env(PART, part).env(COUNT, count.to_string());
+    if !session.as_os_str().is_empty() {
+        command.env("HEADWATER_TRACE", session);
+    }
     if own_logs {
         command.env("HEADWATER_TRACE_LOGS", "thread");
     }
@@ -93,6 +96,7 @@ pub fn play() {
         "signals" => signals(count),
         "counted" => counted(count, &Board::open(Path::new(&std::env::var_os("HEADWATER_TRACE").expect("a session")))),
         "carry" => carry(),
+        "listen" => listening(count),
         "fork" => forked(count),
         "exec" => {
             (0..count).for_each(|number| emit(1, number));
@@ -139,6 +143,16 @@ fn counted(count: u64, board: &Board) {
             });
         }
     });
+}
+
+/// Runs until it is traced, and emits so many events from its start on.
+fn listening(count: u64) {
+    (0..100).for_each(|number| emit(1, number));
+    headwater_trace::listen().expect("it listens");
+    for number in 100..count {
+        emit(1, number);
+        std::thread::sleep(std::time::Duration::from_micros(50));
+    }
 }
 
 /// The consumer, until it is killed.

@@ -1,0 +1,85 @@
+//! Letting a tracer in while a program runs: a thread that waits at a socket until it is told of a session.
+//!
+//! Without it a program is traced from its start on, or not at all: nothing of this library runs between two events. The
+//! thread sleeps in the kernel; it gets no signals. The socket's name is not in the file system, and protects nothing: who
+//! connects must be of the program's own user, or root.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use headwater_os::files::own_user;
+use headwater_os::local::{self, Listener};
+use headwater_os::thread::Thread;
+
+use crate::session;
+
+/// The variable that makes a program listen from its first event on, if it is `1`.
+pub const VARIABLE: &str = "HEADWATER_TRACE_LISTEN";
+
+/// How long either side waits for what the other says.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest path of a session.
+const PATH_MAX: usize = 4096;
+/// What the answer is if all is well.
+const JOINED: &[u8] = b"joined";
+
+/// Lets tracers in from now on: `headwater trace attach PID` finds this process. A forked child calls it again.
+///
+/// # Errors
+/// `AddrInUse` if somebody has taken this process's name; what pthread_create(3) reports.
+pub fn listen() -> io::Result<()> {
+    static LISTENING: OnceLock<u32> = OnceLock::new();
+    if LISTENING.get() == Some(&std::process::id()) {
+        return Ok(());
+    }
+    let listener = Listener::bind(&name(std::process::id()))?;
+    let _ = LISTENING.set(std::process::id());
+    Thread::start(move || {
+        while listener.wait().is_ok() {
+            while let Ok(Some(socket)) = listener.accept() {
+                // Whoever says nothing, or what makes no sense, is left alone.
+                let _ = answer(&socket);
+            }
+        }
+    })?;
+    Ok(())
+}
+
+fn answer(socket: &OwnedFd) -> io::Result<()> {
+    let user = local::peer_user(socket)?;
+    if user != own_user() && user != 0 {
+        return local::send(socket, b"the process is another user's");
+    }
+    let mut path = [0; PATH_MAX];
+    let count = local::receive(socket, &mut path, PATIENCE)?;
+    let path: &OsStr = OsStrExt::from_bytes(&path[..count]);
+    match session::join(Path::new(path)) {
+        Ok(()) => local::send(socket, JOINED),
+        Err(error) => local::send(socket, error.to_string().as_bytes()),
+    }
+}
+
+/// Tells a process that listens of the session whose memory is that file. For tracers.
+///
+/// # Errors
+/// `ConnectionRefused` if the process does not listen; `Other` with what the process has against it.
+pub fn attach(pid: u32, session: &Path) -> io::Result<()> {
+    let socket = local::connect(&name(pid), PATIENCE)?;
+    local::send(&socket, session.as_os_str().as_bytes())?;
+    let mut said = [0; 512];
+    let count = local::receive(&socket, &mut said, PATIENCE)?;
+    match &said[..count] {
+        JOINED => Ok(()),
+        [] => Err(io::Error::other("the process has ended")),
+        why => Err(io::Error::other(String::from_utf8_lossy(why).into_owned())),
+    }
+}
+
+fn name(pid: u32) -> String {
+    format!("headwater-trace/{pid}")
+}
