@@ -1,9 +1,12 @@
-//! `cargo xtask crash`: processes that use a stream are killed, at every place between two stores and at random times.
-//! The short form is a step of `cargo xtask ci`; what is set in the environment makes the test long.
+//! `cargo xtask crash`: processes that use a stream are killed, at every place between two stores and at random times;
+//! `--trace`: programs that are traced, and who carries their records, at random times. The short form is a step of `cargo xtask ci`; what is set in the environment makes the test long.
 
 use anyhow::Result;
 
 use crate::shell;
+
+/// The test of streams, with places at which a process kills itself.
+const STREAMS: &[&str] = &["--package", "headwater-streams", "--test", "kill", "--features", "probes"];
 
 /// How often.
 #[derive(Debug, clap::Args)]
@@ -17,19 +20,26 @@ pub struct Options {
     /// Only the cases whose names hold this text
     #[arg(long, default_value = "")]
     case: String,
+    /// Kill traced programs and their consumers instead: each round one program, one consumer, and both
+    #[arg(long)]
+    trace: bool,
 }
 
 /// The long form.
 pub fn run(options: &Options) -> Result<()> {
+    if options.trace {
+        let settings = [("HEADWATER_ROUNDS", options.rounds.to_string())];
+        return shell::long_test(&["--package", "headwater-trace", "--test", "session"], "kill::of_", &settings);
+    }
     let settings = [
         ("HEADWATER_ROUNDS", options.rounds.to_string()),
         ("HEADWATER_SEED", options.seed.to_string()),
         ("HEADWATER_CASE", options.case.clone()),
     ];
-    shell::streams_test("kill", &["--features", "probes"], &settings)
+    shell::long_test(STREAMS, "", &settings)
 }
 
 /// Some of the places.
 pub fn briefly() -> Result<()> {
-    shell::streams_test("kill", &["--features", "probes"], &[])
+    shell::long_test(STREAMS, "", &[])
 }

@@ -20,5 +20,5 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<()> {
     let seconds = options.minutes * 60;
     let settings = [("HEADWATER_SECONDS", seconds.to_string()), ("HEADWATER_SEED", options.seed.to_string())];
-    shell::streams_test("hostile", &["--features", "probes"], &settings)
+    shell::long_test(&["--package", "headwater-streams", "--test", "hostile", "--features", "probes"], "", &settings)
 }

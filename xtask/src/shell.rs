@@ -72,15 +72,16 @@ pub fn release_build() -> Result<PathBuf> {
     Ok(target_directory().join("release/headwater"))
 }
 
-/// Runs one test program of streams to its end, in a long form that the environment asks for; prints how long it took.
+/// Runs one test program to its end, in a long form that the environment asks for: what cargo is to build, and which of its
+/// tests (all, if the text is empty); prints how long it took.
 ///
 /// # Errors
 /// If a test fails.
-pub fn streams_test(name: &str, build: &[&str], settings: &[(&str, String)]) -> Result<()> {
+pub fn long_test(build: &[&str], filter: &str, settings: &[(&str, String)]) -> Result<()> {
     let started = std::time::Instant::now();
-    let mut command = cargo(&["test", "--package", "headwater-streams", "--test", name]);
-    command.args(build).args(["--", "--nocapture", "--test-threads", "1"]);
+    let mut command = cargo(&["test"]);
+    command.args(build).args(["--", "--nocapture", "--test-threads", "1", filter]);
     run(command.envs(settings.iter().map(|(name, value)| (name, value))))?;
-    println!("{name}: {:.0} s", started.elapsed().as_secs_f64());
+    println!("{}: {:.0} s", build.join(" "), started.elapsed().as_secs_f64());
     Ok(())
 }

@@ -15,5 +15,6 @@ pub struct Options {
 
 /// As fast as it goes: the release build.
 pub fn run(options: &Options) -> Result<()> {
-    shell::streams_test("soak", &["--release"], &[("HEADWATER_MESSAGES", options.messages.to_string())])
+    let settings = [("HEADWATER_MESSAGES", options.messages.to_string())];
+    shell::long_test(&["--package", "headwater-streams", "--test", "soak", "--release"], "", &settings)
 }
