@@ -1,8 +1,9 @@
-//! Traces in forms that others show: [`text`] for a terminal, [`chrome`] for Perfetto and Chrome. Each reads traces from their
+//! Traces in forms that others show: [`text`] and [`timeline`] for a terminal, [`chrome`] for Perfetto and Chrome. Each reads traces from their
 //! directories and writes to whatever it is given, as it goes.
 
 pub mod chrome;
 pub mod text;
+pub mod timeline;
 
 use std::io;
 

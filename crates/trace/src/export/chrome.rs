@@ -10,7 +10,7 @@
 //!   which nobody knows the process is shown as one.
 
 mod json;
-mod roles;
+pub(super) mod roles;
 mod slices;
 mod threads;
 

@@ -1,0 +1,199 @@
+//! Who did what beside whom, on a terminal: a column for each thread, a line for each event, time downwards. Where something
+//! ends that has a beginning, the line says how long it took; where somebody goes on whom another has woken, it says who and
+//! how long ago.
+//!
+//! ```text
+//!      time us  reader 1235                      writer 1234
+//!        0.000  block_begin stream=7 writes=0
+//!       12.410                                   write stream=7 len=64
+//!       12.904                                   wake_from stream=7
+//!       18.331  block_end, 18.3 us
+//!       18.502  wake_to, woken by writer 1234 5.6 us ago
+//! ```
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use super::chrome::roles::{Role, Roles, Side};
+use super::{Error, Exported, each};
+use crate::ctf::{Item, Reader, Record};
+
+/// Threads that have a column; what the others do stands in the last one, with their names.
+const COLUMNS: usize = 5;
+
+/// Characters of a column but the last.
+const WIDTH: usize = 40;
+
+/// Writes the time line of these traces; of more than `limit` events the first.
+///
+/// Errors: the traces cannot be opened; what `out` reports.
+pub fn export<P: AsRef<Path>>(paths: &[P], limit: Option<u64>, out: impl Write) -> Result<Exported, Error> {
+    let mut out = BufWriter::new(out);
+    let threads = Threads::of(&mut Reader::open(paths)?, limit)?;
+    let mut reader = Reader::open(paths)?;
+    let roles = Roles::of(reader.schemas().map(|(_, schema)| schema));
+    writeln!(out, "{:>12}  {}", "time us", threads.head())?;
+    let (mut first, mut left) = (None, limit.unwrap_or(u64::MAX));
+    let mut memory = Memory::default();
+    let exported = each(&mut reader, |item| match item {
+        Item::Record(record) => {
+            let text = memory.tell(record, roles.of_kind(record.kind), &threads);
+            let Some(rest) = left.checked_sub(1) else { return Ok(()) };
+            left = rest;
+            let now = record.nanoseconds();
+            let since = now.saturating_sub(*first.get_or_insert(now)) as f64 / 1e3;
+            let (column, text) = threads.place(record.tid, text);
+            writeln!(out, "{since:12.3}  {}{text}", " ".repeat(column * WIDTH))
+        }
+        Item::Loss(loss) if left > 0 => {
+            writeln!(out, "{:>12}  {} records of {}-{} lost", "", loss.count, loss.stream, loss.ring)
+        }
+        Item::Loss(_) => Ok(()),
+    })?;
+    out.flush()?;
+    Ok(exported)
+}
+
+/// The threads that have records, in the order in which they first had one.
+#[derive(Debug, Default)]
+struct Threads {
+    order: Vec<u32>,
+    names: BTreeMap<u32, String>,
+}
+
+impl Threads {
+    fn of(reader: &mut Reader, limit: Option<u64>) -> Result<Threads, Error> {
+        let mut threads = Threads::default();
+        let mut left = limit.unwrap_or(u64::MAX);
+        each(reader, |item| {
+            if let Item::Record(record) = item {
+                if left > 0 && !threads.order.contains(&record.tid) {
+                    threads.order.push(record.tid);
+                }
+                left = left.saturating_sub(1);
+                if record.kind.name == "headwater:thread"
+                    && let Some(name) = record.field("name").and_then(|name| name.as_text())
+                {
+                    threads.names.insert(record.tid, name);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(threads)
+    }
+
+    fn name(&self, tid: u32) -> String {
+        self.names.get(&tid).map_or_else(|| format!("thread {tid}"), |name| format!("{name} {tid}"))
+    }
+
+    fn head(&self) -> String {
+        let mut names: Vec<String> = self.order.iter().take(COLUMNS).map(|tid| self.name(*tid)).collect();
+        if self.order.len() > COLUMNS {
+            names.push("others".to_owned());
+        }
+        let last = names.len().saturating_sub(1);
+        let padded = names.iter().enumerate().map(|(at, name)| if at < last { pad(name) } else { name.clone() });
+        padded.collect()
+    }
+
+    /// The column of a thread, and what stands there.
+    fn place(&self, tid: u32, text: String) -> (usize, String) {
+        match self.order.iter().position(|known| *known == tid) {
+            Some(column) if column < COLUMNS => (column, text),
+            _ => (COLUMNS, format!("{}: {text}", self.name(tid))),
+        }
+    }
+}
+
+fn pad(text: &str) -> String {
+    let cut: String = text.chars().take(WIDTH - 2).collect();
+    format!("{cut:WIDTH$}")
+}
+
+/// What has begun and not ended, and who has been woken and not gone on.
+#[derive(Debug, Default)]
+struct Memory {
+    /// By thread and name: when it began, ns.
+    begun: HashMap<(u32, String), u128>,
+    /// By flow: who began it, and when.
+    flows: HashMap<u64, (u32, u128)>,
+}
+
+impl Memory {
+    fn tell(&mut self, record: &Record<'_>, role: &Role, threads: &Threads) -> String {
+        let now = record.nanoseconds();
+        let us = |since: u128| format!("{:.1} us", now.saturating_sub(since) as f64 / 1e3);
+        let name = &record.kind.name;
+        let mut text = name.strip_prefix("headwater:").unwrap_or(name).to_owned();
+        let fields = record.fields().filter(|(name, _)| *name != "flow");
+        fields.for_each(|(name, value)| write!(text, " {name}={value}").expect("a text takes everything"));
+        match &role.side {
+            Some((Side::Begin, name)) => {
+                self.begun.insert((record.tid, name.clone()), now);
+            }
+            Some((Side::End, name)) => {
+                if let Some(since) = self.begun.remove(&(record.tid, name.clone())) {
+                    write!(text, ", {}", us(since)).expect("as above");
+                }
+            }
+            None => {}
+        }
+        let flow = record.field("flow").and_then(|flow| flow.as_u64());
+        match (role.flow, flow) {
+            (Some(Some(Side::Begin)), Some(flow)) => {
+                self.flows.insert(flow, (record.tid, now));
+            }
+            (Some(Some(Side::End)), Some(flow)) => {
+                if let Some((waker, since)) = self.flows.remove(&flow) {
+                    write!(text, ", woken by {} {} ago", threads.name(waker), us(since)).expect("as above");
+                }
+            }
+            _ => {}
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::testing;
+
+    fn exported(limit: Option<u64>) -> String {
+        let dir = testing::exported_sample();
+        let mut text = Vec::new();
+        let exported = export(&[dir.path()], limit, &mut text).expect("it is a trace");
+        assert_eq!((exported.records, exported.lost), (12, 5));
+        String::from_utf8(text).expect("a text")
+    }
+
+    #[test]
+    fn a_line_says_who_and_how_long() {
+        expect![[r#"
+                 time us  the "worker" 42                         thread 0                                thread 43
+                   0.000  thread pid=40 name="the \"worker\""
+                   1.000  app:work_begin
+                   1.500  put len=18446744073709551615 share=NaN
+                   2.000  app:work_end, 1.0 us
+                   2.100  app:wake_from
+                   2.200  sched:sched_waking comm=[111 116 104 101 114 0 0 0 0 0 0 0 0 0 0 0] pid=43
+                   2.300                                          sched:sched_switch next_comm=[111 116 104 101 114 0 0 0 0 0 0 0 0 0 0 0] next_pid=43
+                   2.500                                                                                  app:wake_to, woken by the "worker" 42 0.4 us ago
+                          5 records of user-1 lost
+                   4.000                                                                                  put len=64 share=0.5
+                   5.000                                                                                  sched:sched_switch next_comm=[105 100 108 101 0 0 0 0 0 0 0 0 0 0 0 0] next_pid=0
+                   5.500                                          sched:sched_switch next_comm=[111 116 104 101 114 0 0 0 0 0 0 0 0 0 0 0] next_pid=43
+                   6.000                                                                                  sched:sched_switch next_comm=[108 97 115 116 0 0 0 0 0 0 0 0 0 0 0 0] next_pid=44
+        "#]].assert_eq(&exported(None));
+    }
+
+    #[test]
+    fn a_limit_leaves_the_first() {
+        assert_eq!(exported(Some(3)).lines().count(), 4);
+        assert!(exported(None).starts_with(&exported(Some(0))[..12]));
+    }
+}
