@@ -25,6 +25,7 @@ mod published;
 mod report;
 mod run;
 mod show;
+mod trace;
 
 /// Exit statuses, as MEASURING.md section 5 sets them.
 pub mod status {
@@ -72,6 +73,7 @@ enum Command {
     Report(report::ReportArguments),
     Export(export::ExportArguments),
     Import(import::ImportArguments),
+    Trace(trace::TraceArguments),
     Doctor(DoctorArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
@@ -312,6 +314,7 @@ pub fn main() -> ExitCode {
         Command::Report(arguments) => report::report(&arguments),
         Command::Export(arguments) => export::export(&arguments),
         Command::Import(arguments) => import::import(&arguments),
+        Command::Trace(arguments) => trace::trace(arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => generate::print_completions(arguments.shell),
         Command::Man(arguments) => generate::write_man_pages(&arguments.directory),
