@@ -324,10 +324,19 @@ pub fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(error) if is_broken_pipe(&error) => ExitCode::from(status::OK),
         Err(error) => {
-            eprintln!("headwater: {error:#}");
+            eprintln!("headwater: {}", in_words(&error));
             ExitCode::from(status::USAGE)
         }
     }
+}
+
+/// An error with its causes; not those that it says itself.
+fn in_words(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |said, cause| match cause.to_string() {
+        cause if said.is_empty() => cause,
+        cause if said.ends_with(&cause) => said,
+        cause => format!("{said}: {cause}"),
+    })
 }
 
 /// Whether the reader of our output went away, as `headwater list | head` does: nothing to complain of.

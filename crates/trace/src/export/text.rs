@@ -46,7 +46,12 @@ struct Line<'a>(&'a Record<'a>);
 impl fmt::Display for Line<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let record = self.0;
-        write!(formatter, "cpu {} tid {} {}", record.cpu, record.tid, record.kind.name)?;
+        match record.cpu {
+            // Of a thread that had a log of its own.
+            u32::MAX => write!(formatter, "cpu ?")?,
+            cpu => write!(formatter, "cpu {cpu}")?,
+        }
+        write!(formatter, " tid {} {}", record.tid, record.kind.name)?;
         record.fields().try_for_each(|(name, value)| write!(formatter, " {name}={value}"))
     }
 }

@@ -7,6 +7,7 @@ use clap::Args;
 use headwater_trace::WhenFull;
 use headwater_trace::consumer::Totals;
 
+use super::super::in_words;
 use super::{events, grouped, size};
 use crate::plan::sizes;
 use crate::plan::suggest::there_are;
@@ -119,7 +120,7 @@ pub(super) fn record(arguments: RecordArguments) -> anyhow::Result<u8> {
             Ok(command.map_or(super::status::INTERRUPTED, record::End::status))
         }
         Err(Refusal { status, why }) => {
-            eprintln!("headwater: {why:#}");
+            eprintln!("headwater: {}", in_words(&why));
             Ok(status)
         }
     }

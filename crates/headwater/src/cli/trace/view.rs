@@ -121,7 +121,7 @@ fn show_to(arguments: &ShowArguments, choice: &Choice, mut out: impl Write) -> a
     let Exported { records, lost, damaged, is_cut } = exported;
     let mut err = stderr().lock();
     if is_cut {
-        writeln!(err, "headwater: these are the first {}; there are more", events(records))?;
+        writeln!(err, "headwater: only the first {}; there are more", events(records))?;
     }
     if lost > 0 {
         writeln!(err, "headwater: {} were lost among them", grouped(lost))?;
