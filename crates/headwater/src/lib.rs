@@ -15,4 +15,5 @@ pub mod replace;
 pub mod sources;
 pub mod store;
 pub mod suites;
+pub mod trace;
 pub mod transports;

@@ -35,6 +35,26 @@ impl Child {
         }
     }
 
+    /// As [`Child::fork`], but the child goes on when the parent ends, and whoever waits for it does so by the id that is
+    /// given back.
+    ///
+    /// The caller must have one thread only, as there.
+    ///
+    /// # Errors
+    /// What `fork(2)` reports: `EAGAIN` or `ENOMEM`.
+    pub fn fork_apart(body: impl FnOnce() -> i32) -> io::Result<u32> {
+        // SAFETY: as in `fork`.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                let code = catch_unwind(AssertUnwindSafe(body)).unwrap_or(101);
+                // SAFETY: as in `fork`.
+                unsafe { libc::_exit(code) }
+            }
+            pid => Ok(pid.unsigned_abs()),
+        }
+    }
+
     /// Its process id.
     pub fn id(&self) -> u32 {
         self.pid.unsigned_abs()

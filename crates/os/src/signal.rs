@@ -30,11 +30,18 @@ impl StopSignals {
 
     /// The signal that has arrived, if any.
     pub fn taken(&self) -> Option<i32> {
+        self.taken_with_sender().map(|(number, _)| number)
+    }
+
+    /// The signal that has arrived, if any, and whether the kernel sent it: for what was typed at the terminal, which then
+    /// goes to the whole group of processes.
+    pub fn taken_with_sender(&self) -> Option<(i32, bool)> {
         let mut information = [0u8; size_of::<libc::signalfd_siginfo>()];
         match rustix::io::read(&self.descriptor, &mut information) {
             Ok(count) if count == information.len() => {
-                let number = u32::from_ne_bytes([information[0], information[1], information[2], information[3]]);
-                i32::try_from(number).ok()
+                let word = |at: usize| i32::from_ne_bytes([0, 1, 2, 3].map(|byte| information[at + byte]));
+                let code_at = std::mem::offset_of!(libc::signalfd_siginfo, ssi_code);
+                Some((word(0), word(code_at) == libc::SI_KERNEL))
             }
             _ => None,
         }

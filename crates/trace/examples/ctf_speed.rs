@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use headwater_trace::ctf::{Item, Packet, Reader, Writer};
-use headwater_trace::export::text;
+use headwater_trace::export::{Choice, text};
 use headwater_trace::record::Head;
 use headwater_trace::schema::{Base, Clock, EventKind, Field, FieldKind, Schema, StreamKind};
 use headwater_trace::stat::Stat;
@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let stat = Stat::of(&mut Reader::open(&[&dir])?);
     say("stat", now);
     let now = Instant::now();
-    text::export(&[&dir], std::io::sink())?;
+    text::export(&[&dir], &Choice::default(), std::io::sink())?;
     say("text", now);
     assert_eq!(stat.records(), PACKETS * RECORDS);
     std::hint::black_box(sum);

@@ -39,12 +39,32 @@ pub struct Totals {
     pub bytes: u64,
 }
 
+/// A session that could not be carried to its end.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct Unfinished {
+    /// What became of its events so far.
+    pub totals: Totals,
+    /// Bytes of events that still stand in the logs: [`recover`] carries them when the cause has gone.
+    pub left_bytes: u64,
+    /// The cause.
+    #[source]
+    pub error: Error,
+}
+
+impl From<Error> for Unfinished {
+    /// Nothing was carried.
+    fn from(error: Error) -> Unfinished {
+        Unfinished { totals: Totals::default(), left_bytes: 0, error }
+    }
+}
+
 /// Writes what the logs of a session hold now as a trace of its own, and lets the session go on: for sessions whose logs are
 /// overwritten.
 ///
 /// # Errors
-/// As those of [`Writer::create`] and [`Writer::packet`].
-pub fn snapshot(region: Region, directory: &Path, environment: Vec<(String, String)>) -> Result<Totals, Error> {
+/// [`Unfinished`] by those of [`Writer::create`] and [`Writer::packet`].
+pub fn snapshot(region: Region, directory: &Path, environment: Vec<(String, String)>) -> Result<Totals, Unfinished> {
     let mut consumer = Consumer::begin(region, directory, environment)?;
     // Its tails are no reader's.
     consumer.closed = true;
@@ -56,8 +76,8 @@ pub fn snapshot(region: Region, directory: &Path, environment: Vec<(String, Stri
 /// directory if there is one. Whoever still records stops.
 ///
 /// # Errors
-/// As those of [`Writer::resume`], [`Writer::create`] and [`Writer::packet`].
-pub fn recover(region: Region, directory: &Path, environment: Vec<(String, String)>) -> Result<Totals, Error> {
+/// [`Unfinished`] by those of [`Writer::resume`], [`Writer::create`] and [`Writer::packet`].
+pub fn recover(region: Region, directory: &Path, environment: Vec<(String, String)>) -> Result<Totals, Unfinished> {
     let consumer = if directory.join("metadata").exists() {
         Consumer::resume(region, directory)
     } else {
@@ -118,7 +138,9 @@ impl Consumer {
         let ring = |(number, (log, cpu)): (usize, (Log, u32))| {
             let number = number as u32;
             let position = positions.iter().find(|position| position.ring == number);
-            let tail = position.and_then(|position| position.position).unwrap_or(0);
+            // Without its trace a log still knows what was carried, until it is closed.
+            let taken = Some(log.tail()).filter(|tail| *tail <= log.head());
+            let tail = position.and_then(|position| position.position).or(taken).unwrap_or(0);
             Ring { log, number, cpu, tail, discarded: 0 }
         };
         let rings = cpus.chain(threads).enumerate().map(ring).collect();
@@ -130,6 +152,11 @@ impl Consumer {
     /// The session whose logs are carried.
     pub fn region(&self) -> &Region {
         &self.region
+    }
+
+    /// What became of the events so far; what was lost is known at the end.
+    pub fn totals(&self) -> Totals {
+        self.totals
     }
 
     /// Carries what is there now; of a session whose logs are overwritten nothing: see [`snapshot`]. Returns how many
@@ -285,8 +312,8 @@ impl Consumer {
     /// Ends the session: no program records any more; carries the rest and closes the trace.
     ///
     /// # Errors
-    /// As those of [`Writer::packet`] and [`Writer::close`].
-    pub fn finish(mut self) -> Result<Totals, Error> {
+    /// [`Unfinished`] by those of [`Writer::packet`] and [`Writer::close`].
+    pub fn finish(mut self) -> Result<Totals, Unfinished> {
         self.close();
         let done = match self.region.cpus.when_full() {
             WhenFull::Refuse => self.carry().map(|_| ()),
@@ -295,16 +322,20 @@ impl Consumer {
         self.end(done)
     }
 
-    fn end(mut self, done: Result<(), Error>) -> Result<Totals, Error> {
+    fn end(mut self, done: Result<(), Error>) -> Result<Totals, Unfinished> {
         let outside = self.region.header.outside.load(Ordering::Relaxed);
         if outside > 0 {
             // They were in no log; a trace has loss of rings only.
             let lost = self.rings[0].discarded.saturating_add(outside);
             self.note_loss(0, lost)?;
         }
-        self.totals.lost = self.rings.iter().map(|ring| ring.discarded).sum();
-        done.and(self.writer.close())?;
-        Ok(self.totals)
+        let Consumer { writer, rings, mut totals, .. } = self;
+        totals.lost = rings.iter().map(|ring| ring.discarded).sum();
+        done.and(writer.close()).map_err(|error| {
+            let left = |ring: &Ring| ring.log.head().saturating_sub(ring.tail).min(ring.log.bytes());
+            Unfinished { totals, left_bytes: rings.iter().map(left).sum(), error }
+        })?;
+        Ok(totals)
     }
 
     /// From now on every event is refused.

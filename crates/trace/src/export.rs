@@ -8,6 +8,7 @@ pub mod timeline;
 use std::io;
 
 use crate::ctf::{self, Item, Reader};
+use crate::names::glob;
 
 /// What was exported.
 #[derive(Debug, Default)]
@@ -18,6 +19,8 @@ pub struct Exported {
     pub lost: u64,
     /// Files whose rest could not be read; what stands before and all others are exported.
     pub damaged: Vec<ctf::Error>,
+    /// Whether the limit ended it.
+    pub is_cut: bool,
 }
 
 /// Why nothing, or only a part, was exported.
@@ -31,15 +34,43 @@ pub enum Error {
     Write(#[from] io::Error),
 }
 
-/// Hands every item of the traces to `act`, and counts.
-fn each(reader: &mut Reader, mut act: impl FnMut(&Item<'_>) -> io::Result<()>) -> Result<Exported, Error> {
-    let (mut records, mut lost) = (0, 0_u64);
-    let damaged = reader.each(|item| {
-        match item {
-            Item::Record(_) => records += 1,
-            Item::Loss(loss) => lost = lost.saturating_add(loss.count),
+/// Which events are exported. What was lost is told in any case, as far as it comes before the end.
+#[derive(Debug, Clone, Default)]
+pub struct Choice {
+    /// Names, with `*` and `?`; without any, all events.
+    pub events: Vec<String>,
+    /// No more events than that.
+    pub limit: Option<u64>,
+}
+
+impl Choice {
+    fn wants(&self, name: &str) -> bool {
+        self.events.is_empty() || self.events.iter().any(|pattern| glob(pattern, name))
+    }
+}
+
+/// Hands every item of the traces that is chosen to `act`, and counts.
+fn each(
+    reader: &mut Reader,
+    choice: &Choice,
+    mut act: impl FnMut(&Item<'_>) -> io::Result<()>,
+) -> Result<Exported, Error> {
+    let mut exported = Exported::default();
+    while choice.limit.is_none_or(|limit| exported.records < limit) {
+        match reader.next() {
+            Ok(Some(item)) => {
+                match &item {
+                    Item::Record(record) if !choice.wants(&record.kind.name) => continue,
+                    Item::Record(_) => exported.records += 1,
+                    Item::Loss(loss) => exported.lost = exported.lost.saturating_add(loss.count),
+                }
+                act(&item)?;
+            }
+            Ok(None) => return Ok(exported),
+            // A file fails once, so this ends.
+            Err(error) => exported.damaged.push(error),
         }
-        act(item)
-    })?;
-    Ok(Exported { records, lost, damaged })
+    }
+    exported.is_cut = !matches!(reader.next(), Ok(None));
+    Ok(exported)
 }

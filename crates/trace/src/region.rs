@@ -10,8 +10,10 @@
 //!
 //! Whatever is read from it is checked: a program that spoils it spoils the trace and nothing else.
 
+use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -24,7 +26,7 @@ use crate::schema::{Base, Clock, EventKind, Field, FieldKind};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"HWTRACE\0");
 /// Raised by any change of this file's meaning.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Kinds of events in a session. An id is a place in the table.
 pub const EVENTS_MAX: usize = 512;
@@ -67,6 +69,9 @@ shareable! {
         pub patterns_len: AtomicU32,
         /// Which events are recorded, separated by commas.
         pub patterns: [AtomicU8; 2000],
+        /// The directory that its consumer writes to, which who recovers it looks for. The consumer writes it.
+        pub home_len: AtomicU32,
+        pub home: [AtomicU8; 1024],
     }
 
     /// An event of the table.
@@ -115,6 +120,11 @@ impl Layout {
         last.map_or_else(|| headwater_os::machine::online_cpus() as usize, |last| last + 1).clamp(1, CPUS_MAX)
     }
 
+    /// Bytes of the file of a session with such logs of the CPUs.
+    pub fn file_bytes(cpu_bytes: usize) -> usize {
+        LOGS_AT + Layout::cpus() * Logs::stride(cpu_bytes) + THREADS * Logs::stride(THREAD_BYTES)
+    }
+
     /// # Errors
     /// `InvalidInput` for sizes that no session can have, with what is possible.
     fn check(&self) -> io::Result<String> {
@@ -141,7 +151,7 @@ impl Region {
     pub fn create(path: &Path, layout: &Layout) -> io::Result<Region> {
         let patterns = layout.check()?;
         let cpus = Layout::cpus();
-        let len = LOGS_AT + cpus * Logs::stride(layout.cpu_bytes) + THREADS * Logs::stride(THREAD_BYTES);
+        let len = Layout::file_bytes(layout.cpu_bytes);
         let memory = Arc::new(SharedMemory::create_file(path, len)?);
         let header: Placed<Header> = Placed::at(&memory, 0).expect("the header is inside");
         // Relaxed: nobody else knows the file yet.
@@ -209,6 +219,28 @@ impl Region {
     /// What flock(2) reports.
     pub fn claim(&self) -> io::Result<bool> {
         headwater_os::files::try_lock(&*self.memory)
+    }
+
+    /// What happens when a log is full.
+    pub fn when_full(&self) -> WhenFull {
+        self.cpus.when_full()
+    }
+
+    /// Notes the directory of its recording. One with a longer path than 1024 bytes is not noted.
+    pub fn set_home(&self, home: &Path) {
+        let bytes = home.as_os_str().as_bytes();
+        if bytes.len() <= self.header.home.len() {
+            self.header.home.iter().zip(bytes).for_each(|(place, byte)| place.store(*byte, Ordering::Relaxed));
+            self.header.home_len.store(bytes.len() as u32, Ordering::Release);
+        }
+    }
+
+    /// The directory of its recording, if one was noted. Any program of the session may have spoiled it.
+    pub fn home(&self) -> Option<PathBuf> {
+        // Acquire pairs with the Release in `set_home`.
+        let len = self.header.home_len.load(Ordering::Acquire) as usize;
+        let bytes = self.header.home.get(..len).filter(|bytes| !bytes.is_empty())?;
+        Some(OsString::from_vec(bytes.iter().map(|byte| byte.load(Ordering::Relaxed)).collect()).into())
     }
 
     /// Brings the pages into this process's page table, so that no event faults; unless they are so many that the program

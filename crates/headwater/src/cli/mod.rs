@@ -25,6 +25,7 @@ mod published;
 mod report;
 mod run;
 mod show;
+mod trace;
 
 /// Exit statuses, as MEASURING.md section 5 sets them.
 pub mod status {
@@ -72,6 +73,7 @@ enum Command {
     Report(report::ReportArguments),
     Export(export::ExportArguments),
     Import(import::ImportArguments),
+    Trace(trace::TraceArguments),
     Doctor(DoctorArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
@@ -312,6 +314,7 @@ pub fn main() -> ExitCode {
         Command::Report(arguments) => report::report(&arguments),
         Command::Export(arguments) => export::export(&arguments),
         Command::Import(arguments) => import::import(&arguments),
+        Command::Trace(arguments) => trace::trace(arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => generate::print_completions(arguments.shell),
         Command::Man(arguments) => generate::write_man_pages(&arguments.directory),
@@ -321,7 +324,7 @@ pub fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(error) if is_broken_pipe(&error) => ExitCode::from(status::OK),
         Err(error) => {
-            eprintln!("headwater: {error:#}");
+            eprintln!("headwater: {}", in_words(&error));
             ExitCode::from(if error.is::<Interrupted>() { status::INTERRUPTED } else { status::USAGE })
         }
     }
@@ -337,6 +340,15 @@ impl std::fmt::Display for Interrupted {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("interrupted before the first launch")
     }
+}
+
+/// An error with its causes; not those that it says itself.
+fn in_words(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |said, cause| match cause.to_string() {
+        cause if said.is_empty() => cause,
+        cause if said.ends_with(&cause) => said,
+        cause => format!("{said}: {cause}"),
+    })
 }
 
 /// Whether the reader of our output went away, as `headwater list | head` does: nothing to complain of.

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use super::{Error, Exported, each};
+use super::{Choice, Error, Exported, each};
 use crate::ctf::{Item, Loss, Reader, Record};
 use json::{Args, Events, Text, Track};
 use roles::{Role, Roles, Side};
@@ -28,15 +28,15 @@ use threads::Threads;
 /// Most arrows that have begun and not ended.
 const ARROWS_MAX: usize = 1 << 16;
 
-/// Writes the events of these traces. Reads them twice: names of threads come late, and the form wants times from 0 on.
+/// Writes those of the events of these traces that are chosen. Reads them twice: names of threads come late, and the form wants times from 0 on.
 ///
 /// Errors: the traces cannot be opened; what `out` reports.
-pub fn export<P: AsRef<Path>>(paths: &[P], out: impl Write) -> Result<Exported, Error> {
+pub fn export<P: AsRef<Path>>(paths: &[P], choice: &Choice, out: impl Write) -> Result<Exported, Error> {
     let mut first = Reader::open(paths)?;
     let roles = Roles::of(first.schemas().map(|(_, schema)| schema));
     let mut threads = Threads::default();
     let mut origin = None;
-    each(&mut first, |item| {
+    each(&mut first, choice, |item| {
         let (clock, time) = match item {
             Item::Record(record) => (record.clock(), record.time),
             Item::Loss(loss) => (loss.clock, loss.between.0),
@@ -60,7 +60,7 @@ pub fn export<P: AsRef<Path>>(paths: &[P], out: impl Write) -> Result<Exported, 
         last: 0,
         arrows: HashMap::new(),
     };
-    let exported = each(&mut Reader::open(paths)?, |item| match item {
+    let exported = each(&mut Reader::open(paths)?, choice, |item| match item {
         Item::Record(record) => chrome.record(record),
         Item::Loss(loss) => chrome.loss(loss),
     })?;

@@ -10,16 +10,16 @@ use std::fmt::{self, Write as _};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use super::{Error, Exported, each};
+use super::{Choice, Error, Exported, each};
 use crate::ctf::{Item, Loss, Reader, Record};
 
-/// Writes the events of these traces, in the order of time.
+/// Writes those of the events of these traces that are chosen, in the order of time.
 ///
 /// Errors: the traces cannot be opened; what `out` reports.
-pub fn export<P: AsRef<Path>>(paths: &[P], out: impl Write) -> Result<Exported, Error> {
+pub fn export<P: AsRef<Path>>(paths: &[P], choice: &Choice, out: impl Write) -> Result<Exported, Error> {
     let mut out = BufWriter::new(out);
     let (mut before, mut line) = (None, String::new());
-    let exported = each(&mut Reader::open(paths)?, |item| match item {
+    let exported = each(&mut Reader::open(paths)?, choice, |item| match item {
         Item::Record(record) => {
             let now = record.nanoseconds();
             let since = now.saturating_sub(before.replace(now).unwrap_or(now));
@@ -46,7 +46,12 @@ struct Line<'a>(&'a Record<'a>);
 impl fmt::Display for Line<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let record = self.0;
-        write!(formatter, "cpu {} tid {} {}", record.cpu, record.tid, record.kind.name)?;
+        match record.cpu {
+            // Of a thread that had a log of its own.
+            u32::MAX => write!(formatter, "cpu ?")?,
+            cpu => write!(formatter, "cpu {cpu}")?,
+        }
+        write!(formatter, " tid {} {}", record.tid, record.kind.name)?;
         record.fields().try_for_each(|(name, value)| write!(formatter, " {name}={value}"))
     }
 }
@@ -85,7 +90,7 @@ mod tests {
     fn an_event_is_a_line() {
         let dir = testing::exported_sample();
         let mut text = Vec::new();
-        let exported = export(&[dir.path()], &mut text).expect("it is a trace");
+        let exported = export(&[dir.path()], &Choice::default(), &mut text).expect("it is a trace");
         assert_eq!((exported.records, exported.lost, exported.damaged.len()), (12, 5, 0));
         expect![[r#"
             22:13:20.000001000 +0.000000000 cpu 0 tid 42 headwater:thread pid=40 name="the \"worker\""
@@ -105,10 +110,28 @@ mod tests {
     }
 
     #[test]
+    fn events_are_chosen_by_name_and_number() {
+        let dir = testing::exported_sample();
+        let export_some = |events: &[&str], limit| {
+            let choice = Choice { events: events.iter().map(|name| (*name).to_owned()).collect(), limit };
+            let mut text = Vec::new();
+            let exported = export(&[dir.path()], &choice, &mut text).expect("it is a trace");
+            let text = String::from_utf8(text).expect("escaped");
+            assert_eq!(text.lines().filter(|line| line.contains(" tid ")).count() as u64, exported.records);
+            assert!(text.lines().all(|line| line.contains("app:w") || line.contains("put") || line.contains(" lost")));
+            (exported.records, exported.lost, exported.is_cut)
+        };
+        assert_eq!(export_some(&["app:*", "headwater:put"], None), (6, 5, false));
+        assert_eq!(export_some(&["app:w*"], Some(2)), (2, 0, true));
+        assert_eq!(export_some(&["app:wake_?rom"], Some(1)), (1, 0, true));
+        assert_eq!(export_some(&["headwater:put"], Some(100)), (2, 5, false));
+    }
+
+    #[test]
     fn what_cannot_be_written_is_an_error() {
         let dir = testing::exported_sample();
         let full: &mut [u8] = &mut [0; 100];
-        let error = export(&[dir.path()], full).expect_err("there is no room").to_string();
+        let error = export(&[dir.path()], &Choice::default(), full).expect_err("there is no room").to_string();
         assert!(error.starts_with("cannot write the export: "), "{error}");
     }
 }

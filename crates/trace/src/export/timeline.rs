@@ -17,7 +17,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use super::chrome::roles::{Role, Roles, Side};
-use super::{Error, Exported, each};
+use super::{Choice, Error, Exported, each};
 use crate::ctf::{Item, Reader, Record};
 
 /// Threads that have a column; what the others do stands in the last one, with their names.
@@ -26,31 +26,26 @@ const COLUMNS: usize = 5;
 /// Characters of a column but the last.
 const WIDTH: usize = 40;
 
-/// Writes the time line of these traces; of more than `limit` events the first.
+/// Writes the time line of the events of these traces that are chosen.
 ///
 /// Errors: the traces cannot be opened; what `out` reports.
-pub fn export<P: AsRef<Path>>(paths: &[P], limit: Option<u64>, out: impl Write) -> Result<Exported, Error> {
+pub fn export<P: AsRef<Path>>(paths: &[P], choice: &Choice, out: impl Write) -> Result<Exported, Error> {
     let mut out = BufWriter::new(out);
-    let threads = Threads::of(&mut Reader::open(paths)?, limit)?;
+    let threads = Threads::of(&mut Reader::open(paths)?, choice)?;
     let mut reader = Reader::open(paths)?;
     let roles = Roles::of(reader.schemas().map(|(_, schema)| schema));
     writeln!(out, "{:>12}  {}", "time us", threads.head())?;
-    let (mut first, mut left) = (None, limit.unwrap_or(u64::MAX));
+    let mut first = None;
     let mut memory = Memory::default();
-    let exported = each(&mut reader, |item| match item {
+    let exported = each(&mut reader, choice, |item| match item {
         Item::Record(record) => {
             let text = memory.tell(record, roles.of_kind(record.kind), &threads);
-            let Some(rest) = left.checked_sub(1) else { return Ok(()) };
-            left = rest;
             let now = record.nanoseconds();
             let since = now.saturating_sub(*first.get_or_insert(now)) as f64 / 1e3;
             let (column, text) = threads.place(record.tid, text);
             writeln!(out, "{since:12.3}  {}{text}", " ".repeat(column * WIDTH))
         }
-        Item::Loss(loss) if left > 0 => {
-            writeln!(out, "{:>12}  {} records of {}-{} lost", "", loss.count, loss.stream, loss.ring)
-        }
-        Item::Loss(_) => Ok(()),
+        Item::Loss(loss) => writeln!(out, "{:>12}  {} records of {}-{} lost", "", loss.count, loss.stream, loss.ring),
     })?;
     out.flush()?;
     Ok(exported)
@@ -64,15 +59,18 @@ struct Threads {
 }
 
 impl Threads {
-    fn of(reader: &mut Reader, limit: Option<u64>) -> Result<Threads, Error> {
+    fn of(reader: &mut Reader, choice: &Choice) -> Result<Threads, Error> {
         let mut threads = Threads::default();
-        let mut left = limit.unwrap_or(u64::MAX);
-        each(reader, |item| {
+        let mut left = choice.limit.unwrap_or(u64::MAX);
+        // Of all events, because a name may have come before what is chosen.
+        each(reader, &Choice::default(), |item| {
             if let Item::Record(record) = item {
-                if left > 0 && !threads.order.contains(&record.tid) {
-                    threads.order.push(record.tid);
+                if left > 0 && choice.wants(&record.kind.name) {
+                    if !threads.order.contains(&record.tid) {
+                        threads.order.push(record.tid);
+                    }
+                    left -= 1;
                 }
-                left = left.saturating_sub(1);
                 if record.kind.name == "headwater:thread"
                     && let Some(name) = record.field("name").and_then(|name| name.as_text())
                 {
@@ -166,8 +164,9 @@ mod tests {
     fn exported(limit: Option<u64>) -> String {
         let dir = testing::exported_sample();
         let mut text = Vec::new();
-        let exported = export(&[dir.path()], limit, &mut text).expect("it is a trace");
-        assert_eq!((exported.records, exported.lost), (12, 5));
+        let choice = Choice { limit, ..Choice::default() };
+        let exported = export(&[dir.path()], &choice, &mut text).expect("it is a trace");
+        assert!(exported.records == limit.unwrap_or(12), "{exported:?}");
         String::from_utf8(text).expect("a text")
     }
 

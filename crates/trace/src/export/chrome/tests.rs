@@ -9,7 +9,7 @@ use crate::testing;
 /// Of what was written, each event on a line.
 fn exported(dir: &Path) -> (Value, String) {
     let mut text = Vec::new();
-    let exported = export(&[dir], &mut text).expect("it is a trace");
+    let exported = export(&[dir], &Choice::default(), &mut text).expect("it is a trace");
     assert!(exported.damaged.is_empty());
     let text = String::from_utf8(text).expect("JSON is UTF-8");
     (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")), text)

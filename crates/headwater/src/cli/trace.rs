@@ -1,0 +1,167 @@
+//! `headwater trace`: records programs and the kernel, and shows what was recorded.
+
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::status;
+use crate::trace;
+
+mod record;
+mod view;
+
+/// Record what programs and the kernel do, and look at it
+///
+/// A program has events if it is linked with headwater-trace and says which; the kernel has some 2000. What is recorded is a
+/// directory with traces in the Common Trace Format, which babeltrace2, Trace Compass and (by `show --format chrome`)
+/// ui.perfetto.dev open.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  headwater trace record -- ./server                 every event of a program
+  headwater trace record -k sched -k raw_syscalls -- make     of the kernel, for what make starts
+  headwater trace stat headwater-trace-*             what there is, and what was lost
+  headwater trace show headwater-trace-* --limit 20  the first events
+  headwater trace show DIR --format chrome -o trace.json      for ui.perfetto.dev
+  headwater trace recover DIR                        after a crash")]
+pub(super) struct TraceArguments {
+    #[command(subcommand)]
+    command: TraceCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum TraceCommand {
+    Record(record::RecordArguments),
+    Snapshot(SnapshotArguments),
+    Recover(RecoverArguments),
+    Show(view::ShowArguments),
+    Stat(view::StatArguments),
+    List(view::ListArguments),
+}
+
+/// Write what a flight recorder holds now; it goes on
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  headwater trace record --flight -o server-trace -- ./server &
+  headwater trace snapshot server-trace -o slow-request")]
+struct SnapshotArguments {
+    /// The directory that `record --flight` writes to
+    #[arg(value_name = "DIR")]
+    recording: PathBuf,
+
+    /// Directory of the snapshot [default: headwater-snapshot-<time>]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+/// End a recording whose recorder was killed: what programs had written is carried, and the trace made whole
+///
+/// Every event whose call had returned is in the trace once, whoever was killed, as long as the machine was not restarted.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  headwater trace recover server-trace
+  headwater trace recover /dev/shm/headwater-trace-1000-4711-5eed1234   as `headwater doctor` says it")]
+struct RecoverArguments {
+    /// The directory of the recording, or the file that was the session's memory
+    #[arg(value_name = "DIR|FILE")]
+    from: PathBuf,
+
+    /// Write what was not carried yet to a new trace, instead of going on with that of the recording
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+pub(super) fn trace(arguments: TraceArguments) -> anyhow::Result<u8> {
+    match arguments.command {
+        TraceCommand::Record(arguments) => record::record(arguments),
+        TraceCommand::Snapshot(arguments) => snapshot(&arguments),
+        TraceCommand::Recover(arguments) => recover(&arguments),
+        TraceCommand::Show(arguments) => view::show(&arguments),
+        TraceCommand::Stat(arguments) => view::stat(&arguments),
+        TraceCommand::List(arguments) => view::list(&arguments),
+    }
+}
+
+fn snapshot(arguments: &SnapshotArguments) -> anyhow::Result<u8> {
+    let taken = trace::snapshot::snapshot(&arguments.recording, arguments.output.as_deref())?;
+    let (written, older) = (events(taken.totals.written), grouped(taken.totals.lost));
+    writeln!(stdout(), "{written} in {}; {older} before them were overwritten", taken.trace.display())?;
+    Ok(status::OK)
+}
+
+fn recover(arguments: &RecoverArguments) -> anyhow::Result<u8> {
+    let recovered = trace::recover::recover(&arguments.from, arguments.output.as_deref())?;
+    let mut out = stdout().lock();
+    let trace::recover::Recovered { carried, written, lost, .. } = recovered;
+    if recovered.had_memory {
+        writeln!(
+            out,
+            "{} recovered; {} has {}, {} lost",
+            events(carried),
+            recovered.directory.display(),
+            grouped(written),
+            grouped(lost)
+        )?;
+    } else {
+        let cut = recovered.repaired.map_or(0, |repaired| repaired.bytes_cut);
+        writeln!(
+            out,
+            "The session's memory has gone, by a restart perhaps, and with it what was not carried. {} has {}, {} lost; {cut} \
+             bytes of a half-written packet were cut off",
+            recovered.directory.display(),
+            events(written),
+            grouped(lost)
+        )?;
+    }
+    if recovered.spoiled_bytes > 0 {
+        writeln!(
+            out,
+            "{} bytes of the buffers held no sound events: a program has spoiled them",
+            recovered.spoiled_bytes
+        )?;
+    }
+    if let Some(pages) = recovered.kernel_pages {
+        writeln!(out, "The kernel's events were not converted, and nothing reads their pages: {}", pages.display())?;
+    }
+    Ok(status::OK)
+}
+
+/// `1,234,567 events`.
+fn events(count: u64) -> String {
+    format!("{} event{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
+/// A count with commas between thousands.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `9.6 MB`.
+fn size(bytes: u64) -> String {
+    const UNITS: [(f64, &str); 3] = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    let bytes = bytes as f64;
+    match UNITS.iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => format!("{:.1} {name}", bytes / unit),
+        None => format!("{bytes} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_and_sizes_can_be_read() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0, 999, 1000, 9_640_000, 2_000_000_000].map(size), ["0 B", "999 B", "1.0 kB", "9.6 MB", "2.0 GB"]);
+        assert_eq!([1, 2].map(events), ["1 event", "2 events"]);
+    }
+}

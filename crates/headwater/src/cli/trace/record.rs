@@ -1,0 +1,219 @@
+//! `headwater trace record`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+use headwater_trace::WhenFull;
+use headwater_trace::consumer::Totals;
+
+use super::super::in_words;
+use super::{events, grouped, size};
+use crate::plan::sizes;
+use crate::plan::suggest::there_are;
+use crate::trace::record::{self, Note, Recorded, Refusal};
+use crate::trace::{ClockChoice, Ended, HOME, KernelEnd, KernelOrder, Order};
+
+/// Bytes of a CPU's buffer unless an option says otherwise: a tenth of a second at a million events a second.
+const BUFFER_BYTES: usize = 4 << 20;
+
+/// Record a command from its first instruction to its end
+///
+/// The programs that it starts are recorded too. The exit status is that of the command.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  headwater trace record -- ./server --port 80
+  headwater trace record -o out -e 'shop:*' --buffer 16m -- ./server     some events, larger buffers
+  headwater trace record --flight -- ./server        keep the newest events; `trace snapshot` writes them
+  sudo headwater trace record -k sched -k syscalls:sys_enter_futex -- ./server
+  sudo headwater trace record -k irq --system-wide -- sleep 10           the whole machine, for 10 s
+
+Exit status: that of the command, 128 and the signal's number if it was killed; 125 if nothing could be recorded (the command
+was not started), 126 if it cannot be executed, 127 if it is not found, 2 for wrong usage.")]
+pub(super) struct RecordArguments {
+    /// Directory of the recording, new or empty [default: headwater-trace-<time>]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+
+    /// Events of programs, such as `shop:*`; several with commas, or repeated
+    #[arg(short, long, value_name = "PATTERNS", value_delimiter = ',', default_value = "*")]
+    events: Vec<String>,
+
+    /// Events of the kernel: `sched:*`, `irq`, `syscalls:sys_enter_read`; several with commas, or repeated; needs root
+    #[arg(short, long, value_name = "PATTERNS", value_delimiter = ',', help_heading = "Kernel")]
+    kernel: Vec<String>,
+
+    /// The kernel's events of these processes too
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', requires = "kernel", help_heading = "Kernel")]
+    pid: Vec<u32>,
+
+    /// The kernel's events of every process
+    #[arg(long, requires = "kernel", conflicts_with = "pid", help_heading = "Kernel")]
+    system_wide: bool,
+
+    /// Bytes of each CPU's buffer, a power of two from 16k to 1g [default: 4m; of the kernel's 8m]
+    #[arg(short, long, value_name = "SIZE", value_parser = buffer, help_heading = "How")]
+    buffer: Option<usize>,
+
+    /// Keep the newest events in the buffers and write them at the end, or by `trace snapshot`
+    #[arg(long, visible_alias = "overwrite", help_heading = "How")]
+    flight: bool,
+
+    /// What stamps events: tsc, monotonic [default: tsc where it is a clock]
+    #[arg(long, value_name = "CLOCK", value_parser = clock, help_heading = "How")]
+    clock: Option<ClockChoice>,
+
+    /// Where the buffers lie: a file system in memory
+    #[arg(long, value_name = "DIR", default_value = HOME, help_heading = "How")]
+    logs: PathBuf,
+
+    /// Say only what went wrong, and what was lost
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// The command and its arguments
+    #[arg(value_name = "CMD", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+fn buffer(text: &str) -> Result<usize, String> {
+    let bytes = sizes::size(text).map_err(|_| format!("{text:?} is no size; write it like 512k or 4m"))?;
+    let (least, most) = (16 << 10, 1 << 30);
+    if !bytes.is_power_of_two() || !(least..=most).contains(&bytes) {
+        let near = bytes.clamp(least, most).next_power_of_two();
+        let near = if near >= 1 << 20 { format!("{}m", near >> 20) } else { format!("{}k", near >> 10) };
+        return Err(format!("it takes a power of two from 16k to 1g, such as {near}"));
+    }
+    Ok(bytes as usize)
+}
+
+fn clock(text: &str) -> Result<ClockChoice, String> {
+    match text {
+        "tsc" => Ok(ClockChoice::Tsc),
+        "monotonic" => Ok(ClockChoice::Monotonic),
+        _ => Err(there_are(text, ["tsc", "monotonic"])),
+    }
+}
+
+pub(super) fn record(arguments: RecordArguments) -> anyhow::Result<u8> {
+    let quiet = arguments.quiet;
+    let command = arguments.command;
+    let kernel = (!arguments.kernel.is_empty()).then_some(KernelOrder {
+        events: arguments.kernel,
+        system_wide: arguments.system_wide,
+        processes: arguments.pid,
+        buffer_bytes: arguments.buffer,
+    });
+    let order = Order {
+        directory: arguments.output,
+        events: arguments.events,
+        when_full: if arguments.flight { WhenFull::Overwrite } else { WhenFull::Refuse },
+        buffer_bytes: arguments.buffer.unwrap_or(BUFFER_BYTES),
+        memory: arguments.logs,
+        clock: arguments.clock.unwrap_or_default(),
+        kernel,
+        command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+    };
+    match record::record(&order, &command, &mut |note| say(&note)) {
+        Ok(Recorded { ended, command }) => {
+            print(&ended, quiet, order.buffer_bytes);
+            Ok(command.map_or(super::status::INTERRUPTED, record::End::status))
+        }
+        Err(Refusal { status, why }) => {
+            eprintln!("headwater: {}", in_words(&why));
+            Ok(status)
+        }
+    }
+}
+
+fn say(note: &Note) {
+    match note {
+        Note::Trouble(why) => {
+            eprintln!(
+                "headwater: {why}; the program goes on, and what finds no room in the buffers is lost and counted"
+            );
+        }
+        Note::Lingers(pid) => {
+            eprintln!("headwater: process {pid} goes on; interrupt again to end the recording without it")
+        }
+    }
+}
+
+/// What became of it, to standard error: standard output is the command's.
+fn print(ended: &Ended, quiet: bool, buffer_bytes: usize) {
+    let directory = ended.directory.display();
+    match &ended.user {
+        Ok(totals) => print_user(ended, totals, quiet, buffer_bytes),
+        Err(unfinished) => {
+            eprintln!("headwater: the trace is not whole: {unfinished}");
+            eprintln!(
+                "headwater: {} written, {} lost; {} of events are still in the buffers: make room, then `headwater trace \
+                 recover {directory}`",
+                events(unfinished.totals.written),
+                grouped(unfinished.totals.lost),
+                size(unfinished.left_bytes)
+            );
+        }
+    }
+    if let Some(kernel) = &ended.kernel {
+        print_kernel(kernel, quiet);
+    }
+    ended.troubles.iter().for_each(|trouble| eprintln!("headwater: {trouble}"));
+    if !quiet {
+        eprintln!("headwater: in {directory} (`headwater trace show {directory}`)");
+    }
+}
+
+fn print_user(ended: &Ended, totals: &Totals, quiet: bool, buffer_bytes: usize) {
+    let Totals { written, lost, bytes, spoiled_bytes } = *totals;
+    if !ended.joined && lost == 0 {
+        // With the kernel's events a program needs none of its own.
+        if ended.kernel.is_none() {
+            eprintln!(
+                "headwater: no events: no program that ran has any of those names, or is linked with headwater-trace \
+                 (docs/tracing.md); -k records events of the kernel"
+            );
+        }
+        return;
+    }
+    let what = if ended.flight { "overwritten" } else { "lost" };
+    if !quiet || lost > 0 {
+        eprintln!("headwater: {} written, {} {what}, {}", events(written), grouped(lost), size(bytes));
+    }
+    if lost > 0 && !ended.flight {
+        let more = ((buffer_bytes as u64 * 4).min(1 << 30)) >> 10;
+        let more = if more >= 1 << 10 { format!("{}m", more >> 10) } else { format!("{more}k") };
+        eprintln!(
+            "headwater: the buffers were too small for {} of them: --buffer {more}, or fewer events (-e)",
+            grouped(lost)
+        );
+    }
+    if spoiled_bytes > 0 {
+        eprintln!("headwater: {} of the buffers held no sound events: a program has spoiled them", size(spoiled_bytes));
+    }
+}
+
+fn print_kernel(kernel: &KernelEnd, quiet: bool) {
+    kernel.troubles.iter().for_each(|trouble| eprintln!("headwater: kernel: {trouble}"));
+    if !quiet || kernel.lost > 0 {
+        let (written, lost, bytes) = (events(kernel.written), grouped(kernel.lost), size(kernel.bytes));
+        eprintln!("headwater: of the kernel {written} written, {lost} lost, {bytes}");
+    }
+    if kernel.lost > 0 {
+        eprintln!("headwater: of the kernel: larger buffers (--buffer), or fewer events (-k), lose less");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::buffer;
+
+    #[test]
+    fn a_buffer_is_a_power_of_two_and_a_wrong_one_is_answered_with_the_next() {
+        assert_eq!(buffer("4m"), Ok(4 << 20));
+        for (wrong, near) in [("3m", "4m"), ("1k", "16k"), ("20k", "32k")] {
+            assert!(buffer(wrong).expect_err("no power of two").ends_with(near), "{wrong}");
+        }
+        assert!(buffer("much").expect_err("no size").contains("like 512k"));
+    }
+}

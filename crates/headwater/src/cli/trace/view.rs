@@ -1,0 +1,264 @@
+//! `headwater trace show`, `stat` and `list`.
+
+use std::fs::File;
+use std::io::{Write, stderr, stdout};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use headwater_trace::ctf::Reader;
+use headwater_trace::export::{Choice, Exported, chrome, text, timeline};
+use headwater_trace::stat::Stat;
+use serde_json::json;
+
+use super::super::status;
+use super::{events, grouped, size};
+use crate::trace::{self, view};
+
+/// Print what was recorded, in the order of time
+#[derive(Debug, Args)]
+#[command(after_help = "Formats:
+  text      a line for each event: time (UTC), seconds since the line before, CPU, thread, name, fields
+  timeline  a column for each thread: who woke whom, and how long things took
+  chrome    JSON for ui.perfetto.dev and chrome://tracing
+  ctf-path  the directories of the traces, for other tools: babeltrace2 $(headwater trace show DIR --format ctf-path)
+
+Examples:
+  headwater trace show DIR --limit 20
+  headwater trace show DIR --events 'shop:*'
+  headwater trace show DIR --format chrome -o trace.json
+  headwater trace show one two                 several recordings, if they are on one clock")]
+pub(super) struct ShowArguments {
+    /// Recordings, or traces in them
+    #[arg(value_name = "DIR", required = true)]
+    recordings: Vec<PathBuf>,
+
+    /// The form
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
+    /// A file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// No more events than that
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+
+    /// Only events with such names; several with commas, or repeated
+    #[arg(short, long, value_name = "PATTERNS", value_delimiter = ',')]
+    events: Vec<String>,
+}
+
+/// A form of what was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Lines.
+    Text,
+    /// A column for each thread.
+    Timeline,
+    /// For Perfetto.
+    Chrome,
+    /// Directories.
+    CtfPath,
+}
+
+/// Print what recordings are made of: events by kind, and what each CPU lost
+#[derive(Debug, Args)]
+pub(super) struct StatArguments {
+    /// Recordings, or traces in them
+    #[arg(value_name = "DIR", required = true)]
+    recordings: Vec<PathBuf>,
+
+    /// The form
+    #[arg(short, long, value_enum, default_value_t = StatFormat::Table)]
+    format: StatFormat,
+}
+
+/// A form of figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum StatFormat {
+    /// For people.
+    Table,
+    /// For programs.
+    Json,
+}
+
+/// List the events of a recording, those that the kernel offers, or the sessions that there are
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  headwater trace list                       sessions that run, or whose recorder has died
+  headwater trace list DIR                   events of a recording, with their fields
+  headwater trace list --kernel sched irq    events of the kernel; all of them without a pattern")]
+pub(super) struct ListArguments {
+    /// Recordings; with --kernel patterns
+    #[arg(value_name = "DIR|PATTERN")]
+    names: Vec<PathBuf>,
+
+    /// Events that this kernel offers to `record -k`
+    #[arg(short, long)]
+    kernel: bool,
+}
+
+pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
+    let recordings = &arguments.recordings;
+    view::check_patterns(recordings, &arguments.events)?;
+    let choice = Choice { events: arguments.events.clone(), limit: arguments.limit };
+    if let Some(path) = &arguments.output {
+        let file = File::create(path).with_context(|| path.display().to_string())?;
+        return show_to(arguments, &choice, file);
+    }
+    show_to(arguments, &choice, stdout().lock())
+}
+
+fn show_to(arguments: &ShowArguments, choice: &Choice, mut out: impl Write) -> anyhow::Result<u8> {
+    let recordings = &arguments.recordings;
+    let exported = match arguments.format {
+        Format::Text => text::export(recordings, choice, &mut out).map_err(unwrapped)?,
+        Format::Timeline => timeline::export(recordings, choice, &mut out).map_err(unwrapped)?,
+        Format::Chrome => chrome::export(recordings, choice, &mut out).map_err(unwrapped)?,
+        Format::CtfPath => {
+            view::traces(recordings)?.iter().try_for_each(|path| writeln!(out, "{}", path.display()))?;
+            return Ok(status::OK);
+        }
+    };
+    let Exported { records, lost, damaged, is_cut } = exported;
+    let mut err = stderr().lock();
+    if is_cut {
+        writeln!(err, "headwater: only the first {}; there are more", events(records))?;
+    }
+    if lost > 0 {
+        writeln!(err, "headwater: {} were lost among them", grouped(lost))?;
+    }
+    complain(recordings, &damaged)
+}
+
+/// The error of the output as itself: a reader that went away is nothing to complain of.
+fn unwrapped(error: headwater_trace::export::Error) -> anyhow::Error {
+    match error {
+        headwater_trace::export::Error::Write(error) => error.into(),
+        error => error.into(),
+    }
+}
+
+/// Says what could not be read, and why a recording may not be whole.
+fn complain(recordings: &[PathBuf], damaged: &[headwater_trace::ctf::Error]) -> anyhow::Result<u8> {
+    let mut err = stderr().lock();
+    for error in damaged {
+        writeln!(err, "headwater: {error}; the rest of the file is left out")?;
+    }
+    for (path, file) in view::unended(recordings) {
+        let path = path.display();
+        writeln!(
+            err,
+            "headwater: {path} has no end: process {} records it still, or was killed (`headwater trace recover {path}`)",
+            file.recorder
+        )?;
+    }
+    Ok(if damaged.is_empty() { status::OK } else { status::PARTIAL })
+}
+
+pub(super) fn stat(arguments: &StatArguments) -> anyhow::Result<u8> {
+    let mut reader = Reader::open(&arguments.recordings)?;
+    let stat = Stat::of(&mut reader);
+    let paths: Vec<&Path> = reader.schemas().map(|(path, _)| path).collect();
+    let mut out = stdout().lock();
+    match arguments.format {
+        StatFormat::Table => write!(out, "{}", table(&stat))?,
+        StatFormat::Json => {
+            serde_json::to_writer_pretty(&mut out, &as_json(&stat, &paths))?;
+            writeln!(out)?;
+        }
+    }
+    drop(out);
+    complain(&arguments.recordings, &stat.damaged)
+}
+
+fn table(stat: &Stat) -> String {
+    let seconds = stat.span.map_or(0.0, |(first, last)| (last - first) as f64 / 1e9);
+    let mut text = format!("{} in {seconds:.6} s, {} lost\n", events(stat.records()), grouped(stat.lost()));
+    let width = stat.kinds.iter().map(|kind| kind.name.len()).max().unwrap_or(0).max("event".len());
+    if !stat.kinds.is_empty() {
+        let (event, count, per_second, bytes, share) = ("event", "count", "per second", "bytes", "share");
+        text += &format!("\n{event:width$}  {count:>14}  {per_second:>12}  {bytes:>9}  {share:>6}\n");
+    }
+    for kind in &stat.kinds {
+        let rate = kind.rate.map_or("-".to_owned(), |rate| grouped(rate.round() as u64));
+        let (name, count, bytes) = (&kind.name, grouped(kind.count), size(kind.bytes));
+        text += &format!("{name:width$}  {count:>14}  {rate:>12}  {bytes:>9}  {:>5.1}%\n", kind.share * 100.0);
+    }
+    if !stat.rings.is_empty() {
+        text += &format!("\n{:14}  {:>14}  {:>14}\n", "ring", "events", "lost");
+    }
+    for ring in &stat.rings {
+        let name = format!("{}-{}", ring.stream, ring.ring);
+        text += &format!("{name:14}  {:>14}  {:>14}\n", grouped(ring.records), grouped(ring.lost));
+    }
+    text
+}
+
+fn as_json(stat: &Stat, paths: &[&Path]) -> serde_json::Value {
+    let kinds = stat.kinds.iter().map(|kind| {
+        json!({
+            "stream": kind.stream, "event": kind.name, "count": kind.count, "bytes": kind.bytes, "share": kind.share,
+            "per_second": kind.rate,
+        })
+    });
+    let rings = stat.rings.iter().map(|ring| {
+        json!({
+            "trace": paths[ring.trace], "stream": ring.stream, "ring": ring.ring, "events": ring.records,
+            "lost": ring.lost,
+        })
+    });
+    json!({
+        "events": stat.records(),
+        "lost": stat.lost(),
+        "first_ns": stat.span.map(|(first, _)| first as u64),
+        "last_ns": stat.span.map(|(_, last)| last as u64),
+        "kinds": kinds.collect::<Vec<_>>(),
+        "rings": rings.collect::<Vec<_>>(),
+        "damaged": stat.damaged.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}
+
+pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
+    let mut out = stdout().lock();
+    if arguments.kernel {
+        let patterns: Vec<String> = arguments.names.iter().map(|name| name.display().to_string()).collect();
+        for event in view::kernel_events(&patterns)? {
+            writeln!(out, "{event}")?;
+        }
+        return Ok(status::OK);
+    }
+    if arguments.names.is_empty() {
+        return list_sessions();
+    }
+    if let Some(wrong) = arguments.names.iter().find(|path| !path.exists()) {
+        bail!("{}: no such recording; events of the kernel are listed with --kernel", wrong.display());
+    }
+    let kinds = view::kinds(&arguments.names)?;
+    let width = kinds.iter().map(|kind| kind.name.len()).max().unwrap_or(0);
+    for kind in kinds {
+        let fields: Vec<String> = kind.fields.iter().map(|(name, kind)| format!("{name}: {kind}")).collect();
+        writeln!(out, "{}", format!("{:7} {:width$}  {}", kind.stream, kind.name, fields.join(", ")).trim_end())?;
+    }
+    Ok(status::OK)
+}
+
+fn list_sessions() -> anyhow::Result<u8> {
+    let mut out = stdout().lock();
+    let found = trace::found(Path::new(trace::HOME));
+    if found.is_empty() {
+        writeln!(out, "No session runs. `headwater trace list DIR` lists the events of a recording.")?;
+    }
+    for session in found {
+        let memory = session.path.display();
+        let recording = session.recording.map_or_else(|| memory.to_string(), |path| path.display().to_string());
+        let state = match session.is_live {
+            true => "runs".to_owned(),
+            false => format!("its recorder has died: `headwater trace recover {memory}`"),
+        };
+        writeln!(out, "{recording}  ({} of memory) {state}", size(session.bytes))?;
+    }
+    Ok(status::OK)
+}

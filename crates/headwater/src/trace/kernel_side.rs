@@ -1,0 +1,129 @@
+//! The kernel's half of a recording: a session of its own beside, whose pages become a trace at the end.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use headwater_trace::ctf::{self, Packet, Writer};
+use headwater_trace::kernel::{self, Capture, Clock, Mode, Session, Settings, Tracefs};
+use headwater_trace::schema::{self, Schema};
+
+use super::{KERNEL, environment};
+
+/// What is recorded of the kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelOrder {
+    /// Patterns, see [`kernel::events::Selection::choose`].
+    pub events: Vec<String>,
+    /// Of every process instead of those that are recorded.
+    pub system_wide: bool,
+    /// Of these processes too.
+    pub processes: Vec<u32>,
+    /// Of each CPU's buffer; None for what a kernel session has by itself.
+    pub buffer_bytes: Option<usize>,
+}
+
+/// A kernel session that runs.
+#[derive(Debug)]
+pub(super) struct KernelSide {
+    session: Session,
+    /// Where its readers put pages.
+    pages: PathBuf,
+}
+
+/// What became of the kernel's events.
+#[derive(Debug, Default)]
+pub struct KernelEnd {
+    /// In the trace.
+    pub written: u64,
+    /// Not there.
+    pub lost: u64,
+    /// Of the trace.
+    pub bytes: u64,
+    /// What went wrong, in words.
+    pub troubles: Vec<String>,
+}
+
+impl KernelSide {
+    /// Begins to record.
+    ///
+    /// # Errors
+    /// Those of a session; what the file system reports of the recording.
+    pub fn start(
+        order: &KernelOrder,
+        command: Option<u32>,
+        recording: &Path,
+        flight: bool,
+        clock: Clock,
+    ) -> Result<KernelSide, kernel::Error> {
+        let pages = recording.join("kernel.pages");
+        let mode = if flight { Mode::Flight } else { Mode::Drain { directory: pages.clone() } };
+        if !flight {
+            fs::create_dir(&pages).map_err(|error| kernel::Error::file("make the directory", &pages, error))?;
+        }
+        let events: Vec<&str> = order.events.iter().map(String::as_str).collect();
+        let mut settings = Settings::new(&events, mode);
+        settings.clock = Some(clock);
+        if let Some(bytes) = order.buffer_bytes {
+            settings.buffer_kb_per_cpu = (bytes >> 10) as u32;
+        }
+        if !order.system_wide {
+            settings.processes = Some(command.into_iter().chain(order.processes.iter().copied()).collect());
+        }
+        // What a killed recorder left, whose guard was killed too, would go on recording.
+        let _ = kernel::sweep(&Tracefs::find(false)?);
+        let started = Session::start(&settings).and_then(|session| {
+            // Each of our calls would be an event that makes another call necessary.
+            session.exclude(headwater_os::thread::id())?;
+            Ok(session)
+        });
+        match started {
+            Ok(session) => Ok(KernelSide { session, pages }),
+            Err(error) => {
+                let _ = fs::remove_dir(&pages);
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends the session and writes its trace.
+    pub fn end(self, recording: &Path, clock: &schema::Clock, command: &str) -> KernelEnd {
+        let mut end = KernelEnd::default();
+        match self.session.stop() {
+            Ok(mut capture) => {
+                end.troubles = capture.errors().map(ToString::to_string).collect();
+                convert(&mut capture, recording, clock, command, &mut end);
+            }
+            Err(error) => end.troubles.push(error.to_string()),
+        }
+        let _ = fs::remove_dir(&self.pages);
+        end
+    }
+}
+
+fn convert(capture: &mut Capture, recording: &Path, clock: &schema::Clock, command: &str, end: &mut KernelEnd) {
+    let happened: u64 = capture.stats().map(|(_, stats)| stats.happened()).sum();
+    let schema = Schema { clock: clock.clone(), streams: vec![capture.stream()], environment: environment(command) };
+    let written = Writer::create(&recording.join(KERNEL), &schema).map_err(io::Error::other).and_then(|mut writer| {
+        let totals = capture.convert(&mut |packet| {
+            end.bytes += write(&mut writer, packet).map_err(io::Error::other)?;
+            end.written += headwater_trace::record::records(packet.records).count() as u64;
+            Ok(())
+        });
+        writer.close().map_err(io::Error::other)?;
+        totals
+    });
+    match written {
+        Ok(totals) => end.lost = totals.iter().map(|totals| totals.lost.all()).sum(),
+        Err(error) => {
+            end.lost = happened.saturating_sub(end.written);
+            end.troubles.push(error.to_string());
+        }
+    }
+}
+
+fn write(writer: &mut Writer, packet: kernel::Packet<'_>) -> Result<u64, ctf::Error> {
+    let kernel::Packet { ring, begin, end, discarded, records } = packet;
+    // Nobody goes on with a trace of the kernel.
+    writer.packet(Packet { stream: 0, ring, cpu: ring, begin, end, discarded, position: 0, parts: &[records] })
+}

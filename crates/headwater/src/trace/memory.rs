@@ -1,0 +1,54 @@
+//! The files that are the memory of sessions: how they are named, and which of them lie about.
+
+use std::hash::{BuildHasher, Hasher};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use headwater_os::files::own_user;
+use headwater_trace::region::Region;
+
+/// Where they are, unless an option says otherwise: in memory, because a disk would write what programs record all the while.
+pub const HOME: &str = "/dev/shm";
+
+/// Before user, process and a number in a file's name.
+const PREFIX: &str = "headwater-trace-";
+
+/// A name that no other session has.
+pub(super) fn fresh_name() -> String {
+    // The hasher's keys are random.
+    let random = std::collections::hash_map::RandomState::new().build_hasher().finish() as u32;
+    format!("{PREFIX}{}-{}-{random:08x}", own_user(), std::process::id())
+}
+
+/// The memory of a session of this user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The file.
+    pub path: PathBuf,
+    /// The recording that it is carried to, if that is known.
+    pub recording: Option<PathBuf>,
+    /// Whether somebody carries it.
+    pub is_live: bool,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// The memory of all sessions of this user in a directory, by name.
+pub fn found(directory: &Path) -> Vec<Found> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    let mut found: Vec<Found> = ours.filter_map(|entry| one(entry.path())).collect();
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found
+}
+
+fn one(path: PathBuf) -> Option<Found> {
+    let metadata = std::fs::symlink_metadata(&path).ok()?;
+    if metadata.uid() != own_user() {
+        return None;
+    }
+    let region = Region::open(&path).ok()?;
+    // Held only as long as we look; who begins a session tries more than once.
+    let is_live = !region.claim().ok()?;
+    Some(Found { recording: region.home(), is_live, bytes: metadata.len(), path })
+}

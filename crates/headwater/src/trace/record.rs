@@ -1,0 +1,135 @@
+//! Records a command from its first instruction to its end.
+
+use std::ffi::OsString;
+use std::io;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use headwater_os::signal::StopSignals;
+use headwater_trace::session::VARIABLE;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+pub use super::program::End;
+use super::program::{Held, Process};
+use super::{Ended, Order, Recording};
+
+/// The pause between two looks for events while some come: at a million events a second of 32 bytes a CPU writes a thirteenth
+/// of a default buffer in it.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+/// The longest pause, when none come: a burst that begins in it has to find room.
+const PAUSE_MAX: Duration = Duration::from_millis(50);
+/// How long after a signal it is said that the command has not ended.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// As `env` and shells say it.
+pub mod status {
+    /// The recording could not be made, and the command was not started.
+    pub const NOT_RECORDED: u8 = 125;
+    /// There is such a file, but it is no program that may be run.
+    pub const NOT_EXECUTABLE: u8 = 126;
+    /// There is no such program.
+    pub const NOT_FOUND: u8 = 127;
+}
+
+/// What is told while it goes on.
+#[derive(Debug)]
+pub enum Note {
+    /// Nothing can be carried for now, and why; told once.
+    Trouble(String),
+    /// The process has not ended though it was asked to.
+    Lingers(u32),
+}
+
+/// A recording that has ended.
+#[derive(Debug)]
+pub struct Recorded {
+    /// What became of it.
+    pub ended: Ended,
+    /// How the command ended; None if it goes on, because two signals asked for the recording's end.
+    pub command: Option<End>,
+}
+
+/// Why nothing was recorded.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The exit status that says it.
+    pub status: u8,
+    /// In words, with a remedy.
+    pub why: anyhow::Error,
+}
+
+/// Records a command. Signals that ask this process to stop go on to the command, whose end ends the recording; a second one
+/// ends the recording without it. The caller has one thread.
+///
+/// # Errors
+/// [`Refusal`]: then the command did not run, and nothing is left behind.
+pub fn record(order: &Order, command: &[OsString], tell: &mut dyn FnMut(Note)) -> Result<Recorded, Refusal> {
+    let refuse = |why| Refusal { status: status::NOT_RECORDED, why };
+    let stop = StopSignals::watch().map_err(|error| refuse(error.into()))?;
+    let mut recording = Recording::begin(order).map_err(refuse)?;
+    let mut program = Command::new(&command[0]);
+    program.args(&command[1..]).env(VARIABLE, recording.memory());
+    let started = start(&mut recording, order, &mut program, &command[0]);
+    let process = match started {
+        Ok(process) => process,
+        Err(refusal) => {
+            recording.undo();
+            return Err(refusal);
+        }
+    };
+    let command = follow(&mut recording, &process, &stop, tell);
+    Ok(Recorded { ended: recording.end(), command })
+}
+
+fn start(recording: &mut Recording, order: &Order, program: &mut Command, name: &OsString) -> Result<Process, Refusal> {
+    let refuse = |why| Refusal { status: status::NOT_RECORDED, why };
+    let held = Held::fork(program).map_err(|error| refuse(error.into()))?;
+    recording.watch(held.id(), order).map_err(refuse)?;
+    held.release().map_err(|error| {
+        let status = match error.kind() {
+            io::ErrorKind::NotFound => status::NOT_FOUND,
+            _ => status::NOT_EXECUTABLE,
+        };
+        Refusal { status, why: anyhow::anyhow!("cannot run {}: {error}", name.display()) }
+    })
+}
+
+/// Carries events until the process has ended, or two signals have come. How it ended, if it has.
+fn follow(recording: &mut Recording, process: &Process, stop: &StopSignals, tell: &mut dyn FnMut(Note)) -> Option<End> {
+    let mut pause = PAUSE_MIN;
+    let mut told_of_trouble = false;
+    let mut asked: Option<Instant> = None;
+    let mut told_of_lingering = false;
+    loop {
+        let timeout = Timespec { tv_sec: 0, tv_nsec: pause.as_nanos() as i64 };
+        // An interrupted poll is a short one.
+        let _ = poll(&mut [PollFd::new(stop, PollFlags::IN), PollFd::new(process, PollFlags::IN)], Some(&timeout));
+        while let Some((signal, from_kernel)) = stop.taken_with_sender() {
+            if asked.replace(Instant::now()).is_some() {
+                return process.end().ok().flatten();
+            }
+            // What is typed at the terminal goes to all who are there, the command among them.
+            if !from_kernel {
+                process.signal(signal);
+            }
+        }
+        if let Ok(Some(end)) = process.end() {
+            return Some(end);
+        }
+        if !told_of_lingering && asked.is_some_and(|since| since.elapsed() > PATIENCE) {
+            told_of_lingering = true;
+            tell(Note::Lingers(process.id()));
+        }
+        match recording.carry() {
+            Ok(0) => pause = (pause * 2).min(PAUSE_MAX),
+            Ok(_) => pause = PAUSE_MIN,
+            Err(error) => {
+                // There may be room again later.
+                pause = PAUSE_MAX;
+                if !std::mem::replace(&mut told_of_trouble, true) {
+                    tell(Note::Trouble(error.to_string()));
+                }
+            }
+        }
+    }
+}

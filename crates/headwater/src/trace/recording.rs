@@ -1,0 +1,298 @@
+//! A recording that is being made: the memory that programs write to, the consumer that carries it to a trace, and the
+//! kernel's session beside. It knows no command: `record` starts one, others may join as they like.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use headwater_os::{clock, ticks};
+use headwater_trace::WhenFull;
+use headwater_trace::consumer::{Consumer, Totals, Unfinished};
+use headwater_trace::ctf;
+use headwater_trace::kernel::{self, Support};
+use headwater_trace::region::{EVENTS_MAX, Layout, Region};
+use headwater_trace::schema::Clock;
+
+use super::kernel_side::KernelSide;
+use super::{KernelEnd, KernelOrder, SessionFile, USER, environment, fresh_directory, memory};
+
+/// How long the counter is compared with the clock: 50 ms give about a millionth.
+const CALIBRATION: Duration = Duration::from_millis(50);
+
+/// How often a new session's memory is claimed: somebody may look at that moment whether it is claimed.
+const CLAIMS: u32 = 100;
+
+/// Which clock stamps events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClockChoice {
+    /// The processor's counter where it is a clock, to programs and, if it is recorded, to the kernel's tracer.
+    #[default]
+    Best,
+    /// The processor's counter.
+    Tsc,
+    /// CLOCK_MONOTONIC.
+    Monotonic,
+}
+
+/// What a recording is to be.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// Where it is written; None for a new directory here.
+    pub directory: Option<PathBuf>,
+    /// Names of events with `*`.
+    pub events: Vec<String>,
+    /// What happens when a buffer is full.
+    pub when_full: WhenFull,
+    /// Bytes of each CPU's buffer: a power of two.
+    pub buffer_bytes: usize,
+    /// Where the memory of the session lies.
+    pub memory: PathBuf,
+    /// What stamps events.
+    pub clock: ClockChoice,
+    /// What is recorded of the kernel.
+    pub kernel: Option<KernelOrder>,
+    /// What is recorded, in words.
+    pub command: Vec<String>,
+}
+
+/// A recording that is being made. Dropped without [`Recording::end`], it is left as by a crash: `recover` ends it.
+#[derive(Debug)]
+pub struct Recording {
+    directory: PathBuf,
+    /// Whether the directory was not there before.
+    is_new: bool,
+    file: SessionFile,
+    consumer: Consumer,
+    kernel: Option<KernelSide>,
+}
+
+/// What became of a recording.
+#[derive(Debug)]
+pub struct Ended {
+    /// Where it is.
+    pub directory: PathBuf,
+    /// Whether the newest events overwrote the oldest ones.
+    pub flight: bool,
+    /// Whether any program has written an event.
+    pub joined: bool,
+    /// Of programs' events.
+    pub user: Result<Totals, Unfinished>,
+    /// Of the kernel's.
+    pub kernel: Option<KernelEnd>,
+    /// What else went wrong, in words.
+    pub troubles: Vec<String>,
+}
+
+impl Recording {
+    /// Sets everything up but the kernel's session.
+    ///
+    /// # Errors
+    /// What stands in the way, in words with a remedy. Nothing is left behind.
+    pub fn begin(order: &Order) -> anyhow::Result<Recording> {
+        let clock = choose_clock(order)?;
+        let directory = order.directory.clone().unwrap_or_else(|| fresh_directory("headwater-trace"));
+        let is_new = make_directory(&directory)?;
+        let made = Recording::in_directory(order, &directory, is_new, clock);
+        if made.is_err() {
+            clean(&directory, is_new);
+        }
+        made
+    }
+
+    fn in_directory(order: &Order, directory: &Path, is_new: bool, clock: Clock) -> anyhow::Result<Recording> {
+        // Whoever comes later may be elsewhere.
+        let directory = fs::canonicalize(directory).with_context(|| directory.display().to_string())?;
+        let home = fs::canonicalize(&order.memory).with_context(|| order.memory.display().to_string())?;
+        let path = home.join(memory::fresh_name());
+        let flight = order.when_full == WhenFull::Overwrite;
+        let mut file = SessionFile::new(order.command.clone(), path.clone(), flight, &clock.name);
+        file.events = order.events.clone();
+        file.kernel_events = order.kernel.iter().flat_map(|kernel| kernel.events.clone()).collect();
+        file.write(&directory).with_context(|| format!("cannot write to {}", directory.display()))?;
+        let layout =
+            Layout { patterns: order.events.clone(), when_full: order.when_full, cpu_bytes: order.buffer_bytes, clock };
+        let region = Region::create(&path, &layout).map_err(|error| no_memory(&home, order.buffer_bytes, &error))?;
+        let consumer = claim(&region).context("cannot claim the session's memory").and_then(|()| {
+            region.set_home(&directory);
+            let environment = environment(&order.command.join(" "));
+            Ok(Consumer::begin(region, &directory.join(USER), environment)?)
+        });
+        match consumer {
+            Ok(consumer) => Ok(Recording { directory, is_new, file, consumer, kernel: None }),
+            Err(error) => {
+                let _ = fs::remove_file(&path);
+                Err(error)
+            }
+        }
+    }
+
+    /// The file that programs join the session by.
+    pub fn memory(&self) -> &Path {
+        &self.file.memory
+    }
+
+    /// Says which process is recorded, and begins to record the kernel if that was ordered.
+    ///
+    /// # Errors
+    /// What stands in the way, in words.
+    pub fn watch(&mut self, process: u32, order: &Order) -> anyhow::Result<()> {
+        self.file.pid = Some(process);
+        self.file.write(&self.directory).with_context(|| self.directory.display().to_string())?;
+        if let Some(kernel) = &order.kernel {
+            let clock = kernel_clock(self.consumer.region().clock());
+            let side = KernelSide::start(kernel, Some(process), &self.directory, self.file.flight, clock);
+            self.kernel = Some(side.map_err(no_kernel)?);
+        }
+        Ok(())
+    }
+
+    /// Carries what programs have written. Returns how many bytes it was.
+    ///
+    /// # Errors
+    /// What the file system reports: what was not carried stays where it is, as long as there is room.
+    pub fn carry(&mut self) -> Result<u64, ctf::Error> {
+        self.consumer.carry()
+    }
+
+    /// Ends it: carries the rest, and removes the session's memory if nothing is left in it.
+    pub fn end(mut self) -> Ended {
+        let region = self.consumer.region().clone();
+        let command = self.file.command.join(" ");
+        let kernel = self.kernel.take().map(|kernel| kernel.end(&self.directory, region.clock(), &command));
+        let user = self.consumer.finish();
+        let joined = (0..EVENTS_MAX).any(|id| region.kind(id).is_some());
+        let mut troubles = Vec::new();
+        if let Ok(totals) = &user {
+            let noted = self.file.write_end(&self.directory, totals.written, totals.lost);
+            troubles.extend(noted.err().map(|error| format!("{}: {error}", self.directory.display())));
+            let removed = fs::remove_file(&self.file.memory);
+            troubles.extend(removed.err().map(|error| format!("{}: {error}", self.file.memory.display())));
+        }
+        Ended { directory: self.directory, flight: self.file.flight, joined, user, kernel, troubles }
+    }
+
+    /// Takes everything back: nothing was recorded.
+    pub fn undo(self) {
+        let Recording { directory, is_new, file, consumer, kernel } = self;
+        drop((consumer, kernel));
+        let _ = fs::remove_file(&file.memory);
+        clean(&directory, is_new);
+    }
+}
+
+/// Removes what was written to a recording that was empty before, and it itself if it was not there.
+fn clean(directory: &Path, is_new: bool) {
+    let _ = fs::remove_file(directory.join(super::FILE));
+    let _ = fs::remove_dir_all(directory.join(USER));
+    let _ = fs::remove_dir_all(directory.join("kernel.pages"));
+    if is_new {
+        let _ = fs::remove_dir(directory);
+    }
+}
+
+/// Whether it was not there before.
+fn make_directory(directory: &Path) -> anyhow::Result<bool> {
+    match fs::read_dir(directory).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => Err(ctf::Error::NotEmpty { path: directory.to_owned() }.into()),
+        Ok(false) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let made = fs::create_dir_all(directory);
+            made.with_context(|| format!("cannot make {}; name another directory with -o", directory.display()))?;
+            Ok(true)
+        }
+        Err(error) => Err(anyhow!("cannot record to {}: {error}", directory.display())),
+    }
+}
+
+fn claim(region: &Region) -> io::Result<()> {
+    for _ in 0..CLAIMS {
+        if region.claim()? {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Err(io::ErrorKind::WouldBlock.into())
+}
+
+fn no_memory(home: &Path, buffer_bytes: usize, error: &io::Error) -> anyhow::Error {
+    let needed = Layout::file_bytes(buffer_bytes) >> 20;
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => anyhow!(
+            "no room for buffers in {}: they take {needed} MiB; choose smaller ones with --buffer, or another file system \
+             with --logs DIR",
+            home.display()
+        ),
+        _ => anyhow!("cannot make the session's memory in {}: {error}; --logs names another directory", home.display()),
+    }
+}
+
+fn no_kernel(error: kernel::Error) -> anyhow::Error {
+    match error {
+        kernel::Error::UnknownEvent { .. } => {
+            anyhow!("{error}; `headwater trace list --kernel` shows all of them")
+        }
+        error => anyhow!("cannot record events of the kernel: {error}; events of programs can be recorded without -k"),
+    }
+}
+
+fn kernel_clock(clock: &Clock) -> kernel::Clock {
+    if clock.name == "tsc" { kernel::Clock::Tsc } else { kernel::Clock::Monotonic }
+}
+
+/// The clock of a recording: one for programs and the kernel, so that their events can be put in one order.
+fn choose_clock(order: &Order) -> anyhow::Result<Clock> {
+    let unsound = match order.clock {
+        ClockChoice::Monotonic => return Ok(monotonic()),
+        ClockChoice::Tsc => ticks::unsound(),
+        ClockChoice::Best => ticks::unsound().or_else(|| {
+            let kernel_has_it = order.kernel.is_none() || Support::look().has("x86-tsc");
+            (!kernel_has_it).then(|| "the kernel's tracer has it not".to_owned())
+        }),
+    };
+    match unsound {
+        None => {
+            let ticks::Calibration { frequency_hz, ticks, realtime_ns } = ticks::calibrate(CALIBRATION)?;
+            Ok(at("tsc", frequency_hz, ticks, realtime_ns))
+        }
+        Some(why) if order.clock == ClockChoice::Tsc => {
+            Err(anyhow!("the processor's counter is no clock here: {why}; choose --clock monotonic"))
+        }
+        Some(_) => Ok(monotonic()),
+    }
+}
+
+fn monotonic() -> Clock {
+    let realtime = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    at("monotonic", 1_000_000_000, clock::now_ns(), realtime.as_nanos() as u64)
+}
+
+/// A clock that shows `ticks` at a moment.
+fn at(name: &str, frequency_hz: u64, ticks: u64, realtime_ns: u64) -> Clock {
+    let frequency = i128::from(frequency_hz);
+    // The moment at which it showed 0, in ticks since 1970.
+    let zero = i128::from(realtime_ns) * frequency / 1_000_000_000 - i128::from(ticks);
+    Clock {
+        name: name.to_owned(),
+        frequency_hz,
+        offset_s: zero.div_euclid(frequency) as i64,
+        offset_ticks: zero.rem_euclid(frequency) as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_shows_the_time_of_the_day() {
+        for (frequency, ticks) in [(2_100_000_000, 7_000_000_000_000_000), (1_000_000_000, 5), (3, 1)] {
+            let now = 1_700_000_000_123_456_789;
+            let clock = at("tsc", frequency, ticks, now);
+            assert!(clock.offset_ticks < frequency);
+            let off = i128::from(now) - clock.nanoseconds(ticks) as i128;
+            assert!(off.unsigned_abs() <= u128::from(1_000_000_000 / frequency + 1), "{off} ns at {frequency} Hz");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What recordings hold, for those who look at them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use headwater_trace::ctf::Reader;
+use headwater_trace::kernel::Tracefs;
+use headwater_trace::kernel::events::Selection;
+use headwater_trace::names::glob;
+use headwater_trace::schema::{EventKind, FieldKind};
+
+use super::SessionFile;
+use crate::plan::suggest::did_you_mean;
+
+/// The directories of the traces in recordings: what other tools are given.
+///
+/// # Errors
+/// Those of [`Reader::open`].
+pub fn traces(recordings: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    Ok(Reader::open(recordings)?.schemas().map(|(path, _)| path.to_owned()).collect())
+}
+
+/// Recordings that nobody has ended: they are not whole.
+pub fn unended(recordings: &[PathBuf]) -> Vec<(PathBuf, SessionFile)> {
+    let read = recordings.iter().filter_map(|path| Some((path.clone(), SessionFile::read(path).ok()?)));
+    read.filter(|(_, file)| file.end.is_none()).collect()
+}
+
+/// A kind of event of a trace.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// `user` or `kernel`.
+    pub stream: String,
+    /// Such as `shop:order`.
+    pub name: String,
+    /// Names and types.
+    pub fields: Vec<(String, String)>,
+}
+
+/// The kinds of events that recordings know, by stream and name.
+///
+/// # Errors
+/// Those of [`Reader::open`].
+pub fn kinds(recordings: &[PathBuf]) -> anyhow::Result<Vec<Kind>> {
+    let reader = Reader::open(recordings)?;
+    let streams = reader.schemas().flat_map(|(_, schema)| &schema.streams);
+    let mut kinds: Vec<Kind> =
+        streams.flat_map(|stream| stream.events.iter().map(|event| kind(&stream.name, event))).collect();
+    kinds.sort_by(|one, other| (&one.stream, &one.name).cmp(&(&other.stream, &other.name)));
+    kinds.dedup();
+    Ok(kinds)
+}
+
+fn kind(stream: &str, event: &EventKind) -> Kind {
+    let fields = event.fields.iter().map(|field| (field.name.clone(), type_name(&field.kind))).collect();
+    Kind { stream: stream.to_owned(), name: event.name.clone(), fields }
+}
+
+fn type_name(kind: &FieldKind) -> String {
+    match kind {
+        FieldKind::Unsigned { bytes, .. } => format!("u{}", u32::from(*bytes) * 8),
+        FieldKind::Signed { bytes } => format!("i{}", u32::from(*bytes) * 8),
+        FieldKind::Float { bytes } => format!("f{}", u32::from(*bytes) * 8),
+        FieldKind::Text => "text".to_owned(),
+        FieldKind::Array { item, count } => format!("[{}; {count}]", type_name(item)),
+        FieldKind::Named { bytes, .. } => format!("enum{}", u32::from(*bytes) * 8),
+    }
+}
+
+/// Refuses patterns that mean no event of the recordings.
+///
+/// # Errors
+/// With the nearest names; those of [`Reader::open`].
+pub fn check_patterns(recordings: &[PathBuf], patterns: &[String]) -> anyhow::Result<()> {
+    if patterns.is_empty() {
+        return Ok(());
+    }
+    let kinds = kinds(recordings)?;
+    for pattern in patterns {
+        if !kinds.iter().any(|kind| glob(pattern, &kind.name)) {
+            let near = did_you_mean(pattern, kinds.iter().map(|kind| kind.name.as_str()));
+            bail!("no event of the trace is meant by {pattern}{near} (`headwater trace list DIR` shows all of them)");
+        }
+    }
+    Ok(())
+}
+
+/// The events that this kernel offers, as `system:event`: those that the patterns mean, or all.
+///
+/// # Errors
+/// What of tracing is not there, or is closed; an unknown event, with the nearest names.
+pub fn kernel_events(patterns: &[String]) -> anyhow::Result<Vec<String>> {
+    let list: PathBuf = Tracefs::find(false)?.path("available_events");
+    let available = read(&list)?;
+    let all = ["*".to_owned()];
+    let selection = Selection::choose(&available, if patterns.is_empty() { &all } else { patterns })?;
+    Ok(selection.iter().map(|(system, event)| format!("{system}:{event}")).collect())
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    Ok(std::fs::read_to_string(path).map_err(|error| headwater_trace::kernel::Error::file("read", path, error))?)
+}
