@@ -25,7 +25,7 @@ mod verdict;
 
 pub use comparison::{Compared, comparison};
 pub use noise::noise;
-pub use page::{PAGE_BYTES_MAX, PageOptions, is_page, page};
+pub use page::{PAGE_BYTES_MAX, PageOptions, TraceLink, is_page, page};
 pub use published::{published_claims, published_list, published_markdown};
 pub use style::Style;
 pub use terminal::{ShowOptions, terminal, terminals};

@@ -26,9 +26,11 @@ mod reproduce;
 mod rows;
 mod summary;
 mod table;
+mod traces;
 
 use allowance::Allowance;
 use frame::Page;
+pub use traces::TraceLink;
 
 /// No page is larger, whatever the runs hold.
 pub const PAGE_BYTES_MAX: usize = 1_500_000;
@@ -46,6 +48,8 @@ pub struct PageOptions {
     pub title: Option<String>,
     /// What improvements are improvements on: the name of a run, a subject or a variant.
     pub baseline: Option<String>,
+    /// Traces that lie beside the runs.
+    pub traces: Vec<TraceLink>,
 }
 
 /// A part of the page.
@@ -71,6 +75,7 @@ static TABLE: &[Section] = &[
     figures::OTHERS,
     operations::SECTION,
     cost::SECTION,
+    traces::SECTION,
     rows::SECTION,
     environment::SECTION,
     flags::SECTION,

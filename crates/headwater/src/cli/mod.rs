@@ -168,6 +168,10 @@ pub(crate) struct RunArguments {
     #[serde(skip)]
     resume: Option<PathBuf>,
 
+    /// After the measurement, record one more launch of each row of streams: who woke whom; the report links it
+    #[arg(long, help_heading = "Output")]
+    trace: bool,
+
     /// Print every event as a JSON line on standard output, instead of tables
     #[arg(long, help_heading = "Output")]
     json: bool,

@@ -16,6 +16,7 @@ use crate::compare::{Request, compare_runs};
 use crate::plan::{filter, suggest};
 use crate::replace::replace;
 use crate::sources::{self, Loaded};
+use crate::trace;
 
 /// Write runs as one HTML file that needs nothing else and loads nothing: words, charts, tables
 ///
@@ -87,8 +88,11 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
             write(output, &figure.drawing.standalone(), arguments.force)
         }
         None => {
-            let options = PageOptions { title: arguments.title.clone(), baseline };
-            write(&output(arguments), &page(&borrowed, &comparisons, &options), arguments.force)
+            let output = output(arguments);
+            let beside = output.parent().map(|parent| if parent == Path::new("") { Path::new(".") } else { parent });
+            let traces = arguments.runs.iter().flat_map(|run| trace::rows::links(Path::new(run), beside)).collect();
+            let options = PageOptions { title: arguments.title.clone(), baseline, traces };
+            write(&output, &page(&borrowed, &comparisons, &options), arguments.force)
         }
     }?;
     Ok(status::OK)

@@ -25,6 +25,7 @@ use crate::harness::run::{Course, End, Observer, probe};
 use crate::harness::scratch::Scratch;
 use crate::plan::{Plan, Wishes, duration};
 use crate::store::{RUNS, Store};
+use crate::trace;
 
 /// The budget of `--quick`, s: with the probe and the tables less than a minute.
 const QUICK_S: f64 = 55.0;
@@ -104,6 +105,12 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
     let end = course.run(&scratch, &stop, &mut teller);
     teller.progress.end();
     let end = end?;
+    if arguments.trace && end.signal.is_none() {
+        let count = trace::rows::record(&course, teller.store.directory(), &scratch, &stop)?;
+        if !arguments.quiet {
+            eprintln!("headwater: traces of {count} rows; `headwater report {}` links them", directory.display());
+        }
+    }
     drop(scratch);
     finish(&teller, end).map(Some)
 }
@@ -193,6 +200,7 @@ fn with_config(typed: RunArguments) -> anyhow::Result<RunArguments> {
         quick: typed.quick || file.quick && typed.budget.is_none(),
         patience: typed.patience.or(file.patience),
         output: typed.output.or(file.output),
+        trace: typed.trace || file.trace,
         json: typed.json || file.json,
         quiet: typed.quiet || file.quiet,
         dry_run: typed.dry_run || file.dry_run,

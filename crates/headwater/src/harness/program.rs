@@ -43,6 +43,16 @@ impl Program {
         Program::open(&Variant::default())
     }
 
+    /// The same with one more variable in the environment of its launches.
+    ///
+    /// # Errors
+    /// If there are no more descriptors.
+    pub fn with_variable(&self, (name, value): (&str, &Path)) -> io::Result<Program> {
+        let mut variant = self.variant.clone();
+        variant.environment.push((name.to_owned(), value.to_string_lossy().into_owned()));
+        Ok(Program { file: self.file.try_clone()?, path: self.path.clone(), variant })
+    }
+
     /// The command that starts it as a conductor.
     pub fn conductor(&self, subcommand: &str) -> Command {
         // By our process id, for in a wrapper `self` would be the wrapper.

@@ -1,6 +1,7 @@
 //! A run: blocks of launches in random order, each stored as it ends, until the plan, the budget or the user says stop.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use headwater_os::machine::{CpuTimes, Throttle};
@@ -213,6 +214,25 @@ impl Course<'_> {
         Ok(end)
     }
 
+    /// One launch of a row that is not measured, with one more variable in its environment. It takes as long as one that is.
+    ///
+    /// # Errors
+    /// As those of a launch.
+    pub fn launch_with(
+        &self,
+        planned: &PlannedRow,
+        number: u64,
+        variable: (&str, &Path),
+        scratch: &Scratch,
+        stop: &StopSignals,
+    ) -> Result<Outcome, NoAnswer> {
+        let mut job = self.job(planned, scratch, number);
+        job.token.push_str("-traced");
+        let program = self.programs[&planned.row.variant].with_variable(variable);
+        let program = program.map_err(|error| NoAnswer::Broken(error.to_string()))?;
+        ask_conductor(&program, &Order::Launch { job: Box::new(job.clone()) }, stop, patience_of(&job))
+    }
+
     /// Measures one launch, and again where its CPUs were disturbed; every attempt is an event, and the last one counts.
     /// `None` if it was measured.
     fn measure(
@@ -303,11 +323,15 @@ struct Watch {
     foreign_load: f64,
 }
 
+/// The workers give up by themselves; this is the bound for a conductor that is stuck itself.
+fn patience_of(job: &Job) -> Duration {
+    let rounds_s = (job.time_s + job.warm_up_s) * 20.0;
+    Duration::from_secs_f64(CONDUCTOR_PATIENCE_S + rounds_s + job.patience_s * 2.0)
+}
+
 fn launch(program: &Program, job: &Job, session: &Session<'_>) -> Result<(Outcome, Watch), NoAnswer> {
     let Session { stop, throttle, .. } = session;
-    // The workers give up by themselves; this is the bound for a conductor that is stuck itself.
-    let rounds_s = (job.time_s + job.warm_up_s) * 20.0;
-    let patience = Duration::from_secs_f64(CONDUCTOR_PATIENCE_S + rounds_s + job.patience_s * 2.0);
+    let patience = patience_of(job);
     let throttled = || throttle.as_ref().and_then(|throttle| throttle.read().ok());
     let (machine, own, throttled_before) = (CpuTimes::read().ok(), Usage::of_children(), throttled());
     let started = Instant::now();

@@ -8,6 +8,7 @@ mod program;
 pub mod record;
 pub mod recording;
 pub mod recover;
+pub mod rows;
 mod session_file;
 pub mod snapshot;
 pub mod view;

@@ -6,7 +6,7 @@ use headwater_results::compare::Comparison;
 use headwater_results::published;
 use headwater_results::schema::Run;
 
-use super::PageOptions;
+use super::{PageOptions, TraceLink};
 use crate::chart::{self, Figure, Source};
 use crate::markup::{escape, shorten};
 use crate::rows;
@@ -28,17 +28,19 @@ pub(super) struct Page<'a> {
     pub title: String,
     /// Runs, panels, comparisons.
     pub source: Source<'a>,
+    /// Traces that lie beside the runs.
+    pub traces: &'a [TraceLink],
     /// The figures of every chart by its name.
     pub figures: HashMap<&'static str, Vec<Figure>>,
 }
 
 impl<'a> Page<'a> {
     /// A page about `runs`.
-    pub fn new(runs: &'a [(String, &'a Run)], comparisons: &'a [Comparison], options: &PageOptions) -> Page<'a> {
+    pub fn new(runs: &'a [(String, &'a Run)], comparisons: &'a [Comparison], options: &'a PageOptions) -> Page<'a> {
         let source = Source::new(runs, comparisons, options.baseline.as_deref());
         let figures = chart::TABLE.iter().map(|chart| (chart.name, chart.figures(&source))).collect();
         let title = options.title.clone().unwrap_or_else(|| headline(runs));
-        Page { title, source, figures }
+        Page { title, source, traces: &options.traces, figures }
     }
 
     /// Whether more than one run is shown, so that each figure must say of which it is.

@@ -1,0 +1,137 @@
+//! Traces of a run's rows: after the measurement one more launch of each, of which the newest events are kept. What is measured
+//! is never traced.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use headwater_os::signal::StopSignals;
+use headwater_report::TraceLink;
+use headwater_trace::WhenFull;
+use headwater_trace::export::{Choice, chrome, timeline};
+use headwater_trace::session::VARIABLE;
+use serde::{Deserialize, Serialize};
+
+use super::recording::{ClockChoice, Order, Recording};
+use super::{HOME, view};
+use crate::harness::launch::NoAnswer;
+use crate::harness::run::Course;
+use crate::harness::scratch::Scratch;
+
+/// The traces' directory in a run's.
+const TRACES: &str = "traces";
+/// The list of them.
+const INDEX: &str = "index.json";
+const TIMELINE: &str = "timeline.txt";
+const PERFETTO: &str = "perfetto.json";
+
+/// Bytes of a CPU's buffer: some thousands of events, which is more than anybody looks at.
+const BUFFER: usize = 256 << 10;
+/// Lines of a time line that the report shows.
+const SHOWN: usize = 40;
+
+/// A row's trace.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Entry {
+    /// The row's id.
+    row: String,
+    /// Its directory in that of the traces.
+    directory: PathBuf,
+    events: u64,
+    /// Events that came before those.
+    earlier: u64,
+}
+
+/// Records one launch of each row that was measured, into the run's directory. Rows of which no program has events, or that do
+/// not run, have no trace. Returns how many have one; fewer if a signal came.
+///
+/// # Errors
+/// What stands in the way of recording, or of writing.
+pub fn record(course: &Course<'_>, run: &Path, scratch: &Scratch, stop: &StopSignals) -> anyhow::Result<usize> {
+    let traces = run.join(TRACES);
+    let mut entries = Vec::new();
+    for (number, planned) in course.plan.rows.iter().enumerate() {
+        if course.given_up.contains(&planned.row.id) {
+            continue;
+        }
+        let name = PathBuf::from(planned.row.id.replace('/', "_"));
+        let directory = traces.join(&name);
+        fs::create_dir_all(&traces).with_context(|| traces.display().to_string())?;
+        let recording = Recording::begin(&Order {
+            directory: Some(directory.clone()),
+            events: vec!["headwater:*".to_owned()],
+            when_full: WhenFull::Overwrite,
+            buffer_bytes: BUFFER,
+            memory: PathBuf::from(HOME),
+            clock: ClockChoice::Best,
+            kernel: None,
+            command: vec!["headwater".to_owned(), "run".to_owned(), planned.row.id.clone()],
+        })?;
+        let memory = recording.memory().to_owned();
+        let launched = course.launch_with(planned, number as u64, (VARIABLE, &memory), scratch, stop);
+        let ended = recording.end();
+        if let Err(NoAnswer::Stopped(_)) = launched {
+            break;
+        }
+        let totals = ended.user.map_err(anyhow::Error::from)?;
+        if totals.written == 0 {
+            fs::remove_dir_all(&directory).with_context(|| directory.display().to_string())?;
+            continue;
+        }
+        let recorded = [directory.clone()];
+        let of_row = view::traces(&recorded)?;
+        timeline::export(&of_row, &Choice::default(), create(&directory.join(TIMELINE))?)?;
+        chrome::export(&of_row, &Choice::default(), create(&directory.join(PERFETTO))?)?;
+        entries.push(Entry {
+            row: planned.row.id.clone(),
+            directory: name,
+            events: totals.written,
+            earlier: totals.lost,
+        });
+    }
+    if entries.is_empty() {
+        let _ = fs::remove_dir(&traces);
+    } else {
+        serde_json::to_writer_pretty(create(&traces.join(INDEX))?, &entries)?;
+    }
+    Ok(entries.len())
+}
+
+fn create(path: &Path) -> anyhow::Result<File> {
+    File::create(path).with_context(|| path.display().to_string())
+}
+
+/// The traces of a run's directory, for a page that will lie in another; none if it has none.
+pub fn links(run: &Path, page: Option<&Path>) -> Vec<TraceLink> {
+    let traces = run.join(TRACES);
+    let index = fs::read(traces.join(INDEX)).ok();
+    let entries: Vec<Entry> = index.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+    let link = |entry: Entry| {
+        let directory = traces.join(entry.directory);
+        let text = fs::read_to_string(directory.join(TIMELINE)).ok()?;
+        // The end, because there all CPUs still have their events.
+        let lines: Vec<&str> = text.lines().collect();
+        let (head, events) = lines.split_first()?;
+        let shown = &events[events.len().saturating_sub(SHOWN)..];
+        let excerpt = std::iter::once(head).chain(shown).copied().collect::<Vec<_>>().join("\n");
+        let [timeline, perfetto] = [TIMELINE, PERFETTO].map(|file| address(&directory.join(file), page));
+        Some(TraceLink { row: entry.row, events: entry.events, earlier: entry.earlier, excerpt, timeline, perfetto })
+    };
+    entries.into_iter().filter_map(link).collect()
+}
+
+/// Of a file, for a page in that directory: relative if it lies below.
+fn address(file: &Path, page: Option<&Path>) -> String {
+    let whole = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let file = whole(file);
+    let below = page.map(whole).and_then(|page| file.strip_prefix(page).ok().map(Path::to_owned));
+    let (before, path) = match &below {
+        Some(path) => ("", path.as_path()),
+        None => ("file://", file.as_path()),
+    };
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./~".contains(byte);
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let escaped =
+        bytes.iter().map(|byte| if plain(byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") });
+    escaped.fold(before.to_owned(), |address, part| address + &part)
+}
