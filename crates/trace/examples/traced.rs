@@ -40,10 +40,14 @@ fn main() {
         }
     };
     let emitted: u64 = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..plan.threads).map(|thread| scope.spawn({
-            let plan = &plan;
-            move || serve(plan, thread)
-        })).collect();
+        let threads: Vec<_> = (0..plan.threads)
+            .map(|thread| {
+                scope.spawn({
+                    let plan = &plan;
+                    move || serve(plan, thread)
+                })
+            })
+            .collect();
         threads.into_iter().map(|thread| thread.join().expect("it does not panic")).sum()
     });
     println!("{emitted} events");

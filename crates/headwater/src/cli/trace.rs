@@ -94,7 +94,14 @@ fn recover(arguments: &RecoverArguments) -> anyhow::Result<u8> {
     let mut out = stdout().lock();
     let trace::recover::Recovered { carried, written, lost, .. } = recovered;
     if recovered.had_memory {
-        writeln!(out, "{} recovered; {} has {}, {} lost", events(carried), recovered.directory.display(), grouped(written), grouped(lost))?;
+        writeln!(
+            out,
+            "{} recovered; {} has {}, {} lost",
+            events(carried),
+            recovered.directory.display(),
+            grouped(written),
+            grouped(lost)
+        )?;
     } else {
         let cut = recovered.repaired.map_or(0, |repaired| repaired.bytes_cut);
         writeln!(
@@ -107,7 +114,11 @@ fn recover(arguments: &RecoverArguments) -> anyhow::Result<u8> {
         )?;
     }
     if recovered.spoiled_bytes > 0 {
-        writeln!(out, "{} bytes of the buffers held no sound events: a program has spoiled them", recovered.spoiled_bytes)?;
+        writeln!(
+            out,
+            "{} bytes of the buffers held no sound events: a program has spoiled them",
+            recovered.spoiled_bytes
+        )?;
     }
     if let Some(pages) = recovered.kernel_pages {
         writeln!(out, "The kernel's events were not converted, and nothing reads their pages: {}", pages.display())?;

@@ -103,8 +103,7 @@ impl KernelSide {
 
 fn convert(capture: &mut Capture, recording: &Path, clock: &schema::Clock, command: &str, end: &mut KernelEnd) {
     let happened: u64 = capture.stats().map(|(_, stats)| stats.happened()).sum();
-    let schema =
-        Schema { clock: clock.clone(), streams: vec![capture.stream()], environment: environment(command) };
+    let schema = Schema { clock: clock.clone(), streams: vec![capture.stream()], environment: environment(command) };
     let written = Writer::create(&recording.join(KERNEL), &schema).map_err(io::Error::other).and_then(|mut writer| {
         let totals = capture.convert(&mut |packet| {
             end.bytes += write(&mut writer, packet).map_err(io::Error::other)?;

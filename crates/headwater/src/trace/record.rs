@@ -81,12 +81,7 @@ pub fn record(order: &Order, command: &[OsString], tell: &mut dyn FnMut(Note)) -
     Ok(Recorded { ended: recording.end(), command })
 }
 
-fn start(
-    recording: &mut Recording,
-    order: &Order,
-    program: &mut Command,
-    name: &OsString,
-) -> Result<Process, Refusal> {
+fn start(recording: &mut Recording, order: &Order, program: &mut Command, name: &OsString) -> Result<Process, Refusal> {
     let refuse = |why| Refusal { status: status::NOT_RECORDED, why };
     let held = Held::fork(program).map_err(|error| refuse(error.into()))?;
     recording.watch(held.id(), order).map_err(refuse)?;
@@ -100,12 +95,7 @@ fn start(
 }
 
 /// Carries events until the process has ended, or two signals have come. How it ended, if it has.
-fn follow(
-    recording: &mut Recording,
-    process: &Process,
-    stop: &StopSignals,
-    tell: &mut dyn FnMut(Note),
-) -> Option<End> {
+fn follow(recording: &mut Recording, process: &Process, stop: &StopSignals, tell: &mut dyn FnMut(Note)) -> Option<End> {
     let mut pause = PAUSE_MIN;
     let mut told_of_trouble = false;
     let mut asked: Option<Instant> = None;

@@ -111,12 +111,8 @@ impl Recording {
         file.events = order.events.clone();
         file.kernel_events = order.kernel.iter().flat_map(|kernel| kernel.events.clone()).collect();
         file.write(&directory).with_context(|| format!("cannot write to {}", directory.display()))?;
-        let layout = Layout {
-            patterns: order.events.clone(),
-            when_full: order.when_full,
-            cpu_bytes: order.buffer_bytes,
-            clock,
-        };
+        let layout =
+            Layout { patterns: order.events.clone(), when_full: order.when_full, cpu_bytes: order.buffer_bytes, clock };
         let region = Region::create(&path, &layout).map_err(|error| no_memory(&home, order.buffer_bytes, &error))?;
         let consumer = claim(&region).context("cannot claim the session's memory").and_then(|()| {
             region.set_home(&directory);

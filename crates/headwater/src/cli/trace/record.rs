@@ -126,9 +126,13 @@ pub(super) fn record(arguments: RecordArguments) -> anyhow::Result<u8> {
 fn say(note: &Note) {
     match note {
         Note::Trouble(why) => {
-            eprintln!("headwater: {why}; the program goes on, and what finds no room in the buffers is lost and counted");
+            eprintln!(
+                "headwater: {why}; the program goes on, and what finds no room in the buffers is lost and counted"
+            );
         }
-        Note::Lingers(pid) => eprintln!("headwater: process {pid} goes on; interrupt again to end the recording without it"),
+        Note::Lingers(pid) => {
+            eprintln!("headwater: process {pid} goes on; interrupt again to end the recording without it")
+        }
     }
 }
 
