@@ -57,9 +57,12 @@ pub fn sessions(facts: &Facts) -> Option<Finding> {
     if abandoned.is_empty() {
         return Some(Finding::good("none was abandoned"));
     }
-    let paths: Vec<String> = abandoned.iter().map(|path| path.display().to_string()).collect();
+    const SHOWN: usize = 3;
+    let paths: Vec<String> = abandoned.iter().take(SHOWN).map(|path| path.display().to_string()).collect();
+    let more = if abandoned.len() > SHOWN { ", ..." } else { "" };
     Some(Finding::warning(
-        format!("{} whose recorder was killed: {}", paths.len(), paths.join(", ")),
-        "Each holds memory, and events that are in no trace: `headwater trace recover FILE` writes them and removes it.",
+        format!("{} whose recorder was killed: {}{more}", abandoned.len(), paths.join(", ")),
+        "Each holds memory, and events that are in no trace: `headwater trace recover FILE` writes them and removes it; \
+         `headwater trace list` names all.",
     ))
 }
