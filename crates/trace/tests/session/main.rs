@@ -120,7 +120,7 @@ fn a_signal_handler_writes_too() {
         }
         // Where a thread has its own log, what its handler writes in the middle of an event is lost, and counted.
         let last = in_handler.last().expect("some");
-        assert!(totals.written + totals.lost >= 1_000_001 + last + 1);
+        assert!(totals.written + totals.lost > 1_000_001 + last);
     }
 }
 

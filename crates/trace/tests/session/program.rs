@@ -31,7 +31,7 @@ pub fn text(number: u64) -> String {
 
 /// One step of a writer; each seventh is told.
 pub fn emit(writer: u64, number: u64) {
-    if number % 7 == 0 {
+    if number.is_multiple_of(7) {
         told(writer, number, check(writer, number), &text(number));
     } else {
         step(writer, number, check(writer, number));
