@@ -783,7 +783,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__run)
-            opts="-s -p -t -l -b -o -q -n -h -V --sizes --placement --transport-cmd --variant --against --time --warm-up --launches --seed --budget --quick --patience --output --resume --json --quiet --dry-run --config --print-config --help --version"
+            opts="-s -p -t -l -b -o -q -n -h -V --sizes --placement --transport-cmd --variant --against --time --warm-up --launches --seed --budget --quick --patience --output --resume --trace --json --quiet --dry-run --config --print-config --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -55,6 +55,7 @@ complete -c headwater -n "__fish_headwater_using_subcommand run" -s o -l output 
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l resume -d 'Go on with the interrupted run in DIR, in the same order, with its own settings' -r -F
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l config -d 'Take options from a TOML file; those on the command line win' -r -F
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l quick -d 'A quick look: the same as --budget 55s'
+complete -c headwater -n "__fish_headwater_using_subcommand run" -l trace -d 'After the measurement, record one more launch of each row of streams: who woke whom; the report links it'
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l json -d 'Print every event as a JSON line on standard output, instead of tables'
 complete -c headwater -n "__fish_headwater_using_subcommand run" -s q -l quiet -d 'No progress and no tables; errors only'
 complete -c headwater -n "__fish_headwater_using_subcommand run" -s n -l dry-run -d 'Say what would be measured and how long it would take, and stop'

@@ -13,19 +13,24 @@ use super::{command, status};
 pub fn man_pages() -> Vec<(String, Vec<u8>)> {
     let mut root = command();
     root.build();
-    let mut pages = vec![page(root.clone(), "headwater")];
-    for subcommand in root.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+    let mut pages = Vec::new();
+    add_pages(&root, "headwater", &mut pages);
+    pages
+}
+
+/// The page of a command, and those of its subcommands.
+fn add_pages(command: &clap::Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) {
+    pages.push(page(command.clone(), name));
+    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
         if subcommand.get_name() != "help" {
-            let name = format!("headwater-{}", subcommand.get_name());
-            pages.push(page(subcommand.clone(), &name));
+            add_pages(subcommand, &format!("{name}-{}", subcommand.get_name()), pages);
         }
     }
-    pages
 }
 
 fn page(command: clap::Command, name: &str) -> (String, Vec<u8>) {
     let mut text = Vec::new();
-    // A program's name is 'static to clap; there are six of them.
+    // A program's name is 'static to clap; there are some twenty of them.
     let title: &'static str = Box::leak(name.to_owned().into_boxed_str());
     let man = clap_mangen::Man::new(command.name(title)).title(name.to_uppercase()).section("1");
     man.render(&mut text).expect("writing to memory does not fail");

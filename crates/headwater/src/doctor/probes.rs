@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use headwater_os::machine::{self, Group};
-use headwater_os::{clock, limits};
+use headwater_os::{clock, limits, rseq, ticks};
+use headwater_trace::kernel::Support;
+use headwater_trace::region::Layout;
 
 use crate::environment::{Source, parse_cpu_max};
+use crate::trace;
 
 /// The answers.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +32,23 @@ pub struct Probes {
     pub temporary: Place,
     /// Hard limits by name; an absent value means unlimited.
     pub hard_limits: BTreeMap<String, Option<u64>>,
+    /// What `headwater trace` finds; absent where nobody has looked.
+    pub tracer: Option<Tracer>,
+}
+
+/// What stands in the way of tracing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tracer {
+    /// Why the processor's counter is no clock.
+    pub counter_unsound: Option<String>,
+    /// Whether programs can use restartable sequences.
+    pub has_sequences: bool,
+    /// Why events of the kernel cannot be recorded.
+    pub kernel_obstacle: Option<String>,
+    /// Bytes that a session takes by default.
+    pub session_bytes: u64,
+    /// The memory of sessions whose recorder has died.
+    pub abandoned: Vec<PathBuf>,
 }
 
 /// Whether queues can have limits of their own.
@@ -91,7 +111,21 @@ impl Probes {
             cpu_quota: cpu_quota(&source, &Group::own()),
             shared_memory: place(Path::new("/dev/shm")),
             temporary: place(&std::env::temp_dir()),
+            tracer: Some(Tracer::look()),
             hard_limits: limits::all().map(|limit| (limit.name.to_owned(), limit.hard)).collect(),
+        }
+    }
+}
+
+impl Tracer {
+    fn look() -> Tracer {
+        let found = trace::found(Path::new(trace::HOME)).into_iter();
+        Tracer {
+            counter_unsound: ticks::unsound(),
+            has_sequences: rseq::is_available(),
+            kernel_obstacle: Support::look().obstacle().map(str::to_owned),
+            session_bytes: Layout::file_bytes(trace::BUFFER_BYTES) as u64,
+            abandoned: found.filter(|session| !session.is_live).map(|session| session.path).collect(),
         }
     }
 }

@@ -47,6 +47,7 @@ fn good() -> (Environment, Probes) {
         smt_control: Some("on".into()),
         shared_memory: place("/dev/shm"),
         temporary: place("/tmp"),
+        tracer: Some(Tracer { has_sequences: true, session_bytes: 1 << 20, ..Tracer::default() }),
         hard_limits: [("nofile", Some(4096)), ("msgqueue", Some(819_200)), ("core", None)]
             .map(|(name, hard)| (name.to_owned(), hard))
             .into(),
@@ -323,7 +324,46 @@ const CASES: &[Case] = &[
         "on: tracer nop, 2 events",
         Some(("echo 0 | sudo tee /sys/kernel/tracing/tracing_on", "echo 1 | sudo tee /sys/kernel/tracing/tracing_on")),
     ),
+    (
+        "trace clock",
+        |_, p| tracer(p, |tracer| tracer.counter_unsound = Some("it stops".into())),
+        Note,
+        "the processor's counter is none: it stops",
+        None,
+    ),
+    (
+        "trace buffers",
+        |_, p| tracer(p, |tracer| tracer.has_sequences = false),
+        Note,
+        "one for each thread: there are no restartable sequences",
+        None,
+    ),
+    (
+        "trace memory",
+        |_, p| tracer(p, |tracer| tracer.session_bytes = 4 << 30),
+        Warning,
+        "a session takes 4096 MiB, and /dev/shm has 1024",
+        None,
+    ),
+    (
+        "kernel events",
+        |_, p| tracer(p, |tracer| tracer.kernel_obstacle = Some("tracefs is not mounted".into())),
+        Note,
+        "cannot be recorded: tracefs is not mounted",
+        None,
+    ),
+    (
+        "trace sessions",
+        |_, p| tracer(p, |tracer| tracer.abandoned = vec!["/dev/shm/one".into(), "/dev/shm/other".into()]),
+        Warning,
+        "2 whose recorder was killed: /dev/shm/one, /dev/shm/other",
+        None,
+    ),
 ];
+
+fn tracer(probes: &mut Probes, change: impl FnOnce(&mut Tracer)) {
+    change(probes.tracer.as_mut().expect("a good machine was looked at"));
+}
 
 #[test]
 fn good_machine_leaves_every_check_quiet() {

@@ -23,6 +23,9 @@ const USER: &str = "user";
 /// The trace of the kernel in a recording.
 const KERNEL: &str = "kernel";
 
+/// Bytes of a CPU's buffer unless an option says otherwise: a tenth of a second at a million events a second.
+pub const BUFFER_BYTES: usize = 4 << 20;
+
 /// The environment of a trace: who wrote it, where, of what.
 fn environment(command: &str) -> Vec<(String, String)> {
     let facts = [

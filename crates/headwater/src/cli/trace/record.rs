@@ -12,10 +12,7 @@ use super::{events, grouped, size};
 use crate::plan::sizes;
 use crate::plan::suggest::there_are;
 use crate::trace::record::{self, Note, Recorded, Refusal};
-use crate::trace::{ClockChoice, Ended, HOME, KernelEnd, KernelOrder, Order};
-
-/// Bytes of a CPU's buffer unless an option says otherwise: a tenth of a second at a million events a second.
-const BUFFER_BYTES: usize = 4 << 20;
+use crate::trace::{BUFFER_BYTES, ClockChoice, Ended, HOME, KernelEnd, KernelOrder, Order};
 
 /// Record a command from its first instruction to its end
 ///

@@ -10,6 +10,7 @@ mod places;
 mod process;
 mod queues;
 mod sockets;
+mod tracer;
 mod tracing;
 
 use super::{Facts, Finding};
@@ -54,4 +55,9 @@ pub const CHECKS: &[Check] = &[
     Check { topic: "shared memory", run: places::shared_memory },
     Check { topic: "temp directory", run: places::temporary },
     Check { topic: "kernel tracing", run: tracing::kernel },
+    Check { topic: "trace clock", run: tracer::clock },
+    Check { topic: "trace buffers", run: tracer::buffers },
+    Check { topic: "trace memory", run: tracer::memory },
+    Check { topic: "kernel events", run: tracer::kernel },
+    Check { topic: "trace sessions", run: tracer::sessions },
 ];

@@ -1,0 +1,68 @@
+//! What `headwater trace` can do here.
+
+use crate::doctor::{Facts, Finding};
+
+/// What stamps events.
+pub fn clock(facts: &Facts) -> Option<Finding> {
+    let tracer = facts.probes.tracer.as_ref()?;
+    Some(match &tracer.counter_unsound {
+        None => Finding::good("the processor's counter"),
+        Some(why) => Finding::note(
+            format!("the processor's counter is none: {why}"),
+            "Events are stamped with CLOCK_MONOTONIC, which costs about twice as much, and threads have small buffers of \
+             their own.",
+        ),
+    })
+}
+
+/// Where programs write events.
+pub fn buffers(facts: &Facts) -> Option<Finding> {
+    let tracer = facts.probes.tracer.as_ref()?;
+    Some(match tracer.has_sequences {
+        true => Finding::good("one for each CPU, by restartable sequences"),
+        false => Finding::note(
+            "one for each thread: there are no restartable sequences",
+            "They are small: programs that write many events lose some, which is counted.",
+        ),
+    })
+}
+
+/// Room for a session.
+pub fn memory(facts: &Facts) -> Option<Finding> {
+    let (needed, free) = (facts.probes.tracer.as_ref()?.session_bytes, facts.probes.shared_memory.free_bytes);
+    let place = facts.probes.shared_memory.path.display();
+    Some(match needed <= free {
+        true => Finding::good(format!("a session takes {} MiB of {place}", needed >> 20)),
+        false => Finding::warning(
+            format!("a session takes {} MiB, and {place} has {}", needed >> 20, free >> 20),
+            "`headwater trace record` needs a smaller --buffer, or --logs with another directory.",
+        ),
+    })
+}
+
+/// Events of the kernel.
+pub fn kernel(facts: &Facts) -> Option<Finding> {
+    let tracer = facts.probes.tracer.as_ref()?;
+    Some(match &tracer.kernel_obstacle {
+        None => Finding::good("can be recorded (headwater trace record -k)"),
+        Some(why) => {
+            Finding::note(format!("cannot be recorded: {why}"), "Events of programs are recorded all the same.")
+        }
+    })
+}
+
+/// Memory that nobody carries any more.
+pub fn sessions(facts: &Facts) -> Option<Finding> {
+    let abandoned = &facts.probes.tracer.as_ref()?.abandoned;
+    if abandoned.is_empty() {
+        return Some(Finding::good("none was abandoned"));
+    }
+    const SHOWN: usize = 3;
+    let paths: Vec<String> = abandoned.iter().take(SHOWN).map(|path| path.display().to_string()).collect();
+    let more = if abandoned.len() > SHOWN { ", ..." } else { "" };
+    Some(Finding::warning(
+        format!("{} whose recorder was killed: {}{more}", abandoned.len(), paths.join(", ")),
+        "Each holds memory, and events that are in no trace: `headwater trace recover FILE` writes them and removes it; \
+         `headwater trace list` names all.",
+    ))
+}

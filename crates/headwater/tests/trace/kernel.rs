@@ -1,0 +1,47 @@
+//! The kernel's events beside those of a program.
+
+use headwater_trace::kernel::Support;
+
+use crate::place::{Place, errors};
+
+fn usable() -> bool {
+    let obstacle = Support::look().obstacle().map(str::to_owned);
+    if let Some(why) = &obstacle {
+        println!("skipped: {why}");
+    }
+    obstacle.is_none()
+}
+
+#[test]
+fn events_of_the_command_alone_stand_among_its_own_on_one_clock() {
+    if !usable() {
+        return;
+    }
+    let place = Place::new();
+    let recorded = place.record(&["-k", "sched:sched_process_exec,sched:sched_process_exit"], 1_000, "0");
+    assert!(recorded.status.success() && recorded.left.is_empty(), "{}", recorded.said);
+    place.agreed("r");
+    let text = place.text(&["show", "r"]);
+    let at = |what: &str| {
+        let found: Vec<usize> = text.lines().enumerate().filter(|(_, l)| l.contains(what)).map(|(at, _)| at).collect();
+        found
+    };
+    let (execs, exits, steps) = (at("sched_process_exec"), at("sched_process_exit"), at("test:"));
+    assert_eq!((execs.len(), steps.len()), (1, 1_000), "one program was executed: {}", recorded.said);
+    // Threads of the test harness end too, each once.
+    assert!(execs[0] < steps[0] && steps[999] < *exits.last().expect("it ended"), "in the order of time");
+    assert!(!place.path("r/kernel.pages").exists());
+}
+
+#[test]
+fn an_unknown_event_of_the_kernel_is_answered_with_the_nearest() {
+    if !usable() {
+        return;
+    }
+    let place = Place::new();
+    let output = place.run(&["record", "-o", "r", "-k", "sched:sched_swich", "--", "touch", "ran"]);
+    assert_eq!(output.status.code(), Some(125));
+    assert!(errors(&output).contains("did you mean sched:sched_switch"), "{}", errors(&output));
+    assert!(!place.path("ran").exists() && !place.path("r").exists());
+    assert!(place.text(&["list", "--kernel", "sched"]).contains("sched:sched_switch\n"));
+}
