@@ -369,3 +369,36 @@ fn completions_and_man_pages_know_the_subcommands() {
     assert!(page.contains("transport"), "{page}");
     assert!(!place.path("man/headwater-conduct.1").exists(), "hidden");
 }
+
+#[test]
+fn a_traced_launch_shows_who_woke_whom_and_the_report_links_it() {
+    let place = Place::new();
+    let output = place.run(&[
+        "run",
+        "streams-pipe/wake/64/two-cpus",
+        "pipe/wake/64/two-cpus",
+        "--launches=1",
+        "--time=5ms",
+        "-o=r",
+        "--trace",
+    ]);
+    assert!([0, 4].contains(&status(&output)), "{}", String::from_utf8_lossy(&output.stderr));
+    let run = read_run(&place.path("r"));
+    if run.results.iter().all(|result| !result.row.id.starts_with("streams-pipe/") || result.metrics.is_empty()) {
+        println!("skipped: the row does not run here");
+        return;
+    }
+    // The kernel's pipe has no events of ours, and so no trace.
+    let rows: Vec<_> = fs::read_dir(place.path("r/traces")).expect("traces").collect();
+    assert_eq!(rows.len(), 2, "a row and the index: {rows:?}");
+    let timeline =
+        fs::read_to_string(place.path("r/traces/streams-pipe_wake_64_two-cpus/timeline.txt")).expect("a time line");
+    assert!(timeline.contains("woken by"), "{timeline}");
+    // The traced launch is none of the run's.
+    assert_eq!(launches(&fs::read_to_string(place.path("r/run.jsonl")).expect("the events")).len(), 2);
+    assert_eq!(status(&place.run(&["report", "r"])), 0);
+    let page = fs::read_to_string(place.path("r/report.html")).expect("a page");
+    assert!(page.contains("href=\"traces/streams-pipe_wake_64_two-cpus/perfetto.json\""), "no link");
+    assert!(page.contains("wake_from"), "no time line");
+    assert!(place.left_behind().is_empty());
+}
