@@ -23,6 +23,9 @@ const PACKET_MAX: usize = 1 << 20;
 /// interrupts on, but whoever interrupts it makes it begin again; only a virtual CPU that stands still takes longer.
 const SETTLING_MS: u64 = 2;
 
+/// How often a log is copied whose writers overwrite it faster than it is copied: whoever copies may be preempted.
+const COPIES: u32 = 20;
+
 /// The stream of programs, the only one of a trace of theirs.
 const STREAM: usize = 0;
 
@@ -193,22 +196,27 @@ impl Consumer {
     /// Writes what stands in logs that are overwritten.
     fn snap(&mut self) -> Result<(), Error> {
         for at in 0..self.rings.len() {
-            let log = &self.rings[at].log;
-            let (head, lost) = (log.head(), log.lost());
-            let oldest = head.saturating_sub(log.bytes());
-            let mut copy = vec![0; (head - oldest) as usize];
-            log.copy(oldest, &mut copy);
-            let Some(Held { range, overwritten }) = log.kept_since(head, log.head()) else {
-                // It was overwritten faster than it was copied, or spoiled.
-                let count = log.count();
-                self.give_up(at, head);
-                self.note_loss(at, lost.saturating_add(count))?;
-                continue;
-            };
-            let skipped = (range.start.saturating_sub(oldest) as usize).min(copy.len());
-            let lost = lost.saturating_add(overwritten);
-            self.write(at, range.start, &copy[skipped..], lost)?;
-            self.note_loss(at, lost)?;
+            let log = self.rings[at].log.clone();
+            let mut copy = std::mem::take(&mut self.buffer);
+            let kept = (0..COPIES).find_map(|_| {
+                let head = log.head();
+                let oldest = head.saturating_sub(log.bytes());
+                copy.resize((head - oldest) as usize, 0);
+                log.copy(oldest, &mut copy);
+                log.kept_since(head, log.head()).map(|held| (held, oldest))
+            });
+            let lost = log.lost();
+            match kept {
+                Some((Held { range, overwritten }, oldest)) => {
+                    let skipped = (range.start.saturating_sub(oldest) as usize).min(copy.len());
+                    let lost = lost.saturating_add(overwritten);
+                    self.write(at, range.start, &copy[skipped..], lost)?;
+                    self.note_loss(at, lost)?;
+                }
+                // Nothing of what there was is there any more; or somebody has spoiled it.
+                None => self.note_loss(at, lost.saturating_add(log.count()))?,
+            }
+            self.buffer = copy;
         }
         Ok(())
     }

@@ -29,18 +29,18 @@ pub(super) struct Page<'a> {
     /// Runs, panels, comparisons.
     pub source: Source<'a>,
     /// Traces that lie beside the runs.
-    pub traces: &'a [TraceLink],
+    pub traces: Vec<TraceLink>,
     /// The figures of every chart by its name.
     pub figures: HashMap<&'static str, Vec<Figure>>,
 }
 
 impl<'a> Page<'a> {
     /// A page about `runs`.
-    pub fn new(runs: &'a [(String, &'a Run)], comparisons: &'a [Comparison], options: &'a PageOptions) -> Page<'a> {
+    pub fn new(runs: &'a [(String, &'a Run)], comparisons: &'a [Comparison], options: &PageOptions) -> Page<'a> {
         let source = Source::new(runs, comparisons, options.baseline.as_deref());
         let figures = chart::TABLE.iter().map(|chart| (chart.name, chart.figures(&source))).collect();
         let title = options.title.clone().unwrap_or_else(|| headline(runs));
-        Page { title, source, traces: &options.traces, figures }
+        Page { title, source, traces: options.traces.clone(), figures }
     }
 
     /// Whether more than one run is shown, so that each figure must say of which it is.

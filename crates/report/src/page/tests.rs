@@ -3,7 +3,7 @@
 use headwater_results::published;
 use headwater_results::schema::{Run, RunStatus, Standing};
 
-use super::{PAGE_BYTES_MAX, PageOptions, SCRIPT, STYLE, is_page, page};
+use super::{PAGE_BYTES_MAX, PageOptions, SCRIPT, STYLE, TraceLink, is_page, page};
 use crate::testing::{Made, messaging, operations, overview};
 
 fn of(runs: &[(String, &Run)]) -> String {
@@ -105,7 +105,16 @@ fn hostile_names_stay_text() {
         header.environment.kernel.release = HOSTILE.to_owned();
     });
     let run = made.run(Some(RunStatus::Complete));
-    let options = PageOptions { title: Some(HOSTILE.to_owned()), baseline: Some(HOSTILE.to_owned()) };
+    let hostile = HOSTILE.to_owned();
+    let trace = TraceLink {
+        row: hostile.clone(),
+        events: 1,
+        earlier: 1,
+        excerpt: hostile.clone(),
+        timeline: hostile.clone(),
+        perfetto: hostile.clone(),
+    };
+    let options = PageOptions { title: Some(hostile.clone()), baseline: Some(hostile), traces: vec![trace] };
     let html = page(&[(HOSTILE.to_owned(), &run), ("other".to_owned(), &run)], &[], &options);
     let markup = markup(&html);
     assert!(markup.contains("&lt;script&gt;alert(1)"), "the name is shown");

@@ -16,9 +16,9 @@ fn arguments(words: &[&str]) -> ReportArguments {
 fn a_page_replaces_a_page_and_nothing_else() {
     let directory = tempfile::TempDir::new().expect("a temporary directory");
     let output = directory.path().join("page.html");
-    let first = page(&[], &[], &PageOptions { title: Some("first".to_owned()), baseline: None });
+    let first = page(&[], &[], &PageOptions { title: Some("first".to_owned()), ..PageOptions::default() });
     write(&output, &first, false).expect("nothing is there");
-    let second = page(&[], &[], &PageOptions { title: Some("second".to_owned()), baseline: None });
+    let second = page(&[], &[], &PageOptions { title: Some("second".to_owned()), ..PageOptions::default() });
     write(&output, &second, false).expect("a page is there");
     assert_eq!(fs::read_to_string(&output).expect("the page"), second);
 
