@@ -100,6 +100,9 @@ _headwater() {
             headwater__subcmd__help,trace)
                 cmd="headwater__subcmd__help__subcmd__trace"
                 ;;
+            headwater__subcmd__help__subcmd__trace,attach)
+                cmd="headwater__subcmd__help__subcmd__trace__subcmd__attach"
+                ;;
             headwater__subcmd__help__subcmd__trace,list)
                 cmd="headwater__subcmd__help__subcmd__trace__subcmd__list"
                 ;;
@@ -117,6 +120,9 @@ _headwater() {
                 ;;
             headwater__subcmd__help__subcmd__trace,stat)
                 cmd="headwater__subcmd__help__subcmd__trace__subcmd__stat"
+                ;;
+            headwater__subcmd__trace,attach)
+                cmd="headwater__subcmd__trace__subcmd__attach"
                 ;;
             headwater__subcmd__trace,help)
                 cmd="headwater__subcmd__trace__subcmd__help"
@@ -138,6 +144,9 @@ _headwater() {
                 ;;
             headwater__subcmd__trace,stat)
                 cmd="headwater__subcmd__trace__subcmd__stat"
+                ;;
+            headwater__subcmd__trace__subcmd__help,attach)
+                cmd="headwater__subcmd__trace__subcmd__help__subcmd__attach"
                 ;;
             headwater__subcmd__trace__subcmd__help,help)
                 cmd="headwater__subcmd__trace__subcmd__help__subcmd__help"
@@ -499,8 +508,22 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__help__subcmd__trace)
-            opts="record snapshot recover show stat list"
+            opts="record attach snapshot recover show stat list"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__help__subcmd__trace__subcmd__attach)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -891,7 +914,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__trace)
-            opts="-h -V --help --version record snapshot recover show stat list help"
+            opts="-h -V --help --version record attach snapshot recover show stat list help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -904,9 +927,77 @@ _headwater() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        headwater__subcmd__trace__subcmd__help)
-            opts="record snapshot recover show stat list help"
+        headwater__subcmd__trace__subcmd__attach)
+            opts="-o -e -k -b -q -h -V --output --events --kernel --buffer --overwrite --flight --clock --logs --quiet --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -e)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kernel)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --buffer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -b)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --logs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__trace__subcmd__help)
+            opts="record attach snapshot recover show stat list help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__trace__subcmd__help__subcmd__attach)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1031,7 +1122,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__trace__subcmd__record)
-            opts="-o -e -k -p -b -q -h -V --output --events --kernel --pid --system-wide --buffer --overwrite --flight --clock --logs --quiet --help --version"
+            opts="-o -e -k -b -q -p -h -V --output --events --kernel --buffer --overwrite --flight --clock --logs --quiet --pid --system-wide --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1061,14 +1152,6 @@ _headwater() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --pid)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -p)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --buffer)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1082,6 +1165,14 @@ _headwater() {
                     return 0
                     ;;
                 --logs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

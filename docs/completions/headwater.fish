@@ -113,27 +113,38 @@ complete -c headwater -n "__fish_headwater_using_subcommand export" -s V -l vers
 complete -c headwater -n "__fish_headwater_using_subcommand import" -s o -l output -d 'Directory of the run [default: headwater-runs/<time of the first file>-<host>]' -r -F
 complete -c headwater -n "__fish_headwater_using_subcommand import" -s h -l help -d 'Print help'
 complete -c headwater -n "__fish_headwater_using_subcommand import" -s V -l version -d 'Print version'
-complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record snapshot recover show stat list help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record snapshot recover show stat list help" -s V -l version -d 'Print version'
-complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record snapshot recover show stat list help" -f -a "record" -d 'Record a command from its first instruction to its end'
-complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record snapshot recover show stat list help" -f -a "snapshot" -d 'Write what a flight recorder holds now; it goes on'
-complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record snapshot recover show stat list help" -f -a "recover" -d 'End a recording whose recorder was killed: what programs had written is carried, and the trace made whole'
-complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record snapshot recover show stat list help" -f -a "show" -d 'Print what was recorded, in the order of time'
-complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record snapshot recover show stat list help" -f -a "stat" -d 'Print what recordings are made of: events by kind, and what each CPU lost'
-complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record snapshot recover show stat list help" -f -a "list" -d 'List the events of a recording, those that the kernel offers, or the sessions that there are'
-complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record snapshot recover show stat list help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record attach snapshot recover show stat list help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record attach snapshot recover show stat list help" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record attach snapshot recover show stat list help" -f -a "record" -d 'Record a command from its first instruction to its end'
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record attach snapshot recover show stat list help" -f -a "attach" -d 'Record a process that runs already, until it ends or this is interrupted; it goes on then'
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record attach snapshot recover show stat list help" -f -a "snapshot" -d 'Write what a flight recorder holds now; it goes on'
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record attach snapshot recover show stat list help" -f -a "recover" -d 'End a recording whose recorder was killed: what programs had written is carried, and the trace made whole'
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record attach snapshot recover show stat list help" -f -a "show" -d 'Print what was recorded, in the order of time'
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record attach snapshot recover show stat list help" -f -a "stat" -d 'Print what recordings are made of: events by kind, and what each CPU lost'
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record attach snapshot recover show stat list help" -f -a "list" -d 'List the events of a recording, those that the kernel offers, or the sessions that there are'
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and not __fish_seen_subcommand_from record attach snapshot recover show stat list help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from record" -s o -l output -d 'Directory of the recording, new or empty [default: headwater-trace-<time>]' -r -F
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from record" -s e -l events -d 'Events of programs, such as `shop:*`; several with commas, or repeated' -r
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from record" -s k -l kernel -d 'Events of the kernel: `sched:*`, `irq`, `syscalls:sys_enter_read`; several with commas, or repeated; needs root' -r
-complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from record" -s p -l pid -d 'The kernel\'s events of these processes too' -r
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from record" -s b -l buffer -d 'Bytes of each CPU\'s buffer, a power of two from 16k to 1g [default: 4m; of the kernel\'s 8m]' -r
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from record" -l clock -d 'What stamps events: tsc, monotonic [default: tsc where it is a clock]' -r
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from record" -l logs -d 'Where the buffers lie: a file system in memory' -r -F
-complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from record" -l system-wide -d 'The kernel\'s events of every process'
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from record" -s p -l pid -d 'The kernel\'s events of these processes too' -r
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from record" -l flight -l overwrite -d 'Keep the newest events in the buffers and write them at the end, or by `trace snapshot`'
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Say only what went wrong, and what was lost'
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from record" -l system-wide -d 'The kernel\'s events of every process'
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from record" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from attach" -s o -l output -d 'Directory of the recording, new or empty [default: headwater-trace-<time>]' -r -F
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from attach" -s e -l events -d 'Events of programs, such as `shop:*`; several with commas, or repeated' -r
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from attach" -s k -l kernel -d 'Events of the kernel: `sched:*`, `irq`, `syscalls:sys_enter_read`; several with commas, or repeated; needs root' -r
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from attach" -s b -l buffer -d 'Bytes of each CPU\'s buffer, a power of two from 16k to 1g [default: 4m; of the kernel\'s 8m]' -r
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from attach" -l clock -d 'What stamps events: tsc, monotonic [default: tsc where it is a clock]' -r
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from attach" -l logs -d 'Where the buffers lie: a file system in memory' -r -F
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from attach" -l flight -l overwrite -d 'Keep the newest events in the buffers and write them at the end, or by `trace snapshot`'
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from attach" -s q -l quiet -d 'Say only what went wrong, and what was lost'
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from attach" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from attach" -s V -l version -d 'Print version'
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from snapshot" -s o -l output -d 'Directory of the snapshot [default: headwater-snapshot-<time>]' -r -F
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from snapshot" -s h -l help -d 'Print help'
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from snapshot" -s V -l version -d 'Print version'
@@ -157,6 +168,7 @@ complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_se
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from list" -s V -l version -d 'Print version'
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from help" -f -a "record" -d 'Record a command from its first instruction to its end'
+complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from help" -f -a "attach" -d 'Record a process that runs already, until it ends or this is interrupted; it goes on then'
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from help" -f -a "snapshot" -d 'Write what a flight recorder holds now; it goes on'
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from help" -f -a "recover" -d 'End a recording whose recorder was killed: what programs had written is carried, and the trace made whole'
 complete -c headwater -n "__fish_headwater_using_subcommand trace; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print what was recorded, in the order of time'
@@ -188,6 +200,7 @@ complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish
 complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import trace doctor completions man conduct help" -f -a "conduct" -d 'A conductor of one launch: reads an order as JSON, answers as JSON'
 complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import trace doctor completions man conduct help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c headwater -n "__fish_headwater_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "record" -d 'Record a command from its first instruction to its end'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "attach" -d 'Record a process that runs already, until it ends or this is interrupted; it goes on then'
 complete -c headwater -n "__fish_headwater_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "snapshot" -d 'Write what a flight recorder holds now; it goes on'
 complete -c headwater -n "__fish_headwater_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "recover" -d 'End a recording whose recorder was killed: what programs had written is carried, and the trace made whole'
 complete -c headwater -n "__fish_headwater_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "show" -d 'Print what was recorded, in the order of time'

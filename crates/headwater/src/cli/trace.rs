@@ -19,6 +19,7 @@ mod view;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   headwater trace record -- ./server                 every event of a program
+  headwater trace attach 4711                        of one that runs already and listens
   headwater trace record -k sched -k raw_syscalls -- make     of the kernel, for what make starts
   headwater trace stat headwater-trace-*             what there is, and what was lost
   headwater trace show headwater-trace-* --limit 20  the first events
@@ -32,6 +33,7 @@ pub(super) struct TraceArguments {
 #[derive(Debug, Subcommand)]
 enum TraceCommand {
     Record(record::RecordArguments),
+    Attach(record::AttachArguments),
     Snapshot(SnapshotArguments),
     Recover(RecoverArguments),
     Show(view::ShowArguments),
@@ -74,6 +76,7 @@ struct RecoverArguments {
 pub(super) fn trace(arguments: TraceArguments) -> anyhow::Result<u8> {
     match arguments.command {
         TraceCommand::Record(arguments) => record::record(arguments),
+        TraceCommand::Attach(arguments) => record::attach(arguments),
         TraceCommand::Snapshot(arguments) => snapshot(&arguments),
         TraceCommand::Recover(arguments) => recover(&arguments),
         TraceCommand::Show(arguments) => view::show(&arguments),

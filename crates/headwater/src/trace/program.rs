@@ -8,6 +8,7 @@ use std::process::Command;
 
 use headwater_os::child::Child;
 use headwater_os::signal::unblock_stop_signals;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
 
@@ -30,6 +31,8 @@ pub struct Process {
     pid: Pid,
     /// Readable when it has ended.
     descriptor: OwnedFd,
+    /// Whether it is ours to wait for.
+    is_child: bool,
 }
 
 /// How a process has ended.
@@ -74,7 +77,7 @@ impl Held {
         let pid = i32::try_from(child).ok().and_then(Pid::from_raw).expect("a child has an id");
         let descriptor = pidfd_open(pid, PidfdFlags::empty())?;
         let line = line.expect("only the child drops it");
-        Ok(Held { process: Process { pid, descriptor }, line, news })
+        Ok(Held { process: Process { pid, descriptor, is_child: true }, line, news })
     }
 
     /// Its id, which the program will have.
@@ -114,6 +117,19 @@ fn wait_for_byte(source: &OwnedFd) -> bool {
 }
 
 impl Process {
+    /// Somebody else's, which runs already.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none with that id.
+    pub fn running(pid: u32) -> io::Result<Process> {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
+        let descriptor = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| match error {
+            rustix::io::Errno::SRCH => io::Error::new(io::ErrorKind::NotFound, "there is none with that id"),
+            error => io::Error::from(error),
+        })?;
+        Ok(Process { pid, descriptor, is_child: false })
+    }
+
     /// Its id.
     pub fn id(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
@@ -126,11 +142,21 @@ impl Process {
         }
     }
 
-    /// How it has ended, if it has.
+    /// Whether it is a command of ours.
+    pub fn is_child(&self) -> bool {
+        self.is_child
+    }
+
+    /// How it has ended, if it has. Of somebody else's that is not told: then as if well.
     ///
     /// # Errors
     /// What `waitpid(2)` reports.
     pub fn end(&self) -> io::Result<Option<End>> {
+        if !self.is_child {
+            let mut ended = [PollFd::new(&self.descriptor, PollFlags::IN)];
+            poll(&mut ended, Some(&Timespec::default()))?;
+            return Ok((!ended[0].revents().is_empty()).then_some(End::Exit(0)));
+        }
         let Some((_, status)) = waitpid(Some(self.pid), WaitOptions::NOHANG)? else { return Ok(None) };
         let signal = status.terminating_signal().map(|number| End::Signal(number as u8));
         Ok(signal.or_else(|| status.exit_status().map(|status| End::Exit(status as u8))))

@@ -5,7 +5,9 @@ use std::io;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, anyhow};
 use headwater_os::signal::StopSignals;
+use headwater_trace::listen;
 use headwater_trace::session::VARIABLE;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -81,6 +83,33 @@ pub fn record(order: &Order, command: &[OsString], tell: &mut dyn FnMut(Note)) -
     Ok(Recorded { ended: recording.end(), command })
 }
 
+/// Records a process that runs already and listens, until it ends or this process is asked to stop; it goes on then. The
+/// caller has one thread.
+///
+/// # Errors
+/// In words with a remedy; nothing is left behind.
+pub fn attach(order: &Order, pid: u32, tell: &mut dyn FnMut(Note)) -> anyhow::Result<Recorded> {
+    let stop = StopSignals::watch()?;
+    let process = Process::running(pid).with_context(|| format!("process {pid}"))?;
+    let mut recording = Recording::begin(order)?;
+    let attached = recording.watch(pid, order).and_then(|()| {
+        listen::attach(pid, recording.memory()).map_err(|error| match error.kind() {
+            io::ErrorKind::ConnectionRefused => anyhow!(
+                "process {pid} lets no tracer in: it must be linked with headwater-trace and call \
+                 headwater_trace::listen(), or run with {}=1; `trace record -- CMD` needs neither",
+                listen::VARIABLE
+            ),
+            _ => anyhow!("process {pid} does not join: {error}"),
+        })
+    });
+    if let Err(error) = attached {
+        recording.undo();
+        return Err(error);
+    }
+    let command = follow(&mut recording, &process, &stop, tell);
+    Ok(Recorded { ended: recording.end(), command })
+}
+
 fn start(recording: &mut Recording, order: &Order, program: &mut Command, name: &OsString) -> Result<Process, Refusal> {
     let refuse = |why| Refusal { status: status::NOT_RECORDED, why };
     let held = Held::fork(program).map_err(|error| refuse(error.into()))?;
@@ -105,7 +134,7 @@ fn follow(recording: &mut Recording, process: &Process, stop: &StopSignals, tell
         // An interrupted poll is a short one.
         let _ = poll(&mut [PollFd::new(stop, PollFlags::IN), PollFd::new(process, PollFlags::IN)], Some(&timeout));
         while let Some((signal, from_kernel)) = stop.taken_with_sender() {
-            if asked.replace(Instant::now()).is_some() {
+            if asked.replace(Instant::now()).is_some() || !process.is_child() {
                 return process.end().ok().flatten();
             }
             // What is typed at the terminal goes to all who are there, the command among them.

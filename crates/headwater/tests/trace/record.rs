@@ -108,3 +108,39 @@ fn a_trace_is_shown_for_perfetto() {
     let path = place.text(&["show", "r", "--format", "ctf-path"]);
     assert!(path.trim_end().ends_with("r/user"), "{path}");
 }
+
+#[test]
+fn a_process_that_listens_is_recorded_from_then_on_and_goes_on_afterwards() {
+    let place = Place::new();
+    let (name, value) = crate::program::part(100_000_000, "0");
+    let mut program = std::process::Command::new(std::env::current_exe().expect("an executable"));
+    program.args(crate::program::ARGUMENTS).env(name, value).env("HEADWATER_TRACE_LISTEN", "1");
+    program.current_dir(place.path("")).stdout(std::process::Stdio::null());
+    let mut program = program.spawn().expect("it starts");
+    place.emitted(1_000);
+    let pid = program.id().to_string();
+    let mut attach = place.command(&["attach", &pid, "-o", "r"]);
+    attach.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+    let recorder = Recorder::start(attach);
+    let before = place.board.emitted();
+    // It takes some milliseconds until the program is let into the session.
+    place.emitted(before + 1_000_000);
+    recorder.signal(Signal::INT);
+    let recorded = recorder.wait();
+    assert_eq!(recorded.status.code(), Some(0), "{}", recorded.said);
+    assert!(recorded.said.contains(&format!("process {pid} goes on")), "{}", recorded.said);
+    let (written, lost) = place.agreed("r");
+    assert!(written > 10_000, "{written} written, {lost} lost");
+    let after = place.board.emitted();
+    place.emitted(after + 1_000);
+    program.kill().expect("it runs");
+    program.wait().expect("it is a child");
+    let refused = place.run(&["attach", &pid, "-o", "s"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        crate::place::errors(&refused).contains("there is none with that id"),
+        "{}",
+        crate::place::errors(&refused)
+    );
+    assert!(!place.path("s").exists());
+}

@@ -14,20 +14,9 @@ use crate::plan::suggest::there_are;
 use crate::trace::record::{self, Note, Recorded, Refusal};
 use crate::trace::{BUFFER_BYTES, ClockChoice, Ended, HOME, KernelEnd, KernelOrder, Order};
 
-/// Record a command from its first instruction to its end
-///
-/// The programs that it starts are recorded too. The exit status is that of the command.
+/// What recordings of commands and of processes have in common.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  headwater trace record -- ./server --port 80
-  headwater trace record -o out -e 'shop:*' --buffer 16m -- ./server     some events, larger buffers
-  headwater trace record --flight -- ./server        keep the newest events; `trace snapshot` writes them
-  sudo headwater trace record -k sched -k syscalls:sys_enter_futex -- ./server
-  sudo headwater trace record -k irq --system-wide -- sleep 10           the whole machine, for 10 s
-
-Exit status: that of the command, 128 and the signal's number if it was killed; 125 if nothing could be recorded (the command
-was not started), 126 if it cannot be executed, 127 if it is not found, 2 for wrong usage.")]
-pub(super) struct RecordArguments {
+struct RecordingArguments {
     /// Directory of the recording, new or empty [default: headwater-trace-<time>]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -39,14 +28,6 @@ pub(super) struct RecordArguments {
     /// Events of the kernel: `sched:*`, `irq`, `syscalls:sys_enter_read`; several with commas, or repeated; needs root
     #[arg(short, long, value_name = "PATTERNS", value_delimiter = ',', help_heading = "Kernel")]
     kernel: Vec<String>,
-
-    /// The kernel's events of these processes too
-    #[arg(short, long, value_name = "PID", value_delimiter = ',', requires = "kernel", help_heading = "Kernel")]
-    pid: Vec<u32>,
-
-    /// The kernel's events of every process
-    #[arg(long, requires = "kernel", conflicts_with = "pid", help_heading = "Kernel")]
-    system_wide: bool,
 
     /// Bytes of each CPU's buffer, a power of two from 16k to 1g [default: 4m; of the kernel's 8m]
     #[arg(short, long, value_name = "SIZE", value_parser = buffer, help_heading = "How")]
@@ -67,6 +48,50 @@ pub(super) struct RecordArguments {
     /// Say only what went wrong, and what was lost
     #[arg(short, long)]
     quiet: bool,
+}
+
+/// Record a process that runs already, until it ends or this is interrupted; it goes on then
+///
+/// The process must let tracers in: by `headwater_trace::listen()`, or because it was started with HEADWATER_TRACE_LISTEN=1.
+/// Only its own user and root may.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  headwater trace attach 4711
+  headwater trace attach $(pidof server) -o out -e 'shop:*'
+  sudo headwater trace attach 4711 -k sched          with what the kernel does for it")]
+pub(super) struct AttachArguments {
+    #[command(flatten)]
+    recording: RecordingArguments,
+
+    /// The process
+    #[arg(value_name = "PID")]
+    pid: u32,
+}
+
+/// Record a command from its first instruction to its end
+///
+/// The programs that it starts are recorded too. The exit status is that of the command.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  headwater trace record -- ./server --port 80
+  headwater trace record -o out -e 'shop:*' --buffer 16m -- ./server     some events, larger buffers
+  headwater trace record --flight -- ./server        keep the newest events; `trace snapshot` writes them
+  sudo headwater trace record -k sched -k syscalls:sys_enter_futex -- ./server
+  sudo headwater trace record -k irq --system-wide -- sleep 10           the whole machine, for 10 s
+
+Exit status: that of the command, 128 and the signal's number if it was killed; 125 if nothing could be recorded (the command
+was not started), 126 if it cannot be executed, 127 if it is not found, 2 for wrong usage.")]
+pub(super) struct RecordArguments {
+    #[command(flatten)]
+    recording: RecordingArguments,
+
+    /// The kernel's events of these processes too
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', requires = "kernel", help_heading = "Kernel")]
+    pid: Vec<u32>,
+
+    /// The kernel's events of every process
+    #[arg(long, requires = "kernel", conflicts_with = "pid", help_heading = "Kernel")]
+    system_wide: bool,
 
     /// The command and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
@@ -92,25 +117,42 @@ fn clock(text: &str) -> Result<ClockChoice, String> {
     }
 }
 
+impl RecordingArguments {
+    fn order(self, system_wide: bool, processes: Vec<u32>, command: Vec<String>) -> Order {
+        let kernel = (!self.kernel.is_empty()).then_some(KernelOrder {
+            events: self.kernel,
+            system_wide,
+            processes,
+            buffer_bytes: self.buffer,
+        });
+        Order {
+            directory: self.output,
+            events: self.events,
+            when_full: if self.flight { WhenFull::Overwrite } else { WhenFull::Refuse },
+            buffer_bytes: self.buffer.unwrap_or(BUFFER_BYTES),
+            memory: self.logs,
+            clock: self.clock.unwrap_or_default(),
+            kernel,
+            command,
+        }
+    }
+}
+
+pub(super) fn attach(arguments: AttachArguments) -> anyhow::Result<u8> {
+    let (quiet, pid) = (arguments.recording.quiet, arguments.pid);
+    let order = arguments.recording.order(false, Vec::new(), vec![format!("process {pid}")]);
+    let Recorded { ended, command } = record::attach(&order, pid, &mut |note| say(&note))?;
+    print(&ended, quiet, order.buffer_bytes);
+    if command.is_none() && !quiet {
+        eprintln!("headwater: process {pid} goes on");
+    }
+    Ok(super::status::OK)
+}
+
 pub(super) fn record(arguments: RecordArguments) -> anyhow::Result<u8> {
-    let quiet = arguments.quiet;
-    let command = arguments.command;
-    let kernel = (!arguments.kernel.is_empty()).then_some(KernelOrder {
-        events: arguments.kernel,
-        system_wide: arguments.system_wide,
-        processes: arguments.pid,
-        buffer_bytes: arguments.buffer,
-    });
-    let order = Order {
-        directory: arguments.output,
-        events: arguments.events,
-        when_full: if arguments.flight { WhenFull::Overwrite } else { WhenFull::Refuse },
-        buffer_bytes: arguments.buffer.unwrap_or(BUFFER_BYTES),
-        memory: arguments.logs,
-        clock: arguments.clock.unwrap_or_default(),
-        kernel,
-        command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-    };
+    let (quiet, command) = (arguments.recording.quiet, arguments.command);
+    let words = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let order = arguments.recording.order(arguments.system_wide, arguments.pid, words);
     match record::record(&order, &command, &mut |note| say(&note)) {
         Ok(Recorded { ended, command }) => {
             print(&ended, quiet, order.buffer_bytes);
