@@ -69,6 +69,10 @@ pub struct Arm {
     pub name: String,
     /// What may be said.
     pub finding: Finding,
+    /// Its own median, in the metric's unit.
+    pub value: Option<Estimate>,
+    /// Its best launch, in the metric's unit.
+    pub value_best: Option<f64>,
     /// This configuration over `off`, as a cost: for rates the inverse. Of geometric means, with its bootstrap interval.
     pub cost: Option<Cost>,
     /// The median of the costs within blocks, with its interval by order.
@@ -195,6 +199,8 @@ fn lines(run: &Run, wanted: &str, configurations: &[String]) -> Vec<Line> {
             Arm {
                 name: name.clone(),
                 finding,
+                value: figures.map(|figures| figures.estimate),
+                value_best: figures.and_then(|figures| best(figures, better)),
                 cost: pair.and_then(|(off, arm)| cost_of(off, arm, better)),
                 median: pair.and_then(|(off, arm)| Estimate::of_launches(&within_blocks(off, arm, better))),
                 best: pair.and_then(|(off, arm)| Some(cost(best(off, better)?, best(arm, better)?, better))),
