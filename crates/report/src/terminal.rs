@@ -29,6 +29,7 @@ mod policies;
 mod rates;
 mod rtt;
 mod sync;
+mod trace;
 mod wake;
 mod words;
 
@@ -55,6 +56,7 @@ static TABLE: &[Section] = &[
     matrix::SECTION,
     sync::SECTION,
     operations::SECTION,
+    trace::SECTION,
     overhead::SECTION,
     others::SECTION,
     cost::SECTION,

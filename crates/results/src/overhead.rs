@@ -25,6 +25,8 @@ pub const WORKLOAD: &str = "workload";
 pub const PROBE: &str = "probe";
 /// The counter of the events that a launch caused, recorded or lost.
 pub const EVENTS: &str = "events";
+/// The counter of the events that another tracer saw, from its own start to its end.
+pub const SEEN: &str = "events_seen";
 /// The counter of those of them that were lost.
 pub const LOST: &str = "lost";
 
@@ -83,6 +85,8 @@ pub struct Arm {
     pub events: Option<f64>,
     /// Of those, lost.
     pub lost: Option<f64>,
+    /// Whether the events are those of the timed part and no others; another tracer counts its own start too.
+    pub is_counted_exactly: bool,
     /// What an event costs in this configuration by the probe of the same run, ns.
     pub event_ns: Option<f64>,
     /// The share that `events` at `event_ns` each make of the time without tracing.
@@ -165,7 +169,8 @@ impl Overhead {
             let off_s = line.off.map(|off| off.median);
             for arm in &mut line.arms {
                 arm.event_ns = prices.iter().find(|(name, _)| *name == arm.name).and_then(|(_, price)| *price);
-                let all = arm.events.zip(arm.event_ns).zip(off_s);
+                let events = arm.events.filter(|_| arm.is_counted_exactly);
+                let all = events.zip(arm.event_ns).zip(off_s);
                 arm.predicted =
                     all.map(|((events, ns), off_s)| events * ns / 1e9 / off_s).filter(|share| share.is_finite());
             }
@@ -204,8 +209,9 @@ fn lines(run: &Run, wanted: &str, configurations: &[String]) -> Vec<Line> {
                 cost: pair.and_then(|(off, arm)| cost_of(off, arm, better)),
                 median: pair.and_then(|(off, arm)| Estimate::of_launches(&within_blocks(off, arm, better))),
                 best: pair.and_then(|(off, arm)| Some(cost(best(off, better)?, best(arm, better)?, better))),
-                events: counter(EVENTS),
+                events: counter(EVENTS).or_else(|| counter(SEEN)),
                 lost: counter(LOST),
+                is_counted_exactly: counter(EVENTS).is_some(),
                 event_ns: None,
                 predicted: None,
             }
@@ -312,7 +318,7 @@ fn event_ns(run: &Run, configuration: &str) -> Option<f64> {
         run.results.iter().find(is_it)
     };
     let (off, arm) = (of(OFF)?, of(configuration)?);
-    let events_per_call = arm.counters.get(EVENTS)? / arm.counters.get("calls")?;
+    let events_per_call = arm.counters.get(EVENTS).or_else(|| arm.counters.get(SEEN))? / arm.counters.get("calls")?;
     let (before, after) = (off.metrics.first()?, arm.metrics.first()?);
     let of_off = |block: u32| before.blocks.iter().position(|other| *other == block).map(|at| before.launches[at]);
     let longer = after.blocks.iter().zip(&after.launches).filter_map(|(&block, &ns)| Some(ns - of_off(block)?));

@@ -91,7 +91,7 @@ enum Command {
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 #[command(
-    after_help = "Suites: overview, ipc, fifo, sync, lmbench, pipes, why, udp (`headwater list` shows their rows).
+    after_help = "Suites: overview, ipc, fifo, sync, lmbench, pipes, why, udp, tracing (`headwater list` shows their rows).
 
 Examples:
   headwater run                                  overview, default settings

@@ -159,9 +159,7 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
         seed,
         cpus: &cpus,
     };
-    if course.warm_up(&scratch, &stop)?.is_none() {
-        return Err(Interrupted.into());
-    }
+    let Some(each_s) = course.warm_up(&scratch, &stop)? else { return Err(Interrupted.into()) };
     let directory = arguments.output.clone().unwrap_or_else(|| Path::new(RUNS).join(run_id()));
     let store = Store::create(&directory)?;
     let is_json = arguments.format == Format::Json;
@@ -178,7 +176,7 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
         teller.event(&Event::RowSkipped { row, reason: reason.clone() })?;
     }
     let skipped = !missing.is_empty() || arms.len() < chosen_count(&arguments);
-    let end = course.run(&scratch, &stop, &mut teller);
+    let end = course.run(each_s, &scratch, &stop, &mut teller);
     let (run, directory) = teller.close()?;
     let end = end?;
     drop(scratch);
@@ -190,7 +188,11 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
         out.write_all(headwater_report::terminal(&run, &style()).as_bytes())?;
         if end.blocks_left_out > 0 && arguments.blocks.is_some() {
             let done = blocks - end.blocks_left_out;
-            writeln!(out, "--time {} ended the run after {done} of {blocks} blocks.", duration::words(course.time_s.unwrap_or(0.0)))?;
+            writeln!(
+                out,
+                "--time {} ended the run after {done} of {blocks} blocks.",
+                duration::words(course.time_s.unwrap_or(0.0))
+            )?;
         }
         writeln!(out, "Kept in {}", directory.display())?;
     }

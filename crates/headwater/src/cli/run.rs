@@ -129,7 +129,10 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
             bail!("{}: this run is complete; `headwater show` prints it", directory.display());
         }
         if header.rows.iter().any(|row| row.pattern == headwater_results::overhead::PROBE) {
-            bail!("{}: a run of `headwater overhead` is not taken up again; `headwater show` prints it", directory.display());
+            bail!(
+                "{}: a run of `headwater overhead` is not taken up again; `headwater show` prints it",
+                directory.display()
+            );
         }
         let plan = Plan::of_header(header)?;
         return Ok(Prepared { plan, directory: directory.clone(), events: Some(events) });

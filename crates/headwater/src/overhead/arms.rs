@@ -38,13 +38,33 @@ pub struct Arm {
 /// Every configuration, in the order of the tables.
 pub static TABLE: &[Arm] = &[
     Arm { name: "off", letter: "A", summary: "no tracing", kind: Kind::Plain },
-    Arm { name: "null", letter: "A'", summary: "no tracing, once more: what this run shows of nothing", kind: Kind::Plain },
-    Arm { name: "built", letter: "B", summary: "the tracer linked in and no session: the command of --built", kind: Kind::Built },
+    Arm {
+        name: "null",
+        letter: "A'",
+        summary: "no tracing, once more: what this run shows of nothing",
+        kind: Kind::Plain,
+    },
+    Arm {
+        name: "built",
+        letter: "B",
+        summary: "the tracer linked in and no session: the command of --built",
+        kind: Kind::Built,
+    },
     Arm { name: "flight", letter: "C", summary: "kernel session, overwriting, no reader", kind: Kind::Flight },
     Arm { name: "drain", letter: "D", summary: "kernel session, everything into files by splice", kind: Kind::Drain },
-    Arm { name: "perf-record", letter: "", summary: "perf record of the same events", kind: Kind::Tool(&tool::PERF_RECORD) },
+    Arm {
+        name: "perf-record",
+        letter: "",
+        summary: "perf record of the same events",
+        kind: Kind::Tool(&tool::PERF_RECORD),
+    },
     Arm { name: "perf-trace", letter: "", summary: "perf trace of the command", kind: Kind::Tool(&tool::PERF_TRACE) },
-    Arm { name: "bpftrace-count", letter: "", summary: "bpftrace, which counts system calls", kind: Kind::Tool(&tool::BPFTRACE) },
+    Arm {
+        name: "bpftrace-count",
+        letter: "",
+        summary: "bpftrace, which counts system calls",
+        kind: Kind::Tool(&tool::BPFTRACE),
+    },
     Arm { name: "strace", letter: "", summary: "strace -f", kind: Kind::Tool(&tool::STRACE) },
 ];
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{anyhow, bail};
 use headwater_os::machine::Throttle;
 use headwater_os::signal::StopSignals;
-use headwater_results::overhead::{EVENTS, LOST};
+use headwater_results::overhead::{EVENTS, LOST, SEEN};
 use headwater_results::schema::{Event, LaunchRecord, Row, RowOutcome, RunStatus};
 
 use super::arms::{Arm, Kind};
@@ -61,8 +61,10 @@ struct Item<'a> {
 #[derive(Debug)]
 struct Launched {
     timed: Timed,
-    /// Where somebody counted.
+    /// Of the kernel session, where there was one.
     counts: Option<Counts>,
+    /// Events that another tracer saw, as far as it says.
+    seen: Option<u64>,
 }
 
 /// What launches share.
@@ -92,9 +94,9 @@ impl<'a> Course<'a> {
     /// in memory.
     ///
     /// # Errors
-    /// What went wrong with the command; `None` in place of nothing if a signal came.
-    pub fn warm_up(&self, scratch: &Scratch, stop: &StopSignals) -> anyhow::Result<Option<()>> {
-        let mut stage = self.stage(scratch, stop);
+    /// What went wrong with the command. How long all of them took, s; `None` if a signal came.
+    pub fn warm_up(&self, scratch: &Scratch, stop: &StopSignals) -> anyhow::Result<Option<f64>> {
+        let mut stage = self.stage(scratch, stop, 0.0);
         for workload in self.workloads.iter().chain(self.built) {
             match self.launch(Item { workload: Some(workload), arm: self.arms[0] }, &mut stage) {
                 Ok(_) => {}
@@ -103,17 +105,25 @@ impl<'a> Course<'a> {
             }
             let _ = workload.run.as_ref().map(fs::remove_dir_all);
         }
-        Ok(Some(()))
+        Ok(Some(stage.started.elapsed().as_secs_f64()))
     }
 
-    /// Runs the blocks. The environment afterwards and the status are the last event.
+    /// Runs the blocks; `each_s` is what [`Course::warm_up`] took. The environment afterwards and the status are the last event.
     ///
     /// # Errors
     /// What the observer reports.
-    pub fn run(&self, scratch: &Scratch, stop: &StopSignals, observer: &mut dyn Observer) -> anyhow::Result<End> {
+    pub fn run(
+        &self,
+        each_s: f64,
+        scratch: &Scratch,
+        stop: &StopSignals,
+        observer: &mut dyn Observer,
+    ) -> anyhow::Result<End> {
         let items = self.items();
         let total = items.len() * self.blocks as usize;
-        let mut stage = self.stage(scratch, stop);
+        // Repetitions may add half of what the run takes.
+        let expected_s = (each_s + PROBE_S) * self.arms.len() as f64 * f64::from(self.blocks);
+        let mut stage = self.stage(scratch, stop, self.time_s.unwrap_or(f64::INFINITY).min(expected_s) / 2.0);
         let mut end = End { status: RunStatus::Complete, signal: None, blocks_left_out: 0 };
         let mut given_up = BTreeSet::new();
         let mut block_s = 0.0_f64;
@@ -157,9 +167,8 @@ impl<'a> Course<'a> {
         Ok(end)
     }
 
-    fn stage<'s>(&self, scratch: &'s Scratch, stop: &'s StopSignals) -> Stage<'s> {
-        // Half again of what a run takes; without a limit of time ten minutes.
-        let guard = Guard::new(self.cpus, self.time_s.map_or(600.0, |time_s| time_s * 0.3));
+    fn stage<'s>(&self, scratch: &'s Scratch, stop: &'s StopSignals, allowance_s: f64) -> Stage<'s> {
+        let guard = Guard::new(self.cpus, allowance_s);
         Stage { scratch, stop, guard, throttle: Throttle::find(), started: Instant::now() }
     }
 
@@ -240,15 +249,13 @@ impl<'a> Course<'a> {
             Failure::Failed(what) => Failure::Failed(with_last_line(what, &said)),
             stopped @ Failure::Stopped(_) => stopped,
         })?;
-        let counts = match item.arm.kind {
-            Kind::Tool(tool) => tool
-                .count(&recorded, &fs::read(&said).unwrap_or_default())
-                .map(|events| Counts { events, lost: 0 }),
-            _ => counts,
+        let seen = match item.arm.kind {
+            Kind::Tool(tool) => tool.count(&recorded, &fs::read(&said).unwrap_or_default()),
+            _ => None,
         };
         let codes = chosen.map_or(&[0][..], |workload| workload.codes);
         match timed.code {
-            Some(code) if codes.contains(&code) => Ok(Launched { timed, counts }),
+            Some(code) if codes.contains(&code) => Ok(Launched { timed, counts, seen }),
             Some(code) => Err(Failure::Failed(with_last_line(format!("it ended with status {code}"), &errors))),
             None => Err(Failure::Failed(with_last_line("a signal ended it".to_owned(), &errors))),
         }
@@ -265,8 +272,7 @@ impl<'a> Course<'a> {
     ) -> Result<(Timed, Option<Counts>), Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
         let mut running = Running::start(words, said, stage.stop)?;
-        let recording =
-            tracing.start(arm.kind, running.id(), stage.scratch.path()).map_err(|error| failed(&error))?;
+        let recording = tracing.start(arm.kind, running.id(), stage.scratch.path()).map_err(|error| failed(&error))?;
         let timed = running.time(stage.stop)?;
         recording.as_ref().map(|recording| recording.pause()).transpose().map_err(|error| failed(&error))?;
         running.end(stage.stop)?;
@@ -294,6 +300,7 @@ fn fill(record: &mut LaunchRecord, launched: &Launched, is_probe: bool) {
     if let Some(Counts { events, lost }) = launched.counts {
         record.counters.extend([(EVENTS.to_owned(), events as f64), (LOST.to_owned(), lost as f64)]);
     }
+    record.counters.extend(launched.seen.map(|events| (SEEN.to_owned(), events as f64)));
 }
 
 /// The rows of the run that a workload has left, as launches of this run.

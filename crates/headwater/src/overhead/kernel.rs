@@ -26,7 +26,11 @@ pub struct Tracing {
 
 impl Default for Tracing {
     fn default() -> Tracing {
-        Tracing { events: EVENTS.iter().map(|event| (*event).to_owned()).collect(), buffer_kb: 8 << 10, command_only: false }
+        Tracing {
+            events: EVENTS.iter().map(|event| (*event).to_owned()).collect(),
+            buffer_kb: 8 << 10,
+            command_only: false,
+        }
     }
 }
 

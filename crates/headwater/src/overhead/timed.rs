@@ -205,7 +205,8 @@ impl Running {
             let rest = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let timeout =
                 rest.map(|rest| Timespec { tv_sec: rest.as_secs() as i64, tv_nsec: rest.subsec_nanos().into() });
-            let mut polled = [PollFd::from_borrowed_fd(output.as_fd(), PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
+            let mut polled =
+                [PollFd::from_borrowed_fd(output.as_fd(), PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
             match poll(&mut polled, timeout.as_ref()) {
                 Ok(0) => return Err(Failure::Failed("it kept silent and was killed".to_owned())),
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}

@@ -46,11 +46,14 @@ pub static PERF_TRACE: Tool = Tool {
 pub static BPFTRACE: Tool = Tool {
     program: "bpftrace",
     words: |_, file| {
-        let script = "tracepoint:raw_syscalls:sys_enter { @ = count(); } tracepoint:raw_syscalls:sys_exit { @ = count(); }";
+        let script =
+            "tracepoint:raw_syscalls:sys_enter { @ = count(); } tracepoint:raw_syscalls:sys_exit { @ = count(); }";
         ["bpftrace", "-o", file, "-e", script, "-c"].map(str::to_owned).into()
     },
     takes_one_word: true,
-    count: |file, _| std::str::from_utf8(file).ok()?.lines().find_map(|line| line.strip_prefix("@:")?.trim().parse().ok()),
+    count: |file, _| {
+        std::str::from_utf8(file).ok()?.lines().find_map(|line| line.strip_prefix("@:")?.trim().parse().ok())
+    },
 };
 
 /// `strace -f`, everything into a file.
@@ -82,7 +85,11 @@ impl Tool {
     pub fn wrap(&self, command: Vec<String>, events: &[String], file: &Path) -> Vec<String> {
         let file = file.to_string_lossy();
         let mut words = (self.words)(events, &file);
-        if self.takes_one_word { words.push(command.join(" ")) } else { words.extend(command) }
+        if self.takes_one_word {
+            words.push(command.join(" "))
+        } else {
+            words.extend(command)
+        }
         words
     }
 

@@ -72,8 +72,10 @@ const ROUND_TRIPS: [(&str, u64); 4] = [("pipe", 1), ("unix-stream", 1), ("udp", 
 /// The workload of a command.
 pub fn of_command(words: &[String]) -> Workload {
     let file = words.first().map(String::as_str).unwrap_or_default().rsplit('/').next().unwrap_or_default();
-    let name: String =
-        file.chars().map(|letter| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '_' }).collect();
+    let name: String = file
+        .chars()
+        .map(|letter| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '_' })
+        .collect();
     Workload { name, task: Task::Command { words: words.to_vec(), directory: None }, codes: &[0], run: None }
 }
 
@@ -119,7 +121,8 @@ pub fn built_in(name: &str, directory: &Path) -> io::Result<Result<Workload, Str
             let run = place.join("run");
             let own = std::env::current_exe()?.to_string_lossy().into_owned();
             let output = run.to_string_lossy().into_owned();
-            let fixed = ["run", "lmbench", "--launches", "1", "--time", "5ms", "--warm-up", "1ms", "--seed", "1", "--quiet"];
+            let fixed =
+                ["run", "lmbench", "--launches", "1", "--time", "5ms", "--warm-up", "1ms", "--seed", "1", "--quiet"];
             let words = [own].into_iter().chain(fixed.map(str::to_owned)).chain(["--output".to_owned(), output]);
             let words = words.chain(lmbench_rows().into_iter().map(|row| row.id)).collect();
             // 4: rows that this machine cannot run.
@@ -147,8 +150,10 @@ fn installed(names: &[&'static str]) -> Option<&'static str> {
 
 /// A C file with something to do for a compiler, and words enough for a compressor: the same for the same number.
 fn c_file(number: u64) -> String {
-    const WORDS: [&str; 12] =
-        ["queue", "message", "band", "stream", "window", "reader", "writer", "credit", "module", "head", "put", "service"];
+    const WORDS: [&str; 12] = [
+        "queue", "message", "band", "stream", "window", "reader", "writer", "credit", "module", "head", "put",
+        "service",
+    ];
     let mut random = Random::new(number);
     let mut text = format!("/* Generated, file {number}. */\nstatic unsigned long table{number}[256];\n\n");
     for function in 0..FUNCTIONS {
@@ -159,8 +164,17 @@ fn c_file(number: u64) -> String {
         let _ = writeln!(text, "    for (int i = 0; i < n; i++) {{");
         for _ in 0..3 + random.below(5) {
             let (shift, at) = (1 + random.below(31), random.below(256));
-            let _ = writeln!(text, "        sum = (sum << {shift} | sum >> {}) + table{number}[(sum + {at}) & 255];", 64 - shift);
-            let _ = writeln!(text, "        if (sum & {}) table{number}[i & 255] ^= sum * {}ul;", 1 << (shift % 16), random.bits());
+            let _ = writeln!(
+                text,
+                "        sum = (sum << {shift} | sum >> {}) + table{number}[(sum + {at}) & 255];",
+                64 - shift
+            );
+            let _ = writeln!(
+                text,
+                "        if (sum & {}) table{number}[i & 255] ^= sum * {}ul;",
+                1 << (shift % 16),
+                random.bits()
+            );
         }
         let _ = writeln!(text, "    }}\n    return sum;\n}}\n");
     }

@@ -1,13 +1,15 @@
 //! What tracing costs: the two tables of the old report (workloads, and rows of LMbench, by configuration), with what this run
 //! can tell beside, and what the events were.
 
-use headwater_results::overhead::{Arm, Cost, Finding, LOST, Line as Row, NULL, Overhead, PROBE, WORKLOAD, is_overhead};
+use headwater_results::overhead::{
+    Arm, Cost, Finding, LOST, Line as Row, NULL, Overhead, PROBE, WORKLOAD, is_overhead,
+};
 use headwater_results::published;
-use headwater_results::schema::{Better, Run, RowResult};
+use headwater_results::schema::{Better, RowResult, Run};
 
+use super::Section;
 use super::frame::{captioned, titled};
 use super::page::Page;
-use super::Section;
 use crate::grid::{Cell, Grid, Line};
 use crate::rows::unique;
 use crate::text::wrap;
@@ -31,10 +33,15 @@ fn draw(page: &Page<'_>) -> Option<String> {
     let mut parts = Vec::new();
     let workloads = overhead.of_pattern(WORKLOAD);
     if !workloads.is_empty() {
-        parts.push(captioned("Workloads by configuration: wall time, CPU time.", &costs(&workloads, &overhead).draw(style), style));
+        parts.push(captioned(
+            "Workloads by configuration: wall time, CPU time.",
+            &costs(&workloads, &overhead).draw(style),
+            style,
+        ));
         parts.push(captioned(
             "What happened in a launch (medians; best is the shortest launch). Predicted: events times the cost of an event by a \
-             loop of getppid in the same run, over the time of `off`; events of the whole machine count, so it is a bound.",
+             loop of getppid in the same run, over the time of `off`; events of the whole machine count, so it is a bound. Other \
+             tracers count from their own start on, so they predict nothing; CPU time is the command's, not the tracer's.",
             &events(&workloads).draw(style),
             style,
         ));
@@ -70,7 +77,8 @@ fn costs(lines: &[&Row], overhead: &Overhead) -> Grid {
         let mut cells = vec![Cell::plain(off)];
         let arm = |name: &&str| row.arms.iter().find(|arm| arm.name == **name).map_or_else(|| Cell::plain("-"), cell);
         cells.extend(names.iter().map(arm));
-        let resolution = row.resolution.map_or_else(|| "none".to_owned(), |share| format!("+-{}", units::percent(share)));
+        let resolution =
+            row.resolution.map_or_else(|| "none".to_owned(), |share| format!("+-{}", units::percent(share)));
         cells.push(Cell::plain(resolution));
         if old {
             let text = |configuration| published(row, configuration).map_or_else(|| "-".to_owned(), change);
@@ -79,7 +87,11 @@ fn costs(lines: &[&Row], overhead: &Overhead) -> Grid {
         Line { label: label(row), is_quiet: false, cells }
     };
     let corner = if overhead.lines.is_empty() { "" } else { "row" };
-    Grid { corner: corner.to_owned(), heads: heads.map(str::to_owned).collect(), lines: lines.iter().map(line).collect() }
+    Grid {
+        corner: corner.to_owned(),
+        heads: heads.map(str::to_owned).collect(),
+        lines: lines.iter().map(line).collect(),
+    }
 }
 
 fn label(row: &Row) -> String {

@@ -18,9 +18,8 @@ fn run(blocks: u32, factors: &[(&str, f64)], spread: f64, seed: u64) -> Run {
             ..testing::row("")
         }
     };
-    let rows = factors
-        .iter()
-        .flat_map(|(name, _)| [row("compile", WORKLOAD, name, "s"), row("getppid", PROBE, name, "ns")]);
+    let rows =
+        factors.iter().flat_map(|(name, _)| [row("compile", WORKLOAD, name, "s"), row("getppid", PROBE, name, "ns")]);
     let mut head = header(&[]);
     head.rows = rows.collect();
     let mut events = vec![Event::RunStarted(Box::new(head))];
