@@ -9,6 +9,7 @@ pub mod facilities;
 pub mod harness;
 pub mod import;
 pub mod noise;
+pub mod overhead;
 pub mod patterns;
 pub mod plan;
 pub mod replace;

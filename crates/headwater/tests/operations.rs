@@ -1,4 +1,4 @@
-//! Every operation of the facilities `lmbench` and `kernel` in a real launch, through a conductor as the command starts
+//! Every operation of the facilities `lmbench`, `kernel` and `trace` in a real launch, through a conductor as the command starts
 //! it: a new one gets these tests with its line.
 
 use std::fs;
@@ -13,7 +13,7 @@ use headwater_results::schema::{Placement, Standing};
 
 mod conductor;
 
-const FACILITIES: [&str; 2] = ["lmbench", "kernel"];
+const FACILITIES: [&str; 3] = ["lmbench", "kernel", "trace"];
 
 fn facility(name: &str) -> &'static Entry {
     find(name).expect("a facility of the table")

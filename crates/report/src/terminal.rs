@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use headwater_results::overhead::is_overhead;
 use headwater_results::schema::Run;
 
 use crate::operations as operation_tables;
@@ -22,11 +23,13 @@ mod marks;
 mod matrix;
 mod operations;
 mod others;
+mod overhead;
 mod page;
 mod policies;
 mod rates;
 mod rtt;
 mod sync;
+mod trace;
 mod wake;
 mod words;
 
@@ -53,6 +56,8 @@ static TABLE: &[Section] = &[
     matrix::SECTION,
     sync::SECTION,
     operations::SECTION,
+    trace::SECTION,
+    overhead::SECTION,
     others::SECTION,
     cost::SECTION,
     policies::SECTION,
@@ -104,7 +109,8 @@ struct Part<'a> {
 /// The variants of a run as runs of their own; the run itself where it has none.
 fn parts<'a>(name: &str, run: &'a Run, has_others: bool) -> Vec<Part<'a>> {
     let variants = run.variants();
-    if variants.len() < 2 {
+    // What configurations cost shows only side by side.
+    if variants.len() < 2 || is_overhead(run) {
         return vec![Part { name: name.to_owned(), title: None, run: Cow::Borrowed(run) }];
     }
     let of_variant = |(variant, run): (String, Run)| Part {
@@ -119,6 +125,9 @@ fn parts<'a>(name: &str, run: &'a Run, has_others: bool) -> Vec<Part<'a>> {
 /// rest would explain figures that are elsewhere.
 fn sections(page: &Page<'_>, is_beside: bool) -> Vec<String> {
     let drawn = |sections: &[Section]| sections.iter().filter_map(|section| (section.draw)(page)).collect();
+    if is_overhead(page.run) {
+        return drawn(&[header::SECTION, overhead::SECTION]);
+    }
     if !is_beside || !operation_tables::has_any(page.run) {
         return drawn(TABLE);
     }

@@ -13,6 +13,7 @@ pub mod flags;
 pub mod histogram;
 #[cfg(feature = "json-schema")]
 pub mod json_schema;
+pub mod overhead;
 pub mod parse;
 pub mod published;
 pub mod random;

@@ -96,11 +96,22 @@ pub fn init() -> io::Result<()> {
 /// What [`Region::open`] reports; `Unsupported` if the processor's counter is no clock to this process, but to the session;
 /// `QuotaExceeded` after 64 sessions.
 pub fn join(path: &Path) -> io::Result<()> {
+    join_by(path, std::env::var_os(LOGS_VARIABLE).is_some_and(|value| value == "thread"))
+}
+
+/// As [`join`], with a log of its own for each thread, as where there are no restartable sequences.
+///
+/// # Errors
+/// As [`join`].
+pub fn join_alone(path: &Path) -> io::Result<()> {
+    join_by(path, true)
+}
+
+fn join_by(path: &Path, own_logs: bool) -> io::Result<()> {
     static JOINING: Mutex<()> = Mutex::new(());
     let _one = JOINING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let region = Region::open(path)?;
     let tsc = region.clock().name == "tsc";
-    let own_logs = std::env::var_os(LOGS_VARIABLE).is_some_and(|value| value == "thread");
     // A sequence stamps with the counter; no other clock can be read in it.
     let sequences = tsc && !own_logs && rseq::is_available();
     if sequences {

@@ -20,6 +20,7 @@ pub mod generate;
 mod import;
 mod list;
 mod noise;
+mod overhead;
 mod progress;
 mod published;
 mod report;
@@ -70,6 +71,7 @@ enum Command {
     Show(ShowArguments),
     Compare(compare::CompareArguments),
     Noise(noise::NoiseArguments),
+    Overhead(Box<overhead::OverheadArguments>),
     Report(report::ReportArguments),
     Export(export::ExportArguments),
     Import(import::ImportArguments),
@@ -79,6 +81,8 @@ enum Command {
     Man(ManArguments),
     #[command(hide = true)]
     Conduct(ConductArguments),
+    #[command(hide = true)]
+    Timed(overhead::TimedArguments),
 }
 
 /// Measure: a suite, or the rows that a filter names; without either, the suite `overview`
@@ -89,7 +93,7 @@ enum Command {
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 #[command(
-    after_help = "Suites: overview, ipc, fifo, sync, lmbench, pipes, why, udp (`headwater list` shows their rows).
+    after_help = "Suites: overview, ipc, fifo, sync, lmbench, pipes, why, udp, tracing (`headwater list` shows their rows).
 
 Examples:
   headwater run                                  overview, default settings
@@ -315,6 +319,7 @@ pub fn main() -> ExitCode {
         Command::Show(arguments) => show::show(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Noise(arguments) => noise::noise(arguments),
+        Command::Overhead(arguments) => overhead::overhead(*arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Export(arguments) => export::export(&arguments),
         Command::Import(arguments) => import::import(&arguments),
@@ -323,6 +328,7 @@ pub fn main() -> ExitCode {
         Command::Completions(arguments) => generate::print_completions(arguments.shell),
         Command::Man(arguments) => generate::write_man_pages(&arguments.directory),
         Command::Conduct(arguments) => conduct::conduct(&arguments),
+        Command::Timed(arguments) => overhead::timed(&arguments),
     };
     match result {
         Ok(status) => ExitCode::from(status),

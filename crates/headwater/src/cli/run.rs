@@ -78,12 +78,7 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
         None => Store::create(&directory)?,
         Some(_) => Store::resume(&directory)?.0,
     };
-    let mut teller = Teller {
-        store,
-        fold: Fold::new(),
-        json: arguments.json,
-        progress: Progress::new(arguments.quiet, plan.settings.budget_s),
-    };
+    let mut teller = Teller::new(store, arguments.json, arguments.quiet, plan.settings.budget_s);
     if let Some(patience) = arguments.patience {
         course.patience_s = patience.0;
     }
@@ -103,7 +98,7 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
         teller.event(&Event::RunResumed { at: now() })?;
     }
     let end = course.run(&scratch, &stop, &mut teller);
-    teller.progress.end();
+    let (run, directory) = teller.close()?;
     let end = end?;
     if arguments.trace && end.signal.is_none() {
         let count = trace::rows::record(&course, teller.store.directory(), &scratch, &stop)?;
@@ -112,7 +107,7 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
         }
     }
     drop(scratch);
-    finish(&teller, end).map(Some)
+    Ok(Some(finish(run, directory, end)))
 }
 
 /// The rows that this machine cannot run, with the reasons.
@@ -140,6 +135,12 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
         if matches!(events.last(), Some(Event::RunFinished { status: RunStatus::Complete, .. })) {
             bail!("{}: this run is complete; `headwater show` prints it", directory.display());
         }
+        if header.rows.iter().any(|row| row.pattern == headwater_results::overhead::PROBE) {
+            bail!(
+                "{}: a run of `headwater overhead` is not taken up again; `headwater show` prints it",
+                directory.display()
+            );
+        }
         let plan = Plan::of_header(header)?;
         return Ok(Prepared { plan, directory: directory.clone(), events: Some(events) });
     }
@@ -163,11 +164,6 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
             old.wishes(wishes)
         }
         None => wishes,
-    };
-    let seed = || {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        // Short enough to be typed again.
-        since.as_nanos() as u64 % 1_000_000_007
     };
     let plan = Plan::new(&wishes, cpus.len(), seed)?;
     let directory = arguments.output.clone().unwrap_or_else(|| Path::new(RUNS).join(run_id()));
@@ -259,11 +255,20 @@ fn rows_with(plan: &Plan, reasons: &BTreeMap<String, String>) -> Vec<(Row, Strin
         .collect()
 }
 
-fn now() -> String {
+/// A seed that is drawn.
+pub(super) fn seed() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    // Short enough to be typed again.
+    since.as_nanos() as u64 % 1_000_000_007
+}
+
+/// The time as files have it.
+pub(super) fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
-fn run_id() -> String {
+/// The name of a run that begins now.
+pub(super) fn run_id() -> String {
     format!("{}-{}", now().replace(':', "-"), headwater_os::machine::uname().host)
 }
 
@@ -286,18 +291,17 @@ fn header(plan: &Plan, directory: &Path) -> RunHeader {
 }
 
 /// The command line as typed, with the seed that was drawn.
-fn reproduction(seed: u64) -> Vec<String> {
+pub(super) fn reproduction(seed: u64) -> Vec<String> {
     let mut command: Vec<String> = std::iter::once("headwater".to_owned()).chain(std::env::args().skip(1)).collect();
     if !command.iter().any(|word| word == "--seed" || word.starts_with("--seed=")) {
-        command.extend(["--seed".to_owned(), seed.to_string()]);
+        // Before the command of others, where there is one.
+        let at = command.iter().position(|word| word == "--").unwrap_or(command.len());
+        command.splice(at..at, ["--seed".to_owned(), seed.to_string()]);
     }
     command
 }
 
-fn finish(teller: &Teller, end: End) -> anyhow::Result<Measured> {
-    let run: Run = teller.fold.snapshot()?;
-    teller.store.publish(&run)?;
-    let directory = teller.store.directory().to_owned();
+fn finish(run: Run, directory: PathBuf, end: End) -> Measured {
     let status = match end.status {
         RunStatus::Complete => status::OK,
         RunStatus::Partial => status::PARTIAL,
@@ -306,7 +310,7 @@ fn finish(teller: &Teller, end: End) -> anyhow::Result<Measured> {
             status::INTERRUPTED
         }
     };
-    Ok(Measured { run, directory, status, blocks_left_out: end.blocks_left_out })
+    Measured { run, directory, status, blocks_left_out: end.blocks_left_out }
 }
 
 impl Measured {
@@ -339,11 +343,26 @@ impl Measured {
 }
 
 /// Tells the store, the tables to come, the event stream and the progress.
-struct Teller {
+pub(super) struct Teller {
     store: Store,
     fold: Fold,
     json: bool,
     progress: Progress,
+}
+
+impl Teller {
+    /// A teller of a run that is kept in `store`.
+    pub(super) fn new(store: Store, json: bool, quiet: bool, budget_s: Option<f64>) -> Teller {
+        Teller { store, fold: Fold::new(), json, progress: Progress::new(quiet, budget_s) }
+    }
+
+    /// Ends the progress and writes the document; the run and where it is.
+    pub(super) fn close(self) -> anyhow::Result<(Run, PathBuf)> {
+        self.progress.end();
+        let run = self.fold.snapshot()?;
+        self.store.publish(&run)?;
+        Ok((run, self.store.directory().to_owned()))
+    }
 }
 
 impl Observer for Teller {

@@ -11,6 +11,7 @@ pub mod kernel;
 pub mod lmbench;
 mod operation;
 pub mod sync;
+pub mod trace;
 
 /// What a facility is.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +53,7 @@ pub struct Entry {
 }
 
 /// Every facility, in the order of the tables.
-pub static TABLE: &[Entry] = &[sync::ENTRY, lmbench::ENTRY, kernel::ENTRY];
+pub static TABLE: &[Entry] = &[sync::ENTRY, lmbench::ENTRY, kernel::ENTRY, trace::ENTRY];
 
 /// The facility of that name.
 pub fn find(name: &str) -> Option<&'static Entry> {

@@ -18,4 +18,5 @@ pub mod protocol;
 pub mod rounds;
 pub mod run;
 pub mod scratch;
+pub mod watch;
 pub mod worker;

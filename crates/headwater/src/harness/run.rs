@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use headwater_os::machine::{CpuTimes, Throttle};
+use headwater_os::machine::Throttle;
 use headwater_os::signal::StopSignals;
-use headwater_os::usage::Usage;
 use headwater_results::schema::{Event, LaunchRecord, Placement, Row, RunStatus};
 
 use super::conduct::{Job, Measured, Outcome};
@@ -14,6 +13,7 @@ use super::guard::Guard;
 use super::launch::{NoAnswer, Order, ask_conductor};
 use super::program::Program;
 use super::scratch::Scratch;
+use super::watch::{Seen, Watch};
 use crate::environment;
 use crate::plan::{Plan, PlannedRow, repetitions};
 
@@ -248,15 +248,15 @@ impl Course<'_> {
         for attempt in 1.. {
             let before = session.guard.wait(job.cpus);
             let started_s = self.earlier_s + session.started.elapsed().as_secs_f64();
-            let (measured, watch) = match launch(program, &job, session) {
-                Ok((Outcome::Measured(measured), watch)) => (measured, watch),
+            let (measured, seen) = match launch(program, &job, session) {
+                Ok((Outcome::Measured(measured), seen)) => (measured, seen),
                 Ok((outcome, _)) => return Ok(Ok(Some(outcome))),
                 Err(error) => return Ok(Err(error)),
             };
             let within = session.guard.slowdown_within(&measured.counters);
             let slowdown = session.guard.slowdown(job.cpus).max(before).max(within);
-            let elapsed_s = watch.elapsed_s;
-            let mut record = watch.record(*measured, &job.row, place, started_s);
+            let elapsed_s = seen.elapsed_s;
+            let mut record = seen.record(*measured, &job.row, place, started_s);
             record.counters.insert("cpu_slowdown_ratio".to_owned(), slowdown);
             observer.event(&Event::LaunchFinished(Box::new(record)))?;
             if !session.guard.wants_again(slowdown, attempt, elapsed_s) {
@@ -314,47 +314,21 @@ fn cpus_for(placement: Placement, cpus: &[u32]) -> Option<(u32, u32)> {
     }
 }
 
-/// What the machine did while a launch ran.
-struct Watch {
-    elapsed_s: f64,
-    /// Seconds for which the control group was not let run, where there is a quota.
-    throttled_s: Option<f64>,
-    steal: f64,
-    foreign_load: f64,
-}
-
 /// The workers give up by themselves; this is the bound for a conductor that is stuck itself.
 fn patience_of(job: &Job) -> Duration {
     let rounds_s = (job.time_s + job.warm_up_s) * 20.0;
     Duration::from_secs_f64(CONDUCTOR_PATIENCE_S + rounds_s + job.patience_s * 2.0)
 }
 
-fn launch(program: &Program, job: &Job, session: &Session<'_>) -> Result<(Outcome, Watch), NoAnswer> {
+fn launch(program: &Program, job: &Job, session: &Session<'_>) -> Result<(Outcome, Seen), NoAnswer> {
     let Session { stop, throttle, .. } = session;
     let patience = patience_of(job);
-    let throttled = || throttle.as_ref().and_then(|throttle| throttle.read().ok());
-    let (machine, own, throttled_before) = (CpuTimes::read().ok(), Usage::of_children(), throttled());
-    let started = Instant::now();
+    let watch = Watch::start(throttle.as_ref());
     let outcome = ask_conductor(program, &Order::Launch { job: Box::new(job.clone()) }, stop, patience)?;
-    let elapsed_s = started.elapsed().as_secs_f64();
-    let throttled_s =
-        throttled_before.zip(throttled()).map(|(before, after)| after.saturating_sub(before).as_secs_f64());
-    let own = Usage::of_children().since(&own);
-    let (steal, foreign_load) = match (machine, CpuTimes::read().ok()) {
-        (Some(before), Some(after)) => {
-            let passed = after - before;
-            let total_s = passed.total_s();
-            let foreign_s = passed.busy_s - own.user_s - own.system_s;
-            // The machine counts in ticks of 10 ms: two of them are no sign of anybody else.
-            let foreign_s = if foreign_s <= 0.02 { 0.0 } else { foreign_s };
-            if total_s > 0.0 { (passed.steal_s / total_s, foreign_s / total_s) } else { (0.0, 0.0) }
-        }
-        _ => (0.0, 0.0),
-    };
-    Ok((outcome, Watch { elapsed_s, throttled_s, steal, foreign_load }))
+    Ok((outcome, watch.end(throttle.as_ref())))
 }
 
-impl Watch {
+impl Seen {
     fn record(self, mut measured: Measured, row: &Row, place: Place, started_s: f64) -> LaunchRecord {
         measured.counters.extend(self.throttled_s.map(|seconds| ("throttled_s".to_owned(), seconds)));
         LaunchRecord {

@@ -13,6 +13,7 @@ pub mod lmbench;
 pub mod overview;
 pub mod pipes;
 pub mod sync;
+pub mod tracing;
 pub mod udp;
 pub mod why;
 
@@ -56,8 +57,17 @@ pub struct Axes<'a> {
 }
 
 /// Every suite, in the order of the help; the first is the default.
-pub static TABLE: &[Suite] =
-    &[overview::SUITE, ipc::SUITE, fifo::SUITE, sync::SUITE, lmbench::SUITE, pipes::SUITE, why::SUITE, udp::SUITE];
+pub static TABLE: &[Suite] = &[
+    overview::SUITE,
+    ipc::SUITE,
+    fifo::SUITE,
+    sync::SUITE,
+    lmbench::SUITE,
+    pipes::SUITE,
+    why::SUITE,
+    udp::SUITE,
+    tracing::SUITE,
+];
 
 /// The suite of that name.
 pub fn find(name: &str) -> Option<&'static Suite> {

@@ -1,0 +1,286 @@
+//! `headwater overhead`: which configurations this machine has, the blocks, the tables.
+
+use std::io::{Write, stdout};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use clap::{Args, ValueEnum};
+use headwater_os::signal::StopSignals;
+use headwater_os::{clock, cpu};
+use headwater_results::overhead::Overhead;
+use headwater_results::schema::{Event, Placement, Row, RunHeader, RunStatus, SCHEMA_VERSION, Settings};
+
+use super::run::{Teller, now, reproduction, run_id, seed};
+use super::show::style;
+use super::{Interrupted, status};
+use crate::environment;
+use crate::harness::external::words;
+use crate::harness::program::Program;
+use crate::harness::run::Observer;
+use crate::harness::scratch::Scratch;
+use crate::overhead::arms::{self, Arm};
+use crate::overhead::course::Course;
+use crate::overhead::kernel::{EVENTS, Tracing};
+use crate::overhead::workloads::{self, BUILT_IN, Workload};
+use crate::overhead::{rows, timed};
+use crate::plan::duration::{self, Seconds};
+use crate::plan::suggest;
+use crate::store::{RUNS, Store};
+
+/// Blocks unless an option says otherwise: the test needs 6, an interval of a percent or two more.
+const BLOCKS: u32 = 20;
+
+/// Measure what tracing costs a command: without, under kernel sessions, under other tracers
+///
+/// Every configuration runs the command once in each block, in random order. A cost is the ratio to `off` within blocks, and
+/// is printed as a figure only where `null`, which is `off` once more, does not show as much of nothing. Kernel sessions
+/// record the whole machine, as the old experiment did, and slow it down while they run.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Workloads that are made here: compile, compress, lmbench; all of them without a command.
+Configurations: off (A), null (A'), built (B), flight (C), drain (D), perf-record, perf-trace, bpftrace-count, strace.
+
+Examples:
+  headwater overhead -- make -B                 what tracing costs this command
+  headwater overhead --blocks 60 -- ./a-short-one
+  headwater overhead compile compress           two workloads of the old report
+  headwater overhead lmbench --time 5m          rows of LMbench by configuration
+  headwater overhead --configs off,null,drain,strace -e raw_syscalls -- ls -R /usr
+  headwater overhead --command-only -- ./server --self-test   others on the machine are not recorded
+
+Exit status: 0 all done, 2 wrong usage or a command that fails, 4 a configuration was skipped or failed, 130 interrupted.")]
+pub(crate) struct OverheadArguments {
+    /// Workloads that are made here
+    #[arg(value_name = "WORKLOAD", conflicts_with = "command")]
+    workloads: Vec<String>,
+
+    /// The command
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<String>,
+
+    /// Configurations; `off` is always one [default: off,null,built,flight,drain]
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',', help_heading = "What")]
+    configs: Vec<String>,
+
+    /// Events of the kernel sessions, as `available_events` of tracefs names them; repeatable
+    /// [default: raw_syscalls, sched, irq, exceptions, signal, timer]
+    #[arg(short, long, value_name = "KERNEL_EVENTS", value_delimiter = ',', help_heading = "What")]
+    events: Vec<String>,
+
+    /// Record the command and what it starts, not the whole machine
+    #[arg(long, help_heading = "What")]
+    command_only: bool,
+
+    /// The same command as a program with the tracer linked in, for the configuration `built`
+    #[arg(long, value_name = "CMD", requires = "command", help_heading = "What")]
+    built: Option<String>,
+
+    /// Buffer of each CPU in kernel sessions, KiB
+    #[arg(long, value_name = "KIB", default_value_t = 8 << 10, value_parser = clap::value_parser!(u32).range(8..=4 << 20), help_heading = "How")]
+    buffer: u32,
+
+    /// Blocks: each configuration runs once in each [default: 20, or as many as --time allows]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How")]
+    blocks: Option<u32>,
+
+    /// The longest that the blocks may take; at least one is measured
+    #[arg(short, long, value_name = "TIME", help_heading = "How")]
+    time: Option<Seconds>,
+
+    /// Seed of the random order
+    #[arg(long, value_name = "N", help_heading = "How")]
+    seed: Option<u64>,
+
+    /// Directory of this run [default: headwater-runs/<time>-<host>]
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// What is printed
+    #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = "Output")]
+    format: Format,
+
+    /// No progress
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
+}
+
+/// Forms of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Tables.
+    Text,
+    /// Every figure, with what may be said of it.
+    Json,
+}
+
+/// A process that runs a command for `overhead` and times it
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TimedArguments {
+    /// What it is to do
+    #[arg(value_name = "FILE")]
+    order: PathBuf,
+
+    /// The process whose death it does not survive, if that is not its parent
+    #[arg(long)]
+    parent: Option<u32>,
+}
+
+pub(super) fn timed(arguments: &TimedArguments) -> anyhow::Result<u8> {
+    timed::serve(&arguments.order, arguments.parent)?;
+    Ok(status::OK)
+}
+
+pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
+    let tracing = tracing(&arguments);
+    let chosen = chosen(&arguments)?;
+    let cpus = cpu::allowed()?;
+    // From here on a signal is an event that is asked for, never the end of the process.
+    let stop = StopSignals::watch()?;
+    let scratch = Scratch::new().context("no private directory for this run")?;
+    let (workloads, missing) = workloads(&arguments, &scratch)?;
+    let built = arguments.built.as_deref().map(|text| words(text).map_err(|what| anyhow!("--built {text:?}: {what}")));
+    let built = built.transpose()?.map(|words| workloads::of_command(&words));
+    let mut reasons = Vec::new();
+    let mut arms = Vec::new();
+    for arm in chosen {
+        match arm.obstacle(&tracing, built.is_some()).map_err(|error| anyhow!("--events: {error}"))? {
+            None => arms.push(arm),
+            Some(reason) => reasons.push((arm, reason)),
+        }
+    }
+    let seed = arguments.seed.unwrap_or_else(seed);
+    let blocks = arguments.blocks.unwrap_or(if arguments.time.is_some() { 10_000 } else { BLOCKS });
+    let course = Course {
+        workloads: &workloads,
+        built: built.as_ref(),
+        arms: &arms,
+        tracing: &tracing,
+        blocks,
+        time_s: arguments.time.map(|time| time.0),
+        seed,
+        cpus: &cpus,
+    };
+    let Some(each_s) = course.warm_up(&scratch, &stop)? else { return Err(Interrupted.into()) };
+    let directory = arguments.output.clone().unwrap_or_else(|| Path::new(RUNS).join(run_id()));
+    let store = Store::create(&directory)?;
+    let is_json = arguments.format == Format::Json;
+    let mut teller = Teller::new(store, false, arguments.quiet, course.time_s);
+    let all = course.rows();
+    teller.event(&Event::RunStarted(Box::new(header(&directory, &course, all, &arguments))))?;
+    for (arm, reason) in reasons {
+        for row in workloads.iter().map(|workload| rows::of_workload(workload, arm)) {
+            teller.event(&Event::RowSkipped { row, reason: reason.clone() })?;
+        }
+    }
+    for (name, reason) in &missing {
+        let row = rows::of_workload(&workloads::of_command(std::slice::from_ref(name)), arms[0]);
+        teller.event(&Event::RowSkipped { row, reason: reason.clone() })?;
+    }
+    let skipped = !missing.is_empty() || arms.len() < chosen_count(&arguments);
+    let end = course.run(each_s, &scratch, &stop, &mut teller);
+    let (run, directory) = teller.close()?;
+    let end = end?;
+    drop(scratch);
+    let mut out = stdout().lock();
+    if is_json {
+        serde_json::to_writer_pretty(&mut out, &Overhead::of(&run))?;
+        writeln!(out)?;
+    } else {
+        out.write_all(headwater_report::terminal(&run, &style()).as_bytes())?;
+        if end.blocks_left_out > 0 && arguments.blocks.is_some() {
+            let done = blocks - end.blocks_left_out;
+            writeln!(
+                out,
+                "--time {} ended the run after {done} of {blocks} blocks.",
+                duration::words(course.time_s.unwrap_or(0.0))
+            )?;
+        }
+        writeln!(out, "Kept in {}", directory.display())?;
+    }
+    Ok(match end.status {
+        RunStatus::Interrupted => status::INTERRUPTED,
+        RunStatus::Complete if !skipped => status::OK,
+        RunStatus::Complete | RunStatus::Partial => status::PARTIAL,
+    })
+}
+
+fn tracing(arguments: &OverheadArguments) -> Tracing {
+    let mut tracing =
+        Tracing { buffer_kb: arguments.buffer, command_only: arguments.command_only, ..Tracing::default() };
+    if !arguments.events.is_empty() {
+        tracing.events.clone_from(&arguments.events);
+    }
+    tracing
+}
+
+/// The configurations asked for, in the order of the table. `built` is only asked for by name or by its command.
+fn chosen(arguments: &OverheadArguments) -> anyhow::Result<Vec<&'static Arm>> {
+    let mut names = arguments.configs.clone();
+    if names.is_empty() {
+        names = ["null", "flight", "drain"].map(str::to_owned).into();
+        names.extend(arguments.built.is_some().then(|| "built".to_owned()));
+    }
+    names.push("off".to_owned());
+    for name in &names {
+        arms::find(name).map_err(|what| anyhow!("--configs: {what}"))?;
+    }
+    Ok(arms::TABLE.iter().filter(|arm| names.iter().any(|name| name == arm.name)).collect())
+}
+
+fn chosen_count(arguments: &OverheadArguments) -> usize {
+    chosen(arguments).map_or(0, |arms| arms.len())
+}
+
+type Missing = Vec<(String, String)>;
+
+/// What is run, and what this machine cannot, each with its reason.
+fn workloads(arguments: &OverheadArguments, scratch: &Scratch) -> anyhow::Result<(Vec<Workload>, Missing)> {
+    if !arguments.command.is_empty() {
+        return Ok((vec![workloads::of_command(&arguments.command)], Vec::new()));
+    }
+    let names: Vec<&str> = match &arguments.workloads[..] {
+        [] => BUILT_IN.to_vec(),
+        names => names.iter().map(String::as_str).collect(),
+    };
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    for name in names {
+        if !BUILT_IN.contains(&name) {
+            bail!("{}; a command of yours stands behind --", suggest::there_are(name, BUILT_IN));
+        }
+        match workloads::built_in(name, scratch.path()).with_context(|| format!("cannot make workload {name}"))? {
+            Ok(workload) => found.push(workload),
+            Err(reason) => missing.push((name.to_owned(), reason)),
+        }
+    }
+    match missing.first() {
+        Some((name, reason)) if found.is_empty() => bail!("{name}: {reason}"),
+        _ => Ok((found, missing)),
+    }
+}
+
+fn header(directory: &Path, course: &Course<'_>, rows: Vec<Row>, arguments: &OverheadArguments) -> RunHeader {
+    let clock = clock::measure();
+    let events = if arguments.events.is_empty() { EVENTS.join(",") } else { arguments.events.join(",") };
+    RunHeader {
+        schema_version: SCHEMA_VERSION,
+        headwater_version: env!("CARGO_PKG_VERSION").into(),
+        run_id: directory.file_name().map_or_else(run_id, |name| name.to_string_lossy().into_owned()),
+        started_at: now(),
+        command: reproduction(course.seed),
+        program: Program::own().ok().and_then(|program| program.identity().ok()),
+        settings: Settings {
+            selection: course.workloads.iter().map(|workload| workload.name.clone()).collect(),
+            launches: course.blocks,
+            time_s: 0.0,
+            warm_up_s: 0.0,
+            budget_s: course.time_s,
+            seed: course.seed,
+            placements: vec![Placement::Free],
+            transport_commands: Vec::new(),
+            variants: course.arms.iter().map(|arm| format!("{}={} ({events})", arm.name, arm.summary)).collect(),
+        },
+        rows,
+        environment: environment::capture(),
+        clock_read_ns: clock.read_ns,
+        clock_resolution_ns: clock.resolution_ns,
+    }
+}

@@ -1,0 +1,83 @@
+//! `getppid`, `getppid-flight`, `getppid-drain`: a system call without a kernel session, and recorded by one, which makes two
+//! events of it. The session records this process alone, so that nobody else pays.
+
+use std::fs;
+use std::hint::black_box;
+use std::io;
+use std::path::PathBuf;
+
+use headwater_trace::kernel::{Mode, Session, Settings, Support};
+use rustix::process::getppid;
+
+use crate::facilities::operation::{Figure, Operation};
+use crate::harness::conduct::Job;
+use crate::transports::Unavailable;
+
+/// A process that is recorded, or not.
+#[derive(Debug)]
+pub struct Getppid {
+    session: Option<Session>,
+    /// For the pages of a drain.
+    directory: Option<PathBuf>,
+}
+
+impl Operation for Getppid {
+    const ROWS: &'static [(&'static str, &'static str)] = &[
+        ("getppid", "getppid() without a session"),
+        ("getppid-flight", "getppid() recorded by a kernel session that nobody reads: two events"),
+        ("getppid-drain", "getppid() recorded by a kernel session into files"),
+    ];
+    const FIGURE: Figure = Figure::Nanoseconds;
+
+    fn prepare(job: &Job) -> Result<Getppid, Unavailable> {
+        let mut this = Getppid { session: None, directory: None };
+        let mode = match job.row.subject.as_str() {
+            "getppid" => return Ok(this),
+            "getppid-flight" => Mode::Flight,
+            _ => {
+                let directory = job.directory.join(format!("{}-pages", job.token));
+                fs::create_dir(&directory).map_err(|error| Unavailable::call("mkdir", error))?;
+                this.directory = Some(directory.clone());
+                Mode::Drain { directory }
+            }
+        };
+        if let Some(why) = Support::look().obstacle() {
+            return Err(Unavailable(why.to_owned()));
+        }
+        let settings =
+            Settings { processes: Some(vec![std::process::id()]), ..Settings::new(&["raw_syscalls:*"], mode) };
+        this.session = Some(Session::start(&settings).map_err(|error| Unavailable(error.to_string()))?);
+        Ok(this)
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        self.run(100)?;
+        let Some(session) = &self.session else { return Ok(()) };
+        let cpus = fs::read_dir(session.path().join("per_cpu"))?;
+        let count = cpus.flatten().filter_map(|cpu| fs::read_to_string(cpu.path().join("stats")).ok()).map(|stats| {
+            let value = |name: &str| stats.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+            value("entries:").unwrap_or(0) + value("read events:").unwrap_or(0)
+        });
+        match count.sum::<u64>() {
+            200.. => Ok(()),
+            few => Err(io::Error::other(format!("100 calls are {few} events"))),
+        }
+    }
+
+    fn run(&mut self, operations: u64) -> io::Result<()> {
+        for _ in 0..operations {
+            black_box(getppid());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Getppid {
+    fn drop(&mut self) {
+        // Its pages go first.
+        drop(self.session.take());
+        if let Some(directory) = &self.directory {
+            let _ = fs::remove_dir_all(directory);
+        }
+    }
+}

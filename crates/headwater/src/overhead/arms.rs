@@ -1,0 +1,133 @@
+//! The configurations: what goes on beside the command. A table; a new one is a line here, and if it is a tool a line in
+//! `tool.rs`.
+
+use headwater_trace::kernel::{Error, Session, Settings, Support};
+
+use super::kernel::Tracing;
+use super::tool::{self, Tool};
+use crate::plan::suggest;
+
+/// What goes on beside the command.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// Nothing.
+    Plain,
+    /// Nothing, but the program has the tracer linked in: the command of `--built`.
+    Built,
+    /// A kernel session that nobody reads.
+    Flight,
+    /// A kernel session that is carried into files.
+    Drain,
+    /// Another tracer.
+    Tool(&'static Tool),
+}
+
+/// A configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct Arm {
+    /// Its name: the variant of its rows.
+    pub name: &'static str,
+    /// The letter of the old experiment, where it has one.
+    pub letter: &'static str,
+    /// In a few words.
+    pub summary: &'static str,
+    /// What goes on.
+    pub kind: Kind,
+}
+
+/// Every configuration, in the order of the tables.
+pub static TABLE: &[Arm] = &[
+    Arm { name: "off", letter: "A", summary: "no tracing", kind: Kind::Plain },
+    Arm {
+        name: "null",
+        letter: "A'",
+        summary: "no tracing, once more: what this run shows of nothing",
+        kind: Kind::Plain,
+    },
+    Arm {
+        name: "built",
+        letter: "B",
+        summary: "the tracer linked in and no session: the command of --built",
+        kind: Kind::Built,
+    },
+    Arm { name: "flight", letter: "C", summary: "kernel session, overwriting, no reader", kind: Kind::Flight },
+    Arm { name: "drain", letter: "D", summary: "kernel session, everything into files by splice", kind: Kind::Drain },
+    Arm {
+        name: "perf-record",
+        letter: "",
+        summary: "perf record of the same events",
+        kind: Kind::Tool(&tool::PERF_RECORD),
+    },
+    Arm { name: "perf-trace", letter: "", summary: "perf trace of the command", kind: Kind::Tool(&tool::PERF_TRACE) },
+    Arm {
+        name: "bpftrace-count",
+        letter: "",
+        summary: "bpftrace, which counts system calls",
+        kind: Kind::Tool(&tool::BPFTRACE),
+    },
+    Arm { name: "strace", letter: "", summary: "strace -f", kind: Kind::Tool(&tool::STRACE) },
+];
+
+/// The configuration of that name.
+///
+/// # Errors
+/// The names that there are, in one line.
+pub fn find(name: &str) -> Result<&'static Arm, String> {
+    let found = TABLE.iter().find(|arm| arm.name == name);
+    found.ok_or_else(|| suggest::there_are(name, TABLE.iter().map(|arm| arm.name)))
+}
+
+/// Why the kernel half has no `built`.
+const NO_BUILT: &str = "not here: a kernel without tracing would be another kernel, so A and B coincide; of a program of \
+                        yours --built names the build with the tracer linked in";
+
+impl Arm {
+    /// Why this machine cannot measure it.
+    ///
+    /// # Errors
+    /// An event that does not exist: the words of the kernel session.
+    pub fn obstacle(&self, tracing: &Tracing, has_built: bool) -> Result<Option<String>, Error> {
+        match self.kind {
+            Kind::Plain => Ok(None),
+            Kind::Built => Ok((!has_built).then(|| NO_BUILT.to_owned())),
+            Kind::Flight | Kind::Drain => {
+                if let Some(why) = Support::look().obstacle() {
+                    return Ok(Some(why.to_owned()));
+                }
+                trial(tracing)
+            }
+            Kind::Tool(tool) => Ok(tool.obstacle()),
+        }
+    }
+}
+
+/// Whether a session of these events can be had; recording the own process alone, it disturbs nobody.
+fn trial(tracing: &Tracing) -> Result<Option<String>, Error> {
+    let settings = Settings { processes: Some(vec![std::process::id()]), ..tracing.settings() };
+    match Session::start(&settings) {
+        Ok(_) => Ok(None),
+        Err(error @ Error::UnknownEvent { .. }) => Err(error),
+        Err(error) => Ok(Some(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_found_and_a_wrong_one_gets_the_list() {
+        for arm in TABLE {
+            assert_eq!(find(arm.name).expect("of the table").name, arm.name);
+        }
+        assert!(find("drian").expect_err("there is none").contains("drain"));
+    }
+
+    #[test]
+    fn the_kernel_half_has_no_build_without_tracing_and_says_why() {
+        let built = find("built").expect("of the table");
+        let tracing = Tracing::default();
+        assert!(built.obstacle(&tracing, false).expect("no event").expect("a reason").starts_with("not here"));
+        assert_eq!(built.obstacle(&tracing, true).expect("no event"), None);
+    }
+}

@@ -1,0 +1,335 @@
+//! The course of such a run: blocks of launches in random order, each stored as it ends, until there are enough, the time is
+//! over or the user says stop.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{anyhow, bail};
+use headwater_os::machine::Throttle;
+use headwater_os::signal::StopSignals;
+use headwater_results::overhead::{EVENTS, LOST, SEEN};
+use headwater_results::schema::{Event, LaunchRecord, Row, RowOutcome, RunStatus};
+
+use super::arms::{Arm, Kind};
+use super::kernel::{Counts, Tracing};
+use super::rows;
+use super::timed::{Failure, Order, Running, TIMED, Task, Timed};
+use super::workloads::Workload;
+use crate::environment;
+use crate::harness::guard::Guard;
+use crate::harness::run::{End, Observer};
+use crate::harness::scratch::Scratch;
+use crate::harness::watch::Watch;
+use crate::plan::order;
+use crate::store;
+
+/// How long the probe calls in each launch, s.
+const PROBE_S: f64 = 0.05;
+
+/// What is to be measured.
+#[derive(Debug)]
+pub struct Course<'a> {
+    /// What is run.
+    pub workloads: &'a [Workload],
+    /// What is run instead where the tracer is to be linked in.
+    pub built: Option<&'a Workload>,
+    /// The configurations that this machine can measure, `off` first.
+    pub arms: &'a [&'static Arm],
+    /// How kernel sessions are set up.
+    pub tracing: &'a Tracing,
+    /// Blocks at most.
+    pub blocks: u32,
+    /// The longest that it may go on, s; the first block is always measured.
+    pub time_s: Option<f64>,
+    /// Of the order.
+    pub seed: u64,
+    /// The CPUs that this process may use.
+    pub cpus: &'a [u32],
+}
+
+/// One thing that is launched in every block.
+#[derive(Clone, Copy, Debug)]
+struct Item<'a> {
+    /// None is the probe.
+    workload: Option<&'a Workload>,
+    arm: &'static Arm,
+}
+
+/// What a launch gave.
+#[derive(Debug)]
+struct Launched {
+    timed: Timed,
+    /// Of the kernel session, where there was one.
+    counts: Option<Counts>,
+    /// Events that another tracer saw, as far as it says.
+    seen: Option<u64>,
+}
+
+/// What launches share.
+struct Stage<'a> {
+    scratch: &'a Scratch,
+    stop: &'a StopSignals,
+    guard: Guard,
+    throttle: Option<Throttle>,
+    started: Instant,
+}
+
+impl<'a> Course<'a> {
+    /// Its rows, in the order of the tables.
+    pub fn rows(&self) -> Vec<Row> {
+        let arms = || self.arms.iter();
+        let of_workloads = self.workloads.iter().flat_map(|workload| arms().flat_map(|arm| rows::all(workload, arm)));
+        of_workloads.chain(arms().filter(|arm| has_probe(arm)).map(|arm| rows::of_probe(arm))).collect()
+    }
+
+    fn items(&self) -> Vec<Item<'a>> {
+        let workloads = self.workloads.iter().map(Some).chain([None]);
+        let with_arms = workloads.flat_map(|workload| self.arms.iter().map(move |&arm| Item { workload, arm }));
+        with_arms.filter(|item| item.workload.is_some() || has_probe(item.arm)).collect()
+    }
+
+    /// Runs every workload once without tracing and without keeping it: so a command that fails shows at once, and files are
+    /// in memory.
+    ///
+    /// # Errors
+    /// What went wrong with the command. How long all of them took, s; `None` if a signal came.
+    pub fn warm_up(&self, scratch: &Scratch, stop: &StopSignals) -> anyhow::Result<Option<f64>> {
+        let mut stage = self.stage(scratch, stop, 0.0);
+        for workload in self.workloads.iter().chain(self.built) {
+            match self.launch(Item { workload: Some(workload), arm: self.arms[0] }, &mut stage) {
+                Ok(_) => {}
+                Err(Failure::Stopped(_)) => return Ok(None),
+                Err(Failure::Failed(what)) => bail!("{}: {what}", workload.name),
+            }
+            let _ = workload.run.as_ref().map(fs::remove_dir_all);
+        }
+        Ok(Some(stage.started.elapsed().as_secs_f64()))
+    }
+
+    /// Runs the blocks; `each_s` is what [`Course::warm_up`] took. The environment afterwards and the status are the last event.
+    ///
+    /// # Errors
+    /// What the observer reports.
+    pub fn run(
+        &self,
+        each_s: f64,
+        scratch: &Scratch,
+        stop: &StopSignals,
+        observer: &mut dyn Observer,
+    ) -> anyhow::Result<End> {
+        let items = self.items();
+        let total = items.len() * self.blocks as usize;
+        // Repetitions may add half of what the run takes.
+        let expected_s = (each_s + PROBE_S) * self.arms.len() as f64 * f64::from(self.blocks);
+        let mut stage = self.stage(scratch, stop, self.time_s.unwrap_or(f64::INFINITY).min(expected_s) / 2.0);
+        let mut end = End { status: RunStatus::Complete, signal: None, blocks_left_out: 0 };
+        let mut given_up = BTreeSet::new();
+        let mut block_s = 0.0_f64;
+        'blocks: for block in 0..self.blocks {
+            let block_started = Instant::now();
+            let elapsed_s = stage.started.elapsed().as_secs_f64();
+            if block > 0 && self.time_s.is_some_and(|time_s| elapsed_s + block_s > time_s) {
+                end.blocks_left_out = self.blocks - block;
+                break;
+            }
+            for (position, index) in order(items.len(), self.seed, block).into_iter().enumerate() {
+                let item = items[index];
+                let row = self.row(item);
+                if given_up.contains(&row.id) {
+                    continue;
+                }
+                observer.launch(&row, block, block as usize * items.len() + position, total);
+                let place = (block, position as u32);
+                match self.measure(item, &row, place, &mut stage, observer)? {
+                    Ok(()) => {}
+                    Err(Failure::Stopped(signal)) => {
+                        end.status = RunStatus::Interrupted;
+                        end.signal = Some(signal);
+                        break 'blocks;
+                    }
+                    Err(Failure::Failed(reason)) => {
+                        // A tool that does not work here says so at its first launch.
+                        end.status = RunStatus::Partial;
+                        match (block, item.arm.kind) {
+                            (0, Kind::Tool(_)) => observer.event(&Event::RowSkipped { row: row.clone(), reason })?,
+                            _ => observer.event(&Event::LaunchFailed { row: row.id.clone(), block, reason })?,
+                        }
+                        given_up.insert(row.id);
+                    }
+                }
+            }
+            block_s = block_s.max(block_started.elapsed().as_secs_f64());
+        }
+        let environment = Box::new(environment::capture());
+        observer.event(&Event::RunFinished { status: end.status, environment })?;
+        Ok(end)
+    }
+
+    fn stage<'s>(&self, scratch: &'s Scratch, stop: &'s StopSignals, allowance_s: f64) -> Stage<'s> {
+        let guard = Guard::new(self.cpus, allowance_s);
+        Stage { scratch, stop, guard, throttle: Throttle::find(), started: Instant::now() }
+    }
+
+    fn row(&self, item: Item<'_>) -> Row {
+        match item.workload {
+            Some(workload) => rows::of_workload(workload, item.arm),
+            None => rows::of_probe(item.arm),
+        }
+    }
+
+    /// Measures one launch, and again where the CPUs were disturbed; every attempt is an event, and the last one counts.
+    fn measure(
+        &self,
+        item: Item<'_>,
+        row: &Row,
+        (block, position): (u32, u32),
+        stage: &mut Stage<'_>,
+        observer: &mut dyn Observer,
+    ) -> anyhow::Result<Result<(), Failure>> {
+        for attempt in 1.. {
+            let before = stage.guard.wait(None);
+            let started_s = stage.started.elapsed().as_secs_f64();
+            let watch = Watch::start(stage.throttle.as_ref());
+            let launched = match self.launch(item, stage) {
+                Ok(launched) => launched,
+                Err(failure) => return Ok(Err(failure)),
+            };
+            let seen = watch.end(stage.throttle.as_ref());
+            let slowdown = stage.guard.slowdown(None).max(before);
+            let mut record = LaunchRecord {
+                row: row.id.clone(),
+                block,
+                position,
+                started_s,
+                elapsed_s: seen.elapsed_s,
+                batch_operations: 1,
+                steady: true,
+                steal: seen.steal,
+                foreign_load: seen.foreign_load,
+                ..LaunchRecord::default()
+            };
+            record.counters.insert("cpu_slowdown_ratio".to_owned(), slowdown);
+            record.counters.extend(seen.throttled_s.map(|seconds| ("throttled_s".to_owned(), seconds)));
+            let inner = record.clone();
+            fill(&mut record, &launched, item.workload.is_none());
+            observer.event(&Event::LaunchFinished(Box::new(record)))?;
+            if let Some(run) = item.workload.and_then(|workload| workload.run.as_ref()) {
+                take_rows(run, &inner, item.arm, observer)?;
+                fs::remove_dir_all(run)?;
+            }
+            if !stage.guard.wants_again(slowdown, attempt, seen.elapsed_s) {
+                return Ok(Ok(()));
+            }
+        }
+        unreachable!("attempts are limited")
+    }
+
+    fn launch(&self, item: Item<'_>, stage: &mut Stage<'_>) -> Result<Launched, Failure> {
+        let failed = |what: &dyn std::fmt::Display| Failure::Failed(what.to_string());
+        let path = |name: &str| stage.scratch.path().join(name);
+        let [file, errors, said, recorded] = ["order.json", "errors", "said", "recorded.data"].map(path);
+        let tracing = if item.workload.is_none() { &self.tracing.of_probe() } else { self.tracing };
+        let chosen = match (item.workload, item.arm.kind, self.built) {
+            (Some(_), Kind::Built, Some(built)) => Some(built),
+            (workload, ..) => workload,
+        };
+        let task = chosen.map_or(Task::Calls { time_s: PROBE_S }, |workload| workload.task.clone());
+        let order = serde_json::to_vec(&Order { task, errors: errors.clone() }).map_err(|error| failed(&error))?;
+        fs::write(&file, order).map_err(|error| failed(&error))?;
+        let own = std::env::current_exe().map_err(|error| failed(&error))?;
+        let mut words = [own.as_path(), TIMED.as_ref(), &file].map(|word| word.to_string_lossy().into_owned()).to_vec();
+        match item.arm.kind {
+            Kind::Tool(tool) => words = tool.wrap(words, &tracing.events, &recorded),
+            _ => words.extend(["--parent".to_owned(), std::process::id().to_string()]),
+        }
+        let outcome = self.watched(item.arm, tracing, &words, &said, stage);
+        let (timed, counts) = outcome.map_err(|failure| match failure {
+            Failure::Failed(what) => Failure::Failed(with_last_line(what, &said)),
+            stopped @ Failure::Stopped(_) => stopped,
+        })?;
+        let seen = match item.arm.kind {
+            Kind::Tool(tool) => tool.count(&recorded, &fs::read(&said).unwrap_or_default()),
+            _ => None,
+        };
+        let codes = chosen.map_or(&[0][..], |workload| workload.codes);
+        match timed.code {
+            Some(code) if codes.contains(&code) => Ok(Launched { timed, counts, seen }),
+            Some(code) => Err(Failure::Failed(with_last_line(format!("it ended with status {code}"), &errors))),
+            None => Err(Failure::Failed(with_last_line("a signal ended it".to_owned(), &errors))),
+        }
+    }
+
+    /// The process from its start to its end, and the session around what it times.
+    fn watched(
+        &self,
+        arm: &Arm,
+        tracing: &Tracing,
+        words: &[String],
+        said: &std::path::Path,
+        stage: &Stage<'_>,
+    ) -> Result<(Timed, Option<Counts>), Failure> {
+        let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
+        let mut running = Running::start(words, said, stage.stop)?;
+        let recording = tracing.start(arm.kind, running.id(), stage.scratch.path()).map_err(|error| failed(&error))?;
+        let timed = running.time(stage.stop)?;
+        recording.as_ref().map(|recording| recording.pause()).transpose().map_err(|error| failed(&error))?;
+        running.end(stage.stop)?;
+        let counts = recording.map(|recording| recording.stop()).transpose().map_err(Failure::Failed)?;
+        Ok((timed, counts))
+    }
+}
+
+/// A build with the tracer calls getppid as every other.
+fn has_probe(arm: &Arm) -> bool {
+    !matches!(arm.kind, Kind::Built)
+}
+
+/// The figures of a launch.
+fn fill(record: &mut LaunchRecord, launched: &Launched, is_probe: bool) {
+    let Timed { elapsed_s, user_s, system_s, calls, .. } = launched.timed;
+    if is_probe {
+        record.series.insert("elapsed".to_owned(), vec![elapsed_s * 1e9 / calls.max(1) as f64]);
+        record.counters.insert("calls".to_owned(), calls as f64);
+    } else {
+        record.series.insert("elapsed".to_owned(), vec![elapsed_s]);
+        record.series.insert("cpu".to_owned(), vec![user_s + system_s]);
+    }
+    record.counters.extend([("user_s".to_owned(), user_s), ("system_s".to_owned(), system_s)]);
+    if let Some(Counts { events, lost }) = launched.counts {
+        record.counters.extend([(EVENTS.to_owned(), events as f64), (LOST.to_owned(), lost as f64)]);
+    }
+    record.counters.extend(launched.seen.map(|events| (SEEN.to_owned(), events as f64)));
+}
+
+/// The rows of the run that a workload has left, as launches of this run.
+fn take_rows(run: &PathBuf, of: &LaunchRecord, arm: &Arm, observer: &mut dyn Observer) -> anyhow::Result<()> {
+    let inner = store::read(run).map_err(|error| anyhow!("the run that was the workload: {error}"))?;
+    for result in inner.results {
+        let row = rows::under(result.row, arm);
+        match result.outcome {
+            RowOutcome::Measured => {
+                let series = result.metrics.iter().map(|metric| (metric.metric.name.clone(), metric.launches.clone()));
+                let series = series.filter(|(name, _)| row.metrics.iter().any(|metric| metric.name == *name)).collect();
+                let record = LaunchRecord { row: row.id, series, ..of.clone() };
+                observer.event(&Event::LaunchFinished(Box::new(record)))?;
+            }
+            RowOutcome::Skipped { reason } => observer.event(&Event::RowSkipped { row, reason })?,
+            RowOutcome::Failed { reason } => {
+                observer.event(&Event::LaunchFailed { row: row.id, block: of.block, reason })?;
+            }
+            RowOutcome::Pending => {}
+        }
+    }
+    Ok(())
+}
+
+/// What went wrong, and the last thing that was said about it.
+fn with_last_line(what: String, file: &std::path::Path) -> String {
+    let text = String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).into_owned();
+    match text.lines().rev().find(|line| !line.trim().is_empty()) {
+        Some(line) => format!("{what}: {}", line.trim()),
+        None => what,
+    }
+}

@@ -1,0 +1,53 @@
+//! The rows of such a run: `compile/workload/free/flight`, and the probe's and LMbench's beside it.
+
+use headwater_results::overhead::{PROBE, WORKLOAD};
+use headwater_results::schema::{Better, Metric, Placement, Row, Standing};
+
+use super::arms::Arm;
+use super::workloads::{Workload, lmbench_rows};
+use crate::plan::variants::{Variant, of_row};
+
+/// Raised whenever what is timed changes.
+const DEFINITION_VERSION: u32 = 1;
+
+/// A workload under a configuration.
+pub fn of_workload(workload: &Workload, arm: &Arm) -> Row {
+    let metrics = [("elapsed", "s"), ("cpu", "s")];
+    under(row(&workload.name, WORKLOAD, Standing::Candidate, &metrics), arm)
+}
+
+/// The probe under a configuration.
+pub fn of_probe(arm: &Arm) -> Row {
+    under(row("getppid", PROBE, Standing::Null, &[("elapsed", "ns")]), arm)
+}
+
+/// All rows of a workload under a configuration: its own, and those of the run that it is.
+pub fn all(workload: &Workload, arm: &Arm) -> Vec<Row> {
+    let inner = if workload.run.is_some() { lmbench_rows() } else { Vec::new() };
+    std::iter::once(of_workload(workload, arm)).chain(inner.into_iter().map(|row| under(row, arm))).collect()
+}
+
+/// A row under a configuration.
+pub fn under(row: Row, arm: &Arm) -> Row {
+    of_row(&row, &Variant { name: arm.name.to_owned(), ..Variant::default() })
+}
+
+fn row(subject: &str, pattern: &str, standing: Standing, metrics: &[(&str, &str)]) -> Row {
+    let metric =
+        |&(name, unit): &(&str, &str)| Metric { name: name.to_owned(), unit: unit.to_owned(), better: Better::Lower };
+    Row {
+        id: format!("{subject}/{pattern}/{}", Placement::Free.name()),
+        subject: subject.to_owned(),
+        pattern: pattern.to_owned(),
+        definition_version: DEFINITION_VERSION,
+        standing,
+        placement: Placement::Free,
+        size_bytes: None,
+        messages: None,
+        workers: None,
+        worker_kind: None,
+        policy: None,
+        variant: None,
+        metrics: metrics.iter().map(metric).collect(),
+    }
+}

@@ -1,0 +1,238 @@
+//! The process that runs the command and times it. `headwater` starts it for each launch, under another tracer if the
+//! configuration is one; it says that it is ready, waits to be told, and answers with what the command took. So neither its own
+//! start nor that of a tracer is a part of the figure.
+
+use std::fs::File;
+use std::io::{self, BufRead, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use headwater_os::child::{self, die_with, kill_group};
+use headwater_os::signal::{StopSignals, unblock_stop_signals};
+use headwater_os::usage::Usage;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::{Deserialize, Serialize};
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// A command, with the directory in which it runs; here where there is none.
+    Command {
+        /// Program and arguments.
+        words: Vec<String>,
+        /// Where it runs.
+        directory: Option<PathBuf>,
+    },
+    /// getppid again and again for so long, s.
+    Calls {
+        /// How long.
+        time_s: f64,
+    },
+}
+
+/// What the process is to do, as its file says it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Order {
+    /// What is run.
+    pub task: Task,
+    /// Where its standard error goes.
+    pub errors: PathBuf,
+}
+
+/// What it took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timed {
+    /// Wall time, s.
+    pub elapsed_s: f64,
+    /// CPU time in user mode of the command and of the children that it waited for, s.
+    pub user_s: f64,
+    /// In the kernel.
+    pub system_s: f64,
+    /// Calls of getppid.
+    pub calls: u64,
+    /// Its exit code; none if a signal ended it.
+    pub code: Option<i32>,
+}
+
+/// Why there is no figure.
+#[derive(Debug)]
+pub enum Failure {
+    /// The user or the system asked this process to stop.
+    Stopped(i32),
+    /// Something went wrong, in words.
+    Failed(String),
+}
+
+/// The name of the hidden subcommand that it runs as.
+pub const TIMED: &str = "timed";
+const READY: &str = "headwater: ready";
+const TOOK: &str = "headwater: took ";
+
+/// How long a tracer may take until it has started the process, and to end after it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Calls of getppid between two looks at the clock.
+const CALLS: u64 = 200;
+
+/// The process's main.
+///
+/// # Errors
+/// What files, standard input and output report.
+pub fn serve(file: &Path, parent: Option<u32>) -> io::Result<()> {
+    // Under a tracer the parent is the tracer.
+    die_with(parent.unwrap_or_else(std::os::unix::process::parent_id));
+    unblock_stop_signals();
+    let order: Order = serde_json::from_slice(&std::fs::read(file)?)?;
+    println!("{READY}");
+    let mut go = String::new();
+    io::stdin().lock().read_line(&mut go)?;
+    let timed = match &order.task {
+        Task::Command { words, directory } => run(words, directory.as_deref(), &order.errors)?,
+        Task::Calls { time_s } => call(Duration::from_secs_f64(*time_s)),
+    };
+    println!("{TOOK}{}", serde_json::to_string(&timed)?);
+    Ok(())
+}
+
+fn run(words: &[String], directory: Option<&Path>, errors: &Path) -> io::Result<Timed> {
+    let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(errors)?);
+    directory.map(|directory| command.current_dir(directory));
+    let (start, before) = (Instant::now(), Usage::of_children());
+    let mut running = child::Child::fork(|| {
+        let error = command.exec();
+        // Nobody else reads it.
+        let _ = std::fs::write(errors, format!("{program}: {error}\n"));
+        127
+    })?;
+    let status = running.wait()?;
+    let elapsed_s = start.elapsed().as_secs_f64();
+    let Usage { user_s, system_s, .. } = Usage::of_children().since(&before);
+    Ok(Timed { elapsed_s, user_s, system_s, calls: 0, code: status.code() })
+}
+
+fn call(time: Duration) -> Timed {
+    let (start, before, mut calls) = (Instant::now(), Usage::of_process(), 0);
+    while start.elapsed() < time {
+        for _ in 0..CALLS {
+            std::hint::black_box(rustix::process::getppid());
+        }
+        calls += CALLS;
+    }
+    let elapsed_s = start.elapsed().as_secs_f64();
+    let Usage { user_s, system_s, .. } = Usage::of_process().since(&before);
+    Timed { elapsed_s, user_s, system_s, calls, code: Some(0) }
+}
+
+/// Such a process as its starter sees it. Dropping it kills it with its group.
+#[derive(Debug)]
+pub struct Running {
+    child: std::process::Child,
+    /// Behind the last line that was taken.
+    heard: Vec<u8>,
+    ended: bool,
+}
+
+impl Running {
+    /// Starts it by these words, the process itself or a tracer that will, and waits until it is ready. `said` takes standard
+    /// error.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn start(words: &[String], said: &Path, stop: &StopSignals) -> Result<Running, Failure> {
+        let failed = |error: io::Error| Failure::Failed(format!("cannot start {}: {error}", words[0]));
+        let child = Command::new(&words[0])
+            .args(&words[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(said).map_err(failed)?)
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?;
+        let mut running = Running { child, heard: Vec::new(), ended: false };
+        running.line(READY, stop, Some(PATIENCE)).map(|_| running)
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Tells it to begin and waits for its answer, however long that takes.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn time(&mut self, stop: &StopSignals) -> Result<Timed, Failure> {
+        let told = self.child.stdin.take().map(|mut input| input.write_all(b"go\n"));
+        if !matches!(told, Some(Ok(()))) {
+            return Err(Failure::Failed("it did not wait to be told".to_owned()));
+        }
+        let line = self.line(TOOK, stop, None)?;
+        serde_json::from_str(&line).map_err(|error| Failure::Failed(format!("no answer: {error}")))
+    }
+
+    /// Waits until all of it has ended, and kills what it may have left.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn end(mut self, stop: &StopSignals) -> Result<(), Failure> {
+        let rest = self.line("\0", stop, Some(PATIENCE));
+        if let Err(stopped @ Failure::Stopped(_)) = rest {
+            return Err(stopped);
+        }
+        let status = self.child.wait();
+        self.ended = true;
+        kill_group(self.child.id());
+        status.map(drop).map_err(|error| Failure::Failed(error.to_string()))
+    }
+
+    /// The rest of the next line that begins so; other lines are a tracer's.
+    fn line(&mut self, begins: &str, stop: &StopSignals, patience: Option<Duration>) -> Result<String, Failure> {
+        let deadline = patience.map(|patience| Instant::now() + patience);
+        loop {
+            while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.heard.drain(..=end).collect();
+                if let Some(rest) = String::from_utf8_lossy(&line).trim_end().strip_prefix(begins) {
+                    return Ok(rest.to_owned());
+                }
+            }
+            let Some(output) = self.child.stdout.as_mut() else { return Err(Failure::Failed("no output".to_owned())) };
+            let rest = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let timeout =
+                rest.map(|rest| Timespec { tv_sec: rest.as_secs() as i64, tv_nsec: rest.subsec_nanos().into() });
+            let mut polled =
+                [PollFd::from_borrowed_fd(output.as_fd(), PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
+            match poll(&mut polled, timeout.as_ref()) {
+                Ok(0) => return Err(Failure::Failed("it kept silent and was killed".to_owned())),
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(Failure::Failed(format!("poll: {error}"))),
+            }
+            let (has_output, has_stop) = (!polled[0].revents().is_empty(), !polled[1].revents().is_empty());
+            if has_stop && let Some(signal) = stop.taken() {
+                return Err(Failure::Stopped(signal));
+            }
+            if has_output {
+                let mut piece = [0; 4096];
+                match output.read(&mut piece) {
+                    Ok(0) => return Err(Failure::Failed("it ended without an answer".to_owned())),
+                    Ok(count) => self.heard.extend_from_slice(&piece[..count]),
+                    Err(error) => return Err(Failure::Failed(error.to_string())),
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.ended {
+            kill_group(self.child.id());
+            let _ = self.child.wait();
+        }
+    }
+}

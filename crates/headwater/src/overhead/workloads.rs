@@ -1,0 +1,205 @@
+//! What is run: the user's command, or the workloads of the old report, made here and always the same. Everything that they
+//! need lies in the run's private directory.
+
+use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use headwater_results::random::Random;
+use headwater_results::schema::Row;
+
+use super::timed::Task;
+use crate::plan::rows;
+use crate::{facilities, patterns, transports};
+use headwater_results::schema::Placement;
+
+/// A workload.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// The subject of its rows.
+    pub name: String,
+    /// What is run.
+    pub task: Task,
+    /// Exit codes that are no failure.
+    pub codes: &'static [i32],
+    /// The run that it leaves, whose rows are taken too.
+    pub run: Option<PathBuf>,
+}
+
+/// The names of those that are made here.
+pub const BUILT_IN: [&str; 3] = ["compile", "compress", "lmbench"];
+
+/// C files, and functions in each: about a second of compiling on one CPU of 2024.
+const FILES: u32 = 12;
+const FUNCTIONS: u32 = 40;
+
+/// Bytes of the text that is compressed: about half a second of bzip2.
+const TEXT_BYTES: usize = 6 << 20;
+
+/// The rows of LMbench that are measured, as far as a system call, a fault or a switch stands in them: of the others tracing
+/// sees nothing.
+const LMBENCH: [&str; 24] = [
+    "null-call",
+    "null-io",
+    "stat",
+    "fstat",
+    "open-close",
+    "signal-install",
+    "signal-handle",
+    "fork",
+    "execve",
+    "sh",
+    "select-10-fd",
+    "select-100-fd",
+    "select-10-tcp",
+    "select-100-tcp",
+    "ctxsw-2p-0k",
+    "ctxsw-8p-0k",
+    "create-0k",
+    "delete-0k",
+    "prot-fault",
+    "page-fault",
+    "tcp-connect",
+    "file-reread",
+    "bcopy-libc",
+    "memory-read",
+];
+
+/// Round trips among them, with their size.
+const ROUND_TRIPS: [(&str, u64); 4] = [("pipe", 1), ("unix-stream", 1), ("udp", 4), ("tcp", 1)];
+
+/// The workload of a command.
+pub fn of_command(words: &[String]) -> Workload {
+    let file = words.first().map(String::as_str).unwrap_or_default().rsplit('/').next().unwrap_or_default();
+    let name: String = file
+        .chars()
+        .map(|letter| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '_' })
+        .collect();
+    Workload { name, task: Task::Command { words: words.to_vec(), directory: None }, codes: &[0], run: None }
+}
+
+/// Makes a workload of the report below `directory`; why this machine cannot run it, if so.
+///
+/// # Errors
+/// What the file system reports.
+pub fn built_in(name: &str, directory: &Path) -> io::Result<Result<Workload, String>> {
+    let place = directory.join(name);
+    fs::create_dir_all(&place)?;
+    let workload = |words: Vec<String>, place| Workload {
+        name: name.to_owned(),
+        task: Task::Command { words, directory: Some(place) },
+        codes: &[0],
+        run: None,
+    };
+    Ok(match name {
+        "compile" => match installed(&["cc", "gcc", "clang"]) {
+            None => Err("no C compiler is installed (cc, gcc, clang)".to_owned()),
+            Some(compiler) => {
+                let files: Vec<String> = (0..FILES).map(|number| format!("part{number}.c")).collect();
+                for (number, file) in (0..).zip(&files) {
+                    fs::write(place.join(file), c_file(number))?;
+                }
+                let fixed = [compiler, "-O2", "-c"].map(str::to_owned);
+                Ok(workload(fixed.into_iter().chain(files).collect(), place))
+            }
+        },
+        "compress" => match installed(&["bzip2", "gzip", "xz"]) {
+            None => Err("no compressor is installed (bzip2, gzip, xz)".to_owned()),
+            Some(compressor) => {
+                let mut text = String::new();
+                let mut number = 0;
+                while text.len() < TEXT_BYTES {
+                    text.push_str(&c_file(number));
+                    number += 1;
+                }
+                fs::write(place.join("text"), &text.as_bytes()[..TEXT_BYTES])?;
+                Ok(workload([compressor, "-c", "text"].map(str::to_owned).into(), place))
+            }
+        },
+        _ => {
+            let run = place.join("run");
+            let own = std::env::current_exe()?.to_string_lossy().into_owned();
+            let output = run.to_string_lossy().into_owned();
+            let fixed =
+                ["run", "lmbench", "--launches", "1", "--time", "5ms", "--warm-up", "1ms", "--seed", "1", "--quiet"];
+            let words = [own].into_iter().chain(fixed.map(str::to_owned)).chain(["--output".to_owned(), output]);
+            let words = words.chain(lmbench_rows().into_iter().map(|row| row.id)).collect();
+            // 4: rows that this machine cannot run.
+            Ok(Workload { codes: &[0, 4], run: Some(run), ..workload(words, place) })
+        }
+    })
+}
+
+/// The rows of workload `lmbench`, as the suite has them.
+pub fn lmbench_rows() -> Vec<Row> {
+    let lmbench = facilities::find("lmbench").expect("a facility of the table");
+    let subjects = (lmbench.subjects)().into_iter().filter(|subject| LMBENCH.contains(&subject.name));
+    let rtt = patterns::find("rtt").expect("a pattern of the table");
+    let round_trips = ROUND_TRIPS.iter().filter_map(|&(name, size)| {
+        let transport = transports::find(name)?;
+        Some(rows::of_transport(transport.info, rtt.info, size, None, Placement::Free))
+    });
+    subjects.map(|subject| rows::of_subject(&subject, lmbench.info, Placement::Free)).chain(round_trips).collect()
+}
+
+fn installed(names: &[&'static str]) -> Option<&'static str> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    names.iter().copied().find(|name| std::env::split_paths(&path).any(|directory| directory.join(name).is_file()))
+}
+
+/// A C file with something to do for a compiler, and words enough for a compressor: the same for the same number.
+fn c_file(number: u64) -> String {
+    const WORDS: [&str; 12] = [
+        "queue", "message", "band", "stream", "window", "reader", "writer", "credit", "module", "head", "put",
+        "service",
+    ];
+    let mut random = Random::new(number);
+    let mut text = format!("/* Generated, file {number}. */\nstatic unsigned long table{number}[256];\n\n");
+    for function in 0..FUNCTIONS {
+        let (first, second) = (WORDS[random.below(12) as usize], WORDS[random.below(12) as usize]);
+        let name = format!("{first}_{second}_{number}_{function}");
+        let _ = writeln!(text, "unsigned long {name}(unsigned long {first}, int n) {{");
+        let _ = writeln!(text, "    unsigned long sum = {first} ^ {}ul;", random.bits());
+        let _ = writeln!(text, "    for (int i = 0; i < n; i++) {{");
+        for _ in 0..3 + random.below(5) {
+            let (shift, at) = (1 + random.below(31), random.below(256));
+            let _ = writeln!(
+                text,
+                "        sum = (sum << {shift} | sum >> {}) + table{number}[(sum + {at}) & 255];",
+                64 - shift
+            );
+            let _ = writeln!(
+                text,
+                "        if (sum & {}) table{number}[i & 255] ^= sum * {}ul;",
+                1 << (shift % 16),
+                random.bits()
+            );
+        }
+        let _ = writeln!(text, "    }}\n    return sum;\n}}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_generated_is_the_same_every_time_and_not_the_same_everywhere() {
+        assert_eq!(c_file(3), c_file(3));
+        assert_ne!(c_file(3), c_file(4).replace("file 4", "file 3"));
+    }
+
+    #[test]
+    fn the_rows_of_lmbench_are_all_there() {
+        let rows = lmbench_rows();
+        assert_eq!(rows.len(), LMBENCH.len() + ROUND_TRIPS.len(), "a name has changed");
+        assert!(rows.iter().any(|row| row.id == "null-call/lmbench/free"));
+    }
+
+    #[test]
+    fn a_command_is_named_by_its_file() {
+        assert_eq!(of_command(&["/usr/bin/a b".to_owned(), "c".to_owned()]).name, "a_b");
+    }
+}

@@ -1,0 +1,188 @@
+//! `headwater overhead` as a user meets it: a short command, few blocks, what is skipped, and that nothing is left.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use headwater::store;
+use headwater_results::schema::{Event, RowOutcome, Run};
+use headwater_trace::kernel::{Support, Tracefs};
+
+fn headwater(temporary: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
+    command.arg("overhead").env("TMPDIR", temporary).current_dir(temporary);
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn run_of(directory: &Path) -> Run {
+    store::read(&directory.join("run")).expect("a run")
+}
+
+/// Three blocks of a short command; only the command is recorded, so that other tests are not slowed.
+fn short(directory: &Path, more: &[&str]) -> Output {
+    let fixed = ["--command-only", "--blocks", "3", "--seed", "7", "--output", "run", "--quiet"];
+    let output = headwater(directory).args(fixed).args(more).args(["--", "ls", "-R", "/proc/self"]).output();
+    output.expect("it starts")
+}
+
+#[test]
+fn a_short_command_is_measured_in_every_configuration_in_random_order() {
+    let place = tempfile::tempdir().expect("a directory");
+    let output = short(place.path(), &[]);
+    let obstacle = Support::look().obstacle().map(str::to_owned);
+    let run = run_of(place.path());
+    let workloads: Vec<_> = run.results.iter().filter(|result| result.row.pattern == "workload").collect();
+    let names: Vec<_> = workloads.iter().filter_map(|result| result.row.variant.as_deref()).collect();
+    assert_eq!(names.len(), 4, "{}", text(&output.stderr));
+    for result in &workloads {
+        let name = result.row.variant.as_deref().expect("a configuration");
+        let traced = ["flight", "drain"].contains(&name);
+        match (&result.outcome, &obstacle) {
+            (RowOutcome::Skipped { reason }, Some(why)) if traced => {
+                assert_eq!(reason, why);
+                assert!(text(&output.stdout).replace('\n', " ").contains(&format!("{name}: ")), "it is said");
+            }
+            (RowOutcome::Measured, _) => {
+                assert_eq!(result.metrics.len(), 2, "wall and CPU time");
+                assert_eq!(result.metrics[0].launches.len(), 3);
+                assert!(result.metrics.iter().all(|metric| metric.estimate.low > 0.0));
+                let events = result.counters.get("events").copied();
+                assert_eq!(events.is_some(), traced, "{name}");
+                // ls makes some hundred calls, and so twice as many events.
+                assert!(events.is_none_or(|events| events > 100.0), "{events:?}");
+            }
+            (outcome, _) => panic!("{name}: {outcome:?}"),
+        }
+    }
+    assert_eq!(output.status.code(), Some(if obstacle.is_some() { 4 } else { 0 }), "{}", text(&output.stderr));
+    // Three blocks support no figure, whatever they show.
+    let table = text(&output.stdout);
+    let table = table.split("What happened in a launch").next().expect("the first table");
+    assert!(table.lines().filter(|line| line.contains("ls, ")).all(|line| !line.contains("[+")), "{table}");
+    let events = fs::read_to_string(place.path().join("run/run.jsonl")).expect("events");
+    let mut orders: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for line in events.lines() {
+        if let Event::LaunchFinished(record) = serde_json::from_str(line).expect("an event") {
+            let order = orders.entry(record.block).or_default();
+            if !order.contains(&record.row) {
+                order.push(record.row);
+            }
+        }
+    }
+    let orders: Vec<_> = orders.into_values().collect();
+    assert_eq!(orders.len(), 3);
+    assert!(orders[0] != orders[1] || orders[1] != orders[2], "each block has an order of its own");
+    left_nothing(place.path());
+}
+
+#[test]
+fn a_tool_that_is_not_there_is_skipped_with_its_name_and_the_rest_is_measured() {
+    let place = tempfile::tempdir().expect("a directory");
+    let directory = place.path();
+    let bin = directory.join("bin");
+    fs::create_dir(&bin).expect("a directory");
+    let fixed = ["--blocks", "1", "-o", "run", "-q", "--configs", "null,strace", "--format", "json", "--", "/bin/true"];
+    let output = headwater(directory).env("PATH", &bin).args(fixed).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let arms = &json["lines"][0]["arms"];
+    assert_eq!(arms[1]["finding"]["reason"], "strace is not installed", "{json}");
+    assert_eq!(arms[0]["finding"]["finding"], "null");
+}
+
+#[test]
+fn a_command_that_fails_is_an_error_with_its_own_words_and_leaves_no_run() {
+    let place = tempfile::tempdir().expect("a directory");
+    let words = ["--configs", "null", "-o", "run", "--", "sh", "-c", "echo no such thing >&2; exit 3"];
+    let output = headwater(place.path()).args(words).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stderr), "headwater: sh: it ended with status 3: no such thing\n");
+    assert!(!place.path().join("run").exists());
+}
+
+#[test]
+fn an_event_that_does_not_exist_is_an_error_with_the_nearest() {
+    if Support::look().obstacle().is_some() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let output = headwater(place.path()).args(["-e", "sched_swich", "--", "true"]).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("sched_switch"), "{}", text(&output.stderr));
+}
+
+/// Starts a long run and waits until it is within a launch.
+fn begun(directory: &Path) -> Child {
+    let words = ["--command-only", "-o", "run", "-q", "--configs", "null,flight,drain", "--", "sh", "-c", "sleep 0.2"];
+    let child = headwater(directory).args(words).stdout(Stdio::piped()).spawn().expect("it starts");
+    let events = directory.join("run/run.jsonl");
+    wait_for("some launches", || {
+        fs::read_to_string(&events).is_ok_and(|text| text.matches("launch_finished").count() > 12)
+    });
+    child
+}
+
+fn wait_for(what: &str, done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(60), "no {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn interrupted_it_prints_what_there_is_and_leaves_nothing() {
+    let place = tempfile::tempdir().expect("a directory");
+    let child = begun(place.path());
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.is_ok_and(|status| status.success()));
+    let id = child.id();
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130));
+    assert!(text(&output.stdout).contains("What tracing costs"), "{}", text(&output.stdout));
+    assert!(run_of(place.path()).results.iter().any(|result| result.outcome == RowOutcome::Measured));
+    assert!(instances(id).is_empty());
+    left_nothing(place.path());
+}
+
+#[test]
+fn killed_it_leaves_no_instance_and_no_process_and_the_next_run_removes_its_files() {
+    let place = tempfile::tempdir().expect("a directory");
+    let mut child = begun(place.path());
+    let id = child.id();
+    child.kill().expect("it lives");
+    child.wait().expect("wait");
+    wait_for("end of its instances", || instances(id).is_empty());
+    let mine = format!("headwater-{id}-");
+    wait_for("end of its processes", || !commands().iter().any(|command| command.contains(&mine)));
+    let output =
+        headwater(place.path()).args(["--configs", "null", "--blocks", "1", "-q", "-o", "next", "--", "true"]).output();
+    assert_eq!(output.expect("it starts").status.code(), Some(0));
+    left_nothing(place.path());
+}
+
+/// The instances of a process's sessions.
+fn instances(id: u32) -> Vec<PathBuf> {
+    let Ok(found) = Tracefs::find(false) else { return Vec::new() };
+    let entries = fs::read_dir(found.path("instances")).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.to_string_lossy().contains(&format!("headwater-{id}-"))).collect()
+}
+
+/// The command lines of all processes.
+fn commands() -> Vec<String> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok()).map(|words| text(&words)).collect()
+}
+
+/// Nothing but runs is in the directory.
+fn left_nothing(directory: &Path) {
+    let names = fs::read_dir(directory).expect("it is there").flatten().map(|entry| entry.file_name());
+    let others: Vec<_> = names.filter(|name| !["run", "next", "bin"].iter().any(|known| name == known)).collect();
+    assert_eq!(others, [] as [&str; 0]);
+}

@@ -1,0 +1,330 @@
+//! What tracing costs: the rows of a run of `headwater overhead`, each configuration against the one without tracing, and
+//! against what the run can tell at all. Called by the command and by report; it reads nothing and prints nothing.
+//!
+//! Every row is measured once in each block under every configuration, so a cost is a ratio paired within blocks, by the same
+//! arithmetic as every comparison ([`super::compare`]). The configuration `null` is `off` once more: how far its interval
+//! reaches from 1 is what the run resolves, and the minimum effect of the verdicts on the others. A cost that does not pass
+//! is never a figure here.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use crate::compare::ratio::{Ratios, Sample};
+use crate::compare::{Member, Ratio, Rules, Side, Verdict, compare};
+use crate::estimate::{Estimate, median};
+use crate::schema::{Better, Metric, MetricResult, Row, RowOutcome, RowResult, Run};
+
+/// The configuration without tracing.
+pub const OFF: &str = "off";
+/// The same once more.
+pub const NULL: &str = "null";
+/// The pattern of whole commands.
+pub const WORKLOAD: &str = "workload";
+/// The pattern of the loop of getppid calls that tells what an event costs.
+pub const PROBE: &str = "probe";
+/// The counter of the events that a launch caused, recorded or lost.
+pub const EVENTS: &str = "events";
+/// The counter of the events that another tracer saw, from its own start to its end.
+pub const SEEN: &str = "events_seen";
+/// The counter of those of them that were lost.
+pub const LOST: &str = "lost";
+
+/// A probe whose calls make fewer events than this each does not tell what an event costs.
+const EVENTS_PER_CALL_MIN: f64 = 0.5;
+
+/// All rows of a run, by metric, in the order of the run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Overhead {
+    /// The configurations beside `off`, in the order of the run.
+    pub configurations: Vec<String>,
+    /// The rows.
+    pub lines: Vec<Line>,
+}
+
+/// One metric of one row under all configurations.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// The row without its configuration.
+    pub label: String,
+    /// What was run.
+    pub subject: String,
+    /// The row's pattern.
+    pub pattern: String,
+    /// The metric.
+    pub metric: Metric,
+    /// Without tracing; absent where that was not measured.
+    pub off: Option<Estimate>,
+    /// The best launch without tracing, in the metric's unit.
+    pub off_best: Option<f64>,
+    /// The smallest change that this run tells from none, as a share: how far the interval of `null` reaches. Absent without
+    /// two blocks of `null`.
+    pub resolution: Option<f64>,
+    /// The other configurations.
+    pub arms: Vec<Arm>,
+}
+
+/// What one configuration costs in one line.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Arm {
+    /// Its name.
+    pub name: String,
+    /// What may be said.
+    pub finding: Finding,
+    /// Its own median, in the metric's unit.
+    pub value: Option<Estimate>,
+    /// Its best launch, in the metric's unit.
+    pub value_best: Option<f64>,
+    /// This configuration over `off`, as a cost: for rates the inverse. Of geometric means, with its bootstrap interval.
+    pub cost: Option<Cost>,
+    /// The median of the costs within blocks, with its interval by order.
+    pub median: Option<Estimate>,
+    /// The cost of the best launches.
+    pub best: Option<f64>,
+    /// Median events of a launch; absent where nobody counted.
+    pub events: Option<f64>,
+    /// Of those, lost.
+    pub lost: Option<f64>,
+    /// Whether the events are those of the timed part and no others; another tracer counts its own start too.
+    pub is_counted_exactly: bool,
+    /// What an event costs in this configuration by the probe of the same run, ns.
+    pub event_ns: Option<f64>,
+    /// The share that `events` at `event_ns` each make of the time without tracing.
+    pub predicted: Option<f64>,
+}
+
+/// A cost with its interval, 1 being none.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Cost {
+    /// As a factor.
+    pub times: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Blocks.
+    pub n: u32,
+}
+
+/// What may be said of a cost.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "finding", rename_all = "snake_case")]
+pub enum Finding {
+    /// It is there, and larger than what the run shows of nothing: its figure may be printed.
+    Found,
+    /// All of its interval is within what the run resolves.
+    Below,
+    /// It may be there or not.
+    Open {
+        /// About how many blocks more would decide.
+        more_blocks: Option<u32>,
+    },
+    /// There is nothing to hold it against: `null` was not measured twice.
+    Unsupported,
+    /// The configuration `null` itself.
+    Null,
+    /// It was not measured.
+    Absent {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Whether a run is one of `headwater overhead`.
+pub fn is_overhead(run: &Run) -> bool {
+    run.results.iter().any(|result| result.row.pattern == PROBE && result.row.variant.is_some())
+}
+
+impl Overhead {
+    /// What a run says.
+    pub fn of(run: &Run) -> Overhead {
+        let mut configurations: Vec<String> = Vec::new();
+        let mut labels: Vec<String> = Vec::new();
+        for row in run.results.iter().map(|result| &result.row) {
+            let Some(name) = &row.variant else { continue };
+            if name != OFF && !configurations.contains(name) {
+                configurations.push(name.clone());
+            }
+            let label = label(row);
+            if !labels.contains(&label) {
+                labels.push(label);
+            }
+        }
+        let lines = labels.iter().flat_map(|label| lines(run, label, &configurations)).collect();
+        let mut overhead = Overhead { configurations, lines };
+        overhead.price(run);
+        overhead
+    }
+
+    /// The lines of a pattern by one metric.
+    pub fn of_pattern(&self, pattern: &str) -> Vec<&Line> {
+        self.lines.iter().filter(|line| line.pattern == pattern).collect()
+    }
+
+    /// Fills in what events cost, and what that predicts.
+    fn price(&mut self, run: &Run) {
+        let prices: Vec<(String, Option<f64>)> =
+            self.configurations.iter().map(|name| (name.clone(), event_ns(run, name))).collect();
+        for line in self.lines.iter_mut().filter(|line| line.pattern == WORKLOAD) {
+            let off_s = line.off.map(|off| off.median);
+            for arm in &mut line.arms {
+                arm.event_ns = prices.iter().find(|(name, _)| *name == arm.name).and_then(|(_, price)| *price);
+                let events = arm.events.filter(|_| arm.is_counted_exactly);
+                let all = events.zip(arm.event_ns).zip(off_s);
+                arm.predicted =
+                    all.map(|((events, ns), off_s)| events * ns / 1e9 / off_s).filter(|share| share.is_finite());
+            }
+        }
+    }
+}
+
+/// A row's id without its configuration, which is its last part.
+fn label(row: &Row) -> String {
+    let name = row.variant.as_deref().unwrap_or_default();
+    row.id.strip_suffix(&format!("/{name}")).unwrap_or(&row.id).to_owned()
+}
+
+/// A line for each metric of the row of that label.
+fn lines(run: &Run, wanted: &str, configurations: &[String]) -> Vec<Line> {
+    let of = |name: &str| {
+        run.results.iter().find(|result| result.row.variant.as_deref() == Some(name) && label(&result.row) == wanted)
+    };
+    let Some(first) = of(OFF).or_else(|| configurations.iter().find_map(|name| of(name))) else { return Vec::new() };
+    let line = |metric: &Metric| {
+        let off = of(OFF).and_then(|result| own(result, metric));
+        let better = metric.better;
+        let null = off.and_then(|off| cost_of(off, own(of(NULL)?, metric)?, better));
+        let resolution = null.filter(|cost| cost.n > 1).map(|cost| (-cost.low.ln()).max(cost.high.ln()).exp_m1());
+        let findings = findings(off, metric, resolution, configurations, &of);
+        let arms = configurations.iter().zip(findings).map(|(name, finding)| {
+            let result = of(name);
+            let figures = result.and_then(|result| own(result, metric));
+            let pair = off.zip(figures);
+            let counter = |what: &str| result.and_then(|result| result.counters.get(what).copied());
+            Arm {
+                name: name.clone(),
+                finding,
+                value: figures.map(|figures| figures.estimate),
+                value_best: figures.and_then(|figures| best(figures, better)),
+                cost: pair.and_then(|(off, arm)| cost_of(off, arm, better)),
+                median: pair.and_then(|(off, arm)| Estimate::of_launches(&within_blocks(off, arm, better))),
+                best: pair.and_then(|(off, arm)| Some(cost(best(off, better)?, best(arm, better)?, better))),
+                events: counter(EVENTS).or_else(|| counter(SEEN)),
+                lost: counter(LOST),
+                is_counted_exactly: counter(EVENTS).is_some(),
+                event_ns: None,
+                predicted: None,
+            }
+        });
+        Line {
+            label: wanted.to_owned(),
+            subject: first.row.subject.clone(),
+            pattern: first.row.pattern.clone(),
+            metric: metric.clone(),
+            off: off.map(|off| off.estimate),
+            off_best: off.and_then(|off| best(off, better)),
+            resolution,
+            arms: arms.collect(),
+        }
+    };
+    first.row.metrics.iter().map(line).collect()
+}
+
+/// The verdicts on all configurations of a line, which are one family of tests.
+fn findings<'a>(
+    off: Option<&MetricResult>,
+    metric: &Metric,
+    resolution: Option<f64>,
+    configurations: &[String],
+    of: &impl Fn(&str) -> Option<&'a RowResult>,
+) -> Vec<Finding> {
+    let member = |label: &str, result: &RowResult, figures: &MetricResult| {
+        // Only a row's own figure is judged, and each metric has its turn as that.
+        let row = Row { metrics: vec![metric.clone()], ..result.row.clone() };
+        let result = RowResult { row, metrics: vec![figures.clone()], ..result.clone() };
+        Member { label: label.to_owned(), runs: vec![0], result: Cow::Owned(result) }
+    };
+    let (mut baseline, mut candidate) = (Vec::new(), Vec::new());
+    for name in configurations.iter().filter(|name| *name != NULL) {
+        let found = of(name).and_then(|result| Some((result, own(result, metric)?))).zip(off);
+        if let Some(((result, figures), off)) = found {
+            baseline.push(member(name, result, off));
+            candidate.push(member(name, result, figures));
+        }
+    }
+    let sides = [(OFF, baseline), ("tracing", candidate)];
+    let [baseline, candidate] = sides.map(|(name, members)| Side { name: name.to_owned(), members });
+    let rules = Rules { minimum_effect: resolution.unwrap_or(0.0), ..Rules::default() };
+    let comparison = compare(&baseline, &candidate, rules);
+    let one = |name: &String| {
+        if name == NULL {
+            return Finding::Null;
+        }
+        let Some(row) = comparison.rows.iter().find(|row| row.label == *name) else {
+            return Finding::Absent { reason: why_absent(of(name)) };
+        };
+        match row.verdict {
+            _ if resolution.is_none() => Finding::Unsupported,
+            Verdict::Better | Verdict::Worse => Finding::Found,
+            Verdict::Equivalent => Finding::Below,
+            Verdict::Inconclusive { more_blocks } => Finding::Open { more_blocks },
+            Verdict::Unjudged => Finding::Open { more_blocks: None },
+        }
+    };
+    configurations.iter().map(one).collect()
+}
+
+fn why_absent(result: Option<&RowResult>) -> String {
+    match result.map(|result| &result.outcome) {
+        Some(RowOutcome::Skipped { reason } | RowOutcome::Failed { reason }) => reason.clone(),
+        Some(RowOutcome::Pending | RowOutcome::Measured) => "the run ended before its turn".to_owned(),
+        None => "not asked for".to_owned(),
+    }
+}
+
+fn own<'a>(result: &'a RowResult, metric: &Metric) -> Option<&'a MetricResult> {
+    result.metrics.iter().find(|found| found.metric == *metric)
+}
+
+/// A value over another as a cost.
+fn cost(off: f64, arm: f64, better: Better) -> f64 {
+    if better == Better::Lower { arm / off } else { off / arm }
+}
+
+fn cost_of(off: &MetricResult, arm: &MetricResult, better: Better) -> Option<Cost> {
+    let Ratio { value, low, high, n, .. } = Ratios::default().of(&Sample::paired(off, arm)?);
+    let (times, low, high) = match better {
+        Better::Lower => (value, low, high),
+        Better::Higher => (1.0 / value, 1.0 / high, 1.0 / low),
+    };
+    Some(Cost { times, low, high, n })
+}
+
+fn within_blocks(off: &MetricResult, arm: &MetricResult, better: Better) -> Vec<f64> {
+    let of_off = |block: u32| off.blocks.iter().position(|other| *other == block).map(|at| off.launches[at]);
+    let pairs = arm.blocks.iter().zip(&arm.launches).filter_map(|(&block, &value)| Some((of_off(block)?, value)));
+    pairs.map(|(off, arm)| cost(off, arm, better)).collect()
+}
+
+fn best(figures: &MetricResult, better: Better) -> Option<f64> {
+    let least = |a: f64, b: f64| if better == Better::Lower { a.min(b) } else { a.max(b) };
+    figures.launches.iter().copied().reduce(least)
+}
+
+/// What an event costs under a configuration: the median over blocks of what a call takes longer, over the events of a call.
+fn event_ns(run: &Run, configuration: &str) -> Option<f64> {
+    let of = |name: &str| {
+        let is_it = |result: &&RowResult| result.row.pattern == PROBE && result.row.variant.as_deref() == Some(name);
+        run.results.iter().find(is_it)
+    };
+    let (off, arm) = (of(OFF)?, of(configuration)?);
+    let events_per_call = arm.counters.get(EVENTS).or_else(|| arm.counters.get(SEEN))? / arm.counters.get("calls")?;
+    let (before, after) = (off.metrics.first()?, arm.metrics.first()?);
+    let of_off = |block: u32| before.blocks.iter().position(|other| *other == block).map(|at| before.launches[at]);
+    let longer = after.blocks.iter().zip(&after.launches).filter_map(|(&block, &ns)| Some(ns - of_off(block)?));
+    let longer_ns = median(&longer.collect::<Vec<_>>())?;
+    (events_per_call >= EVENTS_PER_CALL_MIN && longer_ns > 0.0).then(|| longer_ns / events_per_call)
+}
+
+#[cfg(test)]
+mod tests;
