@@ -101,7 +101,7 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
     let (run, directory) = teller.close()?;
     let end = end?;
     if arguments.trace && end.signal.is_none() {
-        let count = trace::rows::record(&course, teller.store.directory(), &scratch, &stop)?;
+        let count = trace::rows::record(&course, &directory, &scratch, &stop)?;
         if !arguments.quiet {
             eprintln!("headwater: traces of {count} rows; `headwater report {}` links them", directory.display());
         }
