@@ -46,6 +46,9 @@ _headwater() {
             headwater,noise)
                 cmd="headwater__subcmd__noise"
                 ;;
+            headwater,overhead)
+                cmd="headwater__subcmd__overhead"
+                ;;
             headwater,report)
                 cmd="headwater__subcmd__report"
                 ;;
@@ -54,6 +57,9 @@ _headwater() {
                 ;;
             headwater,show)
                 cmd="headwater__subcmd__show"
+                ;;
+            headwater,timed)
+                cmd="headwater__subcmd__timed"
                 ;;
             headwater,trace)
                 cmd="headwater__subcmd__trace"
@@ -88,6 +94,9 @@ _headwater() {
             headwater__subcmd__help,noise)
                 cmd="headwater__subcmd__help__subcmd__noise"
                 ;;
+            headwater__subcmd__help,overhead)
+                cmd="headwater__subcmd__help__subcmd__overhead"
+                ;;
             headwater__subcmd__help,report)
                 cmd="headwater__subcmd__help__subcmd__report"
                 ;;
@@ -96,6 +105,9 @@ _headwater() {
                 ;;
             headwater__subcmd__help,show)
                 cmd="headwater__subcmd__help__subcmd__show"
+                ;;
+            headwater__subcmd__help,timed)
+                cmd="headwater__subcmd__help__subcmd__timed"
                 ;;
             headwater__subcmd__help,trace)
                 cmd="headwater__subcmd__help__subcmd__trace"
@@ -176,7 +188,7 @@ _headwater() {
 
     case "${cmd}" in
         headwater)
-            opts="-h -V --help --version run list show compare noise report export import trace doctor completions man conduct help"
+            opts="-h -V --help --version run list show compare noise overhead report export import trace doctor completions man conduct timed help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -312,7 +324,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__help)
-            opts="run list show compare noise report export import trace doctor completions man conduct help"
+            opts="run list show compare noise overhead report export import trace doctor completions man conduct timed help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -465,6 +477,20 @@ _headwater() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        headwater__subcmd__help__subcmd__overhead)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         headwater__subcmd__help__subcmd__report)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -494,6 +520,20 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__help__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__help__subcmd__timed)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -751,6 +791,76 @@ _headwater() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        headwater__subcmd__overhead)
+            opts="-c -e -b -t -o -q -h -V --configs --events --command-only --built --buffer --blocks --time --seed --output --format --quiet --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --configs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -c)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -e)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --built)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --buffer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --blocks)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -b)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         headwater__subcmd__report)
             opts="-o -f -b -h -V --output --filter --baseline --title --svg --pattern --placement --force --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -906,6 +1016,24 @@ _headwater() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headwater__subcmd__timed)
+            opts="-h -V --parent --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --parent)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

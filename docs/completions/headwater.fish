@@ -31,6 +31,7 @@ complete -c headwater -n "__fish_headwater_needs_command" -f -a "list" -d 'List 
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "show" -d 'Print runs: tables and a verdict in words'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "compare" -d 'Compare runs, or what a run holds: environment first, then ratio, interval and verdict of every row'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "noise" -d 'Measure this program against itself: how often identical things are told apart here, and how much they differ'
+complete -c headwater -n "__fish_headwater_needs_command" -f -a "overhead" -d 'Measure what tracing costs a command: without, under kernel sessions, under other tracers'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "report" -d 'Write runs as one HTML file that needs nothing else and loads nothing: words, charts, tables'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "export" -d 'Write runs in a format that other tools read'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "import" -d 'Take results of netperf or lmbench into a run that show, compare and report read'
@@ -39,6 +40,7 @@ complete -c headwater -n "__fish_headwater_needs_command" -f -a "doctor" -d 'Say
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "completions" -d 'Print the completions of a shell'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "man" -d 'Write the man pages into a directory'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "conduct" -d 'A conductor of one launch: reads an order as JSON, answers as JSON'
+complete -c headwater -n "__fish_headwater_needs_command" -f -a "timed" -d 'A process that runs a command for `overhead` and times it'
 complete -c headwater -n "__fish_headwater_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c headwater -n "__fish_headwater_using_subcommand run" -s s -l sizes -d 'Message sizes instead of the suite\'s: `64,4k`, `1..65536*2`, `1k..8k+1k`' -r
 complete -c headwater -n "__fish_headwater_using_subcommand run" -s p -l placement -d 'Where the processes run: same-cpu, two-cpus, free; several with commas' -r
@@ -95,6 +97,20 @@ complete -c headwater -n "__fish_headwater_using_subcommand noise" -l json -d 'T
 complete -c headwater -n "__fish_headwater_using_subcommand noise" -s q -l quiet -d 'No progress'
 complete -c headwater -n "__fish_headwater_using_subcommand noise" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headwater -n "__fish_headwater_using_subcommand noise" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s c -l configs -d 'Configurations; `off` is always one [default: off,null,built,flight,drain]' -r
+complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s e -l events -d 'Events of the kernel sessions, as `available_events` of tracefs names them; repeatable [default: raw_syscalls, sched, irq, exceptions, signal, timer]' -r
+complete -c headwater -n "__fish_headwater_using_subcommand overhead" -l built -d 'The same command as a program with the tracer linked in, for the configuration `built`' -r
+complete -c headwater -n "__fish_headwater_using_subcommand overhead" -l buffer -d 'Buffer of each CPU in kernel sessions, KiB' -r
+complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s b -l blocks -d 'Blocks: each configuration runs once in each [default: 20, or as many as --time allows]' -r
+complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s t -l time -d 'The longest that the blocks may take; at least one is measured' -r
+complete -c headwater -n "__fish_headwater_using_subcommand overhead" -l seed -d 'Seed of the random order' -r
+complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s o -l output -d 'Directory of this run [default: headwater-runs/<time>-<host>]' -r -F
+complete -c headwater -n "__fish_headwater_using_subcommand overhead" -l format -d 'What is printed' -r -f -a "text\t'Tables'
+json\t'Every figure, with what may be said of it'"
+complete -c headwater -n "__fish_headwater_using_subcommand overhead" -l command-only -d 'Record the command and what it starts, not the whole machine'
+complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s q -l quiet -d 'No progress'
+complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s V -l version -d 'Print version'
 complete -c headwater -n "__fish_headwater_using_subcommand report" -s o -l output -d 'Where to write; `-` is standard output' -r -F
 complete -c headwater -n "__fish_headwater_using_subcommand report" -s f -l filter -d 'Only rows that the filter names, as for `run`; repeatable' -r
 complete -c headwater -n "__fish_headwater_using_subcommand report" -s b -l baseline -d 'What improvements and comparisons are measured from: a run, a transport or a variant' -r
@@ -185,20 +201,25 @@ complete -c headwater -n "__fish_headwater_using_subcommand man" -s V -l version
 complete -c headwater -n "__fish_headwater_using_subcommand conduct" -l parent -d 'The process whose death it does not survive' -r
 complete -c headwater -n "__fish_headwater_using_subcommand conduct" -s h -l help -d 'Print help'
 complete -c headwater -n "__fish_headwater_using_subcommand conduct" -s V -l version -d 'Print version'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import trace doctor completions man conduct help" -f -a "run" -d 'Measure: a suite, or the rows that a filter names; without either, the suite `overview`'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import trace doctor completions man conduct help" -f -a "list" -d 'List suites and rows, and say which this machine cannot run, with the reason'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import trace doctor completions man conduct help" -f -a "show" -d 'Print runs: tables and a verdict in words'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import trace doctor completions man conduct help" -f -a "compare" -d 'Compare runs, or what a run holds: environment first, then ratio, interval and verdict of every row'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import trace doctor completions man conduct help" -f -a "noise" -d 'Measure this program against itself: how often identical things are told apart here, and how much they differ'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import trace doctor completions man conduct help" -f -a "report" -d 'Write runs as one HTML file that needs nothing else and loads nothing: words, charts, tables'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import trace doctor completions man conduct help" -f -a "export" -d 'Write runs in a format that other tools read'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import trace doctor completions man conduct help" -f -a "import" -d 'Take results of netperf or lmbench into a run that show, compare and report read'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import trace doctor completions man conduct help" -f -a "trace" -d 'Record what programs and the kernel do, and look at it'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import trace doctor completions man conduct help" -f -a "doctor" -d 'Say what would make measurements on this machine better, with the command and its undo; changes nothing'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import trace doctor completions man conduct help" -f -a "completions" -d 'Print the completions of a shell'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import trace doctor completions man conduct help" -f -a "man" -d 'Write the man pages into a directory'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import trace doctor completions man conduct help" -f -a "conduct" -d 'A conductor of one launch: reads an order as JSON, answers as JSON'
-complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise report export import trace doctor completions man conduct help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c headwater -n "__fish_headwater_using_subcommand timed" -l parent -d 'The process whose death it does not survive, if that is not its parent' -r
+complete -c headwater -n "__fish_headwater_using_subcommand timed" -s h -l help -d 'Print help'
+complete -c headwater -n "__fish_headwater_using_subcommand timed" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace doctor completions man conduct timed help" -f -a "run" -d 'Measure: a suite, or the rows that a filter names; without either, the suite `overview`'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace doctor completions man conduct timed help" -f -a "list" -d 'List suites and rows, and say which this machine cannot run, with the reason'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace doctor completions man conduct timed help" -f -a "show" -d 'Print runs: tables and a verdict in words'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace doctor completions man conduct timed help" -f -a "compare" -d 'Compare runs, or what a run holds: environment first, then ratio, interval and verdict of every row'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace doctor completions man conduct timed help" -f -a "noise" -d 'Measure this program against itself: how often identical things are told apart here, and how much they differ'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace doctor completions man conduct timed help" -f -a "overhead" -d 'Measure what tracing costs a command: without, under kernel sessions, under other tracers'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace doctor completions man conduct timed help" -f -a "report" -d 'Write runs as one HTML file that needs nothing else and loads nothing: words, charts, tables'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace doctor completions man conduct timed help" -f -a "export" -d 'Write runs in a format that other tools read'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace doctor completions man conduct timed help" -f -a "import" -d 'Take results of netperf or lmbench into a run that show, compare and report read'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace doctor completions man conduct timed help" -f -a "trace" -d 'Record what programs and the kernel do, and look at it'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace doctor completions man conduct timed help" -f -a "doctor" -d 'Say what would make measurements on this machine better, with the command and its undo; changes nothing'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace doctor completions man conduct timed help" -f -a "completions" -d 'Print the completions of a shell'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace doctor completions man conduct timed help" -f -a "man" -d 'Write the man pages into a directory'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace doctor completions man conduct timed help" -f -a "conduct" -d 'A conductor of one launch: reads an order as JSON, answers as JSON'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace doctor completions man conduct timed help" -f -a "timed" -d 'A process that runs a command for `overhead` and times it'
+complete -c headwater -n "__fish_headwater_using_subcommand help; and not __fish_seen_subcommand_from run list show compare noise overhead report export import trace doctor completions man conduct timed help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c headwater -n "__fish_headwater_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "record" -d 'Record a command from its first instruction to its end'
 complete -c headwater -n "__fish_headwater_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "attach" -d 'Record a process that runs already, until it ends or this is interrupted; it goes on then'
 complete -c headwater -n "__fish_headwater_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "snapshot" -d 'Write what a flight recorder holds now; it goes on'

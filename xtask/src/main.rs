@@ -16,6 +16,7 @@ mod fuzz;
 mod shell;
 mod soak;
 mod tidy;
+mod trace_cost;
 
 /// The project's own chores.
 #[derive(Debug, Parser)]
@@ -47,6 +48,8 @@ enum Chore {
     Fuzz(fuzz::Options),
     /// Send messages by the hundred million, and through a thousand pipes at once
     Soak(soak::Options),
+    /// What an event of the tracer costs, beside a bare store and LTTng-UST, by turns
+    TraceCost(trace_cost::Options),
 }
 
 fn main() -> ExitCode {
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Chore::Crash(options) => crash::run(&options),
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Soak(options) => soak::run(&options),
+        Chore::TraceCost(options) => trace_cost::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

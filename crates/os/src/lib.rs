@@ -34,6 +34,7 @@ pub mod pidfd;
 pub mod protection;
 pub mod queue;
 pub mod rseq;
+pub mod sdt;
 pub mod select;
 pub mod shared;
 pub mod signal;

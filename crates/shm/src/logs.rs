@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, compiler_fence};
+use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use headwater_os::memory::{Shareable, SharedMemory};
 use headwater_os::rseq::{Appended, BLOCK, CpuLog, DATA_AT, LogWords, Mark, index_at, log_bytes};
@@ -264,39 +264,101 @@ impl Log {
         self.words.0.owner.load(Ordering::Relaxed)
     }
 
-    /// Counts an entry that could not be appended, as its owner.
-    pub fn count_lost(&self) {
-        let lost = &self.words.0.lost;
-        lost.store(lost.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    /// The log for the one thread that has claimed it.
+    pub fn alone(&self) -> Alone {
+        let [data, _] = self.window.in_place(0, self.window.len() as usize);
+        Alone {
+            words: std::ptr::from_ref(&self.words.0),
+            data: data.as_ptr().cast::<AtomicU64>(),
+            marks: std::ptr::from_ref(&self.marks[0].0),
+            // Positions are multiples of 8, whatever the memory says.
+            mask: (self.bytes() - 1) & !7,
+            limit: self.when_full.limit(self.bytes() as usize),
+            log: self.clone(),
+        }
+    }
+}
+
+/// A log for the one thread that appends to it, as pointers: every instruction of it counts.
+#[derive(Debug)]
+pub struct Alone {
+    words: *const LogWords,
+    data: *const AtomicU64,
+    /// As many as the data has blocks.
+    marks: *const Mark,
+    /// Bytes of data minus one, without the lowest bits.
+    mask: u64,
+    limit: u64,
+    /// Keeps what they point to.
+    log: Log,
+}
+
+// SAFETY: the pointers lead to atomics in the mapping that `log` keeps, and which is shared between processes anyway.
+unsafe impl Send for Alone {}
+// SAFETY: as above. Two threads that append at once spoil the log's entries and nothing else.
+unsafe impl Sync for Alone {}
+
+impl Alone {
+    /// The log, to claim it and to give it back.
+    pub fn log(&self) -> &Log {
+        &self.log
     }
 
-    /// Appends an entry, as its owner, with that time stamp in place of the first word. Whether there was room; if not,
-    /// that is counted. At most 4096 bytes.
-    pub fn append_alone(&self, time: u64, words: &[u64]) -> bool {
-        let own = &self.words.0;
+    /// Appends an entry, as the log's owner, with that time stamp in place of the first word. Whether there was room; if
+    /// not, that is counted. At most 4096 bytes.
+    #[inline(always)]
+    pub fn append(&self, time: u64, words: &[u64]) -> bool {
+        // SAFETY: `log` keeps the mapping; by `Log::alone` there are log words.
+        let own = unsafe { &*self.words };
         let head = own.head.load(Ordering::Relaxed);
-        let next = head + size_of_val(words) as u64;
+        let next = head.wrapping_add(size_of_val(words) as u64);
         // Acquire pairs with the Release in `take_to`.
-        if next.wrapping_sub(own.tail.0.load(Ordering::Acquire)) > self.when_full.limit(self.bytes() as usize) {
-            self.count_lost();
-            return false;
+        if next.wrapping_sub(own.tail.0.load(Ordering::Acquire)) > self.limit {
+            return self.refuse();
         }
-        self.window.copy_in(head, &time.to_le_bytes());
-        for (at, word) in (head + 8..).step_by(8).zip(&words[1..]) {
-            self.window.copy_in(at, &word.to_le_bytes());
+        self.put(head, time);
+        for (place, word) in words.iter().enumerate().skip(1) {
+            self.put(head.wrapping_add(place as u64 * 8), *word);
         }
-        let count = own.count.load(Ordering::Relaxed) + 1;
+        let count = own.count.load(Ordering::Relaxed).wrapping_add(1);
         if (head ^ next) / BLOCK as u64 != 0 {
-            let mark = &self.marks[((next / BLOCK as u64) % self.marks.len() as u64) as usize].0;
-            mark.position.store(next, Ordering::Relaxed);
-            mark.count.store(count, Ordering::Relaxed);
+            self.mark(next, count);
         }
-        // Release: makes it an entry; pairs with the load in `head`.
+        // Release: makes it an entry; pairs with the load in `Log::head`.
         own.head.store(next, Ordering::Release);
         // A signal handler sees it whole; who is killed in between is one short, which shows in nothing but the count.
         compiler_fence(Ordering::SeqCst);
         own.count.store(count, Ordering::Relaxed);
         true
+    }
+
+    #[inline(always)]
+    fn put(&self, at: u64, word: u64) {
+        // SAFETY: the masked position is a multiple of 8 within the data, which the mapping that `log` keeps holds whole;
+        // the data begins on a page.
+        let place = unsafe { &*self.data.byte_add((at & self.mask) as usize) };
+        // Relaxed: the head publishes it.
+        place.store(word.to_le(), Ordering::Relaxed);
+    }
+
+    /// The next entry begins in another block.
+    #[cold]
+    #[inline(never)]
+    fn mark(&self, position: u64, count: u64) {
+        // SAFETY: a block of the data has its mark, and the masked position is within the data.
+        let mark = unsafe { &*self.marks.add((position & self.mask) as usize / BLOCK) };
+        mark.position.store(position, Ordering::Relaxed);
+        mark.count.store(count, Ordering::Relaxed);
+    }
+
+    /// Counts an entry that found no room, as the log's owner.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&self) -> bool {
+        // SAFETY: as in `append`.
+        let lost = unsafe { &(*self.words).lost };
+        lost.store(lost.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        false
     }
 }
 

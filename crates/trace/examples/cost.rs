@@ -1,12 +1,15 @@
-//! What an event costs: switched off, recorded in the logs of the CPUs, and what the least would be, by turns; the least of
-//! many batches, ns.
+//! What an event costs, arm by arm, as `cargo xtask trace-cost` asks for it: each line of the input is the name of an arm
+//! and how many batches; the answer is a line with the ns per event of each. With a path it makes a session there.
 
 use std::hint::black_box;
+use std::io::{self, BufRead};
+use std::path::Path;
 use std::time::Instant;
 
+use headwater_trace::WhenFull;
 use headwater_trace::region::{Layout, Region};
 use headwater_trace::schema::Clock;
-use headwater_trace::{WhenFull, session};
+use tracing_subscriber::layer::SubscriberExt;
 
 headwater_trace::events! {
     off("off:event") { first: u64, second: u32, third: u32 }
@@ -14,54 +17,71 @@ headwater_trace::events! {
 }
 
 const BATCH: u64 = 20_000;
+const WORDS: usize = 1 << 15;
 
-fn bare(ring: &mut [u64; 1 << 15], head: &mut u64, number: u64) {
-    let at = (*head & ((1 << 15) - 1)) as usize;
-    let place = &mut ring[at & !3..][..4];
-    place[0] = headwater_os::ticks::now();
-    place[1] = 1;
-    place[2] = number;
-    place[3] = number ^ 5;
-    *head += 4;
+/// What a record of 32 bytes costs at least: a time stamp and four stores.
+struct Bare {
+    ring: Box<[u64; WORDS]>,
+    head: usize,
 }
 
-fn main() -> std::io::Result<()> {
-    let path = std::path::PathBuf::from(format!("/dev/shm/headwater-cost-{}", std::process::id()));
+impl Bare {
+    #[inline(always)]
+    fn store(&mut self, number: u64) {
+        let place = &mut self.ring[self.head & (WORDS - 4)..][..4];
+        place[0] = headwater_os::ticks::now();
+        place[1] = 1;
+        place[2] = number;
+        place[3] = number ^ 5;
+        self.head += 4;
+    }
+}
+
+fn batch(mut event: impl FnMut(u64)) -> f64 {
+    let start = Instant::now();
+    for number in 0..BATCH {
+        event(black_box(number));
+    }
+    start.elapsed().as_nanos() as f64 / BATCH as f64
+}
+
+fn make(path: &Path) -> io::Result<()> {
     let clock = Clock { name: "tsc".into(), frequency_hz: 1_000_000_000, offset_s: 0, offset_ticks: 0 };
     let patterns = vec!["cost:*".to_owned()];
-    Region::create(&path, &Layout { patterns, when_full: WhenFull::Overwrite, cpu_bytes: 1 << 18, clock })?;
-    session::join(&path)?;
-    std::fs::remove_file(&path)?;
-    let mut ring = Box::new([0_u64; 1 << 15]);
-    let mut head = 0;
-    let names = ["loop", "off", "bare 32 B + stamp", "event"];
-    let mut least = [f64::INFINITY; 4];
-    for _ in 0..500 {
-        for (which, least) in least.iter_mut().enumerate() {
-            let start = Instant::now();
-            match which {
-                0 => (0..BATCH).for_each(|number| {
+    Region::create(path, &Layout { patterns, when_full: WhenFull::Overwrite, cpu_bytes: 1 << 18, clock })?;
+    Ok(())
+}
+
+fn main() -> io::Result<()> {
+    if let Some(path) = std::env::args_os().nth(1) {
+        return make(Path::new(&path));
+    }
+    let subscriber = tracing_subscriber::registry().with(headwater_trace::tracing::layer());
+    tracing::subscriber::set_global_default(subscriber).map_err(io::Error::other)?;
+    let mut bare = Bare { ring: Box::new([0; WORDS]), head: 0 };
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let (arm, count) = line.split_once(' ').ok_or(io::ErrorKind::InvalidInput)?;
+        let mut batches = Vec::new();
+        for _ in 0..count.parse().map_err(io::Error::other)? {
+            let ns = match arm {
+                "loop" => batch(|number| {
                     black_box(number);
                 }),
-                1 => (0..BATCH).for_each(|number| {
-                    black_box(number);
-                    off(number, 1, 2)
-                }),
-                2 => (0..BATCH).for_each(|number| {
-                    black_box(number);
-                    bare(&mut ring, &mut head, number)
-                }),
-                _ => (0..BATCH).for_each(|number| {
-                    black_box(number);
-                    on(number, 1, 2)
-                }),
-            }
-            *least = least.min(start.elapsed().as_nanos() as f64 / BATCH as f64);
+                "off" => batch(|number| off(number, 1, 2)),
+                "bare" => batch(|number| bare.store(number)),
+                "event" => batch(|number| on(number, 1, 2)),
+                "tracing" => batch(
+                    |number| tracing::info!(name: "event", target: "cost", first = number, second = 1_u64, third = 2_u64),
+                ),
+                "tracing-off" => batch(
+                    |number| tracing::info!(name: "event", target: "off", first = number, second = 1_u64, third = 2_u64),
+                ),
+                other => return Err(io::Error::other(format!("there is no arm {other}"))),
+            };
+            batches.push(format!("{ns:.4}"));
         }
+        println!("{}", batches.join(" "));
     }
-    for (name, least) in names.iter().zip(least) {
-        println!("{name:20} {least:6.2} ns");
-    }
-    println!("event / bare: {:.2}", least[3] / least[2]);
     Ok(())
 }

@@ -20,7 +20,7 @@ const ON: u32 = 3;
 const YIELDS: u32 = 100_000;
 
 /// Words of the longest event: what a text and some numbers take.
-const WORDS_MAX: usize = 64;
+pub(crate) const WORDS_MAX: usize = 64;
 
 /// Longest text of a field that is written, bytes; the rest of a longer one is left out.
 pub const TEXT_MAX: usize = 127;
@@ -34,6 +34,8 @@ pub struct Event {
     pub name: &'static str,
     /// Names and types of its fields.
     pub fields: &'static [(&'static str, Type)],
+    /// Follows `state` for a call site in another language: 0 if nobody records it.
+    mirror: Option<&'static AtomicU32>,
 }
 
 /// The type of a field.
@@ -57,6 +59,8 @@ pub trait Value: Copy {
     const BYTES_MAX: usize;
     /// Appends it to a record that has `len` bytes so far.
     fn put<const N: usize>(self, words: &mut Words<N>, len: &mut usize);
+    /// What a probe is given of it: a number, a float's bits; of a text where it begins, and its bytes.
+    fn bits(self) -> [u64; 2];
 }
 
 /// Words of a record in the making: two of head, then the fields without gaps. On the stack, as many as the event can take.
@@ -65,7 +69,23 @@ pub type Words<const N: usize> = [u64; N];
 impl Event {
     /// An event that has not been hit yet.
     pub const fn new(name: &'static str, fields: &'static [(&'static str, Type)]) -> Event {
-        Event { state: AtomicU32::new(UNKNOWN), name, fields }
+        Event { state: AtomicU32::new(UNKNOWN), name, fields, mirror: None }
+    }
+
+    /// An event that is known at run time only. It stays for ever, so whoever asks keeps it. `mirror` becomes 0 when nobody
+    /// records it and 1 when somebody does. None if the name is no provider and event, or the fields have no place in a
+    /// record or no names of their own.
+    pub fn make(name: &str, fields: &[(&str, Type)], mirror: Option<&'static AtomicU32>) -> Option<&'static Event> {
+        let sizes = fields.iter().map(|(_, kind)| kind.bytes_max()).sum::<usize>();
+        let are_apart = fields
+            .iter()
+            .enumerate()
+            .all(|(at, (field, _))| is_identifier(field) && fields[..at].iter().all(|(other, _)| other != field));
+        if !is_name(name) || !are_apart || sizes > FIELDS_MAX {
+            return None;
+        }
+        let fields: Vec<(&'static str, Type)> = fields.iter().map(|(field, kind)| (leak(field), *kind)).collect();
+        Some(Box::leak(Box::new(Event { mirror, ..Event::new(leak(name), Vec::leak(fields)) })))
     }
 
     /// Whether an entry is to be made: it is recorded, or that is not known yet.
@@ -84,23 +104,40 @@ impl Event {
     /// Writes a record of `len` bytes whose fields are there.
     #[inline(always)]
     pub fn write<const N: usize>(&'static self, words: &mut Words<N>, len: usize) {
+        let Some(state) = self.state_if_on() else { return };
+        let used = len.div_ceil(8);
+        words[1] = second_word(used, state);
+        session::write((state & 0xff) - ON, words, used);
+    }
+
+    /// As [`Event::write`], of an event that is known at run time only. The words from `len` on are 0 up to the next
+    /// multiple of 8 bytes.
+    ///
+    /// Panics if `words` are fewer.
+    pub fn write_made(&'static self, words: &mut [u64], len: usize) {
+        let Some(state) = self.state_if_on() else { return };
+        let words = &mut words[..len.div_ceil(8)];
+        words[1] = second_word(words.len(), state);
+        session::write_made((state & 0xff) - ON, words);
+    }
+
+    #[inline(always)]
+    fn state_if_on(&'static self) -> Option<u32> {
         // Acquire pairs with the Release in `switch`: the session and the event's place in it are there.
         let mut state = self.state.load(Ordering::Acquire);
         if state < ON {
             state = self.become_known(state);
-            if state < ON {
-                return;
-            }
         }
-        let used = len.div_ceil(8);
-        words[1] = (used as u64 * 8) << 16 | u64::from(state >> 8);
-        session::write((state & 0xff) - ON, words, used);
+        (state >= ON).then_some(state)
     }
 
     /// Records it from now on in a session, under an id there; or not any more.
     pub(crate) fn switch(&self, on: Option<(u32, u32)>) {
         let state = on.map_or(OFF, |(session, id)| id << 8 | (session + ON));
         self.state.store(state, Ordering::Release);
+        if let Some(mirror) = self.mirror {
+            mirror.store(u32::from(state != OFF), Ordering::Relaxed);
+        }
     }
 
     #[cold]
@@ -135,6 +172,16 @@ thread_local! {
     static MAKING_KNOWN: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Length, id: the head of a record but for the stamp and the thread.
+#[inline(always)]
+fn second_word(used: usize, state: u32) -> u64 {
+    (used as u64 * 8) << 16 | u64::from(state >> 8)
+}
+
+fn leak(text: &str) -> &'static str {
+    String::leak(text.to_owned())
+}
+
 /// Appends the lowest bytes of a number at `len` bytes. The length is apart from the words, so that the compiler knows it.
 #[inline(always)]
 fn put_number<const N: usize>(words: &mut Words<N>, len: &mut usize, value: u64, bytes: usize) {
@@ -144,6 +191,19 @@ fn put_number<const N: usize>(words: &mut Words<N>, len: &mut usize, value: u64,
         words[at + 1] |= value >> (64 - shift);
     }
     *len += bytes;
+}
+
+/// Most bytes of a record's fields.
+pub const FIELDS_MAX: usize = WORDS_MAX * 8 - HEAD;
+
+impl Type {
+    /// Most bytes that a field of it takes in a record.
+    pub const fn bytes_max(self) -> usize {
+        match self {
+            Type::Unsigned(bytes) | Type::Signed(bytes) | Type::Float(bytes) => bytes as usize,
+            Type::Text => TEXT_MAX + 1,
+        }
+    }
 }
 
 /// Words of an entry whose fields take so many bytes at most.
@@ -167,6 +227,13 @@ macro_rules! number {
             fn put<const N: usize>(self, words: &mut Words<N>, len: &mut usize) {
                 let bits = <$bits>::from_ne_bytes(self.to_ne_bytes());
                 put_number(words, len, u64::from(bits), size_of::<$type>());
+            }
+            #[inline(always)]
+            fn bits(self) -> [u64; 2] {
+                let bits = u64::from(<$bits>::from_ne_bytes(self.to_ne_bytes()));
+                // All bits above a negative number are its sign's.
+                let unused = if let Type::Signed(bytes) = Self::TYPE { 64 - 8 * u32::from(bytes) } else { 0 };
+                [(((bits << unused) as i64) >> unused) as u64, 0]
             }
         }
     )+ };
@@ -192,6 +259,10 @@ impl Value for bool {
     fn put<const N: usize>(self, words: &mut Words<N>, len: &mut usize) {
         put_number(words, len, u64::from(self), 1);
     }
+    #[inline(always)]
+    fn bits(self) -> [u64; 2] {
+        [u64::from(self), 0]
+    }
 }
 
 impl Value for &str {
@@ -200,11 +271,21 @@ impl Value for &str {
     #[inline(always)]
     fn put<const N: usize>(self, words: &mut Words<N>, len: &mut usize) {
         let end = self.floor_char_boundary(TEXT_MAX);
-        for byte in self.as_bytes()[..end].iter().take_while(|byte| **byte != 0) {
+        let bytes = &self.as_bytes()[..end];
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(end);
+        let (eights, rest) = bytes[..end].as_chunks();
+        for eight in eights {
+            put_number(words, len, u64::from_le_bytes(*eight), 8);
+        }
+        for byte in rest {
             put_number(words, len, u64::from(*byte), 1);
         }
         // A reader finds the end by it.
         put_number(words, len, 0, 1);
+    }
+    #[inline(always)]
+    fn bits(self) -> [u64; 2] {
+        [self.as_ptr().addr() as u64, self.len() as u64]
     }
 }
 
@@ -253,6 +334,7 @@ macro_rules! events {
                 $event::EVENT.write(&mut words, len);
             }
 
+            $crate::probe_of_event!($name $(, $field: $type)*);
             if $event::EVENT.is_on() {
                 record($( $field ),*);
             }
@@ -273,4 +355,10 @@ pub const fn is_name(name: &str) -> bool {
         at += 1;
     }
     colons == 1 && bytes.len() <= 64
+}
+
+/// Whether a text can name a field.
+pub(crate) fn is_identifier(name: &str) -> bool {
+    let rest = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    !name.is_empty() && !name.starts_with(|first: char| first.is_ascii_digit()) && name.bytes().all(rest)
 }

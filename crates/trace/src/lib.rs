@@ -19,6 +19,8 @@ pub mod names;
 pub mod record;
 pub mod region;
 pub mod schema;
+#[doc(hidden)]
+pub mod sdt;
 pub mod session;
 #[cfg(feature = "tools")]
 mod shape;
@@ -26,6 +28,8 @@ mod shape;
 pub mod stat;
 #[cfg(all(test, feature = "tools"))]
 mod testing;
+#[cfg(feature = "tracing")]
+pub mod tracing;
 #[cfg(feature = "tools")]
 mod value;
 

@@ -319,8 +319,7 @@ fn parse(id: u16, text: &str) -> Option<EventKind> {
     let name = words.next().filter(|name| crate::event::is_name(name))?.to_owned();
     let fields = words.map(|word| {
         let (name, kind) = word.split_once(':')?;
-        let identifier = !name.is_empty() && !name.starts_with(|first: char| first.is_ascii_digit());
-        if !identifier || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        if !crate::event::is_identifier(name) {
             return None;
         }
         let kind = match kind {

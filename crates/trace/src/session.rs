@@ -8,12 +8,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use headwater_os::rseq::{Appended, SHORT};
-use headwater_os::{clock, fork, rseq, thread, ticks};
+use headwater_os::{fork, rseq, thread};
 use headwater_shm::logs::OfCpu;
 
 use crate::event::{Event, Words};
 use crate::listen;
 use crate::region::{OVER, Region};
+
+mod own;
+use own::OwnLog;
 
 /// The variable that names the memory of the session which a program joins at its first event.
 pub const VARIABLE: &str = "HEADWATER_TRACE";
@@ -38,6 +41,8 @@ struct Session {
     region: Region,
     /// By CPU; none if threads have logs of their own.
     here: Vec<Here>,
+    /// Logs that threads claim.
+    own: Vec<OwnLog>,
 }
 
 /// A CPU's log in a session.
@@ -59,11 +64,7 @@ thread_local! {
     static NUMBER: Cell<u32> = const { Cell::new(NOBODY) };
     /// The thread's id.
     static ID: Cell<u32> = const { Cell::new(0) };
-    /// Its own log, where there is one for each thread.
-    static OWN: own::Own = const { own::Own::new() };
 }
-
-mod own;
 
 /// Joins the session that the environment names, if there is one and this process has joined none; listens for tracers if it
 /// says so ([`listen::VARIABLE`]). A program whose first
@@ -126,9 +127,12 @@ fn join_by(path: &Path, own_logs: bool) -> io::Result<()> {
     };
     let here = |cpu| Some(Here { log: region.cpus.of_cpu(cpu)?, number: number as u32 });
     let here = if sequences { (0..region.cpus.len()).filter_map(here).collect() } else { Vec::new() };
-    let session = JOINED[number].get_or_init(|| Session { region, here });
+    // A thread that has no CPU's log, because its processor came later or a signal handler is early, needs one as well.
+    let own = own::all(&region.threads, number as u32, tsc);
+    let session = JOINED[number].get_or_init(|| Session { region, here, own });
     CURRENT.store(number as u32 + 1, Ordering::Release);
     switch_all(|event| session.id_of(event).map(|id| (number as u32, id)));
+    changed();
     Ok(())
 }
 
@@ -136,6 +140,19 @@ fn join_by(path: &Path, own_logs: bool) -> io::Result<()> {
 pub fn leave() {
     CURRENT.store(0, Ordering::Release);
     switch_all(|_| None);
+    changed();
+}
+
+/// Whether an event of that name would be recorded now.
+pub fn wants(name: &str) -> bool {
+    let session = CURRENT.load(Ordering::Acquire).checked_sub(1).and_then(joined);
+    session.is_some_and(|session| session.region.wants(name))
+}
+
+/// Tells those who have asked before what is recorded.
+fn changed() {
+    #[cfg(feature = "tracing")]
+    crate::tracing::ask_again();
 }
 
 fn switch_all(on: impl Fn(&'static Event) -> Option<(u32, u32)>) {
@@ -149,9 +166,12 @@ pub(crate) fn make_known(event: &'static Event) {
     // A session that cannot be joined is not this program's fault, and its events go nowhere.
     let _ = init();
     let number = KNOWN_COUNT.fetch_add(1, Ordering::AcqRel);
-    if let Some(place) = KNOWN.get(number) {
-        let _ = place.set(event);
-    }
+    let Some(place) = KNOWN.get(number) else {
+        // Nobody could switch it off.
+        event.switch(None);
+        return count_lost();
+    };
+    let _ = place.set(event);
     let session = CURRENT.load(Ordering::Acquire).checked_sub(1);
     let id = session.and_then(|number| joined(number)?.id_of(event));
     event.switch(session.zip(id));
@@ -159,7 +179,16 @@ pub(crate) fn make_known(event: &'static Event) {
 
 /// Counts an event that cannot be written.
 pub(crate) fn count_lost() {
-    if let Some(session) = CURRENT.load(Ordering::Acquire).checked_sub(1).and_then(joined) {
+    if let Some(number) = CURRENT.load(Ordering::Acquire).checked_sub(1) {
+        count_outside(number);
+    }
+}
+
+/// Counts an event of that session that was written to no log.
+#[cold]
+#[inline(never)]
+fn count_outside(number: u32) {
+    if let Some(session) = joined(number) {
         session.region.header.outside.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -168,6 +197,7 @@ pub(crate) fn count_lost() {
 extern "C" fn forget_thread() {
     let _ = NUMBER.try_with(|number| number.set(NOBODY));
     let _ = HERE.try_with(|here| here.set(None));
+    own::forget();
 }
 
 /// Writes a record of so many of the words, which are whole but for the stamp and the thread's id; that goes to the upper
@@ -187,7 +217,34 @@ pub(crate) fn write<const N: usize>(number: u32, words: &mut Words<N>, used: usi
             Appended::Elsewhere => words[1] &= u64::from(u32::MAX),
         }
     }
+    if let Some(own) = own::current(number) {
+        words[1] |= u64::from(ID.get()) << 32;
+        return if N <= SHORT {
+            own.append_now(&{ *words }[..used.min(SHORT)])
+        } else {
+            own.append_now(&words[..used])
+        };
+    }
     write_anew(number, &mut { *words }[..used]);
+}
+
+/// As [`write`], of words that are all used.
+pub(crate) fn write_made(number: u32, words: &mut [u64]) {
+    if let Some(here) = HERE.get()
+        && here.number == number
+    {
+        words[1] |= u64::from(ID.get()) << 32;
+        match here.log.append(words) {
+            Appended::Written => return,
+            Appended::Lost => return refused(number),
+            Appended::Elsewhere => words[1] &= u64::from(u32::MAX),
+        }
+    }
+    if let Some(own) = own::current(number) {
+        words[1] |= u64::from(ID.get()) << 32;
+        return own.append_now(words);
+    }
+    write_anew(number, words);
 }
 
 /// Writes a record of a thread that is new here, or has been moved, or has no CPU's log.
@@ -208,10 +265,10 @@ fn write_anew(number: u32, words: &mut [u64]) {
             Appended::Elsewhere => {}
         }
     }
-    session.append_alone(words);
+    own::claim_and_append(&session.own, number, words);
 }
 
-/// An entry found no room, which is counted. If the session is over, none will.
+/// An entry found no room, which is counted. If the session is over, none will. May be in a signal handler.
 #[cold]
 #[inline(never)]
 fn refused(number: u32) {
@@ -219,6 +276,8 @@ fn refused(number: u32) {
         && CURRENT.compare_exchange(number + 1, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     {
         switch_all(|_| None);
+        #[cfg(feature = "tracing")]
+        crate::tracing::is_over();
     }
 }
 
@@ -248,17 +307,6 @@ impl Session {
             self.region.enter(event.name, event.fields)
         } else {
             None
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn append_alone(&self, words: &[u64]) {
-        let tsc = self.region.clock().name == "tsc";
-        let time = || if tsc { ticks::now() } else { clock::now_ns() };
-        let done = OWN.try_with(|own| own.append(&self.region.threads, time, words));
-        if !done.unwrap_or(false) {
-            self.region.header.outside.fetch_add(1, Ordering::Relaxed);
         }
     }
 }

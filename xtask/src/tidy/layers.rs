@@ -12,6 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("os", &[]),
     ("shm", &["os"]),
     ("trace", &["os", "shm"]),
+    ("trace-c", &["trace"]),
     ("streams", &["os", "shm", "trace"]),
     ("results", &[]),
     ("report", &["results"]),

@@ -18,14 +18,16 @@ fn a_full_log_refuses_and_counts_until_its_reader_takes() {
     let log = logs.log(0).expect("one");
     let room = LOG_MIN / 24;
     for number in 0..room as u64 + 5 {
-        assert_eq!(log.append_alone(number, &[0, number, 7]), number < room as u64);
+        assert_eq!(log.alone().append(number, &[0, number, 7]), number < room as u64);
     }
     assert_eq!((log.count(), log.lost()), (room as u64, 5));
     let held = log.held().expect("sound");
     assert_eq!(held, Held { range: 0..room as u64 * 24, overwritten: 0 });
     assert!(entries(&log, &held).iter().zip(0..).all(|(entry, number)| *entry == [number, number, 7]));
     log.take_to(48);
-    assert!(log.append_alone(1, &[0, 1, 1]) && log.append_alone(1, &[0, 1, 1]) && !log.append_alone(1, &[0, 1, 1]));
+    assert!(
+        log.alone().append(1, &[0, 1, 1]) && log.alone().append(1, &[0, 1, 1]) && !log.alone().append(1, &[0, 1, 1])
+    );
 }
 
 #[test]
@@ -33,9 +35,9 @@ fn a_closed_log_takes_nothing() {
     for when_full in [WhenFull::Refuse, WhenFull::Overwrite] {
         let logs = logs(1, when_full);
         let log = logs.log(0).expect("one");
-        assert!(log.append_alone(1, &[0, 1, 1]));
+        assert!(log.alone().append(1, &[0, 1, 1]));
         log.close();
-        assert!(!log.append_alone(1, &[0, 1, 1]));
+        assert!(!log.alone().append(1, &[0, 1, 1]));
         if let Some(log) = logs.of_cpu(0) {
             let lost = log.append(&[0, 1, 1]);
             assert!(lost == Appended::Elsewhere || lost == Appended::Lost, "{lost:?}");
@@ -49,7 +51,7 @@ fn an_overwritten_log_keeps_whole_entries_and_says_how_many_are_gone() {
     let logs = logs(1, WhenFull::Overwrite);
     let log = logs.log(0).expect("one");
     for number in 0..20_000_u64 {
-        assert!(log.append_alone(number, &[0, number, !number]));
+        assert!(log.alone().append(number, &[0, number, !number]));
         let held = log.held().expect("sound");
         assert_eq!(held.overwritten * 24, held.range.start, "{number}");
         assert_eq!(held.range.end, (number + 1) * 24);
@@ -65,7 +67,7 @@ fn an_overwritten_log_keeps_whole_entries_and_says_how_many_are_gone() {
 fn what_was_overwritten_while_it_was_copied_is_left_out() {
     let logs = logs(1, WhenFull::Overwrite);
     let log = logs.log(0).expect("one");
-    let append = |numbers: Range<u64>| numbers.for_each(|number| assert!(log.append_alone(number, &[0, number, 1])));
+    let append = |numbers: Range<u64>| numbers.for_each(|number| assert!(log.alone().append(number, &[0, number, 1])));
     append(0..1000);
     let before = log.head();
     append(1000..1300);
@@ -115,7 +117,7 @@ fn a_cpus_log_and_a_threads_have_one_form() {
 fn scribbled_words_are_no_positions() {
     let logs = logs(1, WhenFull::Refuse);
     let log = logs.log(0).expect("one");
-    log.append_alone(1, &[0, 1, 1]);
+    log.alone().append(1, &[0, 1, 1]);
     log.take_to(1 << 40);
     assert_eq!(log.held(), None);
     log.take_to(0);

@@ -1,57 +1,127 @@
 //! A thread's own log, where there are no restartable sequences.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
-use headwater_os::fork;
-use headwater_shm::logs::{Log, Logs};
+use headwater_os::{clock, fork, ticks};
+use headwater_shm::logs::{Alone, Logs};
 
-/// The log that a thread has claimed.
-pub(super) struct Own {
-    log: Cell<Option<Claimed>>,
-    /// The thread is at an entry: what a signal handler writes meanwhile has no place.
-    busy: Cell<bool>,
+use super::{count_outside, refused};
+
+/// A log for a thread, in a session that this process has joined.
+#[derive(Debug)]
+pub(super) struct OwnLog {
+    alone: Alone,
+    /// Of the session.
+    number: u32,
+    /// Its stamps are the counter's.
+    ticks: bool,
+    /// Its thread is at an entry: what a signal handler writes meanwhile has no place. Written by that thread.
+    busy: AtomicBool,
 }
 
-struct Claimed {
-    log: Log,
-    /// The process that has claimed it: a forked child has another thread than the one whose log it is.
-    epoch: u64,
+// Apart, because the first is read by a load and the second has something to do when the thread ends.
+thread_local! {
+    /// The log that this thread has claimed and may write to without a look at anything else.
+    static OWN: Cell<Option<&'static OwnLog>> = const { Cell::new(None) };
+    /// What it has claimed.
+    static CLAIM: Claim = const { Claim { log: Cell::new(None) } };
+    /// The thread is claiming one: what a signal handler writes meanwhile has no place.
+    static CLAIMING: Cell<bool> = const { Cell::new(false) };
 }
 
-impl Own {
-    pub const fn new() -> Own {
-        Own { log: Cell::new(None), busy: Cell::new(false) }
+struct Claim {
+    /// And the process that has claimed it: a forked child has another thread than the one whose log it is.
+    log: Cell<Option<(&'static OwnLog, u64)>>,
+}
+
+/// The logs for threads in a session of that number.
+pub(super) fn all(logs: &Logs, number: u32, ticks: bool) -> Vec<OwnLog> {
+    let logs = (0..logs.len()).filter_map(|place| logs.log(place));
+    logs.map(|log| OwnLog { alone: log.alone(), number, ticks, busy: AtomicBool::new(false) }).collect()
+}
+
+/// The log of this thread in the session of that number, if it has claimed one whose stamps are the counter's.
+#[inline(always)]
+pub(super) fn current(number: u32) -> Option<&'static OwnLog> {
+    OWN.get().filter(|own| own.number == number)
+}
+
+/// In a forked child: the log is the parent's.
+pub(super) fn forget() {
+    let _ = OWN.try_with(|own| own.set(None));
+}
+
+/// Appends an entry to this thread's log, after it has claimed one of `logs`, which are a session's. What cannot be
+/// written is counted.
+#[cold]
+#[inline(never)]
+pub(super) fn claim_and_append(logs: &'static [OwnLog], number: u32, words: &[u64]) {
+    if CLAIMING.replace(true) {
+        return count_outside(number);
+    }
+    let claimed = CLAIM.try_with(|claim| claim.of(logs, number)).ok().flatten();
+    OWN.set(claimed.filter(|own| own.ticks));
+    CLAIMING.set(false);
+    match claimed {
+        Some(own) if own.ticks => own.append_now(words),
+        Some(own) => own.append(clock::now_ns, words),
+        None => count_outside(number),
+    }
+}
+
+impl OwnLog {
+    /// Appends an entry with the counter's stamp, as its owner.
+    #[inline(always)]
+    pub fn append_now(&self, words: &[u64]) {
+        self.append(ticks::now, words);
     }
 
-    /// Appends an entry to this thread's log; claims one of `logs` first if it has none. False if it must be counted as
-    /// lost elsewhere.
-    pub fn append(&self, logs: &Logs, time: impl Fn() -> u64, words: &[u64]) -> bool {
-        if self.busy.replace(true) {
-            return false;
+    #[inline(always)]
+    fn append(&self, time: impl Fn() -> u64, words: &[u64]) {
+        // Relaxed: one thread's own affair, like the fences: its signal handlers find it busy from before the first store
+        // to after the last.
+        if self.busy.load(Ordering::Relaxed) {
+            return count_outside(self.number);
         }
-        let claimed = self.log.take().filter(|claimed| claimed.epoch == fork::epoch()).or_else(|| claim(logs));
-        let has_log = claimed.is_some();
-        if let Some(claimed) = &claimed {
-            // Refused and counted there, if it is full.
-            claimed.log.append_alone(time(), words);
+        self.busy.store(true, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        let is_there = self.alone.append(time(), words);
+        compiler_fence(Ordering::SeqCst);
+        self.busy.store(false, Ordering::Relaxed);
+        if !is_there {
+            refused(self.number);
         }
-        self.log.set(claimed);
-        self.busy.set(false);
-        has_log
     }
 }
 
-fn claim(logs: &Logs) -> Option<Claimed> {
-    let owner = u64::from(headwater_os::thread::id());
-    let log = (0..logs.len()).filter_map(|number| logs.log(number)).find(|log| log.claim(owner))?;
-    Some(Claimed { log, epoch: fork::epoch() })
+impl Claim {
+    /// What this thread has in that session; one that it takes now, if it can.
+    fn of(&self, logs: &'static [OwnLog], number: u32) -> Option<&'static OwnLog> {
+        let (epoch, thread) = (fork::epoch(), u64::from(headwater_os::thread::id()));
+        let held = self.log.take().filter(|(_, process)| *process == epoch);
+        let own = match held {
+            Some((own, _)) if own.number == number => own,
+            other => {
+                // Of a session that was left.
+                other.inspect(|(own, _)| own.alone.log().give_back());
+                let own = logs.iter().find(|own| own.alone.log().claim(thread))?;
+                // In a forked child it may have been another thread's.
+                own.busy.store(false, Ordering::Relaxed);
+                own
+            }
+        };
+        self.log.set(Some((own, epoch)));
+        Some(own)
+    }
 }
 
-impl Drop for Own {
+impl Drop for Claim {
     /// The thread ends: another may go on with its log.
     fn drop(&mut self) {
-        if let Some(claimed) = self.log.take().filter(|claimed| claimed.epoch == fork::epoch()) {
-            claimed.log.give_back();
+        let _ = OWN.try_with(|own| own.set(None));
+        if let Some((own, _)) = self.log.take().filter(|(_, process)| *process == fork::epoch()) {
+            own.alone.log().give_back();
         }
     }
 }

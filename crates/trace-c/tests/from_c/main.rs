@@ -1,0 +1,117 @@
+//! Programs in C and C++ have events: each is in the trace once, with what it was given. Skipped where there is no compiler.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use headwater_trace::WhenFull;
+use headwater_trace::consumer::{self, Totals};
+use headwater_trace::ctf::{Item, Reader};
+use headwater_trace::region::{Layout, Region};
+use headwater_trace::schema::Clock;
+
+const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/from_c/program.c");
+const INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
+
+/// The languages that the header is for: compiler, and how it is told.
+const LANGUAGES: [(&str, &[&str]); 2] =
+    [("cc", &["-std=c11", "-D_DEFAULT_SOURCE"]), ("c++", &["-std=c++11", "-x", "c++"])];
+
+/// Where Cargo has put the library: beside this program.
+fn library() -> PathBuf {
+    let place = std::env::current_exe().expect("an executable").parent().expect("a directory").to_owned();
+    assert!(place.join("libheadwater_trace_c.so").exists(), "no library in {}", place.display());
+    place
+}
+
+/// Compiles the program without a warning. None if there is no such compiler.
+fn compiled((compiler, options): (&str, &[&str]), directory: &Path) -> Option<PathBuf> {
+    let program = directory.join(compiler);
+    let mut command = Command::new(compiler);
+    command.args(options).args(["-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-pthread", "-I", INCLUDE, SOURCE]);
+    command.arg("-L").arg(library()).args(["-lheadwater_trace_c", "-o"]).arg(&program);
+    match command.output() {
+        Err(error) => println!("skipped: {compiler}: {error}"),
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            return Some(program);
+        }
+    }
+    None
+}
+
+/// What the program's trace holds: for each event its name and fields as text.
+fn played(program: &Path, part: &str, count: u64, logs: &str) -> (Vec<String>, Totals) {
+    let directory = tempfile::tempdir_in("/dev/shm").expect("a directory");
+    let session = directory.path().join("session");
+    let clock = Clock { name: "tsc".into(), frequency_hz: 2_000_000_000, offset_s: 0, offset_ticks: 0 };
+    let layout = Layout { patterns: vec!["test:*".into()], when_full: WhenFull::Refuse, cpu_bytes: 16 << 20, clock };
+    let region = Region::create(&session, &layout).expect("a session");
+    let mut command = Command::new(program);
+    command.args([part, &count.to_string()]).env("LD_LIBRARY_PATH", library());
+    let status = command.env("HEADWATER_TRACE", &session).env("HEADWATER_TRACE_LOGS", logs).status();
+    assert!(status.expect("it runs").success(), "{part}");
+    let trace = directory.path().join("trace");
+    let totals = consumer::recover(region, &trace, Vec::new()).expect("the end");
+    let mut reader = Reader::open(&[trace]).expect("a trace");
+    let mut lines = Vec::new();
+    while let Some(item) = reader.next().expect("sound") {
+        let Item::Record(record) = item else { panic!("nothing is lost") };
+        if record.kind.name != "headwater:thread" {
+            let fields = record.fields().map(|(name, value)| format!(" {name}={value}"));
+            lines.push(record.kind.name.clone() + &fields.collect::<String>());
+        }
+    }
+    (lines, totals)
+}
+
+#[test]
+fn every_type_arrives_with_its_value() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for language in LANGUAGES {
+        let Some(program) = compiled(language, directory.path()) else { continue };
+        let (lines, _) = played(&program, "fields", 0, "");
+        let text = "x".repeat(126);
+        assert_eq!(
+            lines,
+            [
+                "test:all a=255 b=-128 c=65535 d=-2147483648 e=0.5 f=-0.25 g=\"grün\" h=-1",
+                "test:bare",
+                &format!("test:text text=\"{text}\" behind=7"),
+                "test:text text=\"\" behind=8",
+                "test:text text=\"(null)\" behind=9",
+            ]
+        );
+    }
+}
+
+#[test]
+fn threads_and_children_lose_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for language in LANGUAGES {
+        let Some(program) = compiled(language, directory.path()) else { continue };
+        // A thread's own log has room for some 2000, and may be all threads' one after the other.
+        for (part, logs, count) in [("threads", "", 20_000), ("fork", "", 20_000), ("threads", "thread", 200)] {
+            let (lines, totals) = played(&program, part, count, logs);
+            let mut steps: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+            for line in lines {
+                let step = line.strip_prefix("test:step writer=").and_then(|rest| rest.split_once(" number="));
+                let (writer, number) = step.unwrap_or_else(|| panic!("{line}"));
+                steps.entry(writer.parse().expect("a number")).or_default().push(number.parse().expect("a number"));
+            }
+            assert!(steps.keys().copied().eq(0..8), "{part} {logs}");
+            assert!(steps.values().all(|numbers| numbers.iter().copied().eq(0..count)), "{part} {logs}");
+            assert_eq!((totals.written, totals.lost), (8 * count + 8, 0), "and one record says who each thread is");
+        }
+    }
+}
+
+#[test]
+fn a_session_that_is_left_gets_nothing_and_a_wrong_name_is_switched_off() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for language in LANGUAGES {
+        let Some(program) = compiled(language, directory.path()) else { continue };
+        let (lines, _) = played(&program, "leave", 0, "");
+        assert_eq!(lines, ["test:twice number=1", "test:twice number=3"]);
+    }
+}

@@ -1,0 +1,102 @@
+/* The traced program: threads and children emit events of each kind of field. C11 and C++11. */
+#include <headwater/trace.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+HEADWATER_EVENT(test_step, "test:step", (u64, writer), (u64, number));
+HEADWATER_EVENT(test_all, "test:all", (u8, a), (i8, b), (u16, c), (i32, d), (f32, e), (f64, f), (str, g), (i64, h));
+HEADWATER_EVENT(test_bare, "test:bare");
+HEADWATER_EVENT(test_text, "test:text", (str, text), (u32, behind));
+HEADWATER_EVENT(other_silent, "other:silent", (u64, number));
+HEADWATER_EVENT(test_wrong, "no name", (u64, number));
+HEADWATER_EVENT(test_twice, "test:twice", (u64, number));
+
+#define WRITERS 8
+
+static uint64_t count;
+
+static void *write_steps(void *writer) {
+    for (uint64_t number = 0; number < count; number++) {
+        test_step((uint64_t)(uintptr_t)writer, number);
+        other_silent(number);
+        test_wrong(number);
+    }
+    return NULL;
+}
+
+static void threads(void) {
+    pthread_t all[WRITERS];
+    for (uintptr_t writer = 0; writer < WRITERS; writer++) {
+        pthread_create(&all[writer], NULL, write_steps, (void *)writer);
+    }
+    for (int writer = 0; writer < WRITERS; writer++) {
+        pthread_join(all[writer], NULL);
+    }
+}
+
+static int forked(void) {
+    write_steps((void *)0);
+    for (uintptr_t writer = 1; writer < WRITERS; writer++) {
+        if (fork() == 0) {
+            write_steps((void *)writer);
+            _exit(0);
+        }
+    }
+    for (int writer = 1; writer < WRITERS; writer++) {
+        int status = 0;
+        if (wait(&status) < 0 || status != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void fields(void) {
+    char text[200];
+    test_all(255, -128, 65535, -2147483647 - 1, 0.5f, -0.25, "gr\xc3\xbcn", -1);
+    test_bare();
+    /* 126 bytes, and then a character of two: it has no place. */
+    for (int at = 0; at < 126; at++) {
+        text[at] = 'x';
+    }
+    text[126] = '\xc3';
+    text[127] = '\xbc';
+    text[128] = 0;
+    test_text(text, 7);
+    test_text("", 8);
+    test_text(NULL, 9);
+}
+
+int main(int argc, char **argv) {
+    int failed = hw_trace_init();
+    if (failed != 0 || argc != 3) {
+        fprintf(stderr, "no session: %d\n", failed);
+        return 1;
+    }
+    count = strtoull(argv[2], NULL, 10);
+    if (strcmp(argv[1], "threads") == 0) {
+        threads();
+    } else if (strcmp(argv[1], "fork") == 0) {
+        return forked();
+    } else if (strcmp(argv[1], "fields") == 0) {
+        fields();
+    } else if (strcmp(argv[1], "leave") == 0) {
+        test_twice(1);
+        hw_trace_leave();
+        test_twice(2);
+        if (hw_trace_join("/nowhere") == 0 || hw_trace_join(getenv("HEADWATER_TRACE")) != 0) {
+            return 1;
+        }
+        test_twice(3);
+        if (test_twice_event.state == 0 || test_wrong_event.state != 1) {
+            return 1;
+        }
+        test_wrong(1);
+        return test_wrong_event.state != 0;
+    }
+    return 0;
+}

@@ -1,0 +1,158 @@
+//! The events and spans of `tracing`, recorded as those of [`crate::events!`] are: a [`layer`] for a subscriber of
+//! `tracing-subscriber`.
+//!
+//! A call site becomes a kind of event `target:name`. What `tracing` allows and a name does not becomes `_`; an event that
+//! was given no name is called after its place, such as `main_rs_12`. A span becomes two, `..._begin` with its fields when it is
+//! entered and `..._end` when it is left, with the fields that it was given meanwhile.
+//!
+//! Fields are `u64`, `i64`, `f64`, `bool` or text; everything else is the text that `Debug` makes of it, and so is the
+//! message. Of which types they are shows when values come, so a call site has a kind for each combination that it is hit
+//! with. What does not fit (a text beyond 127 bytes or with a NUL, fields beyond 494 bytes) is left out, and the kind
+//! ends with a field `cut`: how many fields it has befallen.
+//!
+//! The level is not recorded. A call site that no session wants costs what one costs that `tracing` has switched off. When
+//! a session is joined or left, the call sites are asked again: for that, the subscriber must be the global one.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use headwater_os::thread::Thread;
+use tracing_core::span::{Attributes, Id, Record};
+use tracing_core::subscriber::Interest;
+use tracing_core::{Event, Metadata, Subscriber};
+use tracing_subscriber::filter::Filtered;
+use tracing_subscriber::layer::{Context, Filter, Layer};
+use tracing_subscriber::registry::LookupSpan;
+
+mod packed;
+mod site;
+
+use packed::Packed;
+use site::{Series, Site};
+
+/// Records events and spans. Made by [`layer`].
+#[derive(Debug)]
+pub struct Recorder(());
+
+/// Lets through what a session wants. Made by [`layer`].
+#[derive(Debug)]
+pub struct Wanted(());
+
+/// A layer has been made, so call sites know what is wanted.
+static IS_USED: AtomicBool = AtomicBool::new(false);
+
+/// A layer that records what the session wants which the environment names or which is joined later ([`crate::init`],
+/// [`crate::join`], [`crate::listen()`](crate::listen())). It takes nothing from other layers.
+///
+/// ```
+/// use tracing_subscriber::layer::SubscriberExt;
+///
+/// let subscriber = tracing_subscriber::registry().with(headwater_trace::tracing::layer());
+/// tracing::subscriber::set_global_default(subscriber)?;
+/// tracing::info!(request = 7, "answered");
+/// # Ok::<(), tracing::subscriber::SetGlobalDefaultError>(())
+/// ```
+pub fn layer<S>() -> Filtered<Recorder, Wanted, S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    // Now, because `tracing` must not be called back while it asks whether a call site is wanted. What stands in the way
+    // of a session is no reason not to go on.
+    let _ = crate::init();
+    IS_USED.store(true, Ordering::Release);
+    Recorder(()).with_filter(Wanted(()))
+}
+
+/// What is recorded has changed: every call site is asked again.
+pub(crate) fn ask_again() {
+    if IS_USED.load(Ordering::Acquire) {
+        tracing_core::callsite::rebuild_interest_cache();
+    }
+}
+
+/// The session has ended, as an event was told that may stand in a signal handler: nobody is asked here.
+pub(crate) fn is_over() {
+    ENDED.store(true, Ordering::Relaxed);
+}
+
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+/// After [`is_over`], outside of any signal handler but within `tracing`: it must be asked from another thread.
+#[cold]
+fn ask_elsewhere() {
+    if ENDED.swap(false, Ordering::Relaxed) {
+        // Without one, call sites stay as dear as they are.
+        let _ = Thread::start(ask_again);
+    }
+}
+
+impl<S> Filter<S> for Wanted {
+    fn enabled(&self, metadata: &Metadata<'_>, _: &Context<'_, S>) -> bool {
+        site::is_wanted(metadata)
+    }
+
+    fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if site::is_wanted(metadata) { Interest::always() } else { Interest::never() }
+    }
+}
+
+/// The fields that a span has been given.
+struct OfSpan {
+    site: &'static Site,
+    /// When it was made.
+    first: Packed,
+    /// Since then.
+    late: Packed,
+}
+
+fn write(series: &Series, packed: &mut Packed) {
+    if let Some(event) = series.kind(packed) {
+        if event.is_on() {
+            packed.write(event);
+        } else {
+            ask_elsewhere();
+        }
+    }
+}
+
+impl<S> Layer<S> for Recorder
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let Some(site) = site::of(event.metadata()) else { return };
+        let mut packed = Packed::new();
+        event.record(&mut packed);
+        write(&site.first, &mut packed);
+    }
+
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let (Some(site), Some(span)) = (site::of(attributes.metadata()), context.span(id)) else { return };
+        let mut first = Packed::new();
+        attributes.record(&mut first);
+        span.extensions_mut().insert(Box::new(OfSpan { site, first, late: Packed::new() }));
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        if let Some(span) = context.span(id)
+            && let Some(of) = span.extensions_mut().get_mut::<Box<OfSpan>>()
+        {
+            values.record(&mut of.late);
+        }
+    }
+
+    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
+        if let Some(span) = context.span(id)
+            && let Some(of) = span.extensions_mut().get_mut::<Box<OfSpan>>()
+        {
+            write(&of.site.first, &mut of.first);
+        }
+    }
+
+    fn on_exit(&self, id: &Id, context: Context<'_, S>) {
+        if let Some(span) = context.span(id)
+            && let Some(of) = span.extensions_mut().get_mut::<Box<OfSpan>>()
+        {
+            write(&of.site.last, &mut of.late);
+        }
+    }
+}
