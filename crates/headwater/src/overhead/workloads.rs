@@ -30,9 +30,9 @@ pub struct Workload {
 /// The names of those that are made here.
 pub const BUILT_IN: [&str; 3] = ["compile", "compress", "lmbench"];
 
-/// C files, and functions in each: about a second of compiling on one CPU of 2024.
-const FILES: u32 = 12;
-const FUNCTIONS: u32 = 40;
+/// C files, and functions in each: one or two seconds of compiling on one CPU of 2024.
+const FILES: u32 = 6;
+const FUNCTIONS: u32 = 6;
 
 /// Bytes of the text that is compressed: about half a second of bzip2.
 const TEXT_BYTES: usize = 6 << 20;
