@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{anyhow, bail};
@@ -267,7 +267,7 @@ impl<'a> Course<'a> {
         arm: &Arm,
         tracing: &Tracing,
         words: &[String],
-        said: &std::path::Path,
+        said: &Path,
         stage: &Stage<'_>,
     ) -> Result<(Timed, Option<Counts>), Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
@@ -304,7 +304,7 @@ fn fill(record: &mut LaunchRecord, launched: &Launched, is_probe: bool) {
 }
 
 /// The rows of the run that a workload has left, as launches of this run.
-fn take_rows(run: &PathBuf, of: &LaunchRecord, arm: &Arm, observer: &mut dyn Observer) -> anyhow::Result<()> {
+fn take_rows(run: &Path, of: &LaunchRecord, arm: &Arm, observer: &mut dyn Observer) -> anyhow::Result<()> {
     let inner = store::read(run).map_err(|error| anyhow!("the run that was the workload: {error}"))?;
     for result in inner.results {
         let row = rows::under(result.row, arm);
@@ -326,7 +326,7 @@ fn take_rows(run: &PathBuf, of: &LaunchRecord, arm: &Arm, observer: &mut dyn Obs
 }
 
 /// What went wrong, and the last thing that was said about it.
-fn with_last_line(what: String, file: &std::path::Path) -> String {
+fn with_last_line(what: String, file: &Path) -> String {
     let text = String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).into_owned();
     match text.lines().rev().find(|line| !line.trim().is_empty()) {
         Some(line) => format!("{what}: {}", line.trim()),

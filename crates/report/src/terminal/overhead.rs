@@ -46,7 +46,7 @@ fn draw(page: &Page<'_>) -> Option<String> {
             style,
         ));
     }
-    let rows: Vec<&Row> = overhead.lines.iter().filter(|line| is_row(line)).collect();
+    let rows: Vec<&Row> = overhead.lines.iter().filter(is_row).collect();
     if !rows.is_empty() {
         parts.push(captioned("Rows of LMbench by configuration.", &costs(&rows, &overhead).draw(style), style));
     }
