@@ -1,6 +1,8 @@
 //! The traced program: this test's executable once more. It emits so many events, says in a file how many it has emitted, and
 //! then does as it is told.
 
+use headwater_os::handler::{Handler, install};
+use rustix::process::Signal;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -52,6 +54,8 @@ pub fn play() {
     let Ok(part) = std::env::var(PART) else { return };
     let (count, end) = part.split_once(' ').expect("two words");
     let count: u64 = count.parse().expect("a count");
+    // Whoever runs the tests in the background may have had it ignored, which programs inherit.
+    install(Signal::INT, Handler::Default).expect("it can be handled");
     let board = Board(SharedMemory::open_file(Path::new(Board::NAME), 8).expect("a file"));
     for number in 0..count {
         if number % 4 == 3 {
