@@ -172,22 +172,25 @@ mod tests {
 
     #[test]
     fn a_line_says_who_and_how_long() {
-        expect![[r#"
-                 time us  the "worker" 42                         thread 0                                thread 43
-                   0.000  thread pid=40 name="the \"worker\""
-                   1.000  app:work_begin
-                   1.500  put len=18446744073709551615 share=NaN
-                   2.000  app:work_end, 1.0 us
-                   2.100  app:wake_from
-                   2.200  sched:sched_waking comm=[111 116 104 101 114 0 0 0 0 0 0 0 0 0 0 0] pid=43
-                   2.300                                          sched:sched_switch next_comm=[111 116 104 101 114 0 0 0 0 0 0 0 0 0 0 0] next_pid=43
-                   2.500                                                                                  app:wake_to, woken by the "worker" 42 0.4 us ago
-                          5 records of user-1 lost
-                   4.000                                                                                  put len=64 share=0.5
-                   5.000                                                                                  sched:sched_switch next_comm=[105 100 108 101 0 0 0 0 0 0 0 0 0 0 0 0] next_pid=0
-                   5.500                                          sched:sched_switch next_comm=[111 116 104 101 114 0 0 0 0 0 0 0 0 0 0 0] next_pid=43
-                   6.000                                                                                  sched:sched_switch next_comm=[108 97 115 116 0 0 0 0 0 0 0 0 0 0 0 0] next_pid=44
-        "#]].assert_eq(&exported(None));
+        let mut expected = expect![[r#"
+     time us  the "worker" 42                         thread 0                                thread 43
+       0.000  thread pid=40 name="the \"worker\""
+       1.000  app:work_begin
+       1.500  put len=18446744073709551615 share=NaN
+       2.000  app:work_end, 1.0 us
+       2.100  app:wake_from
+       2.200  sched:sched_waking comm=[111 116 104 101 114 0 0 0 0 0 0 0 0 0 0 0] pid=43
+       2.300                                          sched:sched_switch next_comm=[111 116 104 101 114 0 0 0 0 0 0 0 0 0 0 0] next_pid=43
+       2.500                                                                                  app:wake_to, woken by the "worker" 42 0.4 us ago
+              5 records of user-1 lost
+       4.000                                                                                  put len=64 share=0.5
+       5.000                                                                                  sched:sched_switch next_comm=[105 100 108 101 0 0 0 0 0 0 0 0 0 0 0 0] next_pid=0
+       5.500                                          sched:sched_switch next_comm=[111 116 104 101 114 0 0 0 0 0 0 0 0 0 0 0] next_pid=43
+       6.000                                                                                  sched:sched_switch next_comm=[108 97 115 116 0 0 0 0 0 0 0 0 0 0 0 0] next_pid=44
+"#]];
+        // The first column is part of it.
+        expected.indent(false);
+        expected.assert_eq(&exported(None));
     }
 
     #[test]
