@@ -39,6 +39,12 @@ pub enum Error {
         /// As [`super::Support`] says.
         why: String,
     },
+    /// Processes have other numbers here than the kernel's tracer knows them by.
+    #[error(
+        "this is a PID namespace of its own, where processes have other numbers than the kernel's tracer knows them by; \
+         run it outside, or give the container the machine's (such as --pid=host)"
+    )]
+    Numbers,
     /// A process that is to be traced is not there.
     #[error("there is no process {0}")]
     NoProcess(u32),

@@ -12,7 +12,7 @@ use headwater_os::guard::Guard;
 
 use super::events::Selection;
 use super::stats::Stats;
-use super::{Error, Tracefs, tracefs};
+use super::{Error, Tracefs, support, tracefs};
 
 /// Before the process id in an instance's name.
 const PREFIX: &str = "headwater-";
@@ -150,8 +150,9 @@ impl Drop for Instance {
 /// Removes the instances whose process is gone, which is the case only if its guard was killed as well; their paths.
 ///
 /// # Errors
-/// [`Error::File`] if instances cannot be listed.
+/// [`Error::Numbers`] where nobody can tell which process a name speaks of; [`Error::File`] if instances cannot be listed.
 pub fn sweep(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
+    support::own_pids()?;
     let home = found.path("instances");
     let stale = |name: &String| owner(name).is_some_and(|pid| !child::exists(pid));
     let paths = tracefs::directories(&home)?.into_iter().filter(stale).map(|name| home.join(name));

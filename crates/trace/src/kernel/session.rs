@@ -111,6 +111,7 @@ impl Session {
     /// # Errors
     /// Whatever [`Error`] says.
     pub fn start(settings: &Settings) -> Result<Session, Error> {
+        support::own_pids()?;
         let found = Tracefs::find(settings.may_mount)?;
         let available = tracefs::read(&found.path("available_events"))?;
         let events = Selection::choose(&available, &settings.events)?;

@@ -24,7 +24,9 @@ pub struct Support {
 impl Support {
     /// Looks at everything and changes nothing.
     pub fn look() -> Support {
-        let mut points = vec![Point { name: "lockdown", state: lockdown_state() }];
+        let pids = own_pids().map(|()| "the machine's own".to_owned()).map_err(|error| error.to_string());
+        let mut points =
+            vec![Point { name: "lockdown", state: lockdown_state() }, Point { name: "pid namespace", state: pids }];
         let found = Tracefs::find(false);
         let permission = match &found {
             Ok(found) => may_write(found),
@@ -57,7 +59,7 @@ impl Support {
 
     /// Why sessions are not possible at all; None if they are.
     pub fn obstacle(&self) -> Option<&str> {
-        const NEEDED: [&str; 4] = ["tracefs", "permission", "instances", "events"];
+        const NEEDED: [&str; 5] = ["pid namespace", "tracefs", "permission", "instances", "events"];
         self.points
             .iter()
             .filter(|point| NEEDED.contains(&point.name))
@@ -93,6 +95,20 @@ fn sound_tsc(clocks: &str, sources: &str, cpuinfo: &str) -> Result<(), String> {
     match ["constant_tsc", "nonstop_tsc"].iter().find(|flag| !flags.split_whitespace().any(|has| has == **flag)) {
         Some(flag) => Err(format!("the processor does not promise {flag}")),
         None => Ok(()),
+    }
+}
+
+/// Whether processes have the numbers here that the kernel's tracer knows them by: it takes and gives those of the machine's
+/// own PID namespace, pid_namespaces(7), also within another.
+///
+/// # Errors
+/// [`Error::Numbers`].
+pub fn own_pids() -> Result<(), Error> {
+    /// PROC_PID_INIT_INO of the kernel: always this one.
+    const OF_THE_MACHINE: &str = "pid:[4026531836]";
+    match fs::read_link("/proc/self/ns/pid") {
+        Ok(own) if own != Path::new(OF_THE_MACHINE) => Err(Error::Numbers),
+        _ => Ok(()),
     }
 }
 
@@ -167,8 +183,8 @@ mod tests {
     }
 
     #[test]
-    fn a_look_answers_for_the_first_three_points_on_any_machine() {
+    fn a_look_answers_for_the_first_four_points_on_any_machine() {
         let names: Vec<&str> = Support::look().points.iter().map(|point| point.name).collect();
-        assert_eq!(names[..3], ["lockdown", "tracefs", "permission"]);
+        assert_eq!(names[..4], ["lockdown", "pid namespace", "tracefs", "permission"]);
     }
 }
