@@ -24,7 +24,7 @@ pub const fn log_bytes(bytes: usize) -> usize {
     (index_at(bytes) + bytes / BLOCK * size_of::<Mark>()).next_multiple_of(BLOCK)
 }
 
-/// Words up to which an entry is appended without a loop.
+/// Words up to which an entry is appended from registers.
 pub const SHORT: usize = 4;
 
 /// What stands before the data and the index of a log. Positions and counts only grow.
@@ -152,7 +152,7 @@ fn read_cpu(_area: isize) -> Option<u32> {
 /// Why it is fast: nothing overlaps with the reading of the counter, so every other instruction counts.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 macro_rules! sequence {
-    ($log:ident, [$($line:literal,)*], $($operands:tt)*) => {
+    ($log:ident, elsewhere: $elsewhere:block, [$($line:literal,)*], $($operands:tt)*) => {
         std::arch::asm!(
             // The descriptor: flags, from, length, where to go when it is interrupted.
             ".pushsection __rseq_cs, \"aw\"",
@@ -186,7 +186,7 @@ macro_rules! sequence {
             area = in(reg) $log.area,
             out("rax") _,
             out("rdx") _,
-            elsewhere = label { return Appended::Elsewhere },
+            elsewhere = label $elsewhere,
             options(nostack),
         )
     };
@@ -203,42 +203,33 @@ impl CpuLog {
         area().map(|area| CpuLog { log, limit, mask: bytes as u64 - 1, area, cpu })
     }
 
-    /// Appends the words to the log, if we are on its CPU; the first one is replaced by a time stamp of
-    /// [`crate::ticks`], which in one log never goes back. Threads and signal handlers need no care. At least two words,
-    /// and at most [`BLOCK`] bytes.
-    ///
-    /// Panics for another number of words.
+    /// Appends two to four words, the first one being replaced by a time stamp of [`crate::ticks`], if that is nothing but
+    /// a few stores from registers: we are on the log's CPU, there is room, and the entry is not the last one of its
+    /// block. If not, nothing is done but `otherwise`.
     #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
     #[inline(always)]
-    pub fn append(&self, words: &[u64]) -> Appended {
-        match *words {
-            [_, second] => self.append_short::<16>(second, 0, 0),
-            [_, second, third] => self.append_short::<24>(second, third, 0),
-            [_, second, third, fourth] => self.append_short::<32>(second, third, fourth),
-            _ => self.append_long(words),
+    pub fn append_short<const WORDS: usize>(&self, words: [u64; WORDS], otherwise: impl FnOnce()) {
+        if WORDS < 2 || WORDS > SHORT {
+            return otherwise();
         }
-    }
-
-    /// Appends an entry of `BYTES` whose words are in registers.
-    #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
-    #[inline(always)]
-    fn append_short<const BYTES: usize>(&self, second: u64, third: u64, fourth: u64) -> Appended {
+        let [second, third, fourth] = [1, 2, 3].map(|place| words.get(place).copied().unwrap_or_default());
         // SAFETY: see `sequence`.
         unsafe {
             sequence!(
                 self,
+                elsewhere: { otherwise() },
                 [
                     "mov {head}, qword ptr [{log}]",
                     // Is there room?
                     "lea rax, [{head} + {bytes}]",
                     "sub rax, qword ptr [{log} + 128]",
                     "cmp rax, qword ptr [{this} + 8]",
-                    "ja {rare}",
+                    "ja {elsewhere}",
                     // Does the next entry begin in another block?
                     "lea rax, [{head} + {bytes}]",
                     "xor rax, {head}",
                     "test rax, -4096",
-                    "jnz {rare}",
+                    "jnz {elsewhere}",
                     // If not, this one does not reach the end of the data.
                     "and {head}, qword ptr [{this} + 16]",
                     "mov qword ptr [{log} + {head} + 4096], rdx",
@@ -259,28 +250,30 @@ impl CpuLog {
                     "paddq xmm0, xmmword ptr [rip + 5b]",
                     "movdqa xmmword ptr [{log}], xmm0",
                 ],
-                bytes = const BYTES,
+                bytes = const 8 * WORDS,
                 second = in(reg) second,
                 third = in(reg) third,
                 fourth = in(reg) fourth,
                 head = out(reg) _,
                 out("xmm0") _,
-                rare = label { return self.append_long(&[0, second, third, fourth][..BYTES / 8]) },
             );
         }
-        Appended::Written
     }
 
-    /// Appends an entry of any length anywhere.
+    /// Appends the words to the log, if we are on its CPU; the first one is replaced by a time stamp of
+    /// [`crate::ticks`], which in one log never goes back. Threads and signal handlers need no care. At least two words,
+    /// and at most [`BLOCK`] bytes.
+    ///
+    /// Panics for another number of words.
     #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
-    #[cold]
     #[inline(never)]
-    fn append_long(&self, words: &[u64]) -> Appended {
+    pub fn append(&self, words: &[u64]) -> Appended {
         assert!(words.len() >= 2 && words.len() <= BLOCK / 8, "an entry of two words to a block");
         // SAFETY: see `sequence`; `words` is read up to its length.
         unsafe {
             sequence!(
                 self,
+                elsewhere: { return Appended::Elsewhere },
                 [
                     "mov {head}, qword ptr [{log}]",
                     // Is there room?
@@ -340,8 +333,15 @@ impl CpuLog {
     #[inline(never)]
     fn count_lost(&self) -> Appended {
         // SAFETY: see `sequence`; the only store is the addition.
-        unsafe { sequence!(self, ["add qword ptr [{log} + 16], 1",],) };
+        unsafe { sequence!(self, elsewhere: { return Appended::Elsewhere }, ["add qword ptr [{log} + 16], 1",],) };
         Appended::Lost
+    }
+
+    /// Without rseq there is no such log.
+    #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
+    #[inline]
+    pub fn append_short<const WORDS: usize>(&self, _words: [u64; WORDS], otherwise: impl FnOnce()) {
+        otherwise();
     }
 
     /// Without rseq there is no such log.

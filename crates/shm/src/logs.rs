@@ -9,6 +9,7 @@
 //! begins. In a log that is not overwritten the writer refuses, and counts, what finds no room before the reader's tail.
 
 use std::ops::Range;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
@@ -107,14 +108,27 @@ impl Logs {
 
     /// The log with that number as the one of the CPU with that number, to append to. None without restartable sequences.
     pub fn of_cpu(&self, cpu: usize) -> Option<OfCpu> {
-        if cpu >= self.count {
-            return None;
-        }
-        let stride = Logs::stride(self.bytes);
-        let place = self.memory.bytes(self.offset + cpu * stride, stride)?;
+        let place = self.place(cpu)?;
         // SAFETY: the log lies inside the mapping, which is aligned to a page and lives as long as `memory` beside it.
         let log = unsafe { CpuLog::new(place.as_ptr(), self.bytes, self.when_full.limit(self.bytes), cpu as u32) }?;
         Some(OfCpu { log, _memory: Arc::clone(&self.memory) })
+    }
+
+    /// The log with that number for the one thread that has claimed it.
+    pub fn alone(&self, number: usize) -> Option<Alone> {
+        Some(Alone {
+            place: self.place(number)?,
+            // Positions are multiples of 8, whatever the memory says.
+            mask: (self.bytes as u64 - 1) & !7,
+            limit: self.when_full.limit(self.bytes),
+            log: self.log(number)?,
+        })
+    }
+
+    /// Where a log begins.
+    fn place(&self, number: usize) -> Option<NonNull<u8>> {
+        let stride = Logs::stride(self.bytes);
+        if number < self.count { self.memory.bytes(self.offset + number * stride, stride) } else { None }
     }
 
     /// The log with that number.
@@ -141,9 +155,15 @@ pub struct OfCpu {
 impl OfCpu {
     /// Appends an entry if we are on that CPU; its first word is replaced by the time stamp. At least two words and at
     /// most 4096 bytes.
-    #[inline(always)]
     pub fn append(&self, words: &[u64]) -> Appended {
         self.log.append(words)
+    }
+
+    /// As [`OfCpu::append`], of two to four words, if nothing is in the way; if something is, nothing is done but
+    /// `otherwise`.
+    #[inline(always)]
+    pub fn append_short<const WORDS: usize>(&self, words: [u64; WORDS], otherwise: impl FnOnce()) {
+        self.log.append_short(words, otherwise);
     }
 }
 
@@ -263,37 +283,21 @@ impl Log {
     pub fn owner(&self) -> u64 {
         self.words.0.owner.load(Ordering::Relaxed)
     }
-
-    /// The log for the one thread that has claimed it.
-    pub fn alone(&self) -> Alone {
-        let [data, _] = self.window.in_place(0, self.window.len() as usize);
-        Alone {
-            words: std::ptr::from_ref(&self.words.0),
-            data: data.as_ptr().cast::<AtomicU64>(),
-            marks: std::ptr::from_ref(&self.marks[0].0),
-            // Positions are multiples of 8, whatever the memory says.
-            mask: (self.bytes() - 1) & !7,
-            limit: self.when_full.limit(self.bytes() as usize),
-            log: self.clone(),
-        }
-    }
 }
 
-/// A log for the one thread that appends to it, as pointers: every instruction of it counts.
+/// A log for the one thread that appends to it, as a pointer: every instruction of it counts.
 #[derive(Debug)]
 pub struct Alone {
-    words: *const LogWords,
-    data: *const AtomicU64,
-    /// As many as the data has blocks.
-    marks: *const Mark,
+    /// Of the whole log, which is aligned to a page: words, data, index.
+    place: NonNull<u8>,
     /// Bytes of data minus one, without the lowest bits.
     mask: u64,
     limit: u64,
-    /// Keeps what they point to.
+    /// Keeps what is pointed to.
     log: Log,
 }
 
-// SAFETY: the pointers lead to atomics in the mapping that `log` keeps, and which is shared between processes anyway.
+// SAFETY: the pointer leads to atomics in the mapping that `log` keeps, and which is shared between processes anyway.
 unsafe impl Send for Alone {}
 // SAFETY: as above. Two threads that append at once spoil the log's entries and nothing else.
 unsafe impl Sync for Alone {}
@@ -306,10 +310,8 @@ impl Alone {
 
     /// Appends an entry, as the log's owner, with that time stamp in place of the first word. Whether there was room; if
     /// not, that is counted. At most 4096 bytes.
-    #[inline(always)]
     pub fn append(&self, time: u64, words: &[u64]) -> bool {
-        // SAFETY: `log` keeps the mapping; by `Log::alone` there are log words.
-        let own = unsafe { &*self.words };
+        let own = self.words();
         let head = own.head.load(Ordering::Relaxed);
         let next = head.wrapping_add(size_of_val(words) as u64);
         // Acquire pairs with the Release in `take_to`.
@@ -324,19 +326,49 @@ impl Alone {
         if (head ^ next) / BLOCK as u64 != 0 {
             self.mark(next, count);
         }
-        // Release: makes it an entry; pairs with the load in `Log::head`.
-        own.head.store(next, Ordering::Release);
-        // A signal handler sees it whole; who is killed in between is one short, which shows in nothing but the count.
-        compiler_fence(Ordering::SeqCst);
-        own.count.store(count, Ordering::Relaxed);
+        publish(own, next, count);
+        true
+    }
+
+    /// As [`Alone::append`], if nothing is in the way: there is room, and the entry is not the last one of its block. If
+    /// not, nothing is done, and the clock is not asked. Whether it is there.
+    #[inline(always)]
+    pub fn append_short<const WORDS: usize>(&self, time: impl FnOnce() -> u64, mut words: [u64; WORDS]) -> bool {
+        let own = self.words();
+        let head = own.head.load(Ordering::Relaxed);
+        let next = head.wrapping_add(8 * WORDS as u64);
+        // Acquire pairs with the Release in `take_to`.
+        if head % BLOCK as u64 >= (BLOCK - 8 * WORDS) as u64
+            || next.wrapping_sub(own.tail.0.load(Ordering::Acquire)) > self.limit
+        {
+            return false;
+        }
+        // SAFETY: the masked position is a multiple of 8 within the data, and so is the end, since both are in one block.
+        let place: &[AtomicU64; WORDS] = unsafe { self.data(head).cast().as_ref() };
+        words[0] = time();
+        // Relaxed: the head publishes it.
+        place.iter().zip(words).for_each(|(place, word)| place.store(word.to_le(), Ordering::Relaxed));
+        publish(own, next, own.count.load(Ordering::Relaxed).wrapping_add(1));
         true
     }
 
     #[inline(always)]
+    fn words(&self) -> &LogWords {
+        // SAFETY: `log` keeps the mapping, and there are log words at the beginning of a log.
+        unsafe { self.place.cast().as_ref() }
+    }
+
+    /// Where a position lies: of 8 bytes of the data, whatever it is.
+    #[inline(always)]
+    fn data(&self, at: u64) -> NonNull<AtomicU64> {
+        // SAFETY: the masked position is within the data, which lies inside the log.
+        unsafe { self.place.byte_add(DATA_AT + (at & self.mask) as usize).cast() }
+    }
+
+    #[inline(always)]
     fn put(&self, at: u64, word: u64) {
-        // SAFETY: the masked position is a multiple of 8 within the data, which the mapping that `log` keeps holds whole;
-        // the data begins on a page.
-        let place = unsafe { &*self.data.byte_add((at & self.mask) as usize) };
+        // SAFETY: a multiple of 8 within the mapping that `log` keeps.
+        let place = unsafe { self.data(at).as_ref() };
         // Relaxed: the head publishes it.
         place.store(word.to_le(), Ordering::Relaxed);
     }
@@ -345,8 +377,7 @@ impl Alone {
     #[cold]
     #[inline(never)]
     fn mark(&self, position: u64, count: u64) {
-        // SAFETY: a block of the data has its mark, and the masked position is within the data.
-        let mark = unsafe { &*self.marks.add((position & self.mask) as usize / BLOCK) };
+        let mark = &self.log.marks[(position & self.mask) as usize / BLOCK].0;
         mark.position.store(position, Ordering::Relaxed);
         mark.count.store(count, Ordering::Relaxed);
     }
@@ -355,11 +386,20 @@ impl Alone {
     #[cold]
     #[inline(never)]
     fn refuse(&self) -> bool {
-        // SAFETY: as in `append`.
-        let lost = unsafe { &(*self.words).lost };
+        let lost = &self.words().lost;
         lost.store(lost.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         false
     }
+}
+
+/// Makes what lies before a position an entry.
+#[inline(always)]
+fn publish(own: &LogWords, head: u64, count: u64) {
+    // Release: makes it an entry; pairs with the load in `Log::head`.
+    own.head.store(head, Ordering::Release);
+    // A signal handler sees it whole; who is killed in between is one short, which shows in nothing but the count.
+    compiler_fence(Ordering::SeqCst);
+    own.count.store(count, Ordering::Relaxed);
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use headwater_os::rseq::SHORT;
+
 use crate::record::HEAD;
 use crate::session;
 
@@ -13,8 +15,8 @@ const OFF: u32 = 0;
 const UNKNOWN: u32 = 1;
 /// Some thread makes it known.
 const BUSY: u32 = 2;
-/// Session 0; below the id's bits.
-const ON: u32 = 3;
+/// The lowest tag of a session. An event that is recorded has the session's tag and above it its id there.
+pub(crate) const ON: u8 = 3;
 
 /// How often a thread lets others run that makes the event known, before it counts its own as lost.
 const YIELDS: u32 = 100_000;
@@ -28,7 +30,7 @@ pub const TEXT_MAX: usize = 127;
 /// One event's standing in this process. In a static.
 #[derive(Debug)]
 pub struct Event {
-    /// [`OFF`], [`UNKNOWN`], [`BUSY`], or the session (from [`ON`] on) and above it the event's id there.
+    /// [`OFF`], [`UNKNOWN`], [`BUSY`], or the session's tag (from [`ON`] on) and above it the event's id there.
     state: AtomicU32,
     /// Such as `headwater:put`.
     pub name: &'static str,
@@ -98,16 +100,37 @@ impl Event {
     #[inline]
     pub fn is_recorded(&'static self) -> bool {
         let state = self.state.load(Ordering::Relaxed);
-        state != OFF && (state >= ON || self.become_known(state) >= ON)
+        is_recorded(state) || state != OFF && is_recorded(self.become_known(state))
     }
 
     /// Writes a record of `len` bytes whose fields are there.
     #[inline(always)]
-    pub fn write<const N: usize>(&'static self, words: &mut Words<N>, len: usize) {
-        let Some(state) = self.state_if_on() else { return };
-        let used = len.div_ceil(8);
-        words[1] = second_word(used, state);
-        session::write((state & 0xff) - ON, words, used);
+    pub fn write<const N: usize>(&'static self, mut words: Words<N>, len: usize) {
+        // Acquire pairs with the Release in `switch`: the session and the event's place in it are there.
+        let state = self.state.load(Ordering::Acquire);
+        if N <= SHORT {
+            return self.write_short(state, words);
+        }
+        self.write_anyway(state, &mut words[..len.div_ceil(8)]);
+    }
+
+    /// Of few words. What is rare is the last thing that it does, and takes in registers what it needs: so there is no frame
+    /// on the stack, which would cost a tenth of the event.
+    #[inline(always)]
+    fn write_short<const N: usize>(&'static self, state: u32, mut words: Words<N>) {
+        let [third, fourth] = [2, 3].map(|place| words.get(place).copied().unwrap_or_default());
+        let otherwise = move || self.write_otherwise::<N>(third, fourth);
+        if !is_recorded(state) {
+            return otherwise();
+        }
+        words[1] = second_word(N, state);
+        session::write_short(tag(state), words, otherwise);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn write_otherwise<const N: usize>(&'static self, third: u64, fourth: u64) {
+        self.write_anyway(self.state.load(Ordering::Acquire), &mut [0, 0, third, fourth][..N]);
     }
 
     /// As [`Event::write`], of an event that is known at run time only. The words from `len` on are 0 up to the next
@@ -115,25 +138,29 @@ impl Event {
     ///
     /// Panics if `words` are fewer.
     pub fn write_made(&'static self, words: &mut [u64], len: usize) {
-        let Some(state) = self.state_if_on() else { return };
         let words = &mut words[..len.div_ceil(8)];
-        words[1] = second_word(words.len(), state);
-        session::write_made((state & 0xff) - ON, words);
+        let state = self.state.load(Ordering::Acquire);
+        match *words {
+            [first, second] => self.write_short(state, [first, second]),
+            [first, second, third] => self.write_short(state, [first, second, third]),
+            [first, second, third, fourth] => self.write_short(state, [first, second, third, fourth]),
+            _ => self.write_anyway(state, words),
+        }
     }
 
-    #[inline(always)]
-    fn state_if_on(&'static self) -> Option<u32> {
-        // Acquire pairs with the Release in `switch`: the session and the event's place in it are there.
-        let mut state = self.state.load(Ordering::Acquire);
-        if state < ON {
-            state = self.become_known(state);
+    /// To wherever it belongs, after it has become known.
+    #[inline(never)]
+    fn write_anyway(&'static self, state: u32, words: &mut [u64]) {
+        let state = if state == OFF || is_recorded(state) { state } else { self.become_known(state) };
+        if is_recorded(state) {
+            words[1] = second_word(words.len(), state);
+            session::write(tag(state), words);
         }
-        (state >= ON).then_some(state)
     }
 
     /// Records it from now on in a session, under an id there; or not any more.
-    pub(crate) fn switch(&self, on: Option<(u32, u32)>) {
-        let state = on.map_or(OFF, |(session, id)| id << 8 | (session + ON));
+    pub(crate) fn switch(&self, on: Option<(u8, u32)>) {
+        let state = on.map_or(OFF, |(tag, id)| id << 8 | u32::from(tag));
         self.state.store(state, Ordering::Release);
         if let Some(mirror) = self.mirror {
             mirror.store(u32::from(state != OFF), Ordering::Relaxed);
@@ -170,6 +197,18 @@ impl Event {
 thread_local! {
     /// This thread is making an event known.
     static MAKING_KNOWN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether it is the state of an event that is recorded.
+#[inline(always)]
+fn is_recorded(state: u32) -> bool {
+    state >= u32::from(ON)
+}
+
+/// The tag of the session that records an event in that state.
+#[inline(always)]
+fn tag(state: u32) -> u8 {
+    state as u8
 }
 
 /// Length, id: the head of a record but for the stamp and the thread.
@@ -213,7 +252,7 @@ pub const fn entry_words(bytes: &[usize]) -> usize {
         sum += bytes[at];
         at += 1;
     }
-    let words = if sum <= 32 { 4 } else { sum.div_ceil(8) };
+    let words = sum.div_ceil(8);
     assert!(words <= WORDS_MAX, "an event has at most 496 bytes of fields, a text counting 128");
     words
 }
@@ -331,7 +370,7 @@ macro_rules! events {
                 #[allow(unused_mut, reason = "an event may have no fields")]
                 let (mut words, mut len) = ([0; WORDS], $crate::record::HEAD);
                 $( $crate::event::Value::put($field, &mut words, &mut len); )*
-                $event::EVENT.write(&mut words, len);
+                $event::EVENT.write(words, len);
             }
 
             $crate::probe_of_event!($name $(, $field: $type)*);

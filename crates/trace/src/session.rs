@@ -4,14 +4,14 @@
 use std::cell::Cell;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use headwater_os::rseq::{Appended, SHORT};
+use headwater_os::rseq::Appended;
 use headwater_os::{fork, rseq, thread};
 use headwater_shm::logs::OfCpu;
 
-use crate::event::{Event, Words};
+use crate::event::{Event, ON};
 use crate::listen;
 use crate::region::{OVER, Region};
 
@@ -30,8 +30,8 @@ const SESSIONS: usize = 64;
 const EVENTS: usize = 1024;
 
 static JOINED: [OnceLock<Session>; SESSIONS] = [const { OnceLock::new() }; SESSIONS];
-/// The session that is current, plus one; 0: none.
-static CURRENT: AtomicU32 = AtomicU32::new(0);
+/// The tag of the session that is current; [`NONE`].
+static CURRENT: AtomicU8 = AtomicU8::new(NONE);
 static KNOWN: [OnceLock<&'static Event>; EVENTS] = [const { OnceLock::new() }; EVENTS];
 static KNOWN_COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -50,20 +50,20 @@ struct Session {
 struct Here {
     log: OfCpu,
     /// Of the session.
-    number: u32,
+    tag: u8,
 }
 
-/// No session has this number.
-const NOBODY: u32 = u32::MAX;
+/// No session has this tag; those that there are count from [`ON`] in the order in which they were joined.
+const NONE: u8 = 0;
 
 // What a thread knows since it last wrote; apart, because each is read by a load of its own.
 thread_local! {
     /// The log of the CPU on which it was.
     static HERE: Cell<Option<&'static Here>> = const { Cell::new(None) };
     /// The session that it has greeted.
-    static NUMBER: Cell<u32> = const { Cell::new(NOBODY) };
-    /// The thread's id.
-    static ID: Cell<u32> = const { Cell::new(0) };
+    static GREETED: Cell<u8> = const { Cell::new(NONE) };
+    /// The thread's id, where records have it: in the upper half.
+    static ID: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Joins the session that the environment names, if there is one and this process has joined none; listens for tracers if it
@@ -79,7 +79,7 @@ pub fn init() -> io::Result<()> {
     let first = !TRIED.swap(true, Ordering::AcqRel);
     if first
         && let Some(path) = std::env::var_os(VARIABLE)
-        && CURRENT.load(Ordering::Acquire) == 0
+        && CURRENT.load(Ordering::Acquire) == NONE
         && let Err(error) = join(Path::new(&path))
     {
         let _ = FAILED.set(format!("{VARIABLE}={}: {error}", path.display()));
@@ -125,27 +125,28 @@ fn join_by(path: &Path, own_logs: bool) -> io::Result<()> {
     let Some(number) = (0..SESSIONS).find(|number| JOINED[*number].get().is_none()) else {
         return Err(io::Error::new(io::ErrorKind::QuotaExceeded, format!("this process was in {SESSIONS} sessions")));
     };
-    let here = |cpu| Some(Here { log: region.cpus.of_cpu(cpu)?, number: number as u32 });
+    let tag = ON + number as u8;
+    let here = |cpu| Some(Here { log: region.cpus.of_cpu(cpu)?, tag });
     let here = if sequences { (0..region.cpus.len()).filter_map(here).collect() } else { Vec::new() };
     // A thread that has no CPU's log, because its processor came later or a signal handler is early, needs one as well.
-    let own = own::all(&region.threads, number as u32, tsc);
+    let own = own::all(&region.threads, tag, tsc);
     let session = JOINED[number].get_or_init(|| Session { region, here, own });
-    CURRENT.store(number as u32 + 1, Ordering::Release);
-    switch_all(|event| session.id_of(event).map(|id| (number as u32, id)));
+    CURRENT.store(tag, Ordering::Release);
+    switch_all(|event| session.id_of(event).map(|id| (tag, id)));
     changed();
     Ok(())
 }
 
 /// Leaves the session: no event is recorded any more.
 pub fn leave() {
-    CURRENT.store(0, Ordering::Release);
+    CURRENT.store(NONE, Ordering::Release);
     switch_all(|_| None);
     changed();
 }
 
 /// Whether an event of that name would be recorded now.
 pub fn wants(name: &str) -> bool {
-    let session = CURRENT.load(Ordering::Acquire).checked_sub(1).and_then(joined);
+    let session = joined(CURRENT.load(Ordering::Acquire));
     session.is_some_and(|session| session.region.wants(name))
 }
 
@@ -155,7 +156,7 @@ fn changed() {
     crate::tracing::ask_again();
 }
 
-fn switch_all(on: impl Fn(&'static Event) -> Option<(u32, u32)>) {
+fn switch_all(on: impl Fn(&'static Event) -> Option<(u8, u32)>) {
     for event in KNOWN.iter().take(KNOWN_COUNT.load(Ordering::Acquire)).filter_map(OnceLock::get) {
         event.switch(on(event));
     }
@@ -172,108 +173,74 @@ pub(crate) fn make_known(event: &'static Event) {
         return count_lost();
     };
     let _ = place.set(event);
-    let session = CURRENT.load(Ordering::Acquire).checked_sub(1);
-    let id = session.and_then(|number| joined(number)?.id_of(event));
-    event.switch(session.zip(id));
+    let tag = CURRENT.load(Ordering::Acquire);
+    event.switch(joined(tag).and_then(|session| Some((tag, session.id_of(event)?))));
 }
 
 /// Counts an event that cannot be written.
 pub(crate) fn count_lost() {
-    if let Some(number) = CURRENT.load(Ordering::Acquire).checked_sub(1) {
-        count_outside(number);
-    }
+    count_outside(CURRENT.load(Ordering::Acquire));
 }
 
-/// Counts an event of that session that was written to no log.
+/// Counts an event of that session, if it is one, that was written to no log.
 #[cold]
 #[inline(never)]
-fn count_outside(number: u32) {
-    if let Some(session) = joined(number) {
+fn count_outside(tag: u8) {
+    if let Some(session) = joined(tag) {
         session.region.header.outside.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 /// In a forked child: its thread has another id than the one whose memory it has.
 extern "C" fn forget_thread() {
-    let _ = NUMBER.try_with(|number| number.set(NOBODY));
+    let _ = GREETED.try_with(|greeted| greeted.set(NONE));
     let _ = HERE.try_with(|here| here.set(None));
     own::forget();
 }
 
-/// Writes a record of so many of the words, which are whole but for the stamp and the thread's id; that goes to the upper
-/// half of the second one.
+/// Writes a record of two to four words to a session's log, if nothing is in the way; if something is, nothing is done but
+/// `otherwise`. The words are whole but for the stamp and the thread's id, which goes to the upper half of the second one.
 #[inline(always)]
-pub(crate) fn write<const N: usize>(number: u32, words: &mut Words<N>, used: usize) {
+pub(crate) fn write_short<const N: usize>(tag: u8, mut words: [u64; N], otherwise: impl FnOnce()) {
     if let Some(here) = HERE.get()
-        && here.number == number
+        && here.tag == tag
     {
-        words[1] |= u64::from(ID.get()) << 32;
-        // Few words stay in registers, because nobody but what is rare sees their address.
-        let appended =
-            if N <= SHORT { here.log.append(&{ *words }[..used.min(SHORT)]) } else { here.log.append(&words[..used]) };
-        match appended {
-            Appended::Written => return,
-            Appended::Lost => return refused(number),
-            Appended::Elsewhere => words[1] &= u64::from(u32::MAX),
-        }
+        words[1] |= ID.get();
+        here.log.append_short(words, otherwise);
+    } else if let Some(own) = own::current(tag) {
+        words[1] |= ID.get();
+        own.append_short(words, otherwise);
+    } else {
+        otherwise();
     }
-    if let Some(own) = own::current(number) {
-        words[1] |= u64::from(ID.get()) << 32;
-        return if N <= SHORT {
-            own.append_now(&{ *words }[..used.min(SHORT)])
-        } else {
-            own.append_now(&words[..used])
-        };
-    }
-    write_anew(number, &mut { *words }[..used]);
 }
 
-/// As [`write`], of words that are all used.
-pub(crate) fn write_made(number: u32, words: &mut [u64]) {
-    if let Some(here) = HERE.get()
-        && here.number == number
-    {
-        words[1] |= u64::from(ID.get()) << 32;
-        match here.log.append(words) {
-            Appended::Written => return,
-            Appended::Lost => return refused(number),
-            Appended::Elsewhere => words[1] &= u64::from(u32::MAX),
-        }
+/// Writes a record to a session, wherever it belongs: also of a thread that is new here, or has been moved, or has no CPU's
+/// log. The words are as those of [`write_short`], but as many as there are.
+pub(crate) fn write(tag: u8, words: &mut [u64]) {
+    let Some(session) = joined(tag) else { return };
+    if GREETED.get() != tag {
+        greet(tag);
     }
-    if let Some(own) = own::current(number) {
-        words[1] |= u64::from(ID.get()) << 32;
-        return own.append_now(words);
-    }
-    write_anew(number, words);
-}
-
-/// Writes a record of a thread that is new here, or has been moved, or has no CPU's log.
-#[cold]
-#[inline(never)]
-fn write_anew(number: u32, words: &mut [u64]) {
-    let Some(session) = joined(number) else { return };
-    if NUMBER.get() != number {
-        greet(number);
-    }
-    words[1] |= u64::from(ID.get()) << 32;
+    words[1] |= ID.get();
     // Each turn but the last one, somebody has moved us meanwhile.
     while let Some(here) = rseq::cpu().and_then(|cpu| session.here.get(cpu as usize)) {
         HERE.set(Some(here));
         match here.log.append(words) {
             Appended::Written => return,
-            Appended::Lost => return refused(number),
+            Appended::Lost => return refused(tag),
             Appended::Elsewhere => {}
         }
     }
-    own::claim_and_append(&session.own, number, words);
+    own::claim_and_append(&session.own, tag, words);
 }
 
 /// An entry found no room, which is counted. If the session is over, none will. May be in a signal handler.
 #[cold]
 #[inline(never)]
-fn refused(number: u32) {
-    if joined(number).is_some_and(|session| session.region.header.state.load(Ordering::Relaxed) == OVER)
-        && CURRENT.compare_exchange(number + 1, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+fn refused(tag: u8) {
+    if joined(tag).is_some_and(|session| session.region.header.state.load(Ordering::Relaxed) == OVER)
+        && CURRENT.compare_exchange(tag, NONE, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     {
         switch_all(|_| None);
         #[cfg(feature = "tracing")]
@@ -284,16 +251,16 @@ fn refused(number: u32) {
 /// The first record of this thread in a session: says who it is.
 #[cold]
 #[inline(never)]
-fn greet(number: u32) {
-    NUMBER.set(number);
-    ID.set(thread::id());
+fn greet(tag: u8) {
+    GREETED.set(tag);
+    ID.set(u64::from(thread::id()) << 32);
     let mut name = [0; 16];
     thread_is(std::process::id(), thread::name(&mut name));
 }
 
 #[inline(always)]
-fn joined(number: u32) -> Option<&'static Session> {
-    JOINED.get(number as usize)?.get()
+fn joined(tag: u8) -> Option<&'static Session> {
+    JOINED.get(usize::from(tag.checked_sub(ON)?))?.get()
 }
 
 crate::events! {

@@ -15,29 +15,27 @@ fn entries(log: &Log, held: &Held) -> Vec<[u64; 3]> {
 #[test]
 fn a_full_log_refuses_and_counts_until_its_reader_takes() {
     let logs = logs(1, WhenFull::Refuse);
-    let log = logs.log(0).expect("one");
+    let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
     let room = LOG_MIN / 24;
     for number in 0..room as u64 + 5 {
-        assert_eq!(log.alone().append(number, &[0, number, 7]), number < room as u64);
+        assert_eq!(alone.append(number, &[0, number, 7]), number < room as u64);
     }
     assert_eq!((log.count(), log.lost()), (room as u64, 5));
     let held = log.held().expect("sound");
     assert_eq!(held, Held { range: 0..room as u64 * 24, overwritten: 0 });
     assert!(entries(&log, &held).iter().zip(0..).all(|(entry, number)| *entry == [number, number, 7]));
     log.take_to(48);
-    assert!(
-        log.alone().append(1, &[0, 1, 1]) && log.alone().append(1, &[0, 1, 1]) && !log.alone().append(1, &[0, 1, 1])
-    );
+    assert!(alone.append(1, &[0, 1, 1]) && alone.append(1, &[0, 1, 1]) && !alone.append(1, &[0, 1, 1]));
 }
 
 #[test]
 fn a_closed_log_takes_nothing() {
     for when_full in [WhenFull::Refuse, WhenFull::Overwrite] {
         let logs = logs(1, when_full);
-        let log = logs.log(0).expect("one");
-        assert!(log.alone().append(1, &[0, 1, 1]));
+        let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
+        assert!(alone.append(1, &[0, 1, 1]));
         log.close();
-        assert!(!log.alone().append(1, &[0, 1, 1]));
+        assert!(!alone.append(1, &[0, 1, 1]));
         if let Some(log) = logs.of_cpu(0) {
             let lost = log.append(&[0, 1, 1]);
             assert!(lost == Appended::Elsewhere || lost == Appended::Lost, "{lost:?}");
@@ -49,9 +47,9 @@ fn a_closed_log_takes_nothing() {
 #[test]
 fn an_overwritten_log_keeps_whole_entries_and_says_how_many_are_gone() {
     let logs = logs(1, WhenFull::Overwrite);
-    let log = logs.log(0).expect("one");
+    let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
     for number in 0..20_000_u64 {
-        assert!(log.alone().append(number, &[0, number, !number]));
+        assert!(alone.append(number, &[0, number, !number]));
         let held = log.held().expect("sound");
         assert_eq!(held.overwritten * 24, held.range.start, "{number}");
         assert_eq!(held.range.end, (number + 1) * 24);
@@ -66,8 +64,8 @@ fn an_overwritten_log_keeps_whole_entries_and_says_how_many_are_gone() {
 #[test]
 fn what_was_overwritten_while_it_was_copied_is_left_out() {
     let logs = logs(1, WhenFull::Overwrite);
-    let log = logs.log(0).expect("one");
-    let append = |numbers: Range<u64>| numbers.for_each(|number| assert!(log.alone().append(number, &[0, number, 1])));
+    let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
+    let append = |numbers: Range<u64>| numbers.for_each(|number| assert!(alone.append(number, &[0, number, 1])));
     append(0..1000);
     let before = log.head();
     append(1000..1300);
@@ -116,8 +114,8 @@ fn a_cpus_log_and_a_threads_have_one_form() {
 #[test]
 fn scribbled_words_are_no_positions() {
     let logs = logs(1, WhenFull::Refuse);
-    let log = logs.log(0).expect("one");
-    log.alone().append(1, &[0, 1, 1]);
+    let (log, alone) = (logs.log(0).expect("one"), logs.alone(0).expect("one"));
+    alone.append(1, &[0, 1, 1]);
     log.take_to(1 << 40);
     assert_eq!(log.held(), None);
     log.take_to(0);

@@ -12,8 +12,8 @@ use super::{count_outside, refused};
 #[derive(Debug)]
 pub(super) struct OwnLog {
     alone: Alone,
-    /// Of the session.
-    number: u32,
+    /// Of the session, as events have it.
+    tag: u8,
     /// Its stamps are the counter's.
     ticks: bool,
     /// Its thread is at an entry: what a signal handler writes meanwhile has no place. Written by that thread.
@@ -35,16 +35,16 @@ struct Claim {
     log: Cell<Option<(&'static OwnLog, u64)>>,
 }
 
-/// The logs for threads in a session of that number.
-pub(super) fn all(logs: &Logs, number: u32, ticks: bool) -> Vec<OwnLog> {
-    let logs = (0..logs.len()).filter_map(|place| logs.log(place));
-    logs.map(|log| OwnLog { alone: log.alone(), number, ticks, busy: AtomicBool::new(false) }).collect()
+/// The logs for threads in a session of that tag.
+pub(super) fn all(logs: &Logs, tag: u8, ticks: bool) -> Vec<OwnLog> {
+    let alone = (0..logs.len()).filter_map(|place| logs.alone(place));
+    alone.map(|alone| OwnLog { alone, tag, ticks, busy: AtomicBool::new(false) }).collect()
 }
 
-/// The log of this thread in the session of that number, if it has claimed one whose stamps are the counter's.
+/// The log of this thread in the session of that tag, if it has claimed one whose stamps are the counter's.
 #[inline(always)]
-pub(super) fn current(number: u32) -> Option<&'static OwnLog> {
-    OWN.get().filter(|own| own.number == number)
+pub(super) fn current(tag: u8) -> Option<&'static OwnLog> {
+    OWN.get().filter(|own| own.tag == tag)
 }
 
 /// In a forked child: the log is the parent's.
@@ -52,56 +52,70 @@ pub(super) fn forget() {
     let _ = OWN.try_with(|own| own.set(None));
 }
 
-/// Appends an entry to this thread's log, after it has claimed one of `logs`, which are a session's. What cannot be
-/// written is counted.
+/// Appends an entry to this thread's log, after it has claimed one of `logs`, which are a session's, if it has none. What
+/// cannot be written is counted.
 #[cold]
 #[inline(never)]
-pub(super) fn claim_and_append(logs: &'static [OwnLog], number: u32, words: &[u64]) {
-    if CLAIMING.replace(true) {
-        return count_outside(number);
+pub(super) fn claim_and_append(logs: &'static [OwnLog], tag: u8, words: &[u64]) {
+    if let Some(own) = current(tag) {
+        return own.append(ticks::now, words);
     }
-    let claimed = CLAIM.try_with(|claim| claim.of(logs, number)).ok().flatten();
+    if CLAIMING.replace(true) {
+        return count_outside(tag);
+    }
+    let claimed = CLAIM.try_with(|claim| claim.of(logs, tag)).ok().flatten();
     OWN.set(claimed.filter(|own| own.ticks));
     CLAIMING.set(false);
     match claimed {
-        Some(own) if own.ticks => own.append_now(words),
+        Some(own) if own.ticks => own.append(ticks::now, words),
         Some(own) => own.append(clock::now_ns, words),
-        None => count_outside(number),
+        None => count_outside(tag),
     }
 }
 
 impl OwnLog {
-    /// Appends an entry with the counter's stamp, as its owner.
+    /// Appends an entry with the counter's stamp, as its owner, if nothing is in the way; if something is, nothing is done
+    /// but `otherwise`.
     #[inline(always)]
-    pub fn append_now(&self, words: &[u64]) {
-        self.append(ticks::now, words);
+    pub fn append_short<const WORDS: usize>(&self, words: [u64; WORDS], otherwise: impl FnOnce()) {
+        if !self.at_an_entry(|| self.alone.append_short(ticks::now, words)).unwrap_or(false) {
+            otherwise();
+        }
     }
 
-    #[inline(always)]
+    /// Appends an entry, as its owner. What cannot be written is counted.
     fn append(&self, time: impl Fn() -> u64, words: &[u64]) {
+        match self.at_an_entry(|| self.alone.append(time(), words)) {
+            Some(true) => {}
+            Some(false) => refused(self.tag),
+            None => count_outside(self.tag),
+        }
+    }
+
+    /// Does it, unless this is a signal handler that has interrupted the thread at an entry.
+    #[inline(always)]
+    fn at_an_entry(&self, append: impl FnOnce() -> bool) -> Option<bool> {
         // Relaxed: one thread's own affair, like the fences: its signal handlers find it busy from before the first store
         // to after the last.
         if self.busy.load(Ordering::Relaxed) {
-            return count_outside(self.number);
+            return None;
         }
         self.busy.store(true, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        let is_there = self.alone.append(time(), words);
+        let is_there = append();
         compiler_fence(Ordering::SeqCst);
         self.busy.store(false, Ordering::Relaxed);
-        if !is_there {
-            refused(self.number);
-        }
+        Some(is_there)
     }
 }
 
 impl Claim {
     /// What this thread has in that session; one that it takes now, if it can.
-    fn of(&self, logs: &'static [OwnLog], number: u32) -> Option<&'static OwnLog> {
+    fn of(&self, logs: &'static [OwnLog], tag: u8) -> Option<&'static OwnLog> {
         let (epoch, thread) = (fork::epoch(), u64::from(headwater_os::thread::id()));
         let held = self.log.take().filter(|(_, process)| *process == epoch);
         let own = match held {
-            Some((own, _)) if own.number == number => own,
+            Some((own, _)) if own.tag == tag => own,
             other => {
                 // Of a session that was left.
                 other.inspect(|(own, _)| own.alone.log().give_back());
