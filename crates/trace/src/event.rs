@@ -119,12 +119,9 @@ impl Event {
     #[inline(always)]
     fn write_short<const N: usize>(&'static self, state: u32, mut words: Words<N>) {
         let [third, fourth] = [2, 3].map(|place| words.get(place).copied().unwrap_or_default());
-        let otherwise = move || self.write_otherwise::<N>(third, fourth);
-        if !is_recorded(state) {
-            return otherwise();
-        }
         words[1] = second_word(N, state);
-        session::write_short(tag(state), words, otherwise);
+        // Of an event that is off the tag is no session's.
+        session::write_short(tag(state), words, move || self.write_otherwise::<N>(third, fourth));
     }
 
     #[cold]
