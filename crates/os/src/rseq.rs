@@ -220,17 +220,15 @@ impl CpuLog {
                 elsewhere: { otherwise() },
                 [
                     "mov {head}, qword ptr [{log}]",
-                    // Is there room?
+                    // Does the next entry begin in another block? Then within the first 32 bytes of it.
                     "lea rax, [{head} + {bytes}]",
+                    "test eax, 4096 - 32",
+                    "jz {elsewhere}",
+                    // Is there room?
                     "sub rax, qword ptr [{log} + 128]",
                     "cmp rax, qword ptr [{this} + 8]",
                     "ja {elsewhere}",
-                    // Does the next entry begin in another block?
-                    "lea rax, [{head} + {bytes}]",
-                    "xor rax, {head}",
-                    "test rax, -4096",
-                    "jnz {elsewhere}",
-                    // If not, this one does not reach the end of the data.
+                    // In its block, this one does not reach the end of the data.
                     "and {head}, qword ptr [{this} + 16]",
                     "mov qword ptr [{log} + {head} + 4096], rdx",
                     "mov qword ptr [{log} + {head} + 4104], {second}",

@@ -338,7 +338,7 @@ impl Alone {
         let head = own.head.load(Ordering::Relaxed);
         let next = head.wrapping_add(8 * WORDS as u64);
         // Acquire pairs with the Release in `take_to`.
-        if head % BLOCK as u64 >= (BLOCK - 8 * WORDS) as u64
+        if next % (BLOCK as u64) < 8 * WORDS as u64
             || next.wrapping_sub(own.tail.0.load(Ordering::Acquire)) > self.limit
         {
             return false;

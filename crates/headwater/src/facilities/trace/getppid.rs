@@ -6,6 +6,7 @@ use std::hint::black_box;
 use std::io;
 use std::path::PathBuf;
 
+use headwater_trace::kernel::stats::Stats;
 use headwater_trace::kernel::{Mode, Session, Settings, Support};
 use rustix::process::getppid;
 
@@ -54,11 +55,8 @@ impl Operation for Getppid {
         self.run(100)?;
         let Some(session) = &self.session else { return Ok(()) };
         let cpus = fs::read_dir(session.path().join("per_cpu"))?;
-        let count = cpus.flatten().filter_map(|cpu| fs::read_to_string(cpu.path().join("stats")).ok()).map(|stats| {
-            let value = |name: &str| stats.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
-            value("entries:").unwrap_or(0) + value("read events:").unwrap_or(0)
-        });
-        match count.sum::<u64>() {
+        let stats = cpus.flatten().filter_map(|cpu| Stats::parse(&fs::read_to_string(cpu.path().join("stats")).ok()?));
+        match stats.map(|stats| stats.happened()).sum::<u64>() {
             200.. => Ok(()),
             few => Err(io::Error::other(format!("100 calls are {few} events"))),
         }

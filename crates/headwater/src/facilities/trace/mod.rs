@@ -1,5 +1,5 @@
 //! `trace`: what the tracer costs where it stands: an event that is switched off, one that is recorded, and the least that
-//! recording can cost; a system call beside a kernel session. One file per operation, and the table below. Every row is in ns.
+//! recording can cost; a system call beside a kernel session. One file per kind of operation, and the table below. Every row is in ns.
 //!
 //! An event has three fields (a u64 and two u32) and makes a record of 32 bytes, as `bare-record` writes too. Logs are
 //! overwritten, 256 KiB each, so that nobody has to read.
@@ -9,9 +9,6 @@ use super::{Entry, Info};
 
 pub mod bare_record;
 pub mod event;
-pub mod event_off;
-pub mod event_own_log;
-pub mod event_text;
 pub mod getppid;
 pub mod none;
 pub mod rdtsc;
@@ -32,10 +29,10 @@ pub const ENTRY: Entry = Entry {
 
 /// Every operation, in the order of the tables.
 static TABLE: &[operation::Entry] = &[
-    entry::<event_off::EventOff>(),
-    entry::<event::EventOn>(),
-    entry::<event_own_log::EventOwnLog>(),
-    entry::<event_text::EventText>(),
+    entry::<event::Event<event::Off>>(),
+    entry::<event::Event<event::OfCpu>>(),
+    entry::<event::Event<event::OfThread>>(),
+    entry::<event::Event<event::Text>>(),
     entry::<getppid::Getppid>(),
     entry::<bare_record::BareRecord>(),
     entry::<rdtsc::Rdtsc>(),
