@@ -1,11 +1,9 @@
 /* Rows of memory: faults, bandwidths, latencies, the clock's frequency. */
+#include "connection.h"
 #include "measure.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <ucontext.h>
 
 static const size_t page = 4096, mebi = 1 << 20;
@@ -190,17 +188,9 @@ static void serve_unix(const struct row *row) {
 }
 
 static void serve_tcp(const struct row *row) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof address;
-    int listener = (int)must(socket(AF_INET, SOCK_STREAM, 0), "socket");
-    must(bind(listener, (struct sockaddr *)&address, length), "bind");
-    must(listen(listener, 1), "listen");
-    must(getsockname(listener, (struct sockaddr *)&address, &length), "getsockname");
-    int from = (int)must(socket(AF_INET, SOCK_STREAM, 0), "socket");
-    must(connect(from, (struct sockaddr *)&address, length), "connect");
-    int to = (int)must(accept(listener, NULL, NULL), "accept");
-    close(listener);
-    serve(row, from, to);
+    int ends[2];
+    connect_tcp(ends);
+    serve(row, ends[0], ends[1]);
 }
 
 static void receive(const struct row *row, long operations) {

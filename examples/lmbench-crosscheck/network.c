@@ -46,24 +46,13 @@ static void serve_unix(const struct row *row) {
 
 static void serve_tcp(const struct row *row) {
     int ends[2];
-    connect_tcp(ends);
+    connect_tcp_nodelay(ends);
     serve_socket(ends, row->first);
-}
-
-static int bound_udp(struct sockaddr_in *address) {
-    int end = (int)must(socket(AF_INET, SOCK_DGRAM, 0), "socket");
-    socklen_t length = sizeof *address;
-    memset(address, 0, length);
-    address->sin_family = AF_INET;
-    address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    must(bind(end, (struct sockaddr *)address, length), "bind");
-    must(getsockname(end, (struct sockaddr *)address, &length), "getsockname");
-    return end;
 }
 
 static void serve_udp(const struct row *row) {
     struct sockaddr_in near, far;
-    int ends[2] = {bound_udp(&near), bound_udp(&far)};
+    int ends[2] = {bound(SOCK_DGRAM, &near), bound(SOCK_DGRAM, &far)};
     must(connect(ends[0], (struct sockaddr *)&far, sizeof far), "connect");
     must(connect(ends[1], (struct sockaddr *)&near, sizeof near), "connect");
     serve_socket(ends, row->first);
@@ -118,8 +107,8 @@ static void accept_reply(const uint32_t *words) {
 static void serve_rpc_udp(const struct row *row) {
     (void)row;
     struct sockaddr_in own_address;
-    int service = bound_udp(&service_address);
-    to_other = bound_udp(&own_address);
+    int service = bound(SOCK_DGRAM, &service_address);
+    to_other = bound(SOCK_DGRAM, &own_address);
     if (fork_helper(1) != 0) {
         close(service);
         return;
@@ -173,7 +162,7 @@ static void send_record(int to, uint32_t *words, int count) {
 static void serve_rpc_tcp(const struct row *row) {
     (void)row;
     int ends[2];
-    connect_tcp(ends);
+    connect_tcp_nodelay(ends);
     to_other = ends[0];
     if (fork_helper(1) != 0) {
         close(ends[1]);
