@@ -12,10 +12,11 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use headwater_os::memory::SharedMemory;
 use headwater_shm::logs::{LOG_MAX, LOG_MIN, Logs, WhenFull};
@@ -111,6 +112,8 @@ pub struct Region {
     pub(crate) threads: Logs,
     clock: Clock,
     memory: Arc<SharedMemory>,
+    /// The lock of who carries, if that is this one or a clone of it.
+    claimed: Arc<OnceLock<OwnedFd>>,
 }
 
 impl Layout {
@@ -210,15 +213,19 @@ impl Region {
             offset_s: header.offset_s.load(Ordering::Relaxed) as i64,
             offset_ticks: header.offset_ticks.load(Ordering::Relaxed),
         };
-        Ok(Region { header, table, cpus, threads, clock, memory })
+        Ok(Region { header, table, cpus, threads, clock, memory, claimed: Arc::default() })
     }
 
     /// Whether nobody else carries what the session records, and this process does as long as it has the region.
     ///
     /// # Errors
-    /// What flock(2) reports.
+    /// What flock(2) reports, and open(2) of the memory in /proc.
     pub fn claim(&self) -> io::Result<bool> {
-        headwater_os::files::try_lock(&*self.memory)
+        if self.claimed.get().is_some() {
+            return Ok(true);
+        }
+        let lock = headwater_os::files::try_lock(&*self.memory)?;
+        Ok(lock.is_some_and(|lock| self.claimed.set(lock).is_ok()))
     }
 
     /// What happens when a log is full.

@@ -186,7 +186,7 @@ impl Recording {
 fn clean(directory: &Path, is_new: bool) {
     let _ = fs::remove_file(directory.join(super::FILE));
     let _ = fs::remove_dir_all(directory.join(USER));
-    let _ = fs::remove_dir_all(directory.join("kernel.pages"));
+    let _ = fs::remove_dir_all(directory.join(super::PAGES));
     if is_new {
         let _ = fs::remove_dir(directory);
     }

@@ -2,9 +2,9 @@
 
 use headwater_trace::kernel::Support;
 
-use crate::place::{Place, errors};
+use crate::place::{Place, Recorder, errors};
 
-fn usable() -> bool {
+pub fn usable() -> bool {
     let obstacle = Support::look().obstacle().map(str::to_owned);
     if let Some(why) = &obstacle {
         println!("skipped: {why}");
@@ -44,4 +44,35 @@ fn an_unknown_event_of_the_kernel_is_answered_with_the_nearest() {
     assert!(errors(&output).contains("did you mean sched:sched_switch"), "{}", errors(&output));
     assert!(!place.path("ran").exists() && !place.path("r").exists());
     assert!(place.text(&["list", "--kernel", "sched"]).contains("sched:sched_switch\n"));
+}
+
+#[test]
+fn snapshots_have_the_kernels_newest_events_and_the_end_has_all_that_they_had() {
+    if !usable() {
+        return;
+    }
+    let place = Place::new();
+    // The program makes about four events for each thousand of its own, and thousands when it starts.
+    let options = ["--flight", "-k", "raw_syscalls,sched,syscalls:sys_exit_clock_nanosleep", "--buffer", "64k"];
+    let recorder = Recorder::start(place.recorder(&options, 1_000_000, "0"));
+    let (mut before, mut happened) = (0, 0);
+    for (number, emitted) in [100_000, 200_000, 400_000].into_iter().enumerate() {
+        place.emitted(emitted);
+        let name = format!("s{number}");
+        place.text(&["snapshot", "r", "-o", &name]);
+        let (written, older) = place.agreed(&format!("{name}/kernel"));
+        assert!(written > 100 && written + older > happened, "{written} and {older} after {happened}");
+        happened = written + older;
+        let slept = place.count(&name, "syscalls:sys_exit_clock_nanosleep");
+        assert!(slept > 0 && place.agreed(&format!("{name}/user")).0 > 0);
+        before = before.max(slept);
+    }
+    let recorded = recorder.wait();
+    let (written, lost) = place.agreed("r/kernel");
+    assert!(written + lost > happened, "{written} and {lost} at the end, {happened} before: {}", recorded.said);
+    // Nothing that a snapshot has had is missing.
+    assert!(place.count("r", "syscalls:sys_exit_clock_nanosleep") > before);
+    let slept = place.count("r", "syscalls:sys_exit_clock_nanosleep");
+    println!("{written} written, {lost} lost, {slept} sleeps");
+    assert!(recorded.left.is_empty() && !place.path("r/kernel.pages").exists());
 }

@@ -232,13 +232,27 @@ fn print_user(ended: &Ended, totals: &Totals, quiet: bool, buffer_bytes: usize) 
     }
 }
 
-fn print_kernel(kernel: &KernelEnd, quiet: bool) {
+pub(super) fn print_kernel(kernel: &KernelEnd, quiet: bool) {
     kernel.troubles.iter().for_each(|trouble| eprintln!("headwater: kernel: {trouble}"));
+    let (written, lost, bytes) = (events(kernel.written), grouped(kernel.lost), size(kernel.bytes));
+    if let Some(pages) = &kernel.left {
+        let recording = pages.parent().unwrap_or(pages).display();
+        eprintln!(
+            "headwater: of the kernel {written} written, and not all; its pages are still in {}: make room, then `headwater \
+             trace recover {recording}`",
+            pages.display()
+        );
+        return;
+    }
     if !quiet || kernel.lost > 0 {
-        let (written, lost, bytes) = (events(kernel.written), grouped(kernel.lost), size(kernel.bytes));
         eprintln!("headwater: of the kernel {written} written, {lost} lost, {bytes}");
     }
-    if kernel.lost > 0 {
+    if !kernel.is_counted {
+        eprintln!(
+            "headwater: of the kernel more was lost, unknown how much: the recorder's guard was killed too, or the machine was \
+             restarted, and with it went what was in the kernel's buffers"
+        );
+    } else if kernel.lost > 0 {
         eprintln!("headwater: of the kernel: larger buffers (--buffer), or fewer events (-k), lose less");
     }
 }
