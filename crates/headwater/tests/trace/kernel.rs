@@ -1,22 +1,25 @@
 //! The kernel's events beside those of a program.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use headwater_trace::kernel::Support;
 
 use crate::place::{Place, Recorder, errors};
 
-pub fn usable() -> bool {
-    let obstacle = Support::look().obstacle().map(str::to_owned);
-    if let Some(why) = &obstacle {
+/// Leave to record the kernel; None, and why, where that is not possible. One test has it at a time: whoever begins to record
+/// sweeps what others have left.
+pub fn usable() -> Option<MutexGuard<'static, ()>> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    if let Some(why) = Support::look().obstacle() {
         println!("skipped: {why}");
+        return None;
     }
-    obstacle.is_none()
+    Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 #[test]
 fn events_of_the_command_alone_stand_among_its_own_on_one_clock() {
-    if !usable() {
-        return;
-    }
+    let Some(_alone) = usable() else { return };
     let place = Place::new();
     let recorded = place.record(&["-k", "sched:sched_process_exec,sched:sched_process_exit"], 1_000, "0");
     assert!(recorded.status.success() && recorded.left.is_empty(), "{}", recorded.said);
@@ -35,9 +38,7 @@ fn events_of_the_command_alone_stand_among_its_own_on_one_clock() {
 
 #[test]
 fn an_unknown_event_of_the_kernel_is_answered_with_the_nearest() {
-    if !usable() {
-        return;
-    }
+    let Some(_alone) = usable() else { return };
     let place = Place::new();
     let output = place.run(&["record", "-o", "r", "-k", "sched:sched_swich", "--", "touch", "ran"]);
     assert_eq!(output.status.code(), Some(125));
@@ -48,9 +49,7 @@ fn an_unknown_event_of_the_kernel_is_answered_with_the_nearest() {
 
 #[test]
 fn snapshots_have_the_kernels_newest_events_and_the_end_has_all_that_they_had() {
-    if !usable() {
-        return;
-    }
+    let Some(_alone) = usable() else { return };
     let place = Place::new();
     // The program makes about four events for each thousand of its own, and thousands when it starts.
     let options = ["--flight", "-k", "raw_syscalls,sched,syscalls:sys_exit_clock_nanosleep", "--buffer", "64k"];

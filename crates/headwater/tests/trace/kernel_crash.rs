@@ -73,9 +73,7 @@ fn whole(place: &Place, said: &str) {
 
 #[test]
 fn of_a_killed_recorder_the_kernels_events_are_recovered() {
-    if !usable() {
-        return;
-    }
+    let Some(_alone) = usable() else { return };
     for (round, options) in [&[][..], &["--flight"], &[]].into_iter().enumerate() {
         let place = Place::new();
         let sleeps = 60;
@@ -105,9 +103,7 @@ fn of_a_killed_recorder_the_kernels_events_are_recovered() {
 
 #[test]
 fn of_recorder_and_guard_killed_the_kernels_buffers_are_taken_from_the_instance() {
-    if !usable() {
-        return;
-    }
+    let Some(_alone) = usable() else { return };
     let place = Place::new();
     let (recorder, program) = killed(&place, &[], 20);
     let (pid, guard) = (recorder.0.id(), guard_of(recorder.0.id()));
@@ -125,9 +121,7 @@ fn of_recorder_and_guard_killed_the_kernels_buffers_are_taken_from_the_instance(
 
 #[test]
 fn what_a_restart_leaves_of_the_kernels_events_is_recovered_and_said_not_to_be_all() {
-    if !usable() {
-        return;
-    }
+    let Some(_alone) = usable() else { return };
     let place = Place::new();
     let (recorder, program) = killed(&place, &["--buffer", "256k"], 60);
     // Full pages are carried every half second.
@@ -155,10 +149,31 @@ fn what_a_restart_leaves_of_the_kernels_events_is_recovered_and_said_not_to_be_a
 }
 
 #[test]
+fn an_instance_that_records_for_nobody_is_named_by_doctor_and_removed_by_the_next_recorder() {
+    let Some(_alone) = usable() else { return };
+    let place = Place::new();
+    let (recorder, program) = killed(&place, &[], 1);
+    let (pid, guard) = (recorder.0.id(), guard_of(recorder.0.id()));
+    send(guard, Signal::KILL);
+    recorder.signal(Signal::KILL);
+    recorder.wait();
+    send(program, Signal::KILL);
+    gone(program);
+    let left = instance(pid).expect("nobody was there to remove it");
+    let mut doctor = std::process::Command::new(env!("CARGO_BIN_EXE_headwater"));
+    let output = doctor.args(["doctor", "--json"]).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains(left.to_str().expect("UTF-8")), "{said}");
+    assert!(left.exists(), "doctor changes nothing");
+    place.text(&["record", "-o", "next", "-k", "sched:sched_process_exit", "--", "true"]);
+    assert!(!left.exists());
+    let said = errors(&place.run(&["recover", "r"]));
+    assert!(said.contains("more was lost, unknown how much"), "{said}");
+}
+
+#[test]
 fn the_guard_of_a_recorder_that_ended_well_is_gone() {
-    if !usable() {
-        return;
-    }
+    let Some(_alone) = usable() else { return };
     let place = Place::new();
     let (recorder, program) = killed(&place, &[], 2);
     let (pid, guard) = (recorder.0.id(), guard_of(recorder.0.id()));

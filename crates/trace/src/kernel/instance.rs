@@ -181,15 +181,22 @@ impl Drop for Instance {
     }
 }
 
-/// Removes the instances whose process is gone, which is the case only if its guard was killed as well; their paths.
+/// The instances whose process is gone, which is the case only if its guard was killed as well: they record on.
+///
+/// # Errors
+/// [`Error::File`] if instances cannot be listed.
+pub fn stale(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
+    let home = found.path("instances");
+    let stale = |name: &String| owner(name).is_some_and(|pid| !child::exists(pid));
+    Ok(tracefs::directories(&home)?.into_iter().filter(stale).map(|name| home.join(name)).collect())
+}
+
+/// Removes the [`stale`] instances, with what they hold; their paths.
 ///
 /// # Errors
 /// [`Error::File`] if instances cannot be listed.
 pub fn sweep(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
-    let home = found.path("instances");
-    let stale = |name: &String| owner(name).is_some_and(|pid| !child::exists(pid));
-    let paths = tracefs::directories(&home)?.into_iter().filter(stale).map(|name| home.join(name));
-    Ok(paths.filter(|path| removed(path)).collect())
+    Ok(stale(found)?.into_iter().filter(|path| removed(path)).collect())
 }
 
 /// The process that an instance's name speaks of; None if it is not one of ours.

@@ -26,7 +26,7 @@ pub mod tracefs;
 pub use capture::Capture;
 pub use convert::{Packet, Totals};
 pub use error::Error;
-pub use instance::sweep;
+pub use instance::{stale, sweep};
 pub use recover::recover;
 pub use session::{Clock, Mode, Session, Settings};
 pub use snapshot::snapshot;
