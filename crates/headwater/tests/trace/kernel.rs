@@ -34,6 +34,8 @@ fn events_of_the_command_alone_stand_among_its_own_on_one_clock() {
     // Threads of the test harness end too, each once.
     assert!(execs[0] < steps[0] && steps[999] < *exits.last().expect("it ended"), "in the order of time");
     assert!(!place.path("r/kernel.pages").exists());
+    let exit = text.lines().find(|line| line.contains("sched_process_exit")).expect("one at least");
+    assert!(exit.contains(" comm=\"") && exit.contains("\" pid="), "names are text: {exit}");
 }
 
 #[test]
