@@ -152,9 +152,9 @@ mod tests {
 
         let kinds: Vec<_> = stat.kinds.iter().map(|kind| (kind.name.as_str(), kind.count, kind.bytes)).collect();
         let expected = [
-            ("sched:sched_switch", 8, 320),
+            ("sched:sched_switch", 8, 256),
             ("headwater:put", 4, 128),
-            ("sched:sched_waking", 2, 80),
+            ("sched:sched_waking", 2, 64),
             ("app:wake_from", 2, 48),
             ("app:wake_to", 2, 48),
             ("app:work_begin", 2, 32),
