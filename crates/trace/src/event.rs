@@ -16,6 +16,9 @@ const BUSY: u32 = 2;
 /// Session 0; below the id's bits.
 const ON: u32 = 3;
 
+/// The event by which a thread says who it is.
+pub(crate) const THREAD: &str = "headwater:thread";
+
 /// How often a thread lets others run that makes the event known, before it counts its own as lost.
 const YIELDS: u32 = 100_000;
 

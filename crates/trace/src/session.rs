@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use headwater_os::rseq::{Appended, SHORT};
-use headwater_os::{fork, rseq, thread};
-use headwater_shm::logs::OfCpu;
+use headwater_os::{clock, fork, rseq, thread, ticks};
+use headwater_shm::logs::{OfCpu, WhenFull};
 
-use crate::event::{Event, Words};
+use crate::event::{Event, THREAD, Words};
 use crate::listen;
 use crate::region::{OVER, Region};
 
@@ -43,6 +43,8 @@ struct Session {
     here: Vec<Here>,
     /// Logs that threads claim.
     own: Vec<OwnLog>,
+    /// What stamps events, if threads say who they are apart from logs that overwrite themselves.
+    greeted_at: Option<fn() -> u64>,
 }
 
 /// A CPU's log in a session.
@@ -55,6 +57,11 @@ struct Here {
 
 /// No session has this number.
 const NOBODY: u32 = u32::MAX;
+
+/// The session of events that are wanted and have no place in the session: each is counted as lost. No session has this number
+/// either; it fits into [`Event`]'s state.
+const NOWHERE: u32 = 0xf0;
+const _: () = assert!(SESSIONS < NOWHERE as usize);
 
 // What a thread knows since it last wrote; apart, because each is read by a load of its own.
 thread_local! {
@@ -129,9 +136,15 @@ fn join_by(path: &Path, own_logs: bool) -> io::Result<()> {
     let here = if sequences { (0..region.cpus.len()).filter_map(here).collect() } else { Vec::new() };
     // A thread that has no CPU's log, because its processor came later or a signal handler is early, needs one as well.
     let own = own::all(&region.threads, number as u32, tsc);
-    let session = JOINED[number].get_or_init(|| Session { region, here, own });
+    let overwrites = region.cpus.when_full() == WhenFull::Overwrite;
+    let greeted_at = (overwrites && region.enter(THREAD, thread_is::EVENT.fields).is_some()).then_some(if tsc {
+        ticks::now as fn() -> u64
+    } else {
+        clock::now_ns
+    });
+    let session = JOINED[number].get_or_init(|| Session { region, here, own, greeted_at });
     CURRENT.store(number as u32 + 1, Ordering::Release);
-    switch_all(|event| session.id_of(event).map(|id| (number as u32, id)));
+    switch_all(|event| session.place_of(event, number as u32));
     changed();
     Ok(())
 }
@@ -173,8 +186,7 @@ pub(crate) fn make_known(event: &'static Event) {
     };
     let _ = place.set(event);
     let session = CURRENT.load(Ordering::Acquire).checked_sub(1);
-    let id = session.and_then(|number| joined(number)?.id_of(event));
-    event.switch(session.zip(id));
+    event.switch(session.and_then(|number| joined(number)?.place_of(event, number)));
 }
 
 /// Counts an event that cannot be written.
@@ -251,7 +263,7 @@ pub(crate) fn write_made(number: u32, words: &mut [u64]) {
 #[cold]
 #[inline(never)]
 fn write_anew(number: u32, words: &mut [u64]) {
-    let Some(session) = joined(number) else { return };
+    let Some(session) = joined(number) else { return count_lost() };
     if NUMBER.get() != number {
         greet(number);
     }
@@ -287,8 +299,13 @@ fn refused(number: u32) {
 fn greet(number: u32) {
     NUMBER.set(number);
     ID.set(thread::id());
-    let mut name = [0; 16];
-    thread_is(std::process::id(), thread::name(&mut name));
+    let (mut name, pid) = ([0; 16], std::process::id());
+    let name = thread::name(&mut name);
+    let noted = joined(number)
+        .is_some_and(|session| session.greeted_at.is_some_and(|now| session.region.greet(now(), ID.get(), pid, name)));
+    if !noted {
+        thread_is(pid, name);
+    }
 }
 
 #[inline(always)]
@@ -302,11 +319,12 @@ crate::events! {
 }
 
 impl Session {
-    fn id_of(&self, event: &Event) -> Option<u32> {
-        if self.region.wants(event.name) || event.name == "headwater:thread" {
-            self.region.enter(event.name, event.fields)
-        } else {
-            None
+    /// Where an event goes from now on, as [`Event::switch`] takes it; None if it is not wanted.
+    fn place_of(&self, event: &Event, number: u32) -> Option<(u32, u32)> {
+        if !self.region.wants(event.name) && event.name != THREAD {
+            return None;
         }
+        let id = self.region.enter(event.name, event.fields);
+        Some(id.map_or((NOWHERE, 0), |id| (number, id)))
     }
 }

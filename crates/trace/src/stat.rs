@@ -163,7 +163,7 @@ mod tests {
         ];
         assert_eq!(kinds, expected);
         let put = &stat.kinds[1];
-        assert_eq!((put.stream.as_str(), put.share, put.rate), ("user", 128.0 / 768.0, Some(4.0 / 6e-6)));
+        assert_eq!((put.stream.as_str(), put.share, put.rate), ("user", 128.0 / 688.0, Some(4.0 / 6e-6)));
         assert!((stat.kinds.iter().map(|kind| kind.share).sum::<f64>() - 1.0).abs() < 1e-9);
     }
 

@@ -106,7 +106,8 @@ mod tests {
             22:13:20.000006000 +0.000001000 cpu 1 tid 43 sched:sched_switch next_comm="idle" next_pid=0
             22:13:20.000006500 +0.000000500 cpu 1 tid 0 sched:sched_switch next_comm="other" next_pid=43
             22:13:20.000007000 +0.000000500 cpu 1 tid 43 sched:sched_switch next_comm="last" next_pid=44
-        "#]].assert_eq(&String::from_utf8(text).expect("escaped"));
+        "#]]
+        .assert_eq(&String::from_utf8(text).expect("escaped"));
     }
 
     #[test]

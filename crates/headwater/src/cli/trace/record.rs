@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use headwater_trace::WhenFull;
 use headwater_trace::consumer::Totals;
+use headwater_trace::region::EVENTS_MAX;
 
 use super::super::in_words;
 use super::{events, grouped, size};
@@ -219,7 +220,12 @@ fn print_user(ended: &Ended, totals: &Totals, quiet: bool, buffer_bytes: usize) 
     if !quiet || lost > 0 {
         eprintln!("headwater: {} written, {} {what}, {}", events(written), grouped(lost), size(bytes));
     }
-    if lost > 0 && !ended.flight {
+    if ended.is_table_full {
+        eprintln!(
+            "headwater: there are more kinds of events than a session can have ({EVENTS_MAX}); those of the others are lost, and \
+             counted: choose events with -e"
+        );
+    } else if lost > 0 && !ended.flight {
         let more = ((buffer_bytes as u64 * 4).min(1 << 30)) >> 10;
         let more = if more >= 1 << 10 { format!("{}m", more >> 10) } else { format!("{more}k") };
         eprintln!(
