@@ -167,6 +167,22 @@ fn killed_it_leaves_no_instance_and_no_process_and_the_next_run_removes_its_file
     left_nothing(place.path());
 }
 
+#[test]
+fn an_instance_that_records_for_nobody_is_removed_before_anything_is_measured() {
+    if let Some(why) = Support::look().obstacle() {
+        println!("skipped: {why}");
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let mut dead = Command::new("true").spawn().expect("it starts");
+    let id = dead.id();
+    dead.wait().expect("it ends");
+    let stale = Tracefs::find(false).expect("usable").path(&format!("instances/headwater-{id}-0"));
+    fs::create_dir(&stale).expect("an instance");
+    let output = short(place.path(), &["--configs", "flight"]);
+    assert!(instances(id).is_empty(), "{}", text(&output.stderr));
+}
+
 /// The instances of a process's sessions.
 fn instances(id: u32) -> Vec<PathBuf> {
     let Ok(found) = Tracefs::find(false) else { return Vec::new() };

@@ -1,7 +1,7 @@
 //! Nodes of the file system that are not read or written: FIFOs as names, locks, pipes.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{CWD, FileType, FlockOperation, Mode};
@@ -65,15 +65,18 @@ pub fn is_fifo(fd: impl AsFd) -> io::Result<bool> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::Fifo)
 }
 
-/// Locks an open file for this process and whoever inherits the descriptor, if nobody else has; the lock goes with the last
-/// descriptor.
+/// Locks an open file, if nobody else has locked it so, until the result and its duplicates are closed. The lock is not that
+/// of the descriptor given: neither that one nor a mapping of it, in a forked child for instance, prolongs it. A second lock
+/// by the same process is refused too.
 ///
 /// # Errors
-/// What flock(2) reports.
-pub fn try_lock(file: impl AsFd) -> io::Result<bool> {
-    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(true),
-        Err(Errno::WOULDBLOCK) => Ok(false),
+/// What flock(2) reports, and open(2) of the descriptor's file in /proc.
+pub fn try_lock(file: impl AsFd) -> io::Result<Option<OwnedFd>> {
+    let again = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+    let own = rustix::fs::open(again, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    match rustix::fs::flock(&own, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(own)),
+        Err(Errno::WOULDBLOCK) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -4,6 +4,8 @@
 //! It believes nothing that it reads: what is no sound record goes no further, and is counted. A position is noted in the
 //! trace with each packet and in the log behind it, so that whoever goes on after a crash carries nothing twice.
 
+mod who;
+
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -100,6 +102,10 @@ pub struct Consumer {
     buffer: Vec<u8>,
     totals: Totals,
     closed: bool,
+    /// Times of the first and the last record that was written.
+    span: Option<(u64, u64)>,
+    /// How many of the threads that are noted apart are in the trace.
+    greeted: u32,
 }
 
 /// A log, and how far it has been carried.
@@ -146,10 +152,22 @@ impl Consumer {
             let tail = position.and_then(|position| position.position).or(taken).unwrap_or(0);
             Ring { log, number, cpu, tail, discarded: 0 }
         };
-        let rings = cpus.chain(threads).enumerate().map(ring).collect();
+        let rings: Vec<Ring> = cpus.chain(threads).enumerate().map(ring).collect();
+        let greeted = positions.iter().find(|position| position.ring as usize == rings.len());
+        let greeted = greeted.and_then(|position| position.position).unwrap_or(0) as u32;
         let header = &region.header;
         let (known, closed) = (vec![false; EVENTS_MAX], header.state.load(Ordering::Relaxed) == OVER);
-        Consumer { region, writer, rings, known, buffer: Vec::new(), totals: Totals::default(), closed }
+        Consumer {
+            region,
+            writer,
+            rings,
+            known,
+            buffer: Vec::new(),
+            totals: Totals::default(),
+            closed,
+            span: None,
+            greeted,
+        }
     }
 
     /// The session whose logs are carried.
@@ -218,7 +236,7 @@ impl Consumer {
             }
             self.buffer = copy;
         }
-        Ok(())
+        self.write_who()
     }
 
     /// Writes records that begin at a position of a ring, in packets.
@@ -261,6 +279,8 @@ impl Consumer {
         let packet = Packet { stream: STREAM, ring: number, cpu, begin, end, discarded, position, parts: &[bytes] };
         self.totals.bytes += self.writer.packet(packet)?;
         self.totals.written += found.count;
+        let (first, last) = self.span.unwrap_or((begin, end));
+        self.span = Some((first.min(begin), last.max(end)));
         let ring = &mut self.rings[at];
         (ring.tail, ring.discarded) = (position, discarded);
         if !self.closed {

@@ -18,6 +18,9 @@ const BUSY: u32 = 2;
 /// The lowest tag of a session. An event that is recorded has the session's tag and above it its id there.
 pub(crate) const ON: u8 = 3;
 
+/// The event by which a thread says who it is.
+pub(crate) const THREAD: &str = "headwater:thread";
+
 /// How often a thread lets others run that makes the event known, before it counts its own as lost.
 const YIELDS: u32 = 100_000;
 

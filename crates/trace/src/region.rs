@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`Header`] | who makes the session, before anybody else sees it; `state` and `outside`: see there |
 //! | table of events | programs, each slot once |
+//! | table of threads | programs, each place once; where logs are overwritten |
 //! | a log for each CPU | programs, by restartable sequences |
 //! | logs for threads | threads that have no such sequences, each the one that it has claimed |
 //!
@@ -12,21 +13,28 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use headwater_os::memory::SharedMemory;
 use headwater_shm::logs::{LOG_MAX, LOG_MIN, Logs, WhenFull};
 use headwater_shm::{Placed, shareable};
 
 use crate::event::Type;
+use crate::region::who::Who;
 use crate::schema::{Base, Clock, EventKind, Field, FieldKind};
+
+mod who;
+
+#[cfg(feature = "tools")]
+pub(crate) use who::Greeting;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"HWTRACE\0");
 /// Raised by any change of this file's meaning.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Kinds of events in a session. An id is a place in the table.
 pub const EVENTS_MAX: usize = 512;
@@ -44,7 +52,8 @@ const THREAD_BYTES: usize = 64 << 10;
 const POPULATED_MAX: usize = 64 << 20;
 /// The table begins on a page of its own.
 const TABLE_AT: usize = 4096;
-const LOGS_AT: usize = TABLE_AT + EVENTS_MAX * size_of::<Slot>();
+const WHO_AT: usize = TABLE_AT + EVENTS_MAX * size_of::<Slot>();
+const LOGS_AT: usize = (WHO_AT + who::WHO_MAX * size_of::<Who>()).next_multiple_of(4096);
 
 shareable! {
     /// What the session is.
@@ -66,6 +75,8 @@ shareable! {
         pub cpu_bytes: AtomicU64,
         /// Events that were written to no log at all. Added to by programs.
         pub outside: AtomicU64,
+        /// Places of the table of threads that are taken, or more. Programs add to it.
+        pub who: AtomicU32,
         pub patterns_len: AtomicU32,
         /// Which events are recorded, separated by commas.
         pub patterns: [AtomicU8; 2000],
@@ -105,12 +116,15 @@ pub struct Layout {
 pub struct Region {
     pub(crate) header: Placed<Header>,
     table: Placed<[Slot]>,
+    who: Placed<[Who]>,
     /// Of CPUs.
     pub(crate) cpus: Logs,
     /// Of threads without restartable sequences.
     pub(crate) threads: Logs,
     clock: Clock,
     memory: Arc<SharedMemory>,
+    /// The lock of who carries, if that is this one or a clone of it.
+    claimed: Arc<OnceLock<OwnedFd>>,
 }
 
 impl Layout {
@@ -199,26 +213,31 @@ impl Region {
         let logs = sound.then(|| {
             let threads_at = LOGS_AT + cpus * Logs::stride(bytes);
             let table = Placed::slice_at(&memory, TABLE_AT, EVENTS_MAX)?;
+            let who = Placed::slice_at(&memory, WHO_AT, who::WHO_MAX)?;
             let cpus = Logs::at(&memory, LOGS_AT, cpus, bytes, when_full)?;
             let threads = Logs::at(&memory, threads_at, THREADS, THREAD_BYTES, when_full)?;
-            Some((table, cpus, threads))
+            Some((table, who, cpus, threads))
         });
-        let (table, cpus, threads) = logs.flatten().ok_or_else(|| refuse("its sizes disagree"))?;
+        let (table, who, cpus, threads) = logs.flatten().ok_or_else(|| refuse("its sizes disagree"))?;
         let clock = Clock {
             name: if header.clock.load(Ordering::Relaxed) == 0 { "tsc" } else { "monotonic" }.to_owned(),
             frequency_hz: header.frequency_hz.load(Ordering::Relaxed).max(1),
             offset_s: header.offset_s.load(Ordering::Relaxed) as i64,
             offset_ticks: header.offset_ticks.load(Ordering::Relaxed),
         };
-        Ok(Region { header, table, cpus, threads, clock, memory })
+        Ok(Region { header, table, who, cpus, threads, clock, memory, claimed: Arc::default() })
     }
 
     /// Whether nobody else carries what the session records, and this process does as long as it has the region.
     ///
     /// # Errors
-    /// What flock(2) reports.
+    /// What flock(2) reports, and open(2) of the memory in /proc.
     pub fn claim(&self) -> io::Result<bool> {
-        headwater_os::files::try_lock(&*self.memory)
+        if self.claimed.get().is_some() {
+            return Ok(true);
+        }
+        let lock = headwater_os::files::try_lock(&*self.memory)?;
+        Ok(lock.is_some_and(|lock| self.claimed.set(lock).is_ok()))
     }
 
     /// What happens when a log is full.
@@ -297,6 +316,22 @@ impl Region {
             }
         }
         None
+    }
+
+    /// Whether there is no room for further kinds of events: each event of such a kind is counted as lost.
+    pub fn is_table_full(&self) -> bool {
+        self.table.iter().all(|slot| slot.state.load(Ordering::Relaxed) != 0)
+    }
+
+    /// Notes who a thread is, which the trace says whenever it is written; whether there was room.
+    pub(crate) fn greet(&self, time: u64, thread: u32, pid: u32, name: &str) -> bool {
+        who::note(&self.who, &self.header.who, time, thread, pid, name)
+    }
+
+    /// Who has been noted so.
+    #[cfg(feature = "tools")]
+    pub(crate) fn greetings(&self) -> impl Iterator<Item = Greeting> {
+        who::noted(&self.who)
     }
 
     /// The event with that id, if there is one that can be read.

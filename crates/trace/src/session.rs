@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use headwater_os::rseq::Appended;
-use headwater_os::{fork, rseq, thread};
-use headwater_shm::logs::OfCpu;
+use headwater_os::{clock, fork, rseq, thread, ticks};
+use headwater_shm::logs::{OfCpu, WhenFull};
 
-use crate::event::{Event, ON};
+use crate::event::{Event, ON, THREAD};
 use crate::listen;
 use crate::region::{OVER, Region};
 
@@ -43,6 +43,8 @@ struct Session {
     here: Vec<Here>,
     /// Logs that threads claim.
     own: Vec<OwnLog>,
+    /// What stamps events, if threads say who they are apart from logs that overwrite themselves.
+    greeted_at: Option<fn() -> u64>,
 }
 
 /// A CPU's log in a session.
@@ -56,14 +58,23 @@ struct Here {
 /// No session has this tag; those that there are count from [`ON`] in the order in which they were joined.
 const NONE: u8 = 0;
 
-// What a thread knows since it last wrote; apart, because each is read by a load of its own.
-thread_local! {
+/// The tag of events that are wanted and have no place in the session: each is counted as lost. No session has it either.
+const NOWHERE: u8 = 0xff;
+const _: () = assert!(SESSIONS < (NOWHERE - ON) as usize);
+
+/// What a thread knows since it last wrote. Together, because in a shared library each look for such a value is a call.
+struct ThisThread {
     /// The log of the CPU on which it was.
-    static HERE: Cell<Option<&'static Here>> = const { Cell::new(None) };
-    /// The session that it has greeted.
-    static GREETED: Cell<u8> = const { Cell::new(NONE) };
+    here: Cell<Option<&'static Here>>,
     /// The thread's id, where records have it: in the upper half.
-    static ID: Cell<u64> = const { Cell::new(0) };
+    id: Cell<u64>,
+    /// The session that it has greeted.
+    greeted: Cell<u8>,
+}
+
+thread_local! {
+    static THIS: ThisThread =
+        const { ThisThread { here: Cell::new(None), id: Cell::new(0), greeted: Cell::new(NONE) } };
 }
 
 /// Joins the session that the environment names, if there is one and this process has joined none; listens for tracers if it
@@ -130,9 +141,15 @@ fn join_by(path: &Path, own_logs: bool) -> io::Result<()> {
     let here = if sequences { (0..region.cpus.len()).filter_map(here).collect() } else { Vec::new() };
     // A thread that has no CPU's log, because its processor came later or a signal handler is early, needs one as well.
     let own = own::all(&region.threads, tag, tsc);
-    let session = JOINED[number].get_or_init(|| Session { region, here, own });
+    let overwrites = region.cpus.when_full() == WhenFull::Overwrite;
+    let greeted_at = (overwrites && region.enter(THREAD, thread_is::EVENT.fields).is_some()).then_some(if tsc {
+        ticks::now as fn() -> u64
+    } else {
+        clock::now_ns
+    });
+    let session = JOINED[number].get_or_init(|| Session { region, here, own, greeted_at });
     CURRENT.store(tag, Ordering::Release);
-    switch_all(|event| session.id_of(event).map(|id| (tag, id)));
+    switch_all(|event| session.place_of(event, tag));
     changed();
     Ok(())
 }
@@ -174,7 +191,7 @@ pub(crate) fn make_known(event: &'static Event) {
     };
     let _ = place.set(event);
     let tag = CURRENT.load(Ordering::Acquire);
-    event.switch(joined(tag).and_then(|session| Some((tag, session.id_of(event)?))));
+    event.switch(joined(tag).and_then(|session| session.place_of(event, tag)));
 }
 
 /// Counts an event that cannot be written.
@@ -193,8 +210,10 @@ fn count_outside(tag: u8) {
 
 /// In a forked child: its thread has another id than the one whose memory it has.
 extern "C" fn forget_thread() {
-    let _ = GREETED.try_with(|greeted| greeted.set(NONE));
-    let _ = HERE.try_with(|here| here.set(None));
+    let _ = THIS.try_with(|this| {
+        this.greeted.set(NONE);
+        this.here.set(None);
+    });
     own::forget();
 }
 
@@ -202,30 +221,32 @@ extern "C" fn forget_thread() {
 /// `otherwise`. The words are whole but for the stamp and the thread's id, which goes to the upper half of the second one.
 #[inline(always)]
 pub(crate) fn write_short<const N: usize>(tag: u8, mut words: [u64; N], otherwise: impl FnOnce()) {
-    if let Some(here) = HERE.get()
-        && here.tag == tag
-    {
-        words[1] |= ID.get();
-        here.log.append_short(words, otherwise);
-    } else if let Some(own) = own::current(tag) {
-        words[1] |= ID.get();
-        own.append_short(words, otherwise);
-    } else {
-        otherwise();
-    }
+    THIS.with(|this| {
+        if let Some(here) = this.here.get()
+            && here.tag == tag
+        {
+            words[1] |= this.id.get();
+            here.log.append_short(words, otherwise);
+        } else if let Some(own) = own::current(tag) {
+            words[1] |= this.id.get();
+            own.append_short(words, otherwise);
+        } else {
+            otherwise();
+        }
+    });
 }
 
 /// Writes a record to a session, wherever it belongs: also of a thread that is new here, or has been moved, or has no CPU's
 /// log. The words are as those of [`write_short`], but as many as there are.
 pub(crate) fn write(tag: u8, words: &mut [u64]) {
-    let Some(session) = joined(tag) else { return };
-    if GREETED.get() != tag {
+    let Some(session) = joined(tag) else { return count_lost() };
+    if THIS.with(|this| this.greeted.get()) != tag {
         greet(tag);
     }
-    words[1] |= ID.get();
+    words[1] |= THIS.with(|this| this.id.get());
     // Each turn but the last one, somebody has moved us meanwhile.
     while let Some(here) = rseq::cpu().and_then(|cpu| session.here.get(cpu as usize)) {
-        HERE.set(Some(here));
+        THIS.with(|this| this.here.set(Some(here)));
         match here.log.append(words) {
             Appended::Written => return,
             Appended::Lost => return refused(tag),
@@ -252,10 +273,17 @@ fn refused(tag: u8) {
 #[cold]
 #[inline(never)]
 fn greet(tag: u8) {
-    GREETED.set(tag);
-    ID.set(u64::from(thread::id()) << 32);
-    let mut name = [0; 16];
-    thread_is(std::process::id(), thread::name(&mut name));
+    let (id, pid, mut name) = (thread::id(), std::process::id(), [0; 16]);
+    THIS.with(|this| {
+        this.greeted.set(tag);
+        this.id.set(u64::from(id) << 32);
+    });
+    let name = thread::name(&mut name);
+    let noted = joined(tag)
+        .is_some_and(|session| session.greeted_at.is_some_and(|now| session.region.greet(now(), id, pid, name)));
+    if !noted {
+        thread_is(pid, name);
+    }
 }
 
 #[inline(always)]
@@ -269,11 +297,12 @@ crate::events! {
 }
 
 impl Session {
-    fn id_of(&self, event: &Event) -> Option<u32> {
-        if self.region.wants(event.name) || event.name == "headwater:thread" {
-            self.region.enter(event.name, event.fields)
-        } else {
-            None
+    /// Where an event goes from now on, as [`Event::switch`] takes it; None if it is not wanted.
+    fn place_of(&self, event: &Event, tag: u8) -> Option<(u8, u32)> {
+        if !self.region.wants(event.name) && event.name != THREAD {
+            return None;
         }
+        let id = self.region.enter(event.name, event.fields);
+        Some(id.map_or((NOWHERE, 0), |id| (tag, id)))
     }
 }

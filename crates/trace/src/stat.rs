@@ -152,9 +152,9 @@ mod tests {
 
         let kinds: Vec<_> = stat.kinds.iter().map(|kind| (kind.name.as_str(), kind.count, kind.bytes)).collect();
         let expected = [
-            ("sched:sched_switch", 8, 320),
+            ("sched:sched_switch", 8, 256),
             ("headwater:put", 4, 128),
-            ("sched:sched_waking", 2, 80),
+            ("sched:sched_waking", 2, 64),
             ("app:wake_from", 2, 48),
             ("app:wake_to", 2, 48),
             ("app:work_begin", 2, 32),
@@ -163,7 +163,7 @@ mod tests {
         ];
         assert_eq!(kinds, expected);
         let put = &stat.kinds[1];
-        assert_eq!((put.stream.as_str(), put.share, put.rate), ("user", 128.0 / 768.0, Some(4.0 / 6e-6)));
+        assert_eq!((put.stream.as_str(), put.share, put.rate), ("user", 128.0 / 688.0, Some(4.0 / 6e-6)));
         assert!((stat.kinds.iter().map(|kind| kind.share).sum::<f64>() - 1.0).abs() < 1e-9);
     }
 

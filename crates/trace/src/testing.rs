@@ -53,7 +53,8 @@ pub fn sample() -> Schema {
 
 /// Kinds that exporters know something of.
 pub fn exported_schema() -> Schema {
-    let comm = FieldKind::Array { item: Box::new(unsigned(1)), count: 16 };
+    // As `kernel::plan` makes it of `char comm[16]`.
+    let comm = FieldKind::Text;
     let flow = [("flow", unsigned(8))];
     let user = vec![
         kind(1, "headwater:thread", &[("pid", unsigned(4)), ("name", FieldKind::Text)]),
@@ -87,9 +88,7 @@ pub fn exported_sample() -> TempDir {
         record(time, 2, thread, &[len.to_le_bytes(), share.to_le_bytes()].concat())
     };
     let scheduled = |time, event, thread, comm: &str, pid: i32| {
-        let mut fields = comm.as_bytes().to_vec();
-        fields.resize(16, 0);
-        fields.extend(pid.to_le_bytes());
+        let fields = [comm.as_bytes(), &[0], &pid.to_le_bytes()].concat();
         record(time, event, thread, &fields)
     };
     let flow = 9_u64.to_le_bytes();

@@ -42,6 +42,9 @@ enum TraceCommand {
 }
 
 /// Write what a flight recorder holds now; it goes on
+///
+/// Of the kernel's events it takes what the kernel's buffers hold, and keeps it for later snapshots and for the recorder's end:
+/// that has all that snapshots have had.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   headwater trace record --flight -o server-trace -- ./server &
@@ -56,9 +59,10 @@ struct SnapshotArguments {
     output: Option<PathBuf>,
 }
 
-/// End a recording whose recorder was killed: what programs had written is carried, and the trace made whole
+/// End a recording whose recorder was killed: what programs and the kernel had written is carried, the trace made whole
 ///
-/// Every event whose call had returned is in the trace once, whoever was killed, as long as the machine was not restarted.
+/// Every event whose call had returned is in the trace once, whoever was killed, as long as the machine was not restarted. The
+/// same holds for events of the kernel, unless the recorder's guard was killed too: then what the kernel held is lost.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   headwater trace recover server-trace
@@ -88,8 +92,12 @@ pub(super) fn trace(arguments: TraceArguments) -> anyhow::Result<u8> {
 fn snapshot(arguments: &SnapshotArguments) -> anyhow::Result<u8> {
     let taken = trace::snapshot::snapshot(&arguments.recording, arguments.output.as_deref())?;
     let (written, older) = (events(taken.totals.written), grouped(taken.totals.lost));
-    writeln!(stdout(), "{written} in {}; {older} before them were overwritten", taken.trace.display())?;
-    Ok(status::OK)
+    let mut out = stdout().lock();
+    writeln!(out, "{written} in {}; {older} before them were overwritten", taken.directory.display())?;
+    let Some(kernel) = taken.kernel else { return Ok(status::OK) };
+    kernel.troubles.iter().for_each(|trouble| eprintln!("headwater: kernel: {trouble}"));
+    writeln!(out, "of the kernel {}; {} were overwritten or are older", events(kernel.written), grouped(kernel.lost))?;
+    Ok(if kernel.troubles.is_empty() { status::OK } else { status::PARTIAL })
 }
 
 fn recover(arguments: &RecoverArguments) -> anyhow::Result<u8> {
@@ -105,8 +113,8 @@ fn recover(arguments: &RecoverArguments) -> anyhow::Result<u8> {
             grouped(written),
             grouped(lost)
         )?;
-    } else {
-        let cut = recovered.repaired.map_or(0, |repaired| repaired.bytes_cut);
+    } else if let Some(repaired) = recovered.repaired {
+        let cut = repaired.bytes_cut;
         writeln!(
             out,
             "The session's memory has gone, by a restart perhaps, and with it what was not carried. {} has {}, {} lost; {cut} \
@@ -123,8 +131,8 @@ fn recover(arguments: &RecoverArguments) -> anyhow::Result<u8> {
             recovered.spoiled_bytes
         )?;
     }
-    if let Some(pages) = recovered.kernel_pages {
-        writeln!(out, "The kernel's events were not converted, and nothing reads their pages: {}", pages.display())?;
+    if let Some(kernel) = &recovered.kernel {
+        record::print_kernel(kernel, false);
     }
     Ok(status::OK)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use headwater_os::machine::{self, Group};
 use headwater_os::{clock, limits, rseq, ticks};
-use headwater_trace::kernel::Support;
+use headwater_trace::kernel::{Support, Tracefs, stale};
 use headwater_trace::region::Layout;
 
 use crate::environment::{Source, parse_cpu_max};
@@ -49,6 +49,8 @@ pub struct Tracer {
     pub session_bytes: u64,
     /// The memory of sessions whose recorder has died.
     pub abandoned: Vec<PathBuf>,
+    /// Instances of tracefs whose tool and guard were killed.
+    pub instances: Vec<PathBuf>,
 }
 
 /// Whether queues can have limits of their own.
@@ -126,6 +128,7 @@ impl Tracer {
             kernel_obstacle: Support::look().obstacle().map(str::to_owned),
             session_bytes: Layout::file_bytes(trace::BUFFER_BYTES) as u64,
             abandoned: found.filter(|session| !session.is_live).map(|session| session.path).collect(),
+            instances: Tracefs::find(false).and_then(|found| stale(&found)).unwrap_or_default(),
         }
     }
 }

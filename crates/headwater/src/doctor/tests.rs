@@ -359,6 +359,13 @@ const CASES: &[Case] = &[
         "2 whose recorder was killed: /dev/shm/one, /dev/shm/other",
         None,
     ),
+    (
+        "trace instances",
+        |_, p| tracer(p, |tracer| tracer.instances = vec!["/t/instances/headwater-1-0".into()]),
+        Warning,
+        "1 of the kernel, whose recorder and guard were killed: /t/instances/headwater-1-0",
+        None,
+    ),
 ];
 
 fn tracer(probes: &mut Probes, change: impl FnOnce(&mut Tracer)) {

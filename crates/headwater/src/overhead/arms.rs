@@ -1,7 +1,7 @@
 //! The configurations: what goes on beside the command. A table; a new one is a line here, and if it is a tool a line in
 //! `tool.rs`.
 
-use headwater_trace::kernel::{Error, Session, Settings, Support};
+use headwater_trace::kernel::{self, Error, Session, Settings, Support, Tracefs};
 
 use super::kernel::Tracing;
 use super::tool::{self, Tool};
@@ -103,6 +103,8 @@ impl Arm {
 
 /// Whether a session of these events can be had; recording the own process alone, it disturbs nobody.
 fn trial(tracing: &Tracing) -> Result<Option<String>, Error> {
+    // An instance that records on for nobody would be part of what is measured.
+    let _ = Tracefs::find(false).and_then(|found| kernel::sweep(&found));
     let settings = Settings { processes: Some(vec![std::process::id()]), ..tracing.settings() };
     match Session::start(&settings) {
         Ok(_) => Ok(None),

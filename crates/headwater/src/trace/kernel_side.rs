@@ -1,4 +1,4 @@
-//! The kernel's half of a recording: a session of its own beside, whose pages become a trace at the end.
+//! The kernel's half of a recording: a session of its own beside, whose pages become a trace at the end, or after a crash.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use headwater_trace::ctf::{self, Packet, Writer};
 use headwater_trace::kernel::{self, Capture, Clock, Mode, Session, Settings, Tracefs};
 use headwater_trace::schema::{self, Schema};
 
-use super::{KERNEL, environment};
+use super::{KERNEL, PAGES, environment};
 
 /// What is recorded of the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,21 +27,25 @@ pub struct KernelOrder {
 #[derive(Debug)]
 pub(super) struct KernelSide {
     session: Session,
-    /// Where its readers put pages.
+    /// Where its pages are.
     pages: PathBuf,
 }
 
 /// What became of the kernel's events.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct KernelEnd {
     /// In the trace.
     pub written: u64,
     /// Not there.
     pub lost: u64,
+    /// Whether that is all: otherwise nobody could ask the kernel any more, and more may be lost.
+    pub is_counted: bool,
     /// Of the trace.
     pub bytes: u64,
     /// What went wrong, in words.
     pub troubles: Vec<String>,
+    /// Pages that are still to be converted, since the trace found no room.
+    pub left: Option<PathBuf>,
 }
 
 impl KernelSide {
@@ -56,14 +60,13 @@ impl KernelSide {
         flight: bool,
         clock: Clock,
     ) -> Result<KernelSide, kernel::Error> {
-        let pages = recording.join("kernel.pages");
+        let pages = recording.join(PAGES);
         let mode = if flight { Mode::Flight } else { Mode::Drain { directory: pages.clone() } };
-        if !flight {
-            fs::create_dir(&pages).map_err(|error| kernel::Error::file("make the directory", &pages, error))?;
-        }
+        fs::create_dir(&pages).map_err(|error| kernel::Error::file("make the directory", &pages, error))?;
         let events: Vec<&str> = order.events.iter().map(String::as_str).collect();
         let mut settings = Settings::new(&events, mode);
         settings.clock = Some(clock);
+        settings.kept = Some(pages.clone());
         if let Some(bytes) = order.buffer_bytes {
             settings.buffer_kb_per_cpu = (bytes >> 10) as u32;
         }
@@ -88,23 +91,57 @@ impl KernelSide {
 
     /// Ends the session and writes its trace.
     pub fn end(self, recording: &Path, clock: &schema::Clock, command: &str) -> KernelEnd {
-        let mut end = KernelEnd::default();
-        match self.session.stop() {
-            Ok(mut capture) => {
-                end.troubles = capture.errors().map(ToString::to_string).collect();
-                convert(&mut capture, recording, clock, command, &mut end);
+        let end = match self.session.stop() {
+            Ok(capture) => convert(capture, &recording.join(KERNEL), clock, command),
+            Err(error) => {
+                let troubles = vec![error.to_string()];
+                KernelEnd { written: 0, lost: 0, is_counted: false, bytes: 0, troubles, left: None }
             }
-            Err(error) => end.troubles.push(error.to_string()),
-        }
+        };
+        // Not, if something is in it.
         let _ = fs::remove_dir(&self.pages);
-        end
+        end.of(&self.pages)
     }
 }
 
-fn convert(capture: &mut Capture, recording: &Path, clock: &schema::Clock, command: &str, end: &mut KernelEnd) {
+/// Writes the trace of what a recorder that has died left of the kernel's events into `to`; None if it left nothing.
+///
+/// # Errors
+/// In words; then the pages are there still.
+pub(super) fn recover(
+    recording: &Path,
+    to: &Path,
+    clock: &schema::Clock,
+    command: &str,
+) -> anyhow::Result<Option<KernelEnd>> {
+    let pages = recording.join(PAGES);
+    let Some(capture) = kernel::recover(&pages)? else {
+        // A recorder that was killed when everything was converted.
+        let _ = fs::remove_dir_all(&pages);
+        return Ok(None);
+    };
+    let trace = to.join(KERNEL);
+    match fs::remove_dir_all(&trace) {
+        // What was half converted is converted again.
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            capture.keep();
+            return Err(anyhow::Error::from(error).context(trace.display().to_string()));
+        }
+        _ => {}
+    }
+    let end = convert(capture, &trace, clock, command);
+    let _ = fs::remove_dir(&pages);
+    Ok(Some(end.of(&pages)))
+}
+
+/// Writes a trace. If that fails the pages stay.
+pub(super) fn convert(mut capture: Capture, trace: &Path, clock: &schema::Clock, command: &str) -> KernelEnd {
     let happened: u64 = capture.stats().map(|(_, stats)| stats.happened()).sum();
+    let troubles = capture.errors().map(ToString::to_string).collect();
+    let is_counted = capture.is_counted();
+    let mut end = KernelEnd { written: 0, lost: 0, is_counted, bytes: 0, troubles, left: None };
     let schema = Schema { clock: clock.clone(), streams: vec![capture.stream()], environment: environment(command) };
-    let written = Writer::create(&recording.join(KERNEL), &schema).map_err(io::Error::other).and_then(|mut writer| {
+    let written = Writer::create(trace, &schema).map_err(io::Error::other).and_then(|mut writer| {
         let totals = capture.convert(&mut |packet| {
             end.bytes += write(&mut writer, packet).map_err(io::Error::other)?;
             end.written += headwater_trace::record::records(packet.records).count() as u64;
@@ -118,7 +155,16 @@ fn convert(capture: &mut Capture, recording: &Path, clock: &schema::Clock, comma
         Err(error) => {
             end.lost = happened.saturating_sub(end.written);
             end.troubles.push(error.to_string());
+            capture.keep();
         }
+    }
+    end
+}
+
+impl KernelEnd {
+    /// With what is left in a directory of pages.
+    fn of(self, pages: &Path) -> KernelEnd {
+        KernelEnd { left: pages.exists().then(|| pages.to_owned()), ..self }
     }
 }
 

@@ -22,6 +22,8 @@ pub use session_file::{FILE, SessionFile};
 const USER: &str = "user";
 /// The trace of the kernel in a recording.
 const KERNEL: &str = "kernel";
+/// The kernel's pages in a recording, until they are a trace.
+const PAGES: &str = "kernel.pages";
 
 /// Bytes of a CPU's buffer unless an option says otherwise: a tenth of a second at a million events a second.
 pub const BUFFER_BYTES: usize = 4 << 20;

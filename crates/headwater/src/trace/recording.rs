@@ -77,6 +77,8 @@ pub struct Ended {
     pub flight: bool,
     /// Whether any program has written an event.
     pub joined: bool,
+    /// Whether there were more kinds of events than a session can have, of which each event is lost.
+    pub is_table_full: bool,
     /// Of programs' events.
     pub user: Result<Totals, Unfinished>,
     /// Of the kernel's.
@@ -162,7 +164,9 @@ impl Recording {
         let command = self.file.command.join(" ");
         let kernel = self.kernel.take().map(|kernel| kernel.end(&self.directory, region.clock(), &command));
         let user = self.consumer.finish();
-        let joined = (0..EVENTS_MAX).any(|id| region.kind(id).is_some());
+        // A flight recorder knows threads of programs that have written nothing.
+        let written = |id| region.kind(id).is_some_and(|kind| kind.name != "headwater:thread");
+        let (joined, is_table_full) = ((0..EVENTS_MAX).any(written), region.is_table_full());
         let mut troubles = Vec::new();
         if let Ok(totals) = &user {
             let noted = self.file.write_end(&self.directory, totals.written, totals.lost);
@@ -170,7 +174,7 @@ impl Recording {
             let removed = fs::remove_file(&self.file.memory);
             troubles.extend(removed.err().map(|error| format!("{}: {error}", self.file.memory.display())));
         }
-        Ended { directory: self.directory, flight: self.file.flight, joined, user, kernel, troubles }
+        Ended { directory: self.directory, flight: self.file.flight, joined, is_table_full, user, kernel, troubles }
     }
 
     /// Takes everything back: nothing was recorded.
@@ -186,7 +190,7 @@ impl Recording {
 fn clean(directory: &Path, is_new: bool) {
     let _ = fs::remove_file(directory.join(super::FILE));
     let _ = fs::remove_dir_all(directory.join(USER));
-    let _ = fs::remove_dir_all(directory.join("kernel.pages"));
+    let _ = fs::remove_dir_all(directory.join(super::PAGES));
     if is_new {
         let _ = fs::remove_dir(directory);
     }

@@ -1,7 +1,6 @@
 //! Ends the recording of a recorder that has died: what programs had written is carried, the trace is made whole.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
@@ -10,7 +9,7 @@ use headwater_trace::ctf::{self, Reader, Repaired};
 use headwater_trace::region::Region;
 use headwater_trace::stat::Stat;
 
-use super::{SessionFile, USER, environment, fresh_directory};
+use super::{KernelEnd, PAGES, SessionFile, USER, environment, fresh_directory, kernel_side};
 
 /// A recording that was ended.
 #[derive(Debug)]
@@ -25,12 +24,12 @@ pub struct Recovered {
     pub lost: u64,
     /// Bytes of the memory that held no sound events.
     pub spoiled_bytes: u64,
-    /// Whether the memory was there; without it the trace is only made whole.
+    /// Whether the memory was there.
     pub had_memory: bool,
-    /// What was cut off, where there was no memory.
+    /// What was cut off, where there should have been memory and was none.
     pub repaired: Option<Repaired>,
-    /// Pages of the kernel that nobody has converted.
-    pub kernel_pages: Option<PathBuf>,
+    /// Of the kernel's events; None if none were left.
+    pub kernel: Option<KernelEnd>,
 }
 
 /// Recovers a recording by its directory, or a session by the file of its memory.
@@ -43,21 +42,20 @@ pub fn recover(from: &Path, to: Option<&Path>) -> anyhow::Result<Recovered> {
     if !metadata.is_dir() {
         let region = open(from)?;
         return match (to, of_memory(from, &region)) {
-            (None, Some((recording, file))) => carry(region, from, &recording, Some(file)),
-            (to, _) => {
+            (None, Some((recording, file))) => carry(region, from, &recording, Some((&recording, file))),
+            (to, of) => {
                 let to = to.map_or_else(|| fresh_directory("headwater-trace"), Path::to_owned);
-                carry(region, from, &to, None)
+                carry(region, from, &to, of.as_ref().map(|(recording, file)| (recording.as_path(), file.clone())))
             }
         };
     }
     let file = SessionFile::read(from)?;
     match (open(&file.memory), to) {
-        (Ok(region), None) => carry(region, &file.memory.clone(), from, Some(file)),
-        (Ok(region), Some(to)) => carry(region, &file.memory, to, None),
-        (Err(_), _) if file.end.is_some() => {
+        (Ok(region), to) => carry(region, &file.memory.clone(), to.unwrap_or(from), Some((from, file))),
+        (Err(_), _) if file.end.is_some() && !from.join(PAGES).exists() => {
             bail!("{}: nothing to recover: the recording has ended as it should", from.display())
         }
-        (Err(_), _) if !file.memory.exists() => without_memory(from),
+        (Err(_), to) if !file.memory.exists() => without_memory(from, to.unwrap_or(from), &file),
         (Err(error), _) => Err(error),
     }
 }
@@ -74,17 +72,29 @@ fn of_memory(memory: &Path, region: &Region) -> Option<(PathBuf, SessionFile)> {
     (file.memory == fs::canonicalize(memory).ok()?).then_some((recording, file))
 }
 
-fn carry(region: Region, memory: &Path, directory: &Path, file: Option<SessionFile>) -> anyhow::Result<Recovered> {
+/// `of` is the recording that the memory is of, if that is known.
+fn carry(
+    region: Region,
+    memory: &Path,
+    directory: &Path,
+    of: Option<(&Path, SessionFile)>,
+) -> anyhow::Result<Recovered> {
     if !region.claim()? {
-        let who = file.map_or_else(String::new, |file| format!(" (process {0}; kill -INT {0} ends it)", file.recorder));
+        let who =
+            of.map_or_else(String::new, |(_, file)| format!(" (process {0}; kill -INT {0} ends it)", file.recorder));
         return Err(anyhow!("its recorder still runs{who}: there is nothing to recover"));
     }
-    let command = file.as_ref().map_or_else(String::new, |file| file.command.join(" "));
+    let command = of.as_ref().map_or_else(String::new, |(_, file)| file.command.join(" "));
     let trace = directory.join(USER);
+    let clock = region.clock().clone();
     let totals = consumer::recover(region, &trace, environment(&command))?;
     let (written, lost) = counted(&trace)?;
-    if let Some(mut file) = file {
-        file.write_end(directory, written, lost).with_context(|| directory.display().to_string())?;
+    let mut kernel = None;
+    if let Some((recording, mut file)) = of {
+        kernel = kernel_side::recover(recording, directory, &clock, &command)?;
+        if recording == directory {
+            file.write_end(directory, written, lost).with_context(|| directory.display().to_string())?;
+        }
     }
     fs::remove_file(memory).with_context(|| memory.display().to_string())?;
     Ok(Recovered {
@@ -95,15 +105,19 @@ fn carry(region: Region, memory: &Path, directory: &Path, file: Option<SessionFi
         spoiled_bytes: totals.spoiled_bytes,
         had_memory: true,
         repaired: None,
-        kernel_pages: kernel_pages(directory),
+        kernel,
     })
 }
 
-/// The memory has gone, by a restart of the machine for instance: the trace is cut to what is whole.
-fn without_memory(recording: &Path) -> anyhow::Result<Recovered> {
+/// The memory has gone, because the recording had ended but for the kernel's events, or by a restart of the machine for
+/// instance: then the trace is cut to what is whole.
+fn without_memory(recording: &Path, to: &Path, file: &SessionFile) -> anyhow::Result<Recovered> {
     let trace = recording.join(USER);
-    let repaired = ctf::repair(&trace)?;
+    let repaired = if file.end.is_none() { Some(ctf::repair(&trace)?) } else { None };
     let (written, lost) = counted(&trace)?;
+    let reader = Reader::open(&[trace])?;
+    let clock = reader.schemas().next().map(|(_, schema)| schema.clock.clone()).context("a trace without a schema")?;
+    let kernel = kernel_side::recover(recording, to, &clock, &file.command.join(" "))?;
     Ok(Recovered {
         directory: recording.to_owned(),
         carried: 0,
@@ -111,20 +125,12 @@ fn without_memory(recording: &Path) -> anyhow::Result<Recovered> {
         lost,
         spoiled_bytes: 0,
         had_memory: false,
-        repaired: Some(repaired),
-        kernel_pages: kernel_pages(recording),
+        repaired,
+        kernel,
     })
 }
 
 fn counted(trace: &Path) -> Result<(u64, u64), ctf::Error> {
     let stat = Stat::of(&mut Reader::open(&[trace])?);
     Ok((stat.records(), stat.lost()))
-}
-
-fn kernel_pages(recording: &Path) -> Option<PathBuf> {
-    let path = recording.join("kernel.pages");
-    match fs::read_dir(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        _ => Some(path),
-    }
 }

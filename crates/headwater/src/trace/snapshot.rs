@@ -1,20 +1,23 @@
-//! What a flight recorder holds now, as a trace of its own.
+//! What a flight recorder holds now, as a recording of its own.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use headwater_trace::consumer::{self, Totals};
+use headwater_trace::kernel;
 use headwater_trace::region::Region;
 
-use super::{SessionFile, environment, fresh_directory};
+use super::{KERNEL, KernelEnd, PAGES, SessionFile, USER, environment, fresh_directory, kernel_side};
 
 /// A snapshot that was taken.
 #[derive(Debug)]
 pub struct Taken {
-    /// The trace.
-    pub trace: PathBuf,
-    /// What is in it, and what was overwritten before.
+    /// The directory with its traces.
+    pub directory: PathBuf,
+    /// Of programs' events: what is in it, and what was overwritten before.
     pub totals: Totals,
+    /// The same of the kernel's; None if none are recorded.
+    pub kernel: Option<KernelEnd>,
 }
 
 /// Writes what the recorder of a recording holds, which goes on.
@@ -34,7 +37,12 @@ pub fn snapshot(recording: &Path, to: Option<&Path>) -> anyhow::Result<Taken> {
     if region.claim()? {
         bail!("{shown}: its recorder (process {}) has died; `headwater trace recover {shown}`", file.recorder);
     }
-    let trace = to.map_or_else(|| fresh_directory("headwater-snapshot"), Path::to_owned);
-    let totals = consumer::snapshot(region, &trace, environment(&file.command.join(" ")))?;
-    Ok(Taken { trace, totals })
+    let directory = to.map_or_else(|| fresh_directory("headwater-snapshot"), Path::to_owned);
+    let (clock, command) = (region.clock().clone(), file.command.join(" "));
+    // First what others overwrite sooner.
+    let capture = kernel::snapshot(&recording.join(PAGES))?;
+    std::fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
+    let totals = consumer::snapshot(region, &directory.join(USER), environment(&command))?;
+    let kernel = capture.map(|capture| kernel_side::convert(capture, &directory.join(KERNEL), &clock, &command));
+    Ok(Taken { directory, totals, kernel })
 }

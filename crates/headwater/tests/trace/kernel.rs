@@ -1,22 +1,25 @@
 //! The kernel's events beside those of a program.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use headwater_trace::kernel::Support;
 
-use crate::place::{Place, errors};
+use crate::place::{Place, Recorder, errors};
 
-fn usable() -> bool {
-    let obstacle = Support::look().obstacle().map(str::to_owned);
-    if let Some(why) = &obstacle {
+/// Leave to record the kernel; None, and why, where that is not possible. One test has it at a time: whoever begins to record
+/// sweeps what others have left.
+pub fn usable() -> Option<MutexGuard<'static, ()>> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    if let Some(why) = Support::look().obstacle() {
         println!("skipped: {why}");
+        return None;
     }
-    obstacle.is_none()
+    Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 #[test]
 fn events_of_the_command_alone_stand_among_its_own_on_one_clock() {
-    if !usable() {
-        return;
-    }
+    let Some(_alone) = usable() else { return };
     let place = Place::new();
     let recorded = place.record(&["-k", "sched:sched_process_exec,sched:sched_process_exit"], 1_000, "0");
     assert!(recorded.status.success() && recorded.left.is_empty(), "{}", recorded.said);
@@ -31,17 +34,46 @@ fn events_of_the_command_alone_stand_among_its_own_on_one_clock() {
     // Threads of the test harness end too, each once.
     assert!(execs[0] < steps[0] && steps[999] < *exits.last().expect("it ended"), "in the order of time");
     assert!(!place.path("r/kernel.pages").exists());
+    let exit = text.lines().find(|line| line.contains("sched_process_exit")).expect("one at least");
+    assert!(exit.contains(" comm=\"") && exit.contains("\" pid="), "names are text: {exit}");
 }
 
 #[test]
 fn an_unknown_event_of_the_kernel_is_answered_with_the_nearest() {
-    if !usable() {
-        return;
-    }
+    let Some(_alone) = usable() else { return };
     let place = Place::new();
     let output = place.run(&["record", "-o", "r", "-k", "sched:sched_swich", "--", "touch", "ran"]);
     assert_eq!(output.status.code(), Some(125));
     assert!(errors(&output).contains("did you mean sched:sched_switch"), "{}", errors(&output));
     assert!(!place.path("ran").exists() && !place.path("r").exists());
     assert!(place.text(&["list", "--kernel", "sched"]).contains("sched:sched_switch\n"));
+}
+
+#[test]
+fn snapshots_have_the_kernels_newest_events_and_the_end_has_all_that_they_had() {
+    let Some(_alone) = usable() else { return };
+    let place = Place::new();
+    // The program makes about four events for each thousand of its own, and thousands when it starts.
+    let options = ["--flight", "-k", "raw_syscalls,sched,syscalls:sys_exit_clock_nanosleep", "--buffer", "64k"];
+    let recorder = Recorder::start(place.recorder(&options, 1_000_000, "0"));
+    let (mut before, mut happened) = (0, 0);
+    for (number, emitted) in [100_000, 200_000, 400_000].into_iter().enumerate() {
+        place.emitted(emitted);
+        let name = format!("s{number}");
+        place.text(&["snapshot", "r", "-o", &name]);
+        let (written, older) = place.agreed(&format!("{name}/kernel"));
+        assert!(written > 100 && written + older > happened, "{written} and {older} after {happened}");
+        happened = written + older;
+        let slept = place.count(&name, "syscalls:sys_exit_clock_nanosleep");
+        assert!(slept > 0 && place.agreed(&format!("{name}/user")).0 > 0);
+        before = before.max(slept);
+    }
+    let recorded = recorder.wait();
+    let (written, lost) = place.agreed("r/kernel");
+    assert!(written + lost > happened, "{written} and {lost} at the end, {happened} before: {}", recorded.said);
+    // Nothing that a snapshot has had is missing.
+    assert!(place.count("r", "syscalls:sys_exit_clock_nanosleep") > before);
+    let slept = place.count("r", "syscalls:sys_exit_clock_nanosleep");
+    println!("{written} written, {lost} lost, {slept} sleeps");
+    assert!(recorded.left.is_empty() && !place.path("r/kernel.pages").exists());
 }

@@ -3,6 +3,7 @@
 
 mod crash;
 mod kernel;
+mod kernel_crash;
 mod place;
 mod program;
 mod record;

@@ -74,6 +74,14 @@ impl Place {
         (json["events"].as_u64().expect("a count"), json["lost"].as_u64().expect("a count"))
     }
 
+    /// How many events of a kind are in a recording.
+    pub fn count(&self, recording: &str, kind: &str) -> u64 {
+        let text = self.text(&["stat", recording, "--format", "json"]);
+        let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let kinds = json["kinds"].as_array().expect("kinds");
+        kinds.iter().find(|row| row["event"] == kind).map_or(0, |row| row["count"].as_u64().expect("a count"))
+    }
+
     /// What babeltrace2 finds in a recording, and what it says was discarded; None without it.
     pub fn babeltrace(&self, recording: &str) -> Option<(u64, u64)> {
         let Ok(output) = Command::new("babeltrace2").arg(self.path(recording)).output() else {

@@ -80,6 +80,8 @@ fn a_flight_recorder_keeps_the_newest_and_goes_on_after_a_snapshot() {
     assert_eq!(written + older, 20_001);
     assert!(written > 100 && older > 10_000, "{written} of 20,001");
     let last = place.text(&["show", "s"]);
+    let first = last.lines().next().expect("a line");
+    assert!(first.contains("headwater:thread pid=") && !first.contains("name=\"\""), "who it is: {first}");
     assert!(last.trim_end().ends_with("number=19999"), "the newest is there: {:?}", last.lines().last());
     recorder.signal(Signal::TERM);
     let recorded = recorder.wait();

@@ -17,6 +17,9 @@ const INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
 const LANGUAGES: [(&str, &[&str]); 2] =
     [("cc", &["-std=c11", "-D_DEFAULT_SOURCE"]), ("c++", &["-std=c++11", "-x", "c++"])];
 
+/// The library's name for the run-time linker.
+const SONAME: &str = "libheadwater_trace_c.so.1";
+
 /// Where Cargo has put the library: beside this program.
 fn library() -> PathBuf {
     let place = std::env::current_exe().expect("an executable").parent().expect("a directory").to_owned();
@@ -48,7 +51,10 @@ fn played(program: &Path, part: &str, count: u64, logs: &str) -> (Vec<String>, T
     let layout = Layout { patterns: vec!["test:*".into()], when_full: WhenFull::Refuse, cpu_bytes: 16 << 20, clock };
     let region = Region::create(&session, &layout).expect("a session");
     let mut command = Command::new(program);
-    command.args([part, &count.to_string()]).env("LD_LIBRARY_PATH", library());
+    // As it is installed: under the name that programs ask for.
+    let installed = directory.path().join(SONAME);
+    std::os::unix::fs::symlink(library().join("libheadwater_trace_c.so"), &installed).expect("a link");
+    command.args([part, &count.to_string()]).env("LD_LIBRARY_PATH", directory.path());
     let status = command.env("HEADWATER_TRACE", &session).env("HEADWATER_TRACE_LOGS", logs).status();
     assert!(status.expect("it runs").success(), "{part}");
     let trace = directory.path().join("trace");
@@ -83,6 +89,34 @@ fn every_type_arrives_with_its_value() {
             ]
         );
     }
+}
+
+#[test]
+fn the_library_gives_what_the_header_declares_and_nothing_else() {
+    let library = library().join("libheadwater_trace_c.so");
+    let listed = |tool: &str, options: &[&str]| {
+        let output = Command::new(tool).args(options).arg(&library).output().ok()?;
+        Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let header = std::fs::read_to_string(format!("{INCLUDE}/headwater/trace.h")).expect("it is there");
+    // A declaration begins a line and ends with a semicolon; what is inline is no symbol.
+    let declared = header.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_alphabetic()));
+    let declared = declared.filter(|line| line.ends_with(");") && !line.contains("inline"));
+    let mut declared: Vec<&str> =
+        declared.filter_map(|line| line.split_once('(')?.0.rsplit([' ', '*']).next()).collect();
+    declared.sort_unstable();
+    assert_eq!(declared.len(), 5, "{declared:?}");
+    let Some(symbols) = listed("nm", &["-D", "--defined-only"]) else {
+        println!("skipped: there is no nm");
+        return;
+    };
+    let mut given: Vec<&str> = symbols.lines().filter_map(|line| line.split(' ').next_back()).collect();
+    given.sort_unstable();
+    assert_eq!(given, declared);
+    let dynamic = listed("readelf", &["-d"]).expect("it comes with nm");
+    assert!(dynamic.contains(&format!("soname: [{SONAME}]")), "{dynamic}");
+    let abi = header.lines().find_map(|line| line.strip_prefix("#define HW_TRACE_ABI "));
+    assert_eq!(abi.map(|abi| abi.trim_end_matches('u')), SONAME.rsplit('.').next(), "the name has the ABI's number");
 }
 
 #[test]

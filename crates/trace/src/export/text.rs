@@ -98,15 +98,16 @@ mod tests {
             22:13:20.000002500 +0.000000500 cpu 0 tid 42 headwater:put len=18446744073709551615 share=NaN
             22:13:20.000003000 +0.000000500 cpu 0 tid 42 app:work_end
             22:13:20.000003100 +0.000000100 cpu 0 tid 42 app:wake_from flow=9
-            22:13:20.000003200 +0.000000100 cpu 0 tid 42 sched:sched_waking comm=[111 116 104 101 114 0 0 0 0 0 0 0 0 0 0 0] pid=43
-            22:13:20.000003300 +0.000000100 cpu 1 tid 0 sched:sched_switch next_comm=[111 116 104 101 114 0 0 0 0 0 0 0 0 0 0 0] next_pid=43
+            22:13:20.000003200 +0.000000100 cpu 0 tid 42 sched:sched_waking comm="other" pid=43
+            22:13:20.000003300 +0.000000100 cpu 1 tid 0 sched:sched_switch next_comm="other" next_pid=43
             22:13:20.000003500 +0.000000200 cpu 1 tid 43 app:wake_to flow=9
             22:13:20.000003500 to 22:13:20.000005000 cpu 1 user-1: 5 records lost
             22:13:20.000005000 +0.000001500 cpu 1 tid 43 headwater:put len=64 share=0.5
-            22:13:20.000006000 +0.000001000 cpu 1 tid 43 sched:sched_switch next_comm=[105 100 108 101 0 0 0 0 0 0 0 0 0 0 0 0] next_pid=0
-            22:13:20.000006500 +0.000000500 cpu 1 tid 0 sched:sched_switch next_comm=[111 116 104 101 114 0 0 0 0 0 0 0 0 0 0 0] next_pid=43
-            22:13:20.000007000 +0.000000500 cpu 1 tid 43 sched:sched_switch next_comm=[108 97 115 116 0 0 0 0 0 0 0 0 0 0 0 0] next_pid=44
-        "#]].assert_eq(&String::from_utf8(text).expect("escaped"));
+            22:13:20.000006000 +0.000001000 cpu 1 tid 43 sched:sched_switch next_comm="idle" next_pid=0
+            22:13:20.000006500 +0.000000500 cpu 1 tid 0 sched:sched_switch next_comm="other" next_pid=43
+            22:13:20.000007000 +0.000000500 cpu 1 tid 43 sched:sched_switch next_comm="last" next_pid=44
+        "#]]
+        .assert_eq(&String::from_utf8(text).expect("escaped"));
     }
 
     #[test]

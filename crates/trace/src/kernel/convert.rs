@@ -2,12 +2,12 @@
 //! has happened.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 
 use super::capture::{Capture, Pages};
 use super::page::{Layout, Missed, Page};
 use super::plan::Plan;
+use super::stats::Stats;
 use crate::ctf::{self, Writer};
 
 /// A packet ends at the first page that brings it to so many bytes.
@@ -54,12 +54,14 @@ pub struct Loss {
     pub unsaved: u64,
     /// Of a kind that nobody asked for.
     pub unknown: u64,
+    /// Older than what was asked for.
+    pub older: u64,
 }
 
 impl Loss {
     /// All of them.
     pub fn all(&self) -> u64 {
-        [self.overwritten, self.discarded, self.nested, self.unsaved, self.unknown]
+        [self.overwritten, self.discarded, self.nested, self.unsaved, self.unknown, self.older]
             .into_iter()
             .fold(0, u64::saturating_add)
     }
@@ -74,7 +76,7 @@ impl Capture {
     pub fn convert(&mut self, sink: &mut impl FnMut(Packet<'_>) -> io::Result<()>) -> io::Result<Vec<Totals>> {
         let plans: HashMap<u16, &Plan> = self.kinds.iter().map(|(kind, plan)| (kind.id, plan)).collect();
         let layout = self.layout;
-        self.cpus.iter_mut().map(|pages| one_cpu(pages, &layout, &plans, sink)).collect()
+        self.cpus.iter().map(|pages| one_cpu(pages, &layout, &plans, sink)).collect()
     }
 }
 
@@ -97,14 +99,14 @@ impl Capture {
 }
 
 fn one_cpu(
-    pages: &mut Pages,
+    pages: &Pages,
     layout: &Layout,
     plans: &HashMap<u16, &Plan>,
     sink: &mut impl FnMut(Packet<'_>) -> io::Result<()>,
 ) -> io::Result<Totals> {
-    pages.store.file.rewind()?;
-    let mut overwritten = Overwritten::look(&pages.store.file, layout, pages.stats.overwritten)?;
-    let mut file = BufReader::with_capacity(1 << 20, &pages.store.file);
+    let told = pages.stats.map(|stats| stats.overwritten);
+    let mut overwritten = Overwritten::look(pages, layout, told)?;
+    let mut file = pages.reader()?;
     let mut bytes = vec![0; layout.page_bytes()];
     let mut gather = Gather::new(pages.cpu);
     let mut carried = 0u64;
@@ -117,16 +119,20 @@ fn one_cpu(
         while let Some(mark) = marks.next_if(|mark| mark.bytes <= carried) {
             unseen = mark.lost;
         }
-        let lost = overwritten.so_far.saturating_add(unseen).min(pages.stats.lost());
-        gather.lost(lost, sink)?;
-        gather.page(&page, plans);
+        let lost = overwritten.so_far.saturating_add(unseen).min(pages.stats.map_or(u64::MAX, |stats| stats.lost()));
+        gather.lost(lost.saturating_add(gather.older), sink)?;
+        if carried < pages.range.start {
+            gather.older += page.events().count() as u64;
+        } else {
+            gather.page(&page, plans);
+        }
         if gather.records.len() >= PACKET_BYTES {
             gather.give(sink)?;
         }
         carried += bytes.len() as u64;
     }
     gather.give(sink)?;
-    let totals = gather.totals(pages);
+    let totals = gather.totals(pages, overwritten.so_far);
     gather.discarded = gather.discarded.max(totals.lost.all());
     if gather.discarded > gather.given {
         gather.packet(sink)?;
@@ -144,11 +150,12 @@ struct Overwritten {
 }
 
 impl Overwritten {
-    fn look(file: &File, layout: &Layout, all: u64) -> io::Result<Overwritten> {
+    /// `told` is the kernel's count of all. Without it pages that have none say one each.
+    fn look(pages: &Pages, layout: &Layout, told: Option<u64>) -> io::Result<Overwritten> {
         let (mut without, mut counted) = (0, 0u64);
-        if all > 0 {
+        if told != Some(0) {
             let mut bytes = vec![0; layout.page_bytes()];
-            let mut file = BufReader::with_capacity(1 << 20, file);
+            let mut file = pages.reader()?;
             while whole(&mut file, &mut bytes)? {
                 match Page::new(&bytes, layout).map(|page| page.missed) {
                     Some(Missed::Some) => without += 1,
@@ -156,8 +163,8 @@ impl Overwritten {
                     _ => {}
                 }
             }
-            file.rewind()?;
         }
+        let all = told.unwrap_or(counted.saturating_add(without));
         Ok(Overwritten { so_far: 0, uncounted: (without, all.saturating_sub(counted)), most: all })
     }
 
@@ -174,6 +181,15 @@ impl Overwritten {
             }
         };
         self.so_far = self.so_far.saturating_add(count).min(self.most);
+    }
+}
+
+impl Pages {
+    /// From the beginning of the file to what is meant of it.
+    fn reader(&self) -> io::Result<impl Read> {
+        let mut file = &self.store.file;
+        file.rewind()?;
+        Ok(BufReader::with_capacity(1 << 20, file).take(self.range.end))
     }
 }
 
@@ -197,13 +213,14 @@ struct Gather {
     given: u64,
     count: u64,
     unknown: u64,
+    older: u64,
     backward: u64,
 }
 
 impl Gather {
     fn new(cpu: u32) -> Gather {
         let records = Vec::with_capacity(PACKET_BYTES * 2);
-        Gather { cpu, records, begin: 0, end: 0, discarded: 0, given: 0, count: 0, unknown: 0, backward: 0 }
+        Gather { cpu, records, begin: 0, end: 0, discarded: 0, given: 0, count: 0, unknown: 0, older: 0, backward: 0 }
     }
 
     /// From here on so many were lost: the records so far were before that.
@@ -246,15 +263,17 @@ impl Gather {
         Ok(())
     }
 
-    fn totals(&self, pages: &Pages) -> Totals {
-        let stats = pages.stats;
-        let seen = self.count + self.unknown;
+    /// `flagged` is what the pages say of what was overwritten.
+    fn totals(&self, pages: &Pages, flagged: u64) -> Totals {
+        let seen = self.count + self.unknown + self.older;
+        let stats = pages.stats.unwrap_or(Stats { read: seen, overwritten: flagged, ..Stats::default() });
         let lost = Loss {
             overwritten: stats.overwritten,
             discarded: stats.discarded,
             nested: stats.nested,
             unsaved: stats.read.saturating_add(stats.unread).saturating_sub(seen),
             unknown: self.unknown,
+            older: self.older,
         };
         Totals { cpu: self.cpu, records: self.count, lost, backward: self.backward }
     }

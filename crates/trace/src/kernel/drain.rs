@@ -3,7 +3,7 @@
 //! end.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 
 use super::Error;
+use super::pages::Store;
 use super::stats::Stats;
 
 /// What the pipe is asked to hold, bytes: the most that a user without privileges may ask for by default. Pages carried by
@@ -33,6 +34,23 @@ const NAP: Duration = Duration::from_millis(10);
 /// are told later.
 const MARKS_MAX: usize = 1 << 16;
 
+/// The way of full pages to a file: the end that is read, and the one that is written.
+#[derive(Debug)]
+pub(super) struct Pipe {
+    pub read: OwnedFd,
+    write: OwnedFd,
+}
+
+impl Pipe {
+    pub fn new() -> Result<Pipe, Error> {
+        let start = |source: Errno| Error::Start { what: "a pipe", source: source.into() };
+        let (read, write) = pipe_with(PipeFlags::CLOEXEC).map_err(start)?;
+        // A smaller one, where users may not have more, carries less by each call.
+        let _ = fcntl_setpipe_size(&write, PIPE_BYTES);
+        Ok(Pipe { read, write })
+    }
+}
+
 /// How many events had been lost, of which no page tells, when so many bytes had been carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
@@ -46,7 +64,7 @@ pub(super) struct Drain {
     instance: std::path::PathBuf,
     cpu: u32,
     source: File,
-    pipe: (OwnedFd, OwnedFd),
+    pipe: Pipe,
     sink: File,
     page_bytes: usize,
     /// Written by this alone; anybody may read it.
@@ -55,17 +73,15 @@ pub(super) struct Drain {
 }
 
 impl Drain {
-    /// Opens the buffer of `cpu` of the instance at `instance`; pages go to the end of `sink`.
-    pub fn open(instance: &Path, cpu: u32, sink: File, page_bytes: usize) -> Result<Drain, Error> {
+    /// Opens the buffer of `cpu` of the instance at `instance`; pages go by the pipe to the end of the file.
+    pub fn open(instance: &Path, cpu: u32, store: &Store, pipe: Pipe, page_bytes: usize) -> Result<Drain, Error> {
         let path = instance.join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
         let source = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(&path);
         let source = source.map_err(|error| Error::file("open", &path, error))?;
-        let start = |source: Errno| Error::Start { what: "a pipe", source: source.into() };
-        let pipe = pipe_with(PipeFlags::CLOEXEC).map_err(start)?;
-        // A smaller one, where users may not have more, carries less by each call.
-        let _ = fcntl_setpipe_size(&pipe.1, PIPE_BYTES);
-        let carried = Arc::default();
-        Ok(Drain { instance: instance.to_owned(), cpu, source, pipe, sink, page_bytes, carried, marks: Vec::new() })
+        let sink = to_the_end(&store.file, page_bytes as u64);
+        let sink = sink.map_err(|source| Error::Start { what: "a reader", source })?;
+        let (instance, carried, marks) = (instance.to_owned(), Arc::default(), Vec::new());
+        Ok(Drain { instance, cpu, source, pipe, sink, page_bytes, carried, marks })
     }
 
     /// Bytes that have reached the file.
@@ -86,7 +102,7 @@ impl Drain {
             }
             let (full, stopped) = (!ready[0].revents().is_empty(), !ready[1].revents().is_empty());
             let before = self.carried.load(Ordering::Relaxed);
-            self.full_pages()?;
+            self.full_pages(u64::MAX)?;
             self.mark();
             if stopped {
                 return self.rest();
@@ -98,20 +114,36 @@ impl Drain {
         }
     }
 
+    /// Carries what is in a buffer that is still written to, at most so many bytes and a page more.
+    pub fn at_most(&mut self, bytes: u64) -> Result<(), Error> {
+        // What is written meanwhile could go on for ever.
+        let most = self.carried.load(Ordering::Relaxed) + bytes;
+        self.full_pages(most)?;
+        if self.carried.load(Ordering::Relaxed) < most {
+            self.page()?;
+        }
+        Ok(())
+    }
+
     /// Carries all that is left in a buffer that nothing is written to any more.
     pub fn rest(&mut self) -> Result<(), Error> {
-        self.full_pages()?;
+        self.full_pages(u64::MAX)?;
+        while self.page()? {}
+        self.mark();
+        Ok(())
+    }
+
+    /// Carries the next page, full or not. Whether there was one.
+    fn page(&mut self) -> Result<bool, Error> {
         let mut page = vec![0; self.page_bytes];
         loop {
             match rustix::io::read(&self.source, &mut page) {
-                Ok(0) | Err(Errno::AGAIN) => break,
-                Ok(len) => self.write(&page[..len])?,
+                Ok(0) | Err(Errno::AGAIN) => return Ok(false),
+                Ok(len) => return self.write(&page[..len]).map(|()| true),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(self.error("read", error)),
             }
         }
-        self.mark();
-        Ok(())
     }
 
     /// The marks so far, oldest first.
@@ -119,21 +151,23 @@ impl Drain {
         self.marks
     }
 
-    fn full_pages(&mut self) -> Result<(), Error> {
+    /// Carries full pages until there are none, or so many bytes have been carried.
+    fn full_pages(&mut self, most: u64) -> Result<(), Error> {
         let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
-        loop {
-            match splice(&self.source, None, &self.pipe.1, None, PIPE_BYTES, flags) {
+        while self.carried.load(Ordering::Relaxed) < most {
+            match splice(&self.source, None, &self.pipe.write, None, PIPE_BYTES, flags) {
                 Ok(0) | Err(Errno::AGAIN) => return Ok(()),
                 Ok(len) => self.empty_pipe(len)?,
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(self.error("splice from", error)),
             }
         }
+        Ok(())
     }
 
     fn empty_pipe(&mut self, mut len: usize) -> Result<(), Error> {
         while len > 0 {
-            match splice(&self.pipe.0, None, &self.sink, None, len, SpliceFlags::MOVE) {
+            match splice(&self.pipe.read, None, &self.sink, None, len, SpliceFlags::MOVE) {
                 Ok(0) => return Err(self.error("carry pages to a file", Errno::IO)),
                 Ok(moved) => {
                     len -= moved;
@@ -179,4 +213,16 @@ impl Drain {
     fn error(&self, doing: &'static str, error: Errno) -> Error {
         Error::file(doing, &self.path(), error.into())
     }
+}
+
+/// The same file, at its end, which is that of a whole page.
+fn to_the_end(file: &File, page_bytes: u64) -> std::io::Result<File> {
+    let mut file = file.try_clone()?;
+    let len = file.metadata()?.len();
+    if len % page_bytes != 0 {
+        // By somebody who was killed.
+        file.set_len(len - len % page_bytes)?;
+    }
+    file.seek(SeekFrom::End(0))?;
+    Ok(file)
 }

@@ -13,13 +13,19 @@ pub const OVERWRITTEN: &[u8] = include_bytes!("fixtures/overwritten.page");
 pub const OVERWRITTEN_EVENTS: &str = include_str!("fixtures/overwritten.txt");
 const FORMATS: &str = include_str!("fixtures/formats.txt");
 
+/// System and description of the events in the pages.
+pub fn formats() -> Vec<(String, String)> {
+    let parts = FORMATS.split("system: ").filter(|part| !part.is_empty());
+    let part = |part: &str| {
+        let (system, text) = part.split_once('\n').expect("a line of its own");
+        (system.to_owned(), text.trim_end().to_owned())
+    };
+    parts.map(part).collect()
+}
+
 /// The kinds of the events in the pages.
 pub fn kinds() -> Vec<(EventKind, Plan)> {
-    let parts = FORMATS.split("system: ").filter(|part| !part.is_empty());
-    parts
-        .map(|part| {
-            let (system, text) = part.split_once('\n').expect("a line of its own");
-            Plan::new(system, &Format::parse(text).expect("the kernel's own text"))
-        })
-        .collect()
+    let plan =
+        |(system, text): &(String, String)| Plan::new(system, &Format::parse(text).expect("the kernel's own text"));
+    formats().iter().map(plan).collect()
 }

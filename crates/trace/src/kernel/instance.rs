@@ -3,14 +3,18 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use headwater_os::child;
-use headwater_os::guard::Guard;
+use headwater_os::guard::{Guard, Saved, Source, Will};
+use headwater_os::mapping;
 
+use super::drain::Pipe;
 use super::events::Selection;
+use super::pages::{Store, stats_beside};
 use super::stats::Stats;
 use super::{Error, Tracefs, support, tracefs};
 
@@ -32,11 +36,13 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Makes an instance `headwater-PID-N`, switched off, that records nothing yet.
+    /// Makes an instance `headwater-PID-N`, switched off, that records nothing yet. If the process is killed, the guard saves
+    /// what is on its way in the pipes and in the buffers into the files of the CPUs, where they have names, and holds
+    /// the lock on the first one until then.
     ///
     /// # Errors
     /// [`Error::Permission`], [`Error::Refused`], [`Error::File`] where the kernel has no instances; [`Error::Start`].
-    pub fn create(found: &Tracefs) -> Result<Instance, Error> {
+    pub(super) fn create(found: &Tracefs, sinks: &[(u32, Store, Pipe)]) -> Result<Instance, Error> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let owner = std::process::id();
         let path = loop {
@@ -51,7 +57,11 @@ impl Instance {
             }
         };
         let mut instance = Instance { path, guard: None, owner };
-        let guard = Guard::fork(&instance.path, "tracing_on");
+        let places: Vec<Place<'_>> =
+            sinks.iter().filter_map(|(cpu, store, pipe)| Place::of(&instance.path, *cpu, store, pipe)).collect();
+        let held = places.first().map(|place| place.lock);
+        let saved = places.iter().flat_map(Place::saved).collect();
+        let guard = Guard::fork(&instance.path, "tracing_on", &Will { saved, held });
         instance.guard = Some(guard.map_err(|source| Error::Start { what: "the guard", source })?);
         instance.record(false)?;
         Ok(instance)
@@ -112,20 +122,44 @@ impl Instance {
             .try_for_each(|thread| tracefs::append(&self.path.join("set_event_notrace_pid"), &thread.to_string()))
     }
 
-    /// The CPUs that have a buffer, ascending.
-    pub(super) fn cpus(&self) -> Result<Vec<u32>, Error> {
-        let names = tracefs::directories(&self.path.join("per_cpu"))?;
-        let mut cpus: Vec<u32> = names.iter().filter_map(|name| name.strip_prefix("cpu")?.parse().ok()).collect();
-        cpus.sort_unstable();
-        Ok(cpus)
-    }
-
     /// What the kernel counts for one CPU.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Unreadable`].
     pub fn stats(&self, cpu: u32) -> Result<Stats, Error> {
         Stats::of(&self.path, cpu)
+    }
+}
+
+/// Where the guard finds what it saves of a CPU, and where it saves it.
+struct Place<'a> {
+    lock: BorrowedFd<'a>,
+    pipe: &'a Pipe,
+    buffer: PathBuf,
+    pages: &'a Path,
+    counts: PathBuf,
+    stats: PathBuf,
+}
+
+impl<'a> Place<'a> {
+    /// None if the pages have no name.
+    fn of(instance: &Path, cpu: u32, store: &'a Store, pipe: &'a Pipe) -> Option<Place<'a>> {
+        let pages = store.path.as_deref()?;
+        let [buffer, counts] =
+            ["trace_pipe_raw", "stats"].map(|file| instance.join(format!("per_cpu/cpu{cpu}/{file}")));
+        Some(Place { lock: store.file.as_fd(), pipe, buffer, pages, counts, stats: stats_beside(pages) })
+    }
+
+    /// The counts last, when the buffer is empty.
+    fn saved(&self) -> [Saved<'_>; 3] {
+        // A new instance has pages of this size.
+        let page_bytes = mapping::page_bytes() as u32;
+        let (pipe, buffer, counts) = (Source::Pipe(self.pipe.read.as_fd()), &*self.buffer, &*self.counts);
+        [
+            Saved { from: pipe, to: self.pages, unit_bytes: 1 },
+            Saved { from: Source::File(buffer), to: self.pages, unit_bytes: page_bytes },
+            Saved { from: Source::File(counts), to: &self.stats, unit_bytes: 1 },
+        ]
     }
 }
 
@@ -147,16 +181,23 @@ impl Drop for Instance {
     }
 }
 
-/// Removes the instances whose process is gone, which is the case only if its guard was killed as well; their paths.
+/// The instances whose process is gone, which is the case only if its guard was killed as well: they record on.
 ///
 /// # Errors
 /// [`Error::Numbers`] where nobody can tell which process a name speaks of; [`Error::File`] if instances cannot be listed.
-pub fn sweep(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
+pub fn stale(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
     support::own_pids()?;
     let home = found.path("instances");
     let stale = |name: &String| owner(name).is_some_and(|pid| !child::exists(pid));
-    let paths = tracefs::directories(&home)?.into_iter().filter(stale).map(|name| home.join(name));
-    Ok(paths.filter(|path| removed(path)).collect())
+    Ok(tracefs::directories(&home)?.into_iter().filter(stale).map(|name| home.join(name)).collect())
+}
+
+/// Removes the [`stale`] instances, with what they hold; their paths.
+///
+/// # Errors
+/// As [`stale`].
+pub fn sweep(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
+    Ok(stale(found)?.into_iter().filter(|path| removed(path)).collect())
 }
 
 /// The process that an instance's name speaks of; None if it is not one of ours.
@@ -166,8 +207,16 @@ fn owner(name: &str) -> Option<u32> {
     pid.parse().ok()
 }
 
+/// The CPUs that have a buffer, ascending.
+pub(super) fn cpus(found: &Tracefs) -> Result<Vec<u32>, Error> {
+    let names = tracefs::directories(&found.path("per_cpu"))?;
+    let mut cpus: Vec<u32> = names.iter().filter_map(|name| name.strip_prefix("cpu")?.parse().ok()).collect();
+    cpus.sort_unstable();
+    Ok(cpus)
+}
+
 /// Stops and removes an instance. Whether it is gone.
-fn removed(path: &Path) -> bool {
+pub(super) fn removed(path: &Path) -> bool {
     let _ = tracefs::write(&path.join("tracing_on"), "0");
     match fs::remove_dir(path) {
         Ok(()) => true,

@@ -1,6 +1,5 @@
 //! A session from its start to its end.
 
-use std::fs::OpenOptions;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,14 +8,13 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::fs::{MemfdFlags, memfd_create};
 
-use super::capture::{Capture, Pages, Store};
-use super::drain::{Drain, Mark};
+use super::capture::{Capture, Pages};
+use super::drain::{Drain, Mark, Pipe};
 use super::events::Selection;
-use super::format::Format;
-use super::instance::Instance;
+use super::instance::{self, Instance};
 use super::page::Layout;
+use super::pages::{self, Description, Store};
 use super::plan::Plan;
 use super::{Error, Tracefs, support, tracefs};
 use crate::schema::EventKind;
@@ -38,6 +36,9 @@ pub struct Settings {
     pub clock: Option<Clock>,
     /// Mount tracefs where it is nowhere.
     pub may_mount: bool,
+    /// Of a flight recorder, a directory for its pages, which must exist: with one [`super::snapshot`] finds them, and
+    /// [`super::recover`] if the process is killed. None: they are in memory, and go with the process.
+    pub kept: Option<PathBuf>,
 }
 
 impl Settings {
@@ -51,6 +52,7 @@ impl Settings {
             processes: None,
             clock: None,
             may_mount: false,
+            kept: None,
         }
     }
 }
@@ -62,7 +64,7 @@ pub enum Mode {
     Flight,
     /// Into a file for each CPU, by a thread for each CPU.
     Drain {
-        /// Where the files are, which are called `kernel-cpuN.pages`. Must exist.
+        /// Where the files are, which are called `kernel-cpuN.pages`, with what else is to be known of them. Must exist.
         directory: PathBuf,
     },
 }
@@ -99,7 +101,10 @@ pub struct Session {
     // The order matters when it is dropped: an instance whose buffers are open cannot be removed.
     readers: Readers,
     instance: Instance,
+    description: Option<Store>,
     sinks: Vec<(u32, Store)>,
+    /// Of a flight recorder; a drain's are its readers'.
+    pipes: Vec<Pipe>,
     layout: Layout,
     kinds: Vec<(EventKind, Plan)>,
     clock: Clock,
@@ -116,24 +121,42 @@ impl Session {
         let available = tracefs::read(&found.path("available_events"))?;
         let events = Selection::choose(&available, &settings.events)?;
         let clock = clock(&found, settings.clock)?;
-        let instance = Instance::create(&found)?;
+        let directory = match &settings.mode {
+            Mode::Drain { directory } => Some(directory),
+            Mode::Flight => settings.kept.as_ref(),
+        };
+        // Whoever else reads the files may be elsewhere, such as the guard.
+        let absolute = |path| std::path::absolute(path).map_err(|source| Error::file("find", path, source));
+        let directory = directory.map(|path| absolute(path)).transpose()?;
+        let sinks = sinks(&found, directory.as_deref())?;
+        if let (Some(_), Some((_, first, _))) = (&directory, sinks.first()) {
+            pages::lock(first)?;
+        }
+        let instance = Instance::create(&found, &sinks)?;
         instance.set("trace_clock", clock.in_tracefs())?;
         instance.set("buffer_size_kb", &settings.buffer_kb_per_cpu.to_string())?;
         instance.option("overwrite", settings.overwrite)?;
-        let layout = layout(&found, &instance)?;
-        let kinds = kinds(&found, &events)?;
-        let sinks = sinks(&instance, &settings.mode)?;
+        let description = Description {
+            instance: instance.path().to_owned(),
+            clock,
+            buffer_bytes: u64::from(settings.buffer_kb_per_cpu) << 10,
+            header_page: header_page(&found, &instance)?,
+            formats: formats(&found, &events)?,
+        };
+        let (layout, kinds) = (description.layout()?, description.kinds()?);
+        let description = directory.map(|directory| description.write(&directory)).transpose()?;
         if let Some(processes) = &settings.processes {
             instance.only(processes)?;
         }
-        let readers = match settings.mode {
-            Mode::Flight => Readers::default(),
-            Mode::Drain { .. } => Readers::start(&instance, &sinks, &layout)?,
+        let (sinks, pipes): (Vec<_>, Vec<_>) = sinks.into_iter().map(|(cpu, store, pipe)| ((cpu, store), pipe)).unzip();
+        let (readers, pipes) = match settings.mode {
+            Mode::Flight => (Readers::default(), pipes),
+            Mode::Drain { .. } => (Readers::start(&instance, &sinks, pipes, &layout)?, Vec::new()),
         };
         instance.never(&readers.threads)?;
         instance.enable(&events)?;
         instance.record(true)?;
-        Ok(Session { readers, instance, sinks, layout, kinds, clock })
+        Ok(Session { readers, instance, description, sinks, pipes, layout, kinds, clock })
     }
 
     /// The instance's directory.
@@ -185,18 +208,23 @@ impl Session {
     /// # Errors
     /// [`Error::File`], [`Error::Unreadable`]. What went wrong with the file of one CPU is in the capture instead.
     pub fn stop(self) -> Result<Capture, Error> {
-        let Session { readers, instance, sinks, layout, kinds, clock } = self;
+        let Session { readers, instance, description, sinks, pipes, layout, kinds, clock } = self;
         instance.record(false)?;
         let drained = match readers.handles.is_empty() {
-            true => flight(&instance, &sinks, &layout)?,
+            true => {
+                let directory = description.as_ref().and_then(|store| store.path.as_deref()?.parent());
+                // A snapshot may be under way.
+                let _sole = directory.map(pages::sole_reader).transpose()?;
+                flight(&instance, &sinks, pipes, &layout)?
+            }
             false => readers.stop(),
         };
         let cpus = sinks.into_iter().zip(drained).map(|((cpu, store), (marks, error))| {
-            let stats = instance.stats(cpu)?;
-            Ok(Pages { cpu, store, marks, stats, error })
+            let stats = pages::note_stats(instance.path(), cpu, store.path.as_deref())?;
+            Ok(Pages::new(cpu, store, marks, Some(stats), error))
         });
         let cpus = cpus.collect::<Result<Vec<_>, Error>>()?;
-        Ok(Capture { cpus, layout, kinds, clock })
+        Ok(Capture { description, cpus, layout, kinds, clock })
     }
 }
 
@@ -215,14 +243,13 @@ struct Readers {
 }
 
 impl Readers {
-    fn start(instance: &Instance, sinks: &[(u32, Store)], layout: &Layout) -> Result<Readers, Error> {
+    fn start(instance: &Instance, sinks: &[(u32, Store)], pipes: Vec<Pipe>, layout: &Layout) -> Result<Readers, Error> {
         let failed = |what| move |source: std::io::Error| Error::Start { what, source };
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| failed("a stop signal")(error.into()))?);
         let mut readers = Readers::default();
         readers.stop = Some(stop.clone());
-        for (cpu, store) in sinks {
-            let file = store.file.try_clone().map_err(failed("a reader"))?;
-            let mut drain = Drain::open(instance.path(), *cpu, file, layout.page_bytes())?;
+        for ((cpu, store), pipe) in sinks.iter().zip(pipes) {
+            let mut drain = Drain::open(instance.path(), *cpu, store, pipe, layout.page_bytes())?;
             let carried = drain.carried();
             let (tell, told) = mpsc::channel();
             let stop = stop.clone();
@@ -266,32 +293,28 @@ impl Drop for Readers {
 }
 
 /// Takes what a flight recorder holds.
-fn flight(instance: &Instance, sinks: &[(u32, Store)], layout: &Layout) -> Result<Vec<Drained>, Error> {
-    let one = |(cpu, store): &(u32, Store)| {
-        let file = store.file.try_clone().map_err(|source| Error::Start { what: "a reader", source })?;
-        let mut drain = Drain::open(instance.path(), *cpu, file, layout.page_bytes())?;
+fn flight(
+    instance: &Instance,
+    sinks: &[(u32, Store)],
+    pipes: Vec<Pipe>,
+    layout: &Layout,
+) -> Result<Vec<Drained>, Error> {
+    let one = |((cpu, store), pipe): (&(u32, Store), Pipe)| {
+        let mut drain = Drain::open(instance.path(), *cpu, store, pipe, layout.page_bytes())?;
         let error = drain.rest().err();
         // When the losses were is not known: nobody looked.
         Ok((Vec::new(), error))
     };
-    sinks.iter().map(one).collect()
+    sinks.iter().zip(pipes).map(one).collect()
 }
 
-fn sinks(instance: &Instance, mode: &Mode) -> Result<Vec<(u32, Store)>, Error> {
-    let one = |cpu: u32| match mode {
-        Mode::Flight => {
-            let file = memfd_create(format!("headwater-cpu{cpu}"), MemfdFlags::CLOEXEC);
-            let file = file.map_err(|error| Error::Start { what: "a file in memory", source: error.into() })?;
-            Ok((cpu, Store { file: file.into(), path: None }))
-        }
-        Mode::Drain { directory } => {
-            let path = directory.join(format!("kernel-cpu{cpu}.pages"));
-            let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
-            let file = file.map_err(|source| Error::file("make", &path, source))?;
-            Ok((cpu, Store { file, path: Some(path) }))
-        }
+/// For each CPU the file of its pages, and the way there.
+fn sinks(found: &Tracefs, directory: Option<&Path>) -> Result<Vec<(u32, Store, Pipe)>, Error> {
+    let one = |cpu: u32| {
+        let store = directory.map_or_else(|| Store::in_memory(cpu), |directory| Store::create(directory, cpu));
+        Ok((cpu, store?, Pipe::new()?))
     };
-    instance.cpus()?.into_iter().map(one).collect()
+    instance::cpus(found)?.into_iter().map(one).collect()
 }
 
 fn clock(found: &Tracefs, asked: Option<Clock>) -> Result<Clock, Error> {
@@ -302,22 +325,19 @@ fn clock(found: &Tracefs, asked: Option<Clock>) -> Result<Clock, Error> {
     }
 }
 
-fn layout(found: &Tracefs, instance: &Instance) -> Result<Layout, Error> {
+fn header_page(found: &Tracefs, instance: &Instance) -> Result<String, Error> {
     // An instance has one of its own where the size of its pages can be changed.
     let own = instance.path().join("events/header_page");
-    let path = if own.exists() { own } else { found.path("events/header_page") };
-    let text = tracefs::read(&path)?;
-    Layout::parse(&text).ok_or(Error::Unreadable { path, what: text })
+    tracefs::read(&if own.exists() { own } else { found.path("events/header_page") })
 }
 
-fn kinds(found: &Tracefs, events: &Selection) -> Result<Vec<(EventKind, Plan)>, Error> {
+/// System and description of each event.
+fn formats(found: &Tracefs, events: &Selection) -> Result<Vec<(String, String)>, Error> {
     // Whoever writes to trace_marker of the instance makes these without asking.
     let marker = found.path("events/ftrace/print/format").exists().then_some(("ftrace", "print"));
     let one = |(system, event): (&str, &str)| {
-        let path = found.path(&format!("events/{system}/{event}/format"));
-        let text = tracefs::read(&path)?;
-        let format = Format::parse(&text).ok_or(Error::Unreadable { path, what: text })?;
-        Ok(Plan::new(system, &format))
+        let text = tracefs::read(&found.path(&format!("events/{system}/{event}/format")))?;
+        Ok((system.to_owned(), text))
     };
     events.iter().chain(marker).map(one).collect()
 }

@@ -42,6 +42,15 @@ impl Stats {
         })
     }
 
+    /// What [`Stats::parse`] reads, in the kernel's words.
+    pub(super) fn to_text(self) -> String {
+        let Stats { unread, read, overwritten, discarded, nested } = self;
+        format!(
+            "entries: {unread}\noverrun: {overwritten}\ncommit overrun: {nested}\ndropped events: {discarded}\n\
+             read events: {read}\n"
+        )
+    }
+
     /// Events that happened while the session ran.
     pub fn happened(&self) -> u64 {
         [self.unread, self.read, self.lost()].into_iter().fold(0, u64::saturating_add)
@@ -66,6 +75,7 @@ mod tests {
         let expected = Stats { unread: 1, read: 50000, overwritten: 20, discarded: 4000, nested: 300 };
         assert_eq!(stats, expected);
         assert_eq!((stats.happened(), stats.lost()), (54321, 4320));
+        assert_eq!(Stats::parse(&stats.to_text()), Some(stats));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use headwater_os::child::Child;
-use headwater_trace::kernel::{Mode, Session, Settings};
+use headwater_trace::kernel::{Mode, Session, Settings, snapshot};
 
 use crate::common::{EVENTS, Waiting, call, only, seen, usable};
 
@@ -88,4 +88,52 @@ fn a_session_of_the_whole_machine_does_not_record_its_readers() {
     assert!(readers.len() == seen.totals.len() && seen.threads.contains_key(&pid));
     let own: Vec<_> = readers.iter().filter_map(|id| seen.threads.get(id)).collect();
     assert!(own.is_empty(), "{own:?} events of readers");
+}
+
+#[test]
+fn snapshots_of_a_flight_recorder_have_its_newest_events_and_its_end_has_all_of_theirs() {
+    if !usable() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let (told, line) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("a pipe");
+    let (done, teller) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("a pipe");
+    let parts = [500, 3, 20_000, 40];
+    let waiting = Waiting::fork(|| {
+        for calls in parts {
+            call(calls);
+            let _ = rustix::io::write(&teller, b"d");
+            let _ = rustix::io::read(&told, &mut [0; 1]);
+        }
+    });
+    let pid = waiting.child.id();
+    // Holds some 3000 calls of a CPU.
+    let kept = Some(directory.path().to_owned());
+    let settings = Settings { kept, buffer_kb_per_cpu: 256, ..only(&[&waiting], Mode::Flight) };
+    let session = Session::start(&settings).expect("a session");
+    let running = std::thread::spawn(|| waiting.run());
+    let mut so_far = 0;
+    for calls in parts {
+        rustix::io::read(&done, &mut [0; 1]).expect("it goes on");
+        so_far += calls;
+        let seen = seen(snapshot(directory.path()).expect("it can be read").expect("it runs"));
+        let (entered, left) = seen.calls[&pid];
+        let lost: u64 = seen.totals.iter().map(|totals| totals.lost.all()).sum();
+        if so_far <= 503 {
+            assert_eq!((entered, left, lost), (so_far, so_far, 0));
+        } else {
+            // As many as the buffer holds, also of what earlier snapshots have taken.
+            assert!((2_000..10_000).contains(&left) && lost > 20_000, "{left} of {so_far}, {lost} lost");
+        }
+        rustix::io::write(&line, b"g").expect("it waits");
+    }
+    running.join().expect("it ends");
+    let capture = session.stop().expect("a capture");
+    assert!(directory.path().join("description").exists());
+    let seen = seen(capture);
+    let (entered, left) = seen.calls[&pid];
+    let overwritten: u64 = seen.totals.iter().map(|totals| totals.lost.overwritten).sum();
+    assert!(entered + left > 1_006 && seen.totals.iter().all(|totals| totals.lost.all() == totals.lost.overwritten));
+    assert!(u64::from(entered + left) + overwritten >= 2 * u64::from(so_far), "{entered} {left} {overwritten}");
+    assert_eq!(std::fs::read_dir(directory.path()).expect("there").count(), 0, "files go with the capture");
 }

@@ -6,7 +6,7 @@ use headwater_trace::ctf::{Item, Reader, Writer};
 use headwater_trace::kernel::format::Format;
 use headwater_trace::kernel::plan::Plan;
 use headwater_trace::kernel::{Mode, Session, Settings, Tracefs};
-use headwater_trace::schema::{Clock, Schema, StreamKind};
+use headwater_trace::schema::{Clock, FieldKind, Schema, StreamKind};
 
 use crate::common::{Waiting, only, usable};
 
@@ -30,6 +30,9 @@ fn every_event_of_this_kernel_can_be_described() {
         events.push(Plan::new(system, &format).0);
     }
     assert!(events.len() > 100);
+    let fields = events.iter().flat_map(|kind| &kind.fields);
+    let names: Vec<_> = fields.filter(|field| field.name.ends_with("comm")).collect();
+    assert!(names.len() > 10 && names.iter().all(|field| field.kind == FieldKind::Text), "{names:?}");
     let directory = tempfile::tempdir().expect("a directory");
     let stream = StreamKind { name: "kernel".into(), events };
     Writer::create(directory.path(), &schema(stream)).expect("sound").close().expect("closed");

@@ -204,3 +204,58 @@ fn a_session_that_is_over_takes_nothing_more() {
     }
     assert_eq!(stage.read().records, totals.written);
 }
+
+#[test]
+fn events_of_kinds_that_find_no_place_are_counted_as_lost_each() {
+    let _alone = alone();
+    for (when_full, own_logs) in [(WhenFull::Refuse, false), (WhenFull::Refuse, true), (WhenFull::Overwrite, false)] {
+        let stage = Stage::new(when_full, 1 << 20);
+        let mut child = program::start("kinds", 600, &stage.session(), own_logs);
+        let totals = stage.carry(|| has_ended(&mut child));
+        // The threads' own has a place too.
+        assert_eq!((totals.written, totals.lost), (511 * 3 + 1, 89 * 3), "{totals:?}");
+        assert!(stage.region().is_table_full());
+    }
+}
+
+#[test]
+fn threads_have_names_in_a_session_that_has_overwritten_what_they_said() {
+    let _alone = alone();
+    for own_logs in OWN_LOGS {
+        let stage = Stage::new(WhenFull::Overwrite, 1 << 14);
+        // Each fills a log of its own more than once too.
+        let mut child = program::start("threads", 100_000, &stage.session(), own_logs);
+        let snapped = loop {
+            let trace = stage.trace().with_file_name("snapshot");
+            let _ = std::fs::remove_dir_all(&trace);
+            let totals = consumer::snapshot(stage.region(), &trace, Vec::new()).expect("a trace");
+            if totals.lost > 300_000 {
+                break trace;
+            }
+            assert!(!has_ended(&mut child), "{totals:?}");
+        };
+        let totals = stage.carry(|| has_ended(&mut child));
+        assert_eq!(totals.written + totals.lost, 8 * 100_001, "{totals:?}");
+        let seen = stage.read();
+        for trace in [snapped, stage.trace()] {
+            let (mut named, mut heard, mut span) = (Vec::new(), Vec::new(), None);
+            let mut reader = headwater_trace::ctf::Reader::open(&[trace]).expect("a trace");
+            while let Some(item) = reader.next().expect("sound") {
+                let headwater_trace::ctf::Item::Record(record) = item else { continue };
+                span = span.or(Some(record.kind.name.clone()));
+                if record.kind.name == "headwater:thread" {
+                    assert_eq!(record.field("pid").and_then(|pid| pid.as_u64()), Some(child.id().into()));
+                    let name = record.field("name").and_then(|name| name.as_text()).expect("a text");
+                    assert!(!name.is_empty());
+                    named.push(record.tid);
+                } else {
+                    assert!(named.contains(&record.tid), "{} is not known before its first record", record.tid);
+                    heard.push(record.tid);
+                }
+            }
+            assert!(named.len() > 1 && !heard.is_empty());
+            assert_eq!(span.as_deref(), Some("headwater:thread"));
+        }
+        assert!(seen.lost > 0 && seen.is_in_order());
+    }
+}

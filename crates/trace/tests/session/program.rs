@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use headwater_os::memory::SharedMemory;
 use headwater_os::shared::Shared;
 use headwater_trace::consumer::Consumer;
+use headwater_trace::event::Event;
+use headwater_trace::record::HEAD;
 use headwater_trace::region::Region;
 
 headwater_trace::events! {
@@ -92,6 +94,7 @@ pub fn play() {
         "one" => (0..count).for_each(|number| emit(1, number)),
         "paced" => paced(count),
         "threads" => threads(count),
+        "kinds" => kinds(count),
         "storm" => storm(count),
         "signals" => signals(count),
         "counted" => counted(count, &Board::open(Path::new(&std::env::var_os("HEADWATER_TRACE").expect("a session")))),
@@ -111,6 +114,14 @@ pub fn play() {
 }
 
 /// A million events a second.
+/// So many kinds of events, each three times.
+fn kinds(count: u64) {
+    for number in 0..count {
+        let event = Event::make(&format!("test:kind{number}"), &[], None).expect("a name and no fields");
+        (0..3).for_each(|_| event.write([0; 2], HEAD));
+    }
+}
+
 fn paced(count: u64) {
     let start = std::time::Instant::now();
     for number in 0..count {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use headwater_trace::WhenFull;
 use headwater_trace::consumer::Totals;
+use headwater_trace::region::EVENTS_MAX;
 
 use super::super::in_words;
 use super::{events, grouped, size};
@@ -219,7 +220,12 @@ fn print_user(ended: &Ended, totals: &Totals, quiet: bool, buffer_bytes: usize) 
     if !quiet || lost > 0 {
         eprintln!("headwater: {} written, {} {what}, {}", events(written), grouped(lost), size(bytes));
     }
-    if lost > 0 && !ended.flight {
+    if ended.is_table_full {
+        eprintln!(
+            "headwater: there are more kinds of events than a session can have ({EVENTS_MAX}); those of the others are lost, and \
+             counted: choose events with -e"
+        );
+    } else if lost > 0 && !ended.flight {
         let more = ((buffer_bytes as u64 * 4).min(1 << 30)) >> 10;
         let more = if more >= 1 << 10 { format!("{}m", more >> 10) } else { format!("{more}k") };
         eprintln!(
@@ -232,13 +238,27 @@ fn print_user(ended: &Ended, totals: &Totals, quiet: bool, buffer_bytes: usize) 
     }
 }
 
-fn print_kernel(kernel: &KernelEnd, quiet: bool) {
+pub(super) fn print_kernel(kernel: &KernelEnd, quiet: bool) {
     kernel.troubles.iter().for_each(|trouble| eprintln!("headwater: kernel: {trouble}"));
+    let (written, lost, bytes) = (events(kernel.written), grouped(kernel.lost), size(kernel.bytes));
+    if let Some(pages) = &kernel.left {
+        let recording = pages.parent().unwrap_or(pages).display();
+        eprintln!(
+            "headwater: of the kernel {written} written, and not all; its pages are still in {}: make room, then `headwater \
+             trace recover {recording}`",
+            pages.display()
+        );
+        return;
+    }
     if !quiet || kernel.lost > 0 {
-        let (written, lost, bytes) = (events(kernel.written), grouped(kernel.lost), size(kernel.bytes));
         eprintln!("headwater: of the kernel {written} written, {lost} lost, {bytes}");
     }
-    if kernel.lost > 0 {
+    if !kernel.is_counted {
+        eprintln!(
+            "headwater: of the kernel more was lost, unknown how much: the recorder's guard was killed too, or the machine was \
+             restarted, and with it went what was in the kernel's buffers"
+        );
+    } else if kernel.lost > 0 {
         eprintln!("headwater: of the kernel: larger buffers (--buffer), or fewer events (-k), lose less");
     }
 }

@@ -60,4 +60,5 @@ pub const CHECKS: &[Check] = &[
     Check { topic: "trace memory", run: tracer::memory },
     Check { topic: "kernel events", run: tracer::kernel },
     Check { topic: "trace sessions", run: tracer::sessions },
+    Check { topic: "trace instances", run: tracer::instances },
 ];

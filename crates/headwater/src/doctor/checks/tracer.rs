@@ -1,5 +1,7 @@
 //! What `headwater trace` can do here.
 
+use std::path::PathBuf;
+
 use crate::doctor::{Facts, Finding};
 
 /// What stamps events.
@@ -57,12 +59,30 @@ pub fn sessions(facts: &Facts) -> Option<Finding> {
     if abandoned.is_empty() {
         return Some(Finding::good("none was abandoned"));
     }
-    const SHOWN: usize = 3;
-    let paths: Vec<String> = abandoned.iter().take(SHOWN).map(|path| path.display().to_string()).collect();
-    let more = if abandoned.len() > SHOWN { ", ..." } else { "" };
     Some(Finding::warning(
-        format!("{} whose recorder was killed: {}{more}", abandoned.len(), paths.join(", ")),
+        format!("{} whose recorder was killed: {}", abandoned.len(), some(abandoned)),
         "Each holds memory, and events that are in no trace: `headwater trace recover FILE` writes them and removes it; \
          `headwater trace list` names all.",
     ))
+}
+
+/// Sessions of the kernel that nobody ends.
+pub fn instances(facts: &Facts) -> Option<Finding> {
+    let instances = &facts.probes.tracer.as_ref()?.instances;
+    if instances.is_empty() {
+        return Some(Finding::good("none was abandoned"));
+    }
+    Some(Finding::warning(
+        format!("{} of the kernel, whose recorder and guard were killed: {}", instances.len(), some(instances)),
+        "They record on, which costs the kernel time inside what is measured. `headwater trace recover DIR` of their recording \
+         takes what they hold and removes them; so do the next `trace record -k` and `overhead`, without what they hold, and \
+         rmdir.",
+    ))
+}
+
+/// The first of these paths.
+fn some(paths: &[PathBuf]) -> String {
+    const SHOWN: usize = 3;
+    let shown: Vec<String> = paths.iter().take(SHOWN).map(|path| path.display().to_string()).collect();
+    format!("{}{}", shown.join(", "), if paths.len() > SHOWN { ", ..." } else { "" })
 }

@@ -3,10 +3,9 @@ use std::io::Write;
 use proptest::prelude::*;
 
 use super::super::Clock;
-use super::super::capture::Store;
 use super::super::drain::Mark;
 use super::super::fixtures::{self, HEADER_PAGE, OVERWRITTEN, OVERWRITTEN_EVENTS, WHOLE, WHOLE_TEXT};
-use super::super::stats::Stats;
+use super::super::pages::Store;
 use super::*;
 use crate::record::records;
 use crate::schema::{EventKind, FieldKind};
@@ -14,9 +13,9 @@ use crate::schema::{EventKind, FieldKind};
 fn capture(bytes: &[u8], stats: Stats, marks: Vec<Mark>) -> Capture {
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(bytes).expect("room");
-    let pages = Pages { cpu: 3, store: Store { file, path: None }, marks, stats, error: None };
+    let pages = Pages::new(3, Store { file, path: None }, marks, Some(stats), None);
     let layout = Layout::parse(HEADER_PAGE).expect("the kernel's own text");
-    Capture { cpus: vec![pages], layout, kinds: fixtures::kinds(), clock: Clock::Tsc }
+    Capture { description: None, cpus: vec![pages], layout, kinds: fixtures::kinds(), clock: Clock::Tsc }
 }
 
 /// What was given: `discarded` and number of records of each packet, all records, and the totals.

@@ -48,6 +48,7 @@ fn every_type_has_its_kind() {
     assert_eq!(kind("struct in6_addr a", 16, 0), array(integer(1, false, hexadecimal), 16));
     assert_eq!(kind("struct thing t[SOME]", 6, 0), array(integer(1, false, hexadecimal), 6));
     assert_eq!(kind("char comm[16]", 16, 0), FieldKind::Text);
+    assert_eq!(kind("char comm[TASK_COMM_LEN]", 16, 1), FieldKind::Text);
     assert_eq!(kind("__data_loc char[] f", 4, 0), FieldKind::Text);
     assert_eq!(kind("__data_loc u64[] f", 4, 0), FieldKind::Text);
     assert_eq!(kind("char buf[]", 0, 0), FieldKind::Text);
