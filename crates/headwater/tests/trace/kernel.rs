@@ -39,6 +39,22 @@ fn events_of_the_command_alone_stand_among_its_own_on_one_clock() {
 }
 
 #[test]
+fn what_perfetto_gets_of_program_and_kernel_is_sound() {
+    let Some(_alone) = usable() else { return };
+    let place = Place::new();
+    let recorded = place.record(&["-k", "sched,raw_syscalls,signal"], 20_000, "0");
+    assert!(recorded.status.success(), "{}", recorded.said);
+    let events = place.agreed("r").0;
+    let json: serde_json::Value =
+        serde_json::from_str(&place.text(&["show", "r", "--format", "chrome"])).expect("JSON");
+    crate::sound::check(&json);
+    let all = json["traceEvents"].as_array().expect("a list");
+    let count = |phase: &str| all.iter().filter(|event| event["ph"] == phase).count();
+    println!("{} slices, {} instants, {} and {} ends of arrows", count("X"), count("i"), count("s"), count("f"));
+    assert!(count("X") > 100 && count("f") > 5 && count("X") + count("i") > events as usize / 2);
+}
+
+#[test]
 fn an_unknown_event_of_the_kernel_is_answered_with_the_nearest() {
     let Some(_alone) = usable() else { return };
     let place = Place::new();

@@ -7,6 +7,8 @@ mod kernel_crash;
 mod place;
 mod program;
 mod record;
+#[path = "../../../trace/src/export/chrome/sound.rs"]
+mod sound;
 mod wrong;
 
 /// Not a test: the traced program. Without a part it does nothing.

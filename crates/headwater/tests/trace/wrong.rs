@@ -57,7 +57,7 @@ fn names_that_mean_nothing_are_answered_with_the_nearest() {
 }
 
 /// In a namespace of its own, so that nothing of the machine is changed.
-fn in_small_file_system(place: &Place, script: &str) -> Option<std::process::Output> {
+fn in_mount_namespace(place: &Place, script: &str) -> Option<std::process::Output> {
     let mut command = Command::new("unshare");
     command.args(["--mount", "--map-root-user", "sh", "-ec", script]).current_dir(place.path("."));
     command.env("HEADWATER", env!("CARGO_BIN_EXE_headwater")).env("PROGRAM", std::env::current_exe().expect("one"));
@@ -80,7 +80,7 @@ fn a_full_file_system_harms_no_program_and_the_rest_is_recovered_when_there_is_r
          mount -o remount,size=100m small; $HEADWATER trace recover small/r; cp -r small/r r",
         crate::program::ARGUMENTS.join(" ")
     );
-    let Some(output) = in_small_file_system(&place, &script) else { return };
+    let Some(output) = in_mount_namespace(&place, &script) else { return };
     let (said, complained) = (String::from_utf8_lossy(&output.stdout).into_owned(), errors(&output));
     assert!(output.status.success() && said.contains("status 5\n"), "{said}{complained}");
     assert!(complained.contains("No space left on device") && complained.contains("trace recover"), "{complained}");
@@ -93,9 +93,31 @@ fn buffers_that_find_no_room_are_refused_with_the_remedy() {
     let place = Place::new();
     let script = "mkdir small; mount -t tmpfs -o size=300k tmpfs small; \
                   $HEADWATER trace record -o r --logs small -- touch ran || echo status $?";
-    let Some(output) = in_small_file_system(&place, script) else { return };
+    let Some(output) = in_mount_namespace(&place, script) else { return };
     let complained = errors(&output);
     assert!(complained.contains("--buffer") && complained.contains("--logs"), "{complained}");
     assert_eq!(output.stdout, b"status 125\n");
     assert!(!place.path("ran").exists() && !place.path("r").exists());
+}
+
+#[test]
+fn without_tracefs_it_is_said_what_is_missing_and_what_goes_on() {
+    let place = Place::new();
+    let (name, value) = crate::program::part(10, "0");
+    let script = format!(
+        "mkdir empty; ! test -d /sys/kernel/tracing || mount --bind empty /sys/kernel/tracing; export {name}='{value}'
+         $HEADWATER trace list --kernel sched && exit 1
+         $HEADWATER trace record -o r -k sched -- touch ran && exit 1
+         $HEADWATER trace record -o r -- $PROGRAM {} >out",
+        crate::program::ARGUMENTS.join(" ")
+    );
+    let Some(output) = in_mount_namespace(&place, &script) else { return };
+    let complained = errors(&output);
+    let lines: Vec<&str> = complained.lines().collect();
+    assert!(output.status.success() && lines.len() > 1, "{complained}");
+    // Whatever of it this machine has: there is a remedy, and it is one that a user can type.
+    assert!(lines[..2].iter().all(|line| line.contains("tracefs") && line.contains("mount ")), "{complained}");
+    assert!(lines[1].contains("events of programs can be recorded without -k"), "{complained}");
+    assert!(!place.path("ran").exists());
+    assert_eq!(place.agreed("r"), (11, 0));
 }

@@ -73,8 +73,8 @@ struct Chrome<W: Write> {
     roles: Roles,
     threads: Threads,
     slices: Slices,
-    /// By CPU: who runs, since when.
-    running: BTreeMap<u32, (u32, u128)>,
+    /// By CPU: who runs, since when, and in which stream of which trace that was said.
+    running: BTreeMap<u32, (u32, u128, (usize, usize))>,
     /// Time of the last event.
     last: u128,
     /// Arrows that have begun, by what joins them.
@@ -174,7 +174,7 @@ impl<W: Write> Chrome<W> {
         let next = record.field("next_pid").and_then(|value| value.as_u64()).and_then(|next| u32::try_from(next).ok());
         // Thread 0 is the CPU's idling.
         if let Some(next) = next.filter(|next| *next != 0) {
-            self.running.insert(record.cpu, (next, now));
+            self.running.insert(record.cpu, (next, now, (record.trace, record.stream_id)));
             self.end_arrow(Arrow::Wake(next.into()), Track::of_cpu(record.cpu), now)?;
         }
         Ok(())
@@ -182,7 +182,7 @@ impl<W: Write> Chrome<W> {
 
     fn end_running(&mut self, cpu: u32, now: u128) -> io::Result<()> {
         self.threads.saw_cpu(cpu);
-        let Some((tid, since)) = self.running.remove(&cpu) else { return Ok(()) };
+        let Some((tid, since, _)) = self.running.remove(&cpu) else { return Ok(()) };
         let name = self.threads.name(tid);
         self.events.slice(Track::of_cpu(cpu), &name, "cpu", (since, now), &format!("{{\"tid\":{tid}}}"))
     }
@@ -191,8 +191,12 @@ impl<W: Write> Chrome<W> {
         for (tid, open) in self.slices.break_off(loss.stream) {
             self.instant(tid, &open)?;
         }
-        self.running.remove(&loss.cpu);
         let now = loss.clock.nanoseconds(loss.between.0);
+        // Up to then no switch is missing.
+        let running = self.running.get(&loss.cpu).filter(|(_, _, stream)| *stream == (loss.trace, loss.stream_id));
+        if let Some((_, since, _)) = running {
+            self.end_running(loss.cpu, now.max(*since))?;
+        }
         let name = format!("{} records lost", loss.count);
         let (stream, ring) = (Text(loss.stream), loss.ring);
         let args = format!("{{\"stream\":{stream},\"ring\":{ring},\"cpu\":{}}}", loss.cpu);
@@ -214,5 +218,7 @@ impl<W: Write> Chrome<W> {
     }
 }
 
+#[cfg(test)]
+mod sound;
 #[cfg(test)]
 mod tests;

@@ -9,8 +9,16 @@ pub enum Error {
     /// No tracefs is mounted.
     #[error("tracefs is not mounted; mount -t tracefs nodev /sys/kernel/tracing")]
     NotMounted,
+    /// It is mounted, and something else over it, as in some containers.
+    #[error("{root}: tracefs is mounted there, but something else lies over it; umount {root}", root = root.display())]
+    Hidden {
+        /// Where.
+        root: PathBuf,
+    },
     /// It is there and closed to this user.
-    #[error("{path}: permission denied; tracing the kernel is for root, or for a group by the mount option gid=")]
+    #[error(
+        "{path}: permission denied; tracing the kernel is for root (sudo), or for a group: mount -o remount,gid=GROUP of tracefs"
+    )]
     Permission {
         /// What could not be opened.
         path: PathBuf,
@@ -85,7 +93,7 @@ impl Error {
             io::ErrorKind::PermissionDenied => {
                 let why = match super::support::lockdown() {
                     Some(mode) => format!("lockdown={mode}"),
-                    None => "a container may lack the capability for it".to_owned(),
+                    None => "a container may lack the capability for it, or lockdown is on where securityfs does not show it".to_owned(),
                 };
                 Error::Refused { path, why }
             }

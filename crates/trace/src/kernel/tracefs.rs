@@ -25,7 +25,7 @@ impl Tracefs {
     /// mounted.
     ///
     /// # Errors
-    /// [`Error::NotMounted`], [`Error::Permission`] if it is mounted and closed to this user.
+    /// [`Error::NotMounted`], [`Error::Hidden`], [`Error::Permission`] if it is mounted and closed to this user.
     pub fn find(may_mount: bool) -> Result<Tracefs, Error> {
         let mounts = Path::new("/proc/self/mounts");
         let mounts = fs::read_to_string(mounts).map_err(|source| Error::file("read", mounts, source))?;
@@ -40,8 +40,11 @@ impl Tracefs {
         };
         // Closed directories hide the reason of whatever is tried in them.
         let trace = found.path("tracing_on");
-        fs::metadata(&trace).map_err(|source| Error::file("look at", &trace, source))?;
-        Ok(found)
+        match fs::metadata(&trace) {
+            Ok(_) => Ok(found),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::Hidden { root: found.root }),
+            Err(error) => Err(Error::file("look at", &trace, error)),
+        }
     }
 
     /// The directory that it is mounted at.

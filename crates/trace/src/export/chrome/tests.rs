@@ -12,7 +12,9 @@ fn exported(dir: &Path) -> (Value, String) {
     let exported = export(&[dir], &Choice::default(), &mut text).expect("it is a trace");
     assert!(exported.damaged.is_empty());
     let text = String::from_utf8(text).expect("JSON is UTF-8");
-    (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")), text)
+    let json = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    sound::check(&json);
+    (json, text)
 }
 
 #[test]
@@ -36,6 +38,7 @@ fn slices_arrows_cpus_and_names_are_found() {
         {"ph":"i","pid":0,"tid":0,"s":"g","name":"5 records lost","cat":"user","ts":2.500,"args":{"stream":"user","ring":1,"cpu":1}},
         {"ph":"i","pid":43,"tid":43,"s":"t","name":"headwater:put","cat":"user","ts":4.000,"args":{"on cpu":1,"len":64,"share":0.5}},
         {"ph":"i","pid":43,"tid":43,"s":"t","name":"sched:sched_switch","cat":"kernel","ts":5.000,"args":{"on cpu":1,"next_comm":"idle","next_pid":0}},
+        {"ph":"X","pid":4194305,"tid":1,"name":"other","cat":"cpu","ts":2.300,"dur":2.700,"args":{"tid":43}},
         {"ph":"i","pid":0,"tid":0,"s":"t","name":"sched:sched_switch","cat":"kernel","ts":5.500,"args":{"on cpu":1,"next_comm":"other","next_pid":43}},
         {"ph":"i","pid":43,"tid":43,"s":"t","name":"sched:sched_switch","cat":"kernel","ts":6.000,"args":{"on cpu":1,"next_comm":"last","next_pid":44}},
         {"ph":"X","pid":4194305,"tid":1,"name":"other","cat":"cpu","ts":5.500,"dur":0.500,"args":{"tid":43}},
