@@ -145,7 +145,9 @@ fn interrupted_it_prints_what_there_is_and_leaves_nothing() {
     let id = child.id();
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130));
-    assert!(text(&output.stdout).contains("What tracing costs"), "{}", text(&output.stdout));
+    let said = text(&output.stdout);
+    assert!(said.contains("What tracing costs") && said.contains("Interrupted:"), "{said}");
+    assert!(!said.contains("--resume"), "such a run is not taken up again: {said}");
     assert!(run_of(place.path()).results.iter().any(|result| result.outcome == RowOutcome::Measured));
     assert!(instances(id).is_empty());
     left_nothing(place.path());

@@ -19,7 +19,7 @@ use crate::harness::program::Program;
 use crate::harness::run::Observer;
 use crate::harness::scratch::Scratch;
 use crate::overhead::arms::{self, Arm};
-use crate::overhead::course::Course;
+use crate::overhead::course::{BLOCKS_MAX, Course};
 use crate::overhead::kernel::{EVENTS, Tracing};
 use crate::overhead::workloads::{self, BUILT_IN, Workload};
 use crate::overhead::{rows, timed};
@@ -79,7 +79,7 @@ pub(crate) struct OverheadArguments {
     buffer: u32,
 
     /// Blocks: each configuration runs once in each [default: 20, or as many as --time allows]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How")]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(BLOCKS_MAX)), help_heading = "How")]
     blocks: Option<u32>,
 
     /// The longest that the blocks may take; at least one is measured
@@ -148,7 +148,7 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
         }
     }
     let seed = arguments.seed.unwrap_or_else(seed);
-    let blocks = arguments.blocks.unwrap_or(if arguments.time.is_some() { 10_000 } else { BLOCKS });
+    let blocks = arguments.blocks.or(arguments.time.is_none().then_some(BLOCKS));
     let course = Course {
         workloads: &workloads,
         built: built.as_ref(),
@@ -186,7 +186,7 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
         writeln!(out)?;
     } else {
         out.write_all(headwater_report::terminal(&run, &style()).as_bytes())?;
-        if end.blocks_left_out > 0 && arguments.blocks.is_some() {
+        if let Some(blocks) = arguments.blocks.filter(|_| end.blocks_left_out > 0) {
             let done = blocks - end.blocks_left_out;
             writeln!(
                 out,
@@ -269,7 +269,7 @@ fn header(directory: &Path, course: &Course<'_>, rows: Vec<Row>, arguments: &Ove
         program: Program::own().ok().and_then(|program| program.identity().ok()),
         settings: Settings {
             selection: course.workloads.iter().map(|workload| workload.name.clone()).collect(),
-            launches: course.blocks,
+            launches: course.blocks.unwrap_or(0),
             time_s: 0.0,
             warm_up_s: 0.0,
             budget_s: course.time_s,

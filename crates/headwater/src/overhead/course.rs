@@ -28,6 +28,9 @@ use crate::store;
 /// How long the probe calls in each launch, s.
 const PROBE_S: f64 = 0.05;
 
+/// Blocks of the longest run.
+pub const BLOCKS_MAX: u32 = 10_000;
+
 /// What is to be measured.
 #[derive(Debug)]
 pub struct Course<'a> {
@@ -39,8 +42,8 @@ pub struct Course<'a> {
     pub arms: &'a [&'static Arm],
     /// How kernel sessions are set up.
     pub tracing: &'a Tracing,
-    /// Blocks at most.
-    pub blocks: u32,
+    /// Blocks at most; none: as many as the time has room for.
+    pub blocks: Option<u32>,
     /// The longest that it may go on, s; the first block is always measured.
     pub time_s: Option<f64>,
     /// Of the order.
@@ -120,18 +123,19 @@ impl<'a> Course<'a> {
         observer: &mut dyn Observer,
     ) -> anyhow::Result<End> {
         let items = self.items();
-        let total = items.len() * self.blocks as usize;
+        let blocks = self.blocks.unwrap_or(BLOCKS_MAX);
+        let total = items.len() * blocks as usize;
         // Repetitions may add half of what the run takes.
-        let expected_s = (each_s + PROBE_S) * self.arms.len() as f64 * f64::from(self.blocks);
+        let expected_s = (each_s + PROBE_S) * self.arms.len() as f64 * f64::from(blocks);
         let mut stage = self.stage(scratch, stop, self.time_s.unwrap_or(f64::INFINITY).min(expected_s) / 2.0);
         let mut end = End { status: RunStatus::Complete, signal: None, blocks_left_out: 0 };
         let mut given_up = BTreeSet::new();
         let mut block_s = 0.0_f64;
-        'blocks: for block in 0..self.blocks {
+        'blocks: for block in 0..blocks {
             let block_started = Instant::now();
             let elapsed_s = stage.started.elapsed().as_secs_f64();
             if block > 0 && self.time_s.is_some_and(|time_s| elapsed_s + block_s > time_s) {
-                end.blocks_left_out = self.blocks - block;
+                end.blocks_left_out = blocks - block;
                 break;
             }
             for (position, index) in order(items.len(), self.seed, block).into_iter().enumerate() {

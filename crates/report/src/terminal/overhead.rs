@@ -21,8 +21,9 @@ pub(super) const SECTION: Section = Section { patterns: &[PROBE], draw };
 const TITLE: &str = "What tracing costs";
 
 const DEFINITION: &str = "Each configuration over `off`, paired within blocks: the change with its interval. `resolution` is how far \
-                          `off` measured twice differs from itself: `below` means that no change larger than that is there, \
-                          `open` that this run cannot tell. 2002: the report on the Linux Trace Toolkit, without intervals.";
+                          `off` measured twice differs from itself. A figure stands where a change of at least that, and of at \
+                          least 2 %, is there; `below` that none so large is there; `open` that this run cannot tell, and about \
+                          how many blocks more would. 2002: the report on the Linux Trace Toolkit, without intervals.";
 
 fn draw(page: &Page<'_>) -> Option<String> {
     let Page { run, style, .. } = page;
@@ -75,7 +76,10 @@ fn costs(lines: &[&Row], overhead: &Overhead) -> Grid {
     let line = |row: &&Row| {
         let off = row.off.map_or_else(|| "-".to_owned(), |off| units::quantity(off.median, &row.metric.unit));
         let mut cells = vec![Cell::plain(off)];
-        let arm = |name: &&str| row.arms.iter().find(|arm| arm.name == **name).map_or_else(|| Cell::plain("-"), cell);
+        let arm = |name: &&str| {
+            let arm = row.arms.iter().find(|arm| arm.name == **name);
+            arm.map_or_else(|| Cell::plain("-"), |arm| cell(arm, row.minimum_effect))
+        };
         cells.extend(names.iter().map(arm));
         let resolution =
             row.resolution.map_or_else(|| "none".to_owned(), |share| format!("+-{}", units::percent(share)));
@@ -103,12 +107,15 @@ fn label(row: &Row) -> String {
 }
 
 /// What may be said of an arm; a figure only where the null arm supports one.
-fn cell(arm: &Arm) -> Cell {
+fn cell(arm: &Arm, minimum_effect: Option<f64>) -> Cell {
     match (&arm.finding, arm.cost) {
         (Finding::Found, Some(Cost { times, low, high, .. })) => {
             Cell { spread: format!("[{}, {}]", change(low), change(high)), ..Cell::plain(change(times)) }
         }
-        (Finding::Below, _) => Cell::plain("below"),
+        (Finding::Below, _) => {
+            let least = minimum_effect.map(units::percent);
+            Cell::plain(least.map_or_else(|| "below".to_owned(), |least| format!("below {least}")))
+        }
         (Finding::Open { more_blocks: Some(more) }, _) => Cell::plain(format!("open, {more} more")),
         (Finding::Open { more_blocks: None } | Finding::Found, _) => Cell::plain("open"),
         (Finding::Unsupported, _) => Cell::plain("no null arm"),

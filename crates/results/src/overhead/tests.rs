@@ -78,6 +78,18 @@ fn a_null_arm_that_differs_by_chance_supports_no_smaller_figure() {
 }
 
 #[test]
+fn the_least_change_that_counts_is_two_percent_or_the_null_arm_if_that_is_more() {
+    // A machine so quiet that its null arm would support 1 %.
+    let quiet = line(&run(12, &[("off", 1.0), ("null", 1.0), ("flight", 1.012), ("drain", 1.04)], 0.0005, 9));
+    assert!(quiet.resolution.expect("measured") < 0.005, "{quiet:?}");
+    assert_eq!(quiet.minimum_effect, Some(0.02));
+    let findings = ["flight", "drain"].map(|name| arm(&quiet, name).finding.clone());
+    assert_eq!(findings, [Finding::Below, Finding::Found], "{quiet:?}");
+    let loud = line(&run(12, &[("off", 1.0), ("null", 1.1)], 0.005, 7));
+    assert_eq!(loud.minimum_effect, loud.resolution);
+}
+
+#[test]
 fn nothing_is_found_where_nothing_is() {
     let found = (0..100).filter(|&seed| {
         let line = line(&run(12, &[("off", 1.0), ("null", 1.0), ("flight", 1.0)], 0.03, seed));

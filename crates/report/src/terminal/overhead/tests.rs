@@ -12,16 +12,13 @@ fn arm(finding: Finding) -> Arm {
 
 #[test]
 fn a_figure_stands_only_where_the_null_arm_supports_it() {
-    let found = cell(&arm(Finding::Found));
+    let cell = |finding| cell(&arm(finding), Some(0.083));
+    let found = cell(Finding::Found);
     assert_eq!((found.value.as_str(), found.spread.as_str()), ("+5.2 %", "[+3.1 %, +7.4 %]"));
-    let others = [
-        Finding::Below,
-        Finding::Open { more_blocks: Some(7) },
-        Finding::Open { more_blocks: None },
-        Finding::Unsupported,
-    ];
+    assert_eq!(cell(Finding::Below), Cell::plain("below 8.3 %"), "what counts, not what was measured");
+    let others = [Finding::Open { more_blocks: Some(7) }, Finding::Open { more_blocks: None }, Finding::Unsupported];
     for finding in others {
-        let cell = cell(&arm(finding));
+        let cell = cell(finding);
         assert!(!format!("{}{}", cell.value, cell.spread).contains('%'), "{cell:?}");
     }
 }
