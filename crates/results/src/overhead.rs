@@ -21,7 +21,7 @@ pub const OFF: &str = "off";
 pub const NULL: &str = "null";
 /// The pattern of whole commands.
 pub const WORKLOAD: &str = "workload";
-/// The pattern of the loop of getppid calls that tells what an event costs.
+/// The pattern of the loops that tell what an event costs: of getppid for events of the kernel, of events for a program's own.
 pub const PROBE: &str = "probe";
 /// The counter of the events that a launch caused, recorded or lost.
 pub const EVENTS: &str = "events";
@@ -315,19 +315,25 @@ fn best(figures: &MetricResult, better: Better) -> Option<f64> {
     figures.launches.iter().copied().reduce(least)
 }
 
-/// What an event costs under a configuration: the median over blocks of what a call takes longer, over the events of a call.
+/// What an event costs under a configuration, by the first of its probes that tells: the median over blocks of what a call
+/// takes longer than without tracing, over the events of a call.
 fn event_ns(run: &Run, configuration: &str) -> Option<f64> {
-    let of = |name: &str| {
-        let is_it = |result: &&RowResult| result.row.pattern == PROBE && result.row.variant.as_deref() == Some(name);
-        run.results.iter().find(is_it)
+    let price = |arm: &RowResult| {
+        let off = probes(run, OFF).find(|off| off.row.subject == arm.row.subject)?;
+        let events_per_call =
+            arm.counters.get(EVENTS).or_else(|| arm.counters.get(SEEN))? / arm.counters.get("calls")?;
+        let (before, after) = (off.metrics.first()?, arm.metrics.first()?);
+        let of_off = |block: u32| before.blocks.iter().position(|other| *other == block).map(|at| before.launches[at]);
+        let longer = after.blocks.iter().zip(&after.launches).filter_map(|(&block, &ns)| Some(ns - of_off(block)?));
+        let longer_ns = median(&longer.collect::<Vec<_>>())?;
+        (events_per_call >= EVENTS_PER_CALL_MIN && longer_ns > 0.0).then(|| longer_ns / events_per_call)
     };
-    let (off, arm) = (of(OFF)?, of(configuration)?);
-    let events_per_call = arm.counters.get(EVENTS).or_else(|| arm.counters.get(SEEN))? / arm.counters.get("calls")?;
-    let (before, after) = (off.metrics.first()?, arm.metrics.first()?);
-    let of_off = |block: u32| before.blocks.iter().position(|other| *other == block).map(|at| before.launches[at]);
-    let longer = after.blocks.iter().zip(&after.launches).filter_map(|(&block, &ns)| Some(ns - of_off(block)?));
-    let longer_ns = median(&longer.collect::<Vec<_>>())?;
-    (events_per_call >= EVENTS_PER_CALL_MIN && longer_ns > 0.0).then(|| longer_ns / events_per_call)
+    probes(run, configuration).find_map(price)
+}
+
+fn probes<'a>(run: &'a Run, configuration: &'a str) -> impl Iterator<Item = &'a RowResult> {
+    let rows = run.results.iter().filter(|result| result.row.pattern == PROBE);
+    rows.filter(move |result| result.row.variant.as_deref() == Some(configuration))
 }
 
 #[cfg(test)]

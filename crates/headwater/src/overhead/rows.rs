@@ -3,7 +3,7 @@
 use headwater_results::overhead::{PROBE, WORKLOAD};
 use headwater_results::schema::{Better, Metric, Placement, Row, Standing};
 
-use super::arms::Arm;
+use super::arms::{Arm, Probe};
 use super::workloads::{Workload, lmbench_rows};
 use crate::plan::rows::{Pattern, plain};
 use crate::plan::variants::{Variant, of_row};
@@ -17,9 +17,9 @@ pub fn of_workload(workload: &Workload, arm: &Arm) -> Row {
     under(row(&workload.name, WORKLOAD, Standing::Candidate, &metrics), arm)
 }
 
-/// The probe under a configuration.
-pub fn of_probe(arm: &Arm) -> Row {
-    under(row("getppid", PROBE, Standing::Null, &[("elapsed", "ns")]), arm)
+/// A probe under a configuration.
+pub fn of_probe(probe: Probe, arm: &Arm) -> Row {
+    under(row(probe.subject(), PROBE, Standing::Null, &[("elapsed", "ns")]), arm)
 }
 
 /// All rows of a workload under a configuration: its own, and those of the run that it is.
