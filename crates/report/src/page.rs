@@ -20,6 +20,7 @@ mod flags;
 mod frame;
 mod legend;
 mod operations;
+mod overhead;
 mod payload;
 mod policy;
 mod reproduce;
@@ -73,6 +74,7 @@ static TABLE: &[Section] = &[
     figures::DISTRIBUTION,
     figures::HEATMAP,
     figures::OTHERS,
+    overhead::SECTION,
     operations::SECTION,
     cost::SECTION,
     traces::SECTION,

@@ -1,0 +1,42 @@
+//! What tracing costs: the tables of runs of `headwater overhead`.
+
+use headwater_results::overhead::{Overhead, is_overhead};
+
+use super::Section;
+use super::allowance::Allowance;
+use super::frame::Page;
+use super::table::of_grid;
+use crate::markup::{escape, shorten};
+use crate::overhead::{self, DEFINITION, TITLE};
+
+/// In the table of sections.
+pub(super) const SECTION: Section = Section { id: "overhead", title: TITLE, draw };
+
+/// Characters of a run's name.
+const NAME_MAX: usize = 120;
+
+fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
+    let runs: Vec<_> = page.source.runs.iter().filter(|(_, run)| is_overhead(run)).collect();
+    if runs.is_empty() {
+        return None;
+    }
+    let mut html = format!("<p class=\"note\">{}</p>\n", escape(DEFINITION));
+    for (name, run) in runs {
+        let found = Overhead::of(run);
+        let heading =
+            if page.has_several() { format!("<h3>{}</h3>\n", escape(&shorten(name, NAME_MAX))) } else { String::new() };
+        let tables = overhead::parts(&found, run, "\u{b1}")
+            .iter()
+            .map(|part| of_grid(&part.caption, &part.grid) + "\n")
+            .collect::<String>();
+        let absent = overhead::absent(&found).join(" ");
+        let absent = if absent.is_empty() { absent } else { format!("<p>{}</p>\n", escape(&absent)) };
+        let text = heading + &tables + &absent;
+        if !allowance.takes_table(text.len()) {
+            html += "<p class=\"note\">Further tables are left out for want of room.</p>\n";
+            break;
+        }
+        html += &text;
+    }
+    Some(html)
+}
