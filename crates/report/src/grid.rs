@@ -57,13 +57,6 @@ pub(crate) struct Grid {
     pub lines: Vec<Line>,
 }
 
-/// A table with a line of words above it.
-#[derive(Clone, Debug)]
-pub(crate) struct Part {
-    pub caption: String,
-    pub grid: Grid,
-}
-
 impl Grid {
     /// The table, each line within the width of `style`; several tables below each other where it is wider.
     pub fn draw(&self, style: &Style) -> String {

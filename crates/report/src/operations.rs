@@ -5,7 +5,7 @@ use headwater_results::estimate::Estimate;
 use headwater_results::schema::{LMBENCH_VALUE, MetricResult, Placement, RowResult, Run};
 
 use crate::fixed::Fixed;
-use crate::grid::{Cell, Grid, Line, Part};
+use crate::grid::{Cell, Grid, Line};
 use crate::{rows, units};
 use groups::{GROUPS, Group};
 
@@ -29,6 +29,13 @@ pub(crate) const OLD_DEFINITION: &str = "By the rule of LMbench where a run has 
 pub(crate) struct Column<'a> {
     head: String,
     rows: Vec<&'a RowResult>,
+}
+
+/// A table with a line of words above it.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub caption: String,
+    pub grid: Grid,
 }
 
 /// How a value is written.

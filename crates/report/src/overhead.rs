@@ -5,7 +5,7 @@ use headwater_results::overhead::{Arm, Cost, Finding, Line, NULL, Overhead, PROB
 use headwater_results::published;
 use headwater_results::schema::{Better, RowResult, Run};
 
-use crate::grid::{self, Cell, Grid, Part};
+use crate::grid::{self, Cell, Grid};
 use crate::rows::unique;
 use crate::units;
 
@@ -17,30 +17,47 @@ pub(crate) const DEFINITION: &str = "Each configuration over `off`, paired withi
      `off` differs from itself when it is measured twice. A figure stands where the change is at least that, and at least 2 %; \
      `below` says that none so large is there, `open` that this run cannot tell, and about how many blocks more would.";
 
-const OLD: &str = " 2002: the report on the Linux Trace Toolkit, which has no intervals.";
+/// A table.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    /// What it is.
+    pub caption: &'static str,
+    /// What its columns are, where the heads do not say all; may be empty.
+    pub words: String,
+    /// The table.
+    pub grid: Grid,
+}
 
-const LAUNCH: &str = "What happened in a launch (medians; best: the shortest). ns/event is what a loop of getppid takes longer in the same \
-                      run, for events of programs a loop of such events; predicted is that times the events, as a share of \
-                      the wall time of `off`. CPU time is that of the command and its children.";
+const OLD: &str = "2002: the report on the Linux Trace Toolkit, which has no intervals.";
 
-const WHOLE_MACHINE: &str = " Events of the kernel are those of the whole machine, so their prediction is a bound.";
+const LAUNCH: &str = "Medians; best: the shortest launch. ns/event: by how much an event makes a loop of getppid slower in the same run, or \
+                      of a program's own events a loop of those. predicted: that times the events, as a share of the wall time of \
+                      `off`. CPU time is that of the command and its children.";
+
+const WHOLE_MACHINE: &str = " Events of the kernel are those of the whole machine, so what they predict is a bound.";
+
+const JOINING: &str = " Joining a session, which a process does at its first event, is not in it.";
 
 const OTHERS: &str = " Other tracers count from their own start, which predicts nothing.";
 
 /// The tables that have a line; `plus_minus` is the sign.
-pub(crate) fn parts(overhead: &Overhead, run: &Run, plus_minus: &str) -> Vec<Part> {
+pub(crate) fn tables(overhead: &Overhead, run: &Run, plus_minus: &str) -> Vec<Table> {
     let workloads = overhead.of_pattern(WORKLOAD);
     let rows: Vec<&Line> = overhead.lines.iter().filter(is_row).collect();
-    let costs = |words: &str, lines: &[&Line]| {
-        let old = if has_old(lines) { OLD } else { "" };
-        Part { caption: format!("{words}{old}"), grid: costs(lines, plus_minus) }
+    let changes = |caption, lines: &[&Line]| {
+        let words = if has_old(lines) { OLD } else { "" };
+        Table { caption, words: words.to_owned(), grid: costs(lines, plus_minus) }
     };
-    let parts = [
-        costs("Workloads by configuration: change of wall time and of CPU time.", &workloads),
-        Part { caption: launch_caption(&workloads, run), grid: launches(&workloads) },
-        costs("Rows of LMbench by configuration: change of the figure.", &rows),
+    let tables = [
+        changes("Workloads by configuration: change of wall time and of CPU time.", &workloads),
+        Table {
+            caption: "What happened in a launch of a workload.",
+            words: launch_words(&workloads, run),
+            grid: launches(&workloads),
+        },
+        changes("Rows of LMbench by configuration: change of the figure.", &rows),
     ];
-    parts.into_iter().filter(|part| !part.grid.lines.is_empty()).collect()
+    tables.into_iter().filter(|table| !table.grid.lines.is_empty()).collect()
 }
 
 /// Whether it is a row of the run that was a workload, by its own figure.
@@ -126,7 +143,8 @@ fn change(times: f64) -> String {
         return format!("{} x", units::significant(times));
     }
     let text = units::percent(times - 1.0);
-    if times > 1.0 { format!("+{text}") } else { text }
+    // `< 0.01 %` says its own sign.
+    if times > 1.0 && !text.starts_with('<') { format!("+{text}") } else { text }
 }
 
 /// A line for each workload under each configuration.
@@ -165,14 +183,16 @@ fn share(share: f64) -> String {
     if share > 0.0 { change(1.0 + share) } else { units::percent(share) }
 }
 
-fn launch_caption(lines: &[&Line], run: &Run) -> String {
+fn launch_words(lines: &[&Line], run: &Run) -> String {
     let arms = || lines.iter().flat_map(|line| &line.arms);
     let is_whole_machine =
         !run.header.command.iter().take_while(|word| *word != "--").any(|word| word == "--command-only");
     let of_kernel = |arm: &Arm| ["flight", "drain"].contains(&arm.name.as_str()) && arm.predicted.is_some();
     let whole = if is_whole_machine && arms().any(of_kernel) { WHOLE_MACHINE } else { "" };
     let others = if arms().any(|arm| arm.events.is_some() && !arm.is_counted_exactly) { OTHERS } else { "" };
-    format!("{LAUNCH}{whole}{others}")
+    let of_user = |arm: &Arm| arm.name.starts_with("user-") && arm.predicted.is_some_and(|share| share > 0.0);
+    let joining = if arms().any(of_user) { JOINING } else { "" };
+    format!("{LAUNCH}{whole}{joining}{others}")
 }
 
 /// What the old report's row cost in a configuration over A.

@@ -67,6 +67,7 @@ struct Section {
 static TABLE: &[Section] = &[
     summary::SECTION,
     comparison::SECTION,
+    overhead::SECTION,
     figures::PERFORMANCE,
     figures::DELAY,
     figures::THROUGHPUT,
@@ -74,7 +75,6 @@ static TABLE: &[Section] = &[
     figures::DISTRIBUTION,
     figures::HEATMAP,
     figures::OTHERS,
-    overhead::SECTION,
     operations::SECTION,
     cost::SECTION,
     traces::SECTION,

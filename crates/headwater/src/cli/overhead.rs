@@ -170,7 +170,9 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
         seed,
         cpus: &cpus,
     };
-    let Some(each_s) = course.warm_up(&scratch, &stop)? else { return Err(Interrupted.into()) };
+    if !course.warm_up(&scratch, &stop)? {
+        return Err(Interrupted.into());
+    }
     let directory = arguments.output.clone().unwrap_or_else(|| Path::new(RUNS).join(run_id()));
     let store = Store::create(&directory)?;
     let is_json = arguments.format == Format::Json;
@@ -187,7 +189,7 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
         teller.event(&Event::RowSkipped { row, reason: reason.clone() })?;
     }
     let skipped = !missing.is_empty() || arms.len() < chosen_count(&arguments);
-    let end = course.run(each_s, &scratch, &stop, &mut teller);
+    let end = course.run(&scratch, &stop, &mut teller);
     let (run, directory) = teller.close()?;
     let end = end?;
     drop((scratch, user));

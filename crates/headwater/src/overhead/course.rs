@@ -30,6 +30,10 @@ use crate::store;
 /// How long the probe calls in each launch, s.
 const PROBE_S: f64 = 0.05;
 
+/// What repetitions may add to the time of launches, as a share. It is earned by each: on a machine that is slow throughout the
+/// first block would take all that there is.
+const REPEATED: f64 = 0.5;
+
 /// Blocks of the longest run.
 pub const BLOCKS_MAX: u32 = 10_000;
 
@@ -112,37 +116,29 @@ impl<'a> Course<'a> {
     /// in memory.
     ///
     /// # Errors
-    /// What went wrong with the command. How long all of them took, s; `None` if a signal came.
-    pub fn warm_up(&self, scratch: &Scratch, stop: &StopSignals) -> anyhow::Result<Option<f64>> {
-        let mut stage = self.stage(scratch, stop, 0.0);
+    /// What went wrong with the command. False if a signal came.
+    pub fn warm_up(&self, scratch: &Scratch, stop: &StopSignals) -> anyhow::Result<bool> {
+        let mut stage = self.stage(scratch, stop);
         for workload in self.workloads.iter().chain(self.built) {
             match self.launch(Item { what: What::Workload(workload), arm: self.arms[0] }, &mut stage) {
                 Ok(_) => {}
-                Err(Failure::Stopped(_)) => return Ok(None),
+                Err(Failure::Stopped(_)) => return Ok(false),
                 Err(Failure::Failed(what)) => bail!("{}: {what}", workload.name),
             }
             let _ = workload.run.as_ref().map(fs::remove_dir_all);
         }
-        Ok(Some(stage.started.elapsed().as_secs_f64()))
+        Ok(true)
     }
 
-    /// Runs the blocks; `each_s` is what [`Course::warm_up`] took. The environment afterwards and the status are the last event.
+    /// Runs the blocks. The environment afterwards and the status are the last event.
     ///
     /// # Errors
     /// What the observer reports.
-    pub fn run(
-        &self,
-        each_s: f64,
-        scratch: &Scratch,
-        stop: &StopSignals,
-        observer: &mut dyn Observer,
-    ) -> anyhow::Result<End> {
+    pub fn run(&self, scratch: &Scratch, stop: &StopSignals, observer: &mut dyn Observer) -> anyhow::Result<End> {
         let items = self.items();
         let blocks = self.blocks.unwrap_or(BLOCKS_MAX);
         let total = items.len() * blocks as usize;
-        // Repetitions may add half of what the run takes.
-        let expected_s = (each_s + PROBE_S) * self.arms.len() as f64 * f64::from(blocks);
-        let mut stage = self.stage(scratch, stop, self.time_s.unwrap_or(f64::INFINITY).min(expected_s) / 2.0);
+        let mut stage = self.stage(scratch, stop);
         let mut end = End { status: RunStatus::Complete, signal: None, blocks_left_out: 0 };
         let mut given_up = BTreeSet::new();
         let mut block_s = 0.0_f64;
@@ -186,8 +182,8 @@ impl<'a> Course<'a> {
         Ok(end)
     }
 
-    fn stage<'s>(&self, scratch: &'s Scratch, stop: &'s StopSignals, allowance_s: f64) -> Stage<'s> {
-        let guard = Guard::new(self.cpus, allowance_s);
+    fn stage<'s>(&self, scratch: &'s Scratch, stop: &'s StopSignals) -> Stage<'s> {
+        let guard = Guard::new(self.cpus, 0.0);
         Stage { scratch, stop, guard, throttle: Throttle::find(), started: Instant::now() }
     }
 
@@ -216,6 +212,9 @@ impl<'a> Course<'a> {
                 Err(failure) => return Ok(Err(failure)),
             };
             let seen = watch.end(stage.throttle.as_ref());
+            if attempt == 1 {
+                stage.guard.earn(seen.elapsed_s * REPEATED);
+            }
             let slowdown = stage.guard.slowdown(None).max(before);
             let mut record = LaunchRecord {
                 row: row.id.clone(),

@@ -41,20 +41,21 @@ fn a_null_arm_that_was_measured_once_is_not_called_missing() {
 #[test]
 fn what_happened_stands_beside_what_it_predicts() {
     let run = overhead(12);
-    let parts = parts(&Overhead::of(&run), &run, "+-");
+    let tables = tables(&Overhead::of(&run), &run, "+-");
     let line = |label: &str| {
-        let found = parts[1].grid.lines.iter().find(|line| line.label == label).expect("it is there");
+        let found = tables[1].grid.lines.iter().find(|line| line.label == label).expect("it is there");
         found.cells.iter().map(|cell| cell.value.as_str()).collect::<Vec<_>>()
     };
     // 400,000 events of about 70 ns in 0.52 s.
     assert_eq!(line("compile, flight")[4..], ["400,000", "0", "69.9", "+5.4 %"]);
     assert_eq!(line("compile, user-drain")[4..], ["0", "0", "-", "-"]);
     assert_eq!(line("compile, off")[4..], ["-"; 4]);
-    assert!(parts[1].caption.contains("whole machine"), "{}", parts[1].caption);
+    assert!(tables[1].words.contains("whole machine"), "{}", tables[1].words);
     assert_eq!(absent(&Overhead::of(&run)), ["strace: strace is not installed."]);
 }
 
 #[test]
 fn changes_are_percent_and_from_twice_on_factors() {
+    assert_eq!(change(1.00001), "< 0.01 %");
     assert_eq!([0.97, 1.004, 1.5, 2.44, 74.4].map(change), ["-3.0 %", "+0.40 %", "+50 %", "2.44 x", "74.4 x"]);
 }

@@ -5,7 +5,7 @@ use headwater_results::schema::{Run, RunStatus, Standing};
 
 use super::{PAGE_BYTES_MAX, PageOptions, SCRIPT, STYLE, TraceLink, is_page, page};
 use crate::markup::escape;
-use crate::overhead::parts;
+use crate::overhead::tables;
 use crate::testing::{Made, messaging, operations, overhead, overview};
 use headwater_results::overhead::Overhead;
 
@@ -65,9 +65,11 @@ fn what_tracing_costs_stands_in_the_words_of_the_terminal() {
     let section = html.split("<section id=\"overhead\"").nth(1).and_then(|rest| rest.split("</section>").next());
     let section = section.expect("there is one");
     let found = Overhead::of(&run);
-    for part in parts(&found, &run, "\u{b1}") {
-        assert!(section.contains(&escape(&part.caption)), "{}", part.caption);
-        for cell in part.grid.lines.iter().flat_map(|line| &line.cells) {
+    for table in tables(&found, &run, "\u{b1}") {
+        assert!(section.contains(table.caption), "{}", table.caption);
+        let words = section.replace("<code>", "`").replace("</code>", "`");
+        assert!(words.contains(&escape(&table.words)), "{}", table.words);
+        for cell in table.grid.lines.iter().flat_map(|line| &line.cells) {
             assert!(section.contains(&escape(&cell.value)) && section.contains(&escape(&cell.spread)), "{cell:?}");
         }
     }

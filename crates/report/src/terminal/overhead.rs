@@ -5,7 +5,7 @@ use headwater_results::overhead::{Overhead, PROBE, is_overhead};
 use super::Section;
 use super::frame::{captioned, titled};
 use super::page::Page;
-use crate::overhead::{DEFINITION, TITLE, absent, parts};
+use crate::overhead::{DEFINITION, TITLE, Table, absent, tables};
 use crate::text::wrap;
 
 /// In the table of sections.
@@ -17,9 +17,11 @@ fn draw(page: &Page<'_>) -> Option<String> {
         return None;
     }
     let overhead = Overhead::of(run);
-    let drawn = parts(&overhead, run, style.plus_minus());
-    let mut texts: Vec<String> =
-        drawn.iter().map(|part| captioned(&part.caption, &part.grid.draw(style), style)).collect();
+    let drawn = |table: &Table| {
+        let caption = format!("{} {}", table.caption, table.words);
+        captioned(caption.trim_end(), &table.grid.draw(style), style)
+    };
+    let mut texts: Vec<String> = tables(&overhead, run, style.plus_minus()).iter().map(drawn).collect();
     let absent = absent(&overhead);
     texts.extend((!absent.is_empty()).then(|| wrap(&absent.join(" "), style.columns(), 0)));
     Some(format!("{}\n{}", titled(TITLE, DEFINITION, style), texts.join("\n\n")))
