@@ -86,7 +86,8 @@ fn costs(lines: &[&Line], plus_minus: &str) -> Grid {
         let mut cells = vec![Cell::plain(off)];
         let arm = |name: &&str| row.arms.iter().find(|arm| arm.name == **name).map(|arm| cell(arm, row));
         cells.extend(names.iter().map(|name| arm(name).unwrap_or_else(|| Cell::plain(none()))));
-        let resolution = row.resolution.map(|share| format!("{plus_minus}{}", units::percent(share)));
+        let sign = |share: f64| if share < 1.0 { plus_minus } else { "" };
+        let resolution = row.resolution.map(|share| format!("{}{}", sign(share), least(share)));
         cells.push(Cell::plain(resolution.unwrap_or_else(|| "none".to_owned())));
         if old {
             let text = |configuration| published(row, configuration).map_or_else(none, change);
@@ -122,8 +123,7 @@ fn cell(arm: &Arm, row: &Line) -> Cell {
             Cell { spread: format!("[{}, {}]", change(low), change(high)), ..Cell::plain(change(times)) }
         }
         (Finding::Below, _) => {
-            let least = row.minimum_effect.map(units::percent).unwrap_or_default();
-            Cell::plain(format!("below {least}").trim_end())
+            Cell::plain(format!("below {}", row.minimum_effect.map(least).unwrap_or_default()).trim_end())
         }
         (Finding::Open { more_blocks }, _) => Cell::plain(open(*more_blocks)),
         (Finding::Found, None) => Cell::plain(open(None)),
@@ -145,6 +145,11 @@ fn change(times: f64) -> String {
     let text = units::percent(times - 1.0);
     // `< 0.01 %` says its own sign.
     if times > 1.0 && !text.starts_with('<') { format!("+{text}") } else { text }
+}
+
+/// A share that a change has to reach; what is twice as much and more is a factor.
+fn least(share: f64) -> String {
+    if share < 1.0 { units::percent(share) } else { change(1.0 + share) }
 }
 
 /// A line for each workload under each configuration.

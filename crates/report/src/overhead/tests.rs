@@ -57,5 +57,6 @@ fn what_happened_stands_beside_what_it_predicts() {
 #[test]
 fn changes_are_percent_and_from_twice_on_factors() {
     assert_eq!(change(1.00001), "< 0.01 %");
+    assert_eq!([0.083, 1.99].map(least), ["8.3 %", "2.99 x"], "no change is below -100 %");
     assert_eq!([0.97, 1.004, 1.5, 2.44, 74.4].map(change), ["-3.0 %", "+0.40 %", "+50 %", "2.44 x", "74.4 x"]);
 }

@@ -118,6 +118,26 @@ fn events_cost_what_the_probe_says_and_predict_their_share() {
 }
 
 #[test]
+fn each_configuration_is_priced_by_its_own_probe() {
+    let mut run = run(6, &[("off", 1.0), ("null", 1.0), ("flight", 1.05), ("user-drain", 1.0)], 0.001, 3);
+    let is_probe =
+        |result: &RowResult, name: &str| result.row.pattern == PROBE && result.row.variant.as_deref() == Some(name);
+    // A loop of events, 1 ns each without a session and 26 ns within: of one event a call.
+    let off = run.results.iter().find(|result| is_probe(result, "off")).expect("it is there").clone();
+    run.results.push(off);
+    let of_events = |result: &mut RowResult, ns: f64| {
+        result.row.subject = "event".to_owned();
+        result.row.id = result.row.id.replace("getppid", "event");
+        result.metrics[0].launches.fill(ns);
+        result.counters.insert(EVENTS.to_owned(), 1000.0);
+    };
+    of_events(run.results.last_mut().expect("just pushed"), 1.0);
+    of_events(run.results.iter_mut().find(|result| is_probe(result, "user-drain")).expect("it is there"), 26.0);
+    let line = line(&run);
+    assert_eq!(["flight", "user-drain"].map(|name| arm(&line, name).event_ns), [Some(75.0), Some(25.0)]);
+}
+
+#[test]
 fn rates_cost_by_their_inverse() {
     let metric = |launches: &[f64]| MetricResult {
         metric: Metric { name: "bandwidth".to_owned(), unit: "MB/s".to_owned(), better: Better::Higher },
