@@ -16,6 +16,7 @@ use headwater_os::child::{self, die_with, kill_group};
 use headwater_os::signal::{StopSignals, unblock_stop_signals};
 use headwater_os::usage::Usage;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 
 use headwater_trace::session::VARIABLE;
@@ -80,6 +81,9 @@ const TOOK: &str = "headwater: took ";
 
 /// How long a tracer may take until it has started the process, and to end after it.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long all of it has to end by itself when it is asked to.
+const GRACE: Duration = Duration::from_secs(3);
 
 /// Calls of getppid between two looks at the clock.
 const CALLS: u64 = 200;
@@ -166,7 +170,8 @@ fn timed(elapsed: Duration, before: &Usage, calls: u64) -> Timed {
     Timed { elapsed_s: elapsed.as_secs_f64(), user_s, system_s, calls, code: Some(0) }
 }
 
-/// Such a process as its starter sees it. Dropping it kills it with its group.
+/// Such a process as its starter sees it. Dropping it ends it with its group: asked first, because a tracer may have to take
+/// something back, and killed then.
 #[derive(Debug)]
 pub struct Running {
     child: std::process::Child,
@@ -284,6 +289,13 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.ended {
+            if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+                let _ = kill_process_group(group, Signal::TERM);
+            }
+            let deadline = Instant::now() + GRACE;
+            while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(10));
+            }
             kill_group(self.child.id());
             let _ = self.child.wait();
         }

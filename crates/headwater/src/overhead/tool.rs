@@ -113,6 +113,7 @@ end() {
     rm -rf "$LTTNG_HOME"
 }
 trap end EXIT
+trap 'exit 143' HUP INT TERM
 tries=0
 until lttng --no-sessiond create $session --output="$LTTNG_HOME/trace" >&2; do
     tries=$((tries + 1)); [ $tries -lt 100 ] || exit
