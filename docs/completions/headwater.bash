@@ -792,7 +792,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__overhead)
-            opts="-c -e -b -t -o -q -h -V --configs --events --command-only --built --buffer --blocks --time --seed --output --format --quiet --help --version"
+            opts="-c -e -u -b -t -o -q -h -V --configs --events --user-events --command-only --built --buffer --blocks --time --seed --output --format --quiet --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -811,6 +811,14 @@ _headwater() {
                     return 0
                     ;;
                 -e)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --user-events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -u)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -97,9 +97,10 @@ complete -c headwater -n "__fish_headwater_using_subcommand noise" -l json -d 'T
 complete -c headwater -n "__fish_headwater_using_subcommand noise" -s q -l quiet -d 'No progress'
 complete -c headwater -n "__fish_headwater_using_subcommand noise" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headwater -n "__fish_headwater_using_subcommand noise" -s V -l version -d 'Print version'
-complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s c -l configs -d 'Configurations; `off` is always one [default: off,null,built,flight,drain]' -r
+complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s c -l configs -d 'Configurations; `off` is always one [default: off,null,flight,drain, with --built also built,user-flight,user-drain]' -r
 complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s e -l events -d 'Events of the kernel sessions, as `available_events` of tracefs names them; repeatable [default: raw_syscalls, sched, irq, exceptions, signal, timer]' -r
-complete -c headwater -n "__fish_headwater_using_subcommand overhead" -l built -d 'The same command as a program with the tracer linked in, for the configuration `built`' -r
+complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s u -l user-events -d 'Events of the program itself in user-flight and user-drain, such as `shop:*`; several with commas, or repeated' -r
+complete -c headwater -n "__fish_headwater_using_subcommand overhead" -l built -d 'The same command as a program with our tracer linked in, for the configurations built, user-flight and user-drain' -r
 complete -c headwater -n "__fish_headwater_using_subcommand overhead" -l buffer -d 'Buffer of each CPU in kernel sessions, KiB' -r
 complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s b -l blocks -d 'Blocks: each configuration runs once in each [default: 20, or as many as --time allows]' -r
 complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s t -l time -d 'The longest that the blocks may take; at least one is measured' -r

@@ -117,13 +117,123 @@ fn an_event_that_does_not_exist_is_an_error_with_the_nearest() {
     assert!(text(&output.stderr).contains("sched_switch"), "{}", text(&output.stderr));
 }
 
+/// How many events the program below emits.
+const EMIT: &str = "HEADWATER_TEST_EMIT";
+
+headwater_trace::events! {
+    said("overhead:said") { number: u64 }
+}
+
+/// Not a test: a program with events of its own. Without the variable it does nothing.
+#[test]
+fn program_with_events() {
+    let count = std::env::var(EMIT).ok().and_then(|count| count.parse().ok()).unwrap_or(0);
+    (0..count).for_each(said);
+}
+
+/// Runs these words in the user's configurations; counters of each, none where it was skipped.
+fn user_configurations(directory: &Path, words: &[&str]) -> Vec<(String, Option<BTreeMap<String, f64>>)> {
+    let fixed =
+        ["--configs", "null,user-flight,user-drain", "--blocks", "1", "-o", "run", "-q", "-u", "overhead:*", "--"];
+    let mut command = headwater(directory);
+    command.env(EMIT, "1000").args(fixed).args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("it starts");
+    let id = child.id();
+    let output = child.wait_with_output().expect("it ends");
+    assert!([Some(0), Some(4)].contains(&output.status.code()), "{}", text(&output.stderr));
+    assert_eq!(memory_of(id), [] as [PathBuf; 0]);
+    left_nothing(directory);
+    let results = run_of(directory).results.into_iter().filter(|result| {
+        result.row.pattern == "workload" && result.row.variant.as_deref().is_some_and(|name| name.starts_with("user-"))
+    });
+    let counters = |outcome, counters| match outcome {
+        RowOutcome::Measured => Some(counters),
+        RowOutcome::Skipped { reason } => {
+            assert!(headwater_os::ticks::unsound().is_some(), "{reason}");
+            None
+        }
+        outcome => panic!("{outcome:?}"),
+    };
+    results.map(|result| (result.row.id, counters(result.outcome, result.counters))).collect()
+}
+
+#[test]
+fn a_program_with_events_has_each_of_them_counted_in_both_configurations_of_the_user() {
+    let place = tempfile::tempdir().expect("a directory");
+    let own = std::env::current_exe().expect("it runs").to_string_lossy().into_owned();
+    let found = user_configurations(place.path(), &[&own, "--exact", "program_with_events"]);
+    assert_eq!(found.len(), 2, "{found:?}");
+    for (row, counters) in found {
+        let Some(counters) = counters else { continue };
+        // The events, and one that says which thread it is.
+        assert_eq!((counters["events"], counters["lost"]), (1001.0, 0.0), "{row}");
+    }
+    let run = run_of(place.path());
+    let overhead = headwater_results::overhead::Overhead::of(&run);
+    let arms = overhead.lines[0].arms.iter().filter(|arm| arm.value.is_some() && arm.name.starts_with("user-"));
+    for arm in arms {
+        assert!(arm.event_ns.is_some_and(|ns| ns > 1.0) && arm.predicted.is_some_and(|share| share > 0.0), "{arm:?}");
+    }
+}
+
+#[test]
+fn a_program_without_events_of_ours_has_none() {
+    let place = tempfile::tempdir().expect("a directory");
+    for (row, counters) in user_configurations(place.path(), &["ls"]) {
+        let Some(counters) = counters else { continue };
+        assert_eq!((counters["events"], counters["lost"]), (0.0, 0.0), "{row}");
+    }
+}
+
+#[test]
+fn lttng_has_a_session_made_started_and_destroyed_around_the_command() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = tempfile::tempdir().expect("a directory");
+    let directory = place.path();
+    let bin = directory.join("bin");
+    fs::create_dir(&bin).expect("a directory");
+    let log = bin.join("log");
+    let tools = [
+        (
+            "lttng",
+            "echo \"$2\" >> \"$LOG\"; mkdir -p \"$LTTNG_HOME/trace\"; touch \"$LTTNG_HOME/trace/metadata\"
+            [ \"$2\" != list ] || echo '      Discarded events: 7'",
+        ),
+        ("lttng-sessiond", "echo $$ >> \"$LOG.daemon\"; exec sleep 600"),
+        ("babeltrace2", "printf '  10 Event messages\\n\\n  13 Event messages\\n'"),
+    ];
+    for (name, script) in tools {
+        let path = bin.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("it is written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it may be run");
+    }
+    let paths = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    let words = ["--configs", "null,lttng-ust", "--blocks", "1", "-o", "run", "-q", "--", "true"];
+    let output = headwater(directory).env("PATH", paths).env("LOG", &log).args(words).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let run = run_of(directory);
+    let result = run.results.iter().find(|result| result.row.variant.as_deref() == Some("lttng-ust"));
+    let counters = &result.expect("a row").counters;
+    assert_eq!((counters["events_seen"], counters["lost"]), (20.0, 7.0));
+    let said = fs::read_to_string(&log).expect("it was called");
+    let once = "create\nenable-event\nstart\nstop\nlist\ndestroy\n";
+    assert!(!said.is_empty() && said.replace(once, "").is_empty(), "{said}");
+    for daemon in fs::read_to_string(bin.join("log.daemon")).expect("a daemon").lines() {
+        assert!(!Path::new("/proc").join(daemon).exists(), "the daemon is there still");
+    }
+    left_nothing(directory);
+}
+
+/// Those of sessions.
+const CONFIGS: &str = "null,flight,drain,user-flight,user-drain";
+
 /// Starts a long run and waits until it is within a launch.
 fn begun(directory: &Path) -> Child {
-    let words = ["--command-only", "-o", "run", "-q", "--configs", "null,flight,drain", "--", "sh", "-c", "sleep 0.2"];
+    let words = ["--command-only", "-o", "run", "-q", "--configs", CONFIGS, "--", "sh", "-c", "sleep 0.2"];
     let child = headwater(directory).args(words).stdout(Stdio::piped()).spawn().expect("it starts");
     let events = directory.join("run/run.jsonl");
     wait_for("some launches", || {
-        fs::read_to_string(&events).is_ok_and(|text| text.matches("launch_finished").count() > 12)
+        fs::read_to_string(&events).is_ok_and(|text| text.matches("launch_finished").count() > 20)
     });
     child
 }
@@ -145,9 +255,12 @@ fn interrupted_it_prints_what_there_is_and_leaves_nothing() {
     let id = child.id();
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130));
-    assert!(text(&output.stdout).contains("What tracing costs"), "{}", text(&output.stdout));
+    let said = text(&output.stdout);
+    assert!(said.contains("What tracing costs") && said.contains("Interrupted:"), "{said}");
+    assert!(!said.contains("--resume"), "such a run is not taken up again: {said}");
     assert!(run_of(place.path()).results.iter().any(|result| result.outcome == RowOutcome::Measured));
     assert!(instances(id).is_empty());
+    assert_eq!(memory_of(id), [] as [PathBuf; 0]);
     left_nothing(place.path());
 }
 
@@ -164,6 +277,7 @@ fn killed_it_leaves_no_instance_and_no_process_and_the_next_run_removes_its_file
     let output =
         headwater(place.path()).args(["--configs", "null", "--blocks", "1", "-q", "-o", "next", "--", "true"]).output();
     assert_eq!(output.expect("it starts").status.code(), Some(0));
+    assert_eq!(memory_of(id), [] as [PathBuf; 0]);
     left_nothing(place.path());
 }
 
@@ -188,6 +302,12 @@ fn instances(id: u32) -> Vec<PathBuf> {
     let Ok(found) = Tracefs::find(false) else { return Vec::new() };
     let entries = fs::read_dir(found.path("instances")).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.filter(|path| path.to_string_lossy().contains(&format!("headwater-{id}-"))).collect()
+}
+
+/// The memory of a process's sessions of our tracer.
+fn memory_of(id: u32) -> Vec<PathBuf> {
+    let entries = fs::read_dir(headwater::trace::HOME).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.to_string_lossy().contains(&format!("/headwater-{id}-"))).collect()
 }
 
 /// The command lines of all processes.

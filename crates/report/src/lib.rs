@@ -14,6 +14,7 @@ mod markup;
 mod meaning;
 mod noise;
 mod operations;
+mod overhead;
 mod page;
 mod published;
 mod rows;

@@ -20,6 +20,7 @@ mod flags;
 mod frame;
 mod legend;
 mod operations;
+mod overhead;
 mod payload;
 mod policy;
 mod reproduce;
@@ -66,6 +67,7 @@ struct Section {
 static TABLE: &[Section] = &[
     summary::SECTION,
     comparison::SECTION,
+    overhead::SECTION,
     figures::PERFORMANCE,
     figures::DELAY,
     figures::THROUGHPUT,

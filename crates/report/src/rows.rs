@@ -13,6 +13,21 @@ pub(crate) fn all_measured(run: &Run) -> impl Iterator<Item = &RowResult> {
     run.results.iter().filter(|result| result.outcome == RowOutcome::Measured && own(result).is_some())
 }
 
+/// The launches of the row that has most.
+pub(crate) fn launches_done(run: &Run) -> Option<u32> {
+    all_measured(run).filter_map(own).map(|own| own.estimate.n).max()
+}
+
+/// `12 launches`, `3 of 12 launches`; those that there are where none were planned.
+pub(crate) fn launches(run: &Run) -> String {
+    let (planned, done) = (run.header.settings.launches, launches_done(run));
+    let of = done.filter(|done| *done < planned).map(|done| format!("{done} of ")).unwrap_or_default();
+    match if planned == 0 { done.unwrap_or(0) } else { planned } {
+        1 => "1 launch".to_owned(),
+        many => format!("{of}{many} launches"),
+    }
+}
+
 /// The row's own figure: its first metric.
 pub(crate) fn own(result: &RowResult) -> Option<&MetricResult> {
     metric(result, &result.row.metrics.first()?.name).or(result.metrics.first())

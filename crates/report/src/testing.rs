@@ -259,6 +259,48 @@ pub(crate) fn operations(launches: u32) -> Made {
     made
 }
 
+/// A run of `headwater overhead`: a workload, a row of LMbench and the probes; in kernel sessions 10 % and twice as slow, in
+/// a session of the tracer no slower; `strace` is not there.
+pub(crate) fn overhead(launches: u32) -> Run {
+    let of = |subject: &str, pattern: &str, unit: &str, name: &str| Row {
+        id: format!("{subject}/{pattern}/free/{name}"),
+        variant: Some(name.to_owned()),
+        ..operation(subject, pattern, unit)
+    };
+    let workload = |name: &str| {
+        let metric = |name: &str| Metric { name: name.to_owned(), unit: "s".to_owned(), better: Better::Lower };
+        Row { metrics: vec![metric("elapsed"), metric("cpu")], ..of("compile", "workload", "s", name) }
+    };
+    let mut made = Made::new(launches);
+    for (name, factor, call) in
+        [("off", 1.0, 1.0), ("null", 1.001, 1.0), ("flight", 1.1, 2.4), ("user-drain", 1.0, 1.0)]
+    {
+        made.measure(&workload(name), &[0.52 * factor, 0.5 * factor], 0.01);
+        made.measure(&of("null-call", "lmbench", "us", name), &[0.0712 * call, 0.07 * call], 0.01);
+        made.measure(&of("getppid", "probe", "ns", name), &[100.0 * call, 100.0 * call], 0.001);
+    }
+    made.skip(&workload("strace"), "strace is not installed");
+    let command = ["headwater", "overhead", "compile", "lmbench", "--seed", "17"];
+    made.header(|header| {
+        header.command = command.map(str::to_owned).into();
+        (header.settings.launches, header.settings.time_s) = (0, 0.0);
+        header.settings.placements = vec![Placement::Free];
+    });
+    let mut run = made.run(Some(RunStatus::Complete));
+    for result in &mut run.results {
+        let events = match (result.row.variant.as_deref(), result.row.pattern.as_str()) {
+            (Some("flight"), "workload") => 400_000.0,
+            (Some("flight"), "probe") => 2000.0,
+            (Some("user-drain"), "workload") => 0.0,
+            _ => continue,
+        };
+        result.counters.extend(
+            [("events", events), ("lost", 0.0), ("calls", 1000.0)].map(|(name, value)| (name.to_owned(), value)),
+        );
+    }
+    run
+}
+
 /// The same row somewhere else.
 pub(crate) fn placed(mut row: Row, placement: Placement) -> Row {
     row.id = row.id.replace(row.placement.name(), placement.name());

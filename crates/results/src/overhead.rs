@@ -3,15 +3,15 @@
 //!
 //! Every row is measured once in each block under every configuration, so a cost is a ratio paired within blocks, by the same
 //! arithmetic as every comparison ([`super::compare`]). The configuration `null` is `off` once more: how far its interval
-//! reaches from 1 is what the run resolves, and the minimum effect of the verdicts on the others. A cost that does not pass
-//! is never a figure here.
+//! reaches from 1 is what the run resolves. That, or 2 % where it is less, is the minimum effect of the verdicts on the others
+//! (MEASURING.md section 2.7). A cost that does not pass is never a figure here.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 
 use crate::compare::ratio::{Ratios, Sample};
-use crate::compare::{Member, Ratio, Rules, Side, Verdict, compare};
+use crate::compare::{MINIMUM_EFFECT, Member, Ratio, Rules, Side, Verdict, compare};
 use crate::estimate::{Estimate, median};
 use crate::schema::{Better, Metric, MetricResult, Row, RowOutcome, RowResult, Run};
 
@@ -21,7 +21,7 @@ pub const OFF: &str = "off";
 pub const NULL: &str = "null";
 /// The pattern of whole commands.
 pub const WORKLOAD: &str = "workload";
-/// The pattern of the loop of getppid calls that tells what an event costs.
+/// The pattern of the loops that tell what an event costs: of getppid for events of the kernel, of events for a program's own.
 pub const PROBE: &str = "probe";
 /// The counter of the events that a launch caused, recorded or lost.
 pub const EVENTS: &str = "events";
@@ -60,6 +60,8 @@ pub struct Line {
     /// The smallest change that this run tells from none, as a share: how far the interval of `null` reaches. Absent without
     /// two blocks of `null`.
     pub resolution: Option<f64>,
+    /// The least change that counts, as a share: 2 %, or the resolution where that is larger. Absent as that is.
+    pub minimum_effect: Option<f64>,
     /// The other configurations.
     pub arms: Vec<Arm>,
 }
@@ -110,9 +112,9 @@ pub struct Cost {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "finding", rename_all = "snake_case")]
 pub enum Finding {
-    /// It is there, and larger than what the run shows of nothing: its figure may be printed.
+    /// It is there, and at least the least change that counts: its figure may be printed.
     Found,
-    /// All of its interval is within what the run resolves.
+    /// All of its interval is within the least change that counts.
     Below,
     /// It may be there or not.
     Open {
@@ -195,7 +197,8 @@ fn lines(run: &Run, wanted: &str, configurations: &[String]) -> Vec<Line> {
         let better = metric.better;
         let null = off.and_then(|off| cost_of(off, own(of(NULL)?, metric)?, better));
         let resolution = null.filter(|cost| cost.n > 1).map(|cost| (-cost.low.ln()).max(cost.high.ln()).exp_m1());
-        let findings = findings(off, metric, resolution, configurations, &of);
+        let minimum_effect = resolution.map(|resolution| resolution.max(MINIMUM_EFFECT));
+        let findings = findings(off, metric, minimum_effect, configurations, &of);
         let arms = configurations.iter().zip(findings).map(|(name, finding)| {
             let result = of(name);
             let figures = result.and_then(|result| own(result, metric));
@@ -224,6 +227,7 @@ fn lines(run: &Run, wanted: &str, configurations: &[String]) -> Vec<Line> {
             off: off.map(|off| off.estimate),
             off_best: off.and_then(|off| best(off, better)),
             resolution,
+            minimum_effect,
             arms: arms.collect(),
         }
     };
@@ -234,7 +238,7 @@ fn lines(run: &Run, wanted: &str, configurations: &[String]) -> Vec<Line> {
 fn findings<'a>(
     off: Option<&MetricResult>,
     metric: &Metric,
-    resolution: Option<f64>,
+    minimum_effect: Option<f64>,
     configurations: &[String],
     of: &impl Fn(&str) -> Option<&'a RowResult>,
 ) -> Vec<Finding> {
@@ -254,7 +258,7 @@ fn findings<'a>(
     }
     let sides = [(OFF, baseline), ("tracing", candidate)];
     let [baseline, candidate] = sides.map(|(name, members)| Side { name: name.to_owned(), members });
-    let rules = Rules { minimum_effect: resolution.unwrap_or(0.0), ..Rules::default() };
+    let rules = Rules { minimum_effect: minimum_effect.unwrap_or(MINIMUM_EFFECT), ..Rules::default() };
     let comparison = compare(&baseline, &candidate, rules);
     let one = |name: &String| {
         if name == NULL {
@@ -264,7 +268,7 @@ fn findings<'a>(
             return Finding::Absent { reason: why_absent(of(name)) };
         };
         match row.verdict {
-            _ if resolution.is_none() => Finding::Unsupported,
+            _ if minimum_effect.is_none() => Finding::Unsupported,
             Verdict::Better | Verdict::Worse => Finding::Found,
             Verdict::Equivalent => Finding::Below,
             Verdict::Inconclusive { more_blocks } => Finding::Open { more_blocks },
@@ -311,19 +315,25 @@ fn best(figures: &MetricResult, better: Better) -> Option<f64> {
     figures.launches.iter().copied().reduce(least)
 }
 
-/// What an event costs under a configuration: the median over blocks of what a call takes longer, over the events of a call.
+/// What an event costs under a configuration, by the first of its probes that tells: the median over blocks of what a call
+/// takes longer than without tracing, over the events of a call.
 fn event_ns(run: &Run, configuration: &str) -> Option<f64> {
-    let of = |name: &str| {
-        let is_it = |result: &&RowResult| result.row.pattern == PROBE && result.row.variant.as_deref() == Some(name);
-        run.results.iter().find(is_it)
+    let price = |arm: &RowResult| {
+        let off = probes(run, OFF).find(|off| off.row.subject == arm.row.subject)?;
+        let events_per_call =
+            arm.counters.get(EVENTS).or_else(|| arm.counters.get(SEEN))? / arm.counters.get("calls")?;
+        let (before, after) = (off.metrics.first()?, arm.metrics.first()?);
+        let of_off = |block: u32| before.blocks.iter().position(|other| *other == block).map(|at| before.launches[at]);
+        let longer = after.blocks.iter().zip(&after.launches).filter_map(|(&block, &ns)| Some(ns - of_off(block)?));
+        let longer_ns = median(&longer.collect::<Vec<_>>())?;
+        (events_per_call >= EVENTS_PER_CALL_MIN && longer_ns > 0.0).then(|| longer_ns / events_per_call)
     };
-    let (off, arm) = (of(OFF)?, of(configuration)?);
-    let events_per_call = arm.counters.get(EVENTS).or_else(|| arm.counters.get(SEEN))? / arm.counters.get("calls")?;
-    let (before, after) = (off.metrics.first()?, arm.metrics.first()?);
-    let of_off = |block: u32| before.blocks.iter().position(|other| *other == block).map(|at| before.launches[at]);
-    let longer = after.blocks.iter().zip(&after.launches).filter_map(|(&block, &ns)| Some(ns - of_off(block)?));
-    let longer_ns = median(&longer.collect::<Vec<_>>())?;
-    (events_per_call >= EVENTS_PER_CALL_MIN && longer_ns > 0.0).then(|| longer_ns / events_per_call)
+    probes(run, configuration).find_map(price)
+}
+
+fn probes<'a>(run: &'a Run, configuration: &'a str) -> impl Iterator<Item = &'a RowResult> {
+    let rows = run.results.iter().filter(|result| result.row.pattern == PROBE);
+    rows.filter(move |result| result.row.variant.as_deref() == Some(configuration))
 }
 
 #[cfg(test)]

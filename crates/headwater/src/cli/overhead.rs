@@ -19,8 +19,9 @@ use crate::harness::program::Program;
 use crate::harness::run::Observer;
 use crate::harness::scratch::Scratch;
 use crate::overhead::arms::{self, Arm};
-use crate::overhead::course::Course;
+use crate::overhead::course::{BLOCKS_MAX, Course};
 use crate::overhead::kernel::{EVENTS, Tracing};
+use crate::overhead::user::Sessions;
 use crate::overhead::workloads::{self, BUILT_IN, Workload};
 use crate::overhead::{rows, timed};
 use crate::plan::duration::{self, Seconds};
@@ -34,10 +35,12 @@ const BLOCKS: u32 = 20;
 ///
 /// Every configuration runs the command once in each block, in random order. A cost is the ratio to `off` within blocks, and
 /// is printed as a figure only where `null`, which is `off` once more, does not show as much of nothing. Kernel sessions
-/// record the whole machine, as the old experiment did, and slow it down while they run.
+/// record the whole machine, as the old experiment did, and slow it down while they run. Sessions of our tracer record what a
+/// program that is linked with it says of itself; of others they record nothing, and the row says 0 events.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Workloads that are made here: compile, compress, lmbench; all of them without a command.
-Configurations: off (A), null (A'), built (B), flight (C), drain (D), perf-record, perf-trace, bpftrace-count, strace.
+Configurations: off (A), null (A'), built (B); events of the kernel: flight (C), drain (D), perf-record, perf-trace,
+bpftrace-count, strace; events of the program itself: user-flight (C), user-drain (D), lttng-ust.
 
 Examples:
   headwater overhead -- make -B                 what tracing costs this command
@@ -45,6 +48,8 @@ Examples:
   headwater overhead compile compress           two workloads of the old report
   headwater overhead lmbench --time 5m          rows of LMbench by configuration
   headwater overhead --configs off,null,drain,strace -e raw_syscalls -- ls -R /usr
+  headwater overhead --configs null,user-flight,user-drain -u 'shop:*' -- ./server --self-test
+  headwater overhead --built './with-events 1000' -- ./without-events 1000
   headwater overhead --command-only -- ./server --self-test   others on the machine are not recorded
 
 Exit status: 0 all done, 2 wrong usage or a command that fails, 4 a configuration was skipped or failed, 130 interrupted.")]
@@ -57,7 +62,7 @@ pub(crate) struct OverheadArguments {
     #[arg(last = true, value_name = "CMD")]
     command: Vec<String>,
 
-    /// Configurations; `off` is always one [default: off,null,built,flight,drain]
+    /// Configurations; `off` is always one [default: off,null,flight,drain, with --built also built,user-flight,user-drain]
     #[arg(short, long, value_name = "NAME", value_delimiter = ',', help_heading = "What")]
     configs: Vec<String>,
 
@@ -66,11 +71,15 @@ pub(crate) struct OverheadArguments {
     #[arg(short, long, value_name = "KERNEL_EVENTS", value_delimiter = ',', help_heading = "What")]
     events: Vec<String>,
 
+    /// Events of the program itself in user-flight and user-drain, such as `shop:*`; several with commas, or repeated
+    #[arg(short, long, value_name = "PATTERNS", value_delimiter = ',', default_value = "*", help_heading = "What")]
+    user_events: Vec<String>,
+
     /// Record the command and what it starts, not the whole machine
     #[arg(long, help_heading = "What")]
     command_only: bool,
 
-    /// The same command as a program with the tracer linked in, for the configuration `built`
+    /// The same command as a program with our tracer linked in, for the configurations built, user-flight and user-drain
     #[arg(long, value_name = "CMD", requires = "command", help_heading = "What")]
     built: Option<String>,
 
@@ -79,7 +88,7 @@ pub(crate) struct OverheadArguments {
     buffer: u32,
 
     /// Blocks: each configuration runs once in each [default: 20, or as many as --time allows]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How")]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(BLOCKS_MAX)), help_heading = "How")]
     blocks: Option<u32>,
 
     /// The longest that the blocks may take; at least one is measured
@@ -139,27 +148,31 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
     let (workloads, missing) = workloads(&arguments, &scratch)?;
     let built = arguments.built.as_deref().map(|text| words(text).map_err(|what| anyhow!("--built {text:?}: {what}")));
     let built = built.transpose()?.map(|words| workloads::of_command(&words));
+    let user = Sessions::new(&arguments.user_events, scratch.path());
     let mut reasons = Vec::new();
     let mut arms = Vec::new();
     for arm in chosen {
-        match arm.obstacle(&tracing, built.is_some()).map_err(|error| anyhow!("--events: {error}"))? {
+        match arm.obstacle(&tracing, &user, built.is_some()).map_err(|error| anyhow!("--events: {error}"))? {
             None => arms.push(arm),
             Some(reason) => reasons.push((arm, reason)),
         }
     }
     let seed = arguments.seed.unwrap_or_else(seed);
-    let blocks = arguments.blocks.unwrap_or(if arguments.time.is_some() { 10_000 } else { BLOCKS });
+    let blocks = arguments.blocks.or(arguments.time.is_none().then_some(BLOCKS));
     let course = Course {
         workloads: &workloads,
         built: built.as_ref(),
         arms: &arms,
         tracing: &tracing,
+        user: &user,
         blocks,
         time_s: arguments.time.map(|time| time.0),
         seed,
         cpus: &cpus,
     };
-    let Some(each_s) = course.warm_up(&scratch, &stop)? else { return Err(Interrupted.into()) };
+    if !course.warm_up(&scratch, &stop)? {
+        return Err(Interrupted.into());
+    }
     let directory = arguments.output.clone().unwrap_or_else(|| Path::new(RUNS).join(run_id()));
     let store = Store::create(&directory)?;
     let is_json = arguments.format == Format::Json;
@@ -176,22 +189,22 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
         teller.event(&Event::RowSkipped { row, reason: reason.clone() })?;
     }
     let skipped = !missing.is_empty() || arms.len() < chosen_count(&arguments);
-    let end = course.run(each_s, &scratch, &stop, &mut teller);
+    let end = course.run(&scratch, &stop, &mut teller);
     let (run, directory) = teller.close()?;
     let end = end?;
-    drop(scratch);
+    drop((scratch, user));
     let mut out = stdout().lock();
     if is_json {
         serde_json::to_writer_pretty(&mut out, &Overhead::of(&run))?;
         writeln!(out)?;
     } else {
         out.write_all(headwater_report::terminal(&run, &style()).as_bytes())?;
-        if end.blocks_left_out > 0 && arguments.blocks.is_some() {
+        if let Some(blocks) = arguments.blocks.filter(|_| end.blocks_left_out > 0) {
             let done = blocks - end.blocks_left_out;
             writeln!(
                 out,
                 "--time {} ended the run after {done} of {blocks} blocks.",
-                duration::words(course.time_s.unwrap_or(0.0))
+                arguments.time.map_or_else(String::new, |time| duration::words(time.0))
             )?;
         }
         writeln!(out, "Kept in {}", directory.display())?;
@@ -212,12 +225,15 @@ fn tracing(arguments: &OverheadArguments) -> Tracing {
     tracing
 }
 
-/// The configurations asked for, in the order of the table. `built` is only asked for by name or by its command.
+/// The configurations asked for, in the order of the table. Those of programs with our tracer only by name, or by the command of
+/// `built`: others have no events.
 fn chosen(arguments: &OverheadArguments) -> anyhow::Result<Vec<&'static Arm>> {
     let mut names = arguments.configs.clone();
     if names.is_empty() {
         names = ["null", "flight", "drain"].map(str::to_owned).into();
-        names.extend(arguments.built.is_some().then(|| "built".to_owned()));
+        if arguments.built.is_some() {
+            names.extend(["built", "user-flight", "user-drain"].map(str::to_owned));
+        }
     }
     names.push("off".to_owned());
     for name in &names {
@@ -260,6 +276,10 @@ fn workloads(arguments: &OverheadArguments, scratch: &Scratch) -> anyhow::Result
 fn header(directory: &Path, course: &Course<'_>, rows: Vec<Row>, arguments: &OverheadArguments) -> RunHeader {
     let clock = clock::measure();
     let events = if arguments.events.is_empty() { EVENTS.join(",") } else { arguments.events.join(",") };
+    let variant = |arm: &&Arm| {
+        let events = if arm.is_of_user() { &arguments.user_events.join(",") } else { &events };
+        format!("{}={} ({events})", arm.name, arm.summary)
+    };
     RunHeader {
         schema_version: SCHEMA_VERSION,
         headwater_version: env!("CARGO_PKG_VERSION").into(),
@@ -269,14 +289,14 @@ fn header(directory: &Path, course: &Course<'_>, rows: Vec<Row>, arguments: &Ove
         program: Program::own().ok().and_then(|program| program.identity().ok()),
         settings: Settings {
             selection: course.workloads.iter().map(|workload| workload.name.clone()).collect(),
-            launches: course.blocks,
+            launches: course.blocks.unwrap_or(0),
             time_s: 0.0,
             warm_up_s: 0.0,
             budget_s: course.time_s,
             seed: course.seed,
             placements: vec![Placement::Free],
             transport_commands: Vec::new(),
-            variants: course.arms.iter().map(|arm| format!("{}={} ({events})", arm.name, arm.summary)).collect(),
+            variants: course.arms.iter().map(variant).collect(),
         },
         rows,
         environment: environment::capture(),

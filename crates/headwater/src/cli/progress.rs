@@ -8,6 +8,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::plan::duration;
 
+/// Steps of the bar.
+const BAR: u64 = 1000;
+
 /// Where a run stands. Without a terminal it says one line per block instead of a bar.
 #[derive(Debug)]
 pub(super) struct Progress {
@@ -40,18 +43,16 @@ impl Progress {
             let rest_s = elapsed_s / (done - first) as f64 * (total - done) as f64;
             rest_s.min(self.budget_s.map_or(f64::INFINITY, |budget_s| (budget_s - elapsed_s).max(0.0)))
         });
+        // Of launches, or of the time where that ends first.
+        let share = (done as f64 / total.max(1) as f64).max(self.budget_s.map_or(0.0, |budget_s| elapsed_s / budget_s));
+        let share = share.min(1.0);
         let eta = left.map_or_else(String::new, |seconds| format!("about {} left", duration::words(seconds)));
         if let Some(bar) = &self.bar {
-            bar.set_length(total as u64);
+            bar.set_length(BAR);
             bar.set_message(format!("{eta:20}  block {}  {}", block + 1, row.id));
-            bar.set_position(done as u64);
+            bar.set_position((share * BAR as f64) as u64);
         } else if self.lines && self.block != Some(block) {
-            eprintln!(
-                "block {}: {:.0} % done after {} {eta}",
-                block + 1,
-                100.0 * done as f64 / total as f64,
-                duration::words(elapsed_s)
-            );
+            eprintln!("block {}: {:.0} % done after {} {eta}", block + 1, 100.0 * share, duration::words(elapsed_s));
         }
         self.block = Some(block);
     }

@@ -9,6 +9,7 @@ use clap::Args;
 use headwater_report::chart::{self, Chart, Figure};
 use headwater_report::{PageOptions, is_page, page, units};
 use headwater_results::compare::Comparison;
+use headwater_results::overhead::is_overhead;
 use headwater_results::schema::{Placement, Run};
 
 use super::{placement, status};
@@ -134,6 +135,12 @@ fn comparisons(runs: &[(String, Run)], baseline: Option<&str>) -> Vec<Comparison
     // One launch against one launch says nothing.
     let is_replicated = rows().flat_map(|result| &result.metrics).any(|metric| metric.estimate.n > 1);
     if !is_replicated || (runs.len() < 2 && rows().all(|result| result.row.variant.is_none())) {
+        return Vec::new();
+    }
+    // What configurations cost is judged by the null arm of the run, in a section of its own.
+    if let ([(_, run)], None) = (runs, baseline)
+        && is_overhead(run)
+    {
         return Vec::new();
     }
     // A transport is a baseline of improvements only.

@@ -44,6 +44,11 @@ impl Guard {
         Guard { best_ns: u64::MAX, allowance_s, cpus: cpus.to_vec() }
     }
 
+    /// Lets it add so much more.
+    pub fn earn(&mut self, seconds: f64) {
+        self.allowance_s += seconds;
+    }
+
     /// Waits until the CPUs are as fast as they were, or for as long as it may; the slowdown that is left.
     pub fn wait(&mut self, used: Option<(u32, u32)>) -> f64 {
         for _ in 0..LOOKS_MAX {

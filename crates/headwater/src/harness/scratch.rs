@@ -22,8 +22,15 @@ impl Scratch {
     /// # Errors
     /// What the system reports, with the path.
     pub fn new() -> io::Result<Scratch> {
-        let parent = std::env::temp_dir();
-        sweep(&parent);
+        Scratch::below(&std::env::temp_dir())
+    }
+
+    /// As [`Scratch::new`], in another directory.
+    ///
+    /// # Errors
+    /// As [`Scratch::new`].
+    pub fn below(parent: &Path) -> io::Result<Scratch> {
+        sweep(parent);
         for attempt in 0..100 {
             let path = parent.join(format!("{PREFIX}{}-{attempt}", std::process::id()));
             match mkdir(&path, Mode::RWXU) {

@@ -5,6 +5,7 @@ use headwater_trace::kernel::{self, Error, Session, Settings, Support, Tracefs};
 
 use super::kernel::Tracing;
 use super::tool::{self, Tool};
+use super::user::Sessions;
 use crate::plan::suggest;
 
 /// What goes on beside the command.
@@ -18,8 +19,31 @@ pub enum Kind {
     Flight,
     /// A kernel session that is carried into files.
     Drain,
+    /// A session of our tracer that nobody reads.
+    UserFlight,
+    /// A session of our tracer that is carried into files.
+    UserDrain,
     /// Another tracer.
     Tool(&'static Tool),
+}
+
+/// What is done again and again to learn what an event costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// getppid, of which the kernel makes two events.
+    Calls,
+    /// An event of our tracer.
+    Events,
+}
+
+impl Probe {
+    /// The subject of its rows.
+    pub fn subject(self) -> &'static str {
+        match self {
+            Probe::Calls => "getppid",
+            Probe::Events => "event",
+        }
+    }
 }
 
 /// A configuration.
@@ -53,6 +77,18 @@ pub static TABLE: &[Arm] = &[
     Arm { name: "flight", letter: "C", summary: "kernel session, overwriting, no reader", kind: Kind::Flight },
     Arm { name: "drain", letter: "D", summary: "kernel session, everything into files by splice", kind: Kind::Drain },
     Arm {
+        name: "user-flight",
+        letter: "C",
+        summary: "a session of our tracer for the program's own events, overwriting, no reader",
+        kind: Kind::UserFlight,
+    },
+    Arm {
+        name: "user-drain",
+        letter: "D",
+        summary: "a session of our tracer for the program's own events, everything into files",
+        kind: Kind::UserDrain,
+    },
+    Arm {
         name: "perf-record",
         letter: "",
         summary: "perf record of the same events",
@@ -64,6 +100,12 @@ pub static TABLE: &[Arm] = &[
         letter: "",
         summary: "bpftrace, which counts system calls",
         kind: Kind::Tool(&tool::BPFTRACE),
+    },
+    Arm {
+        name: "lttng-ust",
+        letter: "",
+        summary: "a session of LTTng for the program's own tracepoints of LTTng-UST",
+        kind: Kind::Tool(&tool::LTTNG_UST),
     },
     Arm { name: "strace", letter: "", summary: "strace -f", kind: Kind::Tool(&tool::STRACE) },
 ];
@@ -86,7 +128,7 @@ impl Arm {
     ///
     /// # Errors
     /// An event that does not exist: the words of the kernel session.
-    pub fn obstacle(&self, tracing: &Tracing, has_built: bool) -> Result<Option<String>, Error> {
+    pub fn obstacle(&self, tracing: &Tracing, user: &Sessions, has_built: bool) -> Result<Option<String>, Error> {
         match self.kind {
             Kind::Plain => Ok(None),
             Kind::Built => Ok((!has_built).then(|| NO_BUILT.to_owned())),
@@ -96,7 +138,30 @@ impl Arm {
                 }
                 trial(tracing)
             }
+            Kind::UserFlight | Kind::UserDrain => Ok(user.obstacle()),
             Kind::Tool(tool) => Ok(tool.obstacle()),
+        }
+    }
+
+    /// Whether it records what programs with our tracer say of themselves.
+    pub fn is_of_user(&self) -> bool {
+        matches!(self.kind, Kind::UserFlight | Kind::UserDrain)
+    }
+
+    /// Whether the program with the tracer linked in is run in it, if there is one.
+    pub fn takes_built(&self) -> bool {
+        matches!(self.kind, Kind::Built) || self.is_of_user()
+    }
+
+    /// The probes that tell what an event costs in it, beside others of a run. A build with the tracer calls getppid as every
+    /// other.
+    pub fn probes(&self, others: &[&Arm]) -> &'static [Probe] {
+        match self.kind {
+            Kind::Plain if others.iter().any(|arm| arm.is_of_user()) => &[Probe::Calls, Probe::Events],
+            Kind::Plain | Kind::Flight | Kind::Drain => &[Probe::Calls],
+            Kind::UserFlight | Kind::UserDrain => &[Probe::Events],
+            Kind::Tool(tool) if tool.sees_calls => &[Probe::Calls],
+            Kind::Built | Kind::Tool(_) => &[],
         }
     }
 }
@@ -126,10 +191,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_priced_is_priced_by_a_probe_that_is_measured_without_tracing_too() {
+        let all: Vec<&Arm> = TABLE.iter().collect();
+        let off = find("off").expect("of the table");
+        for arm in &all {
+            assert!(arm.probes(&all).iter().all(|probe| off.probes(&all).contains(probe)), "{arm:?}");
+        }
+        assert_eq!(off.probes(&[off]), [Probe::Calls], "what nobody records is not probed");
+    }
+
+    #[test]
     fn the_kernel_half_has_no_build_without_tracing_and_says_why() {
         let built = find("built").expect("of the table");
         let tracing = Tracing::default();
-        assert!(built.obstacle(&tracing, false).expect("no event").expect("a reason").starts_with("not here"));
-        assert_eq!(built.obstacle(&tracing, true).expect("no event"), None);
+        let user = Sessions::new(&["*".to_owned()], &std::env::temp_dir());
+        assert!(built.obstacle(&tracing, &user, false).expect("no event").expect("a reason").starts_with("not here"));
+        assert_eq!(built.obstacle(&tracing, &user, true).expect("no event"), None);
     }
 }

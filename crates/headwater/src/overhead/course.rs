@@ -12,10 +12,12 @@ use headwater_os::signal::StopSignals;
 use headwater_results::overhead::{EVENTS, LOST, SEEN};
 use headwater_results::schema::{Event, LaunchRecord, Row, RowOutcome, RunStatus};
 
-use super::arms::{Arm, Kind};
+use super::arms::{Arm, Kind, Probe};
 use super::kernel::{Counts, Tracing};
 use super::rows;
 use super::timed::{Failure, Order, Running, TIMED, Task, Timed};
+use super::tool::Seen;
+use super::user::{Beside, Sessions};
 use super::workloads::Workload;
 use crate::environment;
 use crate::harness::guard::Guard;
@@ -28,6 +30,13 @@ use crate::store;
 /// How long the probe calls in each launch, s.
 const PROBE_S: f64 = 0.05;
 
+/// What repetitions may add to the time of launches, as a share. It is earned by each: on a machine that is slow throughout the
+/// first block would take all that there is.
+const REPEATED: f64 = 0.5;
+
+/// Blocks of the longest run.
+pub const BLOCKS_MAX: u32 = 10_000;
+
 /// What is to be measured.
 #[derive(Debug)]
 pub struct Course<'a> {
@@ -39,8 +48,10 @@ pub struct Course<'a> {
     pub arms: &'a [&'static Arm],
     /// How kernel sessions are set up.
     pub tracing: &'a Tracing,
-    /// Blocks at most.
-    pub blocks: u32,
+    /// How sessions of our tracer are.
+    pub user: &'a Sessions,
+    /// Blocks at most; none: as many as the time has room for.
+    pub blocks: Option<u32>,
     /// The longest that it may go on, s; the first block is always measured.
     pub time_s: Option<f64>,
     /// Of the order.
@@ -52,19 +63,25 @@ pub struct Course<'a> {
 /// One thing that is launched in every block.
 #[derive(Clone, Copy, Debug)]
 struct Item<'a> {
-    /// None is the probe.
-    workload: Option<&'a Workload>,
+    what: What<'a>,
     arm: &'static Arm,
+}
+
+/// What it runs.
+#[derive(Clone, Copy, Debug)]
+enum What<'a> {
+    Workload(&'a Workload),
+    Probe(Probe),
 }
 
 /// What a launch gave.
 #[derive(Debug)]
 struct Launched {
     timed: Timed,
-    /// Of the kernel session, where there was one.
+    /// Of the session, where there was one.
     counts: Option<Counts>,
-    /// Events that another tracer saw, as far as it says.
-    seen: Option<u64>,
+    /// What another tracer says that it saw.
+    seen: Option<Seen>,
 }
 
 /// What launches share.
@@ -81,57 +98,55 @@ impl<'a> Course<'a> {
     pub fn rows(&self) -> Vec<Row> {
         let arms = || self.arms.iter();
         let of_workloads = self.workloads.iter().flat_map(|workload| arms().flat_map(|arm| rows::all(workload, arm)));
-        of_workloads.chain(arms().filter(|arm| has_probe(arm)).map(|arm| rows::of_probe(arm))).collect()
+        of_workloads.chain(self.probes().map(|(probe, arm)| rows::of_probe(probe, arm))).collect()
+    }
+
+    fn probes(&self) -> impl Iterator<Item = (Probe, &'static Arm)> {
+        self.arms.iter().flat_map(|&arm| arm.probes(self.arms).iter().map(move |&probe| (probe, arm)))
     }
 
     fn items(&self) -> Vec<Item<'a>> {
-        let workloads = self.workloads.iter().map(Some).chain([None]);
-        let with_arms = workloads.flat_map(|workload| self.arms.iter().map(move |&arm| Item { workload, arm }));
-        with_arms.filter(|item| item.workload.is_some() || has_probe(item.arm)).collect()
+        let workloads = self.workloads.iter();
+        let of = |workload| self.arms.iter().map(move |&arm| Item { what: What::Workload(workload), arm });
+        let probes = self.probes().map(|(probe, arm)| Item { what: What::Probe(probe), arm });
+        workloads.flat_map(of).chain(probes).collect()
     }
 
     /// Runs every workload once without tracing and without keeping it: so a command that fails shows at once, and files are
     /// in memory.
     ///
     /// # Errors
-    /// What went wrong with the command. How long all of them took, s; `None` if a signal came.
-    pub fn warm_up(&self, scratch: &Scratch, stop: &StopSignals) -> anyhow::Result<Option<f64>> {
-        let mut stage = self.stage(scratch, stop, 0.0);
+    /// What went wrong with the command. False if a signal came.
+    pub fn warm_up(&self, scratch: &Scratch, stop: &StopSignals) -> anyhow::Result<bool> {
+        let mut stage = self.stage(scratch, stop);
         for workload in self.workloads.iter().chain(self.built) {
-            match self.launch(Item { workload: Some(workload), arm: self.arms[0] }, &mut stage) {
+            match self.launch(Item { what: What::Workload(workload), arm: self.arms[0] }, &mut stage) {
                 Ok(_) => {}
-                Err(Failure::Stopped(_)) => return Ok(None),
+                Err(Failure::Stopped(_)) => return Ok(false),
                 Err(Failure::Failed(what)) => bail!("{}: {what}", workload.name),
             }
             let _ = workload.run.as_ref().map(fs::remove_dir_all);
         }
-        Ok(Some(stage.started.elapsed().as_secs_f64()))
+        Ok(true)
     }
 
-    /// Runs the blocks; `each_s` is what [`Course::warm_up`] took. The environment afterwards and the status are the last event.
+    /// Runs the blocks. The environment afterwards and the status are the last event.
     ///
     /// # Errors
     /// What the observer reports.
-    pub fn run(
-        &self,
-        each_s: f64,
-        scratch: &Scratch,
-        stop: &StopSignals,
-        observer: &mut dyn Observer,
-    ) -> anyhow::Result<End> {
+    pub fn run(&self, scratch: &Scratch, stop: &StopSignals, observer: &mut dyn Observer) -> anyhow::Result<End> {
         let items = self.items();
-        let total = items.len() * self.blocks as usize;
-        // Repetitions may add half of what the run takes.
-        let expected_s = (each_s + PROBE_S) * self.arms.len() as f64 * f64::from(self.blocks);
-        let mut stage = self.stage(scratch, stop, self.time_s.unwrap_or(f64::INFINITY).min(expected_s) / 2.0);
+        let blocks = self.blocks.unwrap_or(BLOCKS_MAX);
+        let total = items.len() * blocks as usize;
+        let mut stage = self.stage(scratch, stop);
         let mut end = End { status: RunStatus::Complete, signal: None, blocks_left_out: 0 };
         let mut given_up = BTreeSet::new();
         let mut block_s = 0.0_f64;
-        'blocks: for block in 0..self.blocks {
+        'blocks: for block in 0..blocks {
             let block_started = Instant::now();
             let elapsed_s = stage.started.elapsed().as_secs_f64();
             if block > 0 && self.time_s.is_some_and(|time_s| elapsed_s + block_s > time_s) {
-                end.blocks_left_out = self.blocks - block;
+                end.blocks_left_out = blocks - block;
                 break;
             }
             for (position, index) in order(items.len(), self.seed, block).into_iter().enumerate() {
@@ -167,15 +182,15 @@ impl<'a> Course<'a> {
         Ok(end)
     }
 
-    fn stage<'s>(&self, scratch: &'s Scratch, stop: &'s StopSignals, allowance_s: f64) -> Stage<'s> {
-        let guard = Guard::new(self.cpus, allowance_s);
+    fn stage<'s>(&self, scratch: &'s Scratch, stop: &'s StopSignals) -> Stage<'s> {
+        let guard = Guard::new(self.cpus, 0.0);
         Stage { scratch, stop, guard, throttle: Throttle::find(), started: Instant::now() }
     }
 
     fn row(&self, item: Item<'_>) -> Row {
-        match item.workload {
-            Some(workload) => rows::of_workload(workload, item.arm),
-            None => rows::of_probe(item.arm),
+        match item.what {
+            What::Workload(workload) => rows::of_workload(workload, item.arm),
+            What::Probe(probe) => rows::of_probe(probe, item.arm),
         }
     }
 
@@ -197,6 +212,9 @@ impl<'a> Course<'a> {
                 Err(failure) => return Ok(Err(failure)),
             };
             let seen = watch.end(stage.throttle.as_ref());
+            if attempt == 1 {
+                stage.guard.earn(seen.elapsed_s * REPEATED);
+            }
             let slowdown = stage.guard.slowdown(None).max(before);
             let mut record = LaunchRecord {
                 row: row.id.clone(),
@@ -213,9 +231,9 @@ impl<'a> Course<'a> {
             record.counters.insert("cpu_slowdown_ratio".to_owned(), slowdown);
             record.counters.extend(seen.throttled_s.map(|seconds| ("throttled_s".to_owned(), seconds)));
             let inner = record.clone();
-            fill(&mut record, &launched, item.workload.is_none());
+            fill(&mut record, &launched, item.is_probe());
             observer.event(&Event::LaunchFinished(Box::new(record)))?;
-            if let Some(run) = item.workload.and_then(|workload| workload.run.as_ref()) {
+            if let What::Workload(Workload { run: Some(run), .. }) = item.what {
                 take_rows(run, &inner, item.arm, observer)?;
                 fs::remove_dir_all(run)?;
             }
@@ -230,12 +248,16 @@ impl<'a> Course<'a> {
         let failed = |what: &dyn std::fmt::Display| Failure::Failed(what.to_string());
         let path = |name: &str| stage.scratch.path().join(name);
         let [file, errors, said, recorded] = ["order.json", "errors", "said", "recorded.data"].map(path);
-        let tracing = if item.workload.is_none() { &self.tracing.of_probe() } else { self.tracing };
-        let chosen = match (item.workload, item.arm.kind, self.built) {
-            (Some(_), Kind::Built, Some(built)) => Some(built),
-            (workload, ..) => workload,
+        let tracing = if item.is_probe() { &self.tracing.of_probe() } else { self.tracing };
+        let (task, codes) = match item.what {
+            What::Workload(workload) => {
+                let built = self.built.filter(|_| item.arm.takes_built());
+                let workload = built.unwrap_or(workload);
+                (workload.task.clone(), workload.codes)
+            }
+            What::Probe(Probe::Calls) => (Task::Calls { time_s: PROBE_S }, &[0][..]),
+            What::Probe(Probe::Events) => (Task::Events, &[0][..]),
         };
-        let task = chosen.map_or(Task::Calls { time_s: PROBE_S }, |workload| workload.task.clone());
         let order = serde_json::to_vec(&Order { task, errors: errors.clone() }).map_err(|error| failed(&error))?;
         fs::write(&file, order).map_err(|error| failed(&error))?;
         let own = std::env::current_exe().map_err(|error| failed(&error))?;
@@ -244,7 +266,7 @@ impl<'a> Course<'a> {
             Kind::Tool(tool) => words = tool.wrap(words, &tracing.events, &recorded),
             _ => words.extend(["--parent".to_owned(), std::process::id().to_string()]),
         }
-        let outcome = self.watched(item.arm, tracing, &words, &said, stage);
+        let outcome = self.watched(item, tracing, &words, &said, stage);
         let (timed, counts) = outcome.map_err(|failure| match failure {
             Failure::Failed(what) => Failure::Failed(with_last_line(what, &said)),
             stopped @ Failure::Stopped(_) => stopped,
@@ -253,7 +275,6 @@ impl<'a> Course<'a> {
             Kind::Tool(tool) => tool.count(&recorded, &fs::read(&said).unwrap_or_default()),
             _ => None,
         };
-        let codes = chosen.map_or(&[0][..], |workload| workload.codes);
         match timed.code {
             Some(code) if codes.contains(&code) => Ok(Launched { timed, counts, seen }),
             Some(code) => Err(Failure::Failed(with_last_line(format!("it ended with status {code}"), &errors))),
@@ -264,26 +285,32 @@ impl<'a> Course<'a> {
     /// The process from its start to its end, and the session around what it times.
     fn watched(
         &self,
-        arm: &Arm,
+        item: Item<'_>,
         tracing: &Tracing,
         words: &[String],
         said: &Path,
         stage: &Stage<'_>,
     ) -> Result<(Timed, Option<Counts>), Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
-        let mut running = Running::start(words, said, stage.stop)?;
-        let recording = tracing.start(arm.kind, running.id(), stage.scratch.path()).map_err(|error| failed(&error))?;
-        let timed = running.time(stage.stop)?;
-        recording.as_ref().map(|recording| recording.pause()).transpose().map_err(|error| failed(&error))?;
+        let kind = item.arm.kind;
+        let mut user = self.user.start(kind, item.is_probe()).map_err(Failure::Failed)?;
+        let mut running = Running::start(words, user.as_ref().map(Beside::memory), said, stage.stop)?;
+        let kernel = tracing.start(kind, running.id(), stage.scratch.path()).map_err(|error| failed(&error))?;
+        let timed = running.time(stage.stop, &mut || user.as_mut().and_then(Beside::carry))?;
+        kernel.as_ref().map(|recording| recording.pause()).transpose().map_err(|error| failed(&error))?;
         running.end(stage.stop)?;
-        let counts = recording.map(|recording| recording.stop()).transpose().map_err(Failure::Failed)?;
-        Ok((timed, counts))
+        let counts = match (kernel, user) {
+            (Some(kernel), _) => Some(kernel.stop()),
+            (None, user) => user.map(Beside::stop),
+        };
+        Ok((timed, counts.transpose().map_err(Failure::Failed)?))
     }
 }
 
-/// A build with the tracer calls getppid as every other.
-fn has_probe(arm: &Arm) -> bool {
-    !matches!(arm.kind, Kind::Built)
+impl Item<'_> {
+    fn is_probe(&self) -> bool {
+        matches!(self.what, What::Probe(_))
+    }
 }
 
 /// The figures of a launch.
@@ -300,7 +327,10 @@ fn fill(record: &mut LaunchRecord, launched: &Launched, is_probe: bool) {
     if let Some(Counts { events, lost }) = launched.counts {
         record.counters.extend([(EVENTS.to_owned(), events as f64), (LOST.to_owned(), lost as f64)]);
     }
-    record.counters.extend(launched.seen.map(|events| (SEEN.to_owned(), events as f64)));
+    if let Some(Seen { events, lost }) = launched.seen {
+        record.counters.insert(SEEN.to_owned(), events as f64);
+        record.counters.extend(lost.map(|lost| (LOST.to_owned(), lost as f64)));
+    }
 }
 
 /// The rows of the run that a workload has left, as launches of this run.

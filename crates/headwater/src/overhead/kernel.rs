@@ -55,7 +55,7 @@ impl Tracing {
         let mode = match kind {
             Kind::Flight => Mode::Flight,
             Kind::Drain => Mode::Drain { directory: directory.to_owned() },
-            Kind::Plain | Kind::Built | Kind::Tool(_) => return Ok(None),
+            _ => return Ok(None),
         };
         let processes = self.command_only.then(|| vec![process]);
         let session = Session::start(&Settings { mode, processes, ..self.settings() })?;

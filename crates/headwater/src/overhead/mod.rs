@@ -9,4 +9,5 @@ pub mod kernel;
 pub mod rows;
 pub mod timed;
 pub mod tool;
+pub mod user;
 pub mod workloads;

@@ -3,12 +3,13 @@
 use headwater_results::overhead::{PROBE, WORKLOAD};
 use headwater_results::schema::{Better, Metric, Placement, Row, Standing};
 
-use super::arms::Arm;
+use super::arms::{Arm, Probe};
 use super::workloads::{Workload, lmbench_rows};
+use crate::plan::rows::{Pattern, plain};
 use crate::plan::variants::{Variant, of_row};
 
 /// Raised whenever what is timed changes.
-const DEFINITION_VERSION: u32 = 1;
+const DEFINITION_VERSION: u32 = 2;
 
 /// A workload under a configuration.
 pub fn of_workload(workload: &Workload, arm: &Arm) -> Row {
@@ -16,9 +17,9 @@ pub fn of_workload(workload: &Workload, arm: &Arm) -> Row {
     under(row(&workload.name, WORKLOAD, Standing::Candidate, &metrics), arm)
 }
 
-/// The probe under a configuration.
-pub fn of_probe(arm: &Arm) -> Row {
-    under(row("getppid", PROBE, Standing::Null, &[("elapsed", "ns")]), arm)
+/// A probe under a configuration.
+pub fn of_probe(probe: Probe, arm: &Arm) -> Row {
+    under(row(probe.subject(), PROBE, Standing::Null, &[("elapsed", "ns")]), arm)
 }
 
 /// All rows of a workload under a configuration: its own, and those of the run that it is.
@@ -32,22 +33,9 @@ pub fn under(row: Row, arm: &Arm) -> Row {
     of_row(&row, &Variant { name: arm.name.to_owned(), ..Variant::default() })
 }
 
-fn row(subject: &str, pattern: &str, standing: Standing, metrics: &[(&str, &str)]) -> Row {
+fn row(subject: &str, pattern: &'static str, standing: Standing, metrics: &[(&str, &str)]) -> Row {
     let metric =
         |&(name, unit): &(&str, &str)| Metric { name: name.to_owned(), unit: unit.to_owned(), better: Better::Lower };
-    Row {
-        id: format!("{subject}/{pattern}/{}", Placement::Free.name()),
-        subject: subject.to_owned(),
-        pattern: pattern.to_owned(),
-        definition_version: DEFINITION_VERSION,
-        standing,
-        placement: Placement::Free,
-        size_bytes: None,
-        messages: None,
-        workers: None,
-        worker_kind: None,
-        policy: None,
-        variant: None,
-        metrics: metrics.iter().map(metric).collect(),
-    }
+    let of = Pattern { name: pattern, definition_version: DEFINITION_VERSION };
+    plain(subject, standing, of, Placement::Free, metrics.iter().map(metric).collect())
 }

@@ -10,11 +10,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::facilities::trace::recorded;
+use crate::trace::BUFFER_BYTES;
 use headwater_os::child::{self, die_with, kill_group};
 use headwater_os::signal::{StopSignals, unblock_stop_signals};
 use headwater_os::usage::Usage;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
+
+use headwater_trace::session::VARIABLE;
 
 /// What is run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,6 +37,8 @@ pub enum Task {
         /// How long.
         time_s: f64,
     },
+    /// Events of the tracer, in bursts with pauses in which they are carried; the pauses do not count.
+    Events,
 }
 
 /// What the process is to do, as its file says it.
@@ -52,7 +59,7 @@ pub struct Timed {
     pub user_s: f64,
     /// In the kernel.
     pub system_s: f64,
-    /// Calls of getppid.
+    /// Calls of getppid, or events.
     pub calls: u64,
     /// Its exit code; none if a signal ended it.
     pub code: Option<i32>,
@@ -75,8 +82,20 @@ const TOOK: &str = "headwater: took ";
 /// How long a tracer may take until it has started the process, and to end after it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long all of it has to end by itself when it is asked to.
+const GRACE: Duration = Duration::from_secs(3);
+
 /// Calls of getppid between two looks at the clock.
 const CALLS: u64 = 200;
+
+/// Events of a burst: a quarter of a buffer.
+const EVENTS: u64 = (BUFFER_BYTES / 4 / EVENT_BYTES) as u64;
+/// Bursts: half a million events.
+const BURSTS: u64 = 16;
+/// Bytes of the record of one.
+const EVENT_BYTES: usize = 32;
+/// Between bursts: so that those between two looks of the consumer find room.
+const BETWEEN: Duration = Duration::from_millis(6);
 
 /// The process's main.
 ///
@@ -89,10 +108,14 @@ pub fn serve(file: &Path, parent: Option<u32>) -> io::Result<()> {
     let order: Order = serde_json::from_slice(&std::fs::read(file)?)?;
     println!("{READY}");
     let mut go = String::new();
-    io::stdin().lock().read_line(&mut go)?;
+    if io::stdin().lock().read_line(&mut go)? == 0 {
+        // Who would tell is dead.
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     let timed = match &order.task {
         Task::Command { words, directory } => run(words, directory.as_deref(), &order.errors)?,
         Task::Calls { time_s } => call(Duration::from_secs_f64(*time_s)),
+        Task::Events => emit(),
     };
     println!("{TOOK}{}", serde_json::to_string(&timed)?);
     Ok(())
@@ -124,12 +147,31 @@ fn call(time: Duration) -> Timed {
         }
         calls += CALLS;
     }
-    let elapsed_s = start.elapsed().as_secs_f64();
-    let Usage { user_s, system_s, .. } = Usage::of_process().since(&before);
-    Timed { elapsed_s, user_s, system_s, calls, code: Some(0) }
+    timed(start.elapsed(), &before, calls)
 }
 
-/// Such a process as its starter sees it. Dropping it kills it with its group.
+fn emit() -> Timed {
+    // The first one joins the session.
+    recorded(0, 1, 2);
+    let (mut took, before) = (Duration::ZERO, Usage::of_process());
+    for _ in 0..BURSTS {
+        std::thread::sleep(BETWEEN);
+        let start = Instant::now();
+        for number in 0..EVENTS {
+            recorded(std::hint::black_box(number), 1, 2);
+        }
+        took += start.elapsed();
+    }
+    timed(took, &before, BURSTS * EVENTS)
+}
+
+fn timed(elapsed: Duration, before: &Usage, calls: u64) -> Timed {
+    let Usage { user_s, system_s, .. } = Usage::of_process().since(before);
+    Timed { elapsed_s: elapsed.as_secs_f64(), user_s, system_s, calls, code: Some(0) }
+}
+
+/// Such a process as its starter sees it. Dropping it ends it with its group: asked first, because a tracer may have to take
+/// something back, and killed then.
 #[derive(Debug)]
 pub struct Running {
     child: std::process::Child,
@@ -139,15 +181,21 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts it by these words, the process itself or a tracer that will, and waits until it is ready. `said` takes standard
-    /// error.
+    /// Starts it by these words, the process itself or a tracer that will, and waits until it is ready. It and what it starts
+    /// find the session of that memory; `said` takes standard error.
     ///
     /// # Errors
     /// [`Failure`].
-    pub fn start(words: &[String], said: &Path, stop: &StopSignals) -> Result<Running, Failure> {
+    pub fn start(
+        words: &[String],
+        session: Option<&Path>,
+        said: &Path,
+        stop: &StopSignals,
+    ) -> Result<Running, Failure> {
         let failed = |error: io::Error| Failure::Failed(format!("cannot start {}: {error}", words[0]));
         let child = Command::new(&words[0])
             .args(&words[1..])
+            .envs(session.map(|memory| (VARIABLE, memory)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(File::create(said).map_err(failed)?)
@@ -155,7 +203,7 @@ impl Running {
             .spawn()
             .map_err(failed)?;
         let mut running = Running { child, heard: Vec::new(), ended: false };
-        running.line(READY, stop, Some(PATIENCE)).map(|_| running)
+        running.line(READY, stop, Some(PATIENCE), &mut || None).map(|_| running)
     }
 
     /// Its process id.
@@ -163,16 +211,17 @@ impl Running {
         self.child.id()
     }
 
-    /// Tells it to begin and waits for its answer, however long that takes.
+    /// Tells it to begin and waits for its answer, however long that takes. Meanwhile `beside` is called, again after the time
+    /// that it gives.
     ///
     /// # Errors
     /// [`Failure`].
-    pub fn time(&mut self, stop: &StopSignals) -> Result<Timed, Failure> {
+    pub fn time(&mut self, stop: &StopSignals, beside: &mut dyn FnMut() -> Option<Duration>) -> Result<Timed, Failure> {
         let told = self.child.stdin.take().map(|mut input| input.write_all(b"go\n"));
         if !matches!(told, Some(Ok(()))) {
             return Err(Failure::Failed("it did not wait to be told".to_owned()));
         }
-        let line = self.line(TOOK, stop, None)?;
+        let line = self.line(TOOK, stop, None, beside)?;
         serde_json::from_str(&line).map_err(|error| Failure::Failed(format!("no answer: {error}")))
     }
 
@@ -181,7 +230,7 @@ impl Running {
     /// # Errors
     /// [`Failure`].
     pub fn end(mut self, stop: &StopSignals) -> Result<(), Failure> {
-        let rest = self.line("\0", stop, Some(PATIENCE));
+        let rest = self.line("\0", stop, Some(PATIENCE), &mut || None);
         if let Err(stopped @ Failure::Stopped(_)) = rest {
             return Err(stopped);
         }
@@ -192,7 +241,13 @@ impl Running {
     }
 
     /// The rest of the next line that begins so; other lines are a tracer's.
-    fn line(&mut self, begins: &str, stop: &StopSignals, patience: Option<Duration>) -> Result<String, Failure> {
+    fn line(
+        &mut self,
+        begins: &str,
+        stop: &StopSignals,
+        patience: Option<Duration>,
+        beside: &mut dyn FnMut() -> Option<Duration>,
+    ) -> Result<String, Failure> {
         let deadline = patience.map(|patience| Instant::now() + patience);
         loop {
             while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
@@ -203,12 +258,15 @@ impl Running {
             }
             let Some(output) = self.child.stdout.as_mut() else { return Err(Failure::Failed("no output".to_owned())) };
             let rest = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let timeout = [rest, beside()].into_iter().flatten().min();
             let timeout =
-                rest.map(|rest| Timespec { tv_sec: rest.as_secs() as i64, tv_nsec: rest.subsec_nanos().into() });
+                timeout.map(|rest| Timespec { tv_sec: rest.as_secs() as i64, tv_nsec: rest.subsec_nanos().into() });
             let mut polled =
                 [PollFd::from_borrowed_fd(output.as_fd(), PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
             match poll(&mut polled, timeout.as_ref()) {
-                Ok(0) => return Err(Failure::Failed("it kept silent and was killed".to_owned())),
+                Ok(0) if deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
+                    return Err(Failure::Failed("it kept silent and was killed".to_owned()));
+                }
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(Failure::Failed(format!("poll: {error}"))),
             }
@@ -231,6 +289,13 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.ended {
+            if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+                let _ = kill_process_group(group, Signal::TERM);
+            }
+            let deadline = Instant::now() + GRACE;
+            while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(10));
+            }
             kill_group(self.child.id());
             let _ = self.child.wait();
         }

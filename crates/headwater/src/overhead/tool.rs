@@ -17,7 +17,23 @@ pub struct Tool {
     /// Whether the command is one word of its own.
     takes_one_word: bool,
     /// How many events its file, or what it said on standard error, tells of.
-    count: fn(file: &[u8], said: &str) -> Option<u64>,
+    count: fn(file: &[u8], said: &str) -> Option<Seen>,
+    /// Whether it sees system calls.
+    pub sees_calls: bool,
+}
+
+/// What a tracer says that it saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Events, recorded or lost.
+    pub events: u64,
+    /// Of those, lost; none if it does not say.
+    pub lost: Option<u64>,
+}
+
+/// Where nothing is said of loss.
+fn seen(events: u64) -> Seen {
+    Seen { events, lost: None }
 }
 
 /// `perf record -a` of the events.
@@ -30,7 +46,8 @@ pub static PERF_RECORD: Tool = Tool {
     },
     takes_one_word: false,
     // "[ perf record: Captured and wrote 1.234 MB FILE (5678 samples) ]"
-    count: |_, said| said.split_once(" samples)")?.0.rsplit('(').next()?.trim().parse().ok(),
+    count: |_, said| said.split_once(" samples)")?.0.rsplit('(').next()?.trim().parse().ok().map(seen),
+    sees_calls: true,
 };
 
 /// `perf trace` of the command, all system calls.
@@ -39,7 +56,8 @@ pub static PERF_TRACE: Tool = Tool {
     words: |_, file| ["perf", "trace", "-o", file, "--"].map(str::to_owned).into(),
     takes_one_word: false,
     // A line for each call, which is two events.
-    count: |file, _| Some(2 * lines(file)),
+    count: |file, _| Some(seen(2 * lines(file))),
+    sees_calls: true,
 };
 
 /// `bpftrace`, which counts entries to and exits from system calls of the whole machine.
@@ -52,8 +70,9 @@ pub static BPFTRACE: Tool = Tool {
     },
     takes_one_word: true,
     count: |file, _| {
-        std::str::from_utf8(file).ok()?.lines().find_map(|line| line.strip_prefix("@:")?.trim().parse().ok())
+        std::str::from_utf8(file).ok()?.lines().find_map(|line| line.strip_prefix("@:")?.trim().parse().ok()).map(seen)
     },
+    sees_calls: true,
 };
 
 /// `strace -f`, everything into a file.
@@ -61,8 +80,59 @@ pub static STRACE: Tool = Tool {
     program: "strace",
     words: |_, file| ["strace", "-f", "-o", file, "--"].map(str::to_owned).into(),
     takes_one_word: false,
-    count: |file, _| Some(2 * lines(file)),
+    count: |file, _| Some(seen(2 * lines(file))),
+    sees_calls: true,
 };
+
+/// A session of LTTng of all tracepoints of LTTng-UST, with a session daemon of its own unless one of this user runs. The daemon
+/// keeps to a private directory (as root its sockets are in /var/run/lttng); both go with the command, whatever it ends by.
+pub static LTTNG_UST: Tool = Tool {
+    program: "lttng",
+    words: |_, file| ["sh", "-c", LTTNG_SCRIPT, "lttng-ust", file].map(str::to_owned).into(),
+    takes_one_word: false,
+    // "recorded N" by babeltrace2, if that is installed; "discarded N" by lttng.
+    count: |file, _| {
+        let text = std::str::from_utf8(file).ok()?;
+        let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+        let lost = number("discarded ")?;
+        Some(Seen { events: number("recorded ")? + lost, lost: Some(lost) })
+    },
+    sees_calls: false,
+};
+
+/// What it is started with: a file for its counts, then the command.
+const LTTNG_SCRIPT: &str = r#"
+counts=$1; shift
+export LTTNG_HOME="$counts.lttng"
+session=headwater-$$
+mkdir -p "$LTTNG_HOME" || exit
+lttng-sessiond --no-kernel >&2 & daemon=$!
+end() {
+    lttng --no-sessiond destroy $session >&2
+    kill $daemon; wait $daemon
+    rm -rf "$LTTNG_HOME"
+}
+trap end EXIT
+trap 'exit 143' HUP INT TERM
+tries=0
+until lttng --no-sessiond create $session --output="$LTTNG_HOME/trace" >&2; do
+    tries=$((tries + 1)); [ $tries -lt 100 ] || exit
+    sleep 0.1
+done
+lttng --no-sessiond enable-event --userspace --all --session=$session >&2 || exit
+lttng --no-sessiond start $session >&2 || exit
+"$@"
+status=$?
+lttng --no-sessiond stop $session >&2
+lttng --no-sessiond list $session | awk '/Discarded events:/ { sum += $3 } END { print "discarded", sum + 0 }' > "$counts"
+if [ -z "$(find "$LTTNG_HOME/trace" -name metadata)" ]; then
+    echo recorded 0 >> "$counts"
+else
+    babeltrace2 "$LTTNG_HOME/trace" --component=sink.utils.counter |
+        awk '/^ *[0-9]+ Event messages/ { last = $1 } END { print "recorded", last }' >> "$counts"
+fi
+exit $status
+"#;
 
 fn lines(file: &[u8]) -> u64 {
     file.iter().filter(|byte| **byte == b'\n').count() as u64
@@ -94,7 +164,7 @@ impl Tool {
     }
 
     /// How many events it saw, as far as it says; its file is removed.
-    pub fn count(&self, file: &Path, said: &[u8]) -> Option<u64> {
+    pub fn count(&self, file: &Path, said: &[u8]) -> Option<Seen> {
         let recorded = fs::read(file).unwrap_or_default();
         let _ = fs::remove_file(file);
         let _ = fs::remove_file(file.with_extension("data.old"));
@@ -109,10 +179,13 @@ mod tests {
     #[test]
     fn counts_are_found_where_each_tool_says_them() {
         let said = "Warning\n[ perf record: Captured and wrote 0.9 MB /tmp/a(b)/t (5678 samples) ]\n";
-        assert_eq!((PERF_RECORD.count)(b"", said), Some(5678));
+        assert_eq!((PERF_RECORD.count)(b"", said), Some(seen(5678)));
         assert_eq!((PERF_RECORD.count)(b"", "perf: cannot"), None);
-        assert_eq!((BPFTRACE.count)(b"Attaching 2 probes...\n\n@: 1234\n", ""), Some(1234));
-        assert_eq!((STRACE.count)(b"1 getppid() = 0\n1 exit(0)\n", ""), Some(4));
+        assert_eq!((BPFTRACE.count)(b"Attaching 2 probes...\n\n@: 1234\n", ""), Some(seen(1234)));
+        assert_eq!((STRACE.count)(b"1 getppid() = 0\n1 exit(0)\n", ""), Some(seen(4)));
+        let of_lttng = Some(Seen { events: 1005, lost: Some(5) });
+        assert_eq!((LTTNG_UST.count)(b"discarded 5\nrecorded 1000\n", ""), of_lttng);
+        assert_eq!((LTTNG_UST.count)(b"discarded 5\n", ""), None, "without babeltrace2");
     }
 
     #[test]

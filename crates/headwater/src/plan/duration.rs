@@ -1,4 +1,4 @@
-//! The grammar of durations: `100ms`, `2s`, `1.5s`, `3m`, `250us`; a bare number is seconds.
+//! The grammar of durations: `100ms`, `2s`, `1.5s`, `3m`, `2m30s`, `250us`; a bare number is seconds.
 
 use std::str::FromStr;
 
@@ -16,20 +16,32 @@ impl FromStr for Seconds {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Seconds, String> {
-        let wrong = || format!("{text:?} is not a duration; write it like 100ms, 2s or 3m");
-        let trimmed = text.trim();
-        let digits_end =
-            trimmed.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(trimmed.len());
-        let number: f64 = trimmed[..digits_end].parse().map_err(|_| wrong())?;
-        let factor = match trimmed[digits_end..].trim_start() {
-            "us" => 1e-6,
-            "ms" => 1e-3,
-            "" | "s" => 1.0,
-            "m" | "min" => 60.0,
-            "h" => 3600.0,
-            _ => return Err(wrong()),
-        };
-        let seconds = number * factor;
+        let wrong = || format!("{text:?} is not a duration; write it like 100ms, 2s, 3m or 2m30s");
+        let (mut rest, mut seconds, mut least) = (text.trim(), 0.0, f64::INFINITY);
+        while !rest.is_empty() {
+            let end = |start: usize, is_part: fn(char) -> bool| {
+                rest[start..].find(|letter| !is_part(letter)).map_or(rest.len(), |end| start + end)
+            };
+            let digits = end(0, |letter| letter.is_ascii_digit() || letter == '.');
+            let unit = end(digits, |letter| !letter.is_ascii_digit());
+            let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
+            let factor = match rest[digits..unit].trim() {
+                "us" => 1e-6,
+                "ms" => 1e-3,
+                "" | "s" => 1.0,
+                "m" | "min" => 60.0,
+                "h" => 3600.0,
+                _ => return Err(wrong()),
+            };
+            // Larger units come first, each once.
+            if factor >= least {
+                return Err(wrong());
+            }
+            (seconds, least, rest) = (seconds + number * factor, factor, &rest[unit..]);
+        }
+        if text.trim().is_empty() {
+            return Err(wrong());
+        }
         if seconds > 0.0 && seconds <= SECONDS_MAX {
             Ok(Seconds(seconds))
         } else {
@@ -74,6 +86,8 @@ mod tests {
     fn durations_are_read_with_their_units() {
         for (text, seconds) in
             [("100ms", 0.1), ("2s", 2.0), ("2", 2.0), ("1.5 s", 1.5), ("3m", 180.0), ("250us", 0.00025)]
+                .into_iter()
+                .chain([("2m30s", 150.0), ("1h 5 min", 3900.0)])
         {
             let read = text.parse::<Seconds>().expect(text).0;
             assert!((read - seconds).abs() < 1e-12, "{text}: {read}");
@@ -82,7 +96,23 @@ mod tests {
 
     #[test]
     fn what_is_no_duration_is_refused_with_a_reason() {
-        for text in ["", "s", "-1s", "1.2.3s", "5 parsecs", "1e3", "0", "0s", "inf", "NaN", "2d", "90000s"] {
+        for text in [
+            "",
+            "s",
+            "-1s",
+            "1.2.3s",
+            "5 parsecs",
+            "1e3",
+            "0",
+            "0s",
+            "inf",
+            "NaN",
+            "2d",
+            "90000s",
+            "30s2m",
+            "1s1s",
+            "2m-1s",
+        ] {
             assert!(text.parse::<Seconds>().is_err(), "{text}");
         }
     }

@@ -34,20 +34,12 @@ fn messaging(
         Some(count) => format!("{size}x{count}"),
         None => size.to_string(),
     };
+    let of = Pattern { name: pattern.name, definition_version: pattern.definition_version };
     Row {
         id: format!("{subject}/{}/{parameters}/{}", pattern.name, placement.name()),
-        subject: subject.into(),
-        pattern: pattern.name.into(),
-        definition_version: pattern.definition_version,
-        standing,
-        placement,
         size_bytes: Some(size),
         messages,
-        workers: None,
-        worker_kind: None,
-        policy: None,
-        variant: None,
-        metrics: metrics(pattern.metrics),
+        ..plain(subject, standing, of, placement, metrics(pattern.metrics))
     }
 }
 
@@ -69,12 +61,27 @@ pub fn of_workers(
 
 /// A subject of a facility without parameters.
 pub fn of_subject(subject: &facilities::Subject, facility: &facilities::Info, placement: Placement) -> Row {
+    let of = Pattern { name: facility.name, definition_version: facility.definition_version };
+    plain(subject.name, subject.standing, of, placement, metrics(subject.metrics))
+}
+
+/// What a row is measured by.
+#[derive(Clone, Copy, Debug)]
+pub struct Pattern {
+    /// Its name.
+    pub name: &'static str,
+    /// Raised whenever what is timed changes.
+    pub definition_version: u32,
+}
+
+/// A row without parameters.
+pub fn plain(subject: &str, standing: Standing, of: Pattern, placement: Placement, metrics: Vec<Metric>) -> Row {
     Row {
-        id: format!("{}/{}/{}", subject.name, facility.name, placement.name()),
-        subject: subject.name.into(),
-        pattern: facility.name.into(),
-        definition_version: facility.definition_version,
-        standing: subject.standing,
+        id: format!("{subject}/{}/{}", of.name, placement.name()),
+        subject: subject.into(),
+        pattern: of.name.into(),
+        definition_version: of.definition_version,
+        standing,
         placement,
         size_bytes: None,
         messages: None,
@@ -82,7 +89,7 @@ pub fn of_subject(subject: &facilities::Subject, facility: &facilities::Info, pl
         worker_kind: None,
         policy: None,
         variant: None,
-        metrics: metrics(subject.metrics),
+        metrics,
     }
 }
 

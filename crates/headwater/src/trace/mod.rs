@@ -4,6 +4,7 @@
 
 mod kernel_side;
 mod memory;
+mod pace;
 mod program;
 pub mod record;
 pub mod recording;
@@ -15,6 +16,7 @@ pub mod view;
 
 pub use kernel_side::{KernelEnd, KernelOrder};
 pub use memory::{Found, HOME, found};
+pub use pace::Pace;
 pub use recording::{ClockChoice, Ended, Order, Recording};
 pub use session_file::{FILE, SessionFile};
 

@@ -13,13 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub use super::program::End;
 use super::program::{Held, Process};
-use super::{Ended, Order, Recording};
+use super::{Ended, Order, Pace, Recording};
 
-/// The pause between two looks for events while some come: at a million events a second of 32 bytes a CPU writes a thirteenth
-/// of a default buffer in it.
-const PAUSE_MIN: Duration = Duration::from_millis(10);
-/// The longest pause, when none come: a burst that begins in it has to find room.
-const PAUSE_MAX: Duration = Duration::from_millis(50);
 /// How long after a signal it is said that the command has not ended.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -125,12 +120,12 @@ fn start(recording: &mut Recording, order: &Order, program: &mut Command, name: 
 
 /// Carries events until the process has ended, or two signals have come. How it ended, if it has.
 fn follow(recording: &mut Recording, process: &Process, stop: &StopSignals, tell: &mut dyn FnMut(Note)) -> Option<End> {
-    let mut pause = PAUSE_MIN;
+    let mut pace = Pace::default();
     let mut told_of_trouble = false;
     let mut asked: Option<Instant> = None;
     let mut told_of_lingering = false;
     loop {
-        let timeout = Timespec { tv_sec: 0, tv_nsec: pause.as_nanos() as i64 };
+        let timeout = Timespec { tv_sec: 0, tv_nsec: pace.pause().as_nanos() as i64 };
         // An interrupted poll is a short one.
         let _ = poll(&mut [PollFd::new(stop, PollFlags::IN), PollFd::new(process, PollFlags::IN)], Some(&timeout));
         while let Some((signal, from_kernel)) = stop.taken_with_sender() {
@@ -149,16 +144,11 @@ fn follow(recording: &mut Recording, process: &Process, stop: &StopSignals, tell
             told_of_lingering = true;
             tell(Note::Lingers(process.id()));
         }
-        match recording.carry() {
-            Ok(0) => pause = (pause * 2).min(PAUSE_MAX),
-            Ok(_) => pause = PAUSE_MIN,
-            Err(error) => {
-                // There may be room again later.
-                pause = PAUSE_MAX;
-                if !std::mem::replace(&mut told_of_trouble, true) {
-                    tell(Note::Trouble(error.to_string()));
-                }
-            }
+        // There may be room again later.
+        if let Err(error) = pace.look(recording)
+            && !std::mem::replace(&mut told_of_trouble, true)
+        {
+            tell(Note::Trouble(error.to_string()));
         }
     }
 }

@@ -121,19 +121,11 @@ fn machine(name: &str, run: &Run) -> String {
             format!("Linux {}", environment.kernel.release)
         },
         date(&header.started_at),
-        launches(run),
+        rows::launches(run),
     ];
     let parts: Vec<String> =
         parts.iter().filter(|part| !part.is_empty()).map(|part| escape(&shorten(part, NAME_MAX))).collect();
     format!("{name} <span class=\"about\">{}</span>", parts.join(" \u{b7} "))
-}
-
-/// `12 launches`, `3 of 12 launches`.
-fn launches(run: &Run) -> String {
-    let planned = run.header.settings.launches;
-    let done = rows::all_measured(run).filter_map(rows::own).map(|own| own.estimate.n).max();
-    let of = done.filter(|done| *done < planned).map(|done| format!("{done} of ")).unwrap_or_default();
-    if planned == 1 { "1 launch".to_owned() } else { format!("{of}{planned} launches") }
 }
 
 /// `2025-01-31 12:30 UTC` from RFC 3339, or the text itself.

@@ -1,5 +1,7 @@
 //! Basic operations: the tables of LMbench, a column per run.
 
+use headwater_results::overhead::is_overhead;
+
 use super::Section;
 use super::allowance::Allowance;
 use super::frame::Page;
@@ -12,7 +14,9 @@ use crate::operations::{self, Filling};
 pub(super) const SECTION: Section = Section { id: "operations", title: "Basic operations", draw };
 
 fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
-    let columns = operations::columns(&page.source.runs);
+    // What rows cost by configuration has a section of its own.
+    let runs: Vec<_> = page.source.runs.iter().copied().filter(|(_, run)| !is_overhead(run)).collect();
+    let columns = operations::columns(&runs);
     let filling = Filling { old: false, spread: &chart::spread, marks: &chart::flags };
     let parts = operations::parts(&columns, &filling);
     if parts.is_empty() {

@@ -7,8 +7,8 @@ use super::Section;
 use super::allowance::Allowance;
 use super::frame::{Page, date};
 use crate::markup::{escape, shorten};
-use crate::text::plural;
-use crate::units;
+use crate::text::capital;
+use crate::{rows, units};
 
 /// In the table of sections.
 pub(super) const SECTION: Section = Section { id: "reproduce", title: "How to reproduce", draw };
@@ -37,15 +37,19 @@ fn of_run(run: &Run) -> String {
     }
     let command = header.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     let settings = &header.settings;
+    let length = |s: f64| units::duration_ns(s * 1e9);
+    // What a command takes is its own business.
+    let time = match settings.time_s {
+        0.0 => " per row".to_owned(),
+        time_s => format!(" of {} per row after at least {} of warm-up", length(time_s), length(settings.warm_up_s)),
+    };
     format!(
-        "<pre><code>{}</code></pre>\n<p>Headwater {}, {}. {} of {} per row after at least {} of warm-up, every row once in each \
-         block in random order, seed {}. A clock read takes {}.</p>\n",
+        "<pre><code>{}</code></pre>\n<p>Headwater {}, {}. {}{time}, every row once in each block in random order, seed {}. A \
+         clock read takes {}.</p>\n",
         escape(&shorten(&command, COMMAND_MAX)),
         escape(&header.headwater_version),
         escape(&date(&header.started_at)),
-        plural(settings.launches as usize, "launch").replace("launchs", "launches"),
-        units::duration_ns(settings.time_s * 1e9),
-        units::duration_ns(settings.warm_up_s * 1e9),
+        capital(&rows::launches(run)),
         settings.seed,
         units::duration_ns(header.clock_read_ns)
     )

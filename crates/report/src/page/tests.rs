@@ -4,7 +4,10 @@ use headwater_results::published;
 use headwater_results::schema::{Run, RunStatus, Standing};
 
 use super::{PAGE_BYTES_MAX, PageOptions, SCRIPT, STYLE, TraceLink, is_page, page};
-use crate::testing::{Made, messaging, operations, overview};
+use crate::markup::escape;
+use crate::overhead::tables;
+use crate::testing::{Made, messaging, operations, overhead, overview};
+use headwater_results::overhead::Overhead;
 
 fn of(runs: &[(String, &Run)]) -> String {
     page(runs, &[], &PageOptions::default())
@@ -53,6 +56,25 @@ fn an_overview_has_its_sections_and_links_to_each() {
     }
     assert!(html.contains("headwater run overview --seed 17"), "how to reproduce");
     assert!(html.contains("mq_open"), "why rows are missing");
+}
+
+#[test]
+fn what_tracing_costs_stands_in_the_words_of_the_terminal() {
+    let run = overhead(12);
+    let html = markup(&of(&[("overhead".to_owned(), &run)]));
+    let section = html.split("<section id=\"overhead\"").nth(1).and_then(|rest| rest.split("</section>").next());
+    let section = section.expect("there is one");
+    let found = Overhead::of(&run);
+    for table in tables(&found, &run, "\u{b1}") {
+        assert!(section.contains(table.caption), "{}", table.caption);
+        let words = section.replace("<code>", "`").replace("</code>", "`");
+        assert!(words.contains(&escape(&table.words)), "{}", table.words);
+        for cell in table.grid.lines.iter().flat_map(|line| &line.cells) {
+            assert!(section.contains(&escape(&cell.value)) && section.contains(&escape(&cell.spread)), "{cell:?}");
+        }
+    }
+    assert!(section.contains("below 2.0 %") && section.contains("strace is not installed"), "{section}");
+    assert!(!html.contains("id=\"operations\""), "the rows of a configuration are no run of LMbench");
 }
 
 #[test]

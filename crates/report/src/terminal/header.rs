@@ -1,5 +1,6 @@
 //! The first lines: which machine, when, what was asked for, and how much it is worth.
 
+use headwater_results::overhead::is_overhead;
 use headwater_results::published;
 use headwater_results::schema::{RowOutcome, Run, RunStatus};
 
@@ -78,23 +79,20 @@ fn date(at: &str) -> String {
 
 fn effort(run: &Run) -> String {
     let settings = &run.header.settings;
-    let done = rows::all_measured(run).filter_map(rows::own).map(|own| own.estimate.n);
-    let most = done.max();
-    let of = match most {
-        Some(most) if most < settings.launches => format!("{most} of "),
-        _ => String::new(),
-    };
     // Where results were imported nobody may know how long they took.
     let time = match settings.time_s {
         0.0 => String::new(),
         time_s => format!(" of {}", units::duration_ns(time_s * 1e9)),
     };
-    let launches = match settings.launches {
-        1 => "1 launch".to_owned(),
-        many => format!("{many} launches"),
+    let launches = rows::launches(run);
+    let in_time = match settings.budget_s {
+        Some(budget_s) if settings.launches == 0 => {
+            format!(" in at most {}", units::duration_ns(budget_s * 1e9))
+        }
+        _ => String::new(),
     };
-    let effort = format!("{of}{launches}{time} per row, seed {}.", settings.seed);
-    match most.unwrap_or(settings.launches).min(settings.launches) {
+    let effort = format!("{launches}{time} per row{in_time}, seed {}.", settings.seed);
+    match rows::launches_done(run).unwrap_or(settings.launches) {
         few if few < LAUNCHES_OF_A_VERDICT => {
             format!("A quick look: {effort} A verdict takes {LAUNCHES_OF_A_VERDICT} launches.")
         }
@@ -112,7 +110,8 @@ fn status(run: &Run) -> String {
                 0 => "some rows have fewer launches than planned".to_owned(),
                 pending => format!("{} had no turn", plural(pending, "row")),
             };
-            format!("{} {rest}; `headwater run --resume DIR` goes on.", strong("Interrupted:"))
+            let then = if is_overhead(run) { "what there is counts" } else { "`headwater run --resume DIR` goes on" };
+            format!("{} {rest}; {then}.", strong("Interrupted:"))
         }
         RunStatus::Partial => {
             let failed = count(|outcome| matches!(outcome, RowOutcome::Failed { .. }));

@@ -5,7 +5,7 @@ use headwater_results::published;
 use headwater_results::schema::{MetricResult, Placement, RunStatus, Standing, WorkerKind};
 
 use super::*;
-use crate::testing::{Made, messaging, operations, overview, placed, sync};
+use crate::testing::{Made, messaging, operations, overhead, overview, placed, sync};
 
 const PLAIN: Style = Style { colour: false, width: 80, unicode: true };
 
@@ -54,6 +54,11 @@ fn page_of_policies() {
 #[test]
 fn page_of_operations() {
     check(&operations(12).run(Some(RunStatus::Partial)), PLAIN, expect_file!["./tests/operations.txt"]);
+}
+
+#[test]
+fn page_of_what_tracing_costs() {
+    check(&overhead(12), Style { width: 100, ..PLAIN }, expect_file!["./tests/overhead_100.txt"]);
 }
 
 #[test]

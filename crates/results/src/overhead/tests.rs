@@ -78,6 +78,18 @@ fn a_null_arm_that_differs_by_chance_supports_no_smaller_figure() {
 }
 
 #[test]
+fn the_least_change_that_counts_is_two_percent_or_the_null_arm_if_that_is_more() {
+    // A machine so quiet that its null arm would support 1 %.
+    let quiet = line(&run(12, &[("off", 1.0), ("null", 1.0), ("flight", 1.012), ("drain", 1.04)], 0.0005, 9));
+    assert!(quiet.resolution.expect("measured") < 0.005, "{quiet:?}");
+    assert_eq!(quiet.minimum_effect, Some(0.02));
+    let findings = ["flight", "drain"].map(|name| arm(&quiet, name).finding.clone());
+    assert_eq!(findings, [Finding::Below, Finding::Found], "{quiet:?}");
+    let loud = line(&run(12, &[("off", 1.0), ("null", 1.1)], 0.005, 7));
+    assert_eq!(loud.minimum_effect, loud.resolution);
+}
+
+#[test]
 fn nothing_is_found_where_nothing_is() {
     let found = (0..100).filter(|&seed| {
         let line = line(&run(12, &[("off", 1.0), ("null", 1.0), ("flight", 1.0)], 0.03, seed));
@@ -103,6 +115,26 @@ fn events_cost_what_the_probe_says_and_predict_their_share() {
     let off_s = line.off.expect("measured").median;
     assert!((flight.predicted.expect("all is known") - 1e6 * 75e-9 / off_s).abs() < 1e-12);
     assert_eq!(arm(&line, "null").event_ns, None, "nothing is traced there");
+}
+
+#[test]
+fn each_configuration_is_priced_by_its_own_probe() {
+    let mut run = run(6, &[("off", 1.0), ("null", 1.0), ("flight", 1.05), ("user-drain", 1.0)], 0.001, 3);
+    let is_probe =
+        |result: &RowResult, name: &str| result.row.pattern == PROBE && result.row.variant.as_deref() == Some(name);
+    // A loop of events, 1 ns each without a session and 26 ns within: of one event a call.
+    let off = run.results.iter().find(|result| is_probe(result, "off")).expect("it is there").clone();
+    run.results.push(off);
+    let of_events = |result: &mut RowResult, ns: f64| {
+        result.row.subject = "event".to_owned();
+        result.row.id = result.row.id.replace("getppid", "event");
+        result.metrics[0].launches.fill(ns);
+        result.counters.insert(EVENTS.to_owned(), 1000.0);
+    };
+    of_events(run.results.last_mut().expect("just pushed"), 1.0);
+    of_events(run.results.iter_mut().find(|result| is_probe(result, "user-drain")).expect("it is there"), 26.0);
+    let line = line(&run);
+    assert_eq!(["flight", "user-drain"].map(|name| arm(&line, name).event_ns), [Some(75.0), Some(25.0)]);
 }
 
 #[test]

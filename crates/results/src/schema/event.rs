@@ -104,7 +104,7 @@ pub struct Program {
 pub struct Settings {
     /// The suites and filters asked for.
     pub selection: Vec<String>,
-    /// Launches per row, one in each block.
+    /// Launches per row, one in each block; 0: as many as `budget_s` has room for.
     pub launches: u32,
     /// Measured time per launch, seconds.
     pub time_s: f64,

@@ -14,6 +14,8 @@ pub mod none;
 pub mod rdtsc;
 mod session;
 
+pub use session::{PATTERN, recorded};
+
 /// The facility in the table.
 pub const ENTRY: Entry = Entry {
     info: &Info {

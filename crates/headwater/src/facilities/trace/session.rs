@@ -14,10 +14,14 @@ use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
 headwater_trace::events! {
+    /// One that is recorded: 32 bytes.
     pub recorded("cost:event") { first: u64, second: u32, third: u32 }
     pub with_text("cost:text") { first: u64, text: &str }
     pub off("off:event") { first: u64, second: u32, third: u32 }
 }
+
+/// What the sessions record.
+pub const PATTERN: &str = "cost:*";
 
 /// Bytes of each log.
 pub const LOG_BYTES: usize = 256 << 10;
@@ -42,7 +46,7 @@ pub struct Joined {
 }
 
 impl Joined {
-    /// Makes a session that records the events of `cost:*`, and joins it.
+    /// Makes a session that records the events of [`PATTERN`], and joins it.
     ///
     /// # Errors
     /// [`Unavailable`] with what stands in the way.
@@ -56,7 +60,7 @@ impl Joined {
         let path = place.join(format!("{}-{}", job.token, std::process::id()));
         let clock = Clock { name: "tsc".into(), frequency_hz: 1_000_000_000, offset_s: 0, offset_ticks: 0 };
         let layout =
-            Layout { patterns: vec!["cost:*".into()], when_full: WhenFull::Overwrite, cpu_bytes: LOG_BYTES, clock };
+            Layout { patterns: vec![PATTERN.into()], when_full: WhenFull::Overwrite, cpu_bytes: LOG_BYTES, clock };
         let joined = Region::create(&path, &layout).and_then(|region| {
             match whose {
                 Whose::Cpu => session::join(&path)?,

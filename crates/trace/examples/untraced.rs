@@ -1,0 +1,21 @@
+//! The program `traced` without events: what the others are compared with.
+//!
+//! ```text
+//! headwater overhead --built 'target/release/examples/traced --count 200000 --work 500' \
+//!     -- target/release/examples/untraced --count 200000 --work 500
+//! ```
+
+mod shop;
+
+#[derive(Clone, Copy)]
+struct Mute;
+
+impl shop::Say for Mute {
+    fn begin(self, _request: u64, _thread: u32) {}
+
+    fn end(self, _request: u64, _status: u16, _path: &str) {}
+}
+
+fn main() {
+    shop::main(Mute);
+}
