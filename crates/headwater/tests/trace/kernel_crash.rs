@@ -43,6 +43,8 @@ fn killed(place: &Place, options: &[&str], sleeps: u64) -> (Recorder, u32) {
     let options = [&["-k", SLEEPS, "-k", SLEPT, "-k", "raw_syscalls"], options].concat();
     let recorder = Recorder::start(place.recorder(&options, sleeps * 1_000, "wait"));
     place.emitted(sleeps * 1_000);
+    // The last of them is a millisecond long, and then comes that of the end.
+    std::thread::sleep(Duration::from_millis(100));
     let program = place.program();
     (recorder, program)
 }
