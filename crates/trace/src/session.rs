@@ -221,19 +221,17 @@ extern "C" fn forget_thread() {
 /// `otherwise`. The words are whole but for the stamp and the thread's id, which goes to the upper half of the second one.
 #[inline(always)]
 pub(crate) fn write_short<const N: usize>(tag: u8, mut words: [u64; N], otherwise: impl FnOnce()) {
-    THIS.with(|this| {
-        if let Some(here) = this.here.get()
-            && here.tag == tag
-        {
-            words[1] |= this.id.get();
-            here.log.append_short(words, otherwise);
-        } else if let Some(own) = own::current(tag) {
-            words[1] |= this.id.get();
-            own.append_short(words, otherwise);
-        } else {
-            otherwise();
-        }
-    });
+    let (here, id) = THIS.with(|this| (this.here.get(), this.id.get()));
+    words[1] |= id;
+    if let Some(here) = here
+        && here.tag == tag
+    {
+        here.log.append_short(words, otherwise);
+    } else if let Some(own) = own::current(tag) {
+        own.append_short(words, otherwise);
+    } else {
+        otherwise();
+    }
 }
 
 /// Writes a record to a session, wherever it belongs: also of a thread that is new here, or has been moved, or has no CPU's

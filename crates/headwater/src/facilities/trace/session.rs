@@ -11,6 +11,8 @@ use headwater_trace::schema::Clock;
 use headwater_trace::{WhenFull, session};
 
 use crate::harness::conduct::Job;
+use crate::harness::scratch::Scratch;
+use crate::trace::HOME;
 use crate::transports::Unavailable;
 
 headwater_trace::events! {
@@ -54,10 +56,12 @@ impl Joined {
         if let Some(why) = ticks::unsound() {
             return Err(Unavailable(why));
         }
-        // Where nothing is ever written to a disk, if there is such a place.
-        let memory = Path::new("/dev/shm");
-        let place = if memory.is_dir() { memory } else { &job.directory };
-        let path = place.join(format!("{}-{}", job.token, std::process::id()));
+        // Where nothing is ever written to a disk, if there is such a place, and where the next one removes what a killed
+        // one has left.
+        let memory = Path::new(HOME);
+        let place = Scratch::below(if memory.is_dir() { memory } else { &job.directory });
+        let place = place.map_err(|error| Unavailable(format!("no memory for a session: {error}")))?;
+        let path = place.path().join("logs");
         let clock = Clock { name: "tsc".into(), frequency_hz: 1_000_000_000, offset_s: 0, offset_ticks: 0 };
         let layout =
             Layout { patterns: vec![PATTERN.into()], when_full: WhenFull::Overwrite, cpu_bytes: LOG_BYTES, clock };
@@ -68,7 +72,6 @@ impl Joined {
             }
             Ok(region)
         });
-        let _ = fs::remove_file(&path);
         let region = joined.map_err(|error| Unavailable(format!("no session of the tracer: {error}")))?;
         Ok(Joined { region, directory: job.directory.join(format!("{}-snapshot", job.token)) })
     }
