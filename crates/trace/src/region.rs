@@ -48,8 +48,6 @@ const CPUS_MAX: usize = 8192;
 const THREADS: usize = 64;
 /// Bytes of such a log.
 const THREAD_BYTES: usize = 64 << 10;
-/// Bytes of a session that a program maps at once: a few milliseconds.
-const POPULATED_MAX: usize = 64 << 20;
 /// The table begins on a page of its own.
 const TABLE_AT: usize = 4096;
 const WHO_AT: usize = TABLE_AT + EVENTS_MAX * size_of::<Slot>();
@@ -260,15 +258,6 @@ impl Region {
         let len = self.header.home_len.load(Ordering::Acquire) as usize;
         let bytes = self.header.home.get(..len).filter(|bytes| !bytes.is_empty())?;
         Some(OsString::from_vec(bytes.iter().map(|byte| byte.load(Ordering::Relaxed)).collect()).into())
-    }
-
-    /// Brings the pages into this process's page table, so that no event faults; unless they are so many that the program
-    /// would start late.
-    ///
-    /// # Errors
-    /// What madvise(2) reports.
-    pub fn populate(&self) -> io::Result<()> {
-        if self.memory.len() <= POPULATED_MAX { self.memory.populate() } else { Ok(()) }
     }
 
     /// The clock of the stamps.

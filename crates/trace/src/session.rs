@@ -124,11 +124,9 @@ fn join_by(path: &Path, own_logs: bool) -> io::Result<()> {
     let _one = JOINING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let region = Region::open(path)?;
     let tsc = region.clock().name == "tsc";
-    // A sequence stamps with the counter; no other clock can be read in it.
+    // A sequence stamps with the counter; no other clock can be read in it. Pages come when they are touched: to have all
+    // of them at once would take a short program longer than its own work.
     let sequences = tsc && !own_logs && rseq::is_available();
-    if sequences {
-        region.populate()?;
-    }
     static IN_CHILDREN: OnceLock<bool> = OnceLock::new();
     if !IN_CHILDREN.get_or_init(|| fork::in_children(forget_thread).is_ok()) {
         return Err(io::ErrorKind::OutOfMemory.into());

@@ -91,5 +91,6 @@ fn a_killed_recorder_is_named_by_list_and_doctor() {
     place.text(&["recover", &memory, "-o", "elsewhere"]);
     assert!(memory_of(pid).is_empty());
     let (before, now) = (place.stat("r/user").0, place.stat("elsewhere").0);
-    assert!(before > 0 && before + now == 60_001, "{before} were carried before, {now} now");
+    // What stood in the trace when the recorder was killed, and had not yet been taken out of the memory, is in both.
+    assert!(before > 0 && before + now >= 60_001 && now <= 60_001, "{before} were carried before, {now} now");
 }
