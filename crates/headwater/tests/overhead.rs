@@ -149,7 +149,7 @@ fn user_configurations(directory: &Path, words: &[&str]) -> Vec<(String, Option<
     let counters = |outcome, counters| match outcome {
         RowOutcome::Measured => Some(counters),
         RowOutcome::Skipped { reason } => {
-            assert!(headwater_os::ticks::unsound().is_some(), "{reason}");
+            assert!(headwater_os::ticks::unsound().is_some() || reason.contains("no room for buffers"), "{reason}");
             None
         }
         outcome => panic!("{outcome:?}"),

@@ -186,7 +186,8 @@ impl Event {
                 }
                 std::thread::yield_now();
             }
-            if self.state.load(Ordering::Acquire) == BUSY {
+            // If nobody is, the next hit begins anew. If somebody is, twice does no harm.
+            if self.state.compare_exchange(BUSY, UNKNOWN, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 session::count_lost();
             }
         }

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, compiler_fence, fence};
 use std::sync::{Mutex, OnceLock};
 
 use headwater_os::rseq::Appended;
@@ -172,6 +172,7 @@ fn changed() {
 }
 
 fn switch_all(on: impl Fn(&'static Event) -> Option<(u8, u32)>) {
+    fence(Ordering::SeqCst);
     for event in KNOWN.iter().take(KNOWN_COUNT.load(Ordering::Acquire)).filter_map(OnceLock::get) {
         event.switch(on(event));
     }
@@ -188,8 +189,15 @@ pub(crate) fn make_known(event: &'static Event) {
         return count_lost();
     };
     let _ = place.set(event);
-    let tag = CURRENT.load(Ordering::Acquire);
-    event.switch(joined(tag).and_then(|session| session.place_of(event, tag)));
+    loop {
+        let tag = CURRENT.load(Ordering::Acquire);
+        event.switch(joined(tag).and_then(|session| session.place_of(event, tag)));
+        // Pairs with the one in `switch_all`: whoever has changed the session meanwhile has seen the event, or is seen here.
+        fence(Ordering::SeqCst);
+        if CURRENT.load(Ordering::Acquire) == tag {
+            return;
+        }
+    }
 }
 
 /// Counts an event that cannot be written.
@@ -271,8 +279,10 @@ fn refused(tag: u8) {
 fn greet(tag: u8) {
     let (id, pid, mut name) = (thread::id(), std::process::id(), [0; 16]);
     THIS.with(|this| {
-        this.greeted.set(tag);
         this.id.set(u64::from(id) << 32);
+        // A signal handler that finds the session greeted finds the id as well.
+        compiler_fence(Ordering::SeqCst);
+        this.greeted.set(tag);
     });
     let name = thread::name(&mut name);
     let noted = joined(tag)

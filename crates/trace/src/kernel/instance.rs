@@ -188,8 +188,8 @@ impl Drop for Instance {
 pub fn stale(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
     support::own_pids()?;
     let home = found.path("instances");
-    let stale = |name: &String| owner(name).is_some_and(|pid| !child::exists(pid));
-    Ok(tracefs::directories(&home)?.into_iter().filter(stale).map(|name| home.join(name)).collect())
+    let paths = tracefs::directories(&home)?.into_iter().map(|name| home.join(name));
+    Ok(paths.filter(|path| is_stale(path)).collect())
 }
 
 /// Removes the [`stale`] instances, with what they hold; their paths.
@@ -198,6 +198,11 @@ pub fn stale(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
 /// As [`stale`].
 pub fn sweep(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
     Ok(stale(found)?.into_iter().filter(|path| removed(path)).collect())
+}
+
+/// Whether it is an instance of ours whose process is gone.
+pub(super) fn is_stale(path: &Path) -> bool {
+    path.file_name().and_then(|name| owner(name.to_str()?)).is_some_and(|pid| !child::exists(pid))
 }
 
 /// The process that an instance's name speaks of; None if it is not one of ours.

@@ -219,13 +219,11 @@ pub(super) fn sole_reader(directory: &Path) -> Result<File, Error> {
 }
 
 /// What the kernel has counted for a CPU of an instance. Puts it beside the pages, if they have a name, for whoever goes on
-/// if this process is killed before they are converted.
-pub(super) fn note_stats(instance: &Path, cpu: u32, pages: Option<&Path>) -> Result<Stats, Error> {
+/// if this process is killed before they are converted; if that cannot be written, why.
+pub(super) fn note_stats(instance: &Path, cpu: u32, pages: Option<&Path>) -> Result<(Stats, Option<Error>), Error> {
     let stats = Stats::of(instance, cpu)?;
-    if let Some(path) = pages.map(stats_beside) {
-        fs::write(&path, stats.to_text()).map_err(|source| Error::file("write", &path, source))?;
-    }
-    Ok(stats)
+    let write = |path: PathBuf| fs::write(&path, stats.to_text()).map_err(|source| Error::file("write", &path, source));
+    Ok((stats, pages.map(stats_beside).and_then(|path| write(path).err())))
 }
 
 #[cfg(test)]

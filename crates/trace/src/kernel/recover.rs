@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::capture::{Capture, Pages};
 use super::drain::{Drain, Pipe};
-use super::instance::removed;
+use super::instance::{is_stale, removed};
 use super::pages::{self, Description, Store};
 use super::stats::Stats;
 use super::{Error, tracefs};
@@ -32,19 +32,21 @@ pub fn recover(directory: &Path) -> Result<Option<Capture>, Error> {
     }
     let Some(description) = Description::read(directory)? else { return Ok(None) };
     let (layout, kinds, clock) = (description.layout()?, description.kinds()?, description.clock);
-    let instance = Some(&*description.instance).filter(|path| path.exists());
+    // One of that name whose process lives is another's.
+    let instance = Some(&*description.instance).filter(|path| path.exists() && is_stale(path));
     if let Some(instance) = instance {
         tracefs::write(&instance.join("tracing_on"), "0")?;
     }
     let mut cpus = Vec::new();
     for (cpu, store, path) in &stores {
-        let mut error = None;
         if let Some(instance) = instance {
-            error = Drain::open(instance, *cpu, store, Pipe::new()?, layout.page_bytes())?.rest().err();
-            pages::note_stats(instance, *cpu, Some(path))?;
+            let error = Drain::open(instance, *cpu, store, Pipe::new()?, layout.page_bytes())?.rest().err();
+            let (stats, unwritten) = pages::note_stats(instance, *cpu, Some(path))?;
+            cpus.push((Some(stats), error.or(unwritten)));
+            continue;
         }
         let stats = fs::read_to_string(pages::stats_beside(path)).ok().and_then(|text| Stats::parse(&text));
-        cpus.push((stats, error));
+        cpus.push((stats, None));
     }
     if let Some(instance) = instance {
         removed(instance);

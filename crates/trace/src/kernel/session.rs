@@ -220,8 +220,8 @@ impl Session {
             false => readers.stop(),
         };
         let cpus = sinks.into_iter().zip(drained).map(|((cpu, store), (marks, error))| {
-            let stats = pages::note_stats(instance.path(), cpu, store.path.as_deref())?;
-            Ok(Pages::new(cpu, store, marks, Some(stats), error))
+            let (stats, unwritten) = pages::note_stats(instance.path(), cpu, store.path.as_deref())?;
+            Ok(Pages::new(cpu, store, marks, Some(stats), error.or(unwritten)))
         });
         let cpus = cpus.collect::<Result<Vec<_>, Error>>()?;
         Ok(Capture { description, cpus, layout, kinds, clock })

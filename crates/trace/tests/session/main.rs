@@ -228,11 +228,12 @@ fn threads_have_names_in_a_session_that_has_overwritten_what_they_said() {
         let snapped = loop {
             let trace = stage.trace().with_file_name("snapshot");
             let _ = std::fs::remove_dir_all(&trace);
+            let had_ended = has_ended(&mut child);
             let totals = consumer::snapshot(stage.region(), &trace, Vec::new()).expect("a trace");
             if totals.lost > 300_000 {
                 break trace;
             }
-            assert!(!has_ended(&mut child), "{totals:?}");
+            assert!(!had_ended, "{totals:?}");
         };
         let totals = stage.carry(|| has_ended(&mut child));
         assert_eq!(totals.written + totals.lost, 8 * 100_001, "{totals:?}");
