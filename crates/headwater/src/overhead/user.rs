@@ -66,7 +66,7 @@ impl Sessions {
             _ => return Ok(None),
         };
         // What a launch that failed has left.
-        let _ = std::fs::remove_dir_all(&self.directory);
+        let _ = fs::remove_dir_all(&self.directory);
         let of_probe = [PATTERN.to_owned()];
         let recording = self.begin(if is_probe { &of_probe } else { &self.events }, when_full)?;
         let pace = (when_full == WhenFull::Refuse).then(Pace::default);
