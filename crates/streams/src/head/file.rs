@@ -98,7 +98,8 @@ impl Stream {
         let file = packets.take_file(u32::from_le_bytes(number))?;
         let (_, me, _) = self.end.parts();
         *room |= self.back.take(me, &item, 0, 0, true)?;
-        let lost = || Error::new(Errno::Io, "the file is not there: its receiver was killed, or its sender is no friend");
+        let lost =
+            || Error::new(Errno::Io, "the file is not there: its receiver was killed, or its sender is no friend");
         file.ok_or_else(lost).map(Some)
     }
 }
