@@ -2,7 +2,7 @@
 //! stopped, replaced by exec or forked: no wait lasts longer than its bound, and no message is lost or doubled.
 //!
 //! `cargo xtask schedule` runs the long form. A failure names its forms and its seed; `HEADWATER_CASE=edge/tokio` and
-//! `HEADWATER_SEED` repeat it.
+//! `HEADWATER_SEED` repeat it; `HEADWATER_EVENT=Kill` leaves out what happens to nobody, or otherwise.
 
 mod board;
 #[path = "../common/mod.rs"]
@@ -50,6 +50,7 @@ const LATE: Duration = Duration::from_millis(300);
 fn no_wait_lasts_long_and_no_message_is_lost_in_any_form() {
     let _alone = alone();
     let wanted = std::env::var("HEADWATER_CASE").unwrap_or_default();
+    let event = std::env::var("HEADWATER_EVENT").unwrap_or_default();
     let pairs = FORMS.iter().flat_map(|writer| FORMS.map(|reader| [*writer, reader]));
     let pairs: Vec<[Form; 2]> = pairs.filter(|forms| setup::name(*forms).contains(&wanted)).collect();
     // The short form takes all pairs by turns; the long form gives each pair its time.
@@ -61,6 +62,9 @@ fn no_wait_lasts_long_and_no_message_is_lost_in_any_form() {
     let (mut by_pair, mut by_event) = (BTreeMap::new(), BTreeMap::new());
     let mut play = |forms: [Form; 2], seed: u64| {
         let setup = Setup::of(forms, seed);
+        if !setup.label().contains(&event) {
+            return;
+        }
         common::within(PATIENCE, format!("{setup:?}"));
         let outcome = round::run(&setup, &board);
         by_pair.entry(setup::name(forms)).or_insert_with(Counts::default).add(&outcome);
