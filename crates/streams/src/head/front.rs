@@ -76,8 +76,14 @@ impl Way {
         }
     }
 
-    /// The message at the front: of the store, unless that is of band 0 and the lane has one; then of the lane.
+    /// The message at the front: of the store, where those of higher bands and priority are, then of the lane.
+    ///
+    /// The lane is looked at first, then the store, and the lane not again: what was sent before the data that are found in
+    /// the lane is then seen in the store.
     pub fn front(&mut self, me: &Membership) -> Result<Option<Item>> {
+        self.reader.find()?;
+        #[cfg(test)]
+        tests::between_looks();
         if !self.store.is_empty(HEAD)
             && let Some(stored) = self.store.with(me, |store| store.first(HEAD))?
         {
@@ -154,3 +160,6 @@ impl Way {
         self.reader.bytes_there() != 0 || !self.store.is_empty(HEAD)
     }
 }
+
+#[cfg(test)]
+mod tests;

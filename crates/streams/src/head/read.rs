@@ -7,6 +7,7 @@ use super::front::Item;
 use super::options::{ControlMode, ReadMode, ReadOptions, WriteOptions};
 use super::state::{self, Call};
 use super::stream::Stream;
+use super::way::Way;
 use crate::error::{Errno, Error, Result};
 use crate::events;
 use crate::limits::EMPTY_MAX;
@@ -112,8 +113,8 @@ impl Stream {
     /// Fills the buffer if the token is ours and so much plain data stands at the front: what most reads after a wait find.
     fn read_plain(&mut self, buffer: &mut [u8]) -> Result<bool> {
         let (_, me, _) = self.end.parts();
-        let taken =
-            if self.back.store.is_empty(HEAD) { self.back.reader.look_and_take(me, buffer)? } else { Quick::Refused };
+        let Way { reader, store, .. } = &mut self.back;
+        let taken = reader.look_and_take(me, buffer, || store.is_empty(HEAD))?;
         if taken == Quick::Attend {
             self.attend_writer()?;
         }

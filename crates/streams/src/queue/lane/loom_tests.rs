@@ -155,6 +155,7 @@ impl Reader {
             return Some(Got::Plain(byte.to_vec()));
         }
         self.lane.hold(&self.me).expect("hold");
+        self.lane.find().expect("look");
         let got = self.lane.front().expect("front").map(|front| match front {
             Front::Plain(_) => {
                 let mut bytes = [0; 2];

@@ -89,13 +89,15 @@ impl LaneReader {
         Quick::Refused
     }
 
-    /// Looks for news if nothing is known to be there, and then does what [`LaneReader::quick`] does. Opens the quick way.
-    pub fn look_and_take(&mut self, me: &Membership, buffer: &mut [u8]) -> Result<Quick> {
+    /// Looks for data if none is known to be there, and then does what [`LaneReader::quick`] does. Opens the quick way if
+    /// `first` says that the lane's data come before all else: it is asked after the look, since what was sent before the
+    /// data that the look finds is then to be seen.
+    pub fn look_and_take(&mut self, me: &Membership, buffer: &mut [u8], first: impl FnOnce() -> bool) -> Result<Quick> {
         if buffer.len().wrapping_sub(1) >= PIECE || !self.token.enter(me) {
             return Ok(Quick::Refused);
         }
-        let looked = if self.head == self.tail { self.look() } else { Ok(()) };
-        self.open(looked.is_ok());
+        let looked = self.find();
+        self.open(looked.is_ok() && first());
         self.token.leave(me);
         looked?;
         Ok(self.quick(me, buffer))
@@ -130,11 +132,13 @@ impl LaneReader {
         self.quick_until = self.head;
     }
 
-    /// What stands at the front. Looks for news only if nothing is known to be there. Under the token.
+    /// Looks for data if none is known to be there. Under the token.
+    pub fn find(&mut self) -> Result<()> {
+        if self.head == self.tail { self.look() } else { Ok(()) }
+    }
+
+    /// What stands at the front, as far as [`LaneReader::find`] has found it. Under the token.
     pub fn front(&mut self) -> Result<Option<Front>> {
-        if self.head == self.tail {
-            self.look()?;
-        }
         if self.head == self.tail {
             // Nobody else writes it. Who waits goes by it, and would look again for ever.
             if self.words.head.0.bytes.load(Ordering::Relaxed) != self.head {

@@ -153,7 +153,7 @@ impl Reader {
     }
 
     fn front(&mut self) -> Option<Front> {
-        self.held(LaneReader::front).expect("front")
+        self.held(|lane| lane.find().and_then(|()| lane.front())).expect("front")
     }
 
     /// Takes the message at the front whole.
@@ -456,4 +456,19 @@ fn positions_wrap() {
         assert_eq!(reader.plain(9), [round; 5]);
         assert_eq!(reader.message(), (Kind::Proto, Some(vec![round; 3]), Some(vec![round; 4])));
     }
+}
+
+#[test]
+fn the_quick_way_stays_closed_if_something_else_comes_first() {
+    let room = Room::new(LARGE);
+    let (mut writer, mut reader) = (room.writer(), room.reader());
+    // The token is then biased to the reader.
+    assert!(reader.front().is_none());
+    writer.plain(b"bytes");
+    let mut buffer = [0; 5];
+    assert_eq!(reader.lane.look_and_take(&reader.me, &mut buffer, || false).expect("sound"), Quick::Refused);
+    assert_eq!(reader.lane.known(), 5, "it was asked after the look");
+    assert_eq!(reader.lane.quick(&reader.me, &mut buffer), Quick::Refused);
+    assert_eq!(reader.lane.look_and_take(&reader.me, &mut buffer, || true).expect("sound"), Quick::Done);
+    assert_eq!(&buffer, b"bytes");
 }

@@ -227,7 +227,8 @@ impl<Rain: FnMut(&mut Random)> Ends<Rain> {
             fine(self.reader.lane.look())?;
             self.rain();
         }
-        let front = fine(self.reader.lane.front())?;
+        let lane = &mut self.reader.lane;
+        let front = fine(lane.find().and_then(|()| lane.front()))?;
         self.rain();
         let lane = &mut self.reader.lane;
         match front? {

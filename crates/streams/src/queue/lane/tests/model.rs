@@ -303,7 +303,7 @@ impl World {
         // Every other time after a look.
         self.looks = !self.looks;
         let taken = match self.looks {
-            true => reader.lane.look_and_take(&reader.me, &mut buffer).expect("sound"),
+            true => reader.lane.look_and_take(&reader.me, &mut buffer, || true).expect("sound"),
             false => reader.lane.quick(&reader.me, &mut buffer),
         };
         if taken != Quick::Refused {
@@ -327,7 +327,8 @@ impl World {
             lane.look().expect("look");
             assert_eq!(lane.known() as usize, self.count());
         }
-        match self.readers[who].lane.front().expect("front") {
+        let lane = &mut self.readers[who].lane;
+        match lane.find().and_then(|()| lane.front()).expect("front") {
             None => assert!(self.model.is_empty()),
             Some(Front::Plain(there)) => self.take_plain(who, there as usize, data, all, look),
             Some(Front::Marked(message)) => self.take_message(who, &message, control, data, all),
