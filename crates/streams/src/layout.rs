@@ -18,7 +18,7 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, MARKS, NSTRPUSH, PAGE};
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 /// Queues of a direction: the head's, and one for each module of either end.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH;
 /// Bytes of module state in shared memory.
@@ -127,7 +127,8 @@ shareable! {
         pub lengths: AtomicU64,
         /// Kind, then flags.
         pub what: AtomicU64,
-        /// How much of control (below) and data (above) has been taken. Written by the holder of the reader's token.
+        /// How much of control (below) and data (above) has been taken; [`ABSENT`] for a part of no bytes that was. Written by
+        /// the holder of the reader's token.
         pub taken: AtomicU64,
     }
 
@@ -182,7 +183,7 @@ shareable! {
         pub last: AtomicU32,
         pub hiwat: AtomicU32,
         pub lowat: AtomicU32,
-        /// Bits of `store`: enabled, put back.
+        /// Bits of `store`: enabled, put back, memory awaited; from bit 8 on the highest band that was used.
         pub flags: AtomicU32,
         /// Messages in it.
         pub messages: AtomicU32,
@@ -206,7 +207,7 @@ shareable! {
         /// Length of control and data; [`ABSENT`] for a part that is not there.
         pub control: AtomicU32,
         pub data: AtomicU32,
-        /// How much of each has been taken by a reader.
+        /// How much of each has been taken by a reader; [`ABSENT`] for a part of no bytes that was.
         pub control_taken: AtomicU32,
         pub data_taken: AtomicU32,
         /// Kind, band and flags, as in a [`Mark`].

@@ -59,7 +59,7 @@ impl Stream {
 
     /// Takes the message. False if nothing is there.
     fn take_file_message(&mut self) -> Result<bool> {
-        let all = Taken { control: 0, data: 0, all: true };
+        let all = Taken::ALL;
         let taken = self.take_front(|_, _, item| match item.what.kind {
             Kind::PassFile => Ok(((), Some(all))),
             _ => Err(Error::new(Errno::Badmsg, "the message at the front is no open file")),

@@ -5,6 +5,7 @@
 use headwater_shm::Membership;
 
 use super::deliver::{CHANGED, URGENT, raise};
+use super::get::Taken;
 use super::options::{ReadMode, ReadOptions};
 use super::way::{Pass, Way};
 use crate::error::{Error, Result};
@@ -12,8 +13,8 @@ use crate::events;
 use crate::limits::EMPTY_MAX;
 use crate::message::kind::{Kind, What};
 use crate::process::region::Region;
-use crate::queue::lane::Marked;
 use crate::queue::lane::reader::Front;
+use crate::queue::lane::{Marked, there};
 use crate::queue::store::{HEAD, Stored};
 
 /// The message at the front, and how much is left of it.
@@ -89,8 +90,8 @@ impl Way {
         {
             return Ok(Some(Item {
                 what: stored.what,
-                control: stored.control.map(|part| part.left()),
-                data: stored.data.map(|part| part.left()),
+                control: there(stored.control),
+                data: there(stored.data),
                 place: Place::Stored(stored),
             }));
         }
@@ -103,8 +104,8 @@ impl Way {
             },
             Front::Marked(marked) => Item {
                 what: marked.what,
-                control: marked.control.map(|part| part.left()),
-                data: marked.data.map(|part| part.left()),
+                control: there(marked.control),
+                data: there(marked.data),
                 place: Place::Marked(marked),
             },
         }))
@@ -117,7 +118,7 @@ impl Way {
             let Some(item) = front.filter(|item| item.what.kind == Kind::Signal) else { return Ok(front) };
             let mut number = [0];
             self.copy_data(me, &item, &mut number)?;
-            *room |= self.take(me, &item, 0, 0, true)?;
+            *room |= self.take(me, &item, Taken::ALL)?;
             raise(&region.fixed.ends[1 - self.direction()].0, number[0]);
         }
         Err(Error::corrupt("a queue has no end"))
@@ -141,12 +142,13 @@ impl Way {
         }
     }
 
-    /// Takes so many bytes of the parts; the message goes when nothing is left of it, or `all` is given up. Returns
-    /// whether that makes room for somebody who waits for the store (who waits for the lane has a word for it).
-    pub fn take(&mut self, me: &Membership, item: &Item, control: usize, data: usize, all: bool) -> Result<bool> {
+    /// Takes so much of the message at the front. Returns whether that makes room for somebody who waits for the store (who
+    /// waits for the lane has a word for it).
+    pub fn take(&mut self, me: &Membership, item: &Item, taken: Taken) -> Result<bool> {
+        let Taken { control, data, all } = taken;
         match &item.place {
             Place::Plain => {
-                let count = if all { item.data.unwrap_or(0) } else { data };
+                let count = if all { item.data } else { data }.unwrap_or(0);
                 self.reader.drop_plain(count);
                 Ok(false)
             }

@@ -5,6 +5,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use super::get::Taken;
 use super::state::{self, Call};
 use super::stream::Stream;
 use super::way::Pass;
@@ -153,7 +154,7 @@ impl Borrowed<'_> {
         let (_, me, _) = this.stream.end.parts();
         let count = count.min(this.item.data.unwrap_or(0));
         let all = count == this.item.data.unwrap_or(0);
-        let taken = this.stream.back.take(me, &this.item, 0, count, all);
+        let taken = this.stream.back.take(me, &this.item, Taken { control: None, data: Some(count), all });
         this.stream.end_borrowing(this.pass);
         this.stream.after_taking(false)?;
         taken.map(|_| ())

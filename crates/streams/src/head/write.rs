@@ -11,6 +11,7 @@ use crate::message::Message;
 use crate::message::kind::{Kind, What};
 use crate::process::end::Access;
 use crate::queue::lane::writer::Quick;
+use crate::sched::Run;
 
 impl Stream {
     /// Writes bytes and returns how many: all of them, unless the handle is non-blocking and there was room for a part, or
@@ -120,13 +121,21 @@ impl Stream {
 
     /// Sends a message of any kind when there is room for it; one of high priority at once.
     pub(crate) fn send(&mut self, message: Message<'_>) -> Result<()> {
-        let what = message.what;
+        self.send_with(message.what, |run| run.put(0, message.clone()))
+    }
+
+    /// Calls `put`, once, when there is room for a message like that.
+    pub(crate) fn send_with<'m>(
+        &mut self,
+        what: What,
+        mut put: impl FnMut(&mut Run<'_, 'm>) -> Result<()>,
+    ) -> Result<()> {
         loop {
             self.check_write()?;
             let sent = self.run(true, |run| {
                 let room = what.kind.is_high_priority() || run.can_put_from(0, what.band)?;
                 if room {
-                    run.put(0, message.clone())?;
+                    put(run)?;
                 }
                 Ok(room)
             })?;

@@ -14,7 +14,7 @@ use headwater_shm::{Placed, Token, Window};
 use crate::error::{Errno, Error, Result};
 use crate::head::options::{ReadOptions, WriteOptions};
 use crate::layout::{Fixed, MAGIC, Mark, Offsets, VERSION};
-use crate::limits::{self, BLOCKS, FASTBUF, MARKS, PAGE};
+use crate::limits::{self, BLOCKS, CUT_MAX, FASTBUF, MARKS, PAGE};
 use crate::options::Options;
 use crate::policy::Policy;
 use crate::queue::store::{HEAD, Store};
@@ -43,8 +43,9 @@ impl Region {
         options.check()?;
         let message_max = options.strmsgsz as usize + options.strctlsz as usize;
         let window_bytes = (options.hiwat as usize + message_max).next_power_of_two();
-        // As much as a head's queue may hold without a lane, and room for one more of full length after that.
-        let pages = (options.hiwat as usize + 3 * message_max).div_ceil(PAGE).next_power_of_two();
+        // As much as a head's queue may hold without a lane, and behind it one more call (in pieces, each with a page that is
+        // not full), a message of high priority, and one that a service procedure puts back.
+        let pages = ((options.hiwat as usize + 5 * message_max).div_ceil(PAGE) + CUT_MAX).next_power_of_two();
         let offsets = Offsets { window_bytes, pages };
         let memory = Arc::new(SharedMemory::create(name, offsets.region())?);
         let fence = Fence::best();
@@ -107,8 +108,9 @@ impl Region {
         let nstrpush = header.nstrpush.load(Ordering::Relaxed);
         let window = header.window.load(Ordering::Relaxed);
         let pages = header.pages.load(Ordering::Relaxed);
-        let fits = strmsgsz <= limits::STRMSGSZ_MAX
-            && strctlsz <= limits::STRMSGSZ_MAX
+        let sizes = 1..=limits::STRMSGSZ_MAX;
+        let fits = sizes.contains(&strmsgsz)
+            && sizes.contains(&strctlsz)
             && nstrpush as usize <= limits::NSTRPUSH
             && window.is_power_of_two()
             && window <= 1 << 32

@@ -166,7 +166,7 @@ impl Reader {
                 let (mut control, mut data) = (part(message.control), part(message.data));
                 self.lane.copy_control(&message, &mut control);
                 self.lane.copy_data(&message, &mut data);
-                self.lane.take_parts(&message, control.len(), data.len(), false).expect("take_parts");
+                self.lane.take_parts(&message, Some(control.len()), Some(data.len()), false).expect("take_parts");
                 Got::Message(control, data)
             }
         });

@@ -247,7 +247,7 @@ impl<Rain: FnMut(&mut Random)> Ends<Rain> {
                 let data = lane.copy_data(&message, buffer);
                 flat(lane.data_in_place(&message));
                 let all = self.random.below(3) == 0;
-                fine(self.reader.lane.take_parts(&message, control, data, all))
+                fine(self.reader.lane.take_parts(&message, Some(control), Some(data), all))
             }
         }
     }
