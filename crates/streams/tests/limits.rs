@@ -174,7 +174,7 @@ fn a_writer_waits_for_memory_that_another_band_holds_and_is_woken() {
         (first, near, far)
     };
     // How many messages there is memory for.
-    let (mut first, ..) = pair();
+    let (mut first, _near, _far) = pair();
     let mut sent = 0;
     while first.putpmsg(Some(b"1"), None, 1).is_ok() {
         sent += 1;
@@ -185,6 +185,7 @@ fn a_writer_waits_for_memory_that_another_band_holds_and_is_woken() {
     assert_eq!(far.nread().expect("fine"), (0, 0));
     while first.write(&[0; 1000]).is_ok() {}
     (0..sent).for_each(|_| first.putpmsg(Some(b"1"), None, 1).expect("room"));
+    assert!(!first.can_put(0).expect("fine") && sent > 800);
     let writer = std::thread::spawn(move || {
         second.putpmsg(Some(b"2"), None, 2).expect("room at last");
         second
