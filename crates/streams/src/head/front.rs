@@ -2,7 +2,7 @@
 //!
 //! All of it is under the reader's token.
 
-use headwater_shm::Membership;
+use headwater_shm::{Hold, Membership};
 
 use super::deliver::{CHANGED, URGENT, raise};
 use super::get::Taken;
@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::events;
 use crate::limits::EMPTY_MAX;
 use crate::message::kind::{Kind, What};
+use crate::plumb::chain;
 use crate::process::region::Region;
 use crate::queue::lane::reader::Front;
 use crate::queue::lane::{Marked, there};
@@ -52,14 +53,26 @@ impl Item {
 
 impl Way {
     /// Takes the reader's token. Notices are cleared: what they are about is looked at by everyone who holds it.
+    ///
+    /// Errors: `EINVAL` if this process does not know a module on the way, whose service procedure a reader may have to run;
+    /// before anything is taken.
     #[inline]
-    pub fn begin_reading(&mut self, me: &Membership) -> Result<Pass> {
+    pub fn begin_reading(&mut self, me: &Membership, region: &Region) -> Result<Pass> {
         if self.reader.token.enter(me) {
             return Ok(Pass::Biased);
         }
-        self.reader.hold(me)?;
-        if self.reader.token.notices() != 0 {
+        let hold = self.reader.hold(me)?;
+        let notices = self.reader.token.notices();
+        if notices != 0 {
             self.reader.token.clear(URGENT | CHANGED);
+        }
+        if (hold == Hold::Fresh || notices & CHANGED != 0)
+            && let Err(error) = chain::resolve(&region.fixed, self.direction())
+        {
+            self.reader.release(me, false);
+            // Whoever asks finds it again.
+            self.reader.token.forget();
+            return Err(error);
         }
         Ok(Pass::Held)
     }

@@ -201,7 +201,7 @@ impl Stream {
         let options = self.read_options();
         let (region, me, _) = self.end.parts();
         let way = &mut self.back;
-        let pass = way.begin_reading(me)?;
+        let pass = way.begin_reading(me, region)?;
         let mut room = false;
         let done = (|| {
             // All plain bytes that are there are one message.

@@ -72,8 +72,8 @@ impl Stream {
         loop {
             state::check(self.end.words(), Call::Read)?;
             let options = self.read_options();
-            let (_, me, _) = self.end.parts();
-            let pass = self.back.begin_reading(me)?;
+            let (region, me, _) = self.end.parts();
+            let pass = self.back.begin_reading(me, region)?;
             match self.back.front(me) {
                 Ok(Some(item)) if item.what.kind == Kind::Data && (item.is_plain() || item.marked().is_some()) => {
                     return Ok(Some(Borrowed { stream: self, pass, item }));

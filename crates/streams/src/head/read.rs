@@ -132,7 +132,7 @@ impl Stream {
         let mut room = false;
         let (region, me, _) = self.end.parts();
         let way = &mut self.back;
-        let pass = way.begin_reading(me)?;
+        let pass = way.begin_reading(me, region)?;
         let step = (|| {
             let (mut taken, mut empty) = (0, 0);
             loop {
