@@ -78,7 +78,9 @@ mod tests {
 
     #[test]
     fn every_packet_is_read_as_what_it_was_sent() {
-        for packet in [Packet::Bell(0), Packet::Bell(u32::MAX), Packet::Bell(0x0123_abcd), Packet::Echo, Packet::File(7)] {
+        for packet in
+            [Packet::Bell(0), Packet::Bell(u32::MAX), Packet::Bell(0x0123_abcd), Packet::Echo, Packet::File(7)]
+        {
             assert_eq!(Packet::of(&packet.bytes(), LEN), packet);
         }
         assert_eq!(Packet::of(&Packet::NoRoom.bytes(), LEN + FILLING.len()), Packet::NoRoom);

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use super::get::Taken;
 use super::state::{self, Call};
 use super::stream::Stream;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Result, fixed};
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
 use crate::process::end::{Access, End, inbox};
@@ -26,7 +26,7 @@ impl Stream {
         self.attach()?;
         self.check_write()?;
         if self.end.access != Access::Both {
-            return Err(Error::new(Errno::Inval, "a file is passed through a pipe, and not through a FIFO"));
+            return Err(fixed!(Inval, "a file is passed through a pipe, and not through a FIFO"));
         }
         let (region, side) = (self.end.region.clone(), self.end.side);
         let doorbell = self.end.doorbell().try_clone()?;
@@ -47,7 +47,7 @@ impl Stream {
         });
         match self.settle(sent)? {
             true => Ok(()),
-            false => Err(Error::again("the stream is full (its queue is above hiwat)")),
+            false => Err(fixed!(Again, "the stream is full (its queue is above hiwat)")),
         }
     }
 
@@ -66,7 +66,7 @@ impl Stream {
                 return Ok(file);
             }
             if !self.wait_for_more(1)? {
-                return Err(Error::new(Errno::Nxio, "the stream has ended, and no file is there"));
+                return Err(fixed!(Nxio, "the stream has ended, and no file is there"));
             }
         }
     }
@@ -90,7 +90,7 @@ impl Stream {
         let (region, me, _) = self.end.parts();
         let Some(item) = self.back.front_but_signals(me, region, room)? else { return Ok(None) };
         if item.what.kind != Kind::PassFile {
-            return Err(Error::new(Errno::Badmsg, "the message at the front is no open file"));
+            return Err(fixed!(Badmsg, "the message at the front is no open file"));
         }
         let mut number = [0; 4];
         self.back.copy_data(me, &item, &mut number)?;
@@ -99,7 +99,7 @@ impl Stream {
         let file = packets.take_file(u32::from_le_bytes(number))?;
         let (_, me, _) = self.end.parts();
         *room |= self.back.take(me, &item, Taken::ALL)?;
-        let lost = || Error::new(Errno::Io, "the file is not there: its receiver was killed, or its sender is no friend");
+        let lost = || fixed!(Io, "the file is not there: its receiver was killed, or its sender is no friend");
         file.ok_or_else(lost).map(Some)
     }
 }

@@ -8,7 +8,7 @@ use super::front::Item;
 use super::state::{self, Call};
 use super::stream::Stream;
 use super::way::Way;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Error, Result, fixed};
 use crate::message::kind::{Kind, What};
 use crate::message::owned::OwnedMessage;
 use crate::queue::store::HEAD;
@@ -252,7 +252,7 @@ impl Stream {
         self.attach()?;
         state::check(self.end.words(), Call::GetBand)?;
         let band = self.take_front(|_, _, item| Ok((item.what.band, None)));
-        self.settle(band)?.ok_or_else(|| Error::new(Errno::Nodata, "no message is at the front"))
+        self.settle(band)?.ok_or_else(|| fixed!(Nodata, "no message is at the front"))
     }
 
     /// Whether a message of that band is there (I_CKBAND).

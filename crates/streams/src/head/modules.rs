@@ -4,7 +4,7 @@ use headwater_shm::probe;
 
 use super::state::{self, Call};
 use super::stream::Stream;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Result, fixed};
 use crate::events;
 use crate::message::Message;
 use crate::message::kind::{Flush, Kind, What};
@@ -74,7 +74,7 @@ impl Stream {
     /// `EINVAL` if there is none.
     pub fn look(&self) -> Result<String> {
         let names = self.list()?;
-        names.into_iter().next().ok_or_else(|| Error::new(Errno::Inval, "no module is pushed"))
+        names.into_iter().next().ok_or_else(|| fixed!(Inval, "no module is pushed"))
     }
 
     /// Whether a module of that name is pushed (I_FIND).
@@ -102,7 +102,7 @@ impl Stream {
     /// `EINVAL` if neither side is to be flushed; `ENXIO` after a hang-up; those of a stream with an error.
     pub fn flush(&mut self, flush: Flush) -> Result<()> {
         if !flush.read && !flush.write {
-            return Err(Error::new(Errno::Inval, "a flush is of the read side, the write side, or both"));
+            return Err(fixed!(Inval, "a flush is of the read side, the write side, or both"));
         }
         self.attach()?;
         state::check(self.end.words(), Call::Ioctl)?;

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::stream::Stream;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Error, Result, fixed};
 use crate::limits::CUT_MAX;
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
@@ -19,7 +19,7 @@ impl Stream {
     /// made it.
     pub fn putmsg(&mut self, control: Option<&[u8]>, data: Option<&[u8]>, high_priority: bool) -> Result<()> {
         if high_priority && control.is_none() {
-            return Err(Error::new(Errno::Inval, "a message of high priority needs a control part"));
+            return Err(fixed!(Inval, "a message of high priority needs a control part"));
         }
         let kind = if high_priority { Kind::PcProto } else { Kind::Proto };
         self.put_parts(kind, 0, control, data)

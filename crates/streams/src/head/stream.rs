@@ -9,7 +9,7 @@ use headwater_shm::probe;
 use super::gather::Gather;
 use super::way::{Pass, Way};
 use crate::counters::Counters;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Error, Result, fixed};
 use crate::events::{self, Place};
 use crate::options::Options;
 use crate::plumb::chain::Link;
@@ -232,7 +232,7 @@ impl Stream {
         self.end.look_for_peer()?;
         if self.end.peer_gone {
             self.out.writer.close();
-            return Err(Error::new(Errno::Pipe, "the other end of the stream is gone"));
+            return Err(fixed!(Pipe, "the other end of the stream is gone"));
         }
         let lane = &self.end.region.fixed.lanes[self.end.side];
         let asleep = lane.reader.0.sleep.load(Ordering::Relaxed);

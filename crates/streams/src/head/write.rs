@@ -5,7 +5,7 @@ use std::io::{self, IoSlice};
 use super::state::{self, Call};
 use super::stream::Stream;
 use super::way::Pass;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Result, fixed};
 use crate::events;
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
@@ -150,10 +150,10 @@ impl Stream {
         self.end.check_access(Access::Write)?;
         self.end.look_for_peer()?;
         if self.end.peer_gone {
-            return Err(Error::new(Errno::Pipe, "the other end of the stream is gone"));
+            return Err(fixed!(Pipe, "the other end of the stream is gone"));
         }
         if self.end.shut_to_write() {
-            return Err(Error::new(Errno::Pipe, "this direction of the stream was shut down"));
+            return Err(fixed!(Pipe, "this direction of the stream was shut down"));
         }
         state::check(self.end.words(), Call::Write)
     }

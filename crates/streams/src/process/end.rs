@@ -12,8 +12,8 @@ use headwater_os::fork::{self, Epoch};
 use headwater_shm::{Membership, Stages, probe};
 
 use super::fifo::keeper::Keeper;
-use super::region::Region;
 use super::inbox::{self, Inbox};
+use super::region::Region;
 use super::sleep::{self, LOOK, UNMET, Waiter};
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};

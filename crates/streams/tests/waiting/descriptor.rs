@@ -27,7 +27,8 @@ impl Epoll {
     fn over(fd: RawFd, events: i32) -> Epoll {
         // SAFETY: epoll_create1 makes a descriptor that nobody else has; the event is valid.
         unsafe {
-            let set: std::os::fd::OwnedFd = std::os::fd::FromRawFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC));
+            let set: std::os::fd::OwnedFd =
+                std::os::fd::FromRawFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC));
             let mut event = libc::epoll_event { events: events as u32, u64: 0 };
             assert_eq!(libc::epoll_ctl(set.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event), 0);
             Epoll(set)

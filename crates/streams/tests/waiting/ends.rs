@@ -67,7 +67,11 @@ fn an_end_that_writes_no_more_still_reads() {
     assert_eq!(near.write(b"x").expect_err("shut").errno(), Errno::Pipe);
     assert_eq!(polled(&far, libc::POLLIN | libc::POLLRDHUP, Duration::ZERO), libc::POLLIN | libc::POLLRDHUP);
     assert_eq!(read_all(&mut far), b"last words");
-    assert_eq!(far.poll(Events::IN, Some(Duration::from_secs(5))).expect("poll"), Events::IN, "the end is read at once");
+    assert_eq!(
+        far.poll(Events::IN, Some(Duration::from_secs(5))).expect("poll"),
+        Events::IN,
+        "the end is read at once"
+    );
     for _ in 0..100 {
         assert_eq!(far.write(b"answer").expect("it still reads"), 6);
         assert_eq!(near.read(&mut [0; 6]).expect("there"), 6);
@@ -94,9 +98,11 @@ fn shutting_down_wakes_a_reader_and_a_writer_that_sleep() {
     let mut far_writer = far.try_clone().expect("dup");
     drop(far);
     let reader = std::thread::spawn(move || far_reader.read(&mut [0]).expect("the end"));
-    let writer = std::thread::spawn(move || loop {
-        if let Err(error) = far_writer.write(&[0; 100]) {
-            return error.errno();
+    let writer = std::thread::spawn(move || {
+        loop {
+            if let Err(error) = far_writer.write(&[0; 100]) {
+                return error.errno();
+            }
         }
     });
     // Until both sleep, also on the doorbell.

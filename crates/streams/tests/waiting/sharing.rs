@@ -63,10 +63,16 @@ fn own_module_does<T: Send + 'static>(
 
 #[test]
 fn an_answer_of_the_own_module_wakes_a_reader_of_the_same_end() {
-    let got = own_module_does(b"proto hello", |_| (), |near| {
-        let mut control = [0; 16];
-        near.getmsg(Some(&mut control), None).map(|got| control[..got.control.unwrap_or(0)].to_vec()).expect("a message")
-    });
+    let got = own_module_does(
+        b"proto hello",
+        |_| (),
+        |near| {
+            let mut control = [0; 16];
+            near.getmsg(Some(&mut control), None)
+                .map(|got| control[..got.control.unwrap_or(0)].to_vec())
+                .expect("a message")
+        },
+    );
     assert_eq!(got, b"hello");
 }
 
