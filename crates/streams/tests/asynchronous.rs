@@ -124,7 +124,8 @@ async fn a_message_that_finds_no_room_waits_in_the_sink_whatever_its_band() {
     for band in [0, 3] {
         let (mut near, mut far) = pair(&Options { hiwat: 100, lowat: 50, maxpsz: 64, ..Options::default() });
         let numbers = 0..500u32;
-        let message = move |number: u32| OwnedMessage { band, ..OwnedMessage::proto(number.to_le_bytes(), vec![7; 60]) };
+        let message =
+            move |number: u32| OwnedMessage { band, ..OwnedMessage::proto(number.to_le_bytes(), vec![7; 60]) };
         let sender = tokio::spawn(async move {
             for number in numbers.clone() {
                 // Fed one after another, so that each finds the queue as the one before has left it.

@@ -40,7 +40,7 @@ impl Stream {
             at.map_or(Ok(()), |at| module.open(&mut Queue { run, at }))
         });
         if opened.is_err() {
-            self.pop()?;
+            self.unplug()?;
         } else {
             events::push(self.end.region.inode, side as u8, name);
         }
@@ -54,15 +54,21 @@ impl Stream {
     pub fn pop(&mut self) -> Result<()> {
         self.attach()?;
         state::check(self.end.words(), Call::Plumb)?;
-        let side = self.end.side;
         let name = self.look()?;
         registry::find(&name)?.close();
+        self.unplug()?;
+        events::pop(self.end.region.inode, self.end.side as u8, &name);
+        Ok(())
+    }
+
+    /// Takes the module away that was pushed last, and what waits in its queues.
+    fn unplug(&mut self) -> Result<()> {
+        let side = self.end.side;
         let slot = self.replumb(|stream| stack::pop(&stream.end.region.fixed.plumbing[side]))?;
         let (_, me, _) = self.end.parts();
         for way in [&mut self.out, &mut self.back] {
             way.store.with(me, |store| store.flush(queue_of(side, slot), Which::All))?;
         }
-        events::pop(self.end.region.inode, side as u8, &name);
         // Who waited for room in its queues looks again.
         self.end.wake_own_writers()?;
         self.wake_writers()

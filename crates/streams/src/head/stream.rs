@@ -7,6 +7,7 @@ use headwater_os::doorbell::Doorbell;
 use headwater_shm::probe;
 
 use super::gather::Gather;
+use super::panic::Running;
 use super::way::{Pass, Way};
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result, fixed};
@@ -147,7 +148,8 @@ impl Stream {
         pass: Pass,
         action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>,
     ) -> (Result<T>, Effects) {
-        let Stream { out, back, end, .. } = self;
+        let running = Running { stream: self, outward, pass };
+        let Stream { out, back, end, .. } = &mut *running.stream;
         let direction = if outward { end.side } else { 1 - end.side };
         let (way, other) = if outward { (out, back) } else { (back, out) };
         let (region, me, counters) = end.parts();
@@ -157,6 +159,7 @@ impl Stream {
         let finished = if run.chain.is_empty() { Ok(()) } else { run.finish() };
         let effects = run.effects;
         way.end(me, pass);
+        std::mem::forget(running);
         (done.and_then(|done| finished.map(|()| done)), effects)
     }
 
@@ -189,7 +192,7 @@ impl Stream {
     }
 
     #[inline]
-    fn tell(&mut self, outward: bool, effects: &Effects) -> Result<()> {
+    pub(super) fn tell(&mut self, outward: bool, effects: &Effects) -> Result<()> {
         if effects.delivered {
             let lane = &self.end.region.fixed.lanes[if outward { self.end.side } else { 1 - self.end.side }];
             self.end.region.fence.light();

@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSlice};
 
+use super::panic::Running;
 use super::state::{self, Call};
 use super::stream::Stream;
 use super::way::Pass;
@@ -48,7 +49,9 @@ impl Stream {
         if self.out.data.modules.is_empty() {
             return self.write_as_message(bytes);
         }
-        let done = self.out.send_data(bytes);
+        let running = Running { stream: self, outward: true, pass: Pass::Biased };
+        let done = running.stream.out.send_data(bytes);
+        std::mem::forget(running);
         let (_, me, _) = self.end.parts();
         if self.out.writer.leave_quick(me) {
             self.attend_reader(true, false)?;

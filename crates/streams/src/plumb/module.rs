@@ -59,7 +59,7 @@ pub trait Module: Send + Sync + fmt::Debug {
     /// It was pushed; `queue` is that of the write side.
     ///
     /// # Errors
-    /// Any, which is what push then fails with.
+    /// Any, which is what push then fails with; the module is taken away again, without [`Module::close`].
     fn open(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         let _ = queue;
         Ok(())
