@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use headwater_streams::{
-    Errno, Error, Events, Info, Kind, Message, Module, Next, Options, Queue, Result, Stream, pipe_with, register,
+    Errno, Error, Events, Info, Kind, Message, Module, Next, Options, Queue, ReadOptions, Result, Stream, pipe_with,
+    register,
 };
 
 fn with_module(module: impl Module + 'static) -> (Stream, Stream) {
@@ -143,8 +144,10 @@ fn a_reader_is_told_of_what_came_before_a_panic() {
     let reader = std::thread::spawn(move || far.read(&mut [0; 9]).expect("there"));
     // It sleeps on its descriptor by then.
     std::thread::sleep(Duration::from_millis(60));
+    let start = Instant::now();
     assert!(catch_unwind(AssertUnwindSafe(|| near.putmsg(None, Some(b"panic"), false))).is_err());
     assert_eq!(reader.join().expect("no panic there"), 5);
+    assert!(start.elapsed() < Duration::from_millis(500), "told late, after {:?}", start.elapsed());
 }
 
 #[test]
@@ -163,4 +166,24 @@ fn a_hang_up_can_end() {
     near.write(b"again").expect("the hang-up is over");
     assert_eq!(far.read(&mut [0; 9]).expect("there"), 5);
     assert_eq!(near.read(&mut [0; 9]).expect("there"), 6);
+}
+
+#[test]
+fn a_read_that_fills_gives_what_it_has_at_a_hang_up() {
+    let (mut near, mut far) = pipe_with(&Options::default()).expect("pipe");
+    near.push("testmod").expect("known");
+    near.set_read_options(ReadOptions { fill: true, ..ReadOptions::default() }).expect("fine");
+    let mut other = near.try_clone().expect("dup");
+    // A handle that is in use when the reader falls asleep.
+    other.attach().expect("a place");
+    far.write(b"abc").expect("room");
+    let reader = std::thread::spawn(move || {
+        let counts = [near.read(&mut [0; 10]).expect("what is there"), near.read(&mut [0; 10]).expect("the end")];
+        (counts, near.try_clone().expect("dup").read(&mut [0; 10]).expect("the end for a new handle"))
+    });
+    std::thread::sleep(Duration::from_millis(60));
+    let start = Instant::now();
+    other.putmsg(Some(b"hangup"), None, false).expect("fine");
+    assert_eq!(reader.join().expect("no panic"), ([3, 0], 0));
+    assert!(start.elapsed() < Duration::from_millis(500), "told late, after {:?}", start.elapsed());
 }
