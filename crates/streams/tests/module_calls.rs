@@ -49,6 +49,42 @@ fn a_module_that_was_not_opened_is_not_closed() {
     assert_eq!(far.read(&mut [0; 9]).expect("there"), 1);
 }
 
+/// Counts calls of `close`.
+#[derive(Debug)]
+struct Closing;
+
+static LAST_CLOSES: AtomicU32 = AtomicU32::new(0);
+
+impl Module for Closing {
+    fn info(&self) -> Info {
+        Info::new("closing")
+    }
+
+    fn close(&self) {
+        LAST_CLOSES.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn modules_are_closed_once_with_the_last_handle_or_when_popped() {
+    let closes = || LAST_CLOSES.load(Ordering::Relaxed);
+    let (mut near, mut far) = with_module(Closing);
+    let mut other = near.try_clone().expect("dup");
+    other.write(b"x").expect("room");
+    near.push("closing").expect("known");
+    near.pop().expect("pushed");
+    assert_eq!(closes(), 1);
+    near.push("closing").expect("known");
+    drop(near);
+    assert_eq!(closes(), 1, "another handle is in use");
+    drop(other);
+    assert_eq!(closes(), 3, "both modules of the end");
+    assert_eq!(far.read(&mut [0; 9]).expect("there"), 1);
+    far.push("closing").expect("known");
+    drop(far);
+    assert_eq!(closes(), 4);
+}
+
 /// Passes on what it gets, and panics behind what begins with a 'p'.
 #[derive(Debug)]
 struct Panicking {

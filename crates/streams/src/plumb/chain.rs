@@ -49,6 +49,17 @@ pub(crate) fn resolve(fixed: &Fixed, direction: usize) -> Result<Vec<Link>> {
     Ok(chain)
 }
 
+/// Calls `close` of an end's modules, the last pushed first: its last handle in use is gone. One that this process does not
+/// know is left out.
+pub(crate) fn close_modules(fixed: &Fixed, end: usize) {
+    let plumbing = &fixed.plumbing[end];
+    for slot in stack(plumbing).unwrap_or_default().into_iter().rev() {
+        if let Ok(module) = name(plumbing, slot).and_then(|name| registry::find(&name)) {
+            module.close();
+        }
+    }
+}
+
 /// The slots of an end's modules, the first pushed first.
 pub(crate) fn stack(plumbing: &Plumbing) -> Result<Vec<usize>> {
     let count = plumbing.count.load(Ordering::Acquire) as usize;

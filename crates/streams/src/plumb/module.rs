@@ -65,7 +65,8 @@ pub trait Module: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// It is about to be popped.
+    /// It is about to be popped, or the last handle of its end that was in use was dropped. Nobody calls it for an end whose
+    /// last process was killed.
     fn close(&self) {}
 
     /// A message has come (put procedure). What is neither passed on nor queued is gone.

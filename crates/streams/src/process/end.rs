@@ -19,6 +19,7 @@ use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
 use crate::events::{self, Place};
 use crate::layout::{EndWords, Side};
+use crate::plumb::chain;
 
 /// What a handle may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -297,7 +298,11 @@ impl Drop for End {
         own.closes.fetch_add(1, Ordering::AcqRel);
         if joined {
             let fewer = |joined: u32| joined.checked_sub(1);
-            let _ = own.joined.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
+            let last = own.joined.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer) == Ok(1);
+            // A FIFO is one stream for all who open it, in whichever direction.
+            if last && (self.anchor.is_none() || self.peer_words().joined.load(Ordering::Relaxed) == 0) {
+                chain::close_modules(fixed, self.side);
+            }
         }
         for side in [&fixed.lanes[self.side].writer.0, &fixed.lanes[1 - self.side].reader.0] {
             side.sleep.fetch_or(LOOK, Ordering::AcqRel);
