@@ -250,7 +250,14 @@ impl Stream {
             return Ok(());
         }
         if asleep & (FUTEX | BELL | RINGING) != 0 {
-            self.end.wake_readers();
+            self.out.writer.distrust_reader();
+            if !self.end.wake_readers() {
+                // Flagged as asleep, and not to be woken: it is about to sleep, or was killed.
+                self.end.ask_for_peer()?;
+                if self.end.peer_gone {
+                    return Err(Error::new(Errno::Pipe, "the other end of the stream is gone"));
+                }
+            }
         }
         if asleep & UNMET != 0 {
             let checked = self.end.check_for_strangers();

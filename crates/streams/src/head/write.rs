@@ -152,6 +152,10 @@ impl Stream {
     pub(crate) fn check_write(&mut self) -> Result<()> {
         self.end.check_access(Access::Write)?;
         self.end.look_for_peer()?;
+        if self.out.writer.is_to_ask() {
+            self.end.ask_for_peer()?;
+            self.out.writer.trust_reader();
+        }
         if self.end.peer_gone {
             return Err(fixed!(Pipe, "the other end of the stream is gone"));
         }

@@ -198,3 +198,45 @@ fn a_poll_for_either_sees_both_again_and_again() {
     pump(near);
     other.join().expect("no panic");
 }
+
+#[test]
+fn a_writer_that_fills_the_stream_and_polls_for_either_hears_of_a_byte() {
+    let (mut near, far) = pipe().expect("pipe");
+    near.set_nonblocking(true).expect("set");
+    let mut far = far;
+    let peer = std::thread::spawn(move || {
+        let mut buffer = [0; 40_000];
+        for round in 0..300u64 {
+            let mut left = 100_000;
+            while left > 0 {
+                left -= far.read(&mut buffer[..left.min(40_000)]).expect("no error");
+            }
+            // At times the writer polls before the byte comes, at times after it.
+            let pause = Instant::now();
+            while pause.elapsed() < Duration::from_micros(round * 7 % 50) {
+                std::hint::spin_loop();
+            }
+            far.write(b"!").expect("room");
+        }
+    });
+    for round in 0..300 {
+        let mut left = 100_000;
+        let mut heard = false;
+        while left > 0 || !heard {
+            if left > 0 {
+                match near.write(&[0; 9000][..left.min(9000)]) {
+                    Ok(count) => left -= count,
+                    Err(error) => assert_eq!(error.errno(), Errno::Again),
+                }
+            }
+            heard |= near.read(&mut [0]).is_ok();
+            if heard && left == 0 {
+                break;
+            }
+            let wanted = if left > 0 { Events::IN | Events::OUT } else { Events::IN };
+            let ready = near.poll(wanted, Some(SOON)).expect("no error");
+            assert!(!ready.is_empty(), "round {round}: {left} left, heard: {heard}");
+        }
+    }
+    peer.join().expect("no panic");
+}

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Stream, pipe};
+use headwater_streams::{Errno, Options, Stream, pipe, pipe_with};
 
 /// Longer than any wait may last that something ends; the watch of a sleeper is a second.
 const LATE: Duration = Duration::from_millis(600);
@@ -11,33 +11,36 @@ const ASLEEP: Duration = Duration::from_millis(40);
 
 #[test]
 fn one_thread_reads_while_another_writes_and_none_stalls() {
-    let (near, mut far) = pipe().expect("pipe");
+    let (near, mut far) = pipe_with(&Options { hiwat: 100, lowat: 50, ..Options::default() }).expect("pipe");
     let (mut reader, mut writer) = (near.try_clone().expect("dup"), near);
+    const ROUNDS: u8 = 40;
     let echo = std::thread::spawn(move || {
-        let mut byte = [0];
-        while far.read(&mut byte).expect("no error") == 1 {
-            // Long enough that all waiters go to the doorbell.
+        let mut buffer = [0; 200];
+        for round in 0..ROUNDS {
+            // Long enough that both threads of the other end go to the doorbell.
             std::thread::sleep(Duration::from_millis(15));
-            far.write(&byte).expect("the reader lives");
+            let mut read = 0;
+            while read < 200 {
+                read += far.read(&mut buffer[read..]).expect("no error");
+            }
+            far.write(&[round]).expect("the reader lives");
         }
     });
-    let (told, heard) = std::sync::mpsc::channel();
     let reading = std::thread::spawn(move || {
         let mut byte = [0];
-        for number in 0..40 {
+        for round in 0..ROUNDS {
+            let start = Instant::now();
             assert_eq!(reader.read(&mut byte).expect("no error"), 1);
-            assert_eq!(byte, [number]);
-            told.send(()).expect("the writer waits");
+            assert_eq!(byte, [round]);
+            assert!(start.elapsed() < LATE, "byte {round} took {:?}", start.elapsed());
         }
     });
-    for number in 0..40 {
+    for round in 0..ROUNDS {
         let start = Instant::now();
-        writer.write(&[number]).expect("room");
-        heard.recv_timeout(Duration::from_secs(10)).expect("an echo");
-        assert!(start.elapsed() < LATE, "message {number} took {:?}", start.elapsed());
+        writer.write(&[round; 200]).expect("room");
+        assert!(start.elapsed() < LATE, "message {round} took {:?}", start.elapsed());
     }
     reading.join().expect("no panic");
-    drop(writer);
     echo.join().expect("no panic");
 }
 

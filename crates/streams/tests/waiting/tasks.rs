@@ -37,6 +37,39 @@ async fn one_task_reads_and_writes_in_a_select() {
 }
 
 #[tokio::test]
+async fn a_select_of_a_large_write_and_a_small_read_never_hangs() {
+    let (near, mut far) = pair(&Options::default());
+    let peer = tokio::spawn(async move {
+        let mut buffer = vec![0; 100_000];
+        for round in 0..300 {
+            far.read_exact(&mut buffer).await.expect("no error");
+            if round % 3 == 0 {
+                tokio::task::yield_now().await;
+            }
+            far.write_all(b"!").await.expect("room");
+        }
+        far
+    });
+    let (mut from, mut to) = tokio::io::split(near);
+    let exchange = async {
+        let bytes = vec![1; 100_000];
+        for _ in 0..300 {
+            let (mut sent, mut heard) = (0, false);
+            let mut answer = [0];
+            while sent < bytes.len() || !heard {
+                tokio::select! {
+                    biased;
+                    count = from.read(&mut answer), if !heard => heard = count.expect("no error") == 1,
+                    count = to.write(&bytes[sent..]), if sent < bytes.len() => sent += count.expect("room"),
+                }
+            }
+        }
+    };
+    soon(exchange).await;
+    soon(peer).await.expect("the peer");
+}
+
+#[tokio::test]
 async fn shutting_down_ends_the_peer_s_read_and_leaves_the_answer() {
     let (mut near, mut far) = pair(&Options::default());
     let server = tokio::spawn(async move {

@@ -45,6 +45,9 @@ pub(crate) struct LaneWriter {
     /// `tail` less the plain bytes that were written here, and those of them that began a run.
     not_plain: u64,
     began: u64,
+    /// Where the kernel was asked whether the reader still lives, and up to where we write without asking.
+    asked_at: u64,
+    trusted_until: u64,
 }
 
 /// Which quick way plain data may take from now on.
@@ -99,6 +102,8 @@ impl LaneWriter {
             run_open: false,
             not_plain: 0,
             began: 0,
+            asked_at: 0,
+            trusted_until: 0,
         }
     }
 
@@ -159,10 +164,29 @@ impl LaneWriter {
             Open::Through => true,
         };
         let until = if self.is_full() { 0 } else { self.head.wrapping_add(self.hiwat).wrapping_add(1) };
-        self.open_until = if opens { until } else { 0 };
+        self.open_until = if opens { until.min(self.trusted_until) } else { 0 };
         // What a module makes may be longer than any message; then it needs a look.
         let short = appends && self.message_max >= PIECE as u64;
         self.append_until = if short { self.head.wrapping_add(self.window.len()).wrapping_add(1) } else { 0 };
+    }
+
+    /// Whether the kernel is to be asked whether the reader still lives: at the first write after the reader has waited, and
+    /// whenever as much again has been written since.
+    pub fn is_to_ask(&self) -> bool {
+        self.tail >= self.trusted_until
+    }
+
+    /// The kernel was asked, and the reader lives.
+    pub fn trust_reader(&mut self) {
+        let trusted = self.trusted_until.wrapping_sub(self.asked_at);
+        let written = self.tail.wrapping_sub(self.asked_at);
+        self.asked_at = self.tail;
+        self.trusted_until = self.tail.wrapping_add(written.max(2 * trusted).clamp(1, 1 << 30));
+    }
+
+    /// The reader waits: whatever happens to it, the next write is to know.
+    pub fn distrust_reader(&mut self) {
+        (self.asked_at, self.trusted_until, self.open_until) = (self.tail, self.tail, 0);
     }
 
     /// Closes the quick way, so that the next write looks at everything.
