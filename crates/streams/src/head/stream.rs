@@ -61,7 +61,8 @@ pub fn pipe_with(options: &Options) -> Result<(Stream, Stream)> {
 
 impl Stream {
     pub(crate) fn over(end: End) -> Stream {
-        let out = Way::new(&end.region, end.side);
+        let mut out = Way::new(&end.region, end.side);
+        out.writer.distrust_reader();
         let back = Way::new(&end.region, 1 - end.side);
         Stream { out, back, end, nonblocking: false, gather: Gather::default() }
     }

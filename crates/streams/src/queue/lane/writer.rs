@@ -45,7 +45,8 @@ pub(crate) struct LaneWriter {
     /// `tail` less the plain bytes that were written here, and those of them that began a run.
     not_plain: u64,
     began: u64,
-    /// Where the kernel was asked whether the reader still lives, and up to where we write without asking.
+    /// Where the kernel was asked whether the reader still lives, and up to where we write without asking. Without a limit
+    /// until [`LaneWriter::distrust_reader`].
     asked_at: u64,
     trusted_until: u64,
 }
@@ -103,7 +104,7 @@ impl LaneWriter {
             not_plain: 0,
             began: 0,
             asked_at: 0,
-            trusted_until: 0,
+            trusted_until: u64::MAX,
         }
     }
 
