@@ -18,7 +18,7 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, MARKS, NSTRPUSH, PAGE};
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 /// Queues of a direction: the head's, and one for each module of either end.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH;
 /// Bytes of module state in shared memory.
@@ -27,11 +27,14 @@ pub(crate) const STATE_WORDS: usize = 8;
 shareable! {
     /// All that has a fixed size.
     pub(crate) struct Fixed {
+        // First what every stream uses, in one page with its first members.
         pub header: Apart<Header>,
-        pub members: [Apart<Member>; MEMBERS],
         pub ends: [Apart<EndWords>; 2],
         pub lanes: [LaneWords; 2],
         pub plumbing: [Plumbing; 2],
+        pub members: [Apart<Member>; MEMBERS],
+        /// The modules of each end.
+        pub slots: [[Slot; NSTRPUSH]; 2],
     }
 
     /// What the region is. Written once by the creator, checked once by whoever attaches.
@@ -153,7 +156,6 @@ shareable! {
         pub count: AtomicU32,
         /// Slots in the order of the stack: the first is next to the head.
         pub order: [AtomicU8; NSTRPUSH],
-        pub slots: [Slot; NSTRPUSH],
     }
 
     /// A pushed module.

@@ -28,7 +28,7 @@ impl Stream {
         let most = self.end.region.nstrpush as usize;
         let side = self.end.side;
         let slot = self.replumb(|stream| {
-            let slot = stack::push(&stream.end.region.fixed.plumbing[side], name, most)?;
+            let slot = stack::push(&stream.end.region.fixed, side, name, most)?;
             let info = module.info();
             for way in [&stream.out, &stream.back] {
                 way.store.set_marks(queue_of(side, slot), info.hiwat, info.lowat);
@@ -97,8 +97,8 @@ impl Stream {
     /// # Errors
     /// `EPROTO` on a broken stream.
     pub fn list(&self) -> Result<Vec<String>> {
-        let plumbing = &self.end.region.fixed.plumbing[self.end.side];
-        chain::stack(plumbing)?.into_iter().rev().map(|slot| chain::name(plumbing, slot)).collect()
+        let (fixed, side) = (&self.end.region.fixed, self.end.side);
+        chain::stack(&fixed.plumbing[side])?.into_iter().rev().map(|slot| chain::name(fixed, side, slot)).collect()
     }
 
     /// Throws away what waits in queues (I_FLUSH, I_FLUSHBAND): an M_FLUSH goes down the stream and does it. On a pipe the

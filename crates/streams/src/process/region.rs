@@ -18,7 +18,7 @@ use crate::layout::{Fixed, MAGIC, Mark, Offsets, VERSION};
 use crate::limits::{self, BLOCKS, CUT_MAX, FASTBUF, MARKS, PAGE};
 use crate::options::Options;
 use crate::policy::Policy;
-use crate::queue::store::{HEAD, Store};
+use crate::queue::store::Store;
 
 /// The name under which a pipe's memory shows in /proc.
 pub(crate) const NAME: &str = "headwater-stream";
@@ -147,11 +147,12 @@ impl Region {
     pub fn store(&self, direction: usize) -> Store {
         let checked = "the size was checked";
         let words = Placed::at(&self.memory, self.offsets.store(direction)).expect(checked);
+        let flow = self.fixed.part(|fixed| &fixed.lanes[direction].flow.0);
         let links = Placed::slice_at(&self.memory, self.offsets.links(direction), self.offsets.pages).expect(checked);
         let fast = Window::at(&self.memory, self.offsets.fast(direction), BLOCKS * FASTBUF).expect(checked);
         let pages = Window::at(&self.memory, self.offsets.pages(direction), self.offsets.pages * PAGE).expect(checked);
         let token = self.fixed.part(|fixed| &fixed.lanes[direction].store_token.0);
-        Store::new(words, links, fast, pages, self.message_max(), Token::new(token, 3 * direction as u32 + 2))
+        Store::new(words, flow, links, fast, pages, self.message_max(), Token::new(token, 3 * direction as u32 + 2))
     }
 
     /// The largest high water mark that the windows have room for.
@@ -171,7 +172,6 @@ impl Region {
         let flow = &self.fixed.lanes[direction].flow.0;
         flow.hiwat.store(hiwat, Ordering::Relaxed);
         flow.lowat.store(lowat, Ordering::Relaxed);
-        self.store(direction).set_marks(HEAD, hiwat, lowat);
     }
 
     /// Bytes of the largest message, control and data together.

@@ -12,7 +12,7 @@ use headwater_shm::{Membership, Placed, Token, Window, probe};
 use super::lane::{Part, there};
 use super::order::Rank;
 use crate::error::{Error, Result};
-use crate::layout::{Block, QueueWords, StoreWords};
+use crate::layout::{Block, Flow, QueueWords, StoreWords};
 use crate::limits::{BLOCKS, PAGE};
 use crate::message::Message;
 use crate::message::kind::What;
@@ -42,6 +42,8 @@ pub(crate) const HEAD: usize = 0;
 #[derive(Debug)]
 pub(crate) struct Store {
     words: Placed<StoreWords>,
+    /// The water marks of the head's queue, which the lane has too.
+    flow: Placed<Flow>,
     /// For each page the next one of its message or of the free list, plus one.
     links: Placed<[AtomicU32]>,
     /// The fast buffers, one for each block.
@@ -74,6 +76,7 @@ pub(crate) enum Which {
 impl Store {
     pub fn new(
         words: Placed<StoreWords>,
+        flow: Placed<Flow>,
         links: Placed<[AtomicU32]>,
         fast: Window,
         pages: Window,
@@ -81,7 +84,7 @@ impl Store {
         token: Token,
     ) -> Store {
         let message_pages = message_max.div_ceil(PAGE as u64) as usize;
-        Store { words, links, fast, pages, message_max, message_pages, token }
+        Store { words, flow, links, fast, pages, message_max, message_pages, token }
     }
 
     /// Forgets what another process's token was, in a forked child.
@@ -117,10 +120,9 @@ impl Store {
 
     /// Whether somebody who waits for room in a band may go on: a look from without the token.
     pub fn may_go_on(&self, queue: usize, band: u8) -> bool {
-        let queue = &self.words.queues[queue];
-        let band = &queue.bands[usize::from(band)];
+        let band = &self.words.queues[queue].bands[usize::from(band)];
         let count = band.count.load(Ordering::Relaxed);
-        let low = count == 0 || count < queue.lowat.load(Ordering::Relaxed);
+        let low = count == 0 || count < self.water_marks(queue).1;
         (low || band.flags.load(Ordering::Relaxed) & FULL == 0) && self.may_allocate()
     }
 
@@ -136,7 +138,15 @@ impl Store {
         self.is_memory_awaited() && flags.fetch_and(!MEMORY, Ordering::Relaxed) & MEMORY != 0
     }
 
-    /// Sets a queue's water marks.
+    /// A queue's high and low water mark.
+    fn water_marks(&self, queue: usize) -> (u32, u32) {
+        let words = &self.words.queues[queue];
+        let (hiwat, lowat) =
+            if queue == HEAD { (&self.flow.hiwat, &self.flow.lowat) } else { (&words.hiwat, &words.lowat) };
+        (hiwat.load(Ordering::Relaxed), lowat.load(Ordering::Relaxed))
+    }
+
+    /// Sets the water marks of a module's queue.
     pub fn set_marks(&self, queue: usize, hiwat: u32, lowat: u32) {
         self.words.queues[queue].hiwat.store(hiwat, Ordering::Relaxed);
         self.words.queues[queue].lowat.store(lowat, Ordering::Relaxed);
@@ -174,15 +184,11 @@ impl Store {
 impl Store {
     /// Whether a queue takes another message of that band (bcanput). If not, whoever makes room is asked to say so.
     pub fn can_put(&mut self, queue: usize, band: u8) -> bool {
-        let queue = &self.words.queues[queue];
-        let band = &queue.bands[usize::from(band)];
+        let band = &self.words.queues[queue].bands[usize::from(band)];
         let count = band.count.load(Ordering::Relaxed);
         let flags = band.flags.load(Ordering::Relaxed);
-        let full = if flags & FULL != 0 {
-            count != 0 && count >= queue.lowat.load(Ordering::Relaxed)
-        } else {
-            count > queue.hiwat.load(Ordering::Relaxed)
-        };
+        let (hiwat, lowat) = self.water_marks(queue);
+        let full = if flags & FULL != 0 { count != 0 && count >= lowat } else { count > hiwat };
         let memory = self.may_allocate();
         if !memory {
             self.words.queues[HEAD].flags.fetch_or(MEMORY, Ordering::Relaxed);
@@ -433,7 +439,7 @@ impl Store {
         band.count.store(count, Ordering::Relaxed);
         probe::at();
         let flags = band.flags.load(Ordering::Relaxed);
-        let low = count == 0 || count < words.lowat.load(Ordering::Relaxed);
+        let low = count == 0 || count < self.water_marks(queue).1;
         if low && flags != 0 {
             band.flags.store(0, Ordering::Relaxed);
             probe::at();
