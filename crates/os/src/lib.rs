@@ -39,6 +39,7 @@ pub mod select;
 pub mod shared;
 pub mod signal;
 pub mod spawn;
+pub mod static_or_box;
 pub mod thread;
 pub mod ticks;
 pub mod uring;

@@ -157,6 +157,26 @@ impl SharedMemory {
         }
     }
 
+    /// Gives the pages of a range back to the kernel: whoever reads there finds zeros, in all processes. Whole pages only.
+    ///
+    /// # Errors
+    /// What fallocate(2) reports.
+    pub fn discard(&self, offset: usize, len: usize) -> io::Result<()> {
+        if cfg!(miri) {
+            return Ok(());
+        }
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(rustix::fs::fallocate(&self.fd, hole, offset as u64, len as u64)?)
+    }
+
+    /// Bytes of the memory that take up pages at this moment.
+    ///
+    /// # Errors
+    /// What fstat(2) reports.
+    pub fn resident(&self) -> io::Result<u64> {
+        Ok(rustix::fs::fstat(&self.fd)?.st_blocks as u64 * 512)
+    }
+
     /// Length in bytes.
     #[expect(clippy::len_without_is_empty, reason = "a shared memory of no bytes cannot be made")]
     pub fn len(&self) -> usize {

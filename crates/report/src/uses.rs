@@ -6,6 +6,7 @@ use headwater_results::resample::Resamples;
 use headwater_results::schema::{Better, MetricResult, RowResult, Run};
 
 use crate::grid::{Cell, Grid, Line};
+use crate::operations::Filling;
 use crate::{rows, units};
 
 /// The patterns and facilities that are shown here, in the order of the table.
@@ -167,24 +168,32 @@ pub(crate) fn name(pattern: &str, size: Option<u64>) -> String {
 }
 
 /// The table of rows of one placement.
-pub(crate) fn grid(rows: &[&RowResult], marks: &dyn Fn(&RowResult) -> String) -> Grid {
+pub(crate) fn grid(rows: &[&RowResult], filling: &Filling<'_>) -> Grid {
     let mut lines = Vec::new();
     for (pattern, size, group) in groups(rows) {
         lines.push(Line { label: format!("{}:", name(pattern, size)), is_quiet: true, cells: Vec::new() });
-        lines.extend(group.iter().map(|beside| line(beside, marks)));
+        lines.extend(group.iter().map(|beside| line(beside, filling)));
     }
     let heads = ["figure", "times", "CPU", "x CPU", "verdict"].map(str::to_owned).into();
     Grid { corner: "pattern, transport".to_owned(), heads, lines }
 }
 
-fn line(beside: &Beside<'_>, marks: &dyn Fn(&RowResult) -> String) -> Line {
+fn line(beside: &Beside<'_>, filling: &Filling<'_>) -> Line {
     let result = beside.result;
     let text = |found: Option<&MetricResult>| {
         found.map_or_else(|| "-".to_owned(), |found| units::quantity(found.estimate.median, &found.metric.unit))
     };
     let times =
         |times: Option<Times>| Cell::plain(times.map_or_else(String::new, |times| units::significant(times.value)));
-    let own = Cell { marks: marks(result), ..Cell::plain(text(rows::own(result))) };
+    let spread = rows::own(result).map(|own| {
+        let in_unit = |value: f64| units::quantity(value, &own.metric.unit);
+        (filling.spread)(&own.estimate, &in_unit)
+    });
+    let own = Cell {
+        spread: spread.unwrap_or_default(),
+        marks: (filling.marks)(result),
+        ..Cell::plain(text(rows::own(result)))
+    };
     Line {
         label: format!("  {}", result.row.subject),
         is_quiet: !rows::competes(result),

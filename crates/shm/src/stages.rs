@@ -17,9 +17,11 @@ const YIELD_NS_MAX: u64 = 1_000_000;
 /// After a slow yield this many waits go straight to sleep, four times as many after the next. 64 sleeps cost less than
 /// the time slice that one slow yield loses.
 const YIELDS_BARRED: std::ops::RangeInclusive<u32> = 64..=4096;
-/// After a spin in vain so many waits go without one, twice as many after the next, up to the second number. A message now
-/// and then, which no spin can meet, so costs a 64th of a spin; one late message in a stream of quick ones costs one sleep.
-const SPINS_BARRED: std::ops::RangeInclusive<u32> = 1..=64;
+/// After a stage in vain so many waits go without it, twice as many after the next, up to the second number. A message now
+/// and then, which no stage can meet, so costs a 64th of a spin; one late message in a stream of quick ones costs one
+/// sleep. Yields in vain cost more than their time: the scheduler lets others run before a process that has yielded, also
+/// when it is woken later.
+const IN_VAIN_BARRED: std::ops::RangeInclusive<u32> = 1..=64;
 /// After so many quick yields in a row only one of so many is timed: two readings of the clock cost as much as a tenth of a
 /// yield to the other end and back.
 const QUICK_IN_ROW: u32 = 64;
@@ -36,10 +38,34 @@ pub struct Stages {
     last_barred: u32,
     /// Yields since the last slow one.
     quick_in_row: u32,
-    /// Waits left that must not spin.
-    spins_barred: u32,
-    /// How many the last spin in vain barred; 0 after one that was not.
-    last_spins_barred: u32,
+    spinning: Earnings,
+    yielding: Earnings,
+}
+
+/// Whether a stage has ended waits lately.
+#[derive(Debug, Default)]
+struct Earnings {
+    /// Waits left that go without it.
+    barred: u32,
+    /// How many the last one in vain barred; 0 after one that was not.
+    last_barred: u32,
+}
+
+impl Earnings {
+    /// Runs the stage if this wait may have it; returns whether it ended the wait.
+    fn try_stage(&mut self, stage: impl FnOnce() -> bool) -> bool {
+        if self.barred > 0 {
+            self.barred -= 1;
+            return false;
+        }
+        let came = stage();
+        self.last_barred = match came {
+            true => 0,
+            false => (self.last_barred * 2).clamp(*IN_VAIN_BARRED.start(), *IN_VAIN_BARRED.end()),
+        };
+        self.barred = self.last_barred;
+        came
+    }
 }
 
 /// Which stage ended a wait.
@@ -55,24 +81,13 @@ impl Stages {
     /// Waits for `ready` through the stages; returns the one that ended the wait, or None if it did not come.
     pub fn pass(&mut self, same_cpu: bool, mut ready: impl FnMut() -> bool) -> Option<Stage> {
         if same_cpu {
-            (self.allowed() && self.yield_until(&mut ready)).then_some(Stage::Yielded)
+            let mut yielding = std::mem::take(&mut self.yielding);
+            let came = self.allowed() && yielding.try_stage(|| self.yield_until(&mut ready));
+            self.yielding = yielding;
+            came.then_some(Stage::Yielded)
         } else {
-            self.spin_until(&mut ready).then_some(Stage::Spun)
+            self.spinning.try_stage(|| spin_for(SPIN_NS, &mut ready)).then_some(Stage::Spun)
         }
-    }
-
-    fn spin_until(&mut self, ready: &mut impl FnMut() -> bool) -> bool {
-        if self.spins_barred > 0 {
-            self.spins_barred -= 1;
-            return false;
-        }
-        let came = spin_for(SPIN_NS, ready);
-        self.last_spins_barred = match came {
-            true => 0,
-            false => (self.last_spins_barred * 2).clamp(*SPINS_BARRED.start(), *SPINS_BARRED.end()),
-        };
-        self.spins_barred = self.last_spins_barred;
-        came
     }
 
     fn yield_until(&mut self, ready: &mut impl FnMut() -> bool) -> bool {

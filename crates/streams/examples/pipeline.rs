@@ -4,6 +4,7 @@
 //! `cargo run -p headwater-streams --example pipeline < README.md`
 
 use std::io::{BufRead, BufReader, Write, stdin};
+use std::net::Shutdown;
 
 use headwater_os::child::Child;
 use headwater_streams::pipe;
@@ -22,8 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for line in stdin().lock().lines() {
         writeln!(near, "{}", line?)?;
     }
-    // A line that no text has says that there are no more.
-    writeln!(near, "\0")?;
+    near.shutdown(Shutdown::Write)?;
     let mut answer = String::new();
     BufReader::new(near).read_line(&mut answer)?;
     print!("{answer}");
@@ -33,13 +33,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn count_words(stream: headwater_streams::Stream) -> std::io::Result<()> {
     let mut answers = stream.try_clone()?;
     let (mut lines, mut words) = (0u64, 0u64);
+    // Until the parent has shut its direction down.
     for line in BufReader::new(stream).lines() {
-        let line = line?;
-        if line == "\0" {
-            break;
-        }
         lines += 1;
-        words += line.split_whitespace().count() as u64;
+        words += line?.split_whitespace().count() as u64;
     }
     writeln!(answers, "{lines} lines, {words} words")
 }

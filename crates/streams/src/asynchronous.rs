@@ -15,7 +15,7 @@ use futures_sink::Sink;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Error, Result, fixed};
 use crate::head::stream::Stream;
 use crate::message::owned::OwnedMessage;
 use crate::process::end::Access;
@@ -27,6 +27,8 @@ pub struct AsyncStream {
     stream: Stream,
     /// The task that waits to read: what modules of this end answer to a write, no doorbell tells.
     reader: Option<Waker>,
+    /// A message that the sink has accepted and that has found no room yet. It goes before all else.
+    unsent: Option<OwnedMessage>,
 }
 
 impl AsyncStream {
@@ -42,7 +44,7 @@ impl AsyncStream {
         let descriptor = stream.as_fd().try_clone_to_owned()?;
         #[expect(deprecated, reason = "an OwnedFd keeps its number, which is all that the unsafe successor asks for")]
         let doorbell = AsyncFd::with_interest(descriptor, Interest::READABLE | Interest::WRITABLE)?;
-        Ok(AsyncStream { doorbell, stream, reader: None })
+        Ok(AsyncStream { doorbell, stream, reader: None, unsent: None })
     }
 
     /// The end itself, for everything that does not wait: options, modules, counters.
@@ -79,6 +81,22 @@ impl AsyncStream {
     }
 
     fn poll_send(&mut self, context: &mut Context<'_>, message: &OwnedMessage) -> Poll<Result<()>> {
+        ready!(self.poll_unsent(context))?;
+        self.poll_send_now(context, message)
+    }
+
+    /// Sends what the sink has accepted before.
+    fn poll_unsent(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let Some(message) = self.unsent.take() else { return Poll::Ready(Ok(())) };
+        let sent = self.poll_send_now(context, &message);
+        if sent.is_pending() {
+            self.unsent = Some(message);
+        }
+        sent
+    }
+
+    /// `EAGAIN` says that nothing of the message was sent, so it is sent again as a whole.
+    fn poll_send_now(&mut self, context: &mut Context<'_>, message: &OwnedMessage) -> Poll<Result<()>> {
         loop {
             let sent = self.stream.send_message(message);
             self.wake_reader();
@@ -140,6 +158,7 @@ impl AsyncRead for AsyncStream {
 impl AsyncWrite for AsyncStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = &mut *self;
+        ready!(this.poll_unsent(context))?;
         loop {
             let written = this.stream.write(bytes);
             this.wake_reader();
@@ -151,11 +170,12 @@ impl AsyncWrite for AsyncStream {
         }
     }
 
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_unsent(context).map_err(io::Error::from)
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_unsent(context))?;
         Poll::Ready(match self.stream.end.access {
             Access::Both => self.stream.shutdown(Shutdown::Write).map_err(io::Error::from),
             // An end of a FIFO is closed by dropping it.
@@ -176,19 +196,28 @@ impl Sink<OwnedMessage> for AsyncStream {
     type Error = Error;
 
     fn poll_ready(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        let this = &mut *self;
-        while !this.stream.can_put(0)? && this.stream.arm_to_write(0)? {
-            ready!(this.poll_room(context))?;
-        }
-        Poll::Ready(Ok(()))
+        // The band of the next message is not known: there is a place for one, whatever it is.
+        self.poll_unsent(context)
     }
 
+    /// Sends the message if there is room for it; if not, it goes when the sink is asked to be ready or flushed.
     fn start_send(mut self: Pin<&mut Self>, message: OwnedMessage) -> Result<()> {
-        self.stream.send_message(&message)
+        if self.unsent.is_some() {
+            return Err(fixed!(Again, "the sink was not asked whether it is ready"));
+        }
+        let sent = self.stream.send_message(&message);
+        self.wake_reader();
+        match sent {
+            Err(error) if error.errno() == Errno::Again => {
+                self.unsent = Some(message);
+                Ok(())
+            }
+            done => done,
+        }
     }
 
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
-        Poll::Ready(Ok(()))
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        self.poll_unsent(context)
     }
 
     fn poll_close(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {

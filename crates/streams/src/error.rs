@@ -1,16 +1,34 @@
 //! What an operation on a stream can fail with: the errno that the specification names, and why in words.
 //!
-//! Every room of the crate returns it. It becomes an [`io::Error`] of the fitting kind at the Rust face, and a number at
-//! the C face.
+//! Every module of the crate returns it. It becomes an [`io::Error`] of the same number at the Rust face, and a number at the
+//! C face.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
-/// The errors that STREAMS names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(i32)]
-pub enum Errno {
+use headwater_os::static_or_box::StaticOrBox;
+
+/// An error number, as Linux has them: any, not only those that have a name here. A module may raise one that STREAMS does
+/// not name, and the kernel may report one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Errno(i32);
+
+/// Makes a constant of each, and the table of their names.
+macro_rules! errnos {
+    ($($(#[doc = $doc:literal])* $name:ident = $number:literal,)*) => {
+        #[expect(non_upper_case_globals, reason = "they are matched like the variants of an enumeration")]
+        impl Errno {
+            $($(#[doc = $doc])* pub const $name: Errno = Errno($number);)*
+        }
+
+        const NAMES: &[(i32, &str)] = &[$(($number, stringify!($name)),)*];
+    };
+}
+
+errnos! {
+    /// No such file.
+    Noent = 2,
     /// Interrupted by a signal.
     Intr = 4,
     /// An I/O error: push and pop on a stream with an error.
@@ -48,28 +66,33 @@ pub enum Errno {
 }
 
 impl Errno {
-    /// The one of that number; [`Errno::Io`] for one that STREAMS does not name.
-    pub(crate) fn of(number: u32) -> Errno {
-        use Errno::*;
-        let all = [
-            Intr, Io, Nxio, Badf, Again, Acces, Busy, Inval, Mfile, Pipe, Range, Nostr, Nodata, Time, Nosr, Proto,
-            Badmsg,
-        ];
-        all.into_iter().find(|errno| *errno as u32 == number).unwrap_or(Io)
+    /// The error of any number that Linux gives one.
+    pub const fn new(number: i32) -> Errno {
+        Errno(number)
     }
 
     /// The number that Linux gives it.
-    pub fn number(self) -> i32 {
-        self as i32
+    pub const fn number(self) -> i32 {
+        self.0
     }
 }
 
-/// An errno, and why. One word, so that what a call returns fits in registers.
+impl fmt::Debug for Errno {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match NAMES.iter().find(|(number, _)| *number == self.0) {
+            Some((_, name)) => formatter.write_str(name),
+            None => write!(formatter, "Errno({})", self.0),
+        }
+    }
+}
+
+/// An errno, and why. One word, so that what a call returns fits in registers; no allocation where the reason is known when
+/// the library is compiled, as that of every `EAGAIN` is.
 #[derive(Debug)]
-pub struct Error(Box<Cause>);
+pub struct Error(StaticOrBox<Cause>);
 
 #[derive(Debug)]
-struct Cause {
+pub(crate) struct Cause {
     errno: Errno,
     why: Cow<'static, str>,
     /// The stream's memory makes no sense: no call on it can succeed any more.
@@ -78,13 +101,37 @@ struct Cause {
     source: Option<io::Error>,
 }
 
+impl Cause {
+    /// One that is known when the library is compiled. For [`fixed!`].
+    pub const fn fixed(errno: Errno, why: &'static str) -> Cause {
+        Cause { errno, why: Cow::Borrowed(why), fatal: false, source: None }
+    }
+}
+
+/// An [`Error`] of that name, for that reason, without an allocation.
+macro_rules! fixed {
+    ($errno:ident, $why:literal) => {
+        $crate::error::Error::of_static(const { &$crate::error::Cause::fixed($crate::error::Errno::$errno, $why) })
+    };
+}
+pub(crate) use fixed;
+
 /// What operations on streams return.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     /// An error with its reason; name the limit and its value where there is one.
     pub fn new(errno: Errno, why: impl Into<Cow<'static, str>>) -> Error {
-        Error(Box::new(Cause { errno, why: why.into(), fatal: false, source: None }))
+        Error::of(Cause { errno, why: why.into(), fatal: false, source: None })
+    }
+
+    fn of(cause: Cause) -> Error {
+        Error(StaticOrBox::of_box(Box::new(cause)))
+    }
+
+    /// For [`fixed!`].
+    pub(crate) fn of_static(cause: &'static Cause) -> Error {
+        Error(StaticOrBox::of_static(cause))
     }
 
     /// The errno.
@@ -94,26 +141,17 @@ impl Error {
 
     /// The shared memory contradicts itself; the text says how. The stream is dead.
     pub(crate) fn corrupt(what: &'static str) -> Error {
-        let mut error = Error::new(Errno::Proto, format!("the stream's shared memory is corrupt: {what}"));
-        error.0.fatal = true;
-        error
+        Error::broken(Errno::Proto, format!("the stream's shared memory is corrupt: {what}"))
     }
 
     /// An error after which no call on the stream can succeed any more.
     pub(crate) fn broken(errno: Errno, why: impl Into<Cow<'static, str>>) -> Error {
-        let mut error = Error::new(errno, why);
-        error.0.fatal = true;
-        error
+        Error::of(Cause { errno, why: why.into(), fatal: true, source: None })
     }
 
     /// Whether the stream is dead.
     pub(crate) fn is_fatal(&self) -> bool {
         self.0.fatal
-    }
-
-    /// The call would have to wait.
-    pub(crate) fn again(why: &'static str) -> Error {
-        Error::new(Errno::Again, why)
     }
 }
 
@@ -131,16 +169,21 @@ impl std::error::Error for Error {
 
 impl From<io::Error> for Error {
     fn from(source: io::Error) -> Error {
-        let errno = match source.kind() {
-            io::ErrorKind::Interrupted => Errno::Intr,
-            io::ErrorKind::WouldBlock => Errno::Again,
-            io::ErrorKind::InvalidInput => Errno::Inval,
-            io::ErrorKind::BrokenPipe => Errno::Pipe,
-            io::ErrorKind::PermissionDenied => Errno::Acces,
-            _ if matches!(source.raw_os_error(), Some(23 | 24)) => Errno::Mfile,
+        let errno = match (source.raw_os_error(), source.kind()) {
+            (Some(number), _) => Errno(number),
+            (None, io::ErrorKind::Interrupted) => Errno::Intr,
+            (None, io::ErrorKind::WouldBlock) => Errno::Again,
+            (None, io::ErrorKind::NotFound) => Errno::Noent,
+            (None, io::ErrorKind::InvalidInput) => Errno::Inval,
+            (None, io::ErrorKind::BrokenPipe) => Errno::Pipe,
+            (None, io::ErrorKind::PermissionDenied) => Errno::Acces,
             _ => Errno::Io,
         };
-        Error(Box::new(Cause { errno, why: source.to_string().into(), fatal: false, source: Some(source) }))
+        match errno {
+            Errno::Again => fixed!(Again, "the kernel would wait"),
+            Errno::Intr => fixed!(Intr, "a signal handler ran"),
+            errno => Error::of(Cause { errno, why: source.to_string().into(), fatal: false, source: Some(source) }),
+        }
     }
 }
 
@@ -156,20 +199,9 @@ impl From<headwater_shm::Error> for Error {
 }
 
 impl From<Error> for io::Error {
+    /// Keeps the number, which [`io::Error::raw_os_error`] gives, and not the reason: what has both would have to be
+    /// allocated for every `EAGAIN`.
     fn from(error: Error) -> io::Error {
-        let kind = match error.errno() {
-            Errno::Intr => io::ErrorKind::Interrupted,
-            Errno::Again => io::ErrorKind::WouldBlock,
-            Errno::Inval | Errno::Range | Errno::Nostr | Errno::Badf => io::ErrorKind::InvalidInput,
-            Errno::Pipe => io::ErrorKind::BrokenPipe,
-            Errno::Acces => io::ErrorKind::PermissionDenied,
-            Errno::Nxio => io::ErrorKind::NotConnected,
-            Errno::Proto | Errno::Badmsg => io::ErrorKind::InvalidData,
-            Errno::Time => io::ErrorKind::TimedOut,
-            Errno::Busy => io::ErrorKind::ResourceBusy,
-            Errno::Nosr => io::ErrorKind::OutOfMemory,
-            Errno::Io | Errno::Mfile | Errno::Nodata => io::ErrorKind::Other,
-        };
-        io::Error::new(kind, error)
+        io::Error::from_raw_os_error(error.errno().number())
     }
 }

@@ -8,6 +8,7 @@ mod gather;
 mod get;
 mod modules;
 pub mod options;
+mod panic;
 mod place;
 pub(crate) mod poll;
 mod put;

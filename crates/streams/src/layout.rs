@@ -18,7 +18,7 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, MARKS, NSTRPUSH, PAGE};
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 6;
 /// Queues of a direction: the head's, and one for each module of either end.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH;
 /// Bytes of module state in shared memory.
@@ -27,11 +27,14 @@ pub(crate) const STATE_WORDS: usize = 8;
 shareable! {
     /// All that has a fixed size.
     pub(crate) struct Fixed {
+        // First what every stream uses, in one page with its first members.
         pub header: Apart<Header>,
-        pub members: [Apart<Member>; MEMBERS],
         pub ends: [Apart<EndWords>; 2],
         pub lanes: [LaneWords; 2],
         pub plumbing: [Plumbing; 2],
+        pub members: [Apart<Member>; MEMBERS],
+        /// The modules of each end.
+        pub slots: [[Slot; NSTRPUSH]; 2],
     }
 
     /// What the region is. Written once by the creator, checked once by whoever attaches.
@@ -142,7 +145,8 @@ shareable! {
         pub lengths: AtomicU64,
         /// Kind, then flags.
         pub what: AtomicU64,
-        /// How much of control (below) and data (above) has been taken. Written by the holder of the reader's token.
+        /// How much of control (below) and data (above) has been taken; [`ABSENT`] for a part of no bytes that was. Written by
+        /// the holder of the reader's token.
         pub taken: AtomicU64,
     }
 
@@ -152,7 +156,6 @@ shareable! {
         pub count: AtomicU32,
         /// Slots in the order of the stack: the first is next to the head.
         pub order: [AtomicU8; NSTRPUSH],
-        pub slots: [Slot; NSTRPUSH],
     }
 
     /// A pushed module.
@@ -197,7 +200,7 @@ shareable! {
         pub last: AtomicU32,
         pub hiwat: AtomicU32,
         pub lowat: AtomicU32,
-        /// Bits of `store`: enabled, put back.
+        /// Bits of `store`: enabled, put back, memory awaited; from bit 8 on the highest band that was used.
         pub flags: AtomicU32,
         /// Messages in it.
         pub messages: AtomicU32,
@@ -221,7 +224,7 @@ shareable! {
         /// Length of control and data; [`ABSENT`] for a part that is not there.
         pub control: AtomicU32,
         pub data: AtomicU32,
-        /// How much of each has been taken by a reader.
+        /// How much of each has been taken by a reader; [`ABSENT`] for a part of no bytes that was.
         pub control_taken: AtomicU32,
         pub data_taken: AtomicU32,
         /// Kind, band and flags, as in a [`Mark`].

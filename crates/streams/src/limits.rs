@@ -30,16 +30,25 @@ pub const HOLD_MS: u64 = 10;
 pub const HIWAT_MAX: u32 = 256 << 20;
 /// Largest strmsgsz that can be asked for: 256 MiB.
 pub const STRMSGSZ_MAX: u32 = 256 << 20;
-/// Messages with boundaries that may lie in one direction's lane; beyond them a writer waits as for a full queue.
+/// Messages with boundaries that may lie in one direction's lane. A writer waits as for a full queue where there is no room
+/// for [`CUT_MAX`] more of them, the most that one call sends.
 pub const MARKS: usize = 2048;
+/// Messages into which putmsg cuts data alone at most; for more it fails with ERANGE. They are sent all or none, so all of
+/// them have room behind hiwat. SVR4's sizes give the number: 256 KiB of strmsgsz in messages of 4096.
+pub const CUT_MAX: usize = 64;
 /// Bytes that an unbounded copy publishes at a time, so that the other end copies one piece while we copy the next: half
 /// of the smallest first-level cache in use (32 KiB) holds a piece at its source and its target.
 pub const PIECE: usize = 8 << 10;
 /// Bytes of a message that fit its first block, so that it costs one allocation (the fast buffer).
 pub const FASTBUF: usize = 256;
 /// Message blocks of a direction: as many messages may wait in the queues of modules, in bands above 0 and at high
-/// priority, in all.
+/// priority, in all. All bands and queues share them, and the pages of what is longer than [`FASTBUF`]: hiwat and five
+/// messages of full length, 2 MiB with the default sizes. Where there are not enough for one more call, a writer waits,
+/// whatever its band: for [`CUT_MAX`] messages, [`HIGH_BLOCKS`], and one that a service procedure puts back.
 pub const BLOCKS: usize = 1024;
+/// Blocks that are kept for messages of high priority, and the pages of one of full length: they wait for nobody, so they
+/// must find room whatever bands hold. One waits at a head; modules may queue some.
+pub const HIGH_BLOCKS: usize = 16;
 /// Messages without bytes for the caller that one call passes over. More can only come of a list that leads back to itself,
 /// or of a peer that sends nothing else for ever.
 pub const EMPTY_MAX: usize = 64 * BLOCKS;

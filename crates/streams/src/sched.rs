@@ -122,6 +122,12 @@ impl<'s, 'm> Run<'s, 'm> {
         self.lane.has_room()
     }
 
+    /// Whether the writers at the head may send a message in some band above 0 that was used before.
+    pub fn can_put_in_some_band(&mut self) -> Result<bool> {
+        let queue = self.chain.iter().find(|link| link.service).map_or(HEAD, |link| link.queue);
+        self.store.with(self.me, |store| Ok(store.can_put_in_some_band(queue)))
+    }
+
     /// Queues a message at a place of the chain, and enables the queue (putq).
     pub fn put_queue(&mut self, at: usize, message: Message<'m>) -> Result<()> {
         let queue = self.chain[at].queue;
@@ -185,9 +191,18 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Runs the service procedures of all enabled queues, those nearest to the head first, until none is enabled; then
     /// stores what still waits.
     pub fn finish(&mut self) -> Result<()> {
-        let done = self.run_services();
+        let mut done = self.run_services();
         if self.store.has_lifted() {
             self.store.with(self.me, Store::settle)?;
+        }
+        for _ in 0..SERVICES_MAX {
+            if done.is_err() || !self.enable_for_memory() {
+                break;
+            }
+            done = self.run_services();
+            if self.store.has_lifted() {
+                self.store.with(self.me, Store::settle)?;
+            }
         }
         done.and_then(|()| self.store_pending())
     }
@@ -211,9 +226,24 @@ impl<'s, 'm> Run<'s, 'm> {
         Ok(())
     }
 
-    /// Asks for the service of the last queue before the head, because there is room in the head's.
+    /// Asks for the service of the last queue before the head, because there is room in the head's; and of whoever waits for
+    /// memory, if there is some now.
     pub fn enable_last(&mut self) {
         self.back_enable(self.chain.len());
+        self.enable_for_memory();
+    }
+
+    /// If somebody was refused for want of memory and there is some: enables all queues that hold something, and the writers
+    /// at the head, whatever their band. Returns whether it was so.
+    fn enable_for_memory(&mut self) -> bool {
+        if !self.store.take_memory_awaited() {
+            return false;
+        }
+        for link in self.chain.iter().filter(|link| link.service && !self.store.is_empty(link.queue)) {
+            self.store.enable(link.queue);
+        }
+        self.effects.room = true;
+        true
     }
 
     fn store_pending(&mut self) -> Result<()> {
@@ -230,6 +260,11 @@ impl<'s, 'm> Run<'s, 'm> {
         message: &Message<'_>,
         put: impl FnOnce(&mut Store, usize, &Message<'_>) -> Result<bool>,
     ) -> Result<()> {
+        let most = self.region.message_max();
+        if message.len() as u64 > most {
+            let len = message.len();
+            return Err(Error::new(Errno::Range, format!("a message of {len} bytes exceeds this stream's {most}")));
+        }
         if self.store.with(self.me, |store| put(store, queue, message))? {
             return Ok(());
         }

@@ -95,3 +95,54 @@ async fn the_two_halves_wait_apart() {
     soon(pump).await.expect("pump");
     soon(writer).await.expect("writer");
 }
+
+#[tokio::test]
+async fn a_megabyte_comes_back_from_an_echo_of_messages_as_it_was() {
+    let (near, mut far) = pair(&Options::default());
+    let service = tokio::spawn(async move {
+        while let Some(message) = far.receive().await.expect("no error") {
+            far.send_message(&message).await.expect("the asker lives");
+        }
+    });
+    let sent: Vec<u8> = (0..1 << 20).map(|number: u32| (number.wrapping_mul(0x9e37_79b1) >> 24) as u8).collect();
+    let expected = sent.clone();
+    let (mut read, mut write) = tokio::io::split(near);
+    let writer = tokio::spawn(async move {
+        write.write_all(&sent).await.expect("the service lives");
+        write
+    });
+    let mut got = vec![0; expected.len()];
+    // A slow reader: the service finds the queue full in the middle of a message.
+    for piece in got.chunks_mut(16 << 10) {
+        soon(read.read_exact(piece)).await.expect("no error");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let wrong = got.iter().zip(&expected).position(|(got, expected)| got != expected);
+    assert_eq!(wrong, None, "the first byte that differs");
+    drop((read, soon(writer).await.expect("writer")));
+    soon(service).await.expect("the end was seen");
+}
+
+#[tokio::test]
+async fn a_message_that_finds_no_room_waits_in_the_sink_whatever_its_band() {
+    for band in [0, 3] {
+        let (mut near, mut far) = pair(&Options { hiwat: 100, lowat: 50, maxpsz: 64, ..Options::default() });
+        let numbers = 0..500u32;
+        let message =
+            move |number: u32| OwnedMessage { band, ..OwnedMessage::proto(number.to_le_bytes(), vec![7; 60]) };
+        let sender = tokio::spawn(async move {
+            for number in numbers.clone() {
+                // Fed one after another, so that each finds the queue as the one before has left it.
+                SinkExt::feed(&mut near, message(number)).await.expect("it waits");
+            }
+            SinkExt::<OwnedMessage>::flush(&mut near).await.expect("the reader lives");
+            near
+        });
+        for number in 0..500u32 {
+            let got = soon(far.receive()).await.expect("no error").expect("not the end");
+            assert_eq!((got.band, got.control), (band, Some(number.to_le_bytes().to_vec())));
+        }
+        drop(soon(sender).await.expect("sender"));
+        assert_eq!(soon(far.receive()).await.expect("no error"), None);
+    }
+}

@@ -73,7 +73,9 @@ impl Message {
     fn weight(&self, lane: bool) -> usize {
         match lane && self.rank == 0 {
             false => self.left(),
-            true if self.control.as_ref().is_some_and(|control| !control.is_empty()) => self.sent.1.max(1),
+            true if self.control.as_ref().is_some_and(|control| !control.is_empty()) => {
+                self.control.as_ref().map_or(0, VecDeque::len) + self.sent.1 - self.sent.0
+            }
             true if self.data.as_ref().is_some_and(|data| !data.is_empty()) => self.left(),
             true => self.sent.1.max(1),
         }
@@ -162,6 +164,9 @@ impl Model {
 
     fn read(&mut self, len: usize) -> Result<Vec<u8>, Errno> {
         let mut read = Vec::new();
+        if len == 0 {
+            return Ok(read);
+        }
         let ReadOptions { mode, control, .. } = self.read;
         loop {
             let Some(first) = self.queue.first_mut() else {
@@ -170,7 +175,7 @@ impl Model {
             if first.plain {
                 let data = first.data.as_mut().expect("plain bytes are data");
                 read.extend(data.drain(..data.len().min(len - read.len())));
-                if data.is_empty() {
+                if data.is_empty() || mode == ReadMode::MessageDiscard {
                     self.queue.remove(0);
                 }
                 if read.len() == len || mode != ReadMode::Bytes {
@@ -181,11 +186,12 @@ impl Model {
             if first.control.is_some() && control == ControlMode::Refuse {
                 return if read.is_empty() { Err(Errno::Badmsg) } else { Ok(read) };
             }
-            let as_data = control == ControlMode::AsData;
-            let controls = if as_data { first.control.as_ref().map_or(0, VecDeque::len) } else { 0 };
+            let discarded = first.control.is_some() && control == ControlMode::Discard;
+            let controls = if discarded { 0 } else { first.control.as_ref().map_or(0, VecDeque::len) };
             let datas = first.data.as_ref().map_or(0, VecDeque::len);
             if controls + datas == 0 {
-                let ends = first.control.is_none();
+                // Of a control part alone that is thrown away nothing is left, not even a message without bytes.
+                let ends = first.data.is_some() || !discarded;
                 if ends && !read.is_empty() {
                     return Ok(read);
                 }
@@ -195,14 +201,17 @@ impl Model {
                 }
                 continue;
             }
-            let mut taken = 0;
-            for part in [first.control.as_mut().filter(|_| as_data), first.data.as_mut()].into_iter().flatten() {
-                let count = part.len().min(len - read.len());
-                read.extend(part.drain(..count));
-                taken += count;
+            if discarded {
+                first.control = None;
             }
-            let done = taken == controls + datas;
-            if done || mode == ReadMode::MessageDiscard {
+            for part in [&mut first.control, &mut first.data] {
+                let Some(bytes) = part else { continue };
+                read.extend(bytes.drain(..bytes.len().min(len - read.len())));
+                if bytes.is_empty() {
+                    *part = None;
+                }
+            }
+            if first.control.is_none() && first.data.is_none() || mode == ReadMode::MessageDiscard {
                 self.queue.remove(0);
             }
             if read.len() == len || mode != ReadMode::Bytes {
@@ -229,12 +238,15 @@ impl Model {
         }
         let mut copy = first.clone();
         let part = |part: &mut Option<VecDeque<u8>>, most: Option<usize>| {
-            let (part, most) = (part.as_mut()?, most?);
-            Some(part.drain(..part.len().min(most)).collect::<Vec<u8>>())
+            let (bytes, most) = (part.as_mut()?, most?);
+            let taken = bytes.drain(..bytes.len().min(most)).collect::<Vec<u8>>();
+            if bytes.is_empty() {
+                *part = None;
+            }
+            Some(taken)
         };
         let parts = (part(&mut copy.control, control), part(&mut copy.data, data));
-        let left = |part: &Option<VecDeque<u8>>| part.as_ref().is_some_and(|part| !part.is_empty());
-        let more = (left(&copy.control), left(&copy.data));
+        let more = (copy.control.is_some(), copy.data.is_some());
         if take {
             if more.0 || more.1 { *first = copy } else { drop(self.queue.remove(0)) }
         }
@@ -296,12 +308,11 @@ fn agree(policy: Policy, modules: &[&str], calls: Vec<Call>) {
                 near.putmsg(Some(&control), data.as_deref(), true).expect("never waits");
                 model.put_high(&control, data.as_deref());
             }
-            Call::Read(len) if len > 0 => {
+            Call::Read(len) => {
                 let mut buffer = vec![0; len];
                 let read = far.read(&mut buffer).map(|count| buffer[..count].to_vec()).map_err(|error| error.errno());
                 assert_eq!(read, model.read(len), "{told}");
             }
-            Call::Read(_) => {}
             Call::Get { control, data, select } => {
                 assert_eq!(
                     get(&mut far, control, data, select, true),

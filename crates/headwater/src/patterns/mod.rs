@@ -14,16 +14,21 @@ use crate::harness::worker::Desk;
 use crate::transports::{self, Endpoint};
 
 mod cpu;
+pub mod event_loop;
 pub mod flood;
 mod joined;
 pub mod matrix;
 pub mod paced;
+pub mod pairs;
+mod partial;
+pub mod poll_both_ways;
 pub mod rtt;
 pub mod rtt_two_channels;
 pub mod single;
 pub mod stream;
 pub mod stream_full;
 pub mod wake;
+mod whole_rounds;
 
 #[cfg(test)]
 mod testing;
@@ -185,6 +190,11 @@ table![
     paced::Paced<100>,
     paced::Paced<1_000>,
     paced::Paced<10_000>,
+    pairs::PairsStream,
+    pairs::PairsRoundTrip,
+    event_loop::EventLoop<false>,
+    event_loop::EventLoop<true>,
+    poll_both_ways::PollBothWays,
     matrix::Matrix,
     flood::Flood
 ];

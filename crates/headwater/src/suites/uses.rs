@@ -25,8 +25,17 @@ pub const SUITE: Suite = Suite {
 const NAMES: [&str; 6] = ["pipe", "unix-stream", "streams-pipe", "fifo", "streams-fifo", "null"];
 
 /// Patterns with their message sizes.
-const PATTERNS: [(&str, &[u64]); 4] =
-    [("rtt-two-channels", &[64]), ("paced-100", &[64]), ("paced-1000", &[64]), ("paced-10000", &[64])];
+const PATTERNS: [(&str, &[u64]); 9] = [
+    ("rtt-two-channels", &[64]),
+    ("paced-100", &[64]),
+    ("paced-1000", &[64]),
+    ("paced-10000", &[64]),
+    ("pairs-stream", &[64, 4096, 65_536]),
+    ("pairs-rtt", &[64]),
+    ("epoll-level", &[64]),
+    ("epoll-edge", &[64]),
+    ("poll-both-ways", &[64]),
+];
 
 /// What a channel costs beside its messages; a process alone, so the placement is one.
 const FACILITIES: [&str; 7] =

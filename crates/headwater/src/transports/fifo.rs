@@ -31,6 +31,7 @@ impl Transport for Fifo {
         size_max: None,
         spins: false,
         policy: None,
+        pollable: true,
         special: false,
         unfit: &[],
     };

@@ -35,6 +35,7 @@ impl Transport for FifoSocket {
         size_max: None,
         spins: false,
         policy: None,
+        pollable: true,
         special: false,
         unfit: &[],
     };

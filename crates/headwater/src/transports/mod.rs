@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use headwater_results::schema::Standing;
@@ -50,6 +51,8 @@ pub struct Info {
     pub spins: bool,
     /// The named policy of a transport that exists under several, as it stands in its name: `futex` of `ring-futex`.
     pub policy: Option<&'static str>,
+    /// Whether both ends are descriptors that poll(2) and epoll(7) may watch: [`Endpoint::incoming`].
+    pub pollable: bool,
     /// Whether it answers one question only: a suite of every transport leaves it out, and some suite names it.
     pub special: bool,
     /// Patterns that make no sense over it, with the reasons, in words that go on after its name.
@@ -154,6 +157,17 @@ pub trait Endpoint {
                 return Ok(());
             }
         }
+    }
+
+    /// The descriptor that is readable when there is something to receive, where the end has one.
+    fn incoming(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// The descriptor that is writable when there is room to send, where the end has one; it may be that of
+    /// [`Endpoint::incoming`].
+    fn outgoing(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 
     /// What the end itself has counted since it was opened: wake-ups sent, sleeps, ... Asked between rounds only; the

@@ -28,6 +28,7 @@ impl Transport for Null {
         size_max: None,
         spins: false,
         policy: None,
+        pollable: false,
         special: false,
         unfit: &[],
     };

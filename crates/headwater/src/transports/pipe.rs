@@ -1,7 +1,7 @@
 //! `pipe`: the kernel's pipe, with its default buffer (64 KiB on most machines) and with one of 1 MiB.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use headwater_results::schema::Standing;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -30,6 +30,7 @@ const INFO: Info = Info {
     size_max: None,
     spins: false,
     policy: None,
+    pollable: true,
     special: false,
     unfit: &[],
 };
@@ -105,5 +106,13 @@ impl Endpoint for PipeEnd {
     fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let descriptor = self.read.as_ref().ok_or(io::ErrorKind::Unsupported)?;
         Ok(rustix::io::read(descriptor, buffer)?)
+    }
+
+    fn incoming(&self) -> Option<BorrowedFd<'_>> {
+        self.read.as_ref().map(AsFd::as_fd)
+    }
+
+    fn outgoing(&self) -> Option<BorrowedFd<'_>> {
+        self.write.as_ref().map(AsFd::as_fd)
     }
 }

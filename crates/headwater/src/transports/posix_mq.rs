@@ -40,6 +40,7 @@ impl Transport for PosixMq {
         size_max: Some(16 << 20),
         spins: false,
         policy: None,
+        pollable: false,
         special: false,
         unfit: &[],
     };

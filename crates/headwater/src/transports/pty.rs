@@ -28,6 +28,7 @@ impl Transport for Pty {
         size_max: None,
         spins: false,
         policy: None,
+        pollable: false,
         special: false,
         unfit: &[],
     };

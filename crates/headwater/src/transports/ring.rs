@@ -39,6 +39,7 @@ const INFO: Info = Info {
     size_max: None,
     spins: false,
     policy: Some("futex"),
+    pollable: false,
     special: false,
     unfit: &[],
 };

@@ -33,6 +33,7 @@ impl Transport for SysvMq {
         size_max: Some(i32::MAX as usize / 2),
         spins: false,
         policy: None,
+        pollable: false,
         special: false,
         unfit: &[],
     };

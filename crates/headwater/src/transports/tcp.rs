@@ -33,6 +33,7 @@ impl Transport for Tcp {
         size_max: None,
         spins: false,
         policy: None,
+        pollable: true,
         special: false,
         unfit: &[],
     };

@@ -9,7 +9,7 @@
 //! whose sender dies waits on. A sender learns it (`ECONNREFUSED`).
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use headwater_results::schema::Standing;
 use rustix::net::sockopt::{set_socket_send_buffer_size, socket_send_buffer_size};
@@ -42,6 +42,7 @@ const INFO: Info = Info {
     size_max: None,
     spins: false,
     policy: None,
+    pollable: true,
     special: false,
     unfit: &[],
 };
@@ -149,5 +150,13 @@ impl Endpoint for SocketEnd {
     #[inline]
     fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         Ok(recv(&self.socket, buffer, RecvFlags::empty())?.0)
+    }
+
+    fn incoming(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
+    }
+
+    fn outgoing(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
     }
 }

@@ -49,3 +49,15 @@ fn what_could_be_truncated_is_refused() {
     assert_eq!(refusal(copy, 4095), "shared memory has an unexpected size");
     assert!(SharedMemory::create("hw-test", 0).is_err());
 }
+
+#[test]
+fn discarded_pages_are_zeros_and_take_no_memory() {
+    let memory = SharedMemory::create("headwater-test", 1 << 20).expect("memfd");
+    memory.populate().expect("madvise");
+    let word = memory.get::<AtomicU64>(8192).expect("inside");
+    word.store(7, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(memory.resident().expect("fstat"), 1 << 20);
+    memory.discard(4096, (1 << 20) - 4096).expect("fallocate");
+    assert_eq!(memory.resident().expect("fstat"), 4096);
+    assert_eq!(word.load(std::sync::atomic::Ordering::Relaxed), 0);
+}

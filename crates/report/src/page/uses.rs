@@ -5,19 +5,21 @@ use super::allowance::Allowance;
 use super::frame::Page;
 use super::table::of_grid;
 use crate::markup::escape;
+use crate::operations::Filling;
 use crate::{chart, rows, text, uses};
 
 /// In the table of sections.
 pub(super) const SECTION: Section = Section { id: "use", title: uses::TITLE, draw };
 
 fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
+    let filling = Filling { old: false, spread: &chart::spread, marks: &chart::flags };
     let mut html = String::new();
     for (name, run) in &page.source.runs {
         let measured = uses::measured(run);
         for placement in rows::placements(run, &measured) {
             let place = text::capital(rows::place(placement));
             let caption = if page.has_several() { format!("{name}: {place}") } else { place };
-            let table = of_grid(&caption, &uses::grid(&rows::at(&measured, placement), &chart::flags)) + "\n";
+            let table = of_grid(&caption, &uses::grid(&rows::at(&measured, placement), &filling)) + "\n";
             if !allowance.takes_table(table.len()) {
                 html += "<p class=\"note\">Further tables are left out for want of room.</p>\n";
                 break;

@@ -3,8 +3,10 @@
 use headwater_results::schema::RowResult;
 
 use super::Section;
+use super::cells::spread;
 use super::frame::framed;
 use super::page::Page;
+use crate::operations::Filling;
 use crate::uses;
 
 /// In the table of sections.
@@ -13,5 +15,8 @@ pub(super) const SECTION: Section = Section { patterns: &uses::PATTERNS, draw };
 fn draw(page: &Page<'_>) -> Option<String> {
     let &Page { run, style, .. } = page;
     let marks = |result: &RowResult| page.marks(&result.flags);
-    framed(uses::TITLE, uses::DEFINITION, run, &uses::measured(run), style, |rows| uses::grid(rows, &marks).draw(style))
+    let filling = Filling { old: false, spread: &|estimate, _| spread(estimate, style), marks: &marks };
+    framed(uses::TITLE, uses::DEFINITION, run, &uses::measured(run), style, |rows| {
+        uses::grid(rows, &filling).draw(style)
+    })
 }

@@ -71,6 +71,13 @@ impl DataRun {
         self.queue_copy(at, data)
     }
 
+    /// Forgets what queues hold: a procedure has panicked.
+    pub fn abandon(&mut self) {
+        self.held = None;
+        self.copied.clear();
+        self.holds = false;
+    }
+
     #[cold]
     fn queue_copy(&mut self, at: usize, data: &[u8]) -> Result<()> {
         if self.copied.len() >= SERVICES_MAX {

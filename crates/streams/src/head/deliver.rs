@@ -47,10 +47,15 @@ impl<'m> Run<'_, 'm> {
                 let waits = |store: &mut Store| store.find(HEAD, |stored| stored.what.kind == Kind::PcProto);
                 if self.store.with(self.me, waits)?.is_some() { Ok(()) } else { self.queue_at_head(&message) }
             }
-            Kind::Data | Kind::Proto | Kind::PassFile | Kind::Signal | Kind::IocAck | Kind::IocNak => {
-                self.queue_at_head(&message)
+            Kind::Data | Kind::Proto | Kind::PassFile | Kind::IocAck | Kind::IocNak => self.queue_at_head(&message),
+            // It keeps its place behind what waits there, and is raised when it comes to the front.
+            Kind::Signal if self.lane.count_now() > 0 && self.region.policy.lane => {
+                self.effects.delivered = true;
+                let what = What { band: 0, ..message.what };
+                self.lane.append(what, None, message.data())
             }
-            Kind::PcSignal => {
+            Kind::Signal if !self.store.is_empty(HEAD) => self.queue_at_head(&message),
+            Kind::Signal | Kind::PcSignal => {
                 raise(reader, message.data().and_then(|data| data.first()).copied().unwrap_or(0));
                 self.announce();
                 Ok(())

@@ -7,9 +7,10 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
+use super::get::Taken;
 use super::state::{self, Call};
 use super::stream::Stream;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Result, fixed};
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
 use crate::process::end::{Access, End, inbox};
@@ -25,7 +26,7 @@ impl Stream {
         self.attach()?;
         self.check_write()?;
         if self.end.access != Access::Both {
-            return Err(Error::new(Errno::Inval, "a file is passed through a pipe, and not through a FIFO"));
+            return Err(fixed!(Inval, "a file is passed through a pipe, and not through a FIFO"));
         }
         let (region, side) = (self.end.region.clone(), self.end.side);
         let doorbell = self.end.doorbell().try_clone()?;
@@ -46,7 +47,7 @@ impl Stream {
         });
         match self.settle(sent)? {
             true => Ok(()),
-            false => Err(Error::again("the stream is full (its queue is above hiwat)")),
+            false => Err(fixed!(Again, "the stream is full (its queue is above hiwat)")),
         }
     }
 
@@ -65,7 +66,7 @@ impl Stream {
                 return Ok(file);
             }
             if !self.wait_for_more(1)? {
-                return Err(Error::new(Errno::Nxio, "the stream has ended, and no file is there"));
+                return Err(fixed!(Nxio, "the stream has ended, and no file is there"));
             }
         }
     }
@@ -73,8 +74,8 @@ impl Stream {
     /// Takes the file of the message at the front, then the message. None if nothing is there.
     fn take_file(&mut self) -> Result<Option<OwnedFd>> {
         let options = self.read_options();
-        let (_, me, _) = self.end.parts();
-        let pass = self.back.begin_reading(me)?;
+        let (region, me, _) = self.end.parts();
+        let pass = self.back.begin_reading(me, region)?;
         let mut room = false;
         let taken = self.take_first_file(&mut room);
         let (_, me, _) = self.end.parts();
@@ -89,7 +90,7 @@ impl Stream {
         let (region, me, _) = self.end.parts();
         let Some(item) = self.back.front_but_signals(me, region, room)? else { return Ok(None) };
         if item.what.kind != Kind::PassFile {
-            return Err(Error::new(Errno::Badmsg, "the message at the front is no open file"));
+            return Err(fixed!(Badmsg, "the message at the front is no open file"));
         }
         let mut number = [0; 4];
         self.back.copy_data(me, &item, &mut number)?;
@@ -97,9 +98,8 @@ impl Stream {
         let packets = inbox(region, *side, doorbell.as_ref().expect("open"), false);
         let file = packets.take_file(u32::from_le_bytes(number))?;
         let (_, me, _) = self.end.parts();
-        *room |= self.back.take(me, &item, 0, 0, true)?;
-        let lost =
-            || Error::new(Errno::Io, "the file is not there: its receiver was killed, or its sender is no friend");
+        *room |= self.back.take(me, &item, Taken::ALL)?;
+        let lost = || fixed!(Io, "the file is not there: its receiver was killed, or its sender is no friend");
         file.ok_or_else(lost).map(Some)
     }
 }

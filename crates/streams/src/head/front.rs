@@ -2,18 +2,20 @@
 //!
 //! All of it is under the reader's token.
 
-use headwater_shm::Membership;
+use headwater_shm::{Hold, Membership};
 
 use super::deliver::{CHANGED, URGENT, raise};
+use super::get::Taken;
 use super::options::{ReadMode, ReadOptions};
 use super::way::{Pass, Way};
 use crate::error::{Error, Result};
 use crate::events;
 use crate::limits::EMPTY_MAX;
 use crate::message::kind::{Kind, What};
+use crate::plumb::chain;
 use crate::process::region::Region;
-use crate::queue::lane::Marked;
 use crate::queue::lane::reader::Front;
+use crate::queue::lane::{Marked, there};
 use crate::queue::store::{HEAD, Stored};
 
 /// The message at the front, and how much is left of it.
@@ -51,14 +53,26 @@ impl Item {
 
 impl Way {
     /// Takes the reader's token. Notices are cleared: what they are about is looked at by everyone who holds it.
+    ///
+    /// Errors: `EINVAL` if this process does not know a module on the way, whose service procedure a reader may have to run;
+    /// before anything is taken.
     #[inline]
-    pub fn begin_reading(&mut self, me: &Membership) -> Result<Pass> {
+    pub fn begin_reading(&mut self, me: &Membership, region: &Region) -> Result<Pass> {
         if self.reader.token.enter(me) {
             return Ok(Pass::Biased);
         }
-        self.reader.hold(me)?;
-        if self.reader.token.notices() != 0 {
+        let hold = self.reader.hold(me)?;
+        let notices = self.reader.token.notices();
+        if notices != 0 {
             self.reader.token.clear(URGENT | CHANGED);
+        }
+        if (hold == Hold::Fresh || notices & CHANGED != 0)
+            && let Err(error) = chain::resolve(&region.fixed, self.direction())
+        {
+            self.reader.release(me, false);
+            // Whoever asks finds it again.
+            self.reader.token.forget();
+            return Err(error);
         }
         Ok(Pass::Held)
     }
@@ -76,15 +90,21 @@ impl Way {
         }
     }
 
-    /// The message at the front: of the store, unless that is of band 0 and the lane has one; then of the lane.
+    /// The message at the front: of the store, where those of higher bands and priority are, then of the lane.
+    ///
+    /// The lane is looked at first, then the store, and the lane not again: what was sent before the data that are found in
+    /// the lane is then seen in the store.
     pub fn front(&mut self, me: &Membership) -> Result<Option<Item>> {
+        self.reader.find()?;
+        #[cfg(test)]
+        tests::between_looks();
         if !self.store.is_empty(HEAD)
             && let Some(stored) = self.store.with(me, |store| store.first(HEAD))?
         {
             return Ok(Some(Item {
                 what: stored.what,
-                control: stored.control.map(|part| part.left()),
-                data: stored.data.map(|part| part.left()),
+                control: there(stored.control),
+                data: there(stored.data),
                 place: Place::Stored(stored),
             }));
         }
@@ -97,8 +117,8 @@ impl Way {
             },
             Front::Marked(marked) => Item {
                 what: marked.what,
-                control: marked.control.map(|part| part.left()),
-                data: marked.data.map(|part| part.left()),
+                control: there(marked.control),
+                data: there(marked.data),
                 place: Place::Marked(marked),
             },
         }))
@@ -111,7 +131,7 @@ impl Way {
             let Some(item) = front.filter(|item| item.what.kind == Kind::Signal) else { return Ok(front) };
             let mut number = [0];
             self.copy_data(me, &item, &mut number)?;
-            *room |= self.take(me, &item, 0, 0, true)?;
+            *room |= self.take(me, &item, Taken::ALL)?;
             raise(&region.fixed.ends[1 - self.direction()].0, number[0]);
         }
         Err(Error::corrupt("a queue has no end"))
@@ -135,12 +155,13 @@ impl Way {
         }
     }
 
-    /// Takes so many bytes of the parts; the message goes when nothing is left of it, or `all` is given up. Returns
-    /// whether that makes room for somebody who waits for the store (who waits for the lane has a word for it).
-    pub fn take(&mut self, me: &Membership, item: &Item, control: usize, data: usize, all: bool) -> Result<bool> {
+    /// Takes so much of the message at the front. Returns whether that makes room for somebody who waits for the store (who
+    /// waits for the lane has a word for it).
+    pub fn take(&mut self, me: &Membership, item: &Item, taken: Taken) -> Result<bool> {
+        let Taken { control, data, all } = taken;
         match &item.place {
             Place::Plain => {
-                let count = if all { item.data.unwrap_or(0) } else { data };
+                let count = if all { item.data } else { data }.unwrap_or(0);
                 self.reader.drop_plain(count);
                 Ok(false)
             }
@@ -154,3 +175,6 @@ impl Way {
         self.reader.bytes_there() != 0 || !self.store.is_empty(HEAD)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use super::front::Item;
 use super::state::{self, Call};
 use super::stream::Stream;
 use super::way::Way;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Error, Result, fixed};
 use crate::message::kind::{Kind, What};
 use crate::message::owned::OwnedMessage;
 use crate::queue::store::HEAD;
@@ -27,9 +27,10 @@ pub enum Select {
 /// What was got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Got {
-    /// Bytes of the control part that were copied; None: the message has none, or it was not asked for.
+    /// Bytes of the control part that were copied; None (a len of -1): the message has none, or none left, or it was not asked
+    /// for.
     pub control: Option<usize>,
-    /// Bytes of the data part that were copied; None: the message has none, or it was not asked for.
+    /// Bytes of the data part that were copied; None: as above.
     pub data: Option<usize>,
     /// More of the control part waits (MORECTL).
     pub more_control: bool,
@@ -41,12 +42,20 @@ pub struct Got {
     pub high_priority: bool,
 }
 
-/// How much of a message is taken: bytes of its parts, or all that is left.
+/// How much of a message is taken.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Taken {
-    pub control: usize,
-    pub data: usize,
+    /// Bytes of each part: the part goes with its last byte, and one of no bytes with `Some(0)`; None leaves it alone. The
+    /// message goes with its last part.
+    pub control: Option<usize>,
+    pub data: Option<usize>,
+    /// All that is left is given up.
     pub all: bool,
+}
+
+impl Taken {
+    /// The whole message.
+    pub const ALL: Taken = Taken { control: None, data: None, all: true };
 }
 
 impl Got {
@@ -65,8 +74,9 @@ impl Stream {
     }
 
     /// Takes the message at the front, if it is one of those that are wanted; waits for one if nothing is there. A part
-    /// for which there is no buffer stays where it is (maxlen -1), and so does what a buffer has no room for; the rest
-    /// keeps its type and band. At the end of the stream both parts have length 0.
+    /// for which there is no buffer stays where it is (maxlen -1), also one of no bytes, and so does what a buffer has no room
+    /// for; the rest keeps its type and band. A part that has been taken as a whole is not there any more: data whose control
+    /// part is gone can be read. At the end of the stream both parts have length 0.
     ///
     /// # Errors
     /// `EBADMSG` if the first message is not of the wanted ones, or one that getmsg does not take; `EAGAIN` for a
@@ -149,7 +159,7 @@ impl Stream {
             if let Some(data) = &mut data {
                 way.copy_data(me, item, data)?;
             }
-            let len = |part: &Option<Vec<u8>>| part.as_ref().map_or(0, Vec::len);
+            let len = |part: &Option<Vec<u8>>| part.as_ref().map(Vec::len);
             let taken = Taken { control: len(&control), data: len(&data), all: !item.is_plain() };
             let What { kind, band, .. } = item.what;
             Ok((OwnedMessage { control, data, band, high_priority: kind.is_high_priority() }, Some(taken)))
@@ -173,11 +183,9 @@ impl Stream {
             if let (Some(buffer), Some(_)) = (data, item.data) {
                 got_data = Some(way.copy_data(me, item, buffer)?);
             }
-            // A part without bytes that was not asked for is not left behind.
-            let more = |part: Option<usize>, got: Option<usize>| part.unwrap_or(0) > got.unwrap_or(0);
-            let (more_control, more_data) = (more(item.control, got_control), more(item.data, got_data));
-            let all = !more_control && !more_data;
-            let taken = Taken { control: got_control.unwrap_or(0), data: got_data.unwrap_or(0), all };
+            // None is less than a part of no bytes, which then stays.
+            let (more_control, more_data) = (item.control > got_control, item.data > got_data);
+            let taken = Taken { control: got_control, data: got_data, all: false };
             let (band, high_priority) = (item.what.band, item.what.kind.is_high_priority());
             let got = Got { control: got_control, data: got_data, more_control, more_data, band, high_priority };
             Ok((got, take.then_some(taken)))
@@ -193,15 +201,15 @@ impl Stream {
         let options = self.read_options();
         let (region, me, _) = self.end.parts();
         let way = &mut self.back;
-        let pass = way.begin_reading(me)?;
+        let pass = way.begin_reading(me, region)?;
         let mut room = false;
         let done = (|| {
             // All plain bytes that are there are one message.
             way.reader.look()?;
             let Some(item) = way.front_but_signals(me, region, &mut room)? else { return Ok(None) };
             let (done, taken) = action(way, me, &item)?;
-            if let Some(Taken { control, data, all }) = taken {
-                room |= way.take(me, &item, control, data, all)?;
+            if let Some(taken) = taken {
+                room |= way.take(me, &item, taken)?;
             }
             Ok(Some(done))
         })();
@@ -218,18 +226,22 @@ impl Stream {
     pub fn nread(&mut self) -> Result<(usize, usize)> {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
-        let options = self.read_options();
-        let (_, me, _) = self.end.parts();
-        let way = &mut self.back;
-        let pass = way.begin_reading(me)?;
-        let counted = (|| {
-            way.reader.look()?;
-            let first = way.front(me)?;
-            let (stored, _) = way.store.size(HEAD, 0);
-            Ok((first.and_then(|item| item.data).unwrap_or(0), stored + way.reader.messages()))
-        })();
-        way.end_reading(me, pass, options);
-        self.settle(counted)
+        let counted = self.take_front(|way, me, item| {
+            let stored = way.store.with(me, |store| store.count(HEAD, |what| what.kind != Kind::Signal))?;
+            Ok(((item.data.unwrap_or(0), stored + way.reader.messages()), None))
+        });
+        Ok(self.settle(counted)?.unwrap_or((0, 0)))
+    }
+
+    /// Whether the message at the front is marked (I_ATMARK).
+    ///
+    /// # Errors
+    /// Those of a stream with a read error.
+    pub fn is_at_mark(&mut self) -> Result<bool> {
+        self.attach()?;
+        state::check(self.end.words(), Call::Peek)?;
+        let marked = self.take_front(|_, _, item| Ok((item.what.marked, None)));
+        Ok(self.settle(marked)?.unwrap_or(false))
     }
 
     /// The band of the first message (I_GETBAND).
@@ -237,9 +249,10 @@ impl Stream {
     /// # Errors
     /// `ENODATA` if there is none.
     pub fn band(&mut self) -> Result<u8> {
+        self.attach()?;
         state::check(self.end.words(), Call::GetBand)?;
-        let none = || Error::new(Errno::Nodata, "no message is at the front");
-        Ok(self.peek(None, None, Select::Any)?.ok_or_else(none)?.band)
+        let band = self.take_front(|_, _, item| Ok((item.what.band, None)));
+        self.settle(band)?.ok_or_else(|| fixed!(Nodata, "no message is at the front"))
     }
 
     /// Whether a message of that band is there (I_CKBAND).
@@ -249,13 +262,12 @@ impl Stream {
     pub fn has_band(&mut self, band: u8) -> Result<bool> {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
-        let (region, me, _) = self.end.parts();
-        if band == 0 && region.policy.lane && self.back.reader.bytes_there() != 0 {
-            return Ok(true);
-        }
-        let fits = |what: What| !what.kind.is_high_priority() && what.band == band;
-        let store = &mut self.back.store;
-        Ok(store.with(me, |store| store.find(HEAD, |stored| fits(stored.what)))?.is_some())
+        let fits = |what: What| what.kind != Kind::Signal && !what.kind.is_high_priority() && what.band == band;
+        let found = self.take_front(|way, me, _| {
+            let stored = way.store.with(me, |store| store.find(HEAD, |stored| fits(stored.what)))?.is_some();
+            Ok((stored || band == 0 && way.reader.messages() > 0, None))
+        });
+        Ok(self.settle(found)?.unwrap_or(false))
     }
 
     /// Whether a message of that band can be sent now (I_CANPUT).

@@ -4,7 +4,7 @@ use headwater_shm::probe;
 
 use super::state::{self, Call};
 use super::stream::Stream;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Result, fixed};
 use crate::events;
 use crate::message::Message;
 use crate::message::kind::{Flush, Kind, What};
@@ -28,7 +28,7 @@ impl Stream {
         let most = self.end.region.nstrpush as usize;
         let side = self.end.side;
         let slot = self.replumb(|stream| {
-            let slot = stack::push(&stream.end.region.fixed.plumbing[side], name, most)?;
+            let slot = stack::push(&stream.end.region.fixed, side, name, most)?;
             let info = module.info();
             for way in [&stream.out, &stream.back] {
                 way.store.set_marks(queue_of(side, slot), info.hiwat, info.lowat);
@@ -40,7 +40,7 @@ impl Stream {
             at.map_or(Ok(()), |at| module.open(&mut Queue { run, at }))
         });
         if opened.is_err() {
-            self.pop()?;
+            self.unplug()?;
         } else {
             events::push(self.end.region.inode, side as u8, name);
         }
@@ -54,15 +54,21 @@ impl Stream {
     pub fn pop(&mut self) -> Result<()> {
         self.attach()?;
         state::check(self.end.words(), Call::Plumb)?;
-        let side = self.end.side;
         let name = self.look()?;
         registry::find(&name)?.close();
+        self.unplug()?;
+        events::pop(self.end.region.inode, self.end.side as u8, &name);
+        Ok(())
+    }
+
+    /// Takes the module away that was pushed last, and what waits in its queues.
+    fn unplug(&mut self) -> Result<()> {
+        let side = self.end.side;
         let slot = self.replumb(|stream| stack::pop(&stream.end.region.fixed.plumbing[side]))?;
         let (_, me, _) = self.end.parts();
         for way in [&mut self.out, &mut self.back] {
             way.store.with(me, |store| store.flush(queue_of(side, slot), Which::All))?;
         }
-        events::pop(self.end.region.inode, side as u8, &name);
         // Who waited for room in its queues looks again.
         self.end.wake_own_writers()?;
         self.wake_writers()
@@ -74,7 +80,7 @@ impl Stream {
     /// `EINVAL` if there is none.
     pub fn look(&self) -> Result<String> {
         let names = self.list()?;
-        names.into_iter().next().ok_or_else(|| Error::new(Errno::Inval, "no module is pushed"))
+        names.into_iter().next().ok_or_else(|| fixed!(Inval, "no module is pushed"))
     }
 
     /// Whether a module of that name is pushed (I_FIND).
@@ -91,8 +97,8 @@ impl Stream {
     /// # Errors
     /// `EPROTO` on a broken stream.
     pub fn list(&self) -> Result<Vec<String>> {
-        let plumbing = &self.end.region.fixed.plumbing[self.end.side];
-        chain::stack(plumbing)?.into_iter().rev().map(|slot| chain::name(plumbing, slot)).collect()
+        let (fixed, side) = (&self.end.region.fixed, self.end.side);
+        chain::stack(&fixed.plumbing[side])?.into_iter().rev().map(|slot| chain::name(fixed, side, slot)).collect()
     }
 
     /// Throws away what waits in queues (I_FLUSH, I_FLUSHBAND): an M_FLUSH goes down the stream and does it. On a pipe the
@@ -102,7 +108,7 @@ impl Stream {
     /// `EINVAL` if neither side is to be flushed; `ENXIO` after a hang-up; those of a stream with an error.
     pub fn flush(&mut self, flush: Flush) -> Result<()> {
         if !flush.read && !flush.write {
-            return Err(Error::new(Errno::Inval, "a flush is of the read side, the write side, or both"));
+            return Err(fixed!(Inval, "a flush is of the read side, the write side, or both"));
         }
         self.attach()?;
         state::check(self.end.words(), Call::Ioctl)?;

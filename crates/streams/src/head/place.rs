@@ -5,6 +5,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use super::get::Taken;
 use super::state::{self, Call};
 use super::stream::Stream;
 use super::way::Pass;
@@ -71,8 +72,8 @@ impl Stream {
         loop {
             state::check(self.end.words(), Call::Read)?;
             let options = self.read_options();
-            let (_, me, _) = self.end.parts();
-            let pass = self.back.begin_reading(me)?;
+            let (region, me, _) = self.end.parts();
+            let pass = self.back.begin_reading(me, region)?;
             match self.back.front(me) {
                 Ok(Some(item)) if item.what.kind == Kind::Data && (item.is_plain() || item.marked().is_some()) => {
                     return Ok(Some(Borrowed { stream: self, pass, item }));
@@ -153,7 +154,7 @@ impl Borrowed<'_> {
         let (_, me, _) = this.stream.end.parts();
         let count = count.min(this.item.data.unwrap_or(0));
         let all = count == this.item.data.unwrap_or(0);
-        let taken = this.stream.back.take(me, &this.item, 0, count, all);
+        let taken = this.stream.back.take(me, &this.item, Taken { control: None, data: Some(count), all });
         this.stream.end_borrowing(this.pass);
         this.stream.after_taking(false)?;
         taken.map(|_| ())

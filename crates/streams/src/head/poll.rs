@@ -7,17 +7,16 @@ use std::time::Duration;
 use super::state::{READ_ERROR, WRITE_ERROR};
 use super::stream::Stream;
 use crate::error::{Errno, Result};
-use crate::message::kind::Kind;
-use crate::queue::store::HEAD;
+use crate::process::end::Access;
 
 /// What a stream may be ready for; the values are those of poll(2) on Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Events(pub u16);
 
 impl Events {
-    /// A message that is not of high priority can be read (POLLIN).
+    /// A message that is not of high priority is at the front (POLLIN). Excludes [`Events::PRI`].
     pub const IN: Events = Events(0x001);
-    /// A message of high priority can be read (POLLPRI).
+    /// A message of high priority is at the front (POLLPRI).
     pub const PRI: Events = Events(0x002);
     /// A message of band 0 can be written (POLLOUT, POLLWRNORM).
     pub const OUT: Events = Events(0x004);
@@ -25,12 +24,14 @@ impl Events {
     pub const ERR: Events = Events(0x008);
     /// The stream has been hung up, or the other end is gone (POLLHUP). Always reported.
     pub const HUP: Events = Events(0x010);
-    /// A message of band 0 can be read (POLLRDNORM).
+    /// A message of band 0 is at the front (POLLRDNORM).
     pub const RDNORM: Events = Events(0x040);
-    /// A message of another band can be read (POLLRDBAND).
+    /// A message of another band is at the front (POLLRDBAND).
     pub const RDBAND: Events = Events(0x080);
     /// As [`Events::OUT`] (POLLWRNORM).
     pub const WRNORM: Events = Events(0x100);
+    /// A message can be written in some band above 0 that was used before (POLLWRBAND).
+    pub const WRBAND: Events = Events(0x200);
 
     /// Whether any of these is among them.
     pub fn intersects(self, other: Events) -> bool {
@@ -79,7 +80,7 @@ impl Stream {
         self.attach()?;
         let mut looks = 0;
         loop {
-            let ready = self.ready()?.and(wanted | Events::ERR | Events::HUP);
+            let ready = self.ready(wanted)?.and(wanted | Events::ERR | Events::HUP);
             if !ready.is_empty() || timeout == Some(Duration::ZERO) {
                 return Ok(ready);
             }
@@ -108,7 +109,7 @@ impl Stream {
     }
 
     /// What the stream is ready for now.
-    fn ready(&mut self) -> Result<Events> {
+    fn ready(&mut self, wanted: Events) -> Result<Events> {
         let mut events = Events::default();
         self.end.look_for_peer()?;
         self.end.ask_for_peer()?;
@@ -116,27 +117,32 @@ impl Stream {
         if state & (READ_ERROR | WRITE_ERROR) != 0 {
             events |= Events::ERR;
         }
-        let (region, me, _) = self.end.parts();
-        if region.policy.lane && self.back.reader.bytes_there() != 0 {
-            events |= Events::IN | Events::RDNORM;
-        }
-        if !self.back.store.is_empty(HEAD) {
-            let store = &mut self.back.store;
-            if let Some(first) = store.with(me, |store| store.first(HEAD))? {
-                events |= match first.what.kind {
-                    Kind::PcProto => Events::PRI,
-                    _ if first.what.band > 0 => Events::IN | Events::RDBAND,
-                    _ => Events::IN | Events::RDNORM,
-                };
-            }
+        if self.end.access != Access::Write && self.back.is_readable() {
+            events |= self.front_events()?;
         }
         if self.is_hung_up() {
             events |= Events::HUP;
         } else if self.end.shut_to_write() {
             events |= Events::ERR;
-        } else if state & WRITE_ERROR == 0 && self.can_put(0)? {
-            events |= Events::OUT | Events::WRNORM;
+        } else if state & WRITE_ERROR == 0 && self.end.access != Access::Read {
+            if self.can_put(0)? {
+                events |= Events::OUT | Events::WRNORM;
+            }
+            if wanted.intersects(Events::WRBAND) && self.run(true, |run| run.can_put_in_some_band())? {
+                events |= Events::WRBAND;
+            }
         }
         Ok(events)
+    }
+
+    /// What the message at the front makes the stream ready for: that one alone, so never both for one of high priority and
+    /// for another. Signals that stand there are raised.
+    fn front_events(&mut self) -> Result<Events> {
+        let what = self.take_front(|_, _, item| Ok((item.what, None)))?;
+        Ok(what.map_or(Events::default(), |what| match what.band {
+            _ if what.kind.is_high_priority() => Events::PRI,
+            0 => Events::IN | Events::RDNORM,
+            _ => Events::IN | Events::RDBAND,
+        }))
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use super::stream::Stream;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Error, Result, fixed};
+use crate::limits::CUT_MAX;
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
 
@@ -12,11 +13,13 @@ impl Stream {
     /// M_PCPROTO (RS_HIPRI). No part at all sends nothing.
     ///
     /// # Errors
-    /// `EINVAL` for high priority without a control part; `ERANGE` for parts beyond the stream's limits; else as
-    /// [`Stream::write`]. High priority never waits.
+    /// `EINVAL` for high priority without a control part; `ERANGE` for parts beyond the stream's limits: a control part longer
+    /// than strctlsz, data longer than maxpsz beside a control part, or longer than strmsgsz, or than 64 times maxpsz, without
+    /// one; else as [`Stream::write`]. High priority never waits. After any error but `EPIPE` nothing was sent, unless a module
+    /// made it.
     pub fn putmsg(&mut self, control: Option<&[u8]>, data: Option<&[u8]>, high_priority: bool) -> Result<()> {
         if high_priority && control.is_none() {
-            return Err(Error::new(Errno::Inval, "a message of high priority needs a control part"));
+            return Err(fixed!(Inval, "a message of high priority needs a control part"));
         }
         let kind = if high_priority { Kind::PcProto } else { Kind::Proto };
         self.put_parts(kind, 0, control, data)
@@ -47,13 +50,28 @@ impl Stream {
         self.put_one(Message::new(What { band, ..What::of(kind) }, Some(control), data))
     }
 
-    /// Data alone: cut into messages as write does.
+    /// Data alone: cut into messages as write does, which are sent all or none. The queue may hold hiwat and all that one call
+    /// sends.
     fn put_data(&mut self, band: u8, data: &[u8]) -> Result<()> {
+        let (strmsgsz, maxpsz) = (self.end.region.strmsgsz as usize, self.maxpsz());
+        let most = strmsgsz.min(CUT_MAX.saturating_mul(maxpsz));
+        if data.len() > most {
+            let len = data.len();
+            let why = format!(
+                "a data part of {len} bytes exceeds {most}: strmsgsz is {strmsgsz}, and data alone is cut into at most \
+                 {CUT_MAX} messages of maxpsz {maxpsz}"
+            );
+            return Err(Error::new(Errno::Range, why));
+        }
         let what = What { band, whole: true, ..What::of(Kind::Data) };
         if data.is_empty() {
             return if self.write_options().zero { self.put_one(Message::new(what, None, Some(data))) } else { Ok(()) };
         }
-        data.chunks(self.maxpsz()).try_for_each(|piece| self.put_one(Message::new(what, None, Some(piece))))
+        self.attach()?;
+        let done = self.send_with(what, |run| {
+            data.chunks(maxpsz).try_for_each(|piece| run.put(0, Message::new(what, None, Some(piece))))
+        });
+        self.settle(done)
     }
 
     fn put_one(&mut self, message: Message<'_>) -> Result<()> {

@@ -4,9 +4,11 @@ use std::io::{self, IoSliceMut};
 use std::sync::atomic::Ordering;
 
 use super::front::Item;
+use super::get::Taken;
 use super::options::{ControlMode, ReadMode, ReadOptions, WriteOptions};
 use super::state::{self, Call};
 use super::stream::Stream;
+use super::way::Way;
 use crate::error::{Errno, Error, Result};
 use crate::events;
 use crate::limits::EMPTY_MAX;
@@ -29,7 +31,8 @@ enum Step {
 
 impl Stream {
     /// Reads bytes as the read options say, at most as many as the buffer takes; waits until there are some. 0 is the end
-    /// of the stream, or a message without bytes.
+    /// of the stream, or a message without bytes. A buffer without room reads nothing and gives 0. Bytes before a message that
+    /// is marked (MSGMARK) are not read together with it.
     ///
     /// # Errors
     /// `EAGAIN` for a non-blocking handle when nothing is there; `EBADMSG` for a control part, or another message that
@@ -72,6 +75,10 @@ impl Stream {
     fn read_slowly(&mut self, buffer: &mut [u8]) -> Result<usize> {
         self.attach()?;
         events::read(self.end.region.inode, self.end.side as u8, buffer.len() as u64);
+        if buffer.is_empty() {
+            self.end.check_access(Access::Read)?;
+            return state::check(self.end.words(), Call::Read).map(|()| 0);
+        }
         let done = self.read_until_enough(buffer);
         self.settle(done)
     }
@@ -112,8 +119,8 @@ impl Stream {
     /// Fills the buffer if the token is ours and so much plain data stands at the front: what most reads after a wait find.
     fn read_plain(&mut self, buffer: &mut [u8]) -> Result<bool> {
         let (_, me, _) = self.end.parts();
-        let taken =
-            if self.back.store.is_empty(HEAD) { self.back.reader.look_and_take(me, buffer)? } else { Quick::Refused };
+        let Way { reader, store, .. } = &mut self.back;
+        let taken = reader.look_and_take(me, buffer, || store.is_empty(HEAD))?;
         if taken == Quick::Attend {
             self.attend_writer()?;
         }
@@ -125,58 +132,70 @@ impl Stream {
         let mut room = false;
         let (region, me, _) = self.end.parts();
         let way = &mut self.back;
-        let pass = way.begin_reading(me)?;
+        let pass = way.begin_reading(me, region)?;
         let step = (|| {
             let (mut taken, mut empty) = (0, 0);
             loop {
                 let Some(item) = way.front_but_signals(me, region, &mut room)? else {
-                    return Ok(match taken {
-                        0 => Step::Empty,
-                        taken if options.mode != ReadMode::Bytes => Step::Last(taken),
-                        taken => Step::More(taken),
-                    });
+                    return Ok(if taken > 0 { Step::More(taken) } else { Step::Empty });
                 };
-                if item.is_plain() {
+                if item.is_plain() && options.mode == ReadMode::Bytes {
                     taken += way.reader.take_plain(&mut buffer[taken..]);
                     if taken == buffer.len() {
                         return Ok(Step::Last(taken));
                     }
                     continue;
                 }
-                if taken > 0 && options.mode != ReadMode::Bytes {
-                    // The bytes before it are one message.
-                    return Ok(Step::Last(taken));
+                if item.is_plain() {
+                    // Written before the mode was set: all that is there of it is one message.
+                    way.reader.look()?;
+                    let count = way.reader.take_plain(buffer);
+                    if options.mode == ReadMode::MessageDiscard {
+                        way.reader.drop_plain(usize::MAX);
+                    }
+                    return Ok(Step::Last(count));
                 }
                 let before = read + taken;
-                let (control, data) = match parts(&item, options) {
-                    Ok(parts) => parts,
+                if item.what.marked && before > 0 {
+                    return Ok(Step::Last(taken));
+                }
+                let control = match ControlUse::of(&item, options) {
+                    Ok(control) => control,
                     // The bytes before it are read first.
                     Err(_) if before > 0 => return Ok(Step::Last(taken)),
                     Err(error) => return Err(error),
                 };
-                if control + data == 0 {
-                    let is_end = item.control.is_none();
-                    if is_end && before > 0 {
+                let there = control.to_read().unwrap_or(0) + item.data.unwrap_or(0);
+                if there == 0 {
+                    // A message without bytes; or nothing, once its control part is thrown away.
+                    let is_message = item.data.is_some() || !matches!(control, ControlUse::Discard(_));
+                    if is_message && before > 0 {
                         return Ok(Step::Last(taken));
                     }
-                    room |= way.take(me, &item, 0, 0, true)?;
+                    room |= way.take(me, &item, Taken::ALL)?;
+                    if is_message {
+                        return Ok(Step::Last(taken));
+                    }
                     empty += 1;
                     if empty > EMPTY_MAX {
                         return Err(Error::corrupt("a queue has no end"));
                     }
-                    if is_end {
-                        return Ok(Step::Last(taken));
-                    }
                     continue;
                 }
-                let control = if control > 0 { way.copy_control(me, &item, &mut buffer[taken..])? } else { 0 };
-                let count = way.copy_data(me, &item, &mut buffer[taken + control..])?;
-                taken += control + count;
-                let left = item.control.unwrap_or(0) + item.data.unwrap_or(0) - control - count;
-                let rest = options.mode == ReadMode::MessageDiscard
-                    || options.control == ControlMode::Discard && count == item.data.unwrap_or(0);
-                room |= way.take(me, &item, control, count, rest)?;
-                let ends = item.what.delimited && (left == 0 || rest);
+                let copied = match control.to_read() {
+                    Some(_) => way.copy_control(me, &item, &mut buffer[taken..])?,
+                    None => 0,
+                };
+                let count = way.copy_data(me, &item, &mut buffer[taken + copied..])?;
+                taken += copied + count;
+                let all = options.mode == ReadMode::MessageDiscard;
+                let control_taken = match control {
+                    ControlUse::Discard(len) => Some(len),
+                    ControlUse::Read(_) => Some(copied),
+                    ControlUse::Nothing => None,
+                };
+                room |= way.take(me, &item, Taken { control: control_taken, data: Some(count), all })?;
+                let ends = item.what.delimited && (all || copied + count == there);
                 if taken == buffer.len() || options.mode != ReadMode::Bytes || ends {
                     return Ok(Step::Last(taken));
                 }
@@ -189,7 +208,7 @@ impl Stream {
 
     /// Tells those who wait for room.
     pub(crate) fn after_taking(&mut self, room: bool) -> Result<()> {
-        if room {
+        if room || self.back.store.is_memory_awaited() {
             self.service_back()?;
         }
         if self.back.reader.writer_sleeps() { self.attend_writer() } else { Ok(()) }
@@ -239,18 +258,36 @@ impl Stream {
     }
 }
 
-/// How many bytes of each part a read takes.
-fn parts(item: &Item, options: ReadOptions) -> Result<(usize, usize)> {
-    let data = item.data.unwrap_or(0);
-    match item.what.kind {
-        Kind::Data => Ok((0, data)),
-        Kind::Proto | Kind::PcProto => match (options.control, item.control) {
-            (_, None) => Ok((0, data)),
-            (ControlMode::Refuse, _) => Err(Error::new(Errno::Badmsg, "a message with a control part is at the front")),
-            (ControlMode::AsData, Some(control)) => Ok((control, data)),
-            (ControlMode::Discard, _) => Ok((0, data)),
-        },
-        _ => Err(Error::new(Errno::Badmsg, "a message that read does not take is at the front")),
+/// What a read does with the control part at the front, and how many bytes are left of that.
+#[derive(Debug, Clone, Copy)]
+enum ControlUse {
+    /// There is none.
+    Nothing,
+    Read(usize),
+    Discard(usize),
+}
+
+impl ControlUse {
+    /// Errors: `EBADMSG` for a message that the options do not let pass, or that no read takes.
+    fn of(item: &Item, options: ReadOptions) -> Result<ControlUse> {
+        let bad = |why: &'static str| Err(Error::new(Errno::Badmsg, why));
+        match (item.what.kind, options.control, item.control) {
+            (Kind::Data | Kind::Proto | Kind::PcProto, _, None) => Ok(ControlUse::Nothing),
+            (Kind::Data | Kind::Proto | Kind::PcProto, control, Some(len)) => match control {
+                ControlMode::Refuse => bad("a message with a control part is at the front"),
+                ControlMode::AsData => Ok(ControlUse::Read(len)),
+                ControlMode::Discard => Ok(ControlUse::Discard(len)),
+            },
+            _ => bad("a message that read does not take is at the front"),
+        }
+    }
+
+    /// Bytes of it that are read as data.
+    fn to_read(self) -> Option<usize> {
+        match self {
+            ControlUse::Read(len) => Some(len),
+            _ => None,
+        }
     }
 }
 

@@ -73,8 +73,11 @@ impl Stream {
         self.wake_writers()
     }
 
-    /// The signals that modules have raised at this end (M_SIG, M_PCSIG) since the last call: bit N for signal N.
+    /// The signals that modules have raised at this end (M_SIG, M_PCSIG) since the last call: bit N for signal N. An M_SIG is
+    /// raised when it has come to the front of the queue.
     pub fn take_signals(&mut self) -> u64 {
+        // On a broken stream none is there.
+        let _ = self.attach().and_then(|()| self.take_front(|_, _, _| Ok(((), None))));
         self.end.words().signals.swap(0, Ordering::AcqRel)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::options::ErrorOptions;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Error, Result, fixed};
 use crate::layout::EndWords;
 
 /// M_HANGUP has come.
@@ -49,7 +49,7 @@ fn check_slowly(end: &EndWords, state: u32, call: Call) -> Result<()> {
         Call::Ioctl => (true, true),
         Call::Plumb => {
             if state & (READ_ERROR | WRITE_ERROR) != 0 {
-                return Err(Error::new(Errno::Io, "the stream has an error"));
+                return Err(fixed!(Io, "the stream has an error"));
             }
             (false, false)
         }
@@ -63,13 +63,15 @@ fn check_slowly(end: &EndWords, state: u32, call: Call) -> Result<()> {
                 end.state.fetch_and(!bit, Ordering::AcqRel);
             }
             let number = word.load(Ordering::Relaxed);
-            return Err(Error::new(Errno::of(number), format!("a module or driver raised error {number}")));
+            // A word that nobody writes, if it is no number.
+            let errno = i32::try_from(number).ok().filter(|number| *number > 0).map_or(Errno::Io, Errno::new);
+            return Err(Error::new(errno, format!("a module or driver raised error {number}")));
         }
     }
     match call {
         _ if state & HUNG_UP == 0 => Ok(()),
         Call::Read | Call::Peek => Ok(()),
-        Call::GetBand => Err(Error::new(Errno::Nodata, "the stream has been hung up")),
-        _ => Err(Error::new(Errno::Nxio, "the stream has been hung up")),
+        Call::GetBand => Err(fixed!(Nodata, "the stream has been hung up")),
+        _ => Err(fixed!(Nxio, "the stream has been hung up")),
     }
 }

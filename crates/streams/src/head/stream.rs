@@ -7,9 +7,10 @@ use headwater_os::doorbell::Doorbell;
 use headwater_shm::probe;
 
 use super::gather::Gather;
+use super::panic::Running;
 use super::way::{Pass, Way};
 use crate::counters::Counters;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Error, Result, fixed};
 use crate::events::{self, Place};
 use crate::options::Options;
 use crate::plumb::chain::Link;
@@ -60,7 +61,8 @@ pub fn pipe_with(options: &Options) -> Result<(Stream, Stream)> {
 
 impl Stream {
     pub(crate) fn over(end: End) -> Stream {
-        let out = Way::new(&end.region, end.side);
+        let mut out = Way::new(&end.region, end.side);
+        out.writer.distrust_reader();
         let back = Way::new(&end.region, 1 - end.side);
         Stream { out, back, end, nonblocking: false, gather: Gather::default() }
     }
@@ -147,7 +149,8 @@ impl Stream {
         pass: Pass,
         action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>,
     ) -> (Result<T>, Effects) {
-        let Stream { out, back, end, .. } = self;
+        let running = Running { stream: self, outward, pass };
+        let Stream { out, back, end, .. } = &mut *running.stream;
         let direction = if outward { end.side } else { 1 - end.side };
         let (way, other) = if outward { (out, back) } else { (back, out) };
         let (region, me, counters) = end.parts();
@@ -157,6 +160,7 @@ impl Stream {
         let finished = if run.chain.is_empty() { Ok(()) } else { run.finish() };
         let effects = run.effects;
         way.end(me, pass);
+        std::mem::forget(running);
         (done.and_then(|done| finished.map(|()| done)), effects)
     }
 
@@ -189,7 +193,7 @@ impl Stream {
     }
 
     #[inline]
-    fn tell(&mut self, outward: bool, effects: &Effects) -> Result<()> {
+    pub(super) fn tell(&mut self, outward: bool, effects: &Effects) -> Result<()> {
         if effects.delivered {
             let lane = &self.end.region.fixed.lanes[if outward { self.end.side } else { 1 - self.end.side }];
             self.end.region.fence.light();
@@ -232,7 +236,7 @@ impl Stream {
         self.end.look_for_peer()?;
         if self.end.peer_gone {
             self.out.writer.close();
-            return Err(Error::new(Errno::Pipe, "the other end of the stream is gone"));
+            return Err(fixed!(Pipe, "the other end of the stream is gone"));
         }
         let lane = &self.end.region.fixed.lanes[self.end.side];
         let asleep = lane.reader.0.sleep.load(Ordering::Relaxed);
@@ -247,7 +251,14 @@ impl Stream {
             return Ok(());
         }
         if asleep & (FUTEX | BELL | RINGING) != 0 {
-            self.end.wake_readers();
+            self.out.writer.distrust_reader();
+            if !self.end.wake_readers() {
+                // Flagged as asleep, and not to be woken: it is about to sleep, or was killed.
+                self.end.ask_for_peer()?;
+                if self.end.peer_gone {
+                    return Err(Error::new(Errno::Pipe, "the other end of the stream is gone"));
+                }
+            }
         }
         if asleep & UNMET != 0 {
             let checked = self.end.check_for_strangers();

@@ -7,7 +7,7 @@ use headwater_os::clock::now_ns;
 use headwater_os::doorbell::{Heard, Interest};
 
 use super::stream::Stream;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Result, fixed};
 use crate::events::Place;
 use crate::process::end::{End, Standing, inbox, waiter};
 use crate::process::inbox::block_room;
@@ -108,8 +108,8 @@ impl Stream {
                 self.end.note_gone();
                 Ok(())
             }
-            Waited::Interrupted => Err(Error::new(Errno::Intr, "a signal handler ran")),
-            Waited::TimedOut => Err(Error::new(Errno::Time, "the time is over")),
+            Waited::Interrupted => Err(fixed!(Intr, "a signal handler ran")),
+            Waited::TimedOut => Err(fixed!(Time, "the time is over")),
             Waited::LookAgain | Waited::Watched => self.end.look_for_peer(),
         }
     }
@@ -118,8 +118,8 @@ impl Stream {
     pub(crate) fn arm_to_read(&mut self) -> Result<bool> {
         self.attach()?;
         let options = self.read_options();
-        let (_, me, _) = self.end.parts();
-        let pass = self.back.begin_reading(me)?;
+        let (region, me, _) = self.end.parts();
+        let pass = self.back.begin_reading(me, region)?;
         let End { region, doorbell, side, .. } = &self.end;
         let packets = inbox(region, *side, doorbell.as_ref().expect("open"), false);
         let armed = packets.arm(|| self.back.is_readable());
@@ -183,8 +183,8 @@ impl Stream {
     fn tell_of_room(&mut self) -> Result<()> {
         self.attach()?;
         let options = self.read_options();
-        let (_, me, _) = self.end.parts();
-        let pass = self.back.begin_reading(me)?;
+        let (region, me, _) = self.end.parts();
+        let pass = self.back.begin_reading(me, region)?;
         let End { region, doorbell, side, .. } = &self.end;
         let packets = inbox(region, *side, doorbell.as_ref().expect("open"), false);
         let writers = &region.fixed.lanes[1 - *side].writer.0;
@@ -199,7 +199,7 @@ impl Stream {
     /// Nothing is there: `EAGAIN` for a handle that is not to wait, once its descriptor would tell of something.
     pub(crate) fn refuse_to_read(&mut self) -> Result<()> {
         let refused = self.nonblocking && self.arm_to_read()?;
-        if refused { Err(Error::again("nothing is there to be read")) } else { Ok(()) }
+        if refused { Err(fixed!(Again, "nothing is there to be read")) } else { Ok(()) }
     }
 
     /// There is no room for a message of that band: `EAGAIN` for a handle that is not to wait, once its descriptor would
@@ -211,6 +211,6 @@ impl Stream {
         // A peer that was killed has said nothing; who waits is told by the kernel.
         self.end.ask_for_peer()?;
         let refused = !self.end.peer_gone && self.arm_to_write(band)?;
-        if refused { Err(Error::again("the stream is full: the band's queue is above hiwat")) } else { Ok(()) }
+        if refused { Err(fixed!(Again, "the stream is full: the band's queue is above hiwat")) } else { Ok(()) }
     }
 }

@@ -71,6 +71,8 @@ impl Way {
             self.writer.token.clear(notices);
             if let Err(error) = self.land(me).and_then(|()| self.configure(region)) {
                 self.writer.release(me, Open::Closed);
+                // Whoever asks finds it again: a module that is not known is not passed by.
+                self.writer.token.forget();
                 return Err(error);
             }
         }

@@ -2,15 +2,17 @@
 
 use std::io::{self, IoSlice};
 
+use super::panic::Running;
 use super::state::{self, Call};
 use super::stream::Stream;
 use super::way::Pass;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Result, fixed};
 use crate::events;
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
 use crate::process::end::Access;
 use crate::queue::lane::writer::Quick;
+use crate::sched::Run;
 
 impl Stream {
     /// Writes bytes and returns how many: all of them, unless the handle is non-blocking and there was room for a part, or
@@ -47,7 +49,9 @@ impl Stream {
         if self.out.data.modules.is_empty() {
             return self.write_as_message(bytes);
         }
-        let done = self.out.send_data(bytes);
+        let running = Running { stream: self, outward: true, pass: Pass::Biased };
+        let done = running.stream.out.send_data(bytes);
+        std::mem::forget(running);
         let (_, me, _) = self.end.parts();
         if self.out.writer.leave_quick(me) {
             self.attend_reader(true, false)?;
@@ -120,13 +124,21 @@ impl Stream {
 
     /// Sends a message of any kind when there is room for it; one of high priority at once.
     pub(crate) fn send(&mut self, message: Message<'_>) -> Result<()> {
-        let what = message.what;
+        self.send_with(message.what, |run| run.put(0, message.clone()))
+    }
+
+    /// Calls `put`, once, when there is room for a message like that.
+    pub(crate) fn send_with<'m>(
+        &mut self,
+        what: What,
+        mut put: impl FnMut(&mut Run<'_, 'm>) -> Result<()>,
+    ) -> Result<()> {
         loop {
             self.check_write()?;
             let sent = self.run(true, |run| {
                 let room = what.kind.is_high_priority() || run.can_put_from(0, what.band)?;
                 if room {
-                    run.put(0, message.clone())?;
+                    put(run)?;
                 }
                 Ok(room)
             })?;
@@ -140,11 +152,15 @@ impl Stream {
     pub(crate) fn check_write(&mut self) -> Result<()> {
         self.end.check_access(Access::Write)?;
         self.end.look_for_peer()?;
+        if self.out.writer.is_to_ask() {
+            self.end.ask_for_peer()?;
+            self.out.writer.trust_reader();
+        }
         if self.end.peer_gone {
-            return Err(Error::new(Errno::Pipe, "the other end of the stream is gone"));
+            return Err(fixed!(Pipe, "the other end of the stream is gone"));
         }
         if self.end.shut_to_write() {
-            return Err(Error::new(Errno::Pipe, "this direction of the stream was shut down"));
+            return Err(fixed!(Pipe, "this direction of the stream was shut down"));
         }
         state::check(self.end.words(), Call::Write)
     }

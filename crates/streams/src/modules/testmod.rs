@@ -4,6 +4,7 @@
 //! | request | effect |
 //! |---|---|
 //! | `hangup`, `unhangup` | M_HANGUP, M_UNHANGUP to the module's own head |
+//! | `hangup N` | M_HANGUP, and M_UNHANGUP ahead of the Nth message that then comes from the other end, as a line's carrier comes back |
 //! | `error R W` | M_ERROR with these errnos for reading and writing; 0 clears, 255 leaves |
 //! | `signal N`, `pcsignal N` | M_SIG, M_PCSIG |
 //! | `flush R W` | M_FLUSH with these flags, 0 or 1 |
@@ -27,14 +28,37 @@ impl Module for TestModule {
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        let asked = queue.side() == Side::Write && message.what.kind == Kind::Proto;
-        let request = message.control().filter(|_| asked).map(String::from_utf8_lossy);
-        match request.as_deref().map(answer) {
-            Some(Ok(reply)) => queue.reply(reply),
-            Some(Err(error)) => Err(error),
-            None => queue.put_next(message),
+        if queue.side() == Side::Read {
+            count_down(queue)?;
+            return queue.put_next(message);
         }
+        let request = message.control().filter(|_| message.what.kind == Kind::Proto).map(String::from_utf8_lossy);
+        let Some(request) = request else { return queue.put_next(message) };
+        let reply = answer(&request)?;
+        if let Some(count) = request.strip_prefix("hangup ").and_then(|count| count.trim().parse().ok()) {
+            let mut state = queue.state();
+            state[UNHANGUP_AFTER] = count;
+            queue.set_state(state);
+        }
+        queue.reply(reply)
     }
+}
+
+/// The word of the state that says after how many messages from the other end the hang-up is over; 0: not by them.
+const UNHANGUP_AFTER: usize = 0;
+
+/// A message comes from the other end.
+fn count_down(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+    let mut state = queue.state();
+    if state[UNHANGUP_AFTER] == 0 {
+        return Ok(());
+    }
+    state[UNHANGUP_AFTER] -= 1;
+    queue.set_state(state);
+    if state[UNHANGUP_AFTER] > 0 {
+        return Ok(());
+    }
+    queue.put_next(Message::of_parts(What::of(Kind::Unhangup), None, None))
 }
 
 fn answer(request: &str) -> Result<Message<'static>> {

@@ -41,12 +41,22 @@ pub(crate) fn resolve(fixed: &Fixed, direction: usize) -> Result<Vec<Link>> {
             slots.reverse();
         }
         for slot in slots {
-            let module = registry::find(&name(&fixed.plumbing[end], slot)?)?;
+            let module = registry::find(&name(fixed, end, slot)?)?;
             let service = module.info().has_service(side);
             chain.push(Link { module, queue: queue_of(end, slot), end, slot, side, service });
         }
     }
     Ok(chain)
+}
+
+/// Calls `close` of an end's modules, the last pushed first: its last handle in use is gone. One that this process does not
+/// know is left out.
+pub(crate) fn close_modules(fixed: &Fixed, end: usize) {
+    for slot in stack(&fixed.plumbing[end]).unwrap_or_default().into_iter().rev() {
+        if let Ok(module) = name(fixed, end, slot).and_then(|name| registry::find(&name)) {
+            module.close();
+        }
+    }
 }
 
 /// The slots of an end's modules, the first pushed first.
@@ -62,9 +72,9 @@ pub(crate) fn stack(plumbing: &Plumbing) -> Result<Vec<usize>> {
     (0..count).map(slot).collect()
 }
 
-/// The name of the module in a slot.
-pub(crate) fn name(plumbing: &Plumbing, slot: usize) -> Result<String> {
-    let bytes: [u8; NAME_MAX] = std::array::from_fn(|at| plumbing.slots[slot].name[at].load(Ordering::Relaxed));
+/// The name of the module in a slot of an end.
+pub(crate) fn name(fixed: &Fixed, end: usize, slot: usize) -> Result<String> {
+    let bytes: [u8; NAME_MAX] = std::array::from_fn(|at| fixed.slots[end][slot].name[at].load(Ordering::Relaxed));
     let len = bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME_MAX);
     String::from_utf8(bytes[..len].to_vec()).map_err(|_| Error::corrupt("a module's name"))
 }

@@ -59,13 +59,14 @@ pub trait Module: Send + Sync + fmt::Debug {
     /// It was pushed; `queue` is that of the write side.
     ///
     /// # Errors
-    /// Any, which is what push then fails with.
+    /// Any, which is what push then fails with; the module is taken away again, without [`Module::close`].
     fn open(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         let _ = queue;
         Ok(())
     }
 
-    /// It is about to be popped.
+    /// It is about to be popped, or the last handle of its end that was in use was dropped. Nobody calls it for an end whose
+    /// last process was killed.
     fn close(&self) {}
 
     /// A message has come (put procedure). What is neither passed on nor queued is gone.

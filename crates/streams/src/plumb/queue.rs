@@ -131,14 +131,14 @@ impl<'m> Queue<'_, '_, 'm> {
     /// two runs.
     pub fn state(&self) -> [u64; STATE_WORDS] {
         let link = &self.run.chain[self.at];
-        let words = &self.run.region.fixed.plumbing[link.end].slots[link.slot].state;
+        let words = &self.run.region.fixed.slots[link.end][link.slot].state;
         std::array::from_fn(|at| words[at].load(Ordering::Relaxed))
     }
 
     /// Changes what the module remembers.
     pub fn set_state(&mut self, state: [u64; STATE_WORDS]) {
         let link = &self.run.chain[self.at];
-        let words = &self.run.region.fixed.plumbing[link.end].slots[link.slot].state;
+        let words = &self.run.region.fixed.slots[link.end][link.slot].state;
         for (word, value) in words.iter().zip(state) {
             word.store(value, Ordering::Relaxed);
         }

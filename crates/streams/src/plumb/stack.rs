@@ -7,17 +7,18 @@ use headwater_shm::probe;
 use super::chain;
 use super::module::NAME_MAX;
 use crate::error::{Errno, Error, Result};
-use crate::layout::Plumbing;
+use crate::layout::{Fixed, Plumbing};
 use crate::limits::NSTRPUSH;
 
 /// Puts a module of that name on top; returns its slot. The last store makes it so.
-pub(crate) fn push(plumbing: &Plumbing, name: &str, most: usize) -> Result<usize> {
+pub(crate) fn push(fixed: &Fixed, end: usize, name: &str, most: usize) -> Result<usize> {
+    let plumbing = &fixed.plumbing[end];
     let stack = chain::stack(plumbing)?;
     if stack.len() >= most {
         return Err(Error::new(Errno::Inval, format!("an end of this stream takes {most} modules (nstrpush)")));
     }
     let slot = (0..NSTRPUSH).find(|slot| !stack.contains(slot)).expect("there are as many slots as modules");
-    let words = &plumbing.slots[slot];
+    let words = &fixed.slots[end][slot];
     debug_assert!(name.len() <= NAME_MAX);
     for (at, byte) in words.name.iter().enumerate() {
         byte.store(name.as_bytes().get(at).copied().unwrap_or(0), Ordering::Relaxed);

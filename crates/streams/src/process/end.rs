@@ -19,6 +19,7 @@ use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
 use crate::events::{self, Place};
 use crate::layout::{EndWords, Side};
+use crate::plumb::chain;
 
 /// What a handle may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,14 +166,15 @@ impl End {
         Standing::of(&self.region, self.side)
     }
 
-    /// Wakes the other end's readers.
-    pub fn wake_readers(&mut self) {
+    /// Wakes the other end's readers. Returns false if some have said that they sleep, and none was found.
+    pub fn wake_readers(&mut self) -> bool {
         let fixed = &self.region.fixed;
         let place = Place { stream: self.region.inode, end: 1 - self.side, writes: false };
         let (side, peer) = (&fixed.lanes[self.side].reader.0, &fixed.ends[1 - self.side].0);
         let doorbell = self.doorbell.as_ref().expect("as in `doorbell`");
-        sleep::wake_on_futex(side, place, &mut self.counters);
-        tell_by_bell(side, place, peer, doorbell, &mut self.counters);
+        let woken = sleep::wake_on_futex(side, place, &mut self.counters);
+        let told = tell_by_bell(side, place, peer, doorbell, &mut self.counters);
+        woken != Some(0) && told != Some(false)
     }
 
     /// Wakes the other end's writers that sleep on the futex, and rings for those of a FIFO. A pipe's writers that poll see
@@ -297,7 +299,11 @@ impl Drop for End {
         own.closes.fetch_add(1, Ordering::AcqRel);
         if joined {
             let fewer = |joined: u32| joined.checked_sub(1);
-            let _ = own.joined.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
+            let last = own.joined.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer) == Ok(1);
+            // A FIFO is one stream for all who open it, in whichever direction.
+            if last && (self.anchor.is_none() || self.peer_words().joined.load(Ordering::Relaxed) == 0) {
+                chain::close_modules(fixed, self.side);
+            }
         }
         for side in [&fixed.lanes[self.side].writer.0, &fixed.lanes[1 - self.side].reader.0] {
             side.sleep.fetch_or(LOOK, Ordering::AcqRel);
@@ -312,16 +318,24 @@ impl Drop for End {
     }
 }
 
-fn tell_by_bell(side: &Side, place: Place, peer: &EndWords, doorbell: &Doorbell, counters: &mut Counters) {
+/// Rings if the side's descriptor is to tell. Returns whether anybody is there to hear it, if so.
+fn tell_by_bell(
+    side: &Side,
+    place: Place,
+    peer: &EndWords,
+    doorbell: &Doorbell,
+    counters: &mut Counters,
+) -> Option<bool> {
     let told = sleep::tell_by_descriptor(side, || {
         place.wake(true);
         place.ring();
-        inbox::ring(peer, doorbell);
+        inbox::ring(peer, doorbell)
     });
     if told.is_some() {
         counters.wake_ups += 1;
         counters.doorbells += 1;
     }
+    told
 }
 
 /// What the two ends have closed and shut down, and what modules have raised: whoever waits looks again when it changes.

@@ -165,7 +165,9 @@ impl Inbox<'_> {
         probe::at();
         match packet {
             Packet::Nothing | Packet::Gone => return Ok(packet),
-            Packet::Echo => ring(self.peer, self.doorbell),
+            Packet::Echo => {
+                ring(self.peer, self.doorbell);
+            }
             Packet::Foreign(len) => return Err(foreign(len)),
             Packet::File(number) => self.end.files_taken.store(number, Ordering::Relaxed),
             Packet::Bell(_) | Packet::NoRoom => {}
@@ -176,13 +178,15 @@ impl Inbox<'_> {
 }
 
 /// Rings at the end that `end` describes, whose doorbell's other end is `doorbell`.
-pub(crate) fn ring(end: &EndWords, doorbell: &Doorbell) {
+/// Returns false if nobody is there.
+pub(crate) fn ring(end: &EndWords, doorbell: &Doorbell) -> bool {
     // AcqRel: counted after what was published, and before it is sent.
     end.sent.fetch_add(1, Ordering::AcqRel);
     probe::at();
     // Acquire pairs with the Release in `Inbox::arm`: the number is that of the arming that was seen, or later.
-    doorbell.ring(end.arms.load(Ordering::Acquire));
+    let heard = doorbell.ring(end.arms.load(Ordering::Acquire));
     probe::at();
+    heard
 }
 
 /// Asks the other end's processes to ring back, because readers of our own end wait for something that this end itself has

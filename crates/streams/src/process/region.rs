@@ -15,10 +15,10 @@ use super::sleep::BELL;
 use crate::error::{Errno, Error, Result};
 use crate::head::options::{ReadOptions, WriteOptions};
 use crate::layout::{Fixed, MAGIC, Mark, Offsets, VERSION};
-use crate::limits::{self, BLOCKS, FASTBUF, MARKS, PAGE};
+use crate::limits::{self, BLOCKS, CUT_MAX, FASTBUF, MARKS, PAGE};
 use crate::options::Options;
 use crate::policy::Policy;
-use crate::queue::store::{HEAD, Store};
+use crate::queue::store::Store;
 
 /// The name under which a pipe's memory shows in /proc.
 pub(crate) const NAME: &str = "headwater-stream";
@@ -44,8 +44,9 @@ impl Region {
         options.check()?;
         let message_max = options.strmsgsz as usize + options.strctlsz as usize;
         let window_bytes = (options.hiwat as usize + message_max).next_power_of_two();
-        // As much as a head's queue may hold without a lane, and room for one more of full length after that.
-        let pages = (options.hiwat as usize + 3 * message_max).div_ceil(PAGE).next_power_of_two();
+        // As much as a head's queue may hold without a lane, and behind it one more call (in pieces, each with a page that is
+        // not full), a message of high priority, and one that a service procedure puts back.
+        let pages = ((options.hiwat as usize + 5 * message_max).div_ceil(PAGE) + CUT_MAX).next_power_of_two();
         let offsets = Offsets { window_bytes, pages };
         let memory = Arc::new(SharedMemory::create(name, offsets.region())?);
         let fence = Fence::best();
@@ -110,8 +111,9 @@ impl Region {
         let nstrpush = header.nstrpush.load(Ordering::Relaxed);
         let window = header.window.load(Ordering::Relaxed);
         let pages = header.pages.load(Ordering::Relaxed);
-        let fits = strmsgsz <= limits::STRMSGSZ_MAX
-            && strctlsz <= limits::STRMSGSZ_MAX
+        let sizes = 1..=limits::STRMSGSZ_MAX;
+        let fits = sizes.contains(&strmsgsz)
+            && sizes.contains(&strctlsz)
             && nstrpush as usize <= limits::NSTRPUSH
             && window.is_power_of_two()
             && window <= 1 << 32
@@ -145,11 +147,12 @@ impl Region {
     pub fn store(&self, direction: usize) -> Store {
         let checked = "the size was checked";
         let words = Placed::at(&self.memory, self.offsets.store(direction)).expect(checked);
+        let flow = self.fixed.part(|fixed| &fixed.lanes[direction].flow.0);
         let links = Placed::slice_at(&self.memory, self.offsets.links(direction), self.offsets.pages).expect(checked);
         let fast = Window::at(&self.memory, self.offsets.fast(direction), BLOCKS * FASTBUF).expect(checked);
         let pages = Window::at(&self.memory, self.offsets.pages(direction), self.offsets.pages * PAGE).expect(checked);
         let token = self.fixed.part(|fixed| &fixed.lanes[direction].store_token.0);
-        Store::new(words, links, fast, pages, self.message_max(), Token::new(token, 3 * direction as u32 + 2))
+        Store::new(words, flow, links, fast, pages, self.message_max(), Token::new(token, 3 * direction as u32 + 2))
     }
 
     /// The largest high water mark that the windows have room for.
@@ -169,7 +172,6 @@ impl Region {
         let flow = &self.fixed.lanes[direction].flow.0;
         flow.hiwat.store(hiwat, Ordering::Relaxed);
         flow.lowat.store(lowat, Ordering::Relaxed);
-        self.store(direction).set_marks(HEAD, hiwat, lowat);
     }
 
     /// Bytes of the largest message, control and data together.

@@ -146,15 +146,17 @@ pub(crate) fn note_cpu(end: &EndWords) -> u32 {
     here
 }
 
-/// Wakes all who sleep on a side's word.
-pub(crate) fn wake_on_futex(side: &Side, place: Place, counters: &mut Counters) {
+/// Wakes all that sleep on a side's word, if any say so. Returns how many there were: none of a process that was killed, or
+/// has not fallen asleep yet.
+pub(crate) fn wake_on_futex(side: &Side, place: Place, counters: &mut Counters) -> Option<usize> {
     if side.sleep.load(Ordering::Relaxed) & FUTEX != 0 && side.sleep.fetch_and(!FUTEX, Ordering::Relaxed) & FUTEX != 0 {
         // One that is killed here leaves sleepers that look by themselves when they have slept for FUTEX_NS.
         probe::at();
         counters.wake_ups += 1;
         place.wake(false);
-        let _ = futex::wake(&side.sleep, u32::MAX);
+        return futex::wake(&side.sleep, u32::MAX).ok();
     }
+    None
 }
 
 /// If the side's descriptor is to tell, has `tell` do it: first that, then the flag, so that another does it if we die. A

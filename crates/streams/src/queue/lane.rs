@@ -17,18 +17,47 @@ use crate::message::kind::What;
 pub(crate) mod reader;
 pub(crate) mod writer;
 
-/// A part of a marked message: its length and how much has been taken.
+/// A part of a message with boundaries: its length and how much has been taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part {
     pub len: u32,
     pub taken: u32,
+    /// It has been taken as a whole. That is more than that nothing of it is left: a part of no bytes can be there.
+    pub gone: bool,
 }
 
 impl Part {
+    /// From its words in shared memory; None for a part that was never there.
+    pub fn of(len: u32, taken: u32) -> Result<Option<Part>> {
+        match (len, taken) {
+            (ABSENT, _) => Ok(None),
+            (len, ABSENT) => Ok(Some(Part { len, taken: len, gone: true })),
+            (len, taken) if taken <= len => Ok(Some(Part { len, taken, gone: len > 0 && taken == len })),
+            _ => Err(Error::corrupt("more of a message is taken than there is")),
+        }
+    }
+
+    /// Its second word in shared memory.
+    pub fn taken_word(self) -> u32 {
+        if self.gone { ABSENT } else { self.taken }
+    }
+
     /// Bytes left.
     pub fn left(self) -> usize {
         (self.len - self.taken) as usize
     }
+
+    /// What is left after so many bytes more were taken, and the part with the last of them. None: it was left alone.
+    pub fn less(self, count: Option<usize>) -> Part {
+        let Some(count) = count else { return self };
+        let count = count.min(self.left());
+        Part { taken: self.taken + count as u32, gone: count == self.left(), ..self }
+    }
+}
+
+/// Bytes left of a part, if the part is still there.
+pub(crate) fn there(part: Option<Part>) -> Option<usize> {
+    part.filter(|part| !part.gone).map(Part::left)
 }
 
 /// A message with boundaries in a lane, read from its mark and checked.
@@ -57,16 +86,11 @@ impl Marked {
     fn read(slot: &Mark) -> Result<Marked> {
         let lengths = slot.lengths.load(Ordering::Relaxed);
         let taken = slot.taken.load(Ordering::Relaxed);
-        let part = |len: u64, taken: u64| match (len as u32, taken as u32) {
-            (ABSENT, _) => Ok(None),
-            (len, taken) if taken <= len => Ok(Some(Part { len, taken })),
-            _ => Err(Error::corrupt("more of a message is taken than there is")),
-        };
         Ok(Marked {
             at: slot.at.load(Ordering::Relaxed),
             what: What::from_word(slot.what.load(Ordering::Relaxed))?,
-            control: part(lengths, taken)?,
-            data: part(lengths >> 32, taken >> 32)?,
+            control: Part::of(lengths as u32, taken as u32)?,
+            data: Part::of((lengths >> 32) as u32, (taken >> 32) as u32)?,
         })
     }
 
@@ -90,9 +114,9 @@ impl Marked {
 
     /// How far the lane is free for the writer again, after what has been taken of this message.
     fn given_back(&self) -> u64 {
-        let control_done = self.control.is_none_or(|part| part.left() == 0);
-        match self.data {
-            Some(data) if control_done && data.left() > 0 => self.data_at().wrapping_add(u64::from(data.taken)),
+        match (self.control, self.data) {
+            (Some(control), _) if control.left() > 0 => self.at.wrapping_add(u64::from(control.taken)),
+            (_, Some(data)) if data.left() > 0 => self.data_at().wrapping_add(u64::from(data.taken)),
             _ => self.at,
         }
     }

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use headwater_shm::{Membership, Placed, Token, Window, probe};
 
-use super::lane::Part;
+use super::lane::{Part, there};
 use super::order::Rank;
 use crate::error::{Error, Result};
-use crate::layout::{ABSENT, Block, QueueWords, StoreWords};
+use crate::layout::{Block, Flow, QueueWords, StoreWords};
 use crate::limits::{BLOCKS, PAGE};
 use crate::message::Message;
 use crate::message::kind::What;
@@ -27,8 +27,13 @@ const FULL: u32 = 1;
 const WANTED: u32 = 2;
 /// The queue's service procedure is to run (QENAB).
 const ENABLED: u32 = 1;
+/// Of the head's queue, for all of them: somebody was refused because the store's memory is used up, and waits.
+const MEMORY: u32 = 4;
 /// It has put a message back, so ordinary messages that follow do not enable it: who makes room does (QWANTR not set).
 const PUT_BACK: u32 = 2;
+/// The highest band of the queue that was ever used.
+const BAND_SHIFT: u32 = 8;
+const BAND_MASK: u32 = 0xff << BAND_SHIFT;
 
 /// The queue of the reading head; those of modules follow.
 pub(crate) const HEAD: usize = 0;
@@ -37,12 +42,15 @@ pub(crate) const HEAD: usize = 0;
 #[derive(Debug)]
 pub(crate) struct Store {
     words: Placed<StoreWords>,
+    /// The water marks of the head's queue, which the lane has too.
+    flow: Placed<Flow>,
     /// For each page the next one of its message or of the free list, plus one.
     links: Placed<[AtomicU32]>,
     /// The fast buffers, one for each block.
     fast: Window,
     pages: Window,
-    /// How many of them the largest message takes.
+    /// Bytes of the largest message, and how many pages it takes.
+    message_max: u64,
     message_pages: usize,
     token: Token,
 }
@@ -68,6 +76,7 @@ pub(crate) enum Which {
 impl Store {
     pub fn new(
         words: Placed<StoreWords>,
+        flow: Placed<Flow>,
         links: Placed<[AtomicU32]>,
         fast: Window,
         pages: Window,
@@ -75,7 +84,7 @@ impl Store {
         token: Token,
     ) -> Store {
         let message_pages = message_max.div_ceil(PAGE as u64) as usize;
-        Store { words, links, fast, pages, message_pages, token }
+        Store { words, flow, links, fast, pages, message_max, message_pages, token }
     }
 
     /// Forgets what another process's token was, in a forked child.
@@ -111,14 +120,33 @@ impl Store {
 
     /// Whether somebody who waits for room in a band may go on: a look from without the token.
     pub fn may_go_on(&self, queue: usize, band: u8) -> bool {
-        let queue = &self.words.queues[queue];
-        let band = &queue.bands[usize::from(band)];
+        let band = &self.words.queues[queue].bands[usize::from(band)];
         let count = band.count.load(Ordering::Relaxed);
-        let low = count == 0 || count < queue.lowat.load(Ordering::Relaxed);
+        let low = count == 0 || count < self.water_marks(queue).1;
         (low || band.flags.load(Ordering::Relaxed) & FULL == 0) && self.may_allocate()
     }
 
-    /// Sets a queue's water marks.
+    /// Whether somebody waits for memory, and there is some: a look from without the token.
+    #[inline]
+    pub fn is_memory_awaited(&self) -> bool {
+        self.words.queues[HEAD].flags.load(Ordering::Relaxed) & MEMORY != 0 && self.may_allocate()
+    }
+
+    /// As [`Store::is_memory_awaited`]; whoever waits is told by the caller, and not noted any more.
+    pub fn take_memory_awaited(&self) -> bool {
+        let flags = &self.words.queues[HEAD].flags;
+        self.is_memory_awaited() && flags.fetch_and(!MEMORY, Ordering::Relaxed) & MEMORY != 0
+    }
+
+    /// A queue's high and low water mark.
+    fn water_marks(&self, queue: usize) -> (u32, u32) {
+        let words = &self.words.queues[queue];
+        let (hiwat, lowat) =
+            if queue == HEAD { (&self.flow.hiwat, &self.flow.lowat) } else { (&words.hiwat, &words.lowat) };
+        (hiwat.load(Ordering::Relaxed), lowat.load(Ordering::Relaxed))
+    }
+
+    /// Sets the water marks of a module's queue.
     pub fn set_marks(&self, queue: usize, hiwat: u32, lowat: u32) {
         self.words.queues[queue].hiwat.store(hiwat, Ordering::Relaxed);
         self.words.queues[queue].lowat.store(lowat, Ordering::Relaxed);
@@ -156,16 +184,17 @@ impl Store {
 impl Store {
     /// Whether a queue takes another message of that band (bcanput). If not, whoever makes room is asked to say so.
     pub fn can_put(&mut self, queue: usize, band: u8) -> bool {
-        let queue = &self.words.queues[queue];
-        let band = &queue.bands[usize::from(band)];
+        let band = &self.words.queues[queue].bands[usize::from(band)];
         let count = band.count.load(Ordering::Relaxed);
         let flags = band.flags.load(Ordering::Relaxed);
-        let full = if flags & FULL != 0 {
-            count != 0 && count >= queue.lowat.load(Ordering::Relaxed)
-        } else {
-            count > queue.hiwat.load(Ordering::Relaxed)
-        };
-        let open = !full && self.may_allocate();
+        let (hiwat, lowat) = self.water_marks(queue);
+        let full = if flags & FULL != 0 { count != 0 && count >= lowat } else { count > hiwat };
+        let memory = self.may_allocate();
+        if !memory {
+            self.words.queues[HEAD].flags.fetch_or(MEMORY, Ordering::Relaxed);
+            probe::at();
+        }
+        let open = !full && memory;
         let now = if full { FULL } else { 0 } | if open { flags & WANTED } else { WANTED };
         if now != flags {
             band.flags.store(now, Ordering::Relaxed);
@@ -219,6 +248,16 @@ impl Store {
         (queue.messages.load(Ordering::Relaxed) as usize, bytes as usize)
     }
 
+    /// How many messages in a queue fit.
+    pub fn count(&self, queue: usize, fits: impl Fn(What) -> bool) -> Result<usize> {
+        let mut count = 0;
+        self.find(queue, |stored| {
+            count += usize::from(fits(stored.what));
+            false
+        })?;
+        Ok(count)
+    }
+
     /// Copies what is left of the control part, as far as it fits.
     pub fn copy_control(&self, stored: &Stored, buffer: &mut [u8]) -> Result<usize> {
         self.copy_part(stored.block, 0, stored.control, buffer)
@@ -230,24 +269,34 @@ impl Store {
         self.copy_part(stored.block, skip, stored.data, buffer)
     }
 
-    /// Takes so many more bytes of the parts of the message at the front; it goes when nothing of it is left, or `all` is
-    /// given up. Returns whether that makes room for somebody who waits.
-    pub fn take(&mut self, queue: usize, stored: &Stored, control: usize, data: usize, all: bool) -> Result<bool> {
-        let more =
-            |part: Option<Part>, count: usize| part.map(|part| Part { taken: part.taken + count as u32, ..part });
-        let (control_rest, data_rest) = (more(stored.control, control), more(stored.data, data));
-        let left = |part: Option<Part>| part.map_or(0, |part| part.left());
-        let gone = all || left(control_rest) + left(data_rest) == 0;
-        let bytes = if gone { left(stored.control) + left(stored.data) } else { control + data };
+    /// Takes so many more bytes of the parts of the message at the front, a part with its last byte, and nothing of a part
+    /// that is None; it goes when no part of it is left, or `all` is given up. Returns whether that makes room for somebody
+    /// who waits.
+    pub fn take(
+        &mut self,
+        queue: usize,
+        stored: &Stored,
+        control: Option<usize>,
+        data: Option<usize>,
+        all: bool,
+    ) -> Result<bool> {
+        let control_rest = stored.control.map(|part| part.less(control));
+        let data_rest = stored.data.map(|part| part.less(data));
+        let left = |control: Option<Part>, data: Option<Part>| -> usize {
+            [control, data].into_iter().flatten().map(Part::left).sum()
+        };
+        let gone = all || there(control_rest).is_none() && there(data_rest).is_none();
+        let before = left(stored.control, stored.data);
+        let bytes = if gone { before } else { before - left(control_rest, data_rest) };
         self.begin();
         let block = &self.words.blocks[stored.block];
         if gone {
             self.unlink(queue, stored.block)?;
             self.free(stored.block)?;
         } else {
-            block.control_taken.store(control_rest.map_or(0, |part| part.taken), Ordering::Relaxed);
+            block.control_taken.store(control_rest.map_or(0, Part::taken_word), Ordering::Relaxed);
             probe::at();
-            block.data_taken.store(data_rest.map_or(0, |part| part.taken), Ordering::Relaxed);
+            block.data_taken.store(data_rest.map_or(0, Part::taken_word), Ordering::Relaxed);
         }
         probe::at();
         let room = self.count_down(queue, stored.what, bytes);
@@ -257,7 +306,7 @@ impl Store {
 
     /// A message that was found, as a whole.
     pub fn copy(&self, stored: &Stored) -> Result<Message<'static>> {
-        let bytes = |part: Option<Part>| part.map(|part| vec![0; part.left()]);
+        let bytes = |part: Option<Part>| there(part).map(|left| vec![0; left]);
         let (mut control, mut data) = (bytes(stored.control), bytes(stored.data));
         if let Some(control) = &mut control {
             self.copy_control(stored, control)?;
@@ -277,7 +326,7 @@ impl Store {
         let mut room = false;
         for _ in 0..=BLOCKS {
             let Some(stored) = self.find(queue, |stored| fits(stored.what))? else { return Ok(room) };
-            room |= self.take(queue, &stored, 0, 0, true)?;
+            room |= self.take(queue, &stored, None, None, true)?;
         }
         Err(Error::corrupt("a queue has no end"))
     }
@@ -366,7 +415,17 @@ impl Store {
         if !what.kind.is_high_priority() {
             let count = &words.bands[usize::from(what.band)].count;
             count.store(count.load(Ordering::Relaxed).wrapping_add(bytes as u32), Ordering::Relaxed);
+            let band = u32::from(what.band) << BAND_SHIFT;
+            // Other bits of the word may change at the same time.
+            let higher = |flags: u32| (flags & BAND_MASK < band).then_some(flags & !BAND_MASK | band);
+            let _ = words.flags.fetch_update(Ordering::Relaxed, Ordering::Relaxed, higher);
         }
+    }
+
+    /// Whether a message can be put into some band above 0 that was ever used.
+    pub fn can_put_in_some_band(&mut self, queue: usize) -> bool {
+        let highest = (self.words.queues[queue].flags.load(Ordering::Relaxed) & BAND_MASK) >> BAND_SHIFT;
+        (1..=highest as u8).any(|band| self.can_put(queue, band))
     }
 
     /// Bytes have left a band; whether that makes room for somebody who waits.
@@ -380,7 +439,7 @@ impl Store {
         band.count.store(count, Ordering::Relaxed);
         probe::at();
         let flags = band.flags.load(Ordering::Relaxed);
-        let low = count == 0 || count < words.lowat.load(Ordering::Relaxed);
+        let low = count == 0 || count < self.water_marks(queue).1;
         if low && flags != 0 {
             band.flags.store(0, Ordering::Relaxed);
             probe::at();
@@ -392,13 +451,15 @@ impl Store {
     fn read(&self, block: usize) -> Result<Stored> {
         let Block { control, data, control_taken, data_taken, what, .. } = &self.words.blocks[block];
         let part =
-            |len: &AtomicU32, taken: &AtomicU32| match (len.load(Ordering::Relaxed), taken.load(Ordering::Relaxed)) {
-                (ABSENT, _) => Ok(None),
-                (len, taken) if taken <= len && u64::from(len) <= self.pages.len() => Ok(Some(Part { len, taken })),
-                _ => Err(Error::corrupt("a stored message's length")),
-            };
+            |len: &AtomicU32, taken: &AtomicU32| Part::of(len.load(Ordering::Relaxed), taken.load(Ordering::Relaxed));
         let what = What::from_word(what.load(Ordering::Relaxed))?;
-        Ok(Stored { block, what, control: part(control, control_taken)?, data: part(data, data_taken)? })
+        let (control, data) = (part(control, control_taken)?, part(data, data_taken)?);
+        // Who copies it makes a buffer of that length.
+        let len: u64 = [control, data].into_iter().flatten().map(|part| u64::from(part.len)).sum();
+        if len > self.message_max {
+            return Err(Error::corrupt("a stored message is longer than the stream allows"));
+        }
+        Ok(Stored { block, what, control, data })
     }
 
     /// A link from shared memory, checked: the block that it leads to.

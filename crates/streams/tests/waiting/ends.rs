@@ -119,3 +119,48 @@ fn a_fifo_has_no_half_to_shut_down() {
     assert_eq!(reader.shutdown(Shutdown::Read).expect_err("refused").errno(), Errno::Inval);
     let _ = (reader.as_fd(), std::io::stdout().flush());
 }
+
+/// Kills a reader and waits until the kernel has torn it down; returns how many writes of 64 bytes still succeed.
+fn writes_after_the_death_of(reads: impl FnOnce(Stream), writes: impl FnOnce(&mut Stream)) -> usize {
+    let _alone = alone();
+    let (mut near, far) = pipe().expect("pipe");
+    let mut far = Some(far);
+    let mut reader = child(|| {
+        reads(far.take().expect("there"));
+        std::thread::sleep(Duration::from_secs(60));
+        Ok(())
+    });
+    drop(far);
+    writes(&mut near);
+    std::thread::sleep(Duration::from_millis(30));
+    reader.kill();
+    reader.wait().expect("wait");
+    let refused = (0..10_000).find_map(|count| near.write(&[0; 64]).err().map(|error| (count, error.errno())));
+    let (count, errno) = refused.expect("somebody reads");
+    assert_eq!(errno, Errno::Pipe);
+    count
+}
+
+#[test]
+fn a_reader_that_is_killed_while_it_waits_is_noticed_by_the_next_write() {
+    let waits = |mut far: Stream| while far.read(&mut [0; 64]).is_ok() {};
+    assert_eq!(writes_after_the_death_of(waits, |_| ()), 0);
+    let some = |near: &mut Stream| (0..500).for_each(|_| assert_eq!(near.write(&[1; 64]).expect("room"), 64));
+    assert_eq!(writes_after_the_death_of(waits, some), 0);
+}
+
+#[test]
+fn a_reader_that_is_killed_at_its_work_is_noticed_before_as_much_again_is_written() {
+    let works = |mut far: Stream| assert!(far.read(&mut [0; 64]).expect("there") > 0);
+    let one = |near: &mut Stream| {
+        std::thread::sleep(Duration::from_millis(30));
+        near.write(&[1; 64]).expect("room");
+    };
+    assert_eq!(writes_after_the_death_of(works, one), 0, "it waited for what was the last");
+    let some = |near: &mut Stream| {
+        std::thread::sleep(Duration::from_millis(30));
+        (0..10).for_each(|_| assert_eq!(near.write(&[1; 64]).expect("room"), 64));
+    };
+    let unnoticed = writes_after_the_death_of(works, some);
+    assert!(unnoticed <= 11, "{unnoticed} writes succeeded");
+}

@@ -1,7 +1,8 @@
-//! `descriptors`: the file descriptors that an open channel takes, per end.
+//! `descriptors`: the file descriptors that an open channel takes in a process that has one end of it: the mean of both ends.
 
 use std::io;
 
+use headwater_os::child::Child;
 use headwater_os::descriptors::own;
 use headwater_results::schema::Better;
 
@@ -9,7 +10,7 @@ use super::count::{self, Count, Counted, counted};
 use super::{Opening, lost};
 use crate::facilities::{Entry, Info};
 use crate::patterns::MetricInfo;
-use crate::transports::{Transport, fifo, pipe, streams, unix};
+use crate::transports::{Endpoint, Transport, fifo, pipe, streams, unix};
 
 /// Counts descriptors.
 #[derive(Debug)]
@@ -22,13 +23,31 @@ impl Count for Descriptors {
 
     fn sample<T: Transport>(opening: &Opening) -> io::Result<Vec<f64>> {
         let before = own()?.len();
-        let ends = T::open(&opening.setup()).map_err(lost)?;
-        let open = own()?.len() - before;
-        drop(ends);
+        let (sender, receiver) = T::open(&opening.setup()).map_err(lost)?;
+        let (mut sender, mut receiver) = (Some(sender), Some(receiver));
+        let of_sender = held(before, || (sender.take(), drop(receiver.take())).0)?;
+        let of_receiver = held(before, || (receiver.take(), drop(sender.take())).0)?;
+        drop((sender, receiver));
         match own()?.len() {
-            after if after == before => Ok(vec![open as f64 / 2.0]),
+            after if after == before => Ok(vec![(of_sender + of_receiver) / 2.0]),
             after => Err(io::Error::other(format!("{before} descriptors before the channel, and {after} after it"))),
         }
+    }
+}
+
+/// The descriptors beyond `others` of a process that has taken one end into use and dropped the other.
+fn held<E: Endpoint>(others: usize, take: impl FnOnce() -> Option<E>) -> io::Result<f64> {
+    const FAILED: i32 = 255;
+    let mut child = Child::fork(|| {
+        let mut end = take().expect("taken once in each process");
+        match end.attach().and_then(|()| own()) {
+            Ok(found) => i32::try_from(found.len() - others).unwrap_or(FAILED),
+            Err(_) => FAILED,
+        }
+    })?;
+    match child.wait()?.code() {
+        Some(code) if code < FAILED => Ok(f64::from(code)),
+        other => Err(io::Error::other(format!("the process of an end ended with {other:?}"))),
     }
 }
 
@@ -37,7 +56,7 @@ pub const ENTRY: Entry = Entry {
     info: &Info {
         name: "descriptors",
         definition_version: 1,
-        summary: "file descriptors that an open channel takes, per end",
+        summary: "file descriptors of an open channel in a process that has one end",
     },
     subjects: || count::subjects(TABLE),
     accepts: |_| Ok(()),

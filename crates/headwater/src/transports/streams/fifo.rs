@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use headwater_streams::{Access, Error, Fifo, Options, Stream};
@@ -73,6 +74,14 @@ impl Endpoint for FifoEnd {
     #[inline]
     fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.receiver.as_mut().ok_or(io::ErrorKind::Unsupported)?.receive_some(buffer)
+    }
+
+    fn incoming(&self) -> Option<BorrowedFd<'_>> {
+        self.receiver.as_ref()?.incoming()
+    }
+
+    fn outgoing(&self) -> Option<BorrowedFd<'_>> {
+        self.sender.as_ref()?.outgoing()
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -6,6 +6,7 @@
 //! one `read`, as with a kernel pipe.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use headwater_results::schema::Standing;
 use headwater_streams::{Counters, Error, Options, Policy, ReadOptions, Stream, WriteOptions, limits, pipe_with};
@@ -53,6 +54,7 @@ const PIPE: Recipe = Recipe {
         size_max: None,
         spins: false,
         policy: None,
+        pollable: true,
         special: false,
         unfit: &[],
     },
@@ -111,6 +113,14 @@ impl Endpoint for StreamEnd {
     #[inline]
     fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         Ok(self.0.read(buffer)?)
+    }
+
+    fn incoming(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.0.as_fd())
+    }
+
+    fn outgoing(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.0.as_fd())
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -47,6 +47,7 @@ const INFO: Info = Info {
     size_max: Some(SIZE_MAX),
     spins: false,
     policy: None,
+    pollable: false,
     special: false,
     unfit: &[],
 };

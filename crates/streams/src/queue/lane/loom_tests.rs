@@ -155,6 +155,7 @@ impl Reader {
             return Some(Got::Plain(byte.to_vec()));
         }
         self.lane.hold(&self.me).expect("hold");
+        self.lane.find().expect("look");
         let got = self.lane.front().expect("front").map(|front| match front {
             Front::Plain(_) => {
                 let mut bytes = [0; 2];
@@ -165,7 +166,7 @@ impl Reader {
                 let (mut control, mut data) = (part(message.control), part(message.data));
                 self.lane.copy_control(&message, &mut control);
                 self.lane.copy_data(&message, &mut data);
-                self.lane.take_parts(&message, control.len(), data.len(), false).expect("take_parts");
+                self.lane.take_parts(&message, Some(control.len()), Some(data.len()), false).expect("take_parts");
                 Got::Message(control, data)
             }
         });

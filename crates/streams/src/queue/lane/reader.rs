@@ -7,10 +7,11 @@ use headwater_shm::sync::{Fence, Ordering, compiler_fence};
 use headwater_shm::{Hold, Membership, Placed, Token, Window, probe};
 
 use super::writer::Quick;
-use super::{Marked, Part};
+use super::{Marked, Part, there};
 use crate::error::{Error, Result};
 use crate::layout::{LaneWords, Mark};
 use crate::limits::{MARKS, PIECE};
+use crate::message::kind::Kind;
 
 /// One member's view of a lane that it reads.
 #[derive(Debug)]
@@ -89,13 +90,15 @@ impl LaneReader {
         Quick::Refused
     }
 
-    /// Looks for news if nothing is known to be there, and then does what [`LaneReader::quick`] does. Opens the quick way.
-    pub fn look_and_take(&mut self, me: &Membership, buffer: &mut [u8]) -> Result<Quick> {
+    /// Looks for data if none is known to be there, and then does what [`LaneReader::quick`] does. Opens the quick way if
+    /// `first` says that the lane's data come before all else: it is asked after the look, since what was sent before the
+    /// data that the look finds is then to be seen.
+    pub fn look_and_take(&mut self, me: &Membership, buffer: &mut [u8], first: impl FnOnce() -> bool) -> Result<Quick> {
         if buffer.len().wrapping_sub(1) >= PIECE || !self.token.enter(me) {
             return Ok(Quick::Refused);
         }
-        let looked = if self.head == self.tail { self.look() } else { Ok(()) };
-        self.open(looked.is_ok());
+        let looked = self.find();
+        self.open(looked.is_ok() && first());
         self.token.leave(me);
         looked?;
         Ok(self.quick(me, buffer))
@@ -130,11 +133,13 @@ impl LaneReader {
         self.quick_until = self.head;
     }
 
-    /// What stands at the front. Looks for news only if nothing is known to be there. Under the token.
+    /// Looks for data if none is known to be there. Under the token.
+    pub fn find(&mut self) -> Result<()> {
+        if self.head == self.tail { self.look() } else { Ok(()) }
+    }
+
+    /// What stands at the front, as far as [`LaneReader::find`] has found it. Under the token.
     pub fn front(&mut self) -> Result<Option<Front>> {
-        if self.head == self.tail {
-            self.look()?;
-        }
         if self.head == self.tail {
             // Nobody else writes it. Who waits goes by it, and would look again for ever.
             if self.words.head.0.bytes.load(Ordering::Relaxed) != self.head {
@@ -181,7 +186,7 @@ impl LaneReader {
     /// What is left of the data part, in place. Under the token.
     #[cfg(not(loom))]
     pub fn data_in_place(&self, message: &Marked) -> [&[AtomicU8]; 2] {
-        let part = message.data.unwrap_or(Part { len: 0, taken: 0 });
+        let part = message.data.unwrap_or(Part { len: 0, taken: 0, gone: true });
         self.window.in_place(message.data_at().wrapping_add(u64::from(part.taken)), part.left())
     }
 
@@ -197,20 +202,22 @@ impl LaneReader {
         self.advance_to(self.head.wrapping_add(count));
     }
 
-    /// Takes so many more bytes of the parts of the message at the front; the message goes when nothing of it is left,
-    /// or `all` is given up. Under the token.
-    pub fn take_parts(&mut self, message: &Marked, control: usize, data: usize, all: bool) -> Result<()> {
+    /// Takes so many more bytes of the parts of the message at the front, a part with its last byte, and nothing of a part
+    /// that is None; the message goes when no part of it is left, or `all` is given up. Under the token.
+    pub fn take_parts(
+        &mut self,
+        message: &Marked,
+        control: Option<usize>,
+        data: Option<usize>,
+        all: bool,
+    ) -> Result<()> {
         let mut rest = *message;
-        let more = |part: Option<Part>, count: usize| {
-            part.map(|part| Part { taken: part.taken + count.min(part.left()) as u32, ..part })
-        };
-        rest.control = more(message.control, control);
-        rest.data = more(message.data, data);
-        let empty = |part: Option<Part>| part.is_none_or(|part| part.left() == 0);
-        if all || empty(rest.control) && empty(rest.data) {
+        rest.control = message.control.map(|part| part.less(control));
+        rest.data = message.data.map(|part| part.less(data));
+        if all || there(rest.control).is_none() && there(rest.data).is_none() {
             return self.drop_front();
         }
-        let taken = |part: Option<Part>| part.map_or(0, |part| u64::from(part.taken));
+        let taken = |part: Option<Part>| part.map_or(0, |part| u64::from(part.taken_word()));
         let slot = &self.marks[self.marks_head as usize % MARKS];
         // Before the position: whoever comes after our death finds the position from here.
         slot.taken.store(taken(rest.control) | taken(rest.data) << 32, Ordering::Release);
@@ -251,9 +258,9 @@ impl LaneReader {
         u64::from(self.words.flow.0.hiwat.load(Ordering::Relaxed))
     }
 
-    /// Messages in the lane as last seen, where plain bytes before each mark and at the end count as one.
+    /// Messages in the lane as last seen, where plain bytes before each mark and at the end count as one. Signals are none.
     pub fn messages(&self) -> usize {
-        let mut count = 0;
+        let (mut count, mut signals) = (0, 0);
         let mut at = self.head;
         let mut mark = self.marks_head;
         while at != self.tail {
@@ -264,6 +271,7 @@ impl LaneReader {
             match next {
                 // Inside, or at its beginning: the message itself.
                 Some(message) if message.at.wrapping_sub(at) as i64 <= 0 => {
+                    signals += usize::from(message.what.kind == Kind::Signal);
                     at = message.end();
                     mark = mark.wrapping_add(1);
                 }
@@ -274,7 +282,7 @@ impl LaneReader {
                 break;
             }
         }
-        count
+        count - signals
     }
 
     /// Reads how far the writer has come. Under the token.

@@ -11,7 +11,7 @@ use super::reader::{Front, LaneReader};
 use super::writer::{LaneWriter, Open, Quick};
 use crate::error::{Errno, Result};
 use crate::layout::{LaneWords, Mark};
-use crate::limits::{MARKS, PIECE};
+use crate::limits::{CUT_MAX, MARKS, PIECE};
 use crate::message::kind::{Kind, What};
 
 mod hostile;
@@ -49,6 +49,7 @@ impl Room {
         let words = room.words();
         words.flow.0.hiwat.store(sizes.hiwat, Ordering::Relaxed);
         words.flow.0.lowat.store(sizes.lowat, Ordering::Relaxed);
+        words.flow.0.maxpsz.store(sizes.message_max as u32, Ordering::Relaxed);
         room
     }
 
@@ -72,7 +73,8 @@ impl Room {
 
     fn writer(&self) -> Writer {
         let (me, fence) = (self.join(), Fence::best());
-        let lane = LaneWriter::new(self.words(), self.marks(), self.window(), self.sizes.message_max as u64, fence, 0);
+        let message_max = self.sizes.message_max as u64;
+        let lane = LaneWriter::new(self.words(), self.marks(), self.window(), message_max, fence, 0);
         Writer { me, lane, coalescing: true }
     }
 
@@ -153,7 +155,7 @@ impl Reader {
     }
 
     fn front(&mut self) -> Option<Front> {
-        self.held(LaneReader::front).expect("front")
+        self.held(|lane| lane.find().and_then(|()| lane.front())).expect("front")
     }
 
     /// Takes the message at the front whole.
@@ -164,7 +166,7 @@ impl Reader {
             let mut data = message.data.map(|part| vec![0; part.left()]);
             lane.copy_control(&message, control.as_deref_mut().unwrap_or_default());
             lane.copy_data(&message, data.as_deref_mut().unwrap_or_default());
-            lane.take_parts(&message, 0, 0, true)?;
+            lane.take_parts(&message, None, None, true)?;
             Ok((message.what.kind, control, data))
         })
         .expect("take_parts")
@@ -265,16 +267,23 @@ fn who_may_go_on_has_room() {
 }
 
 #[test]
-fn without_a_mark_left_the_queue_is_full() {
+fn without_marks_for_another_call_the_queue_is_full() {
     let room = Room::new(LARGE);
     let (mut writer, mut reader) = (room.writer(), room.reader());
-    for _ in 0..MARKS {
+    for _ in 0..=MARKS - CUT_MAX {
         assert!(writer.has_room());
         writer.message(Kind::Proto, Some(b"c"), None);
     }
     assert!(!writer.has_room() && !writer.lane.may_go_on());
     assert_eq!(reader.message().0, Kind::Proto);
     assert!(writer.has_room() && writer.lane.may_go_on());
+    // As many as one call sends.
+    for _ in 0..CUT_MAX {
+        writer.message(Kind::Proto, Some(b"c"), None);
+    }
+    let error = writer.held(|lane| lane.append(What::of(Kind::Proto), Some(b"no"), None)).expect_err("no mark left");
+    assert_eq!(error.errno(), Errno::Nosr);
+    assert_eq!(reader.message().0, Kind::Proto);
     writer.message(Kind::Proto, Some(b"last"), None);
     for _ in 1..MARKS {
         assert_eq!(reader.message().1.as_deref(), Some(&b"c"[..]));
@@ -325,11 +334,13 @@ fn the_quick_way_is_open_at_hiwat_and_closed_above() {
 
 /// The room behind hiwat is one message long, and the quick way writes whatever is short.
 #[test]
-fn the_quick_way_is_closed_where_messages_are_shorter_than_a_piece() {
+fn the_quick_way_takes_nothing_longer_than_maxpsz() {
     let room = Room::new(SMALL);
     let mut writer = room.writer();
     writer.plain(&[1; 10]);
     assert_eq!(writer.lane.quick(&writer.me, &[2; 65]), Quick::Refused);
+    assert_eq!(writer.lane.quick(&writer.me, &[2; 25]), Quick::Refused);
+    assert_ne!(writer.lane.quick(&writer.me, &[2; 24]), Quick::Refused);
     assert!(room.guards_stand());
 }
 
@@ -456,4 +467,19 @@ fn positions_wrap() {
         assert_eq!(reader.plain(9), [round; 5]);
         assert_eq!(reader.message(), (Kind::Proto, Some(vec![round; 3]), Some(vec![round; 4])));
     }
+}
+
+#[test]
+fn the_quick_way_stays_closed_if_something_else_comes_first() {
+    let room = Room::new(LARGE);
+    let (mut writer, mut reader) = (room.writer(), room.reader());
+    // The token is then biased to the reader.
+    assert!(reader.front().is_none());
+    writer.plain(b"bytes");
+    let mut buffer = [0; 5];
+    assert_eq!(reader.lane.look_and_take(&reader.me, &mut buffer, || false).expect("sound"), Quick::Refused);
+    assert_eq!(reader.lane.known(), 5, "it was asked after the look");
+    assert_eq!(reader.lane.quick(&reader.me, &mut buffer), Quick::Refused);
+    assert_eq!(reader.lane.look_and_take(&reader.me, &mut buffer, || true).expect("sound"), Quick::Done);
+    assert_eq!(&buffer, b"bytes");
 }

@@ -9,7 +9,7 @@ use headwater_shm::{Hold, Membership, Placed, Token, Window, probe};
 use super::Marked;
 use crate::error::{Errno, Error, Result};
 use crate::layout::{LaneWords, Mark, Tail};
-use crate::limits::{MARKS, PIECE};
+use crate::limits::{CUT_MAX, MARKS, PIECE};
 use crate::message::kind::{Kind, What};
 
 /// One member's view of a lane that it writes.
@@ -22,12 +22,16 @@ pub(crate) struct LaneWriter {
     open_until: u64,
     /// Below this plain data may be appended to what stands at the end; 0 if that needs a look.
     append_until: u64,
+    /// The longest write that goes in without a look: no longer than maxpsz, at which writes are cut.
+    piece: usize,
     window: Window,
     words: Placed<LaneWords>,
     fence: Fence,
     pub token: Token,
     marks: Placed<[Mark]>,
     marks_tail: u64,
+    /// Marks taken, as last seen.
+    marks_head: u64,
     /// Bytes taken, as last seen.
     head: u64,
     hiwat: u64,
@@ -41,6 +45,10 @@ pub(crate) struct LaneWriter {
     /// `tail` less the plain bytes that were written here, and those of them that began a run.
     not_plain: u64,
     began: u64,
+    /// Where the kernel was asked whether the reader still lives, and up to where we write without asking. Without a limit
+    /// until [`LaneWriter::distrust_reader`].
+    asked_at: u64,
+    trusted_until: u64,
 }
 
 /// Which quick way plain data may take from now on.
@@ -79,12 +87,14 @@ impl LaneWriter {
             tail: 0,
             open_until: 0,
             append_until: 0,
+            piece: 0,
             window,
             words,
             fence,
             token,
             marks,
             marks_tail: 0,
+            marks_head: 0,
             head: 0,
             hiwat: 0,
             lowat: 0,
@@ -93,6 +103,8 @@ impl LaneWriter {
             run_open: false,
             not_plain: 0,
             began: 0,
+            asked_at: 0,
+            trusted_until: u64::MAX,
         }
     }
 
@@ -110,7 +122,7 @@ impl LaneWriter {
     #[inline(always)]
     pub fn enter_quick(&self, me: &Membership, len: usize) -> bool {
         // The subtraction sends the empty write down the slow way as well: one comparison for both.
-        self.tail < self.open_until && len.wrapping_sub(1) < PIECE && self.token.enter(me)
+        self.tail < self.open_until && len.wrapping_sub(1) < self.piece && self.token.enter(me)
     }
 
     /// Leaves after a quick way; returns whether somebody on the reading side sleeps, or is gone.
@@ -145,16 +157,37 @@ impl LaneWriter {
     /// Opens a quick way, or closes it. Under the token.
     #[inline]
     pub fn open(&mut self, open: Open) {
-        // Behind hiwat there is room for one message, and a quick write is up to a piece long.
-        let appends = self.coalescing && self.run_open && self.message_max >= PIECE as u64;
+        // Behind hiwat there is room for one message, and a quick write is no longer.
+        let appends = self.coalescing && self.run_open;
         let opens = match open {
             Open::Closed => false,
             Open::Direct => appends,
-            Open::Through => self.message_max >= PIECE as u64,
+            Open::Through => true,
         };
         let until = if self.is_full() { 0 } else { self.head.wrapping_add(self.hiwat).wrapping_add(1) };
-        self.open_until = if opens { until } else { 0 };
-        self.append_until = if appends { self.head.wrapping_add(self.window.len()).wrapping_add(1) } else { 0 };
+        self.open_until = if opens { until.min(self.trusted_until) } else { 0 };
+        // What a module makes may be longer than any message; then it needs a look.
+        let short = appends && self.message_max >= PIECE as u64;
+        self.append_until = if short { self.head.wrapping_add(self.window.len()).wrapping_add(1) } else { 0 };
+    }
+
+    /// Whether the kernel is to be asked whether the reader still lives: at the first write after the reader has waited, and
+    /// whenever as much again has been written since.
+    pub fn is_to_ask(&self) -> bool {
+        self.tail >= self.trusted_until
+    }
+
+    /// The kernel was asked, and the reader lives.
+    pub fn trust_reader(&mut self) {
+        let trusted = self.trusted_until.wrapping_sub(self.asked_at);
+        let written = self.tail.wrapping_sub(self.asked_at);
+        self.asked_at = self.tail;
+        self.trusted_until = self.tail.wrapping_add(written.max(2 * trusted).clamp(1, 1 << 30));
+    }
+
+    /// The reader waits: whatever happens to it, the next write is to know.
+    pub fn distrust_reader(&mut self) {
+        (self.asked_at, self.trusted_until, self.open_until) = (self.tail, self.tail, 0);
     }
 
     /// Closes the quick way, so that the next write looks at everything.
@@ -163,9 +196,11 @@ impl LaneWriter {
         self.append_until = 0;
     }
 
-    /// Reads the water marks. Under the token.
+    /// Reads the water marks and maxpsz. Under the token.
     pub fn set_flow(&mut self, coalescing: bool) {
         (self.hiwat, self.lowat) = self.water_marks();
+        let maxpsz = u64::from(self.words.flow.0.maxpsz.load(Ordering::Relaxed)).clamp(1, self.message_max);
+        self.piece = PIECE.min(maxpsz as usize);
         self.coalescing = coalescing;
         if !coalescing {
             self.append_until = 0;
@@ -238,6 +273,12 @@ impl LaneWriter {
     pub fn append(&mut self, what: What, control: Option<&[u8]>, data: Option<&[u8]>) -> Result<()> {
         let (control_bytes, data_bytes) = (control.unwrap_or_default(), data.unwrap_or_default());
         self.fits(control_bytes.len() + data_bytes.len())?;
+        if self.marks_tail.wrapping_sub(self.marks_head) >= MARKS as u64 && self.marks_used() >= MARKS as u64 {
+            return Err(Error::new(
+                Errno::Nosr,
+                format!("modules send more than the stream's {MARKS} messages at a time"),
+            ));
+        }
         self.window.copy_in(self.tail, control_bytes);
         self.window.copy_in(self.tail.wrapping_add(control_bytes.len() as u64), data_bytes);
         let len = |part: Option<&[u8]>| part.map(|bytes| bytes.len() as u32);
@@ -310,7 +351,7 @@ impl LaneWriter {
             .load(Ordering::Relaxed)
             .wrapping_sub(self.words.head.0.marks.load(Ordering::Relaxed));
         let low = count == 0 || count < self.water_marks().1;
-        (low || !self.is_full()) && marks < MARKS as u64
+        (low || !self.is_full()) && marks <= (MARKS - CUT_MAX) as u64
     }
 
     /// How far this member has written, as long as it alone writes: for noticing that it has.
@@ -380,8 +421,16 @@ impl LaneWriter {
         self.words.flow.0.full.load(Ordering::Relaxed) != 0
     }
 
-    fn no_mark_left(&self) -> bool {
-        self.marks_tail.wrapping_sub(self.words.head.0.marks.load(Ordering::Acquire)) >= MARKS as u64
+    /// Whether there are not enough marks for the most messages that one call sends.
+    fn no_mark_left(&mut self) -> bool {
+        self.marks_used() > (MARKS - CUT_MAX) as u64
+    }
+
+    /// How many marks lie in the lane, by a new look.
+    fn marks_used(&mut self) -> u64 {
+        // Acquire pairs with the Release store in `LaneReader::drop_front`: it is done with the mark that is written next.
+        self.marks_head = self.words.head.0.marks.load(Ordering::Acquire);
+        self.marks_tail.wrapping_sub(self.marks_head)
     }
 
     /// Reads how far the reader has come, and checks it.
@@ -414,11 +463,10 @@ impl LaneWriter {
         self.run_open &= self.tail == before;
         self.not_plain = self.not_plain.wrapping_add(self.tail.wrapping_sub(before));
         self.marks_tail = self.words.tail.0.marks.load(Ordering::Acquire);
-        let marks_head = self.words.head.0.marks.load(Ordering::Acquire);
-        if self.marks_tail.wrapping_sub(marks_head) > MARKS as u64 {
+        if self.marks_used() > MARKS as u64 {
             return Err(Error::corrupt("the number of marks"));
         }
-        while self.marks_tail != marks_head {
+        while self.marks_tail != self.marks_head {
             let last = Marked::read(&self.marks[self.marks_tail.wrapping_sub(1) as usize % MARKS])?;
             if self.tail.wrapping_sub(last.at) as i64 > 0 {
                 break;

@@ -7,25 +7,33 @@ use headwater_shm::probe;
 use super::{Part, Store};
 use crate::error::{Error, Result};
 use crate::layout::ABSENT;
-use crate::limits::{BLOCKS, FASTBUF, PAGE};
+use crate::limits::{BLOCKS, CUT_MAX, FASTBUF, HIGH_BLOCKS, PAGE};
 use crate::message::Message;
 
 impl Store {
-    /// Whether there is memory for another message, even the largest: a look.
+    /// Whether there is memory for another call, even the largest: a look.
     pub(super) fn may_allocate(&self) -> bool {
-        self.leaves_spare_behind(self.message_pages)
+        // Of the pieces into which a call is cut, each may leave a part of its last page empty.
+        self.has_left(CUT_MAX + HIGH_BLOCKS, self.message_pages + CUT_MAX + self.message_pages)
     }
 
-    /// Whether behind a message there is memory for one more, even the largest, that goes back to its queue.
+    /// Whether behind a message there is memory for those that find room always: one of high priority behind an ordinary one,
+    /// and behind both one that goes back to its queue.
     pub(super) fn leaves_spare(&self, message: &Message<'_>) -> bool {
         let len = message.len();
-        self.leaves_spare_behind(if len <= FASTBUF { 0 } else { len.div_ceil(PAGE) })
+        let pages = if len <= FASTBUF { 0 } else { len.div_ceil(PAGE) };
+        match message.what.kind.is_high_priority() {
+            true => self.has_left(1, pages),
+            false => self.has_left(1 + HIGH_BLOCKS, pages + self.message_pages),
+        }
     }
 
-    fn leaves_spare_behind(&self, pages: usize) -> bool {
+    /// Whether so many blocks and pages are left behind what one message takes that goes back to its queue.
+    fn has_left(&self, blocks: usize, pages: usize) -> bool {
         let blocks_taken = self.words.blocks_taken.load(Ordering::Relaxed) as usize;
         let pages_taken = self.words.pages_taken.load(Ordering::Relaxed) as usize;
-        blocks_taken + 2 <= BLOCKS && pages_taken.saturating_add(pages + self.message_pages) <= self.links.len()
+        blocks_taken.saturating_add(blocks + 1) <= BLOCKS
+            && pages_taken.saturating_add(pages + self.message_pages) <= self.links.len()
     }
 
     /// A block, with its pages, that holds the message and is in no queue yet. None if the memory is used up.
@@ -49,8 +57,9 @@ impl Store {
         words.what.store(message.what.word(), Ordering::Relaxed);
         let control = message.control().unwrap_or_default();
         probe::at();
-        self.copy_in(block, 0, control)?;
-        self.copy_in(block, control.len(), message.data().unwrap_or_default())?;
+        // Not read again from the block, where another process could have changed it.
+        self.copy_in(block, page, 0, control)?;
+        self.copy_in(block, page, control.len(), message.data().unwrap_or_default())?;
         Ok(Some(block))
     }
 
@@ -87,8 +96,7 @@ impl Store {
         Ok(count)
     }
 
-    fn copy_in(&self, block: usize, at: usize, bytes: &[u8]) -> Result<()> {
-        let page = self.words.blocks[block].page.load(Ordering::Relaxed);
+    fn copy_in(&self, block: usize, page: u32, at: usize, bytes: &[u8]) -> Result<()> {
         if page == 0 {
             self.fast.copy_in((block * FASTBUF + at) as u64, bytes);
             return Ok(());

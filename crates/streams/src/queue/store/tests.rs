@@ -141,3 +141,30 @@ fn lists_that_make_no_sense_are_an_error() {
     }
     assert!(store.with(&me, |store| store.find(HEAD, |_| false)).is_err());
 }
+
+#[test]
+fn a_header_without_room_for_a_byte_is_refused() {
+    let (region, ..) = store();
+    let header = &region.fixed.header.0;
+    for word in [&header.strmsgsz, &header.strctlsz] {
+        let before = word.swap(0, Ordering::Relaxed);
+        let memory = std::os::fd::AsFd::as_fd(&region).try_clone_to_owned().expect("dup");
+        assert_eq!(Region::open(memory).expect_err("refused").errno(), crate::Errno::Proto);
+        word.store(before, Ordering::Relaxed);
+    }
+    let memory = std::os::fd::AsFd::as_fd(&region).try_clone_to_owned().expect("dup");
+    Region::open(memory).expect("as it was");
+}
+
+#[test]
+fn a_length_beyond_the_streams_is_no_buffer() {
+    let (region, me, mut store) = store();
+    put(&mut store, &me, &message(100, 1));
+    let block = store.words.queues[HEAD].first.load(Ordering::Relaxed) as usize - 1;
+    // The stream's own limit, and what the store's memory could hold.
+    for len in [region.message_max() as u32, 1 << 20, u32::MAX - 1] {
+        store.words.blocks[block].data.store(len, Ordering::Relaxed);
+        assert!(store.with(&me, |store| store.first(HEAD)).is_err(), "{len}");
+        assert!(store.with(&me, take_first).is_err(), "{len}");
+    }
+}

@@ -227,7 +227,8 @@ impl<Rain: FnMut(&mut Random)> Ends<Rain> {
             fine(self.reader.lane.look())?;
             self.rain();
         }
-        let front = fine(self.reader.lane.front())?;
+        let lane = &mut self.reader.lane;
+        let front = fine(lane.find().and_then(|()| lane.front()))?;
         self.rain();
         let lane = &mut self.reader.lane;
         match front? {
@@ -246,7 +247,7 @@ impl<Rain: FnMut(&mut Random)> Ends<Rain> {
                 let data = lane.copy_data(&message, buffer);
                 flat(lane.data_in_place(&message));
                 let all = self.random.below(3) == 0;
-                fine(self.reader.lane.take_parts(&message, control, data, all))
+                fine(self.reader.lane.take_parts(&message, Some(control), Some(data), all))
             }
         }
     }

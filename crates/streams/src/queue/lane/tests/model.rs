@@ -154,13 +154,14 @@ impl Waiting {
         self.control_left().is_empty() && self.data_left().is_empty()
     }
 
-    /// Bytes of the window that it occupies: a reader gives them back once it has begun with the data.
+    /// Bytes of the window that it occupies: from the first that is not taken on.
     fn count(&self) -> usize {
-        if self.control_left().is_empty() && !self.data_left().is_empty() {
-            return self.data_left().len();
-        }
         let len = |part: Option<&Vec<u8>>| part.map_or(0, Vec::len);
-        (len(self.control.as_ref()) + len(self.data.as_ref())).max(1)
+        match (self.control_left().len(), self.data_left().len()) {
+            (0, 0) => (len(self.control.as_ref()) + len(self.data.as_ref())).max(1),
+            (0, data) => data,
+            (control, _) => control + len(self.data.as_ref()),
+        }
     }
 }
 
@@ -223,7 +224,7 @@ impl World {
         let (count, lowat) = (self.count(), (lowat as usize).min(hiwat));
         self.full = if self.full { count != 0 && count >= lowat } else { count > hiwat };
         let marks = self.model.iter().filter(|item| matches!(item, Item::Marked(_))).count();
-        !self.full && marks < MARKS
+        !self.full && marks <= MARKS - CUT_MAX
     }
 
     fn fresh(&mut self, len: usize) -> Vec<u8> {
@@ -303,7 +304,7 @@ impl World {
         // Every other time after a look.
         self.looks = !self.looks;
         let taken = match self.looks {
-            true => reader.lane.look_and_take(&reader.me, &mut buffer).expect("sound"),
+            true => reader.lane.look_and_take(&reader.me, &mut buffer, || true).expect("sound"),
             false => reader.lane.quick(&reader.me, &mut buffer),
         };
         if taken != Quick::Refused {
@@ -327,7 +328,8 @@ impl World {
             lane.look().expect("look");
             assert_eq!(lane.known() as usize, self.count());
         }
-        match self.readers[who].lane.front().expect("front") {
+        let lane = &mut self.readers[who].lane;
+        match lane.find().and_then(|()| lane.front()).expect("front") {
             None => assert!(self.model.is_empty()),
             Some(Front::Plain(there)) => self.take_plain(who, there as usize, data, all, look),
             Some(Front::Marked(message)) => self.take_message(who, &message, control, data, all),
@@ -373,7 +375,7 @@ impl World {
         assert_eq!(data, buffer.len().min(waiting.data_left().len()));
         assert_eq!(buffer[..data], waiting.data_left()[..data]);
         assert_eq!(flat(lane.data_in_place(message)), waiting.data_left());
-        lane.take_parts(message, control, data, all).expect("take_parts");
+        lane.take_parts(message, Some(control), Some(data), all).expect("take_parts");
         waiting.control_taken += control;
         waiting.data_taken += data;
         if all || waiting.is_empty() {

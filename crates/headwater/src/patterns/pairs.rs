@@ -1,0 +1,129 @@
+//! `pairs-stream`, `pairs-rtt`: more busy processes than CPUs: 8 pairs of processes, each with a channel of its own, all at
+//! once on the CPUs of the row (two, or one): the rate of all pairs together, and the round trip of one among them.
+//!
+//! The scheduler places the 16 processes. A round has as many messages for each pair; it lasts from the first start to the
+//! last end, so that a pair that is served last counts in full. The loops are those of `stream` and `rtt`. The samples
+//! of a launch are its rounds ([`whole_rounds`](super::whole_rounds)).
+
+use std::io;
+
+use headwater_results::schema::Standing;
+
+use super::cpu::CPU;
+use super::rtt::{RTT, ask, reply};
+use super::stream::{RATE, receive_all, send_all};
+use super::whole_rounds::{conduct_rounds, elapsed_ns};
+use super::{Ends, Info, Pattern, Topology, accepts_reliable, wrong_ends};
+use crate::harness::conduct::{Job, LaunchError, Measured, Team};
+use crate::harness::protocol::{Report, Round};
+use crate::harness::worker::Desk;
+use crate::transports::{self, Endpoint};
+
+/// Streams.
+#[derive(Debug)]
+pub struct PairsStream;
+
+/// Round trips.
+#[derive(Debug)]
+pub struct PairsRoundTrip;
+
+/// Pairs of processes.
+const PAIRS: usize = 8;
+
+const INFO: Info = Info {
+    name: "pairs-stream",
+    definition_version: 1,
+    summary: "8 pairs of processes on the CPUs of the row, each streams over its own channel; messages per second of all",
+    metrics: &[RATE, CPU],
+    topology: Topology::Pairs(PAIRS),
+    duplex: false,
+    nonblocking: false,
+    external: false,
+    counted: false,
+};
+
+impl Pattern for PairsStream {
+    const INFO: Info = INFO;
+
+    fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
+        accepts_crowd(transport, size)
+    }
+
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+        match ends {
+            Ends::Sender(end) => send_all(end, round, desk),
+            Ends::Receiver(end) => receive_all(end, round, desk),
+            _ => Err(wrong_ends()),
+        }
+    }
+
+    fn conduct(team: &mut Team, job: &Job) -> Result<Measured, LaunchError> {
+        // Messages of all pairs in the time of a round.
+        conduct_rounds(team, job, PAIRS, RATE.name, |messages, reports| {
+            (PAIRS as u64 * messages) as f64 / elapsed_ns(reports) * 1e9
+        })
+    }
+}
+
+impl Pattern for PairsRoundTrip {
+    const INFO: Info = Info {
+        name: "pairs-rtt",
+        summary: "8 pairs of processes on the CPUs of the row, request and answer over each channel; mean round trip of a pair",
+        metrics: &[RTT, CPU],
+        duplex: true,
+        ..INFO
+    };
+
+    fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
+        if let Some((_, reason)) = transport.unfit.iter().find(|(pattern, _)| *pattern == "rtt") {
+            return Err(format!("{} {reason}", transport.name));
+        }
+        accepts_crowd(transport, size)
+    }
+
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+        match ends {
+            Ends::Sender(end) => ask(end, round, desk),
+            Ends::Receiver(end) => reply(end, round, desk),
+            _ => Err(wrong_ends()),
+        }
+    }
+
+    fn conduct(team: &mut Team, job: &Job) -> Result<Measured, LaunchError> {
+        // Each pair's own time, so that a pair that is done early does not count as slow as the last.
+        conduct_rounds(team, job, PAIRS, RTT.name, |messages, reports| {
+            let asking = reports.iter().skip(1).step_by(2);
+            let total_ns: u64 = asking.map(|report| report.end_ns.saturating_sub(report.start_ns)).sum();
+            total_ns as f64 / (PAIRS as u64 * messages) as f64
+        })
+    }
+}
+
+/// The rule of both: nothing is lost, and a process that waits lets others run.
+fn accepts_crowd(transport: &transports::Info, size: usize) -> Result<(), String> {
+    // Its rounds would show how 16 processes are started and nothing else.
+    if transport.standing == Standing::Null {
+        return Err(format!("no message of {} goes from one end to the other", transport.name));
+    }
+    if transport.spins {
+        return Err(format!(
+            "{} spins: {} processes on few CPUs wait out each other's time slices",
+            transport.name,
+            2 * PAIRS
+        ));
+    }
+    accepts_reliable(transport, size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_spins_is_not_put_into_a_crowd() {
+        use crate::transports::{Transport, null::Null, pipe::Pipe, ring::RingSpin};
+        PairsStream::accepts(&Pipe::INFO, 64).expect("a pipe's ends sleep");
+        PairsStream::accepts(&RingSpin::INFO, 64).expect_err("it spins");
+        PairsStream::accepts(&Null::INFO, 64).expect_err("it moves nothing");
+    }
+}

@@ -1,0 +1,87 @@
+//! The course of a launch whose samples are whole rounds, from the first start to the last end: for patterns in which several
+//! processes end at different times, or stand still for a while, which the median of short batches would hide.
+
+use std::time::Instant;
+
+use super::cpu;
+use crate::harness::conduct::{Job, LaunchError, Measured, Team};
+use crate::harness::protocol::{Report, Role, Round};
+use crate::harness::rounds::{FULL_CHECK_BYTES, FULL_CHECK_MESSAGES};
+
+/// Measured rounds of a launch.
+const ROUNDS: u32 = 5;
+
+/// A measured round lasts at least this: some turns of the scheduler, and far more than the start of 16 processes.
+const ROUND_NS_MIN: f64 = 10_000_000.0;
+
+/// Messages per stream of the first round of calibration.
+const FIRST_MESSAGES: u64 = 16;
+
+/// Leads a team of receivers and senders in turn, among whom `streams` streams of messages go at once. `figure` makes the sample
+/// of a round of its messages per stream and its reports.
+pub(super) fn conduct_rounds(
+    team: &mut Team,
+    job: &Job,
+    streams: usize,
+    metric: &str,
+    figure: impl Fn(u64, &[Report]) -> f64,
+) -> Result<Measured, LaunchError> {
+    let streams = streams as u64;
+    let mut next = 0;
+    let mut run = |messages: u64, full_check: bool| {
+        let round = Round { first: next, batch: messages, batches: 1, full_check, ..Round::default() };
+        next += messages;
+        team.round(&round)
+    };
+    run((FULL_CHECK_BYTES / job.size() as u64 / streams).clamp(1, FULL_CHECK_MESSAGES), true)?;
+    let round_ns = (job.time_s * 1e9 / f64::from(ROUNDS)).max(ROUND_NS_MIN);
+    let mut messages = FIRST_MESSAGES;
+    let message_ns = loop {
+        let round_took_ns = elapsed_ns(&run(messages, false)?);
+        if round_took_ns >= round_ns / 4.0 || messages >= 1 << 40 {
+            break round_took_ns / messages as f64;
+        }
+        // A short round is mostly its start.
+        messages = (messages as f64 * (round_ns / 4.0 / round_took_ns).clamp(2.0, 16.0)) as u64;
+    };
+    let messages_in = |ns: f64| ((ns / message_ns).ceil() as u64).max(1);
+    let started = Instant::now();
+    run(messages_in((job.warm_up_s * 1e9).min(round_ns)), false)?;
+
+    let messages = messages_in(round_ns);
+    let mut measured = Measured {
+        batch_operations: streams * messages,
+        warm_up_s: started.elapsed().as_secs_f64(),
+        // One round of warm-up after the calibration: there are too few rounds to look for a slope.
+        steady: true,
+        ..Measured::default()
+    };
+    for _ in 0..ROUNDS {
+        let reports = run(messages, false)?;
+        measured.series.entry(metric.to_owned()).or_default().push(figure(messages, &reports));
+        for (index, report) in reports.iter().enumerate() {
+            measured.add_cost(if index % 2 == 0 { Role::Receiver } else { Role::Sender }, report);
+        }
+    }
+    measured.counters.insert("operations".into(), (streams * messages * u64::from(ROUNDS)) as f64);
+    cpu::add(&mut measured);
+    Ok(measured)
+}
+
+/// From the first start to the last end, ns; at least 1.
+pub(super) fn elapsed_ns(reports: &[Report]) -> f64 {
+    let start_ns = reports.iter().map(|report| report.start_ns).min().unwrap_or_default();
+    let end_ns = reports.iter().map(|report| report.end_ns).max().unwrap_or_default();
+    end_ns.saturating_sub(start_ns).max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_lasts_until_the_last_pair_is_done() {
+        let report = |start_ns, end_ns| Report { start_ns, end_ns, ..Report::default() };
+        assert_eq!(elapsed_ns(&[report(5, 10), report(3, 7), report(4, 19)]), 16.0);
+    }
+}
