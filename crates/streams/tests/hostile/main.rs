@@ -1,9 +1,13 @@
-//! A peer that writes anything anywhere into the shared memory: every call of this process returns, with a result or an
-//! error. It does not panic, wait for ever, or touch anything outside.
+//! A peer that writes anything anywhere into the shared memory, or sends anything to the descriptors: every call of this
+//! process returns, with a result or an error. It does not panic, wait for ever, or touch anything outside.
 //!
 //! `cargo xtask fuzz` runs the long form. A failure names its seed; `HEADWATER_SEED` repeats it.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod descriptors;
+mod packets;
+mod peer;
 
 use std::fs::File;
 use std::io::IoSlice;
