@@ -6,8 +6,7 @@ use std::os::fd::RawFd;
 use headwater_os::doorbell::Doorbell;
 
 /// What every packet of the library begins with.
-const TEXT: &str =
-    "headwater: this descriptor is one end of a STREAMS pipe, and its data is in shared memory (see headwater_streams). ";
+const TEXT: &str = "headwater: this descriptor is one end of a STREAMS pipe, and its data is in shared memory (see headwater_streams). ";
 
 /// Descriptors that the kernel takes in one packet.
 pub const FILES_MAX: usize = 253;

@@ -73,7 +73,7 @@ impl Peer<'_> {
     pub fn rage(&mut self) -> ! {
         let count = 2 + self.random.below(5);
         let mut deeds: Vec<Deed> = (0..count).map(|_| self.random.one_of(&MILD)).collect();
-        if self.random.one_in(2) {
+        if self.random.one_in(3) {
             deeds.push(self.random.one_of(&HARSH));
         }
         let pause_us = self.random.one_of(&[0, 5, 50, 300]);

@@ -75,8 +75,7 @@ impl Setup {
         let mut random = Random(seed.wrapping_mul(0x1234_5677).wrapping_add(forms[0] as u64 * 6 + forms[1] as u64));
         let ways = [Sharing::One, Sharing::Threads, Sharing::Processes];
         let sharing = [random.one_of(&ways), random.one_of(&ways)];
-        let event =
-            random.one_of(&[Event::Nothing, Event::Kill, Event::Kill, Event::Freeze, Event::Exec, Event::Fork]);
+        let event = random.one_of(&[Event::Nothing, Event::Kill, Event::Kill, Event::Freeze, Event::Exec, Event::Fork]);
         Setup {
             seed,
             forms,
