@@ -69,6 +69,7 @@ impl AsyncStream {
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<OwnedMessage>>> {
         loop {
             match self.stream.receive() {
+                Err(error) if error.is_held() => return come_again(context),
                 Err(error) if error.errno() == Errno::Again => {}
                 done => return Poll::Ready(done.transpose()),
             }
@@ -81,12 +82,20 @@ impl AsyncStream {
     fn poll_send(&mut self, context: &mut Context<'_>, message: &OwnedMessage) -> Poll<Result<()>> {
         loop {
             match self.stream.send_message(message) {
+                Err(error) if error.is_held() => return come_again(context),
                 Err(error) if error.errno() == Errno::Again => {}
                 done => return Poll::Ready(done),
             }
             ready!(await_bell(&mut self.to_write, context))?;
         }
     }
+}
+
+/// Another user of the stream is in the middle of a call, and nobody tells when it comes out: the task tries again when
+/// others have had their turn. A try waits some milliseconds, so this does not keep a CPU busy.
+fn come_again<T>(context: &Context<'_>) -> Poll<T> {
+    context.waker().wake_by_ref();
+    Poll::Pending
 }
 
 /// Waits for the next bell. The caller has tried in vain, and the doorbell was armed by that.
@@ -109,6 +118,7 @@ impl AsyncRead for AsyncStream {
                     buffer.advance(count);
                     return Poll::Ready(Ok(()));
                 }
+                Err(error) if error.is_held() => return come_again(context),
                 Err(error) if error.errno() == Errno::Again => {}
                 Err(error) => return Poll::Ready(Err(error.into())),
             }
@@ -122,6 +132,7 @@ impl AsyncWrite for AsyncStream {
         let this = &mut *self;
         loop {
             match this.stream.write(bytes) {
+                Err(error) if error.is_held() => return come_again(context),
                 Err(error) if error.errno() == Errno::Again => {}
                 done => return Poll::Ready(Ok(done?)),
             }

@@ -74,6 +74,8 @@ struct Cause {
     why: Cow<'static, str>,
     /// The stream's memory makes no sense: no call on it can succeed any more.
     fatal: bool,
+    /// Another user of the stream is in the middle of a call, and this call does not wait for it (any longer).
+    held: bool,
     /// What the kernel said, where it is the cause.
     source: Option<io::Error>,
 }
@@ -84,7 +86,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// An error with its reason; name the limit and its value where there is one.
     pub fn new(errno: Errno, why: impl Into<Cow<'static, str>>) -> Error {
-        Error(Box::new(Cause { errno, why: why.into(), fatal: false, source: None }))
+        Error(Box::new(Cause { errno, why: why.into(), fatal: false, held: false, source: None }))
     }
 
     /// The errno.
@@ -102,6 +104,12 @@ impl Error {
     /// Whether the stream is dead.
     pub(crate) fn is_fatal(&self) -> bool {
         self.0.fatal
+    }
+
+    /// Whether the call failed because another user of the stream does not come out of its own: nothing was done, and
+    /// nobody tells when it does.
+    pub(crate) fn is_held(&self) -> bool {
+        self.0.held
     }
 
     /// The call would have to wait.
@@ -133,18 +141,31 @@ impl From<io::Error> for Error {
             _ if matches!(source.raw_os_error(), Some(23 | 24)) => Errno::Mfile,
             _ => Errno::Io,
         };
-        Error(Box::new(Cause { errno, why: source.to_string().into(), fatal: false, source: Some(source) }))
+        Error(Box::new(Cause {
+            errno,
+            why: source.to_string().into(),
+            fatal: false,
+            held: false,
+            source: Some(source),
+        }))
     }
 }
 
 impl From<headwater_shm::Error> for Error {
     fn from(error: headwater_shm::Error) -> Error {
-        match error {
-            headwater_shm::Error::System(error) => error.into(),
-            headwater_shm::Error::Full(_) => Error::new(Errno::Nosr, error.to_string()),
-            headwater_shm::Error::Corrupt(what) => Error::corrupt(what),
-            other => Error::new(Errno::Proto, other.to_string()),
-        }
+        use headwater_shm::Error::{Interrupted, TimedOut, WouldBlock};
+        let errno = match error {
+            WouldBlock => Errno::Again,
+            TimedOut => Errno::Time,
+            Interrupted => Errno::Intr,
+            headwater_shm::Error::System(error) => return error.into(),
+            headwater_shm::Error::Full(_) => return Error::new(Errno::Nosr, error.to_string()),
+            headwater_shm::Error::Corrupt(what) => return Error::corrupt(what),
+            other => return Error::new(Errno::Proto, other.to_string()),
+        };
+        let mut error = Error::new(errno, error.to_string());
+        error.0.held = true;
+        error
     }
 }
 

@@ -4,9 +4,11 @@ use std::ops::{BitOr, BitOrAssign};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use headwater_os::futex::{self, Slept};
+
 use super::state::{READ_ERROR, WRITE_ERROR};
 use super::stream::Stream;
-use crate::error::{Errno, Result};
+use crate::error::{Errno, Error, Result};
 use crate::message::kind::Kind;
 use crate::queue::store::HEAD;
 
@@ -76,7 +78,14 @@ impl Stream {
         let until_ns = timeout.map(|timeout| {
             headwater_os::clock::now_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
         });
-        self.attach()?;
+        self.polls = true;
+        let done = self.attach().and_then(|()| self.poll_until(wanted, timeout, until_ns));
+        self.polls = false;
+        self.end.set_limit(self.limit());
+        done
+    }
+
+    fn poll_until(&mut self, wanted: Events, timeout: Option<Duration>, until_ns: Option<u64>) -> Result<Events> {
         let mut looks = 0;
         loop {
             let ready = self.ready()?.and(wanted | Events::ERR | Events::HUP);
@@ -89,7 +98,9 @@ impl Stream {
             looks += 1;
             if looks > LOOKS {
                 // Something is there, and it is not what is wanted: no bell tells when that changes.
-                std::thread::sleep(LOOK_EVERY);
+                if futex::nap(LOOK_EVERY)? == Slept::Interrupted {
+                    return Err(Error::new(Errno::Intr, "a signal handler ran"));
+                }
             }
             let waited = match wanted.intersects(Events::IN | Events::PRI | Events::RDNORM | Events::RDBAND) {
                 true if wanted.intersects(Events::OUT | Events::WRNORM) => self.wait_for_either(until_ns),
@@ -120,7 +131,7 @@ impl Stream {
         }
         if !self.back.store.is_empty(HEAD) {
             let store = &mut self.back.store;
-            if let Some(first) = store.with(me, |store| store.first(HEAD))? {
+            if let Some(first) = unless_held(store.with(me, |store| store.first(HEAD)), None)? {
                 events |= match first.what.kind {
                     Kind::PcProto => Events::PRI,
                     _ if first.what.band > 0 => Events::IN | Events::RDBAND,
@@ -130,9 +141,17 @@ impl Stream {
         }
         if self.is_hung_up() {
             events |= Events::HUP;
-        } else if state & WRITE_ERROR == 0 && self.can_put(0)? {
+        } else if state & WRITE_ERROR == 0 && unless_held(self.can_put(0), false)? {
             events |= Events::OUT | Events::WRNORM;
         }
         Ok(events)
+    }
+}
+
+/// What cannot be looked at, because another user of the stream is in the middle of a call, is not ready.
+fn unless_held<T>(looked: Result<T>, not_ready: T) -> Result<T> {
+    match looked {
+        Err(error) if error.is_held() => Ok(not_ready),
+        looked => looked,
     }
 }

@@ -27,6 +27,9 @@ enum Step {
     Empty,
 }
 
+/// When a reader that could not run service procedures tries again.
+const SERVICE_AGAIN_NS: u64 = 10_000_000;
+
 impl Stream {
     /// Reads bytes as the read options say, at most as many as the buffer takes; waits until there are some. 0 is the end
     /// of the stream, or a message without bytes.
@@ -129,7 +132,12 @@ impl Stream {
         let step = (|| {
             let (mut taken, mut empty) = (0, 0);
             loop {
-                let Some(item) = way.front_but_signals(me, region, &mut room)? else {
+                let front = match way.front_but_signals(me, region, &mut room) {
+                    // What was taken before is read first.
+                    Err(error) if error.is_held() && taken > 0 => return Ok(Step::Last(taken)),
+                    front => front?,
+                };
+                let Some(item) = front else {
                     return Ok(match taken {
                         0 => Step::Empty,
                         taken if options.mode != ReadMode::Bytes => Step::Last(taken),
@@ -169,13 +177,21 @@ impl Stream {
                     }
                     continue;
                 }
-                let control = if control > 0 { way.copy_control(me, &item, &mut buffer[taken..])? } else { 0 };
-                let count = way.copy_data(me, &item, &mut buffer[taken + control..])?;
+                let (into, before) = (&mut buffer[taken..], taken);
+                let copied = (|| {
+                    let control = if control > 0 { way.copy_control(me, &item, into)? } else { 0 };
+                    let count = way.copy_data(me, &item, &mut into[control..])?;
+                    let rest = options.mode == ReadMode::MessageDiscard
+                        || options.control == ControlMode::Discard && count == item.data.unwrap_or(0);
+                    room |= way.take(me, &item, control, count, rest)?;
+                    Ok((control, count, rest))
+                })();
+                let (control, count, rest) = match copied {
+                    Err(error) if Error::is_held(&error) && before > 0 => return Ok(Step::Last(before)),
+                    copied => copied?,
+                };
                 taken += control + count;
                 let left = item.control.unwrap_or(0) + item.data.unwrap_or(0) - control - count;
-                let rest = options.mode == ReadMode::MessageDiscard
-                    || options.control == ControlMode::Discard && count == item.data.unwrap_or(0);
-                room |= way.take(me, &item, control, count, rest)?;
                 let ends = item.what.delimited && (left == 0 || rest);
                 if taken == buffer.len() || options.mode != ReadMode::Bytes || ends {
                     return Ok(Step::Last(taken));
@@ -190,7 +206,7 @@ impl Stream {
     /// Tells those who wait for room.
     pub(crate) fn after_taking(&mut self, room: bool) -> Result<()> {
         if room {
-            self.service_back()?;
+            self.service_if_free()?;
         }
         if self.back.reader.writer_sleeps() { self.attend_writer() } else { Ok(()) }
     }
@@ -207,6 +223,8 @@ impl Stream {
             return Ok(true);
         }
         if self.is_hung_up() {
+            // What was held there is free, if nobody can come again.
+            self.end.set_limit(self.limit());
             // What its modules still hold comes before the end.
             return self.drain_back();
         }
@@ -214,6 +232,15 @@ impl Stream {
         if !self.nonblocking {
             let slept = self.end.counters.blocks;
             self.say_how_much(wanted)?;
+            if self.owes_service() {
+                // Those who wait for room were not serviced, because a writer was in the middle of a call.
+                self.attend_writer()?;
+                let soon_ns = headwater_os::clock::now_ns() + SERVICE_AGAIN_NS;
+                return match self.wait_to_read(Some(soon_ns)) {
+                    Err(error) if error.errno() == Errno::Time => Ok(true),
+                    waited => waited.map(|()| true),
+                };
+            }
             self.wait_to_read(None)?;
             if self.end.counters.blocks != slept {
                 self.gather.forget();

@@ -29,7 +29,11 @@ impl Stream {
         let waited = post.sleep(stages, counters, files, until_ns, ready)?;
         if waited == Waited::Watched {
             // What waits in modules' queues for somebody who was to run them.
-            self.drain_back()?;
+            match self.drain_back() {
+                // Somebody runs it, or is stopped in the middle of that.
+                Err(error) if error.is_held() && error.errno() != Errno::Intr => {}
+                drained => drained.map(drop)?,
+            }
         }
         self.after_waiting(waited)
     }
