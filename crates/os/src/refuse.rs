@@ -16,12 +16,29 @@ pub struct Refusal {
     pub errno: i32,
 }
 
+/// Has the kernel answer every call from that number on as one that it does not know (`ENOSYS`), as [`refuse`] does: calls
+/// are numbered in the order in which Linux got them, from `pidfd_send_signal` (424, Linux 5.1) on everywhere alike.
+///
+/// # Errors
+/// As [`refuse`].
+pub fn refuse_from(number: u32) -> io::Result<()> {
+    install(vec![
+        step(LOAD, offset_of!(libc::seccomp_data, nr) as u32),
+        libc::sock_filter { code: JUMP_IF_AT_LEAST as u16, jt: 0, jf: 1, k: number },
+        step(RETURN, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+        step(RETURN, ALLOW),
+    ])
+}
+
 /// Has the kernel refuse calls of the calling thread, and of what it forks and starts, for good.
 ///
 /// # Errors
 /// What prctl(2) reports: a kernel without seccomp.
 pub fn refuse(refusals: &[Refusal]) -> io::Result<()> {
-    let filter: Vec<libc::sock_filter> = refusals.iter().flat_map(program).chain([step(RETURN, ALLOW)]).collect();
+    install(refusals.iter().flat_map(program).chain([step(RETURN, ALLOW)]).collect())
+}
+
+fn install(filter: Vec<libc::sock_filter>) -> io::Result<()> {
     let program = libc::sock_fprog { len: filter.len() as libc::c_ushort, filter: filter.as_ptr().cast_mut() };
     // SAFETY: takes numbers.
     if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
@@ -36,6 +53,7 @@ pub fn refuse(refusals: &[Refusal]) -> io::Result<()> {
 
 const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 const JUMP_IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+const JUMP_IF_AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 
@@ -83,6 +101,23 @@ mod tests {
             assert_eq!(call(libc::SYS_madvise, 18), Some(libc::EINVAL));
             assert_eq!(call(libc::SYS_madvise, 4), None);
             assert_eq!(call(libc::SYS_getpid, 0), None);
+            0
+        })
+        .expect("fork");
+        assert!(child.wait().expect("wait").success());
+    }
+
+    #[test]
+    fn calls_of_later_kernels_are_unknown() {
+        let mut child = Child::fork(|| {
+            refuse_from(434).expect("seccomp");
+            // SAFETY: no memory is touched: the numbers name no descriptor and no flag.
+            let answer = |call: i64| match unsafe { libc::syscall(call, -1, -1, -1, -1) } {
+                -1 => io::Error::last_os_error().raw_os_error().expect("an errno"),
+                _ => 0,
+            };
+            assert_eq!((answer(libc::SYS_pidfd_open), answer(libc::SYS_close_range)), (libc::ENOSYS, libc::ENOSYS));
+            assert_ne!(answer(libc::SYS_pidfd_send_signal), libc::ENOSYS);
             0
         })
         .expect("fork");
