@@ -324,7 +324,7 @@ impl Token {
             match looks {
                 _ if cfg!(loom) => yield_now(),
                 0..=SPINS => spin_loop(),
-                0..=LOOKS => yield_now(),
+                looks if looks <= LOOKS => yield_now(),
                 _ => {
                     // Nobody wakes us: the biased one does not know that it lost its bias.
                     let longest = nap.min(patience.next());

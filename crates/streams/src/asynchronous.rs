@@ -163,10 +163,17 @@ impl Sink<OwnedMessage> for AsyncStream {
 
     fn poll_ready(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
         let this = &mut *self;
-        while !this.stream.can_put(0)? && this.stream.arm(false, Some(0))? {
+        loop {
+            match this.stream.can_put(0) {
+                Err(error) if error.is_held() => return come_again(context),
+                can_put => {
+                    if can_put? || !this.stream.arm(false, Some(0))? {
+                        return Poll::Ready(Ok(()));
+                    }
+                }
+            }
             ready!(await_bell(&mut this.to_write, context))?;
         }
-        Poll::Ready(Ok(()))
     }
 
     fn start_send(mut self: Pin<&mut Self>, message: OwnedMessage) -> Result<()> {

@@ -8,6 +8,7 @@ mod exec;
 mod holders;
 mod kernels;
 mod namespaces;
+mod tasks;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

@@ -27,7 +27,9 @@ fn elsewhere(control: &UnixStream, body: impl FnOnce() -> headwater_streams::Res
         if !leave_namespace() {
             return NOT_ALLOWED;
         }
-        let run = || match body() {
+        // SAFETY: takes a signal's number.
+        let dies_with_us = || unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        let run = || match (dies_with_us(), body()).1 {
             Ok(()) => 0,
             Err(error) => {
                 eprintln!("elsewhere: {error}");
@@ -75,7 +77,6 @@ fn a_writer_elsewhere_keeps_its_side() {
     let [here, there, end, ends] = sockets();
     let mut foreign = near.try_clone().expect("dup");
     let mut parent = elsewhere(&ends, || {
-        drop((here.try_clone()?, end.try_clone()?));
         hold(&mut foreign, Holds::Writing, &there).map(drop)?;
         (&there).write_all(b"x")?;
         Ok(())
