@@ -195,6 +195,9 @@ impl End {
 impl Drop for End {
     /// First the descriptor, then the word: whoever reads it asks the kernel and finds the descriptor gone.
     fn drop(&mut self) {
+        // Of a FIFO: a process that is stopped in here must not pass for one that still lets others in.
+        self.keeper = None;
+        self.anchor = None;
         self.doorbell = None;
         probe::at();
         let fixed = &self.region.fixed;
