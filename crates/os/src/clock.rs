@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::io::Errno;
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Nanoseconds of `CLOCK_MONOTONIC`, the same on every CPU and in every process.
 #[inline]
@@ -44,4 +46,12 @@ pub fn measure() -> ClockCost {
 /// Sleeps for `duration`, going on after a signal.
 pub fn sleep(duration: Duration) {
     std::thread::sleep(duration);
+}
+
+/// Sleeps until `CLOCK_MONOTONIC` reads `deadline_ns` or later, going on after a signal. The kernel may add the timer slack
+/// of the thread (50 us by default).
+pub fn sleep_until(deadline_ns: u64) {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let deadline = Timespec { tv_sec: (deadline_ns / SECOND_NS) as i64, tv_nsec: (deadline_ns % SECOND_NS) as i64 };
+    while clock_nanosleep_absolute(ClockId::Monotonic, &deadline) == Err(Errno::INTR) {}
 }

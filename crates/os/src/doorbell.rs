@@ -2,53 +2,58 @@
 //! never data.
 //!
 //! Each end of a stream holds one. The kernel keeps count of its copies through fork, dup, exec and SCM_RIGHTS; when the
-//! last one is gone, however its process died, the other end hears [`Heard::Gone`]. A bell is one packet on the socket,
-//! so the descriptor works in poll and epoll, and nobody but the two ends can ring or answer it.
+//! last one is gone, however its process died, the other end sees a hang-up ([`Heard::Gone`]).
+//!
+//! The descriptor is what poll and epoll see. A packet in its queue makes it readable. A packet of ours that the other
+//! end has not taken, if it is large enough ([`Doorbell::block_room`]), makes it not writable; taking it, or a larger
+//! limit ([`Doorbell::unblock_room`]), makes it writable again, with an event for edge-triggered pollers.
+//!
+//! What is received is input from another process, which may be hostile or may be no user of this library at all. No
+//! file is taken into this process but by [`Doorbell::peek_file`].
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, SocketFlags, SocketType, recvmsg, send, sendmsg, socketpair, sockopt,
+    SendFlags, SocketFlags, SocketType, recv, recvmsg, sendmsg, socketpair, sockopt,
 };
 
-/// A bell.
-const BELL: &[u8] = b"b";
-/// A packet that carries an open file.
-const FILE: &[u8] = b"f";
+mod packet;
+
+pub use packet::Packet;
+use packet::{FILLING, LEN};
 
 /// One end.
 #[derive(Debug)]
 pub struct Doorbell {
-    /// What is answered and polled: a socket, or the reading end of our own pipe.
+    /// What is received from and polled: a socket, or the reading end of our own pipe.
     own: OwnedFd,
     /// The other end's pipe, open both ways, so that ringing it never raises SIGPIPE. None: the socket does both.
     other: Option<OwnedFd>,
 }
 
-/// What [`Doorbell::answer`] took.
-#[derive(Debug)]
-pub enum Answer {
-    /// One bell.
-    Bell,
-    /// An open file that the other end passed.
-    File(OwnedFd),
-    /// Nothing has been sent.
-    Nothing,
-    /// Every copy of the other end is gone, and all that it sent has been taken.
-    Gone,
+/// What to wait for at a doorbell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest {
+    /// A packet.
+    Packets,
+    /// That the other end has taken what [`Doorbell::block_room`] sent.
+    Room,
+    /// Either.
+    Both,
 }
 
 /// Why [`Doorbell::wait`] came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
-    /// Something can be taken by [`Doorbell::answer`].
-    Rung,
+    /// What was waited for.
+    Ready,
     /// Every copy of the other end is gone.
     Gone,
     /// The time is over.
@@ -57,31 +62,44 @@ pub enum Heard {
     Interrupted,
 }
 
+/// The socket's send buffer in bytes, of which the kernel doubles the value. A socket is writable while its unread packets
+/// take at most a quarter of the doubled value: a few bells do, [`FILLING`] does not.
+const SEND_BUFFER: usize = 8 << 10;
+/// With this one a socket is writable whatever lies there.
+const SEND_BUFFER_WIDE: usize = 64 << 10;
+
 impl Doorbell {
     /// Makes two connected ends, closed by exec unless the caller clears that.
     ///
-    /// Errors: what socketpair(2) reports, `EMFILE` above all.
+    /// # Errors
+    /// What socketpair(2) reports, `EMFILE` above all.
     pub fn pair() -> io::Result<(Doorbell, Doorbell)> {
         let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        sockopt::set_socket_send_buffer_size(&one, SEND_BUFFER)?;
+        sockopt::set_socket_send_buffer_size(&other, SEND_BUFFER)?;
         Ok((Doorbell { own: one, other: None }, Doorbell { own: other, other: None }))
     }
 
     /// The end behind a descriptor from elsewhere.
     ///
-    /// Errors: `InvalidInput` if it is no connected local packet socket.
+    /// # Errors
+    /// `InvalidInput` if it is no connected local packet socket.
     pub fn from_fd(socket: OwnedFd) -> io::Result<Doorbell> {
         let fits = sockopt::socket_type(&socket) == Ok(SocketType::SEQPACKET)
             && sockopt::socket_domain(&socket) == Ok(AddressFamily::UNIX);
         if !fits {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptor is no end of a doorbell"));
         }
+        // The giver may have asked for more than packets: a descriptor of each sender's process with every packet.
+        refuse_extras(socket.as_fd());
         Ok(Doorbell { own: socket, other: None })
     }
 
     /// An end of two pipes: the reading end of ours, and the other end's, open for reading and writing. Both are made
     /// non-blocking. The other end is gone when nobody has ours open for writing.
     ///
-    /// Errors: what fcntl(2) reports.
+    /// # Errors
+    /// What fcntl(2) reports.
     pub fn of_pipes(own: OwnedFd, other: OwnedFd) -> io::Result<Doorbell> {
         for fd in [&own, &other] {
             let flags = rustix::fs::fcntl_getfl(fd)?;
@@ -90,96 +108,174 @@ impl Doorbell {
         Ok(Doorbell { own, other: Some(other) })
     }
 
-    /// Rings at the other end. True also if its queue of bells is full: then it has heard. False if nobody is there.
-    pub fn ring(&self) -> bool {
-        let rung = match &self.other {
-            Some(pipe) => rustix::io::write(pipe, BELL),
-            None => send(&self.own, BELL, QUIETLY),
-        };
-        matches!(rung, Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS))
+    /// Whether it is made of pipes. Then both interests are in packets: [`Doorbell::block_room`] does nothing, and room is
+    /// told by a bell.
+    pub fn is_of_pipes(&self) -> bool {
+        self.other.is_some()
     }
 
-    /// Passes an open file to the other end.
+    /// Rings at the other end. True also if its queue is full: then it has heard. False if nobody is there.
+    pub fn ring(&self, number: u32) -> bool {
+        self.send(Packet::Bell(number), &[])
+    }
+
+    /// Asks the other end to ring back.
+    pub fn ask_echo(&self) -> bool {
+        self.send(Packet::Echo, &[])
+    }
+
+    /// Makes our descriptor not writable until the other end takes the packet that this sends. One packet is enough,
+    /// so nothing is sent while the descriptor is not writable. Returns whether a packet was sent.
     ///
-    /// Errors: `WouldBlock` while the other end has many untaken; `EPIPE` if it is gone; `Unsupported` over pipes.
-    pub fn pass(&self, file: BorrowedFd<'_>) -> io::Result<()> {
-        if self.other.is_some() {
+    /// # Errors
+    /// What setsockopt(2) and poll(2) report.
+    pub fn block_room(&self) -> io::Result<bool> {
+        if self.is_of_pipes() || !self.is_writable()? {
+            return Ok(false);
+        }
+        sockopt::set_socket_send_buffer_size(&self.own, SEND_BUFFER)?;
+        Ok(self.is_writable()? && self.send(Packet::NoRoom, &FILLING))
+    }
+
+    /// Makes our descriptor writable although the other end has not taken what [`Doorbell::block_room`] sent.
+    ///
+    /// # Errors
+    /// What setsockopt(2) reports.
+    pub fn unblock_room(&self) -> io::Result<()> {
+        if !self.is_of_pipes() {
+            sockopt::set_socket_send_buffer_size(&self.own, SEND_BUFFER_WIDE)?;
+        }
+        Ok(())
+    }
+
+    /// Passes an open file to the other end, under a number.
+    ///
+    /// # Errors
+    /// `WouldBlock` while the other end has many untaken; `EPIPE` if it is gone; `Unsupported` over pipes.
+    pub fn pass(&self, file: BorrowedFd<'_>, number: u32) -> io::Result<()> {
+        if self.is_of_pipes() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "no file is passed through a named FIFO"));
         }
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         let files = [file];
         assert!(ancillary.push(SendAncillaryMessage::ScmRights(&files)), "there is space for one file");
-        sendmsg(&self.own, &[IoSlice::new(FILE)], &mut ancillary, QUIETLY)?;
+        sendmsg(&self.own, &[IoSlice::new(&Packet::File(number).bytes())], &mut ancillary, QUIETLY)?;
         Ok(())
     }
 
-    /// Takes one bell or file, without waiting.
-    pub fn answer(&self) -> io::Result<Answer> {
-        if self.other.is_some() {
-            return self.answer_pipe();
-        }
-        let mut byte = [0];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-        let received = loop {
-            match recvmsg(&self.own, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, flags) {
-                Err(Errno::INTR) => {}
-                done => break done,
-            }
-        };
-        match received {
-            Ok(message) if message.bytes == 0 => Ok(Answer::Gone),
-            Ok(_) if byte == *FILE => {
-                let file = ancillary.drain().find_map(|message| match message {
-                    RecvAncillaryMessage::ScmRights(mut files) => files.next(),
-                    _ => None,
-                });
-                // A packet that says so and carries none: the limit of descriptors stood in the way.
-                file.map(Answer::File).ok_or_else(|| Errno::MFILE.into())
-            }
-            Ok(_) => Ok(Answer::Bell),
-            Err(Errno::AGAIN) => Ok(Answer::Nothing),
-            Err(Errno::CONNRESET) => Ok(Answer::Gone),
-            Err(error) => Err(error.into()),
-        }
+    /// Takes the first packet, without waiting. Files in it are closed.
+    ///
+    /// # Errors
+    /// What recv(2) reports.
+    pub fn take(&self) -> io::Result<Packet> {
+        if self.is_of_pipes() { self.take_from_pipe() } else { self.receive(RecvFlags::empty()) }
     }
 
-    fn answer_pipe(&self) -> io::Result<Answer> {
-        match rustix::io::read(&self.own, &mut [0]) {
-            Ok(0) => Ok(Answer::Gone),
-            Ok(_) => Ok(Answer::Bell),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(Answer::Nothing),
-            Err(error) => Err(error.into()),
+    /// What the first packet says, which stays. Of pipes: a bell of number 0, whatever lies there.
+    ///
+    /// # Errors
+    /// What recv(2) and ioctl(2) report.
+    pub fn peek(&self) -> io::Result<Packet> {
+        if self.is_of_pipes() {
+            return Ok(if rustix::io::ioctl_fionread(&self.own)? > 0 { Packet::Bell(0) } else { Packet::Nothing });
         }
+        self.receive(RecvFlags::PEEK)
     }
 
-    /// Sleeps until something can be taken, the other end is gone, or `timeout` is over (None: no bound).
-    pub fn wait(&self, timeout: Option<Duration>) -> io::Result<Heard> {
+    /// The file in the first packet, which stays. None if that carries none.
+    ///
+    /// # Errors
+    /// `EMFILE` without a free descriptor; what recvmsg(2) reports.
+    pub fn peek_file(&self) -> io::Result<Option<OwnedFd>> {
+        let mut bytes = [0; LEN];
+        for _ in 0..2 {
+            // Room for the file, and for nothing that the kernel might add behind it.
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC | RecvFlags::PEEK;
+            let received = recvmsg(&self.own, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags)?;
+            let file = ancillary.drain().find_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+                _ => None,
+            });
+            match file {
+                Some(file) => return Ok(Some(file)),
+                None if received.flags.contains(rustix::net::ReturnFlags::CTRUNC) => refuse_extras(self.own.as_fd()),
+                None => return Ok(None),
+            }
+        }
+        Err(Errno::MFILE.into())
+    }
+
+    /// Sleeps until what is waited for, the end of the other end, or `timeout` is over (None: no bound).
+    ///
+    /// # Errors
+    /// What poll(2) reports.
+    pub fn wait(&self, interest: Interest, timeout: Option<Duration>) -> io::Result<Heard> {
         let timeout = timeout.and_then(|duration| Timespec::try_from(duration).ok());
-        let mut polled = [PollFd::new(&self.own, PollFlags::IN | PollFlags::RDHUP)];
+        let wanted = match interest {
+            _ if self.is_of_pipes() => PollFlags::IN,
+            Interest::Packets => PollFlags::IN,
+            Interest::Room => PollFlags::OUT,
+            Interest::Both => PollFlags::IN | PollFlags::OUT,
+        };
+        let mut polled = [PollFd::new(&self.own, wanted)];
         match poll(&mut polled, timeout.as_ref()) {
             Ok(0) => Ok(Heard::TimedOut),
-            Ok(_) if polled[0].revents().intersects(PollFlags::HUP | PollFlags::RDHUP) => Ok(Heard::Gone),
-            Ok(_) => Ok(Heard::Rung),
+            Ok(_) if polled[0].revents().contains(PollFlags::HUP) => Ok(Heard::Gone),
+            Ok(_) => Ok(Heard::Ready),
             Err(Errno::INTR) => Ok(Heard::Interrupted),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Whether every copy of the other end is gone. One poll(2).
+    ///
+    /// # Errors
+    /// What poll(2) reports.
     pub fn is_alone(&self) -> io::Result<bool> {
-        loop {
-            match self.wait(Some(Duration::ZERO))? {
-                Heard::Interrupted => {}
-                heard => return Ok(heard == Heard::Gone),
-            }
+        Ok(self.poll_now(PollFlags::empty())?.contains(PollFlags::HUP))
+    }
+
+    /// Says to the kernel that this end reads, or writes, no more: the descriptor of the other end then shows it.
+    ///
+    /// # Errors
+    /// What shutdown(2) reports.
+    pub fn shutdown(&self, direction: Shutdown) -> io::Result<()> {
+        let how = match direction {
+            Shutdown::Read => rustix::net::Shutdown::Read,
+            Shutdown::Write => rustix::net::Shutdown::Write,
+            Shutdown::Both => rustix::net::Shutdown::Both,
+        };
+        match rustix::net::shutdown(&self.own, how) {
+            // The other end is gone: there is nobody to be told.
+            Err(Errno::NOTCONN) => Ok(()),
+            done => Ok(done?),
+        }
+    }
+
+    /// Whether anything that we sent is still in the other end's queue. True of pipes, where it is not known.
+    ///
+    /// # Errors
+    /// What ioctl(2) reports.
+    pub fn has_unread(&self) -> io::Result<bool> {
+        if self.is_of_pipes() {
+            return Ok(true);
+        }
+        let mut bytes: libc::c_int = 0;
+        // SAFETY: SIOCOUTQ writes one int to the valid place that it is given.
+        match unsafe { libc::ioctl(self.own.as_raw_fd(), libc::TIOCOUTQ, &mut bytes) } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(bytes > 0),
         }
     }
 
     /// The number by which the kernel knows this end, the same for every copy: a socket's is never used again, a pipe's
     /// not while it is open.
+    ///
+    /// # Errors
+    /// What getsockopt(2) and fstat(2) report.
     pub fn cookie(&self) -> io::Result<u64> {
         match self.other {
             Some(_) => Ok(rustix::fs::fstat(&self.own)?.st_ino),
@@ -198,14 +294,90 @@ impl Doorbell {
     }
 
     /// Another descriptor of the same end.
+    ///
+    /// # Errors
+    /// `EMFILE` without a free descriptor.
     pub fn try_clone(&self) -> io::Result<Doorbell> {
         let other = self.other.as_ref().map(OwnedFd::try_clone).transpose()?;
         Ok(Doorbell { own: self.own.try_clone()?, other })
     }
+
+    fn send(&self, packet: Packet, filling: &[u8]) -> bool {
+        let bytes = packet.bytes();
+        let sent = match &self.other {
+            Some(pipe) => rustix::io::write(pipe, BYTE),
+            None => {
+                let mut none = SendAncillaryBuffer::default();
+                sendmsg(&self.own, &[IoSlice::new(&bytes), IoSlice::new(filling)], &mut none, QUIETLY)
+            }
+        };
+        matches!(sent, Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS))
+    }
+
+    fn receive(&self, flags: RecvFlags) -> io::Result<Packet> {
+        let mut bytes = [0; LEN];
+        // An error of the connection is told once, before what lies in the queue.
+        for _ in 0..2 {
+            // TRUNC: the length of the whole packet.
+            match recv(&self.own, &mut bytes, flags | RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
+                Ok((_, 0)) => return self.nothing_or_gone(),
+                Ok((_, len)) => return Ok(Packet::of(&bytes, len)),
+                Err(Errno::AGAIN | Errno::INTR) => return Ok(Packet::Nothing),
+                Err(Errno::CONNRESET) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Packet::Gone)
+    }
+
+    /// A packet without bytes is another program's, and looks like the end.
+    fn nothing_or_gone(&self) -> io::Result<Packet> {
+        let ended = self.poll_now(PollFlags::RDHUP)?.intersects(PollFlags::HUP | PollFlags::RDHUP);
+        Ok(if ended { Packet::Gone } else { Packet::Foreign(0) })
+    }
+
+    fn take_from_pipe(&self) -> io::Result<Packet> {
+        match rustix::io::read(&self.own, &mut [0]) {
+            Ok(0) => Ok(Packet::Gone),
+            Ok(_) => Ok(Packet::Bell(0)),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(Packet::Nothing),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn is_writable(&self) -> io::Result<bool> {
+        Ok(self.poll_now(PollFlags::OUT)?.contains(PollFlags::OUT))
+    }
+
+    fn poll_now(&self, wanted: PollFlags) -> io::Result<PollFlags> {
+        let mut polled = [PollFd::new(&self.own, wanted)];
+        loop {
+            match poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+                Err(Errno::INTR) => {}
+                done => return done.map(|_| polled[0].revents()).map_err(io::Error::from),
+            }
+        }
+    }
 }
+
+/// A bell in a pipe.
+const BYTE: &[u8] = b"b";
 
 /// A caller that rings must neither wait nor be killed by SIGPIPE.
 const QUIETLY: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+
+/// Asks the kernel to add nothing to what is received. An option that it does not know adds nothing.
+fn refuse_extras(socket: BorrowedFd<'_>) {
+    const PASSPIDFD: libc::c_int = 76;
+    let off: libc::c_int = 0;
+    for option in [libc::SO_PASSCRED, libc::SO_PASSSEC, PASSPIDFD] {
+        // SAFETY: setsockopt reads one int from the valid place that it is given.
+        unsafe {
+            let (value, len) = ((&raw const off).cast(), size_of::<libc::c_int>() as libc::socklen_t);
+            libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, value, len);
+        }
+    }
+}
 
 impl AsFd for Doorbell {
     fn as_fd(&self) -> BorrowedFd<'_> {

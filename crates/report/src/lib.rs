@@ -22,6 +22,7 @@ mod style;
 mod terminal;
 mod text;
 pub mod units;
+mod uses;
 mod verdict;
 
 pub use comparison::{Compared, comparison};

@@ -28,6 +28,7 @@ mod rows;
 mod summary;
 mod table;
 mod traces;
+mod uses;
 
 use allowance::Allowance;
 use frame::Page;
@@ -75,6 +76,7 @@ static TABLE: &[Section] = &[
     figures::DISTRIBUTION,
     figures::HEATMAP,
     figures::OTHERS,
+    uses::SECTION,
     operations::SECTION,
     cost::SECTION,
     traces::SECTION,

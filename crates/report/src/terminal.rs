@@ -30,6 +30,7 @@ mod rates;
 mod rtt;
 mod sync;
 mod trace;
+mod uses;
 mod wake;
 mod words;
 
@@ -55,6 +56,7 @@ static TABLE: &[Section] = &[
     wake::SECTION,
     matrix::SECTION,
     sync::SECTION,
+    uses::SECTION,
     operations::SECTION,
     trace::SECTION,
     overhead::SECTION,

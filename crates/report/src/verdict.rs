@@ -17,6 +17,7 @@ mod operations;
 mod range;
 mod round_trip;
 mod sync;
+mod uses;
 mod wake;
 
 /// What there is to say of one kind; empty if the run does not show it.
@@ -31,6 +32,7 @@ static TABLE: &[Kind] = &[
     round_trip::sentences,
     loss::sentences,
     sync::sentences,
+    uses::sentences,
     operations::sentences,
     harness::sentences,
     absent::sentences,

@@ -17,13 +17,17 @@ const YIELD_NS_MAX: u64 = 1_000_000;
 /// After a slow yield this many waits go straight to sleep, four times as many after the next. 64 sleeps cost less than
 /// the time slice that one slow yield loses.
 const YIELDS_BARRED: std::ops::RangeInclusive<u32> = 64..=4096;
+/// After a spin in vain so many waits go without one, twice as many after the next, up to the second number. A message now
+/// and then, which no spin can meet, so costs a 64th of a spin; one late message in a stream of quick ones costs one sleep.
+const SPINS_BARRED: std::ops::RangeInclusive<u32> = 1..=64;
 /// After so many quick yields in a row only one of so many is timed: two readings of the clock cost as much as a tenth of a
 /// yield to the other end and back.
 const QUICK_IN_ROW: u32 = 64;
 const TIMED_OF: u32 = 8;
 
-/// Whether yielding pays. On a CPU that others use too, a yield gives them their whole time slice (milliseconds), while
-/// a sleeper that is woken gets the CPU back soon. So slow yields bar yielding for a while.
+/// Whether spinning and yielding pay, learnt from the waits before. A spin pays if the other side answers within it. On a
+/// CPU that others use too, a yield gives them their whole time slice (milliseconds), while a sleeper that is woken gets
+/// the CPU back soon. So spins in vain bar spinning for a while, and slow yields bar yielding.
 #[derive(Debug, Default)]
 pub struct Stages {
     /// Waits left that must not yield.
@@ -32,6 +36,10 @@ pub struct Stages {
     last_barred: u32,
     /// Yields since the last slow one.
     quick_in_row: u32,
+    /// Waits left that must not spin.
+    spins_barred: u32,
+    /// How many the last spin in vain barred; 0 after one that was not.
+    last_spins_barred: u32,
 }
 
 /// Which stage ended a wait.
@@ -49,8 +57,22 @@ impl Stages {
         if same_cpu {
             (self.allowed() && self.yield_until(&mut ready)).then_some(Stage::Yielded)
         } else {
-            spin_for(SPIN_NS, &mut ready).then_some(Stage::Spun)
+            self.spin_until(&mut ready).then_some(Stage::Spun)
         }
+    }
+
+    fn spin_until(&mut self, ready: &mut impl FnMut() -> bool) -> bool {
+        if self.spins_barred > 0 {
+            self.spins_barred -= 1;
+            return false;
+        }
+        let came = spin_for(SPIN_NS, ready);
+        self.last_spins_barred = match came {
+            true => 0,
+            false => (self.last_spins_barred * 2).clamp(*SPINS_BARRED.start(), *SPINS_BARRED.end()),
+        };
+        self.spins_barred = self.last_spins_barred;
+        came
     }
 
     fn yield_until(&mut self, ready: &mut impl FnMut() -> bool) -> bool {

@@ -1,13 +1,14 @@
 //! Streams under tokio: bytes by `AsyncRead` and `AsyncWrite`, messages by `Stream` and `Sink`. Feature `tokio`.
 //!
-//! A call first tries; only when it would wait the task waits for the doorbell. Reading and writing wait on descriptors of
-//! their own, so that two tasks can use the two halves (`tokio::io::split`).
+//! A call first tries; only when it would wait the task waits for the doorbell: a reader until it is readable, a writer
+//! until it is writable. So two tasks can use the two halves (`tokio::io::split`).
 
 use std::fmt;
 use std::io;
+use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use futures_core::Stream as MessageStream;
 use futures_sink::Sink;
@@ -17,32 +18,31 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use crate::error::{Errno, Error, Result};
 use crate::head::stream::Stream;
 use crate::message::owned::OwnedMessage;
+use crate::process::end::Access;
 
 /// One end of a stream, as tasks of a tokio runtime use it.
 pub struct AsyncStream {
-    /// Both are the doorbell, which also rings when there is room. Dropped before the stream, which then tells the other
-    /// end to look whether it was the last handle.
-    to_read: AsyncFd<OwnedFd>,
-    to_write: AsyncFd<OwnedFd>,
+    /// The doorbell. Dropped before the stream, which then tells the other end to look whether it was the last handle.
+    doorbell: AsyncFd<OwnedFd>,
     stream: Stream,
+    /// The task that waits to read: what modules of this end answer to a write, no doorbell tells.
+    reader: Option<Waker>,
 }
 
 impl AsyncStream {
     /// Hands an end to the runtime that the calling task runs in. The handle becomes non-blocking.
     ///
     /// # Errors
-    /// `EMFILE` without two free descriptors; what the runtime reports.
+    /// `EMFILE` without a free descriptor; what the runtime reports.
     ///
     /// # Panics
     /// Outside of a tokio runtime with I/O enabled.
     pub fn new(mut stream: Stream) -> Result<AsyncStream> {
         stream.set_nonblocking(true)?;
+        let descriptor = stream.as_fd().try_clone_to_owned()?;
         #[expect(deprecated, reason = "an OwnedFd keeps its number, which is all that the unsafe successor asks for")]
-        let descriptor = || -> Result<AsyncFd<OwnedFd>> {
-            Ok(AsyncFd::with_interest(stream.as_fd().try_clone_to_owned()?, Interest::READABLE)?)
-        };
-        let (to_read, to_write) = (descriptor()?, descriptor()?);
-        Ok(AsyncStream { stream, to_read, to_write })
+        let doorbell = AsyncFd::with_interest(descriptor, Interest::READABLE | Interest::WRITABLE)?;
+        Ok(AsyncStream { doorbell, stream, reader: None })
     }
 
     /// The end itself, for everything that does not wait: options, modules, counters.
@@ -72,7 +72,7 @@ impl AsyncStream {
                 Err(error) if error.errno() == Errno::Again => {}
                 done => return Poll::Ready(done.transpose()),
             }
-            if let Err(error) = ready!(await_bell(&mut self.to_read, context)) {
+            if let Err(error) = ready!(self.poll_packets(context)) {
                 return Poll::Ready(Some(Err(error)));
             }
         }
@@ -80,20 +80,40 @@ impl AsyncStream {
 
     fn poll_send(&mut self, context: &mut Context<'_>, message: &OwnedMessage) -> Poll<Result<()>> {
         loop {
-            match self.stream.send_message(message) {
+            let sent = self.stream.send_message(message);
+            self.wake_reader();
+            match sent {
                 Err(error) if error.errno() == Errno::Again => {}
                 done => return Poll::Ready(done),
             }
-            ready!(await_bell(&mut self.to_write, context))?;
+            ready!(self.poll_room(context))?;
         }
     }
-}
 
-/// Waits for the next bell. The caller has tried in vain, and the doorbell was armed by that.
-fn await_bell(fd: &mut AsyncFd<OwnedFd>, context: &mut Context<'_>) -> Poll<Result<()>> {
-    // What rang before the attempt is forgotten; what rings after it is not, and makes the next attempt.
-    ready!(fd.poll_read_ready_mut(context)).map_err(Error::from)?.clear_ready();
-    Poll::Ready(Ok(()))
+    /// Waits until the doorbell is readable. The caller has tried in vain, and the doorbell was armed by that.
+    fn poll_packets(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        self.reader = Some(context.waker().clone());
+        // What came before the attempt is forgotten; what comes after it is not, and makes the next attempt.
+        ready!(self.doorbell.poll_read_ready_mut(context)).map_err(Error::from)?.clear_ready();
+        Poll::Ready(Ok(()))
+    }
+
+    /// Waits until the doorbell is writable; that of a FIFO is readable then.
+    fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let ready = match self.stream.end.access {
+            Access::Both => ready!(self.doorbell.poll_write_ready_mut(context)),
+            Access::Read | Access::Write => ready!(self.doorbell.poll_read_ready_mut(context)),
+        };
+        ready.map_err(Error::from)?.clear_ready();
+        Poll::Ready(Ok(()))
+    }
+
+    /// If a call has left something for this end's own reader, wakes it.
+    fn wake_reader(&mut self) {
+        if let Some(reader) = self.reader.take_if(|_| self.stream.back.is_readable()) {
+            reader.wake();
+        }
+    }
 }
 
 impl AsyncRead for AsyncStream {
@@ -112,7 +132,7 @@ impl AsyncRead for AsyncStream {
                 Err(error) if error.errno() == Errno::Again => {}
                 Err(error) => return Poll::Ready(Err(error.into())),
             }
-            ready!(await_bell(&mut this.to_read, context))?;
+            ready!(this.poll_packets(context))?;
         }
     }
 }
@@ -121,11 +141,13 @@ impl AsyncWrite for AsyncStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = &mut *self;
         loop {
-            match this.stream.write(bytes) {
+            let written = this.stream.write(bytes);
+            this.wake_reader();
+            match written {
                 Err(error) if error.errno() == Errno::Again => {}
                 done => return Poll::Ready(Ok(done?)),
             }
-            ready!(await_bell(&mut this.to_write, context))?;
+            ready!(this.poll_room(context))?;
         }
     }
 
@@ -133,9 +155,12 @@ impl AsyncWrite for AsyncStream {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // An end is closed by dropping it; STREAMS knows no half of an end.
-        Poll::Ready(Ok(()))
+    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(match self.stream.end.access {
+            Access::Both => self.stream.shutdown(Shutdown::Write).map_err(io::Error::from),
+            // An end of a FIFO is closed by dropping it.
+            Access::Read | Access::Write => Ok(()),
+        })
     }
 }
 
@@ -152,8 +177,8 @@ impl Sink<OwnedMessage> for AsyncStream {
 
     fn poll_ready(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
         let this = &mut *self;
-        while !this.stream.can_put(0)? && this.stream.arm(false, Some(0))? {
-            ready!(await_bell(&mut this.to_write, context))?;
+        while !this.stream.can_put(0)? && this.stream.arm_to_write(0)? {
+            ready!(this.poll_room(context))?;
         }
         Poll::Ready(Ok(()))
     }
@@ -166,8 +191,8 @@ impl Sink<OwnedMessage> for AsyncStream {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
-        Poll::Ready(Ok(()))
+    fn poll_close(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        AsyncWrite::poll_shutdown(self, context).map_err(Error::from)
     }
 }
 

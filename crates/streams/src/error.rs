@@ -99,6 +99,13 @@ impl Error {
         error
     }
 
+    /// An error after which no call on the stream can succeed any more.
+    pub(crate) fn broken(errno: Errno, why: impl Into<Cow<'static, str>>) -> Error {
+        let mut error = Error::new(errno, why);
+        error.0.fatal = true;
+        error
+    }
+
     /// Whether the stream is dead.
     pub(crate) fn is_fatal(&self) -> bool {
         self.0.fatal

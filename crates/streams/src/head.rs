@@ -13,6 +13,7 @@ pub(crate) mod poll;
 mod put;
 mod read;
 mod settings;
+mod shutdown;
 pub(crate) mod state;
 pub(crate) mod stream;
 mod wait;

@@ -58,8 +58,13 @@ shareable! {
 
     /// One end's standing and options. Options are changed by the end's own members, then announced by a notice.
     pub(crate) struct EndWords {
-        /// A `bell` state. Armed by the end's own members, rung by the other end's.
-        pub bell: AtomicU32,
+        /// How often a handle of the end has asked to be told of what it can read. What the other end sends to the doorbell
+        /// carries it. Written under the reader's token (a FIFO's writers: the writer's).
+        pub arms: AtomicU32,
+        /// Packets that were sent to the end's doorbell. Counted by the sender before it sends.
+        pub sent: AtomicU32,
+        /// Packets that were taken from it. Written under the same token as `arms`.
+        pub taken: AtomicU32,
         /// Read mode and protocol mode (RNORM ..., RFILL).
         pub read_options: AtomicU32,
         /// Write options (SNDZERO ...).
@@ -75,6 +80,16 @@ shareable! {
         pub cpu: AtomicU32,
         /// How often a handle of this end was opened by name. Who waits for the end to appear sleeps on it.
         pub opened: AtomicU32,
+        /// Handles in use at the end. A hint: those of a process that was killed stay counted.
+        pub joined: AtomicU32,
+        /// How often a handle of the end was closed. Written by who closes one, after the descriptor.
+        pub closes: AtomicU32,
+        /// Bits of `process::end`: the end writes no more, reads no more. Set by a handle of the end, never cleared.
+        pub shut: AtomicU32,
+        /// The number of the last open file that the end has sent. Written under the writer's token.
+        pub files: AtomicU32,
+        /// The number of the last open file of the other end that the end has received. Written under the reader's token.
+        pub files_taken: AtomicU32,
         /// Signals that were raised and not yet taken, one bit each.
         pub signals: AtomicU64,
     }
@@ -107,7 +122,7 @@ shareable! {
 
     /// One side of a lane, as somebody to be woken.
     pub(crate) struct Side {
-        /// Bits of `process::sleep`: who of this side sleeps, and how. Set by the sleeper, cleared by the waker.
+        /// Bits of `process::sleep`: what this side waits for, and how. Set by the waiter, cleared by the waker.
         pub sleep: AtomicU32,
         /// How many bytes must be there before a sleeping reader is woken; 0 and 1 mean any. Written by the sleeper.
         pub wanted: AtomicU32,

@@ -3,5 +3,6 @@
 mod attach;
 pub(crate) mod end;
 pub(crate) mod fifo;
+pub(crate) mod inbox;
 pub(crate) mod region;
 pub(crate) mod sleep;

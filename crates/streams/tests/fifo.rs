@@ -118,10 +118,15 @@ fn a_stopped_opener_stops_nobody() {
         within(Duration::from_secs(10), format!("opening beside a stopped process, round {round}"));
         std::thread::sleep(Duration::from_micros(random.next() % 1000));
         signal(&other, libc::SIGSTOP);
-        let mut reader = open(&path, Access::Read).expect("opens at once");
-        open(&path, Access::Write).expect("somebody reads").write(b"x").expect("room");
-        assert_eq!(reader.read(&mut [0; 8]).expect("there"), 1);
+        // Waiting for each other: what comes after an open may need something that the stopped process holds.
+        let (mut reader, mut writer) = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| Fifo::open(&path, Access::Read).expect("a writer comes"));
+            let writer = Fifo::open(&path, Access::Write).expect("a reader comes");
+            (reader.join().expect("it has opened it"), writer)
+        });
         signal(&other, libc::SIGCONT);
+        writer.write(b"x").expect("room");
+        assert_eq!(reader.read(&mut [0; 8]).expect("there"), 1);
     }
     calm();
     assert!(other.try_wait().expect("wait").is_none(), "no open of its own has failed");

@@ -7,6 +7,7 @@ use crate::harness::conduct::{Job, LaunchError, Measured};
 use crate::patterns::MetricInfo;
 use crate::transports::Unavailable;
 
+pub mod channel;
 pub mod kernel;
 pub mod lmbench;
 mod operation;
@@ -53,7 +54,19 @@ pub struct Entry {
 }
 
 /// Every facility, in the order of the tables.
-pub static TABLE: &[Entry] = &[sync::ENTRY, lmbench::ENTRY, kernel::ENTRY, trace::ENTRY];
+pub static TABLE: &[Entry] = &[
+    sync::ENTRY,
+    lmbench::ENTRY,
+    kernel::ENTRY,
+    trace::ENTRY,
+    channel::open_close::ENTRY,
+    channel::open_close::ENTRY_BYTE,
+    channel::fifo_open::ENTRY,
+    channel::fork::ENTRY,
+    channel::descriptors::ENTRY,
+    channel::memory::ENTRY,
+    channel::killed_reader::ENTRY,
+];
 
 /// The facility of that name.
 pub fn find(name: &str) -> Option<&'static Entry> {

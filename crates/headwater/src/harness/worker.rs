@@ -9,13 +9,12 @@ use headwater_os::cpu;
 use headwater_os::shared::{Barrier, Shared};
 use headwater_os::usage::Usage;
 
-use super::conduct::{Job, LaunchError, Team};
+use super::conduct::{Job, LaunchError};
 use super::guard;
 use super::link::{Link, Process, WorkerSide, answer};
 use super::payload::Payload;
 use super::protocol::{Reply, Report, Request, Role, Round};
-use crate::patterns::{self, Ends, Topology};
-use crate::transports::{Endpoint, Transport, Unavailable};
+use crate::transports::Unavailable;
 
 /// What the workers of a launch share beside the transport.
 #[derive(Debug)]
@@ -49,58 +48,6 @@ pub struct Desk<'a> {
     pub common: &'a Common,
     /// The pattern's parameters.
     pub job: &'a Job,
-}
-
-/// Opens transport `T` and forks the workers of `pattern` over it.
-///
-/// # Errors
-/// [`LaunchError::Unavailable`] if it cannot be opened or the machine has no room for another process.
-pub fn fork_team<T: Transport>(pattern: &patterns::Entry, job: &Job) -> Result<Team, LaunchError> {
-    let info = pattern.info;
-    let common = Common::new()?;
-    let (sender, receiver) = T::open(&job.setup(info.duplex, info.nonblocking))?;
-    let (mut sender, mut receiver) = (Some(sender), Some(receiver));
-    let (first_cpu, second_cpu) = job.cpus.unzip();
-    let serve_one = |mut end: T::End, role: Role, side: WorkerSide| {
-        end.attach()?;
-        let mut desk = Desk { payload: Payload::new(job.size()), common: &common, job };
-        serve(side, |round| {
-            let before = end.counters();
-            let ends = if role == Role::Sender { Ends::Sender(&mut end) } else { Ends::Receiver(&mut end) };
-            let mut report = patterns::serve(info.name, ends, round, &mut desk)?;
-            count(&mut report, &before, &end.counters());
-            Ok(report)
-        })
-    };
-    let links = match info.topology {
-        // Whichever end is not the child's own is dropped in it, so that a dead peer shows as end of file.
-        Topology::TwoProcesses => vec![
-            fork(Role::Receiver, second_cpu, |side| {
-                drop(sender.take());
-                serve_one(receiver.take().expect("taken once in each process"), Role::Receiver, side)
-            })?,
-            fork(Role::Sender, first_cpu, |side| {
-                drop(receiver.take());
-                serve_one(sender.take().expect("taken once in each process"), Role::Sender, side)
-            })?,
-        ],
-        Topology::OneProcess => vec![fork(Role::Both, first_cpu, |side| {
-            let mut sender = sender.take().expect("taken once in each process");
-            let mut receiver = receiver.take().expect("taken once in each process");
-            sender.attach()?;
-            receiver.attach()?;
-            let mut desk = Desk { payload: Payload::new(job.size()), common: &common, job };
-            serve(side, |round| patterns::serve(info.name, Ends::Both(&mut sender, &mut receiver), round, &mut desk))
-        })?],
-    };
-    Ok(Team::new(links, job))
-}
-
-/// Adds what an end has counted during a round.
-fn count(report: &mut Report, before: &[(&'static str, u64)], after: &[(&'static str, u64)]) {
-    for ((name, after), (_, before)) in after.iter().zip(before) {
-        *report.counters.entry((*name).to_owned()).or_default() += (after - before) as f64;
-    }
 }
 
 /// Forks a worker that plays `role` on `cpu` and runs `body` over its side of the line.
@@ -170,6 +117,10 @@ pub fn refuse(side: WorkerSide, reason: &str) -> io::Result<()> {
     }
     Ok(())
 }
+
+mod topology;
+
+pub use topology::fork_team;
 
 #[cfg(test)]
 mod tests;

@@ -72,7 +72,7 @@ impl Pattern for Flood {
         match ends {
             Ends::Sender(end) => send_all(end, round, desk),
             Ends::Receiver(end) => receive_what_comes(end, round, desk),
-            Ends::Both(..) => Err(wrong_ends()),
+            _ => Err(wrong_ends()),
         }
     }
 

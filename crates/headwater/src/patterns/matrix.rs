@@ -55,7 +55,7 @@ impl Pattern for Matrix {
         match ends {
             Ends::Sender(end) => send_runs(end, round, desk),
             Ends::Receiver(end) => receive_runs(end, round, desk),
-            Ends::Both(..) => Err(wrong_ends()),
+            _ => Err(wrong_ends()),
         }
     }
 

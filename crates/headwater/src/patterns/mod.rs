@@ -13,9 +13,13 @@ use crate::harness::protocol::{Report, Round};
 use crate::harness::worker::Desk;
 use crate::transports::{self, Endpoint};
 
+mod cpu;
 pub mod flood;
+mod joined;
 pub mod matrix;
+pub mod paced;
 pub mod rtt;
+pub mod rtt_two_channels;
 pub mod single;
 pub mod stream;
 pub mod stream_full;
@@ -31,6 +35,12 @@ pub enum Topology {
     TwoProcesses,
     /// One process that holds both ends.
     OneProcess,
+    /// Two processes with two channels, each of which goes one way.
+    TwoChannels,
+    /// So many pairs of processes, each with a channel of its own. The scheduler places them on the CPUs of the row.
+    Pairs(usize),
+    /// Two processes with so many channels between them.
+    Channels(usize),
 }
 
 /// A quantity that a pattern or facility yields.
@@ -83,6 +93,24 @@ pub enum Ends<'a, E> {
     Receiver(&'a mut E),
     /// It holds the sender's end and the receiver's.
     Both(&'a mut E, &'a mut E),
+    /// It sends first: the sender's end of one channel and the receiver's of another.
+    Asker {
+        /// Requests go out of this end.
+        out: &'a mut E,
+        /// Answers come from this end.
+        back: &'a mut E,
+    },
+    /// It receives first: the other ends of the channels of an [`Ends::Asker`].
+    Answerer {
+        /// Requests come from this end.
+        requests: &'a mut E,
+        /// Answers go out of this end.
+        answers: &'a mut E,
+    },
+    /// It holds the sender's ends of all channels.
+    Senders(&'a mut [E]),
+    /// It holds the receiver's ends of all channels.
+    Receivers(&'a mut [E]),
 }
 
 /// Something that is done with a transport.
@@ -152,7 +180,11 @@ table![
     stream_full::StreamFull,
     single::Single,
     rtt::RoundTrip,
+    rtt_two_channels::RoundTripTwoChannels,
     wake::Wake,
+    paced::Paced<100>,
+    paced::Paced<1_000>,
+    paced::Paced<10_000>,
     matrix::Matrix,
     flood::Flood
 ];

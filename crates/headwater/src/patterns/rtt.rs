@@ -22,7 +22,8 @@ use crate::transports::{self, Endpoint};
 #[derive(Debug)]
 pub struct RoundTrip;
 
-const RTT: MetricInfo = MetricInfo { name: "rtt", unit: "ns", better: Better::Lower };
+/// The metric of every pattern of request and answer.
+pub(super) const RTT: MetricInfo = MetricInfo { name: "rtt", unit: "ns", better: Better::Lower };
 
 /// Share of the measured time that goes to individually timed exchanges.
 const HISTOGRAM_BATCHES: u64 = 10;
@@ -50,20 +51,26 @@ impl Pattern for RoundTrip {
             Ends::Sender(end) if round.histogram => ask_timed(end, round, desk),
             Ends::Sender(end) => ask(end, round, desk),
             Ends::Receiver(end) => reply(end, round, desk),
-            Ends::Both(..) => Err(wrong_ends()),
+            _ => Err(wrong_ends()),
         }
     }
 
     fn conduct(team: &mut Team, job: &Job) -> Result<Measured, LaunchError> {
-        let mut rounds = Rounds::new(team, job, &PAIR, Role::Sender);
-        let batches = rounds.measure()?;
-        let timed = rounds.run(batches.operations, HISTOGRAM_BATCHES, |round| round.histogram = true)?;
-        let mut measured = batches.measured(&PAIR);
-        measured.series.insert(RTT.name.into(), batches.operation_ns());
-        measured.histograms.insert(RTT.name.into(), timed[1].histogram.clone());
+        let mut measured = conduct_rtt(team, job)?;
         old_rule::add(&mut measured, &job.row, OldRule::Median);
         Ok(measured)
     }
+}
+
+/// The course of a launch for every pattern of one who asks and one who answers.
+pub(super) fn conduct_rtt(team: &mut Team, job: &Job) -> Result<Measured, LaunchError> {
+    let mut rounds = Rounds::new(team, job, &PAIR, Role::Sender);
+    let batches = rounds.measure()?;
+    let timed = rounds.run(batches.operations, HISTOGRAM_BATCHES, |round| round.histogram = true)?;
+    let mut measured = batches.measured(&PAIR);
+    measured.series.insert(RTT.name.into(), batches.operation_ns());
+    measured.histograms.insert(RTT.name.into(), timed[1].histogram.clone());
+    Ok(measured)
 }
 
 /// One exchange at the asking side.
@@ -82,7 +89,8 @@ fn exchange<E: Endpoint>(end: &mut E, sequence: u64, round: &Round, desk: &mut D
     Ok(())
 }
 
-fn ask<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+/// The asking side.
+pub(super) fn ask<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
     let mut stamps_ns = Vec::with_capacity(round.batches as usize);
     let mut sequence = round.first;
     let start_ns = now_ns();
@@ -96,7 +104,8 @@ fn ask<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Resu
     Ok(Report { start_ns, end_ns: now_ns(), stamps_ns, ..Report::default() })
 }
 
-fn ask_timed<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+/// The asking side, which times every exchange of its own.
+pub(super) fn ask_timed<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
     let mut histogram = Histogram::new();
     let start_ns = now_ns();
     let mut last_ns = start_ns;
@@ -110,7 +119,7 @@ fn ask_timed<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io
 }
 
 /// The answering side sends back what it received.
-fn reply<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+pub(super) fn reply<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
     let start_ns = now_ns();
     for sequence in round.first..round.first + round.messages() {
         if round.full_check {

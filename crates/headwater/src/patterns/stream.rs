@@ -45,7 +45,7 @@ impl Pattern for Stream {
         match ends {
             Ends::Sender(end) => send_all(end, round, desk),
             Ends::Receiver(end) => receive_all(end, round, desk),
-            Ends::Both(..) => Err(wrong_ends()),
+            _ => Err(wrong_ends()),
         }
     }
 
@@ -72,7 +72,7 @@ pub(super) fn send_all<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<
 }
 
 /// The receiver's loop: stamps mark the arrival of each batch's last message.
-fn receive_all<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+pub(super) fn receive_all<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
     // Two loops, so that the timed one carries nothing of the other.
     let receive = if round.full_check { receive_checked::<E, true> } else { receive_checked::<E, false> };
     receive(end, round, &mut desk.payload)

@@ -51,7 +51,7 @@ impl Pattern for StreamFull {
             Ends::Sender(end) => send_all(end, round, desk),
             Ends::Receiver(end) if round.full_check => receive_checked(end, round, desk),
             Ends::Receiver(end) => receive_all(end, round, desk),
-            Ends::Both(..) => Err(wrong_ends()),
+            _ => Err(wrong_ends()),
         }
     }
 

@@ -72,7 +72,7 @@ impl Pattern for Wake {
         match ends {
             Ends::Sender(end) => send_rarely(end, round, desk),
             Ends::Receiver(end) => receive_asleep(end, round, desk),
-            Ends::Both(..) => Err(wrong_ends()),
+            _ => Err(wrong_ends()),
         }
     }
 

@@ -15,6 +15,7 @@ pub mod pipes;
 pub mod sync;
 pub mod tracing;
 pub mod udp;
+pub mod uses;
 pub mod why;
 
 /// A suite.
@@ -66,6 +67,7 @@ pub static TABLE: &[Suite] = &[
     pipes::SUITE,
     why::SUITE,
     udp::SUITE,
+    uses::SUITE,
     tracing::SUITE,
 ];
 

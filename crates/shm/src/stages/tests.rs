@@ -40,3 +40,30 @@ fn yields_are_timed_until_they_are_trusted_and_now_and_then_after() {
     assert!(!stages.took(YIELD_NS_MAX + 1));
     assert_eq!(timed(&mut stages, QUICK_IN_ROW), QUICK_IN_ROW as usize, "a slow one: from the beginning");
 }
+
+/// How many waits of another CPU's side go without a look until one spins, in vain or not.
+fn waits_without_a_spin(stages: &mut Stages, comes: bool) -> u32 {
+    for waits in 0.. {
+        let mut looks = 0;
+        let stage = stages.pass(false, || {
+            looks += 1;
+            comes
+        });
+        if looks > 0 {
+            assert_eq!(stage.is_some(), comes);
+            return waits;
+        }
+    }
+    unreachable!("it spins again")
+}
+
+#[test]
+fn a_spin_in_vain_bars_ever_more_spins_until_one_pays() {
+    let mut stages = Stages::default();
+    let waits: Vec<u32> = (0..9).map(|_| waits_without_a_spin(&mut stages, false)).collect();
+    assert_eq!(waits, [0, 1, 2, 4, 8, 16, 32, 64, 64]);
+    assert_eq!(waits_without_a_spin(&mut stages, true), 64);
+    assert_eq!(waits_without_a_spin(&mut stages, true), 0, "it paid");
+    assert_eq!(waits_without_a_spin(&mut stages, false), 0);
+    assert_eq!(waits_without_a_spin(&mut stages, true), 1);
+}

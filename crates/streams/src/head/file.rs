@@ -1,40 +1,53 @@
-//! Passing open files (I_SENDFD, I_RECVFD): the file goes through the doorbell, and an M_PASSFP keeps its place in the
-//! stream.
+//! Passing open files (I_SENDFD, I_RECVFD): the file waits in the doorbell, under a number, and an M_PASSFP that carries
+//! the number keeps its place in the stream.
+//!
+//! The file stays in the kernel until it is received, whoever sent it and whatever else is read meanwhile. One whose
+//! message was flushed is dropped with the next file that is received, or when the queue is empty.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
 
-use headwater_os::doorbell::Answer;
-
-use super::get::Taken;
 use super::state::{self, Call};
 use super::stream::Stream;
-use super::wait::in_ms;
 use crate::error::{Errno, Error, Result};
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
-use crate::process::end::Access;
-
-/// How long a file may lag behind its message: its sender has sent it before.
-const LAG_MS: u64 = 1000;
+use crate::process::end::{Access, End, inbox};
+use crate::process::inbox::ring;
 
 impl Stream {
     /// Sends an open file to the other end.
     ///
     /// # Errors
-    /// `EINVAL` for a FIFO, whose writers are not connected to one reader; `EAGAIN` when the stream is full; else as
-    /// [`Stream::write`].
+    /// `EINVAL` for a FIFO, whose writers are not connected to one reader; `EAGAIN` when the stream is full, or has some
+    /// files that were not received; else as [`Stream::write`].
     pub fn send_file(&mut self, file: BorrowedFd<'_>) -> Result<()> {
         self.attach()?;
         self.check_write()?;
         if self.end.access != Access::Both {
             return Err(Error::new(Errno::Inval, "a file is passed through a pipe, and not through a FIFO"));
         }
-        if !self.can_put(0)? {
-            return Err(Error::again("the stream is full (its queue is above hiwat)"));
+        let (region, side) = (self.end.region.clone(), self.end.side);
+        let doorbell = self.end.doorbell().try_clone()?;
+        let (own, peer) = (&region.fixed.ends[side].0, &region.fixed.ends[1 - side].0);
+        let sent = self.run(true, |run| {
+            if !run.can_put_from(0, 0)? {
+                return Ok(false);
+            }
+            // Under the writer's token, so that files and messages have one order.
+            let number = own.files.load(Ordering::Relaxed).wrapping_add(1);
+            own.files.store(number, Ordering::Relaxed);
+            peer.sent.fetch_add(1, Ordering::AcqRel);
+            doorbell.pass(file, number)?;
+            // The descriptor stays readable when the file has been received.
+            ring(peer, &doorbell);
+            run.put(0, Message::new(What::of(Kind::PassFile), None, Some(&number.to_le_bytes())).into_owned())?;
+            Ok(true)
+        });
+        match self.settle(sent)? {
+            true => Ok(()),
+            false => Err(Error::again("the stream is full (its queue is above hiwat)")),
         }
-        self.end.doorbell().pass(file)?;
-        let done = self.send(Message::new(What::of(Kind::PassFile), None, Some(&[0])));
-        self.settle(done)
     }
 
     /// Takes an open file that the other end has sent. If several processes read the same end, the one that takes it may
@@ -42,14 +55,14 @@ impl Stream {
     ///
     /// # Errors
     /// `EBADMSG` if the message at the front is another; `EAGAIN` for a non-blocking handle when nothing is there; `ENXIO`
-    /// at the end of the stream; `EMFILE` without a free descriptor.
+    /// at the end of the stream; `EMFILE` without a free descriptor: the file stays.
     pub fn receive_file(&mut self) -> Result<OwnedFd> {
         self.attach()?;
         loop {
             state::check(self.end.words(), Call::Read)?;
-            let done = self.take_file_message();
-            if self.settle(done)? {
-                return self.take_file();
+            let taken = self.take_file();
+            if let Some(file) = self.settle(taken)? {
+                return Ok(file);
             }
             if !self.wait_for_more(1)? {
                 return Err(Error::new(Errno::Nxio, "the stream has ended, and no file is there"));
@@ -57,30 +70,36 @@ impl Stream {
         }
     }
 
-    /// Takes the message. False if nothing is there.
-    fn take_file_message(&mut self) -> Result<bool> {
-        let all = Taken { control: 0, data: 0, all: true };
-        let taken = self.take_front(|_, _, item| match item.what.kind {
-            Kind::PassFile => Ok(((), Some(all))),
-            _ => Err(Error::new(Errno::Badmsg, "the message at the front is no open file")),
-        })?;
-        Ok(taken.is_some())
+    /// Takes the file of the message at the front, then the message. None if nothing is there.
+    fn take_file(&mut self) -> Result<Option<OwnedFd>> {
+        let options = self.read_options();
+        let (_, me, _) = self.end.parts();
+        let pass = self.back.begin_reading(me)?;
+        let mut room = false;
+        let taken = self.take_first_file(&mut room);
+        let (_, me, _) = self.end.parts();
+        self.back.end_reading(me, pass, options);
+        self.after_taking(room)?;
+        taken
     }
 
-    fn take_file(&mut self) -> Result<OwnedFd> {
-        let until_ns = in_ms(LAG_MS);
-        while self.end.files.is_empty() && headwater_os::clock::now_ns() < until_ns {
-            match self.end.doorbell().answer()? {
-                Answer::File(file) => self.end.files.push(file),
-                // A bell that lay before it. Its state then says more than there is; the next arming is in vain, once.
-                Answer::Bell => self.end.bell_taken(),
-                Answer::Nothing => std::thread::yield_now(),
-                Answer::Gone => break,
-            }
+    /// Under the reader's token.
+    fn take_first_file(&mut self, room: &mut bool) -> Result<Option<OwnedFd>> {
+        self.back.reader.look()?;
+        let (region, me, _) = self.end.parts();
+        let Some(item) = self.back.front_but_signals(me, region, room)? else { return Ok(None) };
+        if item.what.kind != Kind::PassFile {
+            return Err(Error::new(Errno::Badmsg, "the message at the front is no open file"));
         }
-        if self.end.files.is_empty() {
-            return Err(Error::new(Errno::Io, "the file did not come: another process that reads this end has it"));
-        }
-        Ok(self.end.files.remove(0))
+        let mut number = [0; 4];
+        self.back.copy_data(me, &item, &mut number)?;
+        let End { region, doorbell, side, .. } = &self.end;
+        let packets = inbox(region, *side, doorbell.as_ref().expect("open"), false);
+        let file = packets.take_file(u32::from_le_bytes(number))?;
+        let (_, me, _) = self.end.parts();
+        *room |= self.back.take(me, &item, 0, 0, true)?;
+        let lost =
+            || Error::new(Errno::Io, "the file is not there: its receiver was killed, or its sender is no friend");
+        file.ok_or_else(lost).map(Some)
     }
 }

@@ -268,6 +268,12 @@ impl Stream {
         self.run(true, |run| run.can_put_from(0, band))
     }
 
+    /// Whether nothing will be read but what is there: the end has been hung up, its peer is gone, or one of the two has
+    /// shut the direction down, as far as is known.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.is_hung_up() || self.end.shut_to_read()
+    }
+
     /// Whether the end has been hung up, or its peer is gone, as far as is known.
     pub(crate) fn is_hung_up(&self) -> bool {
         self.end.peer_gone || self.end.words().state.load(Ordering::Acquire) & state::HUNG_UP != 0

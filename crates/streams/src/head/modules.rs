@@ -64,9 +64,8 @@ impl Stream {
         }
         events::pop(self.end.region.inode, side as u8, &name);
         // Who waited for room in its queues looks again.
-        self.end.wake_own(true);
-        self.end.wake(false);
-        Ok(())
+        self.end.wake_own_writers()?;
+        self.wake_writers()
     }
 
     /// The name of the module that was pushed last (I_LOOK).

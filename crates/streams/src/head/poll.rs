@@ -91,6 +91,10 @@ impl Stream {
                 // Something is there, and it is not what is wanted: no bell tells when that changes.
                 std::thread::sleep(LOOK_EVERY);
             }
+            if ready.is_empty() && self.end.shut_to_read() {
+                // The end of the data is read without waiting.
+                return Ok(wanted.and(Events::IN | Events::RDNORM));
+            }
             let waited = match wanted.intersects(Events::IN | Events::PRI | Events::RDNORM | Events::RDBAND) {
                 true if wanted.intersects(Events::OUT | Events::WRNORM) => self.wait_for_either(until_ns),
                 true => self.wait_to_read(until_ns),
@@ -107,9 +111,7 @@ impl Stream {
     fn ready(&mut self) -> Result<Events> {
         let mut events = Events::default();
         self.end.look_for_peer()?;
-        if !self.end.peer_gone {
-            self.end.peer_gone = self.end.doorbell().is_alone()?;
-        }
+        self.end.ask_for_peer()?;
         let state = self.end.words().state.load(Ordering::Acquire);
         if state & (READ_ERROR | WRITE_ERROR) != 0 {
             events |= Events::ERR;
@@ -130,6 +132,8 @@ impl Stream {
         }
         if self.is_hung_up() {
             events |= Events::HUP;
+        } else if self.end.shut_to_write() {
+            events |= Events::ERR;
         } else if state & WRITE_ERROR == 0 && self.can_put(0)? {
             events |= Events::OUT | Events::WRNORM;
         }

@@ -201,12 +201,12 @@ impl Stream {
         self.end.look_for_peer()?;
         if self.nonblocking {
             // A peer that was killed has said nothing; who waits is told by the kernel.
-            self.end.peer_gone |= self.end.doorbell().is_alone()?;
+            self.end.ask_for_peer()?;
         }
         if self.back.is_readable() {
             return Ok(true);
         }
-        if self.is_hung_up() {
+        if self.is_at_end() {
             // What its modules still hold comes before the end.
             return self.drain_back();
         }

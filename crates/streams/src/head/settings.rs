@@ -70,8 +70,7 @@ impl Stream {
         }
         self.end.region.set_water_marks(1 - self.end.side, hiwat, lowat);
         self.back.announce();
-        self.end.wake(false);
-        Ok(())
+        self.wake_writers()
     }
 
     /// The signals that modules have raised at this end (M_SIG, M_PCSIG) since the last call: bit N for signal N.

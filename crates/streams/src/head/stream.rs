@@ -15,7 +15,7 @@ use crate::options::Options;
 use crate::plumb::chain::Link;
 use crate::process::end::End;
 use crate::process::region::{NAME, Region};
-use crate::process::sleep::{BELL, FUTEX, SERVICE};
+use crate::process::sleep::{BELL, FUTEX, RINGING, SERVICE, UNMET, note_cpu};
 use crate::sched::{Effects, Reply, Run};
 
 /// One end of a stream, as one thread of one process uses it.
@@ -52,6 +52,9 @@ pub fn pipe() -> Result<(Stream, Stream)> {
 pub fn pipe_with(options: &Options) -> Result<(Stream, Stream)> {
     let (near, far) = Doorbell::pair()?;
     let region = Region::create(NAME, options, [near.cookie()?, far.cookie()?])?;
+    for lane in &region.fixed.lanes {
+        lane.reader.0.sleep.fetch_or(UNMET, Ordering::Relaxed);
+    }
     Ok((Stream::over(End::new(region.clone(), 0, near)), Stream::over(End::new(region, 1, far))))
 }
 
@@ -80,7 +83,7 @@ impl Stream {
     pub fn set_nonblocking(&mut self, nonblocking: bool) -> Result<()> {
         self.nonblocking = nonblocking;
         if nonblocking {
-            self.arm(true, None)?;
+            self.arm_to_read()?;
         }
         Ok(())
     }
@@ -197,21 +200,22 @@ impl Stream {
         }
         if effects.room {
             // The writers of a direction are at its first end.
-            if outward { self.end.wake_own(true) } else { self.end.wake(false) }
+            if outward { self.end.wake_own_writers()? } else { self.wake_writers()? }
         }
-        if effects.changed {
-            self.tell_changed(outward);
-        }
-        Ok(())
+        if effects.changed { self.tell_changed(outward) } else { Ok(()) }
     }
 
     /// The end at the far side of a direction has a new state: its readers and writers look at it.
     #[cold]
-    fn tell_changed(&mut self, outward: bool) {
+    fn tell_changed(&mut self, outward: bool) -> Result<()> {
         let way = if outward { &self.back } else { &self.out };
         way.announce();
-        for direction_out in [true, false] {
-            if outward { self.end.wake(direction_out) } else { self.end.wake_own(direction_out) }
+        if outward {
+            self.end.wake_readers();
+            self.wake_writers()
+        } else {
+            self.end.wake_own_readers();
+            self.end.wake_own_writers()
         }
     }
 
@@ -220,9 +224,11 @@ impl Stream {
     #[inline(never)]
     pub(crate) fn attend_reader(&mut self, outward: bool, urgent: bool) -> Result<()> {
         if !outward {
-            self.end.wake_own(false);
+            self.end.wake_own_readers();
             return Ok(());
         }
+        // A process that only writes never waits, and so tells here on which CPU it runs.
+        note_cpu(self.end.words());
         self.end.look_for_peer()?;
         if self.end.peer_gone {
             self.out.writer.close();
@@ -237,11 +243,15 @@ impl Stream {
         }
         // A sleeper on the futex looks by itself when the hold time is over; who polls does not.
         let wanted = lane.reader.0.wanted.load(Ordering::Relaxed);
-        if asleep & (FUTEX | BELL) == FUTEX && !urgent && self.out.writer.count_now() < u64::from(wanted) {
+        if asleep & (FUTEX | BELL | RINGING) == FUTEX && !urgent && self.out.writer.count_now() < u64::from(wanted) {
             return Ok(());
         }
-        if asleep & (FUTEX | BELL) != 0 {
-            self.end.wake(true);
+        if asleep & (FUTEX | BELL | RINGING) != 0 {
+            self.end.wake_readers();
+        }
+        if asleep & UNMET != 0 {
+            let checked = self.end.check_for_strangers();
+            return self.settle(checked);
         }
         Ok(())
     }
@@ -252,7 +262,7 @@ impl Stream {
     pub(crate) fn attend_writer(&mut self) -> Result<()> {
         let side = &self.end.region.fixed.lanes[1 - self.end.side].writer.0.sleep;
         let asleep = side.load(Ordering::Relaxed);
-        if asleep & (FUTEX | BELL | SERVICE) == 0 || !self.back.reader.is_low() {
+        if asleep & (FUTEX | BELL | RINGING | SERVICE) == 0 || !self.back.reader.is_low() {
             return Ok(());
         }
         if asleep & SERVICE != 0 {
@@ -260,10 +270,10 @@ impl Stream {
             probe::at();
             self.service_back()?;
         }
-        if asleep & (FUTEX | BELL) != 0 {
+        if asleep & (FUTEX | BELL | RINGING) != 0 {
             self.end.counters.back_enables += 1;
             events::back_enable(self.end.region.inode, 1 - self.end.side as u8, 0);
-            self.end.wake(false);
+            self.wake_writers()?;
         }
         Ok(())
     }

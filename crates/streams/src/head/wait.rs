@@ -4,31 +4,35 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use headwater_os::clock::now_ns;
-use headwater_os::doorbell::Heard;
+use headwater_os::doorbell::{Heard, Interest};
 
 use super::stream::Stream;
 use crate::error::{Errno, Error, Result};
 use crate::events::Place;
-use crate::process::end::{End, post};
-use crate::process::sleep::{self, LOOK, Waited};
+use crate::process::end::{End, Standing, inbox, waiter};
+use crate::process::inbox::block_room;
+use crate::process::sleep::{BELL, RINGING, Waited};
+
+/// How long a sleeper on the doorbell believes that nothing has come. A process that was killed after it published and
+/// before it told anyone is noticed then.
+const WATCH_NS: u64 = 1_000_000_000;
+/// The same where other handles use the same end: what their modules do there, no doorbell tells us.
+const WATCH_OWN_NS: u64 = 20_000_000;
 
 impl Stream {
     /// Waits until there is something to read, or the end of it. None: no time limit.
     pub(crate) fn wait_to_read(&mut self, until_ns: Option<u64>) -> Result<()> {
         let Stream { back, end, .. } = self;
-        let End { region, doorbell, counters, stages, files, side, .. } = end;
-        let lane = &region.fixed.lanes[1 - *side];
-        let words = &region.fixed.ends[*side].0;
-        let before = (words.state.load(Ordering::Acquire), words.signals.load(Ordering::Acquire));
-        let post = post(region, *side, doorbell.as_ref().expect("open"), false);
-        let ready = || {
-            back.is_readable()
-                || lane.writer.0.sleep.load(Ordering::Relaxed) & LOOK != 0
-                || (words.state.load(Ordering::Relaxed), words.signals.load(Ordering::Relaxed)) != before
+        let End { region, counters, stages, side, .. } = end;
+        let before = Standing::of(region, *side);
+        let ready = || back.is_readable() || Standing::of(region, *side) != before;
+        let brief = waiter(region, *side, false).wait_briefly(stages, counters, until_ns, ready)?;
+        let waited = match brief {
+            Some(waited) => waited,
+            None => self.wait_on_doorbell(Interest::Packets, 0, before, until_ns)?,
         };
-        let waited = post.sleep(stages, counters, files, until_ns, ready)?;
         if waited == Waited::Watched {
-            // What waits in modules' queues for somebody who was to run them.
+            // What waits in modules' queues for a process that was to run them.
             self.drain_back()?;
         }
         self.after_waiting(waited)
@@ -37,46 +41,71 @@ impl Stream {
     /// Waits until there may be room for a message of that band. None: no time limit.
     pub(crate) fn wait_for_room(&mut self, band: u8, until_ns: Option<u64>) -> Result<()> {
         let Stream { out, end, .. } = self;
-        let End { region, doorbell, counters, stages, files, side, .. } = end;
-        let lane = &region.fixed.lanes[*side];
-        let words = &region.fixed.ends[*side].0;
-        let before = words.state.load(Ordering::Acquire);
-        let post = post(region, *side, doorbell.as_ref().expect("open"), true);
-        let ready = || {
-            out.may_write(region, band)
-                || lane.reader.0.sleep.load(Ordering::Relaxed) & LOOK != 0
-                || words.state.load(Ordering::Relaxed) != before
+        let End { region, counters, stages, side, .. } = end;
+        let before = Standing::of(region, *side);
+        let ready = || out.may_write(region, band) || Standing::of(region, *side) != before;
+        let brief = waiter(region, *side, true).wait_briefly(stages, counters, until_ns, ready)?;
+        let waited = match brief {
+            Some(waited) => waited,
+            None => self.wait_on_doorbell(Interest::Room, band, before, until_ns)?,
         };
-        let waited = post.sleep(stages, counters, files, until_ns, ready)?;
         self.after_waiting(waited)
     }
 
     /// Waits for something to read, or for room for a message of band 0. None: no time limit.
     pub(crate) fn wait_for_either(&mut self, until_ns: Option<u64>) -> Result<()> {
-        if !self.arm(true, Some(0))? {
-            return Ok(());
-        }
-        let end_ns = sleep::until(until_ns, &self.end.region.fixed.members);
-        let left_ns = end_ns.map(|end| end.saturating_sub(now_ns()));
-        self.end.counters.blocks += 1;
-        let place = Place { stream: self.end.region.inode, end: self.end.side, writes: false };
-        place.block_begin(true);
-        let heard = self.end.doorbell().wait(left_ns.map(Duration::from_nanos))?;
-        place.block_end(true, heard == Heard::Rung);
-        let waited = match heard {
-            Heard::Rung => Waited::LookAgain,
-            Heard::Gone => Waited::Gone,
-            Heard::TimedOut if end_ns != until_ns => Waited::Watched,
-            Heard::TimedOut => Waited::TimedOut,
-            Heard::Interrupted => Waited::Interrupted,
-        };
+        let before = self.end.standing();
+        let waited = self.wait_on_doorbell(Interest::Both, 0, before, until_ns)?;
         self.after_waiting(waited)
+    }
+
+    /// Sleeps on the doorbell, and looks now and then.
+    fn wait_on_doorbell(
+        &mut self,
+        interest: Interest,
+        band: u8,
+        before: Standing,
+        until_ns: Option<u64>,
+    ) -> Result<Waited> {
+        let watch_ns = now_ns() + WATCH_NS;
+        loop {
+            let armed = (interest == Interest::Room || self.arm_to_read()?)
+                && (interest == Interest::Packets || self.arm_to_write(band)?);
+            if !armed || self.end.standing() != before {
+                return Ok(Waited::LookAgain);
+            }
+            let shared = self.end.words().joined.load(Ordering::Relaxed) > 1;
+            let look_ns = if shared { now_ns() + WATCH_OWN_NS } else { watch_ns };
+            let end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns);
+            self.end.counters.blocks += 1;
+            let place = Place { stream: self.end.region.inode, end: self.end.side, writes: interest == Interest::Room };
+            place.block_begin(true);
+            let left = Duration::from_nanos(end_ns.saturating_sub(now_ns()));
+            let heard = self.end.doorbell().wait(interest, Some(left))?;
+            place.block_end(true, heard == Heard::Ready);
+            let now_ns = now_ns();
+            match heard {
+                _ if self.may_go_on(interest, band) || self.end.standing() != before => return Ok(Waited::LookAgain),
+                Heard::Gone => return Ok(Waited::Gone),
+                Heard::Interrupted => return Ok(Waited::Interrupted),
+                Heard::TimedOut if until_ns.is_some_and(|until| until <= now_ns) => return Ok(Waited::TimedOut),
+                Heard::TimedOut if watch_ns <= now_ns => return Ok(Waited::Watched),
+                // What told us was for others, or is left by a process that died. Arming takes it away.
+                Heard::Ready | Heard::TimedOut => {}
+            }
+        }
+    }
+
+    /// Whether what is waited for has come: a look from without the tokens.
+    fn may_go_on(&self, interest: Interest, band: u8) -> bool {
+        interest != Interest::Room && self.back.is_readable()
+            || interest != Interest::Packets && self.out.may_write(&self.end.region, band)
     }
 
     fn after_waiting(&mut self, waited: Waited) -> Result<()> {
         match waited {
             Waited::Gone => {
-                self.end.peer_gone = true;
+                self.end.note_gone();
                 Ok(())
             }
             Waited::Interrupted => Err(Error::new(Errno::Intr, "a signal handler ran")),
@@ -85,28 +114,91 @@ impl Stream {
         }
     }
 
-    /// Makes the descriptor become readable when there is something to read, or room for a message of a band. False if
-    /// there is already.
-    pub(crate) fn arm(&mut self, read: bool, write: Option<u8>) -> Result<bool> {
+    /// Makes the descriptor become readable when there is something to read. False if there is already.
+    pub(crate) fn arm_to_read(&mut self) -> Result<bool> {
         self.attach()?;
-        let Stream { out, back, end, .. } = self;
-        let End { region, doorbell, files, side, .. } = end;
+        let options = self.read_options();
+        let (_, me, _) = self.end.parts();
+        let pass = self.back.begin_reading(me)?;
+        let End { region, doorbell, side, .. } = &self.end;
+        let packets = inbox(region, *side, doorbell.as_ref().expect("open"), false);
+        let armed = packets.arm(|| self.back.is_readable());
+        let (_, me, _) = self.end.parts();
+        self.back.end_reading(me, pass, options);
+        self.settle(armed)
+    }
+
+    /// Makes the descriptor become writable when there is room for a message of a band, and not before. False if there is
+    /// already. The descriptor of a FIFO's writer becomes readable instead.
+    pub(crate) fn arm_to_write(&mut self, band: u8) -> Result<bool> {
+        self.attach()?;
+        let (region, me, _) = self.end.parts();
+        let pass = self.out.begin(me, region)?;
+        let armed = self.arm_writer(band);
+        let (_, me, _) = self.end.parts();
+        self.out.end(me, pass);
+        self.settle(armed)
+    }
+
+    /// Under the writer's token.
+    fn arm_writer(&self, band: u8) -> Result<bool> {
+        let End { region, doorbell, side, .. } = &self.end;
         let doorbell = doorbell.as_ref().expect("open");
-        let mut armed = true;
-        if read {
-            armed &= post(region, *side, doorbell, false).arm(files, || back.is_readable())?;
+        let room = || self.out.may_write(region, band);
+        if doorbell.is_of_pipes() {
+            return inbox(region, *side, doorbell, true).arm(room);
         }
-        if let Some(band) = write
-            && armed
-        {
-            armed &= post(region, *side, doorbell, true).arm(files, || out.may_write(region, band))?;
+        let own = &region.fixed.lanes[*side].writer.0.sleep;
+        for _ in 0..2 {
+            if own.load(Ordering::Acquire) & (BELL | RINGING) != BELL {
+                // AcqRel, as in `Inbox::arm`.
+                let armed = |word: u32| Some((word | BELL) & !RINGING);
+                let _ = own.fetch_update(Ordering::AcqRel, Ordering::Relaxed, armed);
+                // Pairs with the light fence between a take and the look at the flags.
+                region.fence.heavy()?;
+            }
+            if room() {
+                return Ok(false);
+            }
+            // If a packet was sent: a reader may have looked for it before, and cleared the flag. Then once more.
+            if !block_room(&region.fixed.ends[1 - *side].0, doorbell)? {
+                return Ok(true);
+            }
         }
-        Ok(armed)
+        Ok(!room())
+    }
+
+    /// Wakes the other end's writers: those that sleep, and those whose descriptor tells of room.
+    pub(crate) fn wake_writers(&mut self) -> Result<()> {
+        self.end.wake_writers();
+        let side = &self.end.region.fixed.lanes[1 - self.end.side].writer.0;
+        if side.sleep.load(Ordering::Relaxed) & (BELL | RINGING) == 0 || self.end.doorbell().is_of_pipes() {
+            return Ok(());
+        }
+        self.tell_of_room()
+    }
+
+    /// Takes the packet that keeps the other end's descriptor from being writable.
+    #[cold]
+    fn tell_of_room(&mut self) -> Result<()> {
+        self.attach()?;
+        let options = self.read_options();
+        let (_, me, _) = self.end.parts();
+        let pass = self.back.begin_reading(me)?;
+        let End { region, doorbell, side, .. } = &self.end;
+        let packets = inbox(region, *side, doorbell.as_ref().expect("open"), false);
+        let writers = &region.fixed.lanes[1 - *side].writer.0;
+        let freed = crate::process::sleep::tell_by_descriptor(writers, || packets.free_room());
+        let (_, me, counters) = self.end.parts();
+        counters.wake_ups += u64::from(freed.is_some());
+        counters.doorbells += u64::from(freed.is_some());
+        self.back.end_reading(me, pass, options);
+        self.settle(freed.unwrap_or(Ok(())))
     }
 
     /// Nothing is there: `EAGAIN` for a handle that is not to wait, once its descriptor would tell of something.
     pub(crate) fn refuse_to_read(&mut self) -> Result<()> {
-        let refused = self.nonblocking && self.arm(true, None)?;
+        let refused = self.nonblocking && self.arm_to_read()?;
         if refused { Err(Error::again("nothing is there to be read")) } else { Ok(()) }
     }
 
@@ -117,13 +209,8 @@ impl Stream {
             return self.wait_for_room(band, None);
         }
         // A peer that was killed has said nothing; who waits is told by the kernel.
-        self.end.peer_gone |= self.end.doorbell().is_alone()?;
-        let refused = !self.end.peer_gone && self.arm(false, Some(band))?;
+        self.end.ask_for_peer()?;
+        let refused = !self.end.peer_gone && self.arm_to_write(band)?;
         if refused { Err(Error::again("the stream is full: the band's queue is above hiwat")) } else { Ok(()) }
     }
-}
-
-/// The time that lies so many milliseconds ahead.
-pub(crate) fn in_ms(ms: u64) -> u64 {
-    now_ns().saturating_add(ms.saturating_mul(1_000_000))
 }

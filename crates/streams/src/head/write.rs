@@ -143,6 +143,9 @@ impl Stream {
         if self.end.peer_gone {
             return Err(Error::new(Errno::Pipe, "the other end of the stream is gone"));
         }
+        if self.end.shut_to_write() {
+            return Err(Error::new(Errno::Pipe, "this direction of the stream was shut down"));
+        }
         state::check(self.end.words(), Call::Write)
     }
 }

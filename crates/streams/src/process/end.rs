@@ -12,12 +12,13 @@ use headwater_os::fork::{self, Epoch};
 use headwater_shm::{Membership, Stages, probe};
 
 use super::fifo::keeper::Keeper;
+use super::inbox::{self, Inbox};
 use super::region::Region;
-use super::sleep::{self, Files, LOOK, Post};
+use super::sleep::{self, LOOK, UNMET, Waiter};
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
 use crate::events::{self, Place};
-use crate::layout::EndWords;
+use crate::layout::{EndWords, Side};
 
 /// What a handle may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,9 +53,14 @@ pub(crate) struct End {
     pub dead: Option<String>,
     pub counters: Counters,
     pub stages: Stages,
-    /// Files that came with bells and wait for `receive_file`.
-    pub files: Files,
+    /// How many closes of the other end's handles were looked at.
+    closes_seen: u32,
 }
+
+/// In `EndWords::shut`: the end writes no more.
+pub(crate) const WRITES: u32 = 1;
+/// The end reads no more.
+pub(crate) const READS: u32 = 2;
 
 impl End {
     pub fn new(region: Region, side: usize, doorbell: Doorbell) -> End {
@@ -72,7 +78,7 @@ impl End {
             dead: None,
             counters: Counters::default(),
             stages: Stages::default(),
-            files: Files::new(),
+            closes_seen: 0,
         }
     }
 
@@ -95,10 +101,10 @@ impl End {
         self.membership = Some(Membership::join(&table, self.region.fence, &tokens)?);
         self.epoch = fork::epoch();
         self.keeper = self.keeper.take().and_then(|keeper| keeper.here(self));
-        if sleep::is_shared(&self.region.fixed.members) {
-            // Who slept when there were two now has to watch.
-            self.wake(true);
-            self.wake(false);
+        self.words().joined.fetch_add(1, Ordering::Relaxed);
+        let incoming = &self.region.fixed.lanes[1 - self.side].reader.0.sleep;
+        if incoming.load(Ordering::Relaxed) & UNMET != 0 {
+            incoming.fetch_and(!UNMET, Ordering::Release);
         }
         events::open(self.region.inode, self.side as u8);
         Ok(true)
@@ -142,45 +148,133 @@ impl End {
         (&self.region, self.membership.as_ref().expect("a call joins before anything else"), &mut self.counters)
     }
 
-    /// A bell was taken from the doorbell by somebody who did not arm it.
-    pub fn bell_taken(&mut self) {
-        sleep::disarm(&self.words().bell);
+    /// Whether this end writes no more, or the other end reads no more.
+    pub fn shut_to_write(&self) -> bool {
+        self.words().shut.load(Ordering::Acquire) & WRITES != 0
+            || self.peer_words().shut.load(Ordering::Acquire) & READS != 0
     }
 
-    /// Wakes whoever of our own end sleeps on a side: other threads and processes that share it. Those who poll are not
-    /// reached from here; they are rung by the other end's next call.
-    pub fn wake_own(&mut self, direction_out: bool) {
-        let fixed = &self.region.fixed;
-        let side = if direction_out { &fixed.lanes[self.side].writer.0 } else { &fixed.lanes[1 - self.side].reader.0 };
-        let place = Place { stream: self.region.inode, end: self.side, writes: direction_out };
-        sleep::wake_on_futex(side, place, &mut self.counters);
+    /// Whether the other end writes no more, or this end reads no more.
+    pub fn shut_to_read(&self) -> bool {
+        self.words().shut.load(Ordering::Acquire) & READS != 0
+            || self.peer_words().shut.load(Ordering::Acquire) & WRITES != 0
     }
 
-    /// Wakes whoever of the other end sleeps on a side.
-    pub fn wake(&mut self, direction_out: bool) {
+    /// What has been closed and shut down: a waiter compares it with what it has seen.
+    pub fn standing(&self) -> Standing {
+        Standing::of(&self.region, self.side)
+    }
+
+    /// Wakes the other end's readers.
+    pub fn wake_readers(&mut self) {
         let fixed = &self.region.fixed;
-        let side = if direction_out { &fixed.lanes[self.side].reader.0 } else { &fixed.lanes[1 - self.side].writer.0 };
-        let bell = &fixed.ends[1 - self.side].0.bell;
+        let place = Place { stream: self.region.inode, end: 1 - self.side, writes: false };
+        let (side, peer) = (&fixed.lanes[self.side].reader.0, &fixed.ends[1 - self.side].0);
         let doorbell = self.doorbell.as_ref().expect("as in `doorbell`");
-        let place = Place { stream: self.region.inode, end: 1 - self.side, writes: !direction_out };
-        sleep::wake(side, place, bell, doorbell, &mut self.counters);
+        sleep::wake_on_futex(side, place, &mut self.counters);
+        tell_by_bell(side, place, peer, doorbell, &mut self.counters);
+    }
+
+    /// Wakes the other end's writers that sleep on the futex, and rings for those of a FIFO. A pipe's writers that poll see
+    /// room when a reader takes the packet that says that there is none; see `Stream::wake_writers`.
+    pub fn wake_writers(&mut self) {
+        let fixed = &self.region.fixed;
+        let place = Place { stream: self.region.inode, end: 1 - self.side, writes: true };
+        let (side, peer) = (&fixed.lanes[1 - self.side].writer.0, &fixed.ends[1 - self.side].0);
+        let doorbell = self.doorbell.as_ref().expect("as in `doorbell`");
+        sleep::wake_on_futex(side, place, &mut self.counters);
+        if doorbell.is_of_pipes() {
+            tell_by_bell(side, place, peer, doorbell, &mut self.counters);
+        }
+    }
+
+    /// Wakes the readers of our own end, other threads and processes that share it: at once those that sleep on the
+    /// futex; those that poll when the other end's process rings back, or some handle of it does something.
+    pub fn wake_own_readers(&mut self) {
+        let fixed = &self.region.fixed;
+        let side = &fixed.lanes[1 - self.side].reader.0;
+        let place = Place { stream: self.region.inode, end: self.side, writes: false };
+        sleep::wake_on_futex(side, place, &mut self.counters);
+        let doorbell = self.doorbell.as_ref().expect("as in `doorbell`");
+        if side.sleep.load(Ordering::Relaxed) & (sleep::BELL | sleep::RINGING) != 0 && !doorbell.is_of_pipes() {
+            inbox::ask_echo(side, &fixed.ends[1 - self.side].0, doorbell);
+        }
+    }
+
+    /// Wakes the writers of our own end.
+    pub fn wake_own_writers(&mut self) -> Result<()> {
+        let side = &self.region.fixed.lanes[self.side].writer.0;
+        let place = Place { stream: self.region.inode, end: self.side, writes: true };
+        sleep::wake_on_futex(side, place, &mut self.counters);
+        if side.sleep.load(Ordering::Relaxed) & sleep::BELL != 0 {
+            self.doorbell().unblock_room()?;
+        }
+        Ok(())
     }
 
     /// Asks the kernel whether the other end has gone, if a handle of it was closed since the last time.
     pub fn look_for_peer(&mut self) -> Result<()> {
-        if self.peer_gone && self.anchor.is_some() {
-            self.peer_gone = self.doorbell().is_alone()?;
-        }
         let fixed = &self.region.fixed;
-        for side in [&fixed.lanes[self.side].reader.0, &fixed.lanes[1 - self.side].writer.0] {
-            if side.sleep.load(Ordering::Relaxed) & LOOK != 0 {
-                // Before the question: a handle that is closed after it sets the bit again.
-                side.sleep.fetch_and(!LOOK, Ordering::AcqRel);
-                probe::at();
-                self.peer_gone |= self.doorbell().is_alone()?;
+        let sides = [&fixed.lanes[self.side].reader.0.sleep, &fixed.lanes[1 - self.side].writer.0.sleep];
+        // Acquire pairs with the count in `drop`: the kernel knows of what is counted.
+        let closes = self.peer_words().closes.load(Ordering::Acquire);
+        let flagged = sides.iter().any(|side| side.load(Ordering::Relaxed) & LOOK != 0);
+        if !flagged && closes == self.closes_seen && !(self.peer_gone && self.anchor.is_some()) {
+            return Ok(());
+        }
+        self.closes_seen = closes;
+        if self.doorbell().is_alone()? {
+            self.note_gone();
+            return Ok(());
+        }
+        self.peer_gone = false;
+        for side in sides {
+            side.fetch_and(!LOOK, Ordering::AcqRel);
+        }
+        probe::at();
+        if self.peer_words().closes.load(Ordering::Acquire) != closes {
+            for side in sides {
+                side.fetch_or(LOOK, Ordering::AcqRel);
             }
         }
         Ok(())
+    }
+
+    /// Asks the kernel whether the other end has gone.
+    pub fn ask_for_peer(&mut self) -> Result<()> {
+        if !self.peer_gone && self.doorbell().is_alone()? {
+            self.note_gone();
+        }
+        Ok(())
+    }
+
+    /// Every copy of the other end is gone. All handles of this end are told, also those that take the quick way.
+    pub fn note_gone(&mut self) {
+        self.peer_gone = true;
+        let fixed = &self.region.fixed;
+        for side in [&fixed.lanes[self.side].reader.0, &fixed.lanes[1 - self.side].writer.0] {
+            if side.sleep.load(Ordering::Relaxed) & LOOK == 0 {
+                side.sleep.fetch_or(LOOK, Ordering::AcqRel);
+            }
+        }
+    }
+
+    /// Whether what we have sent to the other end's descriptor was read by a program that is no user of the stream.
+    pub fn check_for_strangers(&mut self) -> Result<()> {
+        let flags = &self.region.fixed.lanes[self.side].reader.0.sleep;
+        let peer = self.peer_words();
+        if peer.sent.load(Ordering::Relaxed) == 0 || self.doorbell().has_unread()? || self.doorbell().is_alone()? {
+            return Ok(());
+        }
+        // Acquire pairs with the Release in `join`: a user joins before it takes anything.
+        if flags.load(Ordering::Acquire) & UNMET == 0 || peer.taken.load(Ordering::Relaxed) != 0 {
+            return Ok(());
+        }
+        Err(Error::broken(
+            Errno::Proto,
+            "a program that does not use headwater reads the descriptor of this stream's other end, as its standard input \
+             perhaps, and does not get the data: give such a program a kernel pipe and copy between the two",
+        ))
     }
 
     /// Marks the stream as broken, for good.
@@ -193,14 +287,21 @@ impl End {
 }
 
 impl Drop for End {
-    /// First the descriptor, then the word: whoever reads it asks the kernel and finds the descriptor gone.
+    /// First the descriptor, then the words: whoever reads them asks the kernel and finds the descriptor gone.
     fn drop(&mut self) {
         // Of a FIFO: a process that is stopped in here must not pass for one that still lets others in.
         self.keeper = None;
         self.anchor = None;
+        let joined = self.member().is_some();
         self.doorbell = None;
         probe::at();
         let fixed = &self.region.fixed;
+        let own = &fixed.ends[self.side].0;
+        own.closes.fetch_add(1, Ordering::AcqRel);
+        if joined {
+            let fewer = |joined: u32| joined.checked_sub(1);
+            let _ = own.joined.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
+        }
         for side in [&fixed.lanes[self.side].writer.0, &fixed.lanes[1 - self.side].reader.0] {
             side.sleep.fetch_or(LOOK, Ordering::AcqRel);
             probe::at();
@@ -214,11 +315,52 @@ impl Drop for End {
     }
 }
 
-/// Where a handle of an end stands when it waits for room, or for messages.
-pub(crate) fn post<'a>(region: &'a Region, side: usize, doorbell: &'a Doorbell, writes: bool) -> Post<'a> {
+fn tell_by_bell(side: &Side, place: Place, peer: &EndWords, doorbell: &Doorbell, counters: &mut Counters) {
+    let told = sleep::tell_by_descriptor(side, || {
+        place.wake(true);
+        place.ring();
+        inbox::ring(peer, doorbell);
+    });
+    if told.is_some() {
+        counters.wake_ups += 1;
+        counters.doorbells += 1;
+    }
+}
+
+/// What the two ends have closed and shut down, and what modules have raised: whoever waits looks again when it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Standing {
+    closes: u32,
+    shut: [u32; 2],
+    state: u32,
+    signals: u64,
+}
+
+impl Standing {
+    pub fn of(region: &Region, side: usize) -> Standing {
+        let (own, peer) = (&region.fixed.ends[side].0, &region.fixed.ends[1 - side].0);
+        Standing {
+            closes: peer.closes.load(Ordering::Relaxed),
+            shut: [own.shut.load(Ordering::Relaxed), peer.shut.load(Ordering::Relaxed)],
+            state: own.state.load(Ordering::Relaxed),
+            signals: own.signals.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// A handle of an end that waits for room, or for messages.
+pub(crate) fn waiter(region: &Region, side: usize, writes: bool) -> Waiter<'_> {
     let fixed = &*region.fixed;
     let own = if writes { &fixed.lanes[side].writer.0 } else { &fixed.lanes[1 - side].reader.0 };
     let (end, peer) = (&fixed.ends[side].0, &fixed.ends[1 - side].0);
     let place = Place { stream: region.inode, end: side, writes };
-    Post { own, place, end, peer, doorbell, fence: region.fence, stages: region.policy.stages, members: &fixed.members }
+    Waiter { own, place, end, peer, fence: region.fence, stages: region.policy.stages }
+}
+
+/// The packets for the readers of an end, or for the writers of a FIFO's.
+pub(crate) fn inbox<'a>(region: &'a Region, side: usize, doorbell: &'a Doorbell, writes: bool) -> Inbox<'a> {
+    let fixed = &*region.fixed;
+    let own = if writes { &fixed.lanes[side].writer.0 } else { &fixed.lanes[1 - side].reader.0 };
+    let (end, peer) = (&fixed.ends[side].0, &fixed.ends[1 - side].0);
+    Inbox { end, peer, side: own, doorbell, fence: region.fence }
 }

@@ -113,7 +113,11 @@ impl Fifo {
             }
         }
         probe::at();
-        stream.set_nonblocking(nonblocking)?;
+        match stream.set_nonblocking(nonblocking) {
+            // Another handle is in the way, whose process may be stopped. The first call that is refused does the rest.
+            Err(error) if error.errno() == Errno::Again => {}
+            done => done?,
+        }
         Ok(stream)
     }
 }

@@ -11,6 +11,7 @@ use headwater_os::fence::Fence;
 use headwater_os::memory::SharedMemory;
 use headwater_shm::{Placed, Token, Window};
 
+use super::sleep::BELL;
 use crate::error::{Errno, Error, Result};
 use crate::head::options::{ReadOptions, WriteOptions};
 use crate::layout::{Fixed, MAGIC, Mark, Offsets, VERSION};
@@ -64,6 +65,8 @@ impl Region {
         }
         for lane in &fixed.lanes {
             lane.flow.0.maxpsz.store(options.maxpsz, Ordering::Relaxed);
+            // The descriptor tells of the first message; see `inbox`.
+            lane.reader.0.sleep.store(BELL, Ordering::Relaxed);
         }
         for end in &fixed.ends {
             end.0.write_options.store(WriteOptions::PIPE.bits(), Ordering::Relaxed);

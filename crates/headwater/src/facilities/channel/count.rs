@@ -1,0 +1,106 @@
+//! Figures that are counted and not timed: descriptors, bytes, messages. The course that they share: a process of its own
+//! per launch, which counts several times.
+
+use std::io;
+
+use super::Opening;
+use crate::facilities::Subject;
+use crate::harness::conduct::{Job, LaunchError, Measured, Team};
+use crate::harness::protocol::{Report, Role, Round};
+use crate::harness::worker;
+use crate::patterns::MetricInfo;
+use crate::transports::{Info, Transport, Unavailable};
+
+/// Something that is counted of a transport.
+pub trait Count: 'static {
+    /// What it yields, its own figure first.
+    const METRICS: &'static [MetricInfo];
+
+    /// How often a launch counts.
+    const SAMPLES: usize;
+
+    /// Bytes per message.
+    const SIZE: usize = 1;
+
+    /// Counts once; a value per metric. Runs in a process of its own with one thread.
+    ///
+    /// # Errors
+    /// What the system reports, or what ought not to be.
+    fn sample<T: Transport>(opening: &Opening) -> io::Result<Vec<f64>>;
+}
+
+/// A transport of which something is counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted {
+    info: &'static Info,
+    metrics: &'static [MetricInfo],
+    probe: fn(&Job) -> Result<(), Unavailable>,
+    conduct: fn(&Job) -> Result<Measured, LaunchError>,
+}
+
+/// `C` of transport `T`.
+pub const fn counted<C: Count, T: Transport>() -> Counted {
+    Counted {
+        info: &T::INFO,
+        metrics: C::METRICS,
+        probe: |job| T::open(&Opening::of(job, C::SIZE).setup()).map(drop),
+        conduct: conduct_one::<C, T>,
+    }
+}
+
+/// The rows of a table.
+pub fn subjects(table: &'static [Counted]) -> Vec<Subject> {
+    let subject = |counted: &Counted| Subject {
+        name: counted.info.name,
+        summary: counted.info.summary,
+        standing: counted.info.standing,
+        metrics: counted.metrics,
+    };
+    table.iter().map(subject).collect()
+}
+
+/// Whether this machine has the transport of the job.
+///
+/// # Errors
+/// [`Unavailable`] with the reason.
+pub fn probe(table: &'static [Counted], job: &Job) -> Result<(), Unavailable> {
+    (find(table, job)?.probe)(job)
+}
+
+/// Runs a launch of the job's row.
+///
+/// # Errors
+/// As [`Team::round`].
+pub fn conduct(table: &'static [Counted], job: &Job) -> Result<Measured, LaunchError> {
+    (find(table, job)?.conduct)(job)
+}
+
+fn find(table: &'static [Counted], job: &Job) -> Result<&'static Counted, Unavailable> {
+    let found = table.iter().find(|counted| counted.info.name == job.row.subject);
+    found.ok_or_else(|| Unavailable(format!("{} of {} is not counted", job.row.pattern, job.row.subject)))
+}
+
+fn conduct_one<C: Count, T: Transport>(job: &Job) -> Result<Measured, LaunchError> {
+    let opening = Opening::of(job, C::SIZE);
+    let link = worker::fork(Role::Worker, job.cpus.map(|(first, _)| first), |side| {
+        worker::serve(side, |_| {
+            let values = C::sample::<T>(&opening)?;
+            let counters = C::METRICS.iter().zip(values).map(|(metric, value)| (metric.name.to_owned(), value));
+            Ok(Report { counters: counters.collect(), ..Report::default() })
+        })
+    })?;
+    let mut team = Team::new(vec![link], job);
+    let mut measured = Measured { batch_operations: 1, steady: true, ..Measured::default() };
+    for _ in 0..C::SAMPLES {
+        for report in team.round(&Round::default())? {
+            for metric in C::METRICS {
+                let value = report.counters.get(metric.name).copied();
+                let value = value.ok_or_else(|| LaunchError::Failed(format!("{} was not counted", metric.name)))?;
+                measured.series.entry(metric.name.to_owned()).or_default().push(value);
+            }
+        }
+    }
+    team.finish()?;
+    measured.counters.insert("operations".to_owned(), C::SAMPLES as f64);
+    Ok(measured)
+}

@@ -1,0 +1,95 @@
+//! `open-close`, `open-byte-close`: both ends of a channel made and closed, by one process; and the same with one byte
+//! written and read in between. Time of all of it.
+//!
+//! A transport that is full-duplex has made both directions then; of the kernel's pipe it is one.
+
+use std::io;
+use std::marker::PhantomData;
+
+use super::{Opening, lost};
+use crate::facilities::operation::{self, Figure, Operation, entry};
+use crate::facilities::{Entry, Info};
+use crate::harness::conduct::Job;
+use crate::transports::{Endpoint, Transport, Unavailable, pipe, streams, unix};
+
+/// Opens and closes channels of `T`; with `BYTE` a byte goes through each.
+#[derive(Debug)]
+pub struct OpenClose<T, const BYTE: bool> {
+    opening: Opening,
+    transport: PhantomData<T>,
+}
+
+impl<T: Transport, const BYTE: bool> Operation for OpenClose<T, BYTE> {
+    const ROWS: &'static [(&'static str, &'static str)] = &[(T::INFO.name, T::INFO.summary)];
+    const FIGURE: Figure = Figure::Microseconds;
+
+    fn prepare(job: &Job) -> Result<Self, Unavailable> {
+        let opening = Opening::of(job, 1);
+        T::open(&opening.setup())?;
+        Ok(OpenClose { opening, transport: PhantomData })
+    }
+
+    fn check(&mut self) -> io::Result<()> {
+        once::<T>(&self.opening, Some(b'a'))?;
+        once::<T>(&self.opening, Some(b'b'))
+    }
+
+    fn run(&mut self, operations: u64) -> io::Result<()> {
+        for _ in 0..operations {
+            once::<T>(&self.opening, BYTE.then_some(b'x'))?;
+        }
+        Ok(())
+    }
+}
+
+#[inline]
+fn once<T: Transport>(opening: &Opening, byte: Option<u8>) -> io::Result<()> {
+    let (mut sender, mut receiver) = T::open(&opening.setup()).map_err(lost)?;
+    if let Some(sent) = byte {
+        let mut received = [0];
+        sender.send(&[sent])?;
+        receiver.receive(&mut received)?;
+        if received != [sent] {
+            return Err(io::Error::other(format!("{sent} was sent, and {} received", received[0])));
+        }
+    }
+    Ok(())
+}
+
+/// Without a byte, in the table.
+pub const ENTRY: Entry = Entry {
+    info: &Info {
+        name: "open-close",
+        definition_version: 1,
+        summary: "both ends of a channel made and closed by one process; time of both",
+    },
+    subjects: || operation::subjects(TABLE),
+    accepts: |_| Ok(()),
+    probe: |job| operation::probe(TABLE, job),
+    conduct: |job| operation::conduct(TABLE, job),
+};
+
+/// With a byte, in the table.
+pub const ENTRY_BYTE: Entry = Entry {
+    info: &Info {
+        name: "open-byte-close",
+        definition_version: 1,
+        summary: "both ends of a channel made, one byte through it, both closed, by one process; time of all",
+    },
+    subjects: || operation::subjects(TABLE_BYTE),
+    accepts: |_| Ok(()),
+    probe: |job| operation::probe(TABLE_BYTE, job),
+    conduct: |job| operation::conduct(TABLE_BYTE, job),
+};
+
+static TABLE: &[operation::Entry] = &[
+    entry::<OpenClose<pipe::Pipe, false>>(),
+    entry::<OpenClose<unix::UnixStream, false>>(),
+    entry::<OpenClose<streams::window::Pipe, false>>(),
+];
+
+static TABLE_BYTE: &[operation::Entry] = &[
+    entry::<OpenClose<pipe::Pipe, true>>(),
+    entry::<OpenClose<unix::UnixStream, true>>(),
+    entry::<OpenClose<streams::window::Pipe, true>>(),
+];

@@ -1,0 +1,135 @@
+//! Which worker of a launch gets which ends of which channels: the one place that knows the topologies. Called by the
+//! conductor through the table of transports.
+
+use std::collections::BTreeMap;
+
+use headwater_os::cpu;
+
+use super::{Common, Desk, fork, serve};
+use crate::harness::conduct::{Job, LaunchError, Team};
+use crate::harness::payload::Payload;
+use crate::harness::protocol::{Report, Role};
+use crate::patterns::{self, Ends, Topology};
+use crate::transports::{Endpoint, Transport};
+
+/// An open channel: the sender's end and the receiver's, until a process takes them.
+type Channel<E> = [Option<E>; 2];
+
+/// Which end of a [`Channel`].
+const SENDER: usize = 0;
+const RECEIVER: usize = 1;
+
+/// What one worker gets.
+#[derive(Debug)]
+struct Share {
+    role: Role,
+    /// The CPUs that it may use; every one where this is empty.
+    cpus: Vec<u32>,
+    /// The number of a channel, and which end of it.
+    ends: Vec<(usize, usize)>,
+}
+
+/// Opens transport `T` and forks the workers of `pattern` over it.
+///
+/// # Errors
+/// [`LaunchError::Unavailable`] if it cannot be opened or the machine has no room for another process.
+pub fn fork_team<T: Transport>(pattern: &patterns::Entry, job: &Job) -> Result<Team, LaunchError> {
+    let info = pattern.info;
+    let common = Common::new()?;
+    let setup = job.setup(info.duplex, info.nonblocking);
+    let mut channels: Vec<Channel<T::End>> = Vec::new();
+    for _ in 0..channels_of(info.topology) {
+        let (sender, receiver) = T::open(&setup)?;
+        channels.push([Some(sender), Some(receiver)]);
+    }
+    let mut links = Vec::new();
+    for share in shares(info.topology, job.cpus) {
+        links.push(fork(share.role, None, |side| {
+            if !share.cpus.is_empty() {
+                cpu::bind_to(&share.cpus)?;
+            }
+            let mut taken = Vec::with_capacity(share.ends.len());
+            for &(channel, end) in &share.ends {
+                taken.push(channels[channel][end].take().expect("taken once in each process"));
+            }
+            // Whichever ends are not the child's own are dropped in it, so that a dead peer shows as end of file.
+            channels.clear();
+            taken.iter_mut().try_for_each(Endpoint::attach)?;
+            let mut desk = Desk { payload: Payload::new(job.size()), common: &common, job };
+            serve(side, |round| {
+                let before = counters_of(&taken);
+                let ends = arranged(info.topology, share.role, &mut taken);
+                let mut report = patterns::serve(info.name, ends, round, &mut desk)?;
+                count(&mut report, &before, &counters_of(&taken));
+                Ok(report)
+            })
+        })?);
+    }
+    Ok(Team::new(links, job))
+}
+
+/// How many channels there are.
+fn channels_of(topology: Topology) -> usize {
+    match topology {
+        Topology::TwoProcesses | Topology::OneProcess => 1,
+        Topology::TwoChannels => 2,
+        Topology::Pairs(count) | Topology::Channels(count) => count,
+    }
+}
+
+/// The workers, receivers first: in this order they are told to start.
+fn shares(topology: Topology, cpus: Option<(u32, u32)>) -> Vec<Share> {
+    let (first, second): (Vec<u32>, Vec<u32>) = cpus.into_iter().unzip();
+    let receiver = |ends| Share { role: Role::Receiver, cpus: second.clone(), ends };
+    let sender = |ends| Share { role: Role::Sender, cpus: first.clone(), ends };
+    match topology {
+        Topology::TwoProcesses => vec![receiver(vec![(0, RECEIVER)]), sender(vec![(0, SENDER)])],
+        Topology::OneProcess => {
+            vec![Share { role: Role::Both, cpus: first.clone(), ends: vec![(0, SENDER), (0, RECEIVER)] }]
+        }
+        Topology::TwoChannels => {
+            vec![receiver(vec![(0, RECEIVER), (1, SENDER)]), sender(vec![(0, SENDER), (1, RECEIVER)])]
+        }
+        Topology::Channels(count) => vec![
+            receiver((0..count).map(|channel| (channel, RECEIVER)).collect()),
+            sender((0..count).map(|channel| (channel, SENDER)).collect()),
+        ],
+        Topology::Pairs(count) => {
+            // The scheduler places them on the CPUs of the row, as it places busy processes of any program.
+            let cpus = [first.clone(), second.clone()].concat();
+            let share = |role, end, pair| Share { role, cpus: cpus.clone(), ends: vec![(pair, end)] };
+            let pair = |pair| [share(Role::Receiver, RECEIVER, pair), share(Role::Sender, SENDER, pair)];
+            (0..count).flat_map(pair).collect()
+        }
+    }
+}
+
+/// The ends of a share as a pattern gets them.
+fn arranged<E>(topology: Topology, role: Role, ends: &mut [E]) -> Ends<'_, E> {
+    match (topology, role, ends) {
+        (Topology::TwoProcesses | Topology::Pairs(_), Role::Sender, [end]) => Ends::Sender(end),
+        (Topology::TwoProcesses | Topology::Pairs(_), _, [end]) => Ends::Receiver(end),
+        (Topology::OneProcess, _, [sender, receiver]) => Ends::Both(sender, receiver),
+        (Topology::TwoChannels, Role::Sender, [out, back]) => Ends::Asker { out, back },
+        (Topology::TwoChannels, _, [requests, answers]) => Ends::Answerer { requests, answers },
+        (Topology::Channels(_), Role::Sender, senders) => Ends::Senders(senders),
+        (Topology::Channels(_), _, receivers) => Ends::Receivers(receivers),
+        _ => unreachable!("no share of {role:?} in {topology:?} has as many ends"),
+    }
+}
+
+/// What all ends of a worker have counted since they were opened.
+fn counters_of<E: Endpoint>(ends: &[E]) -> BTreeMap<&'static str, u64> {
+    let mut sum = BTreeMap::new();
+    for (name, count) in ends.iter().flat_map(Endpoint::counters) {
+        *sum.entry(name).or_default() += count;
+    }
+    sum
+}
+
+/// Adds what the ends have counted during a round.
+fn count(report: &mut Report, before: &BTreeMap<&'static str, u64>, after: &BTreeMap<&'static str, u64>) {
+    for (name, after) in after {
+        *report.counters.entry((*name).to_owned()).or_default() += (after - before.get(name).unwrap_or(&0)) as f64;
+    }
+}

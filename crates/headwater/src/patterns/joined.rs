@@ -1,0 +1,37 @@
+//! Two ends as one: what is sent goes out of one end, what is received comes from another. Lets a pattern over two one-way
+//! channels use the loops of patterns over one.
+
+use std::io;
+
+use crate::transports::Endpoint;
+
+/// The sender's end of one channel and the receiver's of another.
+#[derive(Debug)]
+pub(super) struct Joined<'a, E> {
+    /// Where messages go out.
+    pub out: &'a mut E,
+    /// Where messages come from.
+    pub back: &'a mut E,
+}
+
+impl<E: Endpoint> Endpoint for Joined<'_, E> {
+    #[inline]
+    fn send_some(&mut self, message: &[u8]) -> io::Result<usize> {
+        self.out.send_some(message)
+    }
+
+    #[inline]
+    fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.back.receive_some(buffer)
+    }
+
+    #[inline]
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        self.out.send(message)
+    }
+
+    #[inline]
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        self.back.receive(buffer)
+    }
+}

@@ -1,0 +1,105 @@
+//! What goes through a doorbell: small packets of text that name their kind and a number.
+//!
+//! They are text because of programs that know nothing of this library: one that is handed an end as its standard input
+//! reads the packets, and then shows what it was given instead of losing it in silence.
+
+/// What one packet says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packet {
+    /// Something has happened that the receiver waits for. The number is the receiver's own, as the sender has seen it.
+    Bell(u32),
+    /// Keeps the sender's descriptor from being writable until the receiver takes it.
+    NoRoom,
+    /// The receiver is asked to ring back: an end cannot ring its own doorbell.
+    Echo,
+    /// An open file with its number.
+    File(u32),
+    /// So many bytes that this library has not written.
+    Foreign(usize),
+    /// Nothing lies there.
+    Nothing,
+    /// Nothing lies there, and nothing will: every copy of the other end is gone, or it sends no more.
+    Gone,
+}
+
+/// What a program reads that takes the descriptor for a byte stream.
+const TEXT: &[u8] =
+    b"headwater: this descriptor is one end of a STREAMS pipe, and its data is in shared memory (see headwater_streams). ";
+
+/// Length of every packet but [`Packet::NoRoom`]: the text, a letter, a number of eight hexadecimal digits, a newline.
+pub(super) const LEN: usize = TEXT.len() + 10;
+
+/// Bytes behind a packet that says that there is no room: enough that the socket is not writable while it is queued.
+pub(super) const FILLING: [u8; 4096] = [b'\n'; 4096];
+
+const BELL: u8 = b'b';
+const NO_ROOM: u8 = b'r';
+const ECHO: u8 = b'e';
+const FILE: u8 = b'f';
+
+impl Packet {
+    /// The bytes of a packet that can be sent.
+    pub(super) fn bytes(self) -> [u8; LEN] {
+        let (kind, number) = match self {
+            Packet::Bell(number) => (BELL, number),
+            Packet::NoRoom => (NO_ROOM, 0),
+            Packet::Echo => (ECHO, 0),
+            Packet::File(number) => (FILE, number),
+            Packet::Foreign(_) | Packet::Nothing | Packet::Gone => unreachable!("no such packet is sent"),
+        };
+        let mut bytes = [b'\n'; LEN];
+        bytes[..TEXT.len()].copy_from_slice(TEXT);
+        bytes[TEXT.len()] = kind;
+        for (at, digit) in bytes[TEXT.len() + 1..LEN - 1].iter_mut().enumerate() {
+            let value = number >> (28 - 4 * at) & 0xf;
+            *digit = char::from_digit(value, 16).map_or(b'0', |digit| digit as u8);
+        }
+        bytes
+    }
+
+    /// What the first bytes of a packet of `len` bytes say.
+    pub(super) fn of(bytes: &[u8; LEN], len: usize) -> Packet {
+        let digits = std::str::from_utf8(&bytes[TEXT.len() + 1..LEN - 1]).unwrap_or_default();
+        let number = u32::from_str_radix(digits, 16).unwrap_or(0);
+        let (packet, expected_len) = match bytes[TEXT.len()] {
+            BELL => (Packet::Bell(number), LEN),
+            NO_ROOM => (Packet::NoRoom, LEN + FILLING.len()),
+            ECHO => (Packet::Echo, LEN),
+            FILE => (Packet::File(number), LEN),
+            _ => return Packet::Foreign(len),
+        };
+        if len == expected_len && packet.bytes() == *bytes { packet } else { Packet::Foreign(len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_packet_is_read_as_what_it_was_sent() {
+        for packet in
+            [Packet::Bell(0), Packet::Bell(u32::MAX), Packet::Bell(0x0123_abcd), Packet::Echo, Packet::File(7)]
+        {
+            assert_eq!(Packet::of(&packet.bytes(), LEN), packet);
+        }
+        assert_eq!(Packet::of(&Packet::NoRoom.bytes(), LEN + FILLING.len()), Packet::NoRoom);
+    }
+
+    #[test]
+    fn bytes_of_another_program_are_foreign() {
+        assert_eq!(Packet::of(&[b'x'; LEN], 5), Packet::Foreign(5));
+        let bell = Packet::Bell(1).bytes();
+        for at in 0..LEN {
+            let mut bytes = bell;
+            bytes[at] = b'!';
+            assert_eq!(Packet::of(&bytes, LEN), Packet::Foreign(LEN), "byte {at}");
+        }
+        assert_eq!(Packet::of(&bell, LEN - 1), Packet::Foreign(LEN - 1));
+        assert_eq!(Packet::of(&bell, LEN + 1), Packet::Foreign(LEN + 1));
+        // from_str_radix takes a sign.
+        let mut signed = bell;
+        signed[TEXT.len() + 1] = b'+';
+        assert_eq!(Packet::of(&signed, LEN), Packet::Foreign(LEN));
+    }
+}

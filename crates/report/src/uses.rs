@@ -1,0 +1,219 @@
+//! Patterns of use beside the kernel's pipe: each figure with its ratio to the pipe's in the same blocks, and what that
+//! means in words. Drawn by the terminal and by the HTML page; the words are the verdict's too.
+
+use headwater_results::compare::MINIMUM_EFFECT;
+use headwater_results::resample::Resamples;
+use headwater_results::schema::{Better, MetricResult, RowResult, Run};
+
+use crate::grid::{Cell, Grid, Line};
+use crate::{rows, units};
+
+/// The patterns and facilities that are shown here, in the order of the table.
+pub(crate) const PATTERNS: [&str; 16] = [
+    "rtt-two-channels",
+    "paced-100",
+    "paced-1000",
+    "paced-10000",
+    "pairs-stream",
+    "pairs-rtt",
+    "epoll-level",
+    "epoll-edge",
+    "poll-both-ways",
+    "open-close",
+    "open-byte-close",
+    "fifo-open-close",
+    "fork-100",
+    "descriptors",
+    "memory-idle",
+    "killed-reader",
+];
+
+/// Above the tables.
+pub(crate) const TITLE: &str = "Patterns of use beside the kernel's pipe";
+
+/// What the columns are.
+pub(crate) const DEFINITION: &str = "Median over launches, and CPU time of all processes per message. times: how many times as \
+                                     good as the pipe (FIFOs: as the kernel's FIFO) in the same blocks, above 1 is better. \
+                                     x CPU: CPU time over the pipe's, below 1 is better.";
+
+/// With which transport others are compared, the first that is there, and its name in a sentence.
+const REFERENCES: [(&str, &str); 2] = [("pipe", "a pipe"), ("fifo", "a FIFO")];
+
+/// The metric of CPU time per message.
+const CPU: &str = "cpu";
+
+/// CPU time over the pipe's up to here is no reason for a word.
+const CPU_TIMES_MAX: f64 = 1.1;
+
+/// A ratio of paired launches and its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Times {
+    value: f64,
+    low: f64,
+    high: f64,
+}
+
+/// A row beside its reference.
+#[derive(Clone, Debug)]
+pub(crate) struct Beside<'a> {
+    /// The row.
+    pub result: &'a RowResult,
+    /// How many times as good as the reference by the own figure.
+    pub times: Option<Times>,
+    /// CPU time over the reference's.
+    pub cpu_times: Option<Times>,
+    /// Better, worse or neither, in words: `slower than a pipe`.
+    pub words: Option<String>,
+    /// Whether the words say that it is worse.
+    pub is_worse: bool,
+    /// Whether it costs more CPU time than [`CPU_TIMES_MAX`] allows.
+    pub costs_more: bool,
+}
+
+/// The rows of a pattern at one size, the reference among them.
+fn group<'a>(rows: &[&'a RowResult]) -> Vec<Beside<'a>> {
+    let of = |name: &str| rows.iter().copied().find(|result| result.row.subject == name);
+    let reference = REFERENCES.iter().find_map(|&(name, words)| Some((of(name)?, words)));
+    let beside = |&result: &&'a RowResult| match reference {
+        Some((reference, words)) if reference.row.id != result.row.id && rows::competes(result) => {
+            judged(result, reference, words)
+        }
+        _ => plain(result),
+    };
+    rows.iter().map(beside).collect()
+}
+
+fn plain(result: &RowResult) -> Beside<'_> {
+    Beside { result, times: None, cpu_times: None, words: None, is_worse: false, costs_more: false }
+}
+
+fn judged<'a>(result: &'a RowResult, reference: &RowResult, name: &str) -> Beside<'a> {
+    let Some((own, other)) = rows::own(result).zip(rows::own(reference)) else { return plain(result) };
+    let times =
+        paired(own, other).map(|times| if own.metric.better == Better::Lower { times.inverse() } else { times });
+    let cpu_times =
+        rows::metric(result, CPU).zip(rows::metric(reference, CPU)).and_then(|(own, other)| paired(own, other));
+    // Where the reference counts nothing there is no ratio.
+    let is_above_nothing = other.estimate.median == 0.0 && own.estimate.low > 0.0 && own.metric.better == Better::Lower;
+    let is_worse = is_above_nothing || times.is_some_and(|times| times.high < 1.0 - MINIMUM_EFFECT);
+    let is_better = times.is_some_and(|times| times.low > 1.0 + MINIMUM_EFFECT);
+    let is_timed = matches!(own.metric.unit.as_str(), "messages/s" | "ns" | "us");
+    let word = match (is_worse, is_better) {
+        (true, _) => Some(if is_timed { "slower than" } else { "more than" }),
+        (_, true) => Some(if is_timed { "faster than" } else { "less than" }),
+        _ => None,
+    };
+    Beside {
+        result,
+        times,
+        cpu_times,
+        words: word.map(|word| format!("{word} {name}")),
+        is_worse,
+        costs_more: cpu_times.is_some_and(|times| times.low > CPU_TIMES_MAX),
+    }
+}
+
+impl Times {
+    fn inverse(self) -> Times {
+        Times { value: 1.0 / self.value, low: 1.0 / self.high, high: 1.0 / self.low }
+    }
+}
+
+/// `one` over `other`: the geometric mean of the ratios in the blocks that have both, and its bootstrap interval. Of a single
+/// block the interval is all there is.
+fn paired(one: &MetricResult, other: &MetricResult) -> Option<Times> {
+    let of_block = |block: &u32| other.blocks.iter().position(|other| other == block).map(|at| other.launches[at]);
+    let logs: Vec<f64> = (one.blocks.iter().zip(&one.launches))
+        .filter_map(|(block, value)| Some((value / of_block(block)?).ln()))
+        .filter(|log| log.is_finite())
+        .collect();
+    if logs.is_empty() {
+        return None;
+    }
+    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+    let (low, high) = if logs.len() < 2 {
+        (f64::NEG_INFINITY, f64::INFINITY)
+    } else {
+        Resamples::new(logs.len(), 0).interval(&logs)?
+    };
+    Some(Times { value: mean.exp(), low: low.exp(), high: high.exp() })
+}
+
+/// The groups of rows that this run has of one placement, each with its pattern and size.
+pub(crate) fn groups<'a>(rows: &[&'a RowResult]) -> Vec<(&'static str, Option<u64>, Vec<Beside<'a>>)> {
+    let mut groups = Vec::new();
+    for pattern in PATTERNS {
+        let of_pattern: Vec<&RowResult> = rows.iter().copied().filter(|result| result.row.pattern == pattern).collect();
+        for size in rows::unique(of_pattern.iter().map(|result| result.row.size_bytes)) {
+            let of_size: Vec<&RowResult> =
+                of_pattern.iter().copied().filter(|result| result.row.size_bytes == size).collect();
+            groups.push((pattern, size, group(&of_size)));
+        }
+    }
+    groups
+}
+
+/// All rows of the run that are shown here.
+pub(crate) fn measured(run: &Run) -> Vec<&RowResult> {
+    rows::all_measured(run).filter(|result| PATTERNS.contains(&&*result.row.pattern)).collect()
+}
+
+/// The name of a group: `paced-100, 64 B`.
+pub(crate) fn name(pattern: &str, size: Option<u64>) -> String {
+    match size {
+        Some(bytes) => format!("{pattern}, {}", units::size_in_words(bytes)),
+        None => pattern.to_owned(),
+    }
+}
+
+/// The table of rows of one placement.
+pub(crate) fn grid(rows: &[&RowResult], marks: &dyn Fn(&RowResult) -> String) -> Grid {
+    let mut lines = Vec::new();
+    for (pattern, size, group) in groups(rows) {
+        lines.push(Line { label: format!("{}:", name(pattern, size)), is_quiet: true, cells: Vec::new() });
+        lines.extend(group.iter().map(|beside| line(beside, marks)));
+    }
+    let heads = ["figure", "times", "CPU", "x CPU", "verdict"].map(str::to_owned).into();
+    Grid { corner: "pattern, transport".to_owned(), heads, lines }
+}
+
+fn line(beside: &Beside<'_>, marks: &dyn Fn(&RowResult) -> String) -> Line {
+    let result = beside.result;
+    let text = |found: Option<&MetricResult>| {
+        found.map_or_else(|| "-".to_owned(), |found| units::quantity(found.estimate.median, &found.metric.unit))
+    };
+    let times =
+        |times: Option<Times>| Cell::plain(times.map_or_else(String::new, |times| units::significant(times.value)));
+    let own = Cell { marks: marks(result), ..Cell::plain(text(rows::own(result))) };
+    Line {
+        label: format!("  {}", result.row.subject),
+        is_quiet: !rows::competes(result),
+        cells: vec![
+            own,
+            times(beside.times),
+            Cell::plain(text(rows::metric(result, CPU))),
+            times(beside.cpu_times),
+            Cell::plain(beside.verdict()),
+        ],
+    }
+}
+
+impl Beside<'_> {
+    /// The words of the table. What is worse needs no second word: its CPU time stands beside it.
+    fn verdict(&self) -> String {
+        match (&self.words, self.costs_more && !self.is_worse) {
+            (Some(words), false) => words.clone(),
+            (Some(words), true) => format!("{}, more CPU", words.split(' ').next().unwrap_or_default()),
+            (None, true) => "more CPU".to_owned(),
+            (None, false) => String::new(),
+        }
+    }
+
+    /// How much worse than the reference, above 1; none where there is no ratio.
+    pub(crate) fn worse_by(&self) -> Option<f64> {
+        self.times.map(|times| 1.0 / times.value)
+    }
+}
+
+#[cfg(test)]
+mod tests;

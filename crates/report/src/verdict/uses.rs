@@ -1,0 +1,54 @@
+//! Where a transport is slower than the kernel's pipe: the suite `use` is made to say it.
+
+use headwater_results::schema::{Placement, RowResult, Run};
+
+use crate::text::plural;
+use crate::{rows, units, uses};
+
+/// The rows that are named.
+const NAMED_MAX: usize = 3;
+
+pub(super) fn sentences(run: &Run) -> Vec<String> {
+    let measured = uses::measured(run);
+    let competitors: Vec<&RowResult> = measured.iter().copied().filter(|result| rows::competes(result)).collect();
+    let subjects = rows::subjects(&competitors).into_iter().map(|(subject, _)| subject);
+    subjects.filter_map(|subject| sentence(run, &measured, subject)).collect()
+}
+
+/// A row in which the subject is worse, with how much.
+struct Worse {
+    name: String,
+    placement: Placement,
+    by: Option<f64>,
+}
+
+fn sentence(run: &Run, measured: &[&RowResult], subject: &str) -> Option<String> {
+    let (mut worse, mut costly, mut compared) = (Vec::new(), 0, 0);
+    for placement in rows::placements(run, measured) {
+        for (pattern, size, group) in uses::groups(&rows::at(measured, placement)) {
+            for beside in group.iter().filter(|beside| beside.result.row.subject == subject) {
+                compared += usize::from(beside.times.is_some() || beside.words.is_some());
+                costly += usize::from(beside.costs_more);
+                if beside.is_worse {
+                    worse.push(Worse { name: uses::name(pattern, size), placement, by: beside.worse_by() });
+                }
+            }
+        }
+    }
+    if worse.is_empty() && costly == 0 {
+        return None;
+    }
+    // What has no ratio is worse than nothing at all.
+    worse.sort_by(|one, other| other.by.unwrap_or(f64::INFINITY).total_cmp(&one.by.unwrap_or(f64::INFINITY)));
+    let named = worse.iter().take(NAMED_MAX).map(|worse| {
+        let by = worse.by.map_or_else(String::new, |by| format!(", {}", units::times(by)));
+        format!("{} ({}{by})", worse.name, rows::place(worse.placement))
+    });
+    let named: Vec<String> = named.collect();
+    let most = if worse.is_empty() { String::new() } else { format!(", most in {}", named.join("; ")) };
+    Some(format!(
+        "{subject} is worse than the kernel's pipe in {} of {}{most}; it costs more CPU time in {costly}.",
+        worse.len(),
+        plural(compared, "row"),
+    ))
+}

@@ -1,0 +1,60 @@
+//! Closing one direction of a stream, for all handles of the end.
+
+use std::net::Shutdown;
+use std::sync::atomic::Ordering;
+
+use super::stream::Stream;
+use crate::error::{Errno, Error, Result};
+use crate::process::end::{Access, READS, WRITES};
+
+impl Stream {
+    /// Closes a direction of this end for all of its handles, in all processes, as shutdown(2) does with a socket.
+    ///
+    /// [`Shutdown::Write`]: what was written is still read at the other end, and then the end of the stream; writing here
+    /// fails with `EPIPE`. [`Shutdown::Read`]: reading here finds what is there and then the end; writing at the other
+    /// end fails with `EPIPE`.
+    ///
+    /// ```
+    /// use std::io::{Read, Write};
+    /// use std::net::Shutdown;
+    ///
+    /// let (mut near, mut far) = headwater_streams::pipe()?;
+    /// near.write_all(b"question")?;
+    /// near.shutdown(Shutdown::Write)?;
+    /// let mut text = String::new();
+    /// far.read_to_string(&mut text)?;
+    /// far.write_all(b"answer")?;
+    /// assert_eq!((text.as_str(), near.read(&mut [0; 16])?), ("question", 6));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `EINVAL` for a FIFO, each end of which has one direction and is closed by dropping it.
+    pub fn shutdown(&mut self, direction: Shutdown) -> Result<()> {
+        self.attach()?;
+        if self.end.access != Access::Both {
+            return Err(Error::new(Errno::Inval, "an end of a FIFO has one direction, and is closed by dropping it"));
+        }
+        let (reads, writes) = match direction {
+            Shutdown::Read => (READS, 0),
+            Shutdown::Write => (0, WRITES),
+            Shutdown::Both => (READS, WRITES),
+        };
+        // Release pairs with the Acquire loads in `End::shut_to_*`: what was written before is there.
+        self.end.words().shut.fetch_or(reads | writes, Ordering::Release);
+        // Whoever takes the quick way looks at everything once more.
+        self.out.announce();
+        self.back.announce();
+        // The kernel shows it to those who poll the descriptors.
+        self.end.doorbell().shutdown(direction)?;
+        if writes != 0 {
+            self.end.wake_readers();
+            self.end.wake_own_writers()?;
+        }
+        if reads != 0 {
+            self.end.wake_own_readers();
+            self.wake_writers()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,226 @@
+//! The packets in an end's doorbell: when its descriptor is readable, and what may be taken out.
+//!
+//! What poll and epoll see must be true for every process that holds the end, whichever of them reads. The rule: **while
+//! there is something to read, a packet lies in the doorbell, or the reader's side is armed and a writer that has
+//! published is about to ring**. It holds from the beginning, because a stream is made armed. A writer rings first and
+//! clears the flag afterwards, so one that is killed in between leaves the flag to the next. A reader takes packets out
+//! only after it has armed the side anew and then found nothing to read; what was counted as sent before that look
+//! belongs to messages that have been taken. All of this is under the token of the side.
+//!
+//! Packets that nobody counted are left by processes that died. They are found when the descriptor is readable for
+//! nothing a second time, and told from new ones by the number that they carry.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+
+use headwater_os::doorbell::{Doorbell, Packet};
+use headwater_os::fence::Fence;
+use headwater_shm::probe;
+
+use super::sleep::{BELL, ECHO, RINGING};
+use crate::error::{Errno, Error, Result};
+use crate::layout::{EndWords, Side};
+
+/// Packets that one call takes. More can only come of a peer that sends for ever.
+const PACKETS_MAX: u32 = 256;
+
+/// The doorbell of one end, as a user of one of its sides sees it.
+#[derive(Debug)]
+pub(crate) struct Inbox<'a> {
+    /// The end that receives, and the other one.
+    pub end: &'a EndWords,
+    pub peer: &'a EndWords,
+    /// The side that is told by its packets: the end's readers; of a FIFO of pipes also its writers.
+    pub side: &'a Side,
+    pub doorbell: &'a Doorbell,
+    pub fence: Fence,
+}
+
+/// What taking packets out has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Drained {
+    /// Only what was told before.
+    Stale,
+    /// A bell that answers the latest arming.
+    Fresh,
+}
+
+impl Inbox<'_> {
+    /// Makes the descriptor readable from when `ready` comes to hold, and not before. Returns false if it holds already.
+    ///
+    /// Errors: `EPROTO` if another program has written to the descriptor.
+    pub fn arm(&self, ready: impl Fn() -> bool) -> Result<bool> {
+        let was_armed = self.side.sleep.load(Ordering::Acquire) & (BELL | RINGING) == BELL;
+        if was_armed && self.counted() == 0 {
+            if ready() {
+                return Ok(false);
+            }
+            if matches!(self.doorbell.peek()?, Packet::Nothing | Packet::Gone) {
+                return Ok(true);
+            }
+        }
+        let arms = self.end.arms.load(Ordering::Relaxed).wrapping_add(1).max(1);
+        self.end.arms.store(arms, Ordering::Relaxed);
+        probe::at();
+        // AcqRel: a ringer that has turned BELL into RINGING before has published before. Release passes `arms` on.
+        let armed = |word: u32| Some((word | BELL) & !RINGING);
+        let _ = self.side.sleep.fetch_update(Ordering::AcqRel, Ordering::Relaxed, armed);
+        probe::at();
+        // Pairs with the light fence between a writer's publication and its look at the flags.
+        self.fence.heavy()?;
+        // Before the look: what is counted here was published before it.
+        let until = self.end.sent.load(Ordering::Acquire);
+        if ready() {
+            return Ok(false);
+        }
+        let mut drained = self.take_counted(until, arms)?;
+        if was_armed && drained == Drained::Stale {
+            drained = self.take_stale(arms)?;
+        }
+        Ok(drained == Drained::Stale || !ready())
+    }
+
+    /// Takes the packet that keeps the other end's descriptor from being writable, and those before it. A bell lies
+    /// behind it.
+    pub fn free_room(&self) -> Result<()> {
+        for _ in 0..PACKETS_MAX {
+            if self.has_files() && matches!(self.doorbell.peek()?, Packet::File(_)) {
+                // Its message has not been received yet. Room is told after it.
+                return Ok(());
+            }
+            if matches!(self.take()?, Packet::NoRoom | Packet::Nothing | Packet::Gone) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the open file of that number, and drops what lies before it. None if it is not there.
+    ///
+    /// Errors: `EMFILE` without a free descriptor; the file stays.
+    pub fn take_file(&self, number: u32) -> Result<Option<OwnedFd>> {
+        for _ in 0..PACKETS_MAX {
+            match self.doorbell.peek()? {
+                Packet::Nothing | Packet::Gone => break,
+                Packet::File(found) if found == number => {
+                    let file = self.doorbell.peek_file()?;
+                    self.take()?;
+                    return Ok(file);
+                }
+                // A later one, whose message is still to come.
+                Packet::File(found) if found.wrapping_sub(number) as i32 > 0 => break,
+                _ => drop(self.take()?),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the other end has sent files that were not received.
+    fn has_files(&self) -> bool {
+        self.peer.files.load(Ordering::Relaxed) != self.end.files_taken.load(Ordering::Relaxed)
+    }
+
+    /// Packets that are counted as sent and not as taken.
+    fn counted(&self) -> u32 {
+        left(self.end.sent.load(Ordering::Acquire), self.end.taken.load(Ordering::Relaxed))
+    }
+
+    fn take_counted(&self, until: u32, arms: u32) -> Result<Drained> {
+        let mut drained = Drained::Stale;
+        for _ in 0..left(until, self.end.taken.load(Ordering::Relaxed)) {
+            match self.take()? {
+                // Its sender has died before it sent, or sends it at this moment.
+                Packet::Nothing | Packet::Gone => {
+                    self.end.taken.store(until, Ordering::Relaxed);
+                    break;
+                }
+                Packet::Bell(number) if number == arms => drained = Drained::Fresh,
+                _ => {}
+            }
+        }
+        Ok(drained)
+    }
+
+    /// Takes out what answers earlier armings.
+    fn take_stale(&self, arms: u32) -> Result<Drained> {
+        for _ in 0..PACKETS_MAX {
+            match self.doorbell.peek()? {
+                Packet::Nothing | Packet::Gone => break,
+                Packet::Bell(number) if number == arms => return Ok(Drained::Fresh),
+                _ => {
+                    let taken = self.end.taken.load(Ordering::Relaxed);
+                    self.take()?;
+                    // It was counted before, or never.
+                    self.end.taken.store(taken, Ordering::Relaxed);
+                }
+            }
+        }
+        Ok(Drained::Stale)
+    }
+
+    /// Takes one packet, and does what it asks for.
+    fn take(&self) -> Result<Packet> {
+        let taken = self.end.taken.load(Ordering::Relaxed);
+        let packet = self.doorbell.take()?;
+        probe::at();
+        match packet {
+            Packet::Nothing | Packet::Gone => return Ok(packet),
+            Packet::Echo => ring(self.peer, self.doorbell),
+            Packet::Foreign(len) => return Err(foreign(len)),
+            Packet::File(number) => self.end.files_taken.store(number, Ordering::Relaxed),
+            Packet::Bell(_) | Packet::NoRoom => {}
+        }
+        self.end.taken.store(taken.wrapping_add(1), Ordering::Relaxed);
+        Ok(packet)
+    }
+}
+
+/// Rings at the end that `end` describes, whose doorbell's other end is `doorbell`.
+pub(crate) fn ring(end: &EndWords, doorbell: &Doorbell) {
+    // AcqRel: counted after what was published, and before it is sent.
+    end.sent.fetch_add(1, Ordering::AcqRel);
+    probe::at();
+    // Acquire pairs with the Release in `Inbox::arm`: the number is that of the arming that was seen, or later.
+    doorbell.ring(end.arms.load(Ordering::Acquire));
+    probe::at();
+}
+
+/// Asks the other end's processes to ring back, because readers of our own end wait for something that this end itself has
+/// caused. Once, until they do.
+pub(crate) fn ask_echo(own: &Side, peer: &EndWords, doorbell: &Doorbell) {
+    if own.sleep.fetch_or(ECHO, Ordering::Relaxed) & ECHO == 0 {
+        peer.sent.fetch_add(1, Ordering::AcqRel);
+        doorbell.ask_echo();
+    }
+}
+
+/// Makes the end's own descriptor not writable until `peer`'s readers have made room. Returns false if it was so already.
+pub(crate) fn block_room(peer: &EndWords, doorbell: &Doorbell) -> Result<bool> {
+    peer.sent.fetch_add(1, Ordering::AcqRel);
+    let sent = doorbell.block_room()?;
+    probe::at();
+    if sent {
+        // Behind it a bell, which stays when the packet is taken: there is still something to read then.
+        ring(peer, doorbell);
+    } else {
+        peer.sent.fetch_sub(1, Ordering::AcqRel);
+    }
+    Ok(sent)
+}
+
+/// How far one counter is behind another; a number from a hostile peer is bounded.
+fn left(sent: u32, taken: u32) -> u32 {
+    match sent.wrapping_sub(taken) {
+        ahead if ahead as i32 <= 0 => 0,
+        left => left.min(PACKETS_MAX),
+    }
+}
+
+/// The descriptor is used by a program that knows nothing of streams.
+fn foreign(len: usize) -> Error {
+    let why = format!(
+        "{len} bytes were written to the descriptor of this stream's other end by a program that does not use headwater, \
+         its standard output perhaps: give such a program a kernel pipe and copy between the two"
+    );
+    Error::broken(Errno::Proto, why)
+}

@@ -1,0 +1,242 @@
+//! What programs see that poll the raw descriptor: readable when there is something to read, writable while there is room.
+
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::time::{Duration, Instant};
+
+use headwater_streams::{Errno, Events, Options, Stream, pipe, pipe_with};
+
+use crate::common::{alone, child};
+
+/// What poll(2) says of a descriptor after at most so long.
+pub fn polled(fd: impl AsFd, wanted: i16, timeout: Duration) -> i16 {
+    let mut polled = libc::pollfd { fd: fd.as_fd().as_raw_fd(), events: wanted, revents: 0 };
+    // SAFETY: one valid pollfd.
+    let done = unsafe { libc::poll(&mut polled, 1, timeout.as_millis() as i32) };
+    assert!(done >= 0, "poll: {}", std::io::Error::last_os_error());
+    polled.revents
+}
+
+const NOW: Duration = Duration::ZERO;
+/// What takes longer has been forgotten.
+const SOON: Duration = Duration::from_secs(5);
+
+/// An epoll set over one descriptor.
+struct Epoll(std::os::fd::OwnedFd);
+
+impl Epoll {
+    fn over(fd: RawFd, events: i32) -> Epoll {
+        // SAFETY: epoll_create1 makes a descriptor that nobody else has; the event is valid.
+        unsafe {
+            let set: std::os::fd::OwnedFd =
+                std::os::fd::FromRawFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC));
+            let mut event = libc::epoll_event { events: events as u32, u64: 0 };
+            assert_eq!(libc::epoll_ctl(set.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event), 0);
+            Epoll(set)
+        }
+    }
+
+    /// The events of at most so long; 0: none came.
+    fn wait(&self, timeout: Duration) -> i32 {
+        let mut event = libc::epoll_event { events: 0, u64: 0 };
+        // SAFETY: room for one event.
+        let count = unsafe { libc::epoll_wait(self.0.as_raw_fd(), &mut event, 1, timeout.as_millis() as i32) };
+        if count == 1 { event.events as i32 } else { 0 }
+    }
+}
+
+fn fill(stream: &mut Stream) -> usize {
+    let mut written = 0;
+    loop {
+        match stream.write(&[7; 1000]) {
+            Ok(count) => written += count,
+            Err(error) if error.errno() == Errno::Again => return written,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+fn drain(stream: &mut Stream) -> usize {
+    let (mut read, mut buffer) = (0, [0; 4096]);
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return read,
+            Ok(count) => read += count,
+            Err(error) if error.errno() == Errno::Again => return read,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+fn nonblocking(options: &Options) -> (Stream, Stream) {
+    let (mut near, mut far) = pipe_with(options).expect("pipe");
+    near.set_nonblocking(true).expect("set");
+    far.set_nonblocking(true).expect("set");
+    (near, far)
+}
+
+#[test]
+fn the_descriptor_is_writable_while_there_is_room_and_not_longer() {
+    let (mut near, mut far) = nonblocking(&Options::default());
+    for _ in 0..100 {
+        assert_eq!(polled(&near, libc::POLLOUT, NOW), libc::POLLOUT);
+        assert!(fill(&mut near) > 60_000);
+        assert_eq!(polled(&near, libc::POLLOUT, NOW), 0, "full");
+        assert_eq!(far.read(&mut [0; 1000]).expect("there"), 1000);
+        assert_eq!(polled(&near, libc::POLLOUT, NOW), 0, "above the low water mark");
+        assert_eq!(polled(&far, libc::POLLIN, NOW), libc::POLLIN, "there is more to read");
+        drain(&mut far);
+        assert_eq!(polled(&far, libc::POLLIN, NOW), 0, "all was read");
+    }
+}
+
+#[test]
+fn room_is_an_edge_for_an_edge_triggered_poller() {
+    let (mut near, mut far) = nonblocking(&Options::default());
+    let edges = Epoll::over(near.as_fd().as_raw_fd(), libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLET);
+    assert_eq!(edges.wait(NOW), libc::EPOLLOUT);
+    for _ in 0..100 {
+        fill(&mut near);
+        assert_eq!(edges.wait(NOW), 0, "no room, no event");
+        drain(&mut far);
+        assert_eq!(edges.wait(SOON), libc::EPOLLOUT);
+        assert_eq!(edges.wait(NOW), 0, "told once");
+    }
+}
+
+#[test]
+fn a_message_is_an_edge_for_an_edge_triggered_poller() {
+    let (mut near, mut far) = nonblocking(&Options::default());
+    let edges = Epoll::over(far.as_fd().as_raw_fd(), libc::EPOLLIN | libc::EPOLLET);
+    assert_eq!(edges.wait(NOW), 0);
+    for _ in 0..100 {
+        near.write(b"x").expect("room");
+        assert_eq!(edges.wait(SOON), libc::EPOLLIN);
+        near.write(b"y").expect("room");
+        assert_eq!(drain(&mut far), 2);
+        assert_eq!(edges.wait(NOW), 0);
+    }
+}
+
+#[test]
+fn a_refused_read_leaves_the_signal_of_room_alone() {
+    let (mut near, mut far) = nonblocking(&Options::default());
+    for _ in 0..100 {
+        fill(&mut near);
+        drain(&mut far);
+        assert_eq!(near.read(&mut [0]).expect_err("nothing is there").errno(), Errno::Again);
+        assert_eq!(polled(&near, libc::POLLIN | libc::POLLOUT, SOON), libc::POLLOUT);
+        far.write(b"z").expect("room");
+        fill(&mut near);
+        assert_eq!(polled(&near, libc::POLLIN | libc::POLLOUT, SOON), libc::POLLIN);
+        assert_eq!(drain(&mut near), 1);
+        drain(&mut far);
+    }
+}
+
+#[test]
+fn data_from_before_shows_in_a_descriptor_that_becomes_nonblocking() {
+    let (mut near, mut far) = pipe().expect("pipe");
+    near.write(b"early").expect("room");
+    far.set_nonblocking(true).expect("set");
+    assert_eq!(polled(&far, libc::POLLIN, NOW), libc::POLLIN);
+    assert_eq!(drain(&mut far), 5);
+    assert_eq!(polled(&far, libc::POLLIN, NOW), 0);
+    // After blocking reads, too.
+    far.set_nonblocking(false).expect("set");
+    for _ in 0..100 {
+        near.write(b"early").expect("room");
+        assert_eq!(far.read(&mut [0; 5]).expect("there"), 5);
+    }
+    near.write(b"late").expect("room");
+    far.set_nonblocking(true).expect("set");
+    assert_eq!(polled(&far, libc::POLLIN, NOW), libc::POLLIN);
+    assert_eq!(drain(&mut far), 4);
+    assert_eq!(polled(&far, libc::POLLIN, NOW), 0);
+}
+
+#[test]
+fn what_one_reader_leaves_shows_to_another_process_though_the_first_dies() {
+    let _alone = alone();
+    let (mut near, mut far) = nonblocking(&Options::default());
+    near.write(b"0123456789").expect("room");
+    let mut reader = child(|| {
+        assert_eq!(far.read(&mut [0; 3])?, 3);
+        headwater_os::child::kill_self()
+    });
+    assert!(!reader.wait().expect("wait").success());
+    assert_eq!(polled(&far, libc::POLLIN, NOW), libc::POLLIN);
+    assert_eq!(drain(&mut far), 7);
+    assert_eq!(polled(&far, libc::POLLIN, NOW), 0);
+}
+
+#[test]
+fn a_poll_for_either_sees_both_again_and_again() {
+    // Small queues: both sides are refused all the time, and each waits for whatever comes first.
+    let (near, far) = nonblocking(&Options { hiwat: 3000, lowat: 1000, ..Options::default() });
+    const TOTAL: usize = 2_000_000;
+    let pump = |mut stream: Stream| {
+        let (mut written, mut read, mut buffer) = (0, 0, [0; 700]);
+        let start = Instant::now();
+        while written < TOTAL || read < TOTAL {
+            assert!(start.elapsed() < Duration::from_secs(60), "{written} written, {read} read");
+            let wanted = if written < TOTAL { Events::IN | Events::OUT } else { Events::IN };
+            let ready = stream.poll(wanted, Some(SOON)).expect("no error");
+            assert!(!ready.is_empty(), "{written} written, {read} read: nothing in time");
+            if ready.intersects(Events::IN) {
+                read += stream.read(&mut buffer).expect("poll said so");
+            }
+            if ready.intersects(Events::OUT) && written < TOTAL {
+                match stream.write(&[1; 900][..900.min(TOTAL - written)]) {
+                    Ok(count) => written += count,
+                    Err(error) => assert_eq!(error.errno(), Errno::Again),
+                }
+            }
+        }
+        stream
+    };
+    let other = std::thread::spawn(move || pump(far));
+    pump(near);
+    other.join().expect("no panic");
+}
+
+#[test]
+fn a_writer_that_fills_the_stream_and_polls_for_either_hears_of_a_byte() {
+    let (mut near, far) = pipe().expect("pipe");
+    near.set_nonblocking(true).expect("set");
+    let mut far = far;
+    let peer = std::thread::spawn(move || {
+        let mut buffer = [0; 40_000];
+        for round in 0..300u64 {
+            let mut left = 100_000;
+            while left > 0 {
+                left -= far.read(&mut buffer[..left.min(40_000)]).expect("no error");
+            }
+            // At times the writer polls before the byte comes, at times after it.
+            let pause = Instant::now();
+            while pause.elapsed() < Duration::from_micros(round * 7 % 50) {
+                std::hint::spin_loop();
+            }
+            far.write(b"!").expect("room");
+        }
+    });
+    for round in 0..300 {
+        let mut left = 100_000;
+        let mut heard = false;
+        while left > 0 || !heard {
+            if left > 0 {
+                match near.write(&[0; 9000][..left.min(9000)]) {
+                    Ok(count) => left -= count,
+                    Err(error) => assert_eq!(error.errno(), Errno::Again),
+                }
+            }
+            heard |= near.read(&mut [0]).is_ok();
+            if heard && left == 0 {
+                break;
+            }
+            let wanted = if left > 0 { Events::IN | Events::OUT } else { Events::IN };
+            let ready = near.poll(wanted, Some(SOON)).expect("no error");
+            assert!(!ready.is_empty(), "round {round}: {left} left, heard: {heard}");
+        }
+    }
+    peer.join().expect("no panic");
+}

@@ -1,0 +1,121 @@
+//! How the end of a stream is noticed: by every handle, after every kind of end, in one direction alone.
+
+use std::io::Write;
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use headwater_streams::{Errno, Events, Options, Stream, pipe, pipe_with};
+
+use super::descriptor::polled;
+use crate::common::{alone, child, read_all};
+
+#[test]
+fn every_handle_notices_that_the_other_end_was_closed() {
+    let (mut near, mut far) = pipe().expect("pipe");
+    let mut handles: Vec<Stream> = (0..3).map(|_| near.try_clone().expect("dup")).collect();
+    for handle in handles.iter_mut().chain([&mut near]) {
+        handle.write(b"a").expect("room");
+    }
+    assert_eq!(far.read(&mut [0; 9]).expect("there"), 4);
+    drop(far);
+    for handle in handles.iter_mut().chain([&mut near]) {
+        assert_eq!(handle.write(b"b").expect_err("nobody reads").errno(), Errno::Pipe);
+        assert_eq!(handle.read(&mut [0]).expect("the end"), 0);
+    }
+}
+
+#[test]
+fn after_a_read_has_seen_the_end_no_write_succeeds() {
+    let _alone = alone();
+    let (mut near, far) = pipe().expect("pipe");
+    let mut other = near.try_clone().expect("dup");
+    near.write(b"a").expect("room");
+    other.write(b"b").expect("room");
+    let mut peer = child(|| {
+        let mut far = far.try_clone()?;
+        far.read(&mut [0; 2])?;
+        headwater_os::child::kill_self()
+    });
+    drop(far);
+    peer.wait().expect("wait");
+    assert_eq!(near.read(&mut [0]).expect("the end"), 0);
+    assert_eq!(near.write(b"c").expect_err("nobody reads").errno(), Errno::Pipe);
+    assert_eq!(other.write(b"c").expect_err("nor here").errno(), Errno::Pipe);
+}
+
+#[test]
+fn after_poll_has_said_hung_up_no_write_succeeds() {
+    let _alone = alone();
+    let (mut near, far) = pipe().expect("pipe");
+    near.write(b"a").expect("room");
+    let mut peer = child(|| {
+        far.try_clone()?.read(&mut [0])?;
+        headwater_os::child::kill_self()
+    });
+    drop(far);
+    peer.wait().expect("wait");
+    assert!(near.poll(Events::IN, Some(Duration::from_secs(5))).expect("poll").intersects(Events::HUP));
+    assert_eq!(near.write(b"c").expect_err("nobody reads").errno(), Errno::Pipe);
+}
+
+#[test]
+fn an_end_that_writes_no_more_still_reads() {
+    let (mut near, mut far) = pipe().expect("pipe");
+    near.write(b"last words").expect("room");
+    near.shutdown(Shutdown::Write).expect("shutdown");
+    assert_eq!(near.write(b"x").expect_err("shut").errno(), Errno::Pipe);
+    assert_eq!(polled(&far, libc::POLLIN | libc::POLLRDHUP, Duration::ZERO), libc::POLLIN | libc::POLLRDHUP);
+    assert_eq!(read_all(&mut far), b"last words");
+    assert_eq!(
+        far.poll(Events::IN, Some(Duration::from_secs(5))).expect("poll"),
+        Events::IN,
+        "the end is read at once"
+    );
+    for _ in 0..100 {
+        assert_eq!(far.write(b"answer").expect("it still reads"), 6);
+        assert_eq!(near.read(&mut [0; 6]).expect("there"), 6);
+    }
+    drop(far);
+    assert_eq!(near.read(&mut [0]).expect("the end"), 0);
+}
+
+#[test]
+fn an_end_that_reads_no_more_refuses_what_the_other_writes() {
+    let (mut near, mut far) = pipe().expect("pipe");
+    far.write(b"before").expect("room");
+    near.shutdown(Shutdown::Read).expect("shutdown");
+    assert_eq!(far.write(b"after").expect_err("shut").errno(), Errno::Pipe);
+    assert_eq!(read_all(&mut near), b"before");
+    near.write(b"the other way").expect("room");
+    assert_eq!(far.read(&mut [0; 20]).expect("there"), 13);
+}
+
+#[test]
+fn shutting_down_wakes_a_reader_and_a_writer_that_sleep() {
+    let (mut near, far) = pipe_with(&Options { hiwat: 1000, lowat: 500, ..Options::default() }).expect("pipe");
+    let mut far_reader = far.try_clone().expect("dup");
+    let mut far_writer = far.try_clone().expect("dup");
+    drop(far);
+    let reader = std::thread::spawn(move || far_reader.read(&mut [0]).expect("the end"));
+    let writer = std::thread::spawn(move || {
+        loop {
+            if let Err(error) = far_writer.write(&[0; 100]) {
+                return error.errno();
+            }
+        }
+    });
+    // Until both sleep, also on the doorbell.
+    std::thread::sleep(Duration::from_millis(60));
+    near.shutdown(Shutdown::Both).expect("shutdown");
+    assert_eq!(reader.join().expect("no panic"), 0);
+    assert_eq!(writer.join().expect("no panic"), Errno::Pipe);
+}
+
+#[test]
+fn a_fifo_has_no_half_to_shut_down() {
+    let (_directory, path) = crate::common::fifo();
+    let mut reader = crate::common::open(&path, headwater_streams::Access::Read).expect("open");
+    assert_eq!(reader.shutdown(Shutdown::Read).expect_err("refused").errno(), Errno::Inval);
+    let _ = (reader.as_fd(), std::io::stdout().flush());
+}

@@ -1,0 +1,102 @@
+//! Passed files: each arrives where its message is received, whatever happens around it.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+
+use headwater_os::descriptors::inode;
+use headwater_streams::{Errno, Flush, pipe};
+
+use crate::common::{alone, child, joined};
+
+fn open(path: &str) -> File {
+    File::open(path).expect("open")
+}
+
+#[test]
+fn a_flushed_file_is_not_taken_for_the_next_one() {
+    let (mut near, mut far) = pipe().expect("pipe");
+    let (first, second) = (open("/proc/self/stat"), open("/dev/null"));
+    near.send_file(first.as_fd()).expect("room");
+    far.push("pipemod").expect("known");
+    far.flush(Flush { read: true, write: true, band: None }).expect("flush");
+    near.flush(Flush { read: true, write: true, band: None }).expect("flush");
+    near.send_file(second.as_fd()).expect("room");
+    let received = far.receive_file().expect("a file");
+    assert_eq!(inode(&received).ok(), inode(&second).ok());
+}
+
+#[test]
+fn a_file_outlives_a_sender_that_left_something_unread() {
+    let (mut near, mut far) = pipe().expect("pipe");
+    let file = open("/dev/null");
+    near.send_file(file.as_fd()).expect("room");
+    // Its own doorbell has something in it when it goes.
+    near.set_nonblocking(true).expect("set");
+    assert_eq!(near.read(&mut [0]).expect_err("nothing").errno(), Errno::Again);
+    far.write(b"never read").expect("room");
+    drop(near);
+    assert_eq!(inode(far.receive_file().expect("it was sent")).ok(), inode(&file).ok());
+    assert_eq!(far.receive_file().expect_err("the end").errno(), Errno::Nxio);
+}
+
+#[test]
+fn another_handle_that_finds_nothing_leaves_the_file() {
+    let (mut near, mut far) = pipe().expect("pipe");
+    let mut other = far.try_clone().expect("dup");
+    other.set_nonblocking(true).expect("set");
+    let file = open("/dev/null");
+    near.write(b"x").expect("room");
+    near.send_file(file.as_fd()).expect("room");
+    near.putpmsg(None, Some(b"urgent"), 3).expect("room");
+    // It reads what stands before the file, and is refused by the file itself.
+    assert_eq!(other.read(&mut [0; 6]).expect("the band"), 6);
+    assert_eq!(other.read(&mut [0]).expect("x"), 1);
+    assert_eq!(other.read(&mut [0]).expect_err("a file").errno(), Errno::Badmsg);
+    assert!(
+        other
+            .poll(headwater_streams::Events::PRI, Some(std::time::Duration::from_millis(20)))
+            .expect("poll")
+            .is_empty()
+    );
+    assert_eq!(inode(far.receive_file().expect("it is there")).ok(), inode(&file).ok());
+    assert_eq!(other.read(&mut [0]).expect_err("nothing").errno(), Errno::Again);
+    near.send_file(file.as_fd()).expect("room");
+    assert_eq!(inode(far.receive_file().expect("it is there")).ok(), inode(&file).ok());
+}
+
+#[test]
+fn a_receiver_without_a_free_descriptor_may_try_again() {
+    let _alone = alone();
+    let (mut near, mut far) = pipe().expect("pipe");
+    near.send_file(open("/dev/null").as_fd()).expect("room");
+    let receiver = child(|| {
+        far.attach()?;
+        let mut limits = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: getrlimit and setrlimit work on the valid place.
+        unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limits) };
+        let few = libc::rlimit { rlim_cur: 3, ..limits };
+        // SAFETY: as above.
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &few) };
+        let refused = far.receive_file().expect_err("no descriptor is left");
+        // SAFETY: as above.
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limits) };
+        assert_eq!(refused.errno(), Errno::Mfile);
+        far.receive_file().map(drop)
+    });
+    joined(receiver);
+}
+
+#[test]
+fn files_that_nobody_receives_are_refused_in_the_end_and_read_in_order() {
+    let (mut near, mut far) = pipe().expect("pipe");
+    let file = open("/dev/null");
+    let sent = (0..1000).take_while(|_| near.send_file(file.as_fd()).is_ok()).count();
+    assert!((2..100).contains(&sent), "{sent} files were queued");
+    near.write(b"behind").expect("room");
+    for _ in 0..sent {
+        assert_eq!(inode(far.receive_file().expect("a file")).ok(), inode(&file).ok());
+    }
+    assert_eq!(far.read(&mut [0; 9]).expect("there"), 6);
+    near.send_file(file.as_fd()).expect("there is room again");
+    assert_eq!(inode(far.receive_file().expect("a file")).ok(), inode(&file).ok());
+}

@@ -1,0 +1,10 @@
+//! Waiting in every form: blocking, poll(2), epoll, tasks; what the descriptor shows; who is woken by whom.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod descriptor;
+mod ends;
+mod files;
+mod sharing;
+mod strangers;
+mod tasks;

@@ -1,0 +1,106 @@
+//! Two waiters of one end: threads that read and write, sleepers that their own end's modules wake.
+
+use std::time::{Duration, Instant};
+
+use headwater_streams::{Errno, Options, Stream, pipe, pipe_with};
+
+/// Longer than any wait may last that something ends; the watch of a sleeper is a second.
+const LATE: Duration = Duration::from_millis(600);
+/// Until a waiter sleeps on its doorbell.
+const ASLEEP: Duration = Duration::from_millis(40);
+
+#[test]
+fn one_thread_reads_while_another_writes_and_none_stalls() {
+    let (near, mut far) = pipe_with(&Options { hiwat: 100, lowat: 50, ..Options::default() }).expect("pipe");
+    let (mut reader, mut writer) = (near.try_clone().expect("dup"), near);
+    const ROUNDS: u8 = 40;
+    let echo = std::thread::spawn(move || {
+        let mut buffer = [0; 200];
+        for round in 0..ROUNDS {
+            // Long enough that both threads of the other end go to the doorbell.
+            std::thread::sleep(Duration::from_millis(15));
+            let mut read = 0;
+            while read < 200 {
+                read += far.read(&mut buffer[read..]).expect("no error");
+            }
+            far.write(&[round]).expect("the reader lives");
+        }
+    });
+    let reading = std::thread::spawn(move || {
+        let mut byte = [0];
+        for round in 0..ROUNDS {
+            let start = Instant::now();
+            assert_eq!(reader.read(&mut byte).expect("no error"), 1);
+            assert_eq!(byte, [round]);
+            assert!(start.elapsed() < LATE, "byte {round} took {:?}", start.elapsed());
+        }
+    });
+    for round in 0..ROUNDS {
+        let start = Instant::now();
+        writer.write(&[round; 200]).expect("room");
+        assert!(start.elapsed() < LATE, "message {round} took {:?}", start.elapsed());
+    }
+    reading.join().expect("no panic");
+    echo.join().expect("no panic");
+}
+
+/// Runs `wait` on one handle of an end until it sleeps, then has the module of that end do something by another handle.
+fn own_module_does<T: Send + 'static>(
+    request: &'static [u8],
+    prepare: impl FnOnce(&mut Stream),
+    wait: impl FnOnce(&mut Stream) -> T + Send + 'static,
+) -> T {
+    let (mut near, _far) = pipe().expect("pipe");
+    near.push("testmod").expect("known");
+    prepare(&mut near);
+    let mut waiter = near.try_clone().expect("dup");
+    let waiting = std::thread::spawn(move || (wait(&mut waiter), Instant::now()));
+    std::thread::sleep(ASLEEP);
+    let start = Instant::now();
+    // In a band of its own, for which there is room whatever has been written.
+    near.putpmsg(Some(request), None, 1).expect("room");
+    let (done, woken) = waiting.join().expect("no panic");
+    assert!(woken.duration_since(start) < LATE, "woken after {:?}", woken.duration_since(start));
+    done
+}
+
+#[test]
+fn an_answer_of_the_own_module_wakes_a_reader_of_the_same_end() {
+    let got = own_module_does(
+        b"proto hello",
+        |_| (),
+        |near| {
+            let mut control = [0; 16];
+            near.getmsg(Some(&mut control), None)
+                .map(|got| control[..got.control.unwrap_or(0)].to_vec())
+                .expect("a message")
+        },
+    );
+    assert_eq!(got, b"hello");
+}
+
+#[test]
+fn a_hang_up_by_the_own_module_wakes_a_reader_of_the_same_end() {
+    assert_eq!(own_module_does(b"hangup", |_| (), |near| near.read(&mut [0]).expect("the end")), 0);
+}
+
+#[test]
+fn an_error_by_the_own_module_wakes_a_reader_of_the_same_end() {
+    let errno = own_module_does(b"error 71 71", |_| (), |near| near.read(&mut [0]).expect_err("raised").errno());
+    assert_eq!(errno, Errno::Proto);
+}
+
+#[test]
+fn an_error_by_the_own_module_wakes_a_writer_of_the_same_end() {
+    let errno = own_module_does(
+        b"error 71 71",
+        // Above hiwat, but for one message more.
+        |near| drop(near.write(&vec![0; 65_000])),
+        |near| loop {
+            if let Err(error) = near.write(&[0; 600]) {
+                return error.errno();
+            }
+        },
+    );
+    assert_eq!(errno, Errno::Proto);
+}

@@ -1,0 +1,124 @@
+//! Tasks of a tokio runtime that read and write the same end.
+
+use std::time::Duration;
+
+use headwater_streams::{AsyncStream, Info, Message, Module, Options, Queue, Side, pipe_with, register};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+fn pair(options: &Options) -> (AsyncStream, AsyncStream) {
+    let (near, far) = pipe_with(options).expect("pipe");
+    (AsyncStream::new(near).expect("runtime"), AsyncStream::new(far).expect("runtime"))
+}
+
+/// What takes longer than this hangs.
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), future).await.expect("it hangs")
+}
+
+#[tokio::test]
+async fn one_task_reads_and_writes_in_a_select() {
+    const TOTAL: usize = 3_000_000;
+    let (near, far) = pair(&Options { hiwat: 5000, lowat: 2000, ..Options::default() });
+    let serve = |end: AsyncStream| async move {
+        let (mut from, mut to) = tokio::io::split(end);
+        let (mut read, mut written) = (0, 0);
+        let mut buffer = [0; 800];
+        while read < TOTAL || written < TOTAL {
+            tokio::select! {
+                count = from.read(&mut buffer), if read < TOTAL => read += count.expect("no error"),
+                count = to.write(&[5; 1100][..1100.min(TOTAL - written)]), if written < TOTAL =>
+                    written += count.expect("room"),
+            }
+        }
+    };
+    let other = tokio::spawn(serve(far));
+    soon(serve(near)).await;
+    soon(other).await.expect("the other end");
+}
+
+#[tokio::test]
+async fn a_select_of_a_large_write_and_a_small_read_never_hangs() {
+    let (near, mut far) = pair(&Options::default());
+    let peer = tokio::spawn(async move {
+        let mut buffer = vec![0; 100_000];
+        for round in 0..300 {
+            far.read_exact(&mut buffer).await.expect("no error");
+            if round % 3 == 0 {
+                tokio::task::yield_now().await;
+            }
+            far.write_all(b"!").await.expect("room");
+        }
+        far
+    });
+    let (mut from, mut to) = tokio::io::split(near);
+    let exchange = async {
+        let bytes = vec![1; 100_000];
+        for _ in 0..300 {
+            let (mut sent, mut heard) = (0, false);
+            let mut answer = [0];
+            while sent < bytes.len() || !heard {
+                tokio::select! {
+                    biased;
+                    count = from.read(&mut answer), if !heard => heard = count.expect("no error") == 1,
+                    count = to.write(&bytes[sent..]), if sent < bytes.len() => sent += count.expect("room"),
+                }
+            }
+        }
+    };
+    soon(exchange).await;
+    soon(peer).await.expect("the peer");
+}
+
+#[tokio::test]
+async fn shutting_down_ends_the_peer_s_read_and_leaves_the_answer() {
+    let (mut near, mut far) = pair(&Options::default());
+    let server = tokio::spawn(async move {
+        let mut question = Vec::new();
+        far.read_to_end(&mut question).await.expect("no error");
+        question.reverse();
+        far.write_all(&question).await.expect("the asker reads");
+    });
+    soon(near.write_all(b"desserts")).await.expect("room");
+    soon(near.shutdown()).await.expect("shutdown");
+    assert!(near.write_all(b"more").await.is_err(), "this direction is closed");
+    let mut answer = String::new();
+    soon(near.read_to_string(&mut answer)).await.expect("no error");
+    assert_eq!(answer, "stressed");
+    soon(server).await.expect("server");
+}
+
+/// Sends back what its end writes.
+#[derive(Debug)]
+struct Mirror;
+
+impl Module for Mirror {
+    fn info(&self) -> Info {
+        Info::new("mirror")
+    }
+
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> headwater_streams::Result<()> {
+        match queue.side() {
+            Side::Write => queue.reply(message),
+            Side::Read => queue.put_next(message),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_the_own_module_wakes_the_task_that_reads() {
+    register(Mirror).expect("a free name");
+    let (mut near, _far) = pair(&Options::default());
+    near.get_mut().push("mirror").expect("known");
+    let (mut from, mut to) = tokio::io::split(near);
+    for _ in 0..20 {
+        let mut answer = [0; 5];
+        let reading = from.read_exact(&mut answer);
+        let writing = async {
+            // The reader waits by now.
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            to.write_all(b"hello").await.expect("room");
+        };
+        soon(async { tokio::join!(reading, writing) }).await.0.expect("no error");
+        assert_eq!(&answer, b"hello");
+    }
+}
