@@ -27,6 +27,13 @@ const TURN: Duration = Duration::from_millis(50);
 pub(super) fn ask(node: &Node, budget: &Budget) -> Result<Option<Located>> {
     let beginning = beginning(&node.name);
     let names = local::names(&beginning)?;
+    if names.is_empty() {
+        return Ok(None);
+    }
+    // Before anybody is asked, who then looks for it at once. Another thread of ours that closes the same node takes the claims
+    // away; then the keeper refuses, and is asked again.
+    let file = node.open_both()?;
+    show(&file)?;
     let mut names = names.iter().filter_map(|name| Some((name.as_str(), process_of(name, &beginning)?))).peekable();
     while names.peek().is_some() && !budget.left().is_zero() {
         let mut asked = Vec::new();
@@ -39,7 +46,7 @@ pub(super) fn ask(node: &Node, budget: &Budget) -> Result<Option<Located>> {
             }
         }
         let time = if names.peek().is_some() { TURN.min(budget.left()) } else { budget.left() };
-        if let Some(located) = first_of(node, asked, &Budget::of(time))? {
+        if let Some(located) = first_of(node, &file, asked, &Budget::of(time))? {
             return Ok(Some(located));
         }
     }
@@ -61,21 +68,14 @@ fn connect(name: &str, pid: u32) -> Result<Option<(OwnedFd, Peer)>> {
 }
 
 /// The first stream that comes over one of these connections.
-fn first_of(node: &Node, mut asked: Vec<(OwnedFd, Peer)>, budget: &Budget) -> Result<Option<Located>> {
-    if asked.is_empty() {
-        return Ok(None);
-    }
-    // Open both ways only here: closing it takes away what this process has claimed.
-    let file = node.open_both()?;
-    // Another thread of ours that closes the same node takes the claims away; the keeper is asked again then.
-    show(&file)?;
+fn first_of(node: &Node, file: &OwnedFd, mut asked: Vec<(OwnedFd, Peer)>, budget: &Budget) -> Result<Option<Located>> {
     while !asked.is_empty() && !budget.left().is_zero() {
         let sockets: Vec<_> = asked.iter().map(|(socket, _)| socket.as_fd()).collect();
         let ready = local::wait_for_any(&sockets, budget.left())?;
         probe::at();
         for at in (0..ready.len()).rev().filter(|at| ready[*at]) {
             let (socket, keeper) = asked.swap_remove(at);
-            if !shows(&file, &keeper)? {
+            if !shows(file, &keeper)? {
                 continue;
             }
             let Some(files) = if_there(descriptors::receive(socket.as_fd()))? else { continue };
