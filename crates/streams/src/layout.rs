@@ -54,6 +54,9 @@ shareable! {
         pub nstrpush: AtomicU32,
         /// By which descriptor the ends are known: the cookies of their doorbells.
         pub cookies: [AtomicU64; 2],
+        /// Of a FIFO: whether this is the stream of all who open the node; see `process::fifo::meet`. Written by whoever opens
+        /// the node, by an exchange.
+        pub settled: AtomicU32,
     }
 
     /// One end's standing and options. Options are changed by the end's own members, then announced by a notice.

@@ -318,6 +318,9 @@ impl End {
 impl Drop for End {
     /// First the descriptor, then the words: whoever reads them asks the kernel and finds the descriptor gone.
     fn drop(&mut self) {
+        // Of a FIFO: a process that is stopped in here must not pass for one that still lets others in.
+        self.keeper = None;
+        self.anchor = None;
         let joined = self.member().is_some();
         self.doorbell = None;
         probe::at();
