@@ -122,6 +122,7 @@ macro_rules! fixed {
         $crate::error::Error::of_static(const { &$crate::error::Cause::fixed($crate::error::Errno::$errno, $why) })
     };
 }
+#[cfg_attr(loom, allow(unused_imports, reason = "only the lane is left"))]
 pub(crate) use fixed;
 
 /// What operations on streams return.
