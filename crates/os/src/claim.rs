@@ -17,10 +17,32 @@ pub fn mark(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
     }
 }
 
-/// Whether another open file description than that of `file` has marked some bytes of a range.
+/// Bytes that are marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marked {
+    /// The first one.
+    pub start: u64,
+    /// How many: `u64::MAX` up to the end.
+    pub len: u64,
+}
+
+/// A mark that another open file description than that of `file` has in a range, if there is any; it may go beyond the range.
+/// Locks of those who may only read the file are none.
 ///
 /// Errors: what fcntl(2) reports.
-pub fn is_marked(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
+pub fn marked(file: impl AsFd, start: u64, len: u64) -> io::Result<Option<Marked>> {
+    // Whoever wants to lock for reading is stopped by locks for writing alone.
+    let mut asked = range(libc::F_RDLCK, start, len);
+    call(file, libc::F_OFD_GETLK, &mut asked)?;
+    let to_the_end = if asked.l_len == 0 { u64::MAX } else { asked.l_len as u64 };
+    let is_marked = asked.l_type != libc::F_UNLCK as libc::c_short;
+    Ok(is_marked.then_some(Marked { start: asked.l_start as u64, len: to_the_end }))
+}
+
+/// Whether another open file description than that of `file` has locked some bytes of a range, for reading or for writing.
+///
+/// Errors: what fcntl(2) reports.
+pub fn is_locked(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
     let mut asked = range(libc::F_WRLCK, start, len);
     call(file, libc::F_OFD_GETLK, &mut asked)?;
     Ok(asked.l_type != libc::F_UNLCK as libc::c_short)
@@ -89,15 +111,22 @@ mod tests {
         let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
         let open = || OpenOptions::new().read(true).write(true).open(&path).expect("open");
         let (one, other) = (open(), open());
+        let is_marked = |file: &std::fs::File, start, len| marked(file, start, len).expect("fcntl");
         assert!(mark(&one, 5, 1).expect("fcntl"));
-        assert!(is_marked(&other, 0, 100).expect("fcntl") && !is_marked(&other, 6, 100).expect("fcntl"));
-        assert!(!is_marked(&one, 0, 100).expect("fcntl"), "one's own is none");
+        assert_eq!(is_marked(&other, 0, 100), Some(Marked { start: 5, len: 1 }));
+        assert_eq!(is_marked(&other, 6, 100), None);
+        assert_eq!(is_marked(&one, 0, 100), None, "one's own is none");
         assert!(!mark(&other, 0, 10).expect("fcntl") && mark(&other, 6, 1).expect("fcntl"));
         let copy = one.try_clone().expect("dup");
         drop(one);
-        assert!(is_marked(&other, 5, 1).expect("fcntl"));
+        assert!(is_marked(&other, 5, 1).is_some() && is_locked(&other, 5, 1).expect("fcntl"));
         drop(copy);
-        assert!(!is_marked(&other, 5, 1).expect("fcntl"));
+        assert!(is_marked(&other, 5, 1).is_none() && !is_locked(&other, 5, 1).expect("fcntl"));
+        // A lock for reading, up to the end, by a description that may do no more.
+        let reader = std::fs::File::open(&path).expect("open");
+        call(&reader, libc::F_OFD_SETLK, &mut range(libc::F_RDLCK, 50, 0)).expect("fcntl");
+        assert!(is_marked(&other, 50, 100).is_none() && is_locked(&other, 50, 100).expect("fcntl"));
+        assert!(!mark(&other, 60, 1).expect("fcntl"));
     }
 
     #[test]

@@ -4,17 +4,16 @@
 //! What a process may see in `/proc/PID/fd` is the kernel's decision; another user's descriptors are not found.
 
 use std::fs;
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::FdFlags;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
-};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
+use crate::files::{self, Status};
 
 /// A descriptor somewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,12 +30,97 @@ impl Found {
         Found { pid: std::process::id(), number: fd.as_raw_fd().unsigned_abs() }
     }
 
-    /// Opens what it refers to anew: another open file description, with an offset and flags of its own.
+    /// Takes hold of what it refers to, without opening it.
+    ///
+    /// Errors: what open(2) reports; `NotFound` if it has been closed since.
+    pub fn pin(self) -> io::Result<Pinned> {
+        let path = format!("/proc/{}/fd/{}", self.pid, self.number);
+        Ok(Pinned(rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?))
+    }
+
+    /// Opens what it refers to anew, whatever that is: for one of this process, or in a test. Of what another process has
+    /// chosen, see first what it is: [`Found::pin`].
     ///
     /// Errors: what open(2) reports; `NotFound` if it has been closed since.
     pub fn open(self, flags: OFlags) -> io::Result<OwnedFd> {
-        let path = format!("/proc/{}/fd/{}", self.pid, self.number);
+        self.pin()?.open(flags)
+    }
+}
+
+/// What a descriptor refers to, held by a descriptor of our own (O_PATH), so that it cannot be exchanged between a look at it
+/// and its use. It has not been opened: that can have effects, and another process may have chosen it.
+#[derive(Debug)]
+pub struct Pinned(OwnedFd);
+
+/// The type of the file system of pipes without a name, and those of shared memory (linux/magic.h).
+const PIPEFS: i64 = 0x5049_5045;
+const MEMORY: [i64; 2] = [0x0102_1994, 0x9584_58f6];
+
+/// The permissions of a pipe that [`files::pipe`] has made.
+const FOR_ALL: u32 = 0o666;
+
+impl Pinned {
+    /// A descriptor of this process, whose number no other process can give to something else.
+    pub fn of(fd: OwnedFd) -> Pinned {
+        Pinned(fd)
+    }
+
+    /// Whether it is a pipe without a name, of that inode, that its owner has opened to all users: one that [`files::pipe`]
+    /// has made. Any other pipe may be one that whoever names it must not use.
+    ///
+    /// Errors: what fstat(2) and fstatfs(2) report.
+    pub fn is_shared_pipe(&self, inode: u64) -> io::Result<bool> {
+        let status = rustix::fs::fstat(&self.0)?;
+        let fits = FileType::from_raw_mode(status.st_mode) == FileType::Fifo
+            && status.st_ino == inode
+            && status.st_mode & 0o777 == FOR_ALL;
+        Ok(fits && self.file_system()? == PIPEFS)
+    }
+
+    /// Whether it is a memfd of that name.
+    ///
+    /// Errors: what fstat(2), fstatfs(2) and readlink(2) report.
+    pub fn is_memory(&self, name: &str) -> io::Result<bool> {
+        let status = rustix::fs::fstat(&self.0)?;
+        let fits = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile && status.st_nlink == 0;
+        if !fits || !MEMORY.contains(&self.file_system()?) {
+            return Ok(false);
+        }
+        let link = link(Found::own(self.0.as_fd()))?;
+        Ok(link.to_str().and_then(|link| link.strip_prefix("/memfd:")?.strip_suffix(" (deleted)")) == Some(name))
+    }
+
+    /// What its file system says of it.
+    ///
+    /// Errors: what fstat(2) reports.
+    pub fn status(&self) -> io::Result<Status> {
+        files::status(&self.0)
+    }
+
+    /// Opens it: another open file description, with an offset and flags of its own.
+    ///
+    /// Errors: what open(2) reports.
+    pub fn open(&self, flags: OFlags) -> io::Result<OwnedFd> {
+        let path = format!("/proc/self/fd/{}", self.0.as_raw_fd());
         Ok(rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty())?)
+    }
+
+    fn file_system(&self) -> io::Result<i64> {
+        // The type of the field differs between architectures.
+        #[allow(clippy::unnecessary_cast)]
+        Ok(rustix::fs::fstatfs(&self.0)?.f_type as i64)
+    }
+}
+
+impl From<Pinned> for OwnedFd {
+    fn from(pinned: Pinned) -> OwnedFd {
+        pinned.0
+    }
+}
+
+impl AsFd for Pinned {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 
@@ -122,27 +206,71 @@ pub fn send(socket: BorrowedFd<'_>, files: &[BorrowedFd<'_>]) -> io::Result<()> 
     Ok(())
 }
 
-/// Receives descriptors that were sent by [`send`].
+/// Receives descriptors that were sent by [`send`]. Whatever else comes with the message is closed: process descriptors, which
+/// the kernel adds if who gave us the socket has asked for them (SO_PASSPIDFD).
 ///
-/// Errors: `UnexpectedEof` when the other side is gone.
+/// Errors: `UnexpectedEof` when the other side is gone; `InvalidData` when there were more than eight, or more than this process
+/// may have: then all of them are closed.
 pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0];
-    let message = loop {
-        match recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
-            Err(rustix::io::Errno::INTR) => {}
-            done => break done?,
+    // Aligned for cmsghdr.
+    let mut space = [0u64; CONTROL_BYTES / 8];
+    let mut byte = 0u8;
+    let mut bytes = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+    // SAFETY: a msghdr of zeros is one without name, data and control.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    (message.msg_iov, message.msg_iovlen) = (&raw mut bytes, 1);
+    let count = loop {
+        (message.msg_control, message.msg_controllen) = (space.as_mut_ptr().cast(), size_of_val(&space));
+        // SAFETY: the message leads to one byte and to `space`, both of the lengths that it says.
+        let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) };
+        let error = io::Error::last_os_error();
+        match (count, error.kind()) {
+            (-1, io::ErrorKind::Interrupted) => {}
+            (-1, _) => return Err(error),
+            _ => break count,
         }
     };
-    if message.bytes == 0 {
+    // SAFETY: the kernel has filled in the message, whose control part is still there.
+    let files = unsafe { descriptors_in(&message) };
+    if message.msg_flags & libc::MSG_CTRUNC != 0 {
+        let why = format!("more descriptors came than {FILES_MAX}, or than this process may have open");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+    }
+    if count == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    let files = ancillary.drain().flat_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(files) => files.collect(),
-        _ => Vec::new(),
-    });
-    Ok(files.collect())
+    Ok(files)
+}
+
+/// Bytes for the control messages that a local socket can give: descriptors, who sent them (SCM_CREDENTIALS), that process's
+/// descriptor (SCM_PIDFD), and a time.
+const CONTROL_BYTES: usize = 256;
+
+/// Takes all descriptors out of a message, and closes those that were not sent by the other side.
+///
+/// # Safety
+/// recvmsg(2) has just filled in the message, and its control part is still there.
+unsafe fn descriptors_in(message: &libc::msghdr) -> Vec<OwnedFd> {
+    // As linux/socket.h has it.
+    const SCM_PIDFD: libc::c_int = 4;
+    let mut files = Vec::new();
+    // SAFETY: the caller's promise; the macros stay inside the control part, and CMSG_DATA is followed by the bytes that
+    // cmsg_len says. Descriptors there were made by the kernel for this process, and nobody else knows them yet.
+    unsafe {
+        let mut control = libc::CMSG_FIRSTHDR(message);
+        while let Some(header) = control.as_ref() {
+            let count = (header.cmsg_len - libc::CMSG_LEN(0) as usize) / size_of::<libc::c_int>();
+            let data = libc::CMSG_DATA(control).cast::<libc::c_int>();
+            let taken = |at| OwnedFd::from_raw_fd(data.add(at).read_unaligned());
+            match (header.cmsg_level, header.cmsg_type) {
+                (libc::SOL_SOCKET, libc::SCM_RIGHTS) => files.extend((0..count).map(taken)),
+                (libc::SOL_SOCKET, SCM_PIDFD) => drop((0..count).map(taken).collect::<Vec<_>>()),
+                _ => {}
+            }
+            control = libc::CMSG_NXTHDR(message, control);
+        }
+    }
+    files
 }
 
 /// The kernel's number of what a descriptor refers to.
@@ -178,6 +306,94 @@ mod tests {
         assert!(send(near.as_fd(), &[source.as_fd(); 9]).is_err());
         drop(near);
         assert_eq!(receive(far.as_fd()).expect_err("the end").kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    /// As asm-generic/socket.h has it.
+    const SO_PASSPIDFD: libc::c_int = 76;
+
+    #[test]
+    fn what_was_not_asked_for_is_closed() {
+        let (near, far) = std::os::unix::net::UnixStream::pair().expect("pair");
+        let (source, _sink) = io::pipe().expect("pipe");
+        let on: libc::c_int = 1;
+        // SAFETY: the option is a number, and `on` is one.
+        let set = unsafe {
+            let len = size_of_val(&on) as libc::socklen_t;
+            libc::setsockopt(far.as_raw_fd(), libc::SOL_SOCKET, SO_PASSPIDFD, (&raw const on).cast(), len)
+        };
+        assert!(set == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::ENOPROTOOPT));
+        send(near.as_fd(), &[source.as_fd()]).expect("send");
+        let pidfds = || {
+            let own = own().expect("/proc").into_iter();
+            own.filter(|found| link(*found).is_ok_and(|link| link.to_string_lossy().contains("pidfd"))).count()
+        };
+        let before = pidfds();
+        assert_eq!(receive(far.as_fd()).expect("receive").len(), 1);
+        assert_eq!(pidfds(), before, "a descriptor of the sender's process has stayed");
+    }
+
+    #[test]
+    fn more_descriptors_than_are_received_at_a_time_are_refused_and_closed() {
+        let (near, far) = std::os::unix::net::UnixStream::pair().expect("pair");
+        let (source, sink) = io::pipe().expect("pipe");
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(200))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        let many = vec![sink.as_fd(); 200];
+        assert!(ancillary.push(SendAncillaryMessage::ScmRights(&many)));
+        sendmsg(near.as_fd(), &[IoSlice::new(b"h")], &mut ancillary, SendFlags::NOSIGNAL).expect("send");
+        assert_eq!(receive(far.as_fd()).expect_err("too many").kind(), io::ErrorKind::InvalidData);
+        // Nobody has the writing end any more.
+        drop(sink);
+        assert_eq!(io::Read::read(&mut &source, &mut [0]).expect("read"), 0);
+    }
+
+    #[test]
+    fn what_is_pinned_cannot_be_exchanged() {
+        let (source, sink) = files::pipe().expect("pipe");
+        let inode = inode(&source).expect("fstat");
+        let pinned = Found::own(sink.as_fd()).pin().expect("it is open");
+        let file = fs::File::open("/dev/null").expect("open");
+        // SAFETY: both are open descriptors of this test, which keeps them.
+        assert!(unsafe { libc::dup2(file.as_raw_fd(), sink.as_raw_fd()) } >= 0);
+        assert!(pinned.is_shared_pipe(inode).expect("fstat"));
+        let opened = pinned.open(OFlags::WRONLY).expect("open");
+        files::write_byte(opened).expect("write");
+        assert_eq!(io::Read::read(&mut io::PipeReader::from(source), &mut [0]).expect("read"), 1);
+    }
+
+    #[test]
+    fn a_pipe_is_told_from_everything_else() {
+        let is_pipe = |fd: BorrowedFd<'_>| {
+            let pinned = Found::own(fd).pin().expect("it is open");
+            pinned.is_shared_pipe(inode(fd).expect("fstat")).expect("fstat")
+        };
+        let (source, sink) = files::pipe().expect("pipe");
+        assert!(is_pipe(source.as_fd()) && is_pipe(sink.as_fd()));
+        assert!(
+            !Found::own(source.as_fd()).pin().expect("it is open").is_shared_pipe(1).expect("fstat"),
+            "another inode"
+        );
+        let (private, _sink) = io::pipe().expect("pipe");
+        assert!(!is_pipe(private.as_fd()), "its owner has not opened it to others");
+        let path = std::env::temp_dir().join(format!("headwater-descriptors-{}", std::process::id()));
+        files::make_fifo(&path, 0o666).expect("mkfifo");
+        let node = files::open_fifo(&path);
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o666)).expect("chmod");
+        fs::remove_file(&path).expect("it is there");
+        assert!(!is_pipe(node.expect("open").as_fd()), "one with a name");
+        assert!(!is_pipe(fs::File::open("/dev/null").expect("open").as_fd()));
+    }
+
+    #[test]
+    fn memory_is_told_from_everything_else() {
+        let is_memory = |fd: BorrowedFd<'_>| {
+            Found::own(fd).pin().expect("it is open").is_memory("headwater-test-memory").expect("fstat")
+        };
+        let memory = |name| rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC).expect("memfd");
+        assert!(is_memory(memory("headwater-test-memory").as_fd()));
+        assert!(!is_memory(memory("headwater-test-memory2").as_fd()));
+        assert!(!is_memory(memory("headwater-test-memory (deleted)").as_fd()));
+        assert!(!is_memory(fs::File::open("/dev/null").expect("open").as_fd()));
     }
 
     #[test]

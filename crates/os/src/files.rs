@@ -6,11 +6,11 @@ use std::path::Path;
 
 use rustix::fs::{CWD, FileType, FlockOperation, Mode};
 use rustix::io::Errno;
-use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
 
 pub use rustix::fs::OFlags;
 
-use crate::descriptors::Found;
+use crate::descriptors::Pinned;
 
 /// Makes a FIFO node with these permissions, less the process's mask.
 ///
@@ -32,16 +32,37 @@ pub struct Status {
     pub permissions: u32,
 }
 
-/// Opens a FIFO for reading and writing, which never waits.
+/// Takes hold of a FIFO's node without opening it.
 ///
 /// Errors: `InvalidInput` if the path leads to something else; what open(2) reports.
-pub fn open_fifo(path: &Path) -> io::Result<OwnedFd> {
+pub fn find_fifo(path: &Path) -> io::Result<Pinned> {
     // Nothing else is opened: that might wait, or do something.
     let node = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     if !is_fifo(&node)? {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a FIFO (mkfifo makes one)"));
     }
-    Found::own(node.as_fd()).open(OFlags::RDWR | OFlags::NONBLOCK)
+    Ok(Pinned::of(node))
+}
+
+/// Opens a FIFO for reading and writing, which never waits.
+///
+/// Errors: as [`find_fifo`].
+pub fn open_fifo(path: &Path) -> io::Result<OwnedFd> {
+    find_fifo(path)?.open(OFlags::RDWR | OFlags::NONBLOCK)
+}
+
+/// Whether anybody has a FIFO open for writing, or something is in it. `fifo` is open for reading alone, and nothing is taken
+/// out of it.
+///
+/// Errors: what pipe2(2) and tee(2) report.
+pub fn has_writers(fifo: impl AsFd) -> io::Result<bool> {
+    let (_source, sink) = pipe_with(PipeFlags::CLOEXEC)?;
+    match tee(fifo, &sink, 1, SpliceFlags::NONBLOCK) {
+        // The end of the file.
+        Ok(0) => Ok(false),
+        Ok(_) | Err(Errno::AGAIN) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// What the file system says of what a descriptor is of.
@@ -81,18 +102,6 @@ pub fn try_lock(file: impl AsFd) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Locks a file against others who lock it, waiting for them, until this and all duplicates of the descriptor are closed.
-///
-/// Errors: what flock(2) reports.
-pub fn lock(file: impl AsFd) -> io::Result<()> {
-    loop {
-        match rustix::fs::flock(&file, FlockOperation::LockExclusive) {
-            Err(Errno::INTR) => {}
-            done => return Ok(done?),
-        }
-    }
-}
-
 /// A pipe: its reading end, then its writing end. Any user who has a descriptor of one may open either anew.
 ///
 /// Errors: what pipe2(2) reports.
@@ -108,4 +117,27 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 pub fn write_byte(fd: impl AsFd) -> io::Result<()> {
     rustix::io::write(fd, b"b")?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fifo_s_writers_are_seen_without_taking_anything_out_of_it() {
+        let path = std::env::temp_dir().join(format!("headwater-files-{}", std::process::id()));
+        make_fifo(&path, 0o600).expect("mkfifo");
+        let node = find_fifo(&path);
+        std::fs::remove_file(&path).expect("it is there");
+        let node = node.expect("it is one");
+        let reader = node.open(OFlags::RDONLY | OFlags::NONBLOCK).expect("open");
+        assert!(!has_writers(&reader).expect("tee"));
+        let writer = node.open(OFlags::WRONLY | OFlags::NONBLOCK).expect("open");
+        assert!(has_writers(&reader).expect("tee"));
+        write_byte(&writer).expect("room");
+        assert!(has_writers(&reader).expect("tee"));
+        drop(writer);
+        assert_eq!(rustix::io::read(&reader, &mut [0; 8]).expect("it is still there"), 1);
+        assert!(!has_writers(&reader).expect("tee"));
+    }
 }

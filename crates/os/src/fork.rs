@@ -2,10 +2,13 @@
 //!
 //! What a process caches about memory that it shares (who it is, which lock it holds) is copied by fork and then holds
 //! in the parent alone. Whoever caches such a thing keeps the [`epoch`] beside it and compares.
+//!
+//! Where the kernel refuses to wipe the page (before Linux 4.14, or a system call filter), a handler of fork(3) wipes it; a
+//! child of a bare clone(2) is then found out by [`epoch`] alone.
 
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 
@@ -23,15 +26,24 @@ impl Epoch {
     }
 }
 
+static WORD: OnceLock<Epoch> = OnceLock::new();
+/// The process that has the word, where the kernel does not wipe it; else 0.
+static UNWIPED: AtomicU32 = AtomicU32::new(0);
+
 /// The word that changes with every fork; mapped at the first call.
 pub fn word() -> Epoch {
-    static WORD: OnceLock<Epoch> = OnceLock::new();
     *WORD.get_or_init(|| Epoch(map()))
 }
 
 /// This process's number: never 0, the same for all its life, another in every child and after exec.
 pub fn epoch() -> u64 {
     let word = word().0;
+    let process = UNWIPED.load(Ordering::Relaxed);
+    if process != 0 && process != std::process::id() {
+        // Two threads cannot come here: a child has one, until it makes others.
+        UNWIPED.store(std::process::id(), Ordering::Relaxed);
+        word.store(0, Ordering::Relaxed);
+    }
     match word.load(Ordering::Relaxed) {
         0 => {
             // Relaxed: a number, nothing is published with it. Two threads agree by the exchange.
@@ -57,6 +69,13 @@ pub fn in_children(reset: extern "C" fn()) -> std::io::Result<()> {
     }
 }
 
+/// What the kernel would do in a child.
+extern "C" fn wipe() {
+    if let Some(word) = WORD.get() {
+        word.0.store(0, Ordering::Relaxed);
+    }
+}
+
 fn map() -> &'static AtomicU64 {
     // SAFETY: a fresh anonymous mapping aliases nothing, is zeroed, aligned to a page, and never unmapped, so a static
     // reference to an atomic in it is good for ever. The advice concerns that page alone.
@@ -68,7 +87,11 @@ fn map() -> &'static AtomicU64 {
             MapFlags::PRIVATE,
         )
         .expect("a process without room for one page cannot go on");
-        madvise(page, 4096, Advice::LinuxWipeOnFork).expect("Linux wipes private pages on fork since 4.14");
+        if madvise(page, 4096, Advice::LinuxWipeOnFork).is_err() {
+            UNWIPED.store(std::process::id(), Ordering::Relaxed);
+            // Without the handler a child is found out by its number.
+            let _ = in_children(wipe);
+        }
         &*page.cast::<AtomicU64>()
     }
 }
@@ -77,6 +100,7 @@ fn map() -> &'static AtomicU64 {
 mod tests {
     use super::*;
     use crate::child::Child;
+    use crate::refuse::{Refusal, refuse};
 
     #[test]
     fn a_child_has_an_epoch_of_its_own() {
@@ -86,5 +110,38 @@ mod tests {
         let mut child = Child::fork(|| i32::from(word().is(here) || epoch() == here)).expect("fork");
         assert!(child.wait().expect("wait").success());
         assert!(word().is(here));
+    }
+    /// Not a test of its own: what [`a_child_is_known_where_the_kernel_wipes_no_page`] starts, in a program that has no
+    /// page yet.
+    #[test]
+    fn without_wiping() {
+        if std::env::var_os("HEADWATER_NO_WIPE").is_none() {
+            return;
+        }
+        let wipe = Refusal { call: libc::SYS_madvise, argument: Some((2, 18)), errno: libc::EINVAL };
+        refuse(&[wipe]).expect("seccomp");
+        let here = epoch();
+        assert_eq!(UNWIPED.load(Ordering::Relaxed), std::process::id());
+        assert!(here == epoch() && word().is(here));
+        let known = || {
+            assert!(!word().is(here), "seen by one load");
+            let child = epoch();
+            let grandchild = || i32::from(word().is(child) || word().is(here) || epoch() == child);
+            let mut grandchild = Child::fork(grandchild).expect("fork");
+            i32::from(child == here || !word().is(child) || !grandchild.wait().expect("wait").success())
+        };
+        let mut child = Child::fork(known).expect("fork");
+        assert!(child.wait().expect("wait").success());
+        assert!(word().is(here));
+        println!("a child was known");
+    }
+
+    #[test]
+    fn a_child_is_known_where_the_kernel_wipes_no_page() {
+        let mut program = std::process::Command::new(std::env::current_exe().expect("our own path"));
+        program.args(["--exact", "fork::tests::without_wiping", "--nocapture"]).env("HEADWATER_NO_WIPE", "1");
+        let done = program.output().expect("it starts");
+        let said = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success() && said.contains("a child was known"), "{said}");
     }
 }

@@ -46,5 +46,14 @@ pub fn wake(word: &AtomicU32, count: u32) -> io::Result<usize> {
     Ok(futex::wake(word, Flags::empty(), count.min(i32::MAX as u32))?)
 }
 
+/// Sleeps for `duration`, or until a signal handler runs: [`Slept::TimedOut`] or [`Slept::Interrupted`].
+///
+/// # Errors
+/// What futex(2) reports.
+pub fn nap(duration: Duration) -> io::Result<Slept> {
+    static NEVER: AtomicU32 = AtomicU32::new(0);
+    wait(&NEVER, 0, Some(duration))
+}
+
 #[cfg(test)]
 mod tests;

@@ -33,6 +33,7 @@ pub mod namespace;
 pub mod pidfd;
 pub mod protection;
 pub mod queue;
+pub mod refuse;
 pub mod rseq;
 pub mod sdt;
 pub mod select;

@@ -80,6 +80,16 @@ pub fn connect(name: &str, patience: Duration) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
+/// Sleeps until something can be read from one of several sockets, or `patience` is over; returns of each whether it can.
+///
+/// Errors: `Interrupted` when a signal handler ran; else what poll(2) reports.
+pub fn wait_for_any<T: AsFd>(sockets: &[T], patience: Duration) -> io::Result<Vec<bool>> {
+    let limit = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) };
+    let mut polled: Vec<_> = sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+    poll(&mut polled, Some(&limit))?;
+    Ok(polled.iter().map(|polled| !polled.revents().is_empty()).collect())
+}
+
 /// The names of that beginning under which somebody listens.
 ///
 /// Errors: what reading /proc reports.
@@ -238,7 +248,12 @@ mod tests {
         assert_eq!(rustix::net::recv(&there, &mut byte, rustix::net::RecvFlags::empty()).expect("there").0, 1);
         let late = rustix::net::recv(&there, &mut byte, rustix::net::RecvFlags::empty());
         assert_eq!(late.expect_err("nothing comes"), Errno::AGAIN);
-        drop((listener, here, there));
+        let (silent, _other) = std::os::unix::net::UnixStream::pair().expect("pair");
+        let silent = OwnedFd::from(silent);
+        assert_eq!(wait_for_any(&[silent.as_fd(), there.as_fd()], PATIENCE).expect("poll"), [false, false]);
+        drop(here);
+        assert_eq!(wait_for_any(&[silent.as_fd(), there.as_fd()], PATIENCE).expect("poll"), [false, true]);
+        drop((listener, there));
         assert_eq!(connect(&name, PATIENCE).expect_err("nobody").kind(), io::ErrorKind::ConnectionRefused);
         assert!(names(&name).expect("/proc").is_empty());
     }

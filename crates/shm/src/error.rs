@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-/// Why an operation on a ring failed. Every error but [`Error::System`] is final: the same end keeps reporting it.
+/// Why an operation failed. On a ring, every error but [`Error::System`] is final: the same end keeps reporting it.
 #[derive(Debug)]
 pub enum Error {
     /// The other end is closed or its process has ended. For the receiver only after it has read what was published.
@@ -16,6 +16,12 @@ pub enum Error {
     InUse(u32),
     /// The region has no room for another member; holds how many it has room for.
     Full(usize),
+    /// Another member holds a [`Token`](crate::Token), and the call is not to wait for it.
+    WouldBlock,
+    /// Another member holds a token, and the time that the call had for it is over.
+    TimedOut,
+    /// A signal handler ran while the call waited for a token.
+    Interrupted,
     /// The kernel refused something; `Unsupported` if this process cannot join the region's fence.
     System(io::Error),
 }
@@ -28,6 +34,13 @@ impl fmt::Display for Error {
             Error::Corrupt(what) => write!(f, "the shared region is corrupt: {what}"),
             Error::InUse(pid) => write!(f, "this half of the ring is in use by process {pid}"),
             Error::Full(most) => write!(f, "{most} handles use this stream already, which is its limit"),
+            Error::WouldBlock => {
+                write!(f, "another user of the stream is in the middle of a call and has not come out of it")
+            }
+            Error::TimedOut => {
+                write!(f, "the time is over, and another user of the stream has not come out of its call")
+            }
+            Error::Interrupted => write!(f, "a signal handler ran"),
             Error::System(error) => error.fmt(f),
         }
     }
@@ -48,6 +61,9 @@ impl From<Error> for io::Error {
             Error::UnexpectedEnd => io::ErrorKind::UnexpectedEof,
             Error::Corrupt(_) => io::ErrorKind::InvalidData,
             Error::InUse(_) | Error::Full(_) => io::ErrorKind::ResourceBusy,
+            Error::WouldBlock => io::ErrorKind::WouldBlock,
+            Error::TimedOut => io::ErrorKind::TimedOut,
+            Error::Interrupted => io::ErrorKind::Interrupted,
             Error::System(_) => io::ErrorKind::Other,
         };
         match error {

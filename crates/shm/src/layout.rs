@@ -59,8 +59,10 @@ shareable! {
         pub status: AtomicU32,
         /// The CPU on which the end last waited, plus one; 0: it has not said. The end writes it; a hint.
         pub cpu: AtomicU32,
-        /// The `os::watch::ProcessId` that holds the end; 0: nobody yet. Set once, by the process that attaches.
+        /// The place of the `os::watch::ProcessId` that holds the end; 0: nobody yet. Set once, by the process that attaches.
         pub owner: AtomicU64,
+        /// The birth of that process; 0: it has not said yet.
+        pub birth: AtomicU64,
     }
 }
 
@@ -78,5 +80,5 @@ const _: () = {
     assert!(std::mem::offset_of!(Words, sender) == 256);
     assert!(std::mem::offset_of!(Words, receiver) == 384);
     assert!(WORDS_AT + size_of::<Words>() <= WINDOW_AT);
-    assert!(size_of::<End>() == 16);
+    assert!(size_of::<End>() == 24);
 };

@@ -21,6 +21,7 @@
 mod error;
 mod eventcount;
 mod layout;
+mod limit;
 #[cfg(not(loom))]
 #[allow(unsafe_code, reason = "logs are written by code that names places in memory")]
 pub mod logs;
@@ -49,6 +50,7 @@ mod window;
 pub use error::Error;
 pub use headwater_os::memory::Shareable;
 pub use layout::{Apart, WINDOW_MAX, WINDOW_MIN};
+pub use limit::Limit;
 pub use member::{MEMBERS, Member, Members, Membership};
 #[cfg(not(loom))]
 pub use placed::Placed;

@@ -100,6 +100,21 @@ fn loom_a_token_admits_one() {
     });
 }
 
+/// Three members take a token as a lock, and two may sleep at the same time: each is woken, for a sleeper that nobody wakes
+/// sleeps for ever here.
+#[test]
+fn loom_no_sleeper_is_forgotten() {
+    explore(2, || {
+        let shared = Table::with(3);
+        let others = [(); 2].map(|()| {
+            let shared = shared.clone();
+            thread::spawn(move || shared.hold_once())
+        });
+        shared.hold_once();
+        others.into_iter().for_each(|other| other.join().expect("other"));
+    });
+}
+
 /// A table of members and a token in it.
 #[derive(Clone)]
 struct Table {
@@ -109,7 +124,19 @@ struct Table {
 
 impl Table {
     fn new() -> Table {
-        Table { members: crate::member::twin_table(2), words: crate::sync::Placed::new(crate::token::twin_words()) }
+        Table::with(2)
+    }
+
+    fn with(slots: usize) -> Table {
+        Table { members: crate::member::twin_table(slots), words: crate::sync::Placed::new(crate::token::twin_words()) }
+    }
+
+    fn hold_once(&self) {
+        let me = crate::Membership::join(&self.members, crate::sync::Fence, &[&self.words]).expect("a slot");
+        let mut token = crate::Token::new(self.words.clone(), 0);
+        token.hold(&me).expect("in the end");
+        token.release(&me);
+        token.retire();
     }
 
     #[allow(unsafe_code, reason = "loom's cell")]

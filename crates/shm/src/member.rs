@@ -1,37 +1,61 @@
 //! Who uses a region: a table of members, each with its process and what it is busy with.
 //!
 //! A member is one handle of one process; its number stands in the [`token`](crate::token)s that it holds, so that others
-//! can tell a holder that works from one that has died. A forked child is another member. It trusts the table no further
-//! than one read: a number is checked before it leads to a slot, and a slot says no more than which process to ask after.
-
-use std::io;
+//! can tell a holder that works from one that has died. A forked child is another member, and so is the program that a
+//! member's process executes. It trusts the table no further than one read: a number is checked before it leads to a slot,
+//! and a slot says no more than which process to ask after.
+//!
+//! A member counts as dead only on proof: its slot is free; the kernel says that its process, in this PID namespace, has
+//! ended or executed another program; or the kernel has said that nobody is left at its side of the stream. A member of
+//! another PID namespace counts as alive until then.
 
 use crate::error::Error;
 use crate::layout::Apart;
+use crate::limit::Limit;
 use crate::probe;
 use crate::shareable;
-use crate::sync::{AtomicU32, AtomicU64, Fence, Ordering, Placed, ProcessId, Watch};
-use crate::token::TokenWords;
+use crate::sync::{AtomicU32, AtomicU64, Fence, LocalU64, Ordering, Placed, ProcessId, epoch};
+use crate::token::{self, TokenWords};
 
 /// Members that a region has room for. A member is a handle that a process uses, so this bounds how many processes and
 /// threads may use one stream at the same time; the table then takes 8 KiB, of which only used lines are ever touched.
 pub const MEMBERS: usize = 64;
 
 shareable! {
-    /// One member's standing.
+    /// One member's standing. Whoever has the slot writes it, but for a newcomer that takes it from a dead one, which sets
+    /// `birth` to 0 and then `place` to its own: what else the slot says counts only while `birth` is not 0.
     pub struct Member {
-        /// The `os::watch::ProcessId` of its process; 0: the slot is free. Written by the member when it joins and leaves,
-        /// and by a newcomer that finds the process dead.
-        pub(crate) process: AtomicU64,
+        /// The `os::watch::ProcessId` of its process: the place; 0: the slot is free.
+        pub(crate) place: AtomicU64,
+        /// The birth; 0: the member has not said yet.
+        pub(crate) birth: AtomicU64,
+        /// The image.
+        pub(crate) image: AtomicU64,
         /// The bits of the tokens that it uses by its bias at this moment. Only the member writes it.
         pub(crate) busy: AtomicU32,
+        /// The side of the stream that it is at, plus one; 0: it has not said.
+        pub(crate) side: AtomicU32,
+        /// Counts who has had the slot: what a token says of one is not taken for the next.
+        pub(crate) tag: AtomicU32,
     }
 }
 
 impl Member {
     /// Whether somebody has the slot, be he alive or dead.
     pub fn is_taken(&self) -> bool {
-        self.process.load(Ordering::Relaxed) != 0
+        self.place.load(Ordering::Relaxed) != 0
+    }
+
+    /// The process that has the slot, and its side plus one; None: the slot is free, or changes hands at this moment.
+    fn occupant(&self) -> Option<(ProcessId, u32)> {
+        // Acquire pairs with the Release stores of the member: what is read next is as new.
+        let place = self.place.load(Ordering::Acquire);
+        let birth = self.birth.load(Ordering::Acquire);
+        let (image, side) = match birth {
+            0 => (0, 0),
+            _ => (self.image.load(Ordering::Relaxed), self.side.load(Ordering::Acquire)),
+        };
+        (self.place.load(Ordering::Relaxed) == place).then_some((ProcessId::from_words(place, birth, image), side))
     }
 }
 
@@ -46,8 +70,15 @@ pub struct Membership {
     table: Members,
     /// Slot number plus one, so that 0 is nobody.
     number: u32,
-    process: ProcessId,
+    /// What stands for us in the tokens that we hold: the number, and the slot's tag.
+    mark: u32,
+    /// The `os::fork` epoch of the process: a forked child has a copy of us.
+    epoch: u64,
     pub(crate) fence: Fence,
+    /// A [`Limit`], for this call of the handle's thread.
+    limit: LocalU64,
+    /// One bit for each side of which the kernel has said that nobody is left.
+    gone: LocalU64,
 }
 
 impl Membership {
@@ -64,15 +95,56 @@ impl Membership {
         let number = slot as u32 + 1;
         tokens.iter().for_each(|token| token.strike_out(number));
         // Release: who waits until our predecessor is not busy goes on, and sees what it did before it died.
-        table[slot].0.busy.store(0, Ordering::Release);
+        let own = table.part(|table| &table[slot].0);
+        own.busy.store(0, Ordering::Release);
         probe::at();
-        Ok(Membership { own: table.part(|table| &table[slot].0), table: table.clone(), number, process, fence })
+        own.side.store(0, Ordering::Relaxed);
+        let tag = own.tag.load(Ordering::Relaxed).wrapping_add(1);
+        own.tag.store(tag, Ordering::Relaxed);
+        own.image.store(process.image(), Ordering::Relaxed);
+        // Release pairs with the Acquire in `occupant`.
+        own.birth.store(process.birth(), Ordering::Release);
+        probe::at();
+        let (limit, gone) = (LocalU64::new(Limit::Signal.word()), LocalU64::new(0));
+        let mark = token::mark(number, tag);
+        Ok(Membership { own, table: table.clone(), number, mark, epoch: epoch(), fence, limit, gone })
+    }
+
+    /// Says at which side of the stream (below 64) this member is, for [`Membership::note_gone`] of others.
+    pub fn set_side(&self, side: usize) {
+        // Release pairs with the Acquire in `occupant`.
+        self.own.side.store(side as u32 + 1, Ordering::Release);
+    }
+
+    /// The kernel has said that nobody is left at a side, and nobody can come again: its members are dead.
+    pub fn note_gone(&self, side: usize) {
+        self.gone.fetch_or(1 << side, Ordering::Relaxed);
+    }
+
+    /// How long calls wait from now on for tokens that others hold; [`Limit::Signal`] at first.
+    pub fn set_limit(&self, limit: Limit) {
+        self.limit.store(limit.word(), Ordering::Relaxed);
+    }
+
+    /// How long calls wait for tokens that others hold.
+    pub fn limit(&self) -> Limit {
+        Limit::from_word(self.limit.load(Ordering::Relaxed))
+    }
+
+    /// Whether this is the process that joined, and not a forked child with a copy of it.
+    pub fn is_ours(&self) -> bool {
+        self.epoch == epoch()
     }
 
     /// Slot number plus one.
     #[inline(always)]
     pub(crate) fn number(&self) -> u32 {
         self.number
+    }
+
+    /// What stands for us in the tokens that we hold.
+    pub(crate) fn mark(&self) -> u32 {
+        self.mark
     }
 
     /// This member's own slot.
@@ -87,58 +159,65 @@ impl Membership {
         Ok(&slot.ok_or(Error::Corrupt("a token's holder is no member"))?.0)
     }
 
-    /// Whether the member's process has ended, or the slot is free. Asks the kernel.
+    /// Whether it is certain that the member is no more: its slot is free, or its process has ended.
     pub(crate) fn has_ended(&self, number: u32) -> Result<bool, Error> {
-        has_ended(self.other(number)?).map_err(Error::System)
-    }
-
-    /// Whether the member's process is stopped, by a signal or a debugger.
-    pub(crate) fn is_stopped(&self, number: u32) -> Result<bool, Error> {
-        Ok(ProcessId::from_word(self.other(number)?.process.load(Ordering::Relaxed)).is_stopped())
+        let Some((process, side)) = self.other(number)?.occupant() else { return Ok(false) };
+        let gone = self.gone.load(Ordering::Relaxed);
+        let is_gone = (1..=64).contains(&side) && gone >> (side - 1) & 1 == 1;
+        if process.place() == 0 || is_gone {
+            return Ok(true);
+        }
+        // A newcomer may have taken the slot while we asked.
+        Ok(process.has_ended() && self.other(number)?.occupant().is_some_and(|(now, _)| now == process))
     }
 }
 
 impl Drop for Membership {
     fn drop(&mut self) {
         // A forked child that drops its copy leaves the parent's slot alone.
-        if self.process.pid() == std::process::id() {
+        if self.is_ours() {
+            // First what depends on it: the next one that takes the slot has not said anything yet.
+            self.own().birth.store(0, Ordering::Relaxed);
+            probe::at();
             // Release pairs with the Acquire in `take_free`: what we did as member comes before what the next one does.
-            self.own().process.store(0, Ordering::Release);
+            self.own().place.store(0, Ordering::Release);
         }
     }
 }
 
 fn take_free(table: &Members, process: ProcessId) -> Option<usize> {
-    // Acquire pairs with the Release in `drop`.
-    table.iter().position(|slot| {
-        slot.0.process.compare_exchange(0, process.word(), Ordering::Acquire, Ordering::Relaxed).is_ok()
-    })
+    // Acquire pairs with the Release in `drop`; Release with the Acquire in `occupant`.
+    table
+        .iter()
+        .position(|slot| slot.0.place.compare_exchange(0, process.place(), Ordering::AcqRel, Ordering::Relaxed).is_ok())
 }
 
 fn take_dead(table: &Members, process: ProcessId) -> Result<usize, Error> {
-    for (slot, member) in table.iter().enumerate() {
-        let found = member.0.process.load(Ordering::Acquire);
-        let dead = has_ended(&member.0).map_err(Error::System)?;
-        // The exchange fails if another newcomer was faster.
-        if dead
-            && member.0.process.compare_exchange(found, process.word(), Ordering::Acquire, Ordering::Relaxed).is_ok()
-        {
+    for (slot, Apart(member)) in table.iter().enumerate() {
+        let Some((found, _)) = member.occupant() else { continue };
+        if found.place() != 0 && !found.has_ended() {
+            continue;
+        }
+        // Either exchange fails if another newcomer was faster. A word is never the same again: it says when its process
+        // was born, or that its own taker has not said yet.
+        let taken = member.birth.compare_exchange(found.birth(), 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            && member
+                .place
+                .compare_exchange(found.place(), process.place(), Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok();
+        if taken {
             return Ok(slot);
         }
     }
     Err(Error::Full(MEMBERS))
 }
 
-fn has_ended(member: &Member) -> io::Result<bool> {
-    match member.process.load(Ordering::Acquire) {
-        0 => Ok(true),
-        word => Watch::begin(ProcessId::from_word(word))?.has_ended(),
-    }
-}
-
 /// A table for loom, whose atomics cannot be made of zeros.
 #[cfg(loom)]
 pub(crate) fn twin_table(slots: usize) -> Members {
-    let slot = || Apart(Member { process: AtomicU64::new(0), busy: AtomicU32::new(0) });
+    let word = || AtomicU64::new(0);
+    let half = || AtomicU32::new(0);
+    let slot =
+        || Apart(Member { place: word(), birth: word(), image: word(), busy: half(), side: half(), tag: half() });
     Placed::from_vec((0..slots).map(|_| slot()).collect())
 }

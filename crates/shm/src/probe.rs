@@ -5,19 +5,12 @@
 //! itself; a child is armed after the fork.
 
 #[cfg(feature = "probes")]
-pub use self::armed::{arm, at, passed, patience_ns, set_patience_ns};
+pub use self::armed::{arm, at, passed};
 
 /// A place between two stores. Without the feature `probes` there is nothing here.
 #[cfg(not(feature = "probes"))]
 #[inline(always)]
 pub fn at() {}
-
-/// How long a living holder may keep a token, as [`crate::Token::hold`] says.
-#[cfg(not(feature = "probes"))]
-#[inline(always)]
-pub(crate) fn patience_ns(default_ns: u64) -> u64 {
-    default_ns
-}
 
 #[cfg(feature = "probes")]
 mod armed {
@@ -30,7 +23,6 @@ mod armed {
     /// Places still to be passed alive.
     static LEFT: AtomicU64 = AtomicU64::new(u64::MAX);
     static PASSED: AtomicU64 = AtomicU64::new(0);
-    static PATIENCE_NS: AtomicU64 = AtomicU64::new(0);
     static REPORT: OnceLock<File> = OnceLock::new();
 
     /// Kills this process when it has passed so many places. A dying process says in `report` at which one it was, and on
@@ -68,19 +60,6 @@ mod armed {
                 let _ = report.write_all(format!("{}:{}\n", place.file(), place.line()).as_bytes());
             }
             headwater_os::child::kill_self();
-        }
-    }
-
-    /// Makes tokens less patient than they are, for tests that would wait for it often.
-    pub fn set_patience_ns(patience_ns: u64) {
-        PATIENCE_NS.store(patience_ns, Ordering::Relaxed);
-    }
-
-    /// The patience that was set, or the default.
-    pub fn patience_ns(default_ns: u64) -> u64 {
-        match PATIENCE_NS.load(Ordering::Relaxed) {
-            0 => default_ns,
-            set => set,
         }
     }
 }

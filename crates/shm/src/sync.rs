@@ -3,6 +3,9 @@
 //! Nothing else in this crate names an atomic, a futex, a fence or a clock of its own. What is public is for algorithms
 //! of other crates over this memory, which loom shall model too: STREAMS' lanes.
 
+/// A word of this process alone, which no model is about.
+pub(crate) use std::sync::atomic::AtomicU64 as LocalU64;
+
 #[cfg(not(loom))]
 pub use self::real::*;
 #[cfg(loom)]
@@ -17,13 +20,10 @@ mod real {
     pub(crate) use headwater_os::clock::now_ns;
     pub(crate) use headwater_os::cpu::current as current_cpu;
     pub use headwater_os::fence::Fence;
-    pub(crate) use headwater_os::futex::{wait as futex_wait, wake as futex_wake};
-    pub(crate) use headwater_os::watch::{ProcessId, Watch};
+    pub(crate) use headwater_os::fork::epoch;
+    pub(crate) use headwater_os::futex::{nap, wait as futex_wait, wake as futex_wake};
+    pub(crate) use headwater_os::watch::ProcessId;
 
     pub(crate) use crate::placed::Placed;
     pub(crate) use crate::region::Region;
-
-    pub(crate) fn fence_seq_cst() {
-        std::sync::atomic::fence(Ordering::SeqCst);
-    }
 }

@@ -8,7 +8,11 @@
 //!
 //! A holder that dies is found out by those who wait for it, and its token is taken over. Whatever the token protects
 //! must therefore be sound at every single store; [`Hold::Fresh`] tells the new holder to read it anew, and to repair
-//! what is repaired after a death.
+//! what is repaired after a death. A holder that is not known to be dead keeps its token, however long: a process may be
+//! stopped, frozen, or of another PID namespace. How long a member waits for it is the member's [`Limit`](crate::Limit).
+//!
+//! Who sleeps says so by a bit in the lock word, which the holder clears when it leaves and wakes one sleeper; one that has
+//! slept sets it again, for others may. So a sleeper that is killed costs one vain wake-up, and no more.
 //!
 //! The lock word also carries *notices* of up to eight kinds to the holder: anybody may set them, and they turn the next
 //! entry by bias into the slow way, where they are read. See Dice, Moir, Scherer: "Quickly Reacquirable Locks" (2003).
@@ -16,12 +20,11 @@
 use std::time::Duration;
 
 use crate::error::Error;
+use crate::limit::Patience;
 use crate::member::Membership;
 use crate::probe;
 use crate::shareable;
-use crate::sync::{
-    AtomicU32, Ordering, Placed, compiler_fence, fence_seq_cst, futex_wait, futex_wake, now_ns, spin_loop, yield_now,
-};
+use crate::sync::{AtomicU32, Ordering, Placed, compiler_fence, futex_wait, futex_wake, spin_loop, yield_now};
 
 /// Bits of the lock word: the holder's number.
 const HOLDER: u32 = 0xff;
@@ -33,9 +36,19 @@ const BIASED: u32 = 1 << 16;
 const HELD: u32 = 1 << 17;
 /// The holder waits until the victim is not busy, and will then be inside.
 const SEIZING: u32 = 1 << 18;
+/// Somebody may sleep on the word.
+const WAITERS: u32 = 1 << 19;
+/// Which of those that had the holder's slot it is, so that a dead one's word is not its successor's.
+const TAG_SHIFT: u32 = 20;
+const TAG: u32 = 0xf << TAG_SHIFT;
 /// The notices, whose meaning is the user's.
 const NOTICE_SHIFT: u32 = 24;
 const NOTICES: u32 = 0xff << NOTICE_SHIFT;
+/// What stands for a member in the words of the tokens that it holds.
+pub(crate) fn mark(number: u32, tag: u32) -> u32 {
+    number | tag << TAG_SHIFT & TAG
+}
+
 /// No lock word looks like this.
 const NO_BIAS: u32 = u32::MAX;
 
@@ -43,12 +56,11 @@ const NO_BIAS: u32 = u32::MAX;
 const SPINS: u32 = 200;
 /// A holder that shares our CPU gets on only if we let it.
 const YIELDS: u32 = 20;
-/// How long a dead holder may go unnoticed.
-const WATCH_EVERY: Duration = Duration::from_millis(10);
-/// A living, running process that holds a token this long does not mean to give it back.
-const PATIENCE_NS: u64 = 2_000_000_000;
-/// However often it changes hands meanwhile, nobody waits longer: a hostile process can change the word for ever.
-const PATIENCE_NS_MAX: u64 = 10 * PATIENCE_NS;
+/// Looks at a busy word before the first sleep.
+const LOOKS: u32 = 1000;
+/// The first sleep of one who waits until a biased member is not busy, and the longest: nobody wakes it.
+const NAP_MIN: Duration = Duration::from_micros(50);
+const NAP_MAX: Duration = Duration::from_millis(10);
 /// A token that was taken away becomes biased again after this many uses by one member, twice as many each time; in the end
 /// after as many as cost, by the lock, what taking the bias away costs: so it costs at most twice what is best.
 const STREAK: u32 = 8;
@@ -59,8 +71,6 @@ shareable! {
     pub struct TokenWords {
         /// State, holder and notices; changed by exchanges only.
         lock: AtomicU32,
-        /// How many members sleep until the word changes. A hint: one that was killed asleep stays counted.
-        sleepers: AtomicU32,
         /// Who held it last. Written by the holder.
         last: AtomicU32,
         /// How often a bias was taken away. Written by the holder.
@@ -82,6 +92,9 @@ impl TokenWords {
             // AcqRel: passes on what the dead one did to the next holder.
             if self.lock.compare_exchange(lock, state | lock & NOTICES, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 probe::at();
+                if lock & WAITERS != 0 {
+                    let _ = futex_wake(&self.lock, u32::MAX);
+                }
                 return;
             }
         }
@@ -173,60 +186,55 @@ impl Token {
         probe::at();
     }
 
-    /// Takes the token as a lock, waiting for it if need be. Then [`Token::release`] must follow.
+    /// Takes the token as a lock, waiting for it if need be, as long as the member's limit allows. Then
+    /// [`Token::release`] must follow.
     ///
-    /// Errors: [`Error::Corrupt`] for a word that no member writes, or when a living process keeps it for seconds;
-    /// [`Error::System`] if the kernel refuses a barrier or a look at the holder.
+    /// Errors: [`Error::Corrupt`] for a word that no member writes; [`Error::WouldBlock`], [`Error::TimedOut`] and
+    /// [`Error::Interrupted`] as the [limit](Membership::set_limit) says, when another member does not give it back;
+    /// [`Error::System`] if the kernel refuses a barrier.
     #[cold]
     #[inline(never)]
     pub fn hold(&mut self, me: &Membership) -> Result<Hold, Error> {
-        let number = me.number();
-        let begin_ns = now_ns();
-        // How long we have seen the same word: whoever holds the token has his own time.
-        let (mut seen, mut since_ns) = (None, begin_ns);
+        let mark = me.mark();
+        let mut patience = Patience::new(me.limit());
         loop {
             // Acquire pairs with the Release in `release`.
             let lock = self.words.lock.load(Ordering::Acquire);
-            if seen.replace(lock).is_some_and(|seen| seen != lock) {
-                since_ns = now_ns();
-                if since_ns - begin_ns > PATIENCE_NS_MAX {
-                    return Err(Error::Corrupt("a token changes and changes, and is not to be had"));
-                }
-            }
             let holder = lock & HOLDER;
-            let notices = lock & NOTICES;
+            // One that has slept does not know whether others sleep still.
+            let kept = lock & (NOTICES | WAITERS) | if patience.slept { WAITERS } else { 0 };
             match lock & (BIASED | HELD | SEIZING) {
                 0 => {
-                    if self.exchange(lock, HELD | number | notices) {
-                        return Ok(self.now_held(number));
+                    if self.exchange(lock, HELD | mark | kept) {
+                        return Ok(self.now_held(me));
                     }
                 }
                 BIASED if lock & !NOTICES == self.bias => {
-                    if self.exchange(lock, HELD | number | notices) {
+                    if self.exchange(lock, HELD | mark | kept) {
                         probe::at();
                         self.streak = self.streak.saturating_add(1);
                         return Ok(Hold::Kept);
                     }
                 }
                 BIASED => {
-                    let seizing = SEIZING | number | holder << VICTIM_SHIFT;
-                    if self.exchange(lock, seizing | notices) {
+                    if self.exchange(lock, SEIZING | mark | holder << VICTIM_SHIFT | kept) {
                         probe::at();
-                        return self.seize(me, holder, since_ns);
+                        return self.seize(me, lock & (HOLDER | TAG), &mut patience);
                     }
                 }
-                HELD | SEIZING if self.ends(me, lock, holder, since_ns)? => {
+                HELD | SEIZING => {
+                    let Some(lock) = self.wait(me, lock, &mut patience)? else { continue };
                     let victim = (lock >> VICTIM_SHIFT) & HOLDER;
                     let state = lock & (HELD | SEIZING);
-                    if self.exchange(lock, state | number | victim << VICTIM_SHIFT | notices) {
+                    let kept = lock & (NOTICES | WAITERS);
+                    if self.exchange(lock, state | mark | victim << VICTIM_SHIFT | kept) {
                         probe::at();
                         if state == HELD {
-                            return Ok(self.now_held(number));
+                            return Ok(self.now_held(me));
                         }
-                        return self.seize(me, victim, since_ns);
+                        return self.seize(me, victim, &mut patience);
                     }
                 }
-                HELD | SEIZING => {}
                 _ => return Err(Error::Corrupt("a token's state")),
             }
         }
@@ -234,23 +242,16 @@ impl Token {
 
     /// Gives the token back, biased to us if we alone have used it lately.
     pub fn release(&mut self, me: &Membership) {
-        let number = me.number();
         let doublings = self.words.seizures.load(Ordering::Relaxed).min(STREAK_DOUBLINGS_MAX);
         let enough = if doublings == 0 { 0 } else { STREAK << doublings };
-        let biased =
-            me.fence.is_asymmetric() && self.streak >= enough && self.words.sleepers.load(Ordering::Relaxed) == 0;
-        self.bias = if biased { BIASED | number } else { NO_BIAS };
+        let alone = self.words.lock.load(Ordering::Relaxed) & WAITERS == 0;
+        let biased = me.fence.is_asymmetric() && self.streak >= enough && alone;
+        self.bias = if biased { BIASED | me.mark() } else { NO_BIAS };
         let state = if biased { self.bias } else { 0 };
         probe::at();
         // Release pairs with the Acquire loads in `hold`.
-        self.update(Ordering::Release, |lock| state | lock & NOTICES);
+        self.pass_on(Ordering::Release, |lock| state | lock & NOTICES);
         probe::at();
-        // The word before the sleepers, as a sleeper counts itself before it looks at the word.
-        fence_seq_cst();
-        if self.words.sleepers.load(Ordering::Relaxed) > 0 {
-            // A failed wake is no loss: a sleeper looks again by itself.
-            let _ = futex_wake(&self.words.lock, 1);
-        }
     }
 
     /// Gives up a bias, so that nobody has to take it away from a member that is gone.
@@ -289,95 +290,94 @@ impl Token {
         probe::at();
     }
 
-    /// We are the first in the word; waits until the member that had the bias is not inside.
-    fn seize(&mut self, me: &Membership, victim: u32, since_ns: u64) -> Result<Hold, Error> {
-        let number = me.number();
-        if let Err(error) = self.wait_out(me, victim, since_ns) {
+    /// We are the first in the word; waits until the member `victim`, which had the bias, is not inside.
+    fn seize(&mut self, me: &Membership, victim: u32, patience: &mut Patience) -> Result<Hold, Error> {
+        if let Err(error) = self.wait_out(me, victim & HOLDER, patience) {
             // We have not got it, and others shall not wait for us. The victim keeps what it had.
-            self.update(Ordering::Relaxed, |lock| BIASED | victim | lock & NOTICES);
+            self.pass_on(Ordering::Relaxed, |lock| BIASED | victim | lock & NOTICES);
             return Err(error);
         }
         let seizures = self.words.seizures.load(Ordering::Relaxed);
         self.words.seizures.store(seizures.saturating_add(1), Ordering::Relaxed);
         probe::at();
-        self.update(Ordering::Acquire, |lock| HELD | number | lock & NOTICES);
-        Ok(self.now_held(number))
+        self.update(Ordering::Acquire, |lock| HELD | me.mark() | lock & (NOTICES | WAITERS));
+        Ok(self.now_held(me))
     }
 
     /// Waits until a member that has lost its bias is not inside.
-    fn wait_out(&self, me: &Membership, victim: u32, since_ns: u64) -> Result<(), Error> {
+    fn wait_out(&self, me: &Membership, victim: u32, patience: &mut Patience) -> Result<(), Error> {
         if victim == me.number() {
             // A predecessor in our own slot, which is dead; ours is the busy word.
             return Ok(());
         }
         me.fence.heavy()?;
         probe::at();
-        // Acquire pairs with the Release in `leave`.
-        let busy = &me.other(victim)?.busy;
-        let mut looks = 0;
-        while busy.load(Ordering::Acquire) & self.bit != 0 && !self.overdue(me, victim, &mut looks, since_ns)? {}
-        Ok(())
+        let word = &me.other(victim)?.busy;
+        let (mut looks, mut nap) = (0, NAP_MIN);
+        loop {
+            // Acquire pairs with the Release in `leave`.
+            let busy = word.load(Ordering::Acquire);
+            if busy & self.bit == 0 {
+                return Ok(());
+            }
+            looks += 1;
+            match looks {
+                _ if cfg!(loom) => yield_now(),
+                0..=SPINS => spin_loop(),
+                looks if looks <= LOOKS => yield_now(),
+                _ => {
+                    // Nobody wakes us: the biased one does not know that it lost its bias.
+                    let longest = nap.min(patience.next());
+                    patience.note(futex_wait(word, busy, Some(longest))?);
+                    if (nap == NAP_MAX || patience.next().is_zero()) && me.has_ended(victim)? {
+                        return Ok(());
+                    }
+                    nap = (nap * 2).min(NAP_MAX);
+                    patience.go_on()?;
+                }
+            }
+        }
     }
 
-    /// Waits a little for a holder; returns whether its process has ended.
-    fn ends(&self, me: &Membership, lock: u32, holder: u32, since_ns: u64) -> Result<bool, Error> {
+    /// Waits a little for the holder. Returns the word if it is of one that is no more, None if it has changed.
+    fn wait(&self, me: &Membership, lock: u32, patience: &mut Patience) -> Result<Option<u32>, Error> {
+        let holder = lock & HOLDER;
         if holder == me.number() {
             // We do not hold it: that was a predecessor in our slot.
-            return Ok(true);
+            return Ok(Some(lock));
         }
         me.other(holder)?;
-        let changed = || self.words.lock.load(Ordering::Relaxed) != lock;
-        if cfg!(loom) {
-            yield_now();
-            return Ok(false);
-        }
-        for _ in 0..SPINS {
-            if changed() {
-                return Ok(false);
-            }
-            spin_loop();
-        }
-        for _ in 0..YIELDS {
-            yield_now();
-            if changed() {
-                return Ok(false);
+        if !cfg!(loom) {
+            for look in 0..SPINS + YIELDS {
+                if self.words.lock.load(Ordering::Relaxed) != lock {
+                    return patience.look_again().map(|()| None);
+                }
+                if look < SPINS { spin_loop() } else { yield_now() }
             }
         }
-        self.words.sleepers.fetch_add(1, Ordering::SeqCst);
-        probe::at();
-        let slept = futex_wait(&self.words.lock, lock, Some(WATCH_EVERY));
-        self.words.sleepers.fetch_sub(1, Ordering::Relaxed);
-        slept?;
-        if changed() {
-            return Ok(false);
+        let longest = patience.next();
+        let asleep = lock | WAITERS;
+        if !longest.is_zero() {
+            if lock != asleep && !self.exchange(lock, asleep) {
+                return patience.look_again().map(|()| None);
+            }
+            probe::at();
+            patience.slept = true;
+            patience.note(futex_wait(&self.words.lock, asleep, Some(longest))?);
         }
-        self.has_ended(me, holder, since_ns)
+        // What was seen last, before the question: the word is of a dead one only if that was dead by then.
+        let now = self.words.lock.load(Ordering::Relaxed);
+        if now & !NOTICES & !WAITERS != lock & !NOTICES & !WAITERS {
+            return patience.look_again().map(|()| None);
+        }
+        if me.has_ended(holder)? {
+            return Ok(Some(now));
+        }
+        patience.go_on().map(|()| None)
     }
 
-    /// Waits a little for a busy member; returns whether its process has ended.
-    fn overdue(&self, me: &Membership, victim: u32, looks: &mut u32, since_ns: u64) -> Result<bool, Error> {
-        *looks += 1;
-        match *looks {
-            _ if cfg!(loom) => yield_now(),
-            0..=SPINS => spin_loop(),
-            _ => yield_now(),
-        }
-        if !looks.is_multiple_of(1024) {
-            return Ok(false);
-        }
-        std::thread::sleep(Duration::from_micros(100));
-        self.has_ended(me, victim, since_ns)
-    }
-
-    fn has_ended(&self, me: &Membership, holder: u32, since_ns: u64) -> Result<bool, Error> {
-        let ended = me.has_ended(holder)?;
-        if !ended && now_ns() - since_ns > probe::patience_ns(PATIENCE_NS) && !me.is_stopped(holder)? {
-            return Err(Error::Corrupt("a token is not given back"));
-        }
-        Ok(ended)
-    }
-
-    fn now_held(&mut self, number: u32) -> Hold {
+    fn now_held(&mut self, me: &Membership) -> Hold {
+        let number = me.number();
         self.bias = NO_BIAS;
         probe::at();
         let last = self.words.last.load(Ordering::Relaxed);
@@ -397,21 +397,32 @@ impl Token {
         self.words.lock.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Changes the word that we hold, against notices that come at the same time.
-    fn update(&self, order: Ordering, change: impl Fn(u32) -> u32) {
+    /// Changes the word that we hold, against notices and sleepers that come at the same time. Returns what it was.
+    fn update(&self, order: Ordering, change: impl Fn(u32) -> u32) -> u32 {
         let mut lock = self.words.lock.load(Ordering::Relaxed);
         while let Err(now) = self.words.lock.compare_exchange(lock, change(lock), order, Ordering::Relaxed) {
             lock = now;
+        }
+        lock
+    }
+
+    /// Changes the word so that we do not hold it any more, and wakes one who waits for that.
+    fn pass_on(&self, order: Ordering, change: impl Fn(u32) -> u32) {
+        if self.update(order, change) & WAITERS != 0 {
+            probe::at();
+            // A failed wake is no loss, nor is a death before it: a sleeper looks again by itself.
+            let _ = futex_wake(&self.words.lock, 1);
         }
     }
 }
 
 #[cfg(all(test, not(loom)))]
+#[allow(unsafe_code, reason = "signals that stop and interrupt")]
 mod tests;
 
 /// A free token for loom, whose atomics cannot be made of zeros.
 #[cfg(loom)]
 pub(crate) fn twin_words() -> TokenWords {
     let zero = || AtomicU32::new(0);
-    TokenWords { lock: zero(), sleepers: zero(), last: zero(), seizures: zero() }
+    TokenWords { lock: zero(), last: zero(), seizures: zero() }
 }

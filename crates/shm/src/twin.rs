@@ -215,10 +215,6 @@ pub fn compiler_fence(order: Ordering) {
     loom::sync::atomic::fence(order);
 }
 
-pub(crate) fn fence_seq_cst() {
-    loom::sync::atomic::fence(Ordering::SeqCst);
-}
-
 pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) -> io::Result<Slept> {
     let queue = word.queue.lock().expect("no holder panics");
     if word.load(Ordering::Relaxed) != expected {
@@ -270,19 +266,37 @@ pub(crate) fn current_cpu() -> u32 {
     0
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ProcessId;
+pub(crate) fn epoch() -> u64 {
+    1
+}
+
+pub(crate) fn nap(_duration: Duration) -> io::Result<Slept> {
+    yield_now();
+    Ok(Slept::TimedOut)
+}
+
+/// Every process of the model lives on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProcessId(u64);
 
 impl ProcessId {
     pub(crate) fn own() -> ProcessId {
-        ProcessId
+        ProcessId(1)
     }
 
-    pub(crate) fn from_word(_word: u64) -> ProcessId {
-        ProcessId
+    pub(crate) fn from_words(place: u64, _birth: u64, _image: u64) -> ProcessId {
+        ProcessId(place)
     }
 
-    pub(crate) fn word(self) -> u64 {
+    pub(crate) fn place(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) fn birth(self) -> u64 {
+        1
+    }
+
+    pub(crate) fn image(self) -> u64 {
         1
     }
 
@@ -290,22 +304,8 @@ impl ProcessId {
         std::process::id()
     }
 
-    pub(crate) fn is_stopped(self) -> bool {
+    pub(crate) fn has_ended(self) -> bool {
         false
-    }
-}
-
-/// Every process of the model lives on.
-#[derive(Debug)]
-pub(crate) struct Watch;
-
-impl Watch {
-    pub(crate) fn begin(_id: ProcessId) -> io::Result<Watch> {
-        Ok(Watch)
-    }
-
-    pub(crate) fn has_ended(&self) -> io::Result<bool> {
-        Ok(false)
     }
 }
 
@@ -360,7 +360,14 @@ pub(crate) struct Region {
 
 impl Region {
     pub(crate) fn create(window_bytes: usize) -> io::Result<Region> {
-        let end = || Apart(End { status: AtomicU32::new(0), cpu: AtomicU32::new(0), owner: AtomicU64::new(0) });
+        let end = || {
+            Apart(End {
+                status: AtomicU32::new(0),
+                cpu: AtomicU32::new(0),
+                owner: AtomicU64::new(0),
+                birth: AtomicU64::new(0),
+            })
+        };
         let index = || Apart(AtomicU64::new(0));
         let words = Words { tail: index(), head: index(), sender: end(), receiver: end() };
         Ok(Region { words: Arc::new(words), window: Window::new(window_bytes as u64, window_bytes) })

@@ -9,7 +9,7 @@ use headwater_os::futex::Slept;
 use crate::error::Error;
 use crate::eventcount;
 use crate::layout::End;
-use crate::owner::Peer;
+use crate::owner;
 use crate::stages::{Stage, Stages, spin_for};
 use crate::sync::{Fence, Ordering, current_cpu, now_ns};
 
@@ -53,18 +53,17 @@ pub(crate) enum Waited {
     PeerEnded,
 }
 
-/// One end's policy, its view of the peer's life, and its counters.
+/// One end's policy, and its counters.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     policy: Wait,
-    peer: Peer,
     stages: Stages,
     pub(crate) counters: Counters,
 }
 
 impl Waiter {
     pub(crate) fn new(policy: Wait) -> Waiter {
-        Waiter { policy, peer: Peer::default(), stages: Stages::default(), counters: Counters::default() }
+        Waiter { policy, stages: Stages::default(), counters: Counters::default() }
     }
 
     /// Waits until `ready` holds, at most 100 ms, or finds that the peer's process has ended. `ready` must become true
@@ -83,7 +82,7 @@ impl Waiter {
             return self.sleep_until(own, peer, fence, ready);
         }
         if self.policy == Wait::Spin {
-            return self.spin_until(peer, ready);
+            return Ok(self.spin_until(peer, ready));
         }
         let here = note_cpu(own);
         // Relaxed: a hint. A stale or false one costs some microseconds.
@@ -96,12 +95,12 @@ impl Waiter {
         Ok(Waited::LookAgain)
     }
 
-    fn spin_until(&mut self, peer: &End, mut ready: impl FnMut() -> bool) -> Result<Waited, Error> {
+    fn spin_until(&mut self, peer: &End, mut ready: impl FnMut() -> bool) -> Waited {
         if spin_for(WATCH_EVERY_NS, &mut ready) {
             self.counters.spins += 1;
-            return Ok(Waited::LookAgain);
+            return Waited::LookAgain;
         }
-        self.watch(peer)
+        watch(peer)
     }
 
     fn sleep_until(
@@ -122,12 +121,12 @@ impl Waiter {
                 return Ok(Waited::LookAgain);
             }
         }
-        self.watch(peer)
+        Ok(watch(peer))
     }
+}
 
-    fn watch(&mut self, peer: &End) -> Result<Waited, Error> {
-        Ok(if self.peer.has_ended(peer)? { Waited::PeerEnded } else { Waited::LookAgain })
-    }
+fn watch(peer: &End) -> Waited {
+    if owner::has_ended(peer) { Waited::PeerEnded } else { Waited::LookAgain }
 }
 
 /// Tells the other end where we run, if that has changed; returns it in the word's form.

@@ -71,6 +71,7 @@ impl AsyncStream {
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<OwnedMessage>>> {
         loop {
             match self.stream.receive() {
+                Err(error) if error.is_held() => return come_again(context),
                 Err(error) if error.errno() == Errno::Again => {}
                 done => return Poll::Ready(done.transpose()),
             }
@@ -101,6 +102,7 @@ impl AsyncStream {
             let sent = self.stream.send_message(message);
             self.wake_reader();
             match sent {
+                Err(error) if error.is_held() => return come_again(context),
                 Err(error) if error.errno() == Errno::Again => {}
                 done => return Poll::Ready(done),
             }
@@ -134,6 +136,13 @@ impl AsyncStream {
     }
 }
 
+/// Another user of the stream is in the middle of a call, and nobody tells when it comes out: the task tries again when
+/// others have had their turn. A try waits some milliseconds, so this does not keep a CPU busy.
+fn come_again<T>(context: &Context<'_>) -> Poll<T> {
+    context.waker().wake_by_ref();
+    Poll::Pending
+}
+
 impl AsyncRead for AsyncStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -147,6 +156,7 @@ impl AsyncRead for AsyncStream {
                     buffer.advance(count);
                     return Poll::Ready(Ok(()));
                 }
+                Err(error) if error.is_held() => return come_again(context),
                 Err(error) if error.errno() == Errno::Again => {}
                 Err(error) => return Poll::Ready(Err(error.into())),
             }
@@ -163,6 +173,7 @@ impl AsyncWrite for AsyncStream {
             let written = this.stream.write(bytes);
             this.wake_reader();
             match written {
+                Err(error) if error.is_held() => return come_again(context),
                 Err(error) if error.errno() == Errno::Again => {}
                 done => return Poll::Ready(Ok(done?)),
             }

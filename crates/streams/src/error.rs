@@ -97,6 +97,8 @@ pub(crate) struct Cause {
     why: Cow<'static, str>,
     /// The stream's memory makes no sense: no call on it can succeed any more.
     fatal: bool,
+    /// Another user of the stream is in the middle of a call, and this call does not wait for it (any longer).
+    held: bool,
     /// What the kernel said, where it is the cause.
     source: Option<io::Error>,
 }
@@ -104,7 +106,13 @@ pub(crate) struct Cause {
 impl Cause {
     /// One that is known when the library is compiled. For [`fixed!`].
     pub const fn fixed(errno: Errno, why: &'static str) -> Cause {
-        Cause { errno, why: Cow::Borrowed(why), fatal: false, source: None }
+        Cause { errno, why: Cow::Borrowed(why), fatal: false, held: false, source: None }
+    }
+
+    /// The same, because another user of the stream is in the middle of a call.
+    const fn of_held(errno: Errno) -> Cause {
+        const WHY: &str = "another user of the stream is in the middle of a call";
+        Cause { errno, why: Cow::Borrowed(WHY), fatal: false, held: true, source: None }
     }
 }
 
@@ -114,6 +122,7 @@ macro_rules! fixed {
         $crate::error::Error::of_static(const { &$crate::error::Cause::fixed($crate::error::Errno::$errno, $why) })
     };
 }
+#[cfg_attr(loom, allow(unused_imports, reason = "only the lane is left"))]
 pub(crate) use fixed;
 
 /// What operations on streams return.
@@ -122,7 +131,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// An error with its reason; name the limit and its value where there is one.
     pub fn new(errno: Errno, why: impl Into<Cow<'static, str>>) -> Error {
-        Error::of(Cause { errno, why: why.into(), fatal: false, source: None })
+        Error::of(Cause { errno, why: why.into(), fatal: false, held: false, source: None })
     }
 
     fn of(cause: Cause) -> Error {
@@ -146,12 +155,18 @@ impl Error {
 
     /// An error after which no call on the stream can succeed any more.
     pub(crate) fn broken(errno: Errno, why: impl Into<Cow<'static, str>>) -> Error {
-        Error::of(Cause { errno, why: why.into(), fatal: true, source: None })
+        Error::of(Cause { errno, why: why.into(), fatal: true, held: false, source: None })
     }
 
     /// Whether the stream is dead.
     pub(crate) fn is_fatal(&self) -> bool {
         self.0.fatal
+    }
+
+    /// Whether the call failed because another user of the stream does not come out of its own: nothing was done, and
+    /// nobody tells when it does.
+    pub(crate) fn is_held(&self) -> bool {
+        self.0.held
     }
 }
 
@@ -182,14 +197,24 @@ impl From<io::Error> for Error {
         match errno {
             Errno::Again => fixed!(Again, "the kernel would wait"),
             Errno::Intr => fixed!(Intr, "a signal handler ran"),
-            errno => Error::of(Cause { errno, why: source.to_string().into(), fatal: false, source: Some(source) }),
+            errno => Error::of(Cause {
+                errno,
+                why: source.to_string().into(),
+                fatal: false,
+                held: false,
+                source: Some(source),
+            }),
         }
     }
 }
 
 impl From<headwater_shm::Error> for Error {
     fn from(error: headwater_shm::Error) -> Error {
+        use headwater_shm::Error::{Interrupted, TimedOut, WouldBlock};
         match error {
+            WouldBlock => Error::of_static(const { &Cause::of_held(Errno::Again) }),
+            TimedOut => Error::of_static(const { &Cause::of_held(Errno::Time) }),
+            Interrupted => Error::of_static(const { &Cause::of_held(Errno::Intr) }),
             headwater_shm::Error::System(error) => error.into(),
             headwater_shm::Error::Full(_) => Error::new(Errno::Nosr, error.to_string()),
             headwater_shm::Error::Corrupt(what) => Error::corrupt(what),

@@ -18,7 +18,7 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, MARKS, NSTRPUSH, PAGE};
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 /// Queues of a direction: the head's, and one for each module of either end.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH;
 /// Bytes of module state in shared memory.
@@ -54,6 +54,9 @@ shareable! {
         pub nstrpush: AtomicU32,
         /// By which descriptor the ends are known: the cookies of their doorbells.
         pub cookies: [AtomicU64; 2],
+        /// Of a FIFO: whether this is the stream of all who open the node; see `process::fifo::meet`. Written by whoever opens
+        /// the node, by an exchange.
+        pub settled: AtomicU32,
     }
 
     /// One end's standing and options. Options are changed by the end's own members, then announced by a notice.

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::Ordering;
 
-use headwater_shm::{Membership, probe};
+use headwater_shm::{Limit, Membership, probe};
 
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
@@ -92,7 +92,10 @@ impl<'s, 'm> Run<'s, 'm> {
         let What { kind, band, .. } = message.what;
         events::put(self.region.inode, self.direction as u8, at as u8, kind as u8, band, message.len() as u64);
         match chain.get(at) {
-            Some(link) => link.module.put(message, &mut Queue { run: self, at }),
+            Some(link) => {
+                self.me.set_limit(Limit::Unlimited);
+                link.module.put(message, &mut Queue { run: self, at })
+            }
             None => self.deliver(message),
         }
     }
@@ -216,6 +219,7 @@ impl<'s, 'm> Run<'s, 'm> {
             };
             let Some(at) = chain.iter().rposition(enabled) else { break };
             self.counters.service_runs += 1;
+            self.me.set_limit(Limit::Unlimited);
             probe::at();
             let (stream, end) = (self.region.inode, self.direction as u8);
             events::service_begin(stream, end, at as u8);

@@ -4,12 +4,13 @@
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
+use std::time::Duration;
 
 use headwater_streams::{Access, Errno, Fifo, Stream};
 
 mod common;
 
-use common::{alone, child, fifo, joined, open, read_all};
+use common::{alone, calm, child, fifo, joined, open, read_all, within};
 
 #[test]
 fn a_fifo_joins_unrelated_processes() {
@@ -41,6 +42,165 @@ fn a_fifo_without_a_reader_refuses_a_writer_that_is_not_to_wait() {
     assert_eq!(reader.read(&mut [0]).expect("there"), 1);
     assert_eq!(writer.read(&mut [0]).expect_err("wrong way").errno(), Errno::Badf);
     assert_eq!(reader.write(&[0]).expect_err("wrong way").errno(), Errno::Badf);
+}
+
+/// Opens a FIFO at one end while a child opens, perhaps writes and closes the other end at once, in turns of which each
+/// ends before the next begins.
+fn meets_peers_that_go_at_once(access: Access) {
+    let (_directory, path) = fifo();
+    let (here, there) = UnixStream::pair().expect("pair");
+    let rounds = 100;
+    let peer = child(|| {
+        let other = if access == Access::Read { Access::Write } else { Access::Read };
+        for _ in 0..rounds {
+            std::io::Read::read_exact(&mut &there, &mut [0])?;
+            let mut stream = Fifo::open(&path, other)?;
+            if other == Access::Write {
+                stream.write(b"x")?;
+            }
+            drop(stream);
+            std::io::Write::write_all(&mut &there, b"x")?;
+        }
+        Ok(())
+    });
+    within(Duration::from_secs(20), "opening a FIFO whose other end is closed at once".to_owned());
+    let mut random = common::Random(19);
+    for _ in 0..rounds {
+        std::io::Write::write_all(&mut &here, b"x").expect("it waits");
+        std::thread::sleep(Duration::from_micros(random.next() % 2000));
+        let mut stream = Fifo::open(&path, access).expect("they meet");
+        if access == Access::Read {
+            assert_eq!(read_all(&mut stream), b"x");
+        }
+        std::io::Read::read_exact(&mut &here, &mut [0]).expect("the peer has gone");
+    }
+    calm();
+    joined(peer);
+}
+
+#[test]
+fn a_reader_s_open_returns_when_a_writer_has_come_and_gone() {
+    let _alone = alone();
+    meets_peers_that_go_at_once(Access::Read);
+}
+
+#[test]
+fn a_writer_s_open_returns_when_a_reader_has_come_and_gone() {
+    let _alone = alone();
+    meets_peers_that_go_at_once(Access::Write);
+}
+
+#[test]
+fn those_who_open_at_the_same_time_meet() {
+    let _alone = alone();
+    for _ in 0..40 {
+        let (_directory, path) = fifo();
+        common::meet_at_the_same_time(&path);
+    }
+}
+
+fn signal(child: &headwater_os::child::Child, signal: libc::c_int) {
+    // SAFETY: it takes numbers; the child has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, signal) }, 0);
+}
+
+#[test]
+fn a_stopped_opener_stops_nobody() {
+    let _alone = alone();
+    let (_directory, path) = fifo();
+    let mut other = child(|| {
+        loop {
+            drop(open(&path, Access::Read)?);
+        }
+    });
+    let mut random = common::Random(5);
+    for round in 0..60 {
+        within(Duration::from_secs(10), format!("opening beside a stopped process, round {round}"));
+        std::thread::sleep(Duration::from_micros(random.next() % 1000));
+        signal(&other, libc::SIGSTOP);
+        // Waiting for each other: what comes after an open may need something that the stopped process holds.
+        let (mut reader, mut writer) = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| Fifo::open(&path, Access::Read).expect("a writer comes"));
+            let writer = Fifo::open(&path, Access::Write).expect("a reader comes");
+            (reader.join().expect("it has opened it"), writer)
+        });
+        signal(&other, libc::SIGCONT);
+        writer.write(b"x").expect("room");
+        assert_eq!(reader.read(&mut [0; 8]).expect("there"), 1);
+    }
+    calm();
+    assert!(other.try_wait().expect("wait").is_none(), "no open of its own has failed");
+}
+
+#[test]
+fn a_signal_handler_ends_the_wait_for_a_peer() {
+    let _alone = alone();
+    let (_directory, path) = fifo();
+    within(Duration::from_secs(20), "a signal during open".to_owned());
+    joined(child(|| {
+        extern "C" fn nothing(_signal: libc::c_int) {}
+        let often = libc::timeval { tv_sec: 0, tv_usec: 20_000 };
+        let timer = libc::itimerval { it_interval: often, it_value: often };
+        // SAFETY: the handler does nothing; the timer is valid.
+        unsafe {
+            libc::signal(libc::SIGALRM, nothing as *const () as libc::sighandler_t);
+            libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut());
+        }
+        let error = Fifo::open(&path, Access::Read).expect_err("nobody writes");
+        assert_eq!(error.errno(), Errno::Intr);
+        Ok(())
+    }));
+    calm();
+}
+
+#[test]
+fn an_open_without_descriptors_says_so() {
+    let _alone = alone();
+    let (_directory, path) = fifo();
+    for others in [false, true] {
+        let _reader = others.then(|| open(&path, Access::Read).expect("opens at once"));
+        joined(child(|| {
+            let used = headwater_os::descriptors::own()?.last().map_or(0, |last| u64::from(last.number) + 1);
+            let opened = (used..used + 20).find(|limit| {
+                let limit = libc::rlimit { rlim_cur: *limit, rlim_max: 4096 };
+                // SAFETY: the limit is a valid one.
+                assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+                match open(&path, Access::Read) {
+                    Ok(_) => true,
+                    Err(error) => {
+                        assert_eq!(error.errno(), Errno::Mfile, "{error}");
+                        false
+                    }
+                }
+            });
+            let needed = opened.expect("twenty are enough") - used;
+            assert!(needed <= 12, "{needed}");
+            Ok(())
+        }));
+    }
+}
+
+#[test]
+fn what_a_missing_node_is_refused_for_is_told() {
+    let _alone = alone();
+    let (directory, _path) = fifo();
+    let error = open(&directory.path().join("nothing"), Access::Read).expect_err("there is none");
+    assert!(error.to_string().contains("nothing") && error.to_string().contains("No such file"), "{error}");
+    assert_eq!(error.errno(), headwater_streams::Error::from(std::io::Error::from_raw_os_error(libc::ENOENT)).errno());
+}
+
+#[test]
+fn a_lock_on_the_node_stops_no_open() {
+    let _alone = alone();
+    let (_directory, path) = fifo();
+    let node = headwater_os::files::open_fifo(&path).expect("open");
+    // SAFETY: it takes numbers.
+    assert_eq!(unsafe { libc::flock(node.as_raw_fd(), libc::LOCK_EX) }, 0);
+    within(Duration::from_secs(10), "opening a FIFO whose node is locked".to_owned());
+    let mut reader = open(&path, Access::Read).expect("opens at once");
+    open(&path, Access::Write).expect("somebody reads").write(b"x").expect("room");
+    assert_eq!(reader.read(&mut [0; 8]).expect("there"), 1);
+    calm();
 }
 
 #[test]

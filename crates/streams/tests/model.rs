@@ -77,7 +77,7 @@ impl Message {
                 self.control.as_ref().map_or(0, VecDeque::len) + self.sent.1 - self.sent.0
             }
             true if self.data.as_ref().is_some_and(|data| !data.is_empty()) => self.left(),
-            true => self.sent.1.max(1),
+            true => 1,
         }
     }
 }

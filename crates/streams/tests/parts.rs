@@ -74,6 +74,14 @@ fn a_part_without_bytes_stays_until_it_is_asked_for() {
         near.putmsg(Some(b"c"), Some(b""), false).expect("room");
         assert_eq!(get(&mut far, Some(9), None), (Some(1), None, false, true), "MOREDATA");
         assert_eq!(get(&mut far, None, Some(0)), (None, Some(0), false, false));
+        // It keeps its place when all bytes of the other part are taken, bit by bit.
+        near.putmsg(Some(b""), Some(b"data"), false).expect("room");
+        assert_eq!(get(&mut far, None, Some(1)), (None, Some(1), true, true));
+        assert_eq!(get(&mut far, None, Some(9)), (None, Some(3), true, false));
+        near.write(b"behind").expect("room");
+        assert_eq!(far.nread().expect("fine"), (0, 2));
+        assert_eq!(get(&mut far, Some(0), Some(9)), (Some(0), None, false, false));
+        assert_eq!(read(&mut far, 9), Ok(b"behind".to_vec()));
         // Taken alone, it does not come back.
         near.putmsg(Some(b""), Some(b"data"), false).expect("room");
         assert_eq!(get(&mut far, Some(0), None), (Some(0), None, false, true));

@@ -38,3 +38,24 @@ fn a_sleeper_is_woken_through_another_mapping() {
     wake(word, 1).expect("wake");
     sleeper.join().expect("the sleeper saw the change");
 }
+
+#[test]
+fn a_signal_ends_a_nap() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: installs a handler that does nothing, for a signal that nothing else here uses.
+    unsafe { libc::signal(libc::SIGUSR1, nothing as extern "C" fn(libc::c_int) as usize) };
+    assert_eq!(super::nap(Duration::from_millis(1)).expect("futex"), Slept::TimedOut);
+    let (tell, told) = std::sync::mpsc::channel();
+    let sleeper = std::thread::spawn(move || {
+        // SAFETY: no arguments, always succeeds.
+        tell.send(unsafe { libc::pthread_self() }).expect("the test waits");
+        super::nap(Duration::from_secs(60)).expect("futex")
+    });
+    let thread = told.recv().expect("it runs");
+    while !sleeper.is_finished() {
+        std::thread::sleep(Duration::from_millis(5));
+        // SAFETY: the thread has not been joined, so its number is valid.
+        unsafe { libc::pthread_kill(thread, libc::SIGUSR1) };
+    }
+    assert_eq!(sleeper.join().expect("sleeper"), Slept::Interrupted);
+}

@@ -1,46 +1,134 @@
+use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
-use super::{ProcessId, Watch, start_ticks};
+use super::{ProcessId, Stat, UNKNOWN};
+use crate::child::Child;
+use crate::refuse::{Refusal, refuse};
 
 fn id_of(pid: u32) -> ProcessId {
-    ProcessId(u64::from(pid) << 32 | u64::from(start_ticks(pid).expect("/proc")))
+    let birth = Stat::of(&pid.to_string()).expect("/proc").birth(true);
+    ProcessId { place: ProcessId::own().place >> 32 << 32 | u64::from(pid), birth, image: 0 }
+}
+
+fn sleeper() -> std::process::Child {
+    Command::new("cat").stdin(Stdio::piped()).spawn().expect("cat")
+}
+
+/// What a kernel without pidfds answers, and a filter, and a process without descriptors.
+const REFUSALS: [i32; 3] = [libc::ENOSYS, libc::EPERM, libc::EMFILE];
+
+fn without_pidfds(errno: i32, body: impl FnOnce()) {
+    let mut child = Child::fork(|| {
+        refuse(&[Refusal { call: libc::SYS_pidfd_open, argument: None, errno }]).expect("seccomp");
+        body();
+        0
+    })
+    .expect("fork");
+    assert!(child.wait().expect("wait").success(), "pidfd_open refused with {errno}");
 }
 
 #[test]
 fn a_live_process_has_not_ended() {
     let own = ProcessId::own();
     assert_eq!(own.pid(), std::process::id());
-    assert_eq!(ProcessId::from_word(own.word()), own);
-    assert!(!Watch::begin(own).expect("watch").has_ended().expect("poll"));
+    assert!(own.is_visible());
+    assert_eq!(ProcessId::from_words(own.place(), own.birth(), own.image()), own);
+    assert!(!own.has_ended());
+    let parent = id_of(std::os::unix::process::parent_id());
+    assert!(!parent.has_ended());
+    without_pidfds(libc::ENOSYS, || assert!(!parent.has_ended() && !own.has_ended()));
 }
 
 #[test]
 fn a_killed_process_has_ended_before_it_is_reaped() {
-    let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().expect("cat");
+    let mut child = sleeper();
     let id = id_of(child.id());
-    let watch = Watch::begin(id).expect("watch");
-    assert!(!watch.has_ended().expect("poll"));
+    assert!(!id.has_ended());
     child.kill().expect("kill");
     let mut left_ms = 10_000;
-    while !watch.has_ended().expect("poll") {
+    while !id.has_ended() {
         assert!(left_ms > 0, "the end must be seen while the child is a zombie");
         std::thread::sleep(std::time::Duration::from_millis(1));
         left_ms -= 1;
     }
+    for errno in REFUSALS {
+        without_pidfds(errno, || assert!(id.has_ended(), "a zombie"));
+    }
     child.wait().expect("reap");
-    assert!(Watch::begin(id).expect("watch").has_ended().expect("poll"), "its number is free");
+    assert!(id.has_ended(), "its number is free");
+    for errno in REFUSALS {
+        without_pidfds(errno, || assert!(id.has_ended(), "its number is free"));
+    }
 }
 
 #[test]
 fn a_reused_number_is_not_the_same_process() {
-    let own = ProcessId::own();
-    let earlier = ProcessId::from_word(own.word() ^ 1);
-    assert!(Watch::begin(earlier).expect("watch").has_ended().expect("poll"));
+    let mut child = sleeper();
+    let id = id_of(child.id());
+    let earlier = ProcessId { birth: id.birth ^ 1 << 32, ..id };
+    assert!(earlier.has_ended() && !id.has_ended());
+    without_pidfds(libc::ENOSYS, || assert!(earlier.has_ended() && !id.has_ended()));
+    child.kill().expect("kill");
+    child.wait().expect("reap");
 }
 
 #[test]
-fn words_that_name_no_process_have_ended() {
-    for word in [0, u64::MAX, 0x8000_0000_0000_0000] {
-        assert!(Watch::begin(ProcessId::from_word(word)).expect("watch").has_ended().expect("poll"));
+fn a_process_of_another_namespace_never_counts_as_ended() {
+    let own = ProcessId::own();
+    for namespace in [0, 1, u64::from(u32::MAX)] {
+        for pid in [0, 1, own.place as u32, u32::MAX] {
+            let foreign = ProcessId { place: namespace << 32 | u64::from(pid), ..own };
+            assert!(!foreign.is_visible() && !foreign.has_ended(), "{foreign:?}");
+        }
     }
+}
+
+#[test]
+fn numbers_that_name_no_process_have_ended() {
+    let own = ProcessId::own();
+    for pid in [0, u32::MAX, 0x8000_0000, 0x7fff_ffff] {
+        let id = ProcessId { place: own.place >> 32 << 32 | u64::from(pid), ..own };
+        assert!(id.has_ended(), "{id:?}");
+    }
+}
+
+#[test]
+fn what_is_unknown_is_not_compared() {
+    let child = sleeper();
+    let id = id_of(child.id());
+    for birth in [0, UNKNOWN, id.birth >> 32 << 32 | UNKNOWN, u64::from(id.birth as u32)] {
+        assert!(!ProcessId { birth, ..id }.has_ended(), "{birth:#x}");
+    }
+    drop(child);
+}
+
+/// A shell that executes another program is the same process with the same start time.
+#[test]
+fn a_process_that_executes_another_program_has_ended() {
+    let mut child = Command::new("sh")
+        .args(["-c", "read go; exec cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("sh");
+    let id = id_of(child.id());
+    assert!(!id.has_ended());
+    let (input, output) = (child.stdin.as_mut().expect("a pipe"), child.stdout.as_mut().expect("a pipe"));
+    input.write_all(b"go\nx").expect("it reads");
+    output.read_exact(&mut [0]).expect("cat writes what it reads");
+    assert!(id.has_ended());
+    without_pidfds(libc::EPERM, || assert!(id.has_ended()));
+    let now = id_of(child.id());
+    assert_eq!((id.place, id.birth >> 32), (now.place, now.birth >> 32), "only the program is another");
+    assert!(!now.has_ended());
+    child.kill().expect("kill");
+    child.wait().expect("reap");
+}
+
+/// What only the process itself can read tells of an exec where the program lies at the same place again.
+#[test]
+fn the_same_process_before_its_exec_has_ended() {
+    let own = ProcessId::own();
+    assert!(ProcessId { image: own.image ^ 1, ..own }.has_ended());
+    assert!(!ProcessId { image: 0, ..own }.has_ended());
 }

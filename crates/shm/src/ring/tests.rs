@@ -275,7 +275,9 @@ fn a_dead_owner_ends_the_stream() {
     receiver.attach().expect("attach");
     let region = hostile(&sender);
     // A process that ended before we looked: our own number with another start.
-    region.words().sender.0.owner.store(ProcessId::own().word() ^ 1, Ordering::SeqCst);
+    let own = ProcessId::own();
+    region.words().sender.0.owner.store(own.place(), Ordering::SeqCst);
+    region.words().sender.0.birth.store(own.birth() ^ 1 << 32, Ordering::SeqCst);
     let start = Instant::now();
     assert_eq!(receiver.read_some(&mut [0]).expect("the end"), 0);
     assert!(start.elapsed() < Duration::from_secs(2));

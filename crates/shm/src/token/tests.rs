@@ -8,7 +8,8 @@ use headwater_os::memory::SharedMemory;
 
 use super::*;
 use crate::member::MEMBERS;
-use crate::{Apart, Member};
+use crate::sync::{ProcessId, now_ns};
+use crate::{Apart, Limit, Member};
 
 /// A region with a table, one token, and a word that the token protects.
 struct Shared {
@@ -234,6 +235,7 @@ fn nonsense_in_the_word_is_an_error_and_no_hang() {
     let shared = Shared::new();
     let (me, mut token) = shared.join();
     let (_other, _) = shared.join();
+    me.set_limit(Limit::Now);
     for word in
         (0..32).map(|bit| 1 << bit).chain([u32::MAX, HELD | 200, BIASED | HELD, SEIZING | 1 | 77 << VICTIM_SHIFT])
     {
@@ -243,9 +245,6 @@ fn nonsense_in_the_word_is_an_error_and_no_hang() {
         }
         token.forget();
     }
-    // A member that lives and does not hold it: given up after the patience.
-    shared.words().lock.store(HELD | 2, Ordering::Relaxed);
-    assert!(matches!(token.hold(&me), Err(Error::Corrupt(_))));
 }
 
 #[test]
@@ -275,4 +274,261 @@ fn an_inner_token_does_not_free_the_outer() {
         outer.leave(&me);
     });
     assert!(taken.load(Ordering::SeqCst));
+}
+
+/// Two ways to have a token: as a lock, and by a bias.
+const WAYS: [bool; 2] = [false, true];
+
+/// Goes in and stays there.
+fn stay_in(me: &Membership, token: &mut Token, biased: bool) {
+    token.hold(me).expect("free");
+    if biased {
+        token.release(me);
+        assert!(token.enter(me));
+    }
+}
+
+/// Comes out again.
+fn come_out(me: &Membership, token: &mut Token, biased: bool) {
+    if biased { token.leave(me) } else { token.release(me) }
+}
+
+#[test]
+fn a_call_that_is_not_to_wait_does_not() {
+    for biased in WAYS {
+        let shared = Shared::new();
+        let ((me, mut token), (other, mut others)) = (shared.join(), shared.join());
+        stay_in(&other, &mut others, biased);
+        for _ in 0..3 {
+            me.set_limit(Limit::Now);
+            assert!(matches!(token.hold(&me), Err(Error::WouldBlock)));
+            let start = Instant::now();
+            me.set_limit(Limit::Until(now_ns() + 30_000_000));
+            assert!(matches!(token.hold(&me), Err(Error::TimedOut)));
+            assert!(start.elapsed() >= Duration::from_millis(30));
+            me.set_limit(Limit::Until(5));
+            assert!(matches!(token.hold(&me), Err(Error::TimedOut)));
+        }
+        come_out(&other, &mut others, biased);
+        assert_eq!(others.enter(&other), biased, "what was not had is left as it was");
+        if biased {
+            others.leave(&other);
+        }
+        token.hold(&me).expect("now it is free");
+    }
+}
+
+/// A biased member that is inside while another waits in vain stays alone there.
+#[test]
+fn a_signal_ends_the_wait_for_a_token() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: installs a handler that does nothing, for a signal that nothing else here uses.
+    unsafe { libc::signal(libc::SIGUSR1, nothing as extern "C" fn(libc::c_int) as usize) };
+    for biased in WAYS {
+        let shared = Shared::new();
+        let (other, mut others) = shared.join();
+        stay_in(&other, &mut others, biased);
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| {
+                let (me, mut token) = shared.join();
+                // SAFETY: no arguments, always succeeds.
+                tell.send(unsafe { libc::pthread_self() }).expect("the test waits");
+                token.hold(&me)
+            });
+            let thread = told.recv().expect("it runs");
+            while !waiter.is_finished() {
+                std::thread::sleep(Duration::from_millis(5));
+                // SAFETY: the thread has not been joined, so its number is valid.
+                unsafe { libc::pthread_kill(thread, libc::SIGUSR1) };
+            }
+            assert!(matches!(waiter.join().expect("waiter"), Err(Error::Interrupted)));
+        });
+        come_out(&other, &mut others, biased);
+    }
+}
+
+/// The holder is stopped for longer than anybody was ever patient, and then goes on as if nothing had been.
+#[test]
+fn a_stopped_holder_keeps_its_token() {
+    for biased in WAYS {
+        let shared = Shared::new();
+        let (me, mut token) = shared.join();
+        me.set_limit(Limit::Now);
+        let mut child = Child::fork(|| {
+            let (me, mut token) = shared.join();
+            stay_in(&me, &mut token, biased);
+            shared.count().store(1, Ordering::Release);
+            // SAFETY: the signal goes to this process alone.
+            unsafe { libc::raise(libc::SIGSTOP) };
+            let alone = shared.count().load(Ordering::Acquire) == 1;
+            come_out(&me, &mut token, biased);
+            i32::from(!alone)
+        })
+        .expect("fork");
+        while shared.count().load(Ordering::Acquire) == 0 {
+            yield_now();
+        }
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(2300) {
+            assert!(matches!(token.hold(&me), Err(Error::WouldBlock)));
+        }
+        // SAFETY: the pid is our own child's, which is not reaped.
+        unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGCONT) };
+        me.set_limit(Limit::Signal);
+        token.hold(&me).expect("it comes out");
+        shared.count().store(2, Ordering::Release);
+        assert!(child.wait().expect("wait").success());
+    }
+}
+
+/// A member of another PID namespace: whether it lives cannot be seen, so it does.
+#[test]
+fn a_foreign_holder_keeps_its_token_until_its_side_is_gone() {
+    for biased in WAYS {
+        let shared = Shared::new();
+        let (me, mut token) = shared.join();
+        let mut child = Child::fork(|| {
+            let (me, mut token) = shared.join();
+            me.set_side(1);
+            stay_in(&me, &mut token, biased);
+            std::mem::forget((me, token));
+            0
+        })
+        .expect("fork");
+        child.wait().expect("wait");
+        let table: Placed<[Apart<Member>]> = Placed::slice_at(&shared.memory, 0, MEMBERS).expect("inside");
+        let place = &table[1].0.place;
+        for namespace in [0, 77] {
+            place.store(namespace << 32 | place.load(Ordering::Relaxed) & u64::from(u32::MAX), Ordering::Relaxed);
+            me.set_limit(Limit::Now);
+            assert!(matches!(token.hold(&me), Err(Error::WouldBlock)), "namespace {namespace}");
+        }
+        me.note_gone(0);
+        assert!(matches!(token.hold(&me), Err(Error::WouldBlock)), "that was another side");
+        me.note_gone(1);
+        assert_eq!(token.hold(&me).expect("taken over"), Hold::Fresh);
+    }
+}
+
+/// As after an exec: the same process with another image.
+#[test]
+fn what_a_process_had_before_an_exec_is_free() {
+    let shared = Shared::new();
+    let table: Placed<[Apart<Member>]> = Placed::slice_at(&shared.memory, 0, MEMBERS).expect("inside");
+    for _ in 0..3 {
+        for _ in 0..MEMBERS {
+            let (me, mut token) = shared.join();
+            token.hold(&me).expect("whoever had it has executed another program");
+            let slot = &table[me.number() as usize - 1].0;
+            slot.image.store(ProcessId::own().image() ^ 1, Ordering::Relaxed);
+            std::mem::forget((me, token));
+        }
+    }
+}
+
+#[test]
+fn a_forked_child_does_not_give_up_its_parents_place() {
+    let shared = Shared::new();
+    let (me, mut token) = shared.join();
+    token.hold(&me).expect("free");
+    let held = std::cell::Cell::new(Some((me, token)));
+    let mut child = Child::fork(|| {
+        drop(held.take());
+        0
+    })
+    .expect("fork");
+    child.wait().expect("wait");
+    let (other, mut others) = shared.join();
+    other.set_limit(Limit::Now);
+    assert!(matches!(others.hold(&other), Err(Error::WouldBlock)));
+    let (me, mut token) = held.take().expect("ours");
+    token.release(&me);
+    others.hold(&other).expect("free");
+}
+
+/// The words of a killed sleeper: one wake-up in vain, and nothing more.
+#[test]
+fn a_killed_waiter_costs_one_wake_up() {
+    let shared = Shared::new();
+    let (me, mut token) = shared.join();
+    token.hold(&me).expect("free");
+    let mut child = Child::fork(|| {
+        let (me, mut token) = shared.join();
+        let _ = token.hold(&me);
+        0
+    })
+    .expect("fork");
+    while shared.words().lock.load(Ordering::Relaxed) & WAITERS == 0 {
+        yield_now();
+    }
+    child.kill();
+    child.wait().expect("wait");
+    token.release(&me);
+    assert_eq!(shared.words().lock.load(Ordering::Relaxed) & WAITERS, 0);
+    token.hold(&me).expect("free");
+    token.release(&me);
+    assert!(token.enter(&me), "biased as if nothing had been");
+    token.leave(&me);
+}
+
+/// Somebody left the token, and died before waking those who sleep.
+#[test]
+fn a_wake_up_that_never_comes_is_not_waited_for() {
+    let shared = Shared::new();
+    let ((other, mut others), waits) = (shared.join(), AtomicBool::new(false));
+    others.hold(&other).expect("free");
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| {
+            let (me, mut token) = shared.join();
+            waits.store(true, Ordering::Relaxed);
+            token.hold(&me).map(|_| Instant::now())
+        });
+        while !waits.load(Ordering::Relaxed) || shared.words().lock.load(Ordering::Relaxed) & WAITERS == 0 {
+            yield_now();
+        }
+        let left = Instant::now();
+        shared.words().lock.store(0, Ordering::Release);
+        let had = waiter.join().expect("waiter").expect("free");
+        assert!(had - left < Duration::from_millis(500), "{:?}", had - left);
+    });
+}
+
+/// A word of one that had a slot is not taken for that of the next.
+#[test]
+fn tokens_tell_one_user_of_a_slot_from_the_next() {
+    let shared = Shared::new();
+    let held = || {
+        let (me, mut token) = shared.join();
+        token.hold(&me).expect("free");
+        (me.number(), shared.words().lock.load(Ordering::Relaxed))
+    };
+    let (one, other) = (held(), held());
+    assert!(one.0 == other.0 && one.1 != other.1, "{one:x?} {other:x?}");
+}
+
+/// Many that sleep, one after the other: nobody is forgotten.
+#[test]
+fn sleepers_wake_one_another() {
+    let shared = Shared::new();
+    let (me, mut token) = shared.join();
+    token.hold(&me).expect("free");
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let (me, mut token) = shared.join();
+                for _ in 0..3 {
+                    token.hold(&me).expect("in the end");
+                    std::thread::sleep(Duration::from_micros(300));
+                    let count = shared.count();
+                    count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+                    token.release(&me);
+                }
+            });
+        }
+        std::thread::sleep(Duration::from_millis(30));
+        token.release(&me);
+    });
+    assert_eq!(shared.count().load(Ordering::Relaxed), 24);
+    assert_eq!(shared.words().lock.load(Ordering::Relaxed) & WAITERS, 0);
 }

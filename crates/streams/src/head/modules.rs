@@ -1,6 +1,6 @@
 //! Push, pop, look, find, list: the modules of an end; and flush, which goes through them.
 
-use headwater_shm::probe;
+use headwater_shm::{Limit, probe};
 
 use super::state::{self, Call};
 use super::stream::Stream;
@@ -130,6 +130,8 @@ impl Stream {
             return Err(error);
         }
         probe::at();
+        // What follows is not done by halves.
+        me.set_limit(Limit::Unlimited);
         let landed = first.land(me).and_then(|()| second.land(me));
         let changed = landed.and_then(|()| change(self));
         probe::at();

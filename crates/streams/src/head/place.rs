@@ -1,7 +1,8 @@
 //! Sending and receiving without a copy: messages are filled in and read where they lie in shared memory.
 //!
 //! The bytes are handed out as atomics, because another process may change them at any time; what one means to trust one
-//! copies first. Nobody else can write (or read) at this end while a place is reserved (or borrowed), so be short.
+//! copies first. Nobody else can write (or read) at this end while a place is reserved (or borrowed): their calls wait, or
+//! fail with `EAGAIN` if they are not to wait. So be short. A forked child's copy of either is nothing.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -114,7 +115,10 @@ impl Reserved<'_> {
     ///
     /// # Errors
     /// `EPIPE` if the other end is gone.
+    ///
+    /// `EINVAL` in a forked child: the place is its parent's.
     pub fn commit(self) -> Result<()> {
+        self.stream.check_ours()?;
         let what = What { whole: true, ..What::of(Kind::Data) };
         self.stream.out.writer.mark(what, None, Some(self.len as u32));
         let asleep = self.stream.out.writer.reader_sleeps();
@@ -149,7 +153,10 @@ impl Borrowed<'_> {
     ///
     /// # Errors
     /// `EPROTO` on a broken stream.
+    ///
+    /// `EINVAL` in a forked child: the message is its parent's.
     pub fn consume(self, count: usize) -> Result<()> {
+        self.stream.check_ours()?;
         let this = &mut *std::mem::ManuallyDrop::new(self);
         let (_, me, _) = this.stream.end.parts();
         let count = count.min(this.item.data.unwrap_or(0));
@@ -168,12 +175,26 @@ impl Drop for Borrowed<'_> {
 }
 
 impl Stream {
+    /// What a forked child has of a place or of a message is a copy: its parent has both.
+    fn check_ours(&self) -> Result<()> {
+        match self.end.membership_is_ours() {
+            true => Ok(()),
+            false => Err(Error::new(Errno::Inval, "it was reserved or borrowed by the process that forked this one")),
+        }
+    }
+
     fn end_writing(&mut self, pass: Pass) {
+        if !self.end.membership_is_ours() {
+            return;
+        }
         let (_, me, _) = self.end.parts();
         self.out.end(me, pass);
     }
 
     fn end_borrowing(&mut self, pass: Pass) {
+        if !self.end.membership_is_ours() {
+            return;
+        }
         let options = self.read_options();
         let (_, me, _) = self.end.parts();
         self.back.end_reading(me, pass, options);

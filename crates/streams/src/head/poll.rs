@@ -4,9 +4,11 @@ use std::ops::{BitOr, BitOrAssign};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use headwater_os::futex::{self, Slept};
+
 use super::state::{READ_ERROR, WRITE_ERROR};
 use super::stream::Stream;
-use crate::error::{Errno, Result};
+use crate::error::{Errno, Error, Result};
 use crate::process::end::Access;
 
 /// What a stream may be ready for; the values are those of poll(2) on Linux.
@@ -77,7 +79,14 @@ impl Stream {
         let until_ns = timeout.map(|timeout| {
             headwater_os::clock::now_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
         });
-        self.attach()?;
+        self.polls = true;
+        let done = self.attach().and_then(|()| self.poll_until(wanted, timeout, until_ns));
+        self.polls = false;
+        self.end.set_limit(self.limit());
+        done
+    }
+
+    fn poll_until(&mut self, wanted: Events, timeout: Option<Duration>, until_ns: Option<u64>) -> Result<Events> {
         let mut looks = 0;
         loop {
             let ready = self.ready(wanted)?.and(wanted | Events::ERR | Events::HUP);
@@ -90,7 +99,9 @@ impl Stream {
             looks += 1;
             if looks > LOOKS {
                 // Something is there, and it is not what is wanted: no bell tells when that changes.
-                std::thread::sleep(LOOK_EVERY);
+                if futex::nap(LOOK_EVERY)? == Slept::Interrupted {
+                    return Err(Error::new(Errno::Intr, "a signal handler ran"));
+                }
             }
             if ready.is_empty() && self.end.shut_to_read() {
                 // The end of the data is read without waiting.
@@ -118,17 +129,22 @@ impl Stream {
             events |= Events::ERR;
         }
         if self.end.access != Access::Write && self.back.is_readable() {
-            events |= self.front_events()?;
+            // What lies in the lane is seen also while another user is in the middle of a read.
+            let plain = self.back.reader.bytes_there() != 0;
+            let seen = if plain { Events::IN | Events::RDNORM } else { Events::default() };
+            events |= unless_held(self.front_events(), seen)?;
         }
         if self.is_hung_up() {
             events |= Events::HUP;
         } else if self.end.shut_to_write() {
             events |= Events::ERR;
         } else if state & WRITE_ERROR == 0 && self.end.access != Access::Read {
-            if self.can_put(0)? {
+            if unless_held(self.can_put(0), false)? {
                 events |= Events::OUT | Events::WRNORM;
             }
-            if wanted.intersects(Events::WRBAND) && self.run(true, |run| run.can_put_in_some_band())? {
+            if wanted.intersects(Events::WRBAND)
+                && unless_held(self.run(true, |run| run.can_put_in_some_band()), false)?
+            {
                 events |= Events::WRBAND;
             }
         }
@@ -144,5 +160,13 @@ impl Stream {
             0 => Events::IN | Events::RDNORM,
             _ => Events::IN | Events::RDBAND,
         }))
+    }
+}
+
+/// What cannot be looked at, because another user of the stream is in the middle of a call, is not ready.
+fn unless_held<T>(looked: Result<T>, not_ready: T) -> Result<T> {
+    match looked {
+        Err(error) if error.is_held() => Ok(not_ready),
+        looked => looked,
     }
 }

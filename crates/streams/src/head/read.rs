@@ -29,6 +29,9 @@ enum Step {
     Empty,
 }
 
+/// When a reader that could not run service procedures tries again.
+const SERVICE_AGAIN_NS: u64 = 10_000_000;
+
 impl Stream {
     /// Reads bytes as the read options say, at most as many as the buffer takes; waits until there are some. 0 is the end
     /// of the stream, or a message without bytes. A buffer without room reads nothing and gives 0. Bytes before a message that
@@ -136,7 +139,12 @@ impl Stream {
         let step = (|| {
             let (mut taken, mut empty) = (0, 0);
             loop {
-                let Some(item) = way.front_but_signals(me, region, &mut room)? else {
+                let front = match way.front_but_signals(me, region, &mut room) {
+                    // What was taken before is read first.
+                    Err(error) if error.is_held() && taken > 0 => return Ok(Step::Last(taken)),
+                    front => front?,
+                };
+                let Some(item) = front else {
                     return Ok(if taken > 0 { Step::More(taken) } else { Step::Empty });
                 };
                 if item.is_plain() && options.mode == ReadMode::Bytes {
@@ -182,20 +190,28 @@ impl Stream {
                     }
                     continue;
                 }
-                let copied = match control.to_read() {
-                    Some(_) => way.copy_control(me, &item, &mut buffer[taken..])?,
-                    None => 0,
-                };
-                let count = way.copy_data(me, &item, &mut buffer[taken + copied..])?;
-                taken += copied + count;
+                let (into, before) = (&mut buffer[taken..], taken);
                 let all = options.mode == ReadMode::MessageDiscard;
-                let control_taken = match control {
-                    ControlUse::Discard(len) => Some(len),
-                    ControlUse::Read(_) => Some(copied),
-                    ControlUse::Nothing => None,
+                let done = (|| {
+                    let copied = match control.to_read() {
+                        Some(_) => way.copy_control(me, &item, into)?,
+                        None => 0,
+                    };
+                    let count = way.copy_data(me, &item, &mut into[copied..])?;
+                    let control_taken = match control {
+                        ControlUse::Discard(len) => Some(len),
+                        ControlUse::Read(_) => Some(copied),
+                        ControlUse::Nothing => None,
+                    };
+                    room |= way.take(me, &item, Taken { control: control_taken, data: Some(count), all })?;
+                    Ok(copied + count)
+                })();
+                let count = match done {
+                    Err(error) if Error::is_held(&error) && before > 0 => return Ok(Step::Last(before)),
+                    done => done?,
                 };
-                room |= way.take(me, &item, Taken { control: control_taken, data: Some(count), all })?;
-                let ends = item.what.delimited && (all || copied + count == there);
+                taken += count;
+                let ends = item.what.delimited && (all || count == there);
                 if taken == buffer.len() || options.mode != ReadMode::Bytes || ends {
                     return Ok(Step::Last(taken));
                 }
@@ -209,7 +225,7 @@ impl Stream {
     /// Tells those who wait for room.
     pub(crate) fn after_taking(&mut self, room: bool) -> Result<()> {
         if room || self.back.store.is_memory_awaited() {
-            self.service_back()?;
+            self.service_if_free()?;
         }
         if self.back.reader.writer_sleeps() { self.attend_writer() } else { Ok(()) }
     }
@@ -226,6 +242,8 @@ impl Stream {
             return Ok(true);
         }
         if self.is_at_end() {
+            // What was held there is free, if nobody can come again.
+            self.end.set_limit(self.limit());
             // What its modules still hold comes before the end.
             return self.drain_back();
         }
@@ -233,6 +251,15 @@ impl Stream {
         if !self.nonblocking {
             let slept = self.end.counters.blocks;
             self.say_how_much(wanted)?;
+            if self.owes_service() {
+                // Those who wait for room were not serviced, because a writer was in the middle of a call.
+                self.attend_writer()?;
+                let soon_ns = headwater_os::clock::now_ns() + SERVICE_AGAIN_NS;
+                return match self.wait_to_read(Some(soon_ns)) {
+                    Err(error) if error.errno() == Errno::Time => Ok(true),
+                    waited => waited.map(|()| true),
+                };
+            }
             self.wait_to_read(None)?;
             if self.end.counters.blocks != slept {
                 self.gather.forget();

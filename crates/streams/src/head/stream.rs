@@ -3,8 +3,9 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
+use headwater_os::clock::now_ns;
 use headwater_os::doorbell::Doorbell;
-use headwater_shm::probe;
+use headwater_shm::{Limit, probe};
 
 use super::gather::Gather;
 use super::panic::Running;
@@ -32,11 +33,17 @@ pub struct Stream {
     pub(crate) back: Way,
     pub(crate) end: End,
     pub(crate) nonblocking: bool,
+    /// A poll is under way: it waits where it chooses to.
+    pub(super) polls: bool,
     pub(super) gather: Gather,
 }
 
 /// Replies to replies, in one call. More can only come of modules that talk to each other for ever.
 const REPLIES_MAX: usize = 10_000;
+
+/// How long the service procedures of the direction that we read are left alone when another is in the middle of a call
+/// there.
+const SERVICE_EVERY_NS: u64 = 10_000_000;
 
 /// Makes a pipe: two ends, each of which reads what the other writes.
 ///
@@ -64,7 +71,7 @@ impl Stream {
         let mut out = Way::new(&end.region, end.side);
         out.writer.distrust_reader();
         let back = Way::new(&end.region, 1 - end.side);
-        Stream { out, back, end, nonblocking: false, gather: Gather::default() }
+        Stream { out, back, end, nonblocking: false, polls: false, gather: Gather::default() }
     }
 
     /// Another handle of the same end, for another thread.
@@ -84,8 +91,15 @@ impl Stream {
     /// `EPROTO` on a broken stream, or what the kernel reports.
     pub fn set_nonblocking(&mut self, nonblocking: bool) -> Result<()> {
         self.nonblocking = nonblocking;
+        self.end.set_limit(self.limit());
         if nonblocking {
-            self.arm_to_read()?;
+            match self.arm_to_read() {
+                // Another user is in the middle of a read. The descriptor is readable if there is something.
+                Err(error) if error.is_held() => {}
+                armed => {
+                    armed?;
+                }
+            }
         }
         Ok(())
     }
@@ -114,7 +128,14 @@ impl Stream {
             self.out.forget();
             self.back.forget();
         }
-        Ok(())
+        self.end.set_limit(self.limit());
+        if self.end.unsent.is_empty() { Ok(()) } else { self.send_unsent() }
+    }
+
+    /// How long this call waits for other users of the stream that do not come out of theirs: not at all, or until a signal
+    /// handler runs.
+    pub(super) fn limit(&self) -> Limit {
+        if self.nonblocking || self.polls { Limit::Now } else { Limit::Signal }
     }
 
     /// Makes a run along a direction, and what follows of it.
@@ -156,9 +177,12 @@ impl Stream {
         let (region, me, counters) = end.parts();
         let Way { writer, reader, store, chain, .. } = way;
         let mut run = Run::new(region, me, direction, chain, writer, reader, store, &mut other.store, counters);
+        // From its first put or service procedure on a run does not stop half-way.
+        let limit = me.limit();
         let done = action(&mut run);
         let finished = if run.chain.is_empty() { Ok(()) } else { run.finish() };
         let effects = run.effects;
+        me.set_limit(limit);
         way.end(me, pass);
         std::mem::forget(running);
         (done.and_then(|done| finished.map(|()| done)), effects)
@@ -174,17 +198,34 @@ impl Stream {
 
     #[cold]
     fn send_replies(&mut self, outward: bool, effects: &mut Effects) -> Result<()> {
-        let mut waiting: Vec<(bool, Reply)> = effects.replies.drain(..).map(|reply| (!outward, reply)).collect();
+        let replies = effects.replies.drain(..).map(|reply| (!outward, reply));
+        self.end.unsent.extend(replies);
+        self.send_unsent()
+    }
+
+    /// Sends what modules have answered. What they answered to has been sent, so what cannot go now goes with the next call.
+    #[cold]
+    fn send_unsent(&mut self) -> Result<()> {
+        let mut waiting = std::mem::take(&mut self.end.unsent);
         for _ in 0..REPLIES_MAX {
-            if waiting.is_empty() {
-                break;
-            }
-            let (direction, Reply { from, message }) = waiting.remove(0);
-            let (sent, effects) = self.run_once(direction, |run| {
+            let Some((direction, _)) = waiting.first() else { break };
+            let direction = *direction;
+            let (region, me, _) = self.end.parts();
+            let way = if direction { &mut self.out } else { &mut self.back };
+            let pass = match way.begin(me, region) {
+                Err(error) if error.is_held() => {
+                    waiting.truncate(REPLIES_MAX);
+                    self.end.unsent = waiting;
+                    return Ok(());
+                }
+                pass => pass?,
+            };
+            let (_, Reply { from, message }) = waiting.remove(0);
+            let (sent, effects) = self.run_entered(direction, pass, |run| {
                 let at =
                     from.and_then(|(end, slot)| run.chain.iter().position(|link| (link.end, link.slot) == (end, slot)));
                 run.put(at.map_or(0, |at| at + 1), message)
-            })?;
+            });
             sent?;
             self.tell(direction, &effects)?;
             waiting.extend(effects.replies.into_iter().map(|reply| (!direction, reply)));
@@ -279,7 +320,7 @@ impl Stream {
         if asleep & SERVICE != 0 {
             side.fetch_and(!SERVICE, Ordering::Relaxed);
             probe::at();
-            self.service_back()?;
+            self.service_if_free()?;
         }
         if asleep & (FUTEX | BELL | RINGING) != 0 {
             self.end.counters.back_enables += 1;
@@ -289,8 +330,30 @@ impl Stream {
         Ok(())
     }
 
+    /// Runs the service procedures that wait for room, after something was taken. Whoever took it is not to wait for a
+    /// writer that is stopped in the middle of a call: then somebody does it later.
+    pub(crate) fn service_if_free(&mut self) -> Result<()> {
+        if now_ns() >= self.end.service_after_ns {
+            self.end.set_limit(Limit::Now);
+            let done = self.service_back();
+            self.end.set_limit(self.limit());
+            match done {
+                Err(error) if error.is_held() => self.end.service_after_ns = now_ns() + SERVICE_EVERY_NS,
+                done => return done,
+            }
+        }
+        self.end.region.fixed.lanes[1 - self.end.side].writer.0.sleep.fetch_or(SERVICE, Ordering::Relaxed);
+        probe::at();
+        Ok(())
+    }
+
+    /// Whether service procedures of the direction that we read wait for somebody who runs them.
+    pub(crate) fn owes_service(&self) -> bool {
+        self.end.region.fixed.lanes[1 - self.end.side].writer.0.sleep.load(Ordering::Relaxed) & SERVICE != 0
+    }
+
     /// There is room at our head: runs the service procedures that wait for it.
-    pub(crate) fn service_back(&mut self) -> Result<()> {
+    fn service_back(&mut self) -> Result<()> {
         self.run(false, |run| {
             run.enable_last();
             Ok(())

@@ -7,7 +7,7 @@ use headwater_os::clock::now_ns;
 use headwater_os::doorbell::{Heard, Interest};
 
 use super::stream::Stream;
-use crate::error::{Result, fixed};
+use crate::error::{Errno, Result, fixed};
 use crate::events::Place;
 use crate::process::end::{End, Standing, inbox, waiter};
 use crate::process::inbox::block_room;
@@ -33,7 +33,11 @@ impl Stream {
         };
         if waited == Waited::Watched {
             // What waits in modules' queues for a process that was to run them.
-            self.drain_back()?;
+            match self.drain_back() {
+                // Another process runs it, or is stopped in the middle of that.
+                Err(error) if error.is_held() && error.errno() != Errno::Intr => {}
+                drained => drained.map(drop)?,
+            }
         }
         self.after_waiting(waited)
     }
@@ -178,13 +182,18 @@ impl Stream {
         self.tell_of_room()
     }
 
-    /// Takes the packet that keeps the other end's descriptor from being writable.
+    /// Takes the packet that keeps the other end's descriptor from being writable. What has been read before is not lost by
+    /// what is found here: a broken stream fails at the next call, and where another reader is in the middle of a call, the
+    /// flag stays for the next.
     #[cold]
     fn tell_of_room(&mut self) -> Result<()> {
         self.attach()?;
         let options = self.read_options();
         let (region, me, _) = self.end.parts();
-        let pass = self.back.begin_reading(me, region)?;
+        let pass = match self.back.begin_reading(me, region) {
+            Err(error) if error.is_held() => return Ok(()),
+            pass => pass?,
+        };
         let End { region, doorbell, side, .. } = &self.end;
         let packets = inbox(region, *side, doorbell.as_ref().expect("open"), false);
         let writers = &region.fixed.lanes[1 - *side].writer.0;
@@ -193,7 +202,8 @@ impl Stream {
         counters.wake_ups += u64::from(freed.is_some());
         counters.doorbells += u64::from(freed.is_some());
         self.back.end_reading(me, pass, options);
-        self.settle(freed.unwrap_or(Ok(())))
+        let _ = self.settle(freed.unwrap_or(Ok(())));
+        Ok(())
     }
 
     /// Nothing is there: `EAGAIN` for a handle that is not to wait, once its descriptor would tell of something.

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use headwater_os::doorbell::Doorbell;
 use headwater_os::fork::{self, Epoch};
-use headwater_shm::{Membership, Stages, probe};
+use headwater_shm::{Limit, Membership, Stages, probe};
 
 use super::fifo::keeper::Keeper;
 use super::inbox::{self, Inbox};
@@ -20,6 +20,7 @@ use crate::error::{Errno, Error, Result};
 use crate::events::{self, Place};
 use crate::layout::{EndWords, Side};
 use crate::plumb::chain;
+use crate::sched::Reply;
 
 /// What a handle may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +57,11 @@ pub(crate) struct End {
     pub stages: Stages,
     /// How many closes of the other end's handles were looked at.
     closes_seen: u32,
+    /// Answers of modules that could not be sent, because another user of the other direction is in the middle of a call:
+    /// with the next call. The direction is out or not.
+    pub unsent: Vec<(bool, Reply)>,
+    /// Until then nobody tries again to run the service procedures of the direction that we read.
+    pub service_after_ns: u64,
 }
 
 /// In `EndWords::shut`: the end writes no more.
@@ -80,6 +86,8 @@ impl End {
             counters: Counters::default(),
             stages: Stages::default(),
             closes_seen: 0,
+            unsent: Vec::new(),
+            service_after_ns: 0,
         }
     }
 
@@ -89,17 +97,25 @@ impl End {
         if self.epoch_word.is(self.epoch) { self.membership.as_ref() } else { None }
     }
 
+    /// Whether the membership is this process's own, and not a copy of its parent's.
+    pub fn membership_is_ours(&self) -> bool {
+        self.membership.as_ref().is_some_and(Membership::is_ours)
+    }
+
     /// Joins if this process has not yet; returns whether it just has: then what is remembered of tokens is another
     /// process's.
     pub fn join(&mut self) -> Result<bool> {
-        if self.member().is_some() {
+        // Not only by the word: where the kernel does not wipe it, this finds out that we are a child.
+        if fork::epoch() == self.epoch && self.member().is_some() {
             return Ok(false);
         }
         let table = self.region.fixed.part(|fixed| &fixed.members[..]);
         let lanes = &self.region.fixed.lanes;
         let tokens = lanes.iter().flat_map(|lane| [&lane.writer_token.0, &lane.reader_token.0, &lane.store_token.0]);
         let tokens: Vec<_> = tokens.collect();
-        self.membership = Some(Membership::join(&table, self.region.fence, &tokens)?);
+        let membership = Membership::join(&table, self.region.fence, &tokens)?;
+        membership.set_side(self.side);
+        self.membership = Some(membership);
         self.epoch = fork::epoch();
         self.keeper = self.keeper.take().and_then(|keeper| keeper.here(self));
         self.words().joined.fetch_add(1, Ordering::Relaxed);
@@ -109,6 +125,17 @@ impl End {
         }
         events::open(self.region.inode, self.side as u8);
         Ok(true)
+    }
+
+    /// How long calls wait for other users of the stream that do not come out of theirs.
+    pub fn set_limit(&self, limit: Limit) {
+        if let Some(me) = self.member() {
+            me.set_limit(limit);
+            if self.peer_gone && self.anchor.is_none() {
+                // Of a pipe nobody can come again: what they held is free, wherever they were.
+                me.note_gone(1 - self.side);
+            }
+        }
     }
 
     pub fn words(&self) -> &EndWords {
@@ -291,6 +318,9 @@ impl End {
 impl Drop for End {
     /// First the descriptor, then the words: whoever reads them asks the kernel and finds the descriptor gone.
     fn drop(&mut self) {
+        // Of a FIFO: a process that is stopped in here must not pass for one that still lets others in.
+        self.keeper = None;
+        self.anchor = None;
         let joined = self.member().is_some();
         self.doorbell = None;
         probe::at();

@@ -13,14 +13,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use headwater_os::descriptors::{self, Found};
+use headwater_os::descriptors::{self, Found, Pinned};
 use headwater_os::doorbell::Doorbell;
-use headwater_os::files::{self, OFlags};
+use headwater_os::files;
 use headwater_os::futex;
 use headwater_shm::probe;
 
 use self::keeper::Keeper;
+use self::meet::{Budget, Joined, opened};
 use self::node::{NAME, Node, link_of_memory, name_of_memory};
+use self::pipes::Pipes;
 use super::attach::{no_stream, own_memory};
 use super::end::{Access, End};
 use super::region::Region;
@@ -28,8 +30,12 @@ use crate::error::{Errno, Error, Result};
 use crate::head::stream::Stream;
 use crate::options::Options;
 
+mod ask;
 pub(crate) mod keeper;
+mod marks;
+mod meet;
 mod node;
+mod pipes;
 
 /// Opening FIFOs.
 #[derive(Debug)]
@@ -38,6 +44,11 @@ pub struct Fifo;
 /// Which end writes, and which reads.
 const WRITER: usize = 0;
 const READER: usize = 1;
+
+/// How long an open may wait for the answers of those who have the FIFO open and are not to be seen: in all, and if it is told
+/// not to wait.
+const FOR_ANSWERS: Duration = Duration::from_millis(500);
+const WITHOUT_WAITING: Duration = Duration::from_millis(200);
 
 /// A sleeper that waits for the other end to be opened looks again by itself so often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -54,14 +65,16 @@ impl Fifo {
     /// Opens a FIFO for reading or writing, and waits until somebody has it open the other way.
     ///
     /// # Errors
-    /// `EACCES` without the permission to read and to write, or if it is open in a process that this one may not look into;
-    /// `EINVAL` for a path that is no FIFO; `EMFILE` without six free descriptors.
+    /// `EACCES` without the permission to read and to write, or if it is open in a process that this one may not look into and
+    /// that lets nobody in; `EINVAL` for a path that is no FIFO; `EINTR` if a signal handler ran; `EMFILE` without twelve free
+    /// descriptors; what open(2) reports of the path.
     pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Stream> {
         Fifo::open_with(path, access, false, &Options::default())
     }
 
     /// Opens a FIFO. The first to open it gives it its sizes and its policy; whom `nonblocking` lets not wait gets a
-    /// non-blocking handle, and as a writer `ENXIO` if nobody reads.
+    /// non-blocking handle, and as a writer `ENXIO` if nobody reads. It waits for nothing but the answer, for at most 0.2 s, of
+    /// processes that have the FIFO open and whose descriptors the kernel does not show to this one.
     ///
     /// # Errors
     /// As [`Fifo::open`].
@@ -74,33 +87,37 @@ impl Fifo {
                 return Err(Error::new(Errno::Inval, "a FIFO is opened for reading or for writing, not both"));
             }
         };
+        let mut budget = Budget::of(if nonblocking { WITHOUT_WAITING } else { FOR_ANSWERS });
         let node = Node::open(path)?;
         probe::at();
-        let mut stream = node.join(side, options)?;
+        let Joined { mut stream, seen } = node.join(side, options, &mut budget)?;
         probe::at();
-        let fixed = stream.end.region.fixed.clone();
-        let (own, peer) = (&fixed.ends[side].0.opened, &fixed.ends[1 - side].0.opened);
-        let seen = peer.load(Ordering::Acquire);
-        if nonblocking && access == Access::Write && stream.end.doorbell().is_alone()? {
+        // Whoever opens the other end either sees that this one is there, or is counted after `seen` was read. Both count
+        // themselves before they go on, so neither can go again unseen by the other: a peer that waits for us is seen here, and
+        // one that is not seen will be counted.
+        let is_met = !stream.end.doorbell().is_alone()?;
+        if nonblocking && access == Access::Write && !is_met {
             return Err(Error::new(Errno::Nxio, format!("nobody reads {}", path.display())));
         }
+        probe::at();
+        let region = stream.end.region.clone();
+        let (own, peer) = (opened(&region, side), opened(&region, 1 - side));
         own.fetch_add(1, Ordering::AcqRel);
         probe::at();
         futex::wake(own, u32::MAX)?;
-        probe::at();
-        stream.end.anchor = Some(node.hold()?);
-        probe::at();
-        keep(&mut stream, node.file.as_fd());
         drop(node);
         probe::at();
-        // Who waits for the other end is content with one that came and has gone again.
-        while !nonblocking && stream.end.doorbell().is_alone()? && peer.load(Ordering::Acquire) == seen {
+        while !nonblocking && !is_met && peer.load(Ordering::Acquire) == seen {
             if futex::wait(peer, seen, Some(LOOK_EVERY))? == futex::Slept::Interrupted {
                 return Err(Error::new(Errno::Intr, "a signal handler ran"));
             }
         }
         probe::at();
-        stream.set_nonblocking(nonblocking)?;
+        match stream.set_nonblocking(nonblocking) {
+            // Another handle is in the way, whose process may be stopped. The first call that is refused does the rest.
+            Err(error) if error.errno() == Errno::Again => {}
+            done => done?,
+        }
         Ok(stream)
     }
 }
@@ -109,13 +126,13 @@ impl Fifo {
 pub(super) fn of_own_descriptors(cookie: u64) -> Result<Stream> {
     let region = Region::open(own_memory(NAME, cookie)?)?;
     let closed = || no_stream("the descriptors of the FIFO's pipes or of its node were closed (see set_inheritable)");
-    let own = std::process::id();
     let side = region.side_of(cookie).ok_or_else(closed)?;
-    let doorbell = doorbell(own, &region, side)?.ok_or_else(closed)?;
+    let pipes = Pipes::of_process(Found::own(region.as_fd()), &region)?.ok_or_else(closed)?;
+    let doorbell = pipes.doorbell(side)?;
     let memory = descriptors::link(Found::own(region.as_fd()))?;
     let node = descriptors::own()?.into_iter().find_map(|found| {
         let file = descriptors::duplicate(found.number).ok()?;
-        let status = files::status(&file).ok()?;
+        let status = files::status(&file).ok().filter(|_| files::is_fifo(&file).unwrap_or(false))?;
         (memory.as_os_str() == link_of_memory(&name_of_memory(status)).as_str()).then_some(file)
     });
     Ok(held(stream(region, side, doorbell), node.ok_or_else(closed)?))
@@ -127,8 +144,14 @@ pub(super) fn of_parts([own, other, memory, node]: [OwnedFd; 4]) -> Result<Strea
     let region = Region::open(memory)?;
     let cookies = [descriptors::inode(&own)?, descriptors::inode(&other)?];
     let side = region.side_of(cookies[0]).filter(|side| region.side_of(cookies[1]) == Some(1 - side));
-    let fits = side.filter(|_| [&own, &other, &node].into_iter().all(|fd| files::is_fifo(fd).unwrap_or(false)));
-    let side = fits.ok_or_else(|| no_stream("the descriptors are not those of one FIFO"))?;
+    // What others sent is not opened anew before it has been seen what it is.
+    let is_pipe = |fd: &OwnedFd, cookie| Pinned::of(fd.try_clone()?).is_shared_pipe(cookie);
+    let memory = descriptors::link(Found::own(region.as_fd()))?;
+    let fits = is_pipe(&own, cookies[0])?
+        && is_pipe(&other, cookies[1])?
+        && files::is_fifo(&node)?
+        && memory.as_os_str() == link_of_memory(&name_of_memory(files::status(&node)?)).as_str();
+    let side = side.filter(|_| fits).ok_or_else(|| no_stream("the descriptors are not those of one FIFO"))?;
     Ok(held(stream(region, side, Doorbell::of_pipes(own, other)?), node))
 }
 
@@ -147,20 +170,4 @@ fn stream(region: Region, side: usize, doorbell: Doorbell) -> Stream {
     let mut stream = Stream::over(End::new(region, side, doorbell));
     stream.end.access = if side == WRITER { Access::Write } else { Access::Read };
     stream
-}
-
-/// An end's doorbell, of the pipes that a process has open.
-fn doorbell(pid: u32, region: &Region, side: usize) -> Result<Option<Doorbell>> {
-    let open = |end: usize, flags: OFlags| {
-        let wanted = format!("pipe:[{}]", region.fixed.header.0.cookies[end].load(Ordering::Relaxed));
-        let found = descriptors::of(pid)
-            .ok()?
-            .into_iter()
-            .find(|found| descriptors::link(*found).is_ok_and(|link| link.as_os_str() == wanted.as_str()))?;
-        found.open(flags | OFlags::NONBLOCK).ok()
-    };
-    match (open(side, OFlags::RDONLY), open(1 - side, OFlags::RDWR)) {
-        (Some(own), Some(other)) => Ok(Some(Doorbell::of_pipes(own, other)?)),
-        _ => Ok(None),
-    }
 }

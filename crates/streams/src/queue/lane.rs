@@ -117,7 +117,8 @@ impl Marked {
         match (self.control, self.data) {
             (Some(control), _) if control.left() > 0 => self.at.wrapping_add(u64::from(control.taken)),
             (_, Some(data)) if data.left() > 0 => self.data_at().wrapping_add(u64::from(data.taken)),
-            _ => self.at,
+            // A part without bytes is left, and keeps the last byte for its place.
+            _ => self.end().wrapping_sub(1),
         }
     }
 }

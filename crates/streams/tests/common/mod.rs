@@ -11,6 +11,8 @@ use headwater_os::child::Child;
 use headwater_os::clock::now_ns;
 use headwater_streams::{Access, Fifo, Options, Result, Stream};
 
+pub mod users;
+
 /// A small generator whose seed repeats a failure (SplitMix64).
 #[derive(Debug, Clone)]
 pub struct Random(pub u64);
@@ -113,6 +115,52 @@ pub fn read_all(stream: &mut Stream) -> Vec<u8> {
             count => all.extend(&buffer[..count]),
         }
     }
+}
+
+/// A sign by which several children begin at the same time.
+pub struct Start(std::io::PipeReader, Mutex<Option<std::io::PipeWriter>>);
+
+impl Start {
+    pub fn new() -> Start {
+        let (waits, gives) = std::io::pipe().expect("pipe");
+        Start(waits, Mutex::new(Some(gives)))
+    }
+
+    /// In a child: waits for it.
+    pub fn wait(&self) {
+        drop(self.1.lock().expect("nobody has panicked").take());
+        let _ = std::io::Read::read(&mut &self.0, &mut [0]);
+    }
+
+    /// In the parent: all its copies of the writing end are closed.
+    pub fn give(&self) {
+        drop(self.1.lock().expect("nobody has panicked").take());
+    }
+}
+
+/// Four writers and a reader open a FIFO at the same time, and all of them must find the same stream.
+pub fn meet_at_the_same_time(path: &Path) {
+    const WRITERS: usize = 4;
+    within(Duration::from_secs(20), format!("{WRITERS} writers and a reader open a FIFO at the same time"));
+    let start = Start::new();
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|_| {
+            child(|| {
+                start.wait();
+                Fifo::open(path, Access::Write)?.write(b"x").map(drop)
+            })
+        })
+        .collect();
+    start.give();
+    let mut reader = Fifo::open(path, Access::Read).expect("they meet");
+    let mut count = 0;
+    // Who finds another stream than the reader's waits for ever. When those who have come have gone, there is an end.
+    while count < WRITERS {
+        count += read_all(&mut reader).len();
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    writers.into_iter().for_each(joined);
+    calm();
 }
 
 /// A FIFO of this user alone.

@@ -21,8 +21,10 @@ use headwater_streams::{
     WriteOptions, pipe_with,
 };
 
-/// What one case may take: a token that a living process seems to hold is waited for, two seconds each.
-const PATIENCE: Duration = Duration::from_secs(if cfg!(feature = "probes") { 8 } else { 40 });
+/// What one case may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often a blocking call is interrupted: a token that a living process seems to hold is waited for until then.
+const INTERRUPT_EVERY: Duration = Duration::from_millis(50);
 
 /// Seeds of cases that once did not end: lists of messages without bytes that led back to themselves.
 const ENDLESS: [u64; 2] = [110_019_115, 32_100_477];
@@ -30,8 +32,6 @@ const ENDLESS: [u64; 2] = [110_019_115, 32_100_477];
 #[test]
 fn cases_that_once_failed_end() {
     let _alone = alone();
-    #[cfg(feature = "probes")]
-    headwater_shm::probe::set_patience_ns(20_000_000);
     for seed in ENDLESS {
         common::within(PATIENCE, format!("scribbling with seed {seed}"));
         assert!(case(seed).calls > 0);
@@ -42,8 +42,6 @@ fn cases_that_once_failed_end() {
 #[test]
 fn scribbled_memory_makes_errors_and_nothing_worse() {
     let _alone = alone();
-    #[cfg(feature = "probes")]
-    headwater_shm::probe::set_patience_ns(20_000_000);
     let until = Instant::now() + Duration::from_secs(setting("HEADWATER_SECONDS", 8));
     let first = setting("HEADWATER_SEED", 1);
     let (mut seed, mut calls, mut errors, mut broken) = (first, 0, 0, 0);
@@ -139,14 +137,37 @@ fn case(seed: u64) -> Done {
         ends[1 - last] = None;
         let end = ends[last].as_mut().expect("open");
         done.note(end.set_nonblocking(false));
-        for _ in 0..20 {
-            if between.one_in(often) {
-                scribble(memory, len, options, &mut between);
+        // SAFETY: no arguments, always succeeds.
+        let caller = unsafe { libc::pthread_self() };
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| interrupt(caller, &over));
+            let _over = Stop(&over);
+            for _ in 0..20 {
+                if between.one_in(often) {
+                    scribble(memory, len, options, &mut between);
+                }
+                done.note(blocking_call(end, &mut random));
             }
-            done.note(blocking_call(end, &mut random));
-        }
+        });
     });
     done
+}
+
+/// Interrupts a thread's calls again and again until it is `over`; it outlives that.
+fn interrupt(thread: libc::pthread_t, over: &AtomicBool) {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: installs a handler that does nothing, for a signal that nothing else here uses.
+    unsafe { libc::signal(libc::SIGUSR1, nothing as extern "C" fn(libc::c_int) as usize) };
+    while !over.load(Ordering::Relaxed) {
+        // In small steps, so that a case that is over is not held up.
+        let start = Instant::now();
+        while start.elapsed() < INTERRUPT_EVERY && !over.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // SAFETY: the caller says that the thread is there.
+        unsafe { libc::pthread_kill(thread, libc::SIGUSR1) };
+    }
 }
 
 /// Stops the scribbler, also when a call has panicked.

@@ -13,26 +13,23 @@ use std::time::Duration;
 
 use headwater_os::claim::{self, Right};
 use headwater_os::descriptors::{self, Found};
-use headwater_os::doorbell::Doorbell;
 use headwater_os::files::{self, OFlags};
 use headwater_os::fork::{self, Epoch};
-use headwater_os::local::{self, Listener, Peer};
+use headwater_os::local::{Listener, Peer};
 use headwater_os::thread::Thread;
 use headwater_shm::probe;
 
-use super::node::{Node, name_of_memory};
-use super::{READER, WRITER, stream};
+use super::node::name_of_memory;
+use super::{WRITER, marks};
 use crate::error::Result;
-use crate::head::stream::Stream;
 use crate::process::end::End;
-use crate::process::region::Region;
 
 /// The bytes of the node that are claimed, each by the process of that number. They lie below those that are marked.
 const CLAIMS_TO_READ: u64 = 1 << 40;
 const CLAIMS_TO_WRITE: u64 = 2 << 40;
 
-/// How long a keeper may take to answer.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How long a keeper waits when it has no descriptor left for somebody who comes.
+const REST: Duration = Duration::from_millis(50);
 
 /// Read and write permission of a class of users that is not the owner.
 const GROUP: u32 = 0o060;
@@ -77,7 +74,10 @@ impl Keeper {
         let files = if end.side == WRITER { [memory, own, other] } else { [memory, other, own] };
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}{}-{count}", beginning(&name_of_memory(status)), std::process::id());
-        let gate = Arc::new(Gate { listener: Listener::bind(&name)?, node: reopen(node, OFlags::RDWR)?, files });
+        let node = reopen(node, OFlags::RDWR)?;
+        // Of this process, which a forked child's handle is not: others look for the keepers of those who have marked the node.
+        marks::set(&node, &end.region)?;
+        let gate = Arc::new(Gate { listener: Listener::bind(&name)?, node, files });
         let (stopped, stop) = files::pipe()?;
         let thread = Thread::start({
             let gate = gate.clone();
@@ -114,7 +114,7 @@ impl Gate {
                 Ok(Some(socket)) => drop(self.admit(&socket)),
                 Ok(None) => {}
                 // No descriptor is left, and somebody still waits.
-                Err(_) => std::thread::sleep(PATIENCE / 10),
+                Err(_) => std::thread::sleep(REST),
             }
         }
     }
@@ -132,59 +132,20 @@ impl Gate {
     }
 }
 
-/// Asks the keepers of those who have the node open to be let in. None if nobody does.
-pub(super) fn ask(node: &Node, side: usize) -> Result<Option<Stream>> {
-    for name in local::names(&beginning(&node.name))? {
-        if let Ok(Some(files)) = ask_one(node, &name)
-            && let Some(stream) = enter(files, side)?
-        {
-            return Ok(Some(stream));
-        }
-    }
-    Ok(None)
-}
-
-fn ask_one(node: &Node, name: &str) -> std::io::Result<Option<Vec<OwnedFd>>> {
-    // Another thread of ours that closes the same node takes the claims away.
-    show(&node.file)?;
-    let socket = local::connect(name, PATIENCE)?;
-    let keeper = Peer::of(&socket)?;
-    probe::at();
-    if !keeper.is_alive()? {
-        // A child of his has the socket, and no thread.
-        return Ok(None);
-    }
-    let files = descriptors::receive(socket.as_fd())?;
-    probe::at();
-    Ok(shows(&node.file, &keeper)?.then_some(files))
-}
-
-fn enter(files: Vec<OwnedFd>, side: usize) -> Result<Option<Stream>> {
-    let Ok([memory, writers, readers]) = <[OwnedFd; 3]>::try_from(files) else { return Ok(None) };
-    let region = Region::open(memory)?;
-    let cookies = [descriptors::inode(&writers)?, descriptors::inode(&readers)?];
-    if [WRITER, READER].map(|end| region.side_of(cookies[end])) != [Some(WRITER), Some(READER)] {
-        return Ok(None);
-    }
-    let (own, other) = if side == WRITER { (writers, readers) } else { (readers, writers) };
-    let other = Found::own(other.as_fd()).open(OFlags::RDWR | OFlags::NONBLOCK)?;
-    Ok(Some(stream(region, side, Doorbell::of_pipes(own, other)?)))
-}
-
 /// How the names of the sockets begin at which one is let in.
-fn beginning(name: &str) -> String {
+pub(super) fn beginning(name: &str) -> String {
     format!("{name}-")
 }
 
 /// Shows to others that this process has the node open for reading and for writing.
-fn show(node: &OwnedFd) -> std::io::Result<()> {
+pub(super) fn show(node: &OwnedFd) -> std::io::Result<()> {
     let own = u64::from(std::process::id());
     claim::claim(node, Right::Read, CLAIMS_TO_READ + own)?;
     claim::claim(node, Right::Write, CLAIMS_TO_WRITE + own)
 }
 
 /// Whether the process at the other side of a socket has shown that.
-fn shows(node: &OwnedFd, peer: &Peer) -> std::io::Result<bool> {
+pub(super) fn shows(node: &OwnedFd, peer: &Peer) -> std::io::Result<bool> {
     let pid = peer.pid();
     let claimed =
         |right: Right, from: u64| claim::claimant(node, from + u64::from(pid)).map(|who| who == Some((pid, right)));

@@ -1,0 +1,113 @@
+//! How long a call may wait for what another member holds.
+
+use std::time::Duration;
+
+use headwater_os::futex::Slept;
+
+use crate::error::Error;
+use crate::sync::{nap, now_ns};
+
+/// How long a call may wait for a [`Token`](crate::Token) that another member holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// As little as can be: 10 ms, in which a holder that runs, but was taken off its CPU, comes out. Then
+    /// [`Error::WouldBlock`].
+    Now,
+    /// Until that time of the monotonic clock, in ns: then [`Error::TimedOut`]; or until a signal handler runs.
+    Until(u64),
+    /// Until a signal handler runs: [`Error::Interrupted`].
+    Signal,
+    /// As long as it takes, signals or not: for what must not end half-way.
+    Unlimited,
+}
+
+impl Limit {
+    /// As one word, for a place that threads share.
+    pub(crate) fn word(self) -> u64 {
+        match self {
+            Limit::Now => 0,
+            Limit::Until(until_ns) => until_ns.clamp(1, u64::MAX - 2),
+            Limit::Signal => u64::MAX - 1,
+            Limit::Unlimited => u64::MAX,
+        }
+    }
+
+    pub(crate) fn from_word(word: u64) -> Limit {
+        match word {
+            0 => Limit::Now,
+            u64::MAX => Limit::Unlimited,
+            signal if signal == u64::MAX - 1 => Limit::Signal,
+            until_ns => Limit::Until(until_ns),
+        }
+    }
+}
+
+/// How long a call waits that is not to wait.
+const NOW_NS: u64 = 10_000_000;
+/// How long a dead holder may go unnoticed.
+const WATCH_NS: u64 = 10_000_000;
+/// After so many changes of the word that brought nothing, a waiter gets off its CPU: a hostile process can change it for
+/// ever.
+const VAIN_MAX: u32 = 1000;
+
+/// One call's wait for a token.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    limit: Limit,
+    /// When it is over; 0: it has not begun.
+    until_ns: u64,
+    /// How often it went on in vain.
+    vain: u32,
+    /// A signal handler has run.
+    interrupted: bool,
+    /// It has slept on the word, where others may sleep too.
+    pub slept: bool,
+}
+
+impl Patience {
+    pub fn new(limit: Limit) -> Patience {
+        Patience { limit, until_ns: 0, vain: 0, interrupted: false, slept: false }
+    }
+
+    /// How long the next sleep may be: not at all once the time is over.
+    pub fn next(&mut self) -> Duration {
+        let now_ns = now_ns();
+        if self.until_ns == 0 {
+            self.until_ns = match self.limit {
+                Limit::Now => now_ns + NOW_NS,
+                Limit::Until(until_ns) => until_ns,
+                Limit::Signal | Limit::Unlimited => u64::MAX,
+            };
+        }
+        Duration::from_nanos(self.until_ns.saturating_sub(now_ns).min(WATCH_NS))
+    }
+
+    pub fn note(&mut self, slept: Slept) {
+        // A call that waits so little has nothing to be interrupted in.
+        let can_be = matches!(self.limit, Limit::Until(_) | Limit::Signal);
+        self.interrupted |= slept == Slept::Interrupted && can_be;
+    }
+
+    /// Whether the call goes on waiting, after it has found the holder alive.
+    pub fn go_on(&mut self) -> Result<(), Error> {
+        if self.interrupted {
+            return Err(Error::Interrupted);
+        }
+        if self.until_ns != u64::MAX && self.next().is_zero() {
+            return Err(if self.limit == Limit::Now { Error::WouldBlock } else { Error::TimedOut });
+        }
+        Ok(())
+    }
+
+    /// The word has changed, and what is waited for may still not have come.
+    pub fn look_again(&mut self) -> Result<(), Error> {
+        self.vain += 1;
+        if self.vain.is_multiple_of(VAIN_MAX) {
+            let longest = self.next().min(Duration::from_millis(1));
+            let slept = nap(longest)?;
+            self.note(slept);
+            self.go_on()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,97 @@
+//! Asking the keepers of those who have a FIFO open to be let in: see `keeper`.
+//!
+//! Anybody may listen under the name of a keeper. So many are asked at a time, all within the time that the open has, and none is
+//! believed before the kernel has told whose process it is and that it has the node open for reading and for writing.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use headwater_os::descriptors;
+use headwater_os::files::OFlags;
+use headwater_os::local::{self, Peer};
+use headwater_shm::probe;
+
+use super::keeper::{beginning, show, shows};
+use super::meet::{Budget, Located};
+use super::node::Node;
+use super::pipes::if_there;
+use crate::error::Result;
+
+/// How many are asked at a time, and how long they are waited for while others are left.
+const AT_A_TIME: usize = 16;
+const TURN: Duration = Duration::from_millis(50);
+
+/// The stream that one of them has given access to. None if none has.
+///
+/// Errors: `EINTR`; `EMFILE`.
+pub(super) fn ask(node: &Node, budget: &Budget) -> Result<Option<Located>> {
+    let beginning = beginning(&node.name);
+    let names = local::names(&beginning)?;
+    if names.is_empty() {
+        return Ok(None);
+    }
+    // Before anybody is asked, who then looks for it at once. Another thread of ours that closes the same node takes the claims
+    // away; then the keeper refuses, and is asked again.
+    let file = node.open_both()?;
+    show(&file)?;
+    let mut names = names.iter().filter_map(|name| Some((name.as_str(), process_of(name, &beginning)?))).peekable();
+    while names.peek().is_some() && !budget.left().is_zero() {
+        let mut asked = Vec::new();
+        while asked.len() < AT_A_TIME
+            && let Some((name, pid)) = names.next()
+        {
+            asked.extend(connect(name, pid)?);
+            if budget.left().is_zero() {
+                break;
+            }
+        }
+        let time = if names.peek().is_some() { TURN.min(budget.left()) } else { budget.left() };
+        if let Some(located) = first_of(node, &file, asked, &Budget::of(time))? {
+            return Ok(Some(located));
+        }
+    }
+    Ok(None)
+}
+
+/// The process that listens under a name, as the name has it.
+fn process_of(name: &str, beginning: &str) -> Option<u32> {
+    name.strip_prefix(beginning)?.split('-').next()?.parse().ok()
+}
+
+/// A connection to a keeper that is what its name says. Who cannot be a keeper is not waited for.
+fn connect(name: &str, pid: u32) -> Result<Option<(OwnedFd, Peer)>> {
+    let Some(socket) = if_there(local::connect(name, Duration::from_secs(1)))? else { return Ok(None) };
+    let Some(peer) = if_there(Peer::of(&socket))? else { return Ok(None) };
+    // A child of a keeper's process has the socket, and no thread.
+    let is_keeper = peer.pid() == pid && peer.is_alive()?;
+    Ok(is_keeper.then_some((socket, peer)))
+}
+
+/// The first stream that comes over one of these connections.
+fn first_of(node: &Node, file: &OwnedFd, mut asked: Vec<(OwnedFd, Peer)>, budget: &Budget) -> Result<Option<Located>> {
+    while !asked.is_empty() && !budget.left().is_zero() {
+        let sockets: Vec<_> = asked.iter().map(|(socket, _)| socket.as_fd()).collect();
+        let ready = local::wait_for_any(&sockets, budget.left())?;
+        probe::at();
+        for at in (0..ready.len()).rev().filter(|at| ready[*at]) {
+            let (socket, keeper) = asked.swap_remove(at);
+            if !shows(file, &keeper)? {
+                continue;
+            }
+            let Some(files) = if_there(descriptors::receive(socket.as_fd()))? else { continue };
+            probe::at();
+            let Ok(files) = <[OwnedFd; 3]>::try_from(files) else { continue };
+            // What is no stream is not ours to complain about.
+            if let Ok(Some(located)) = Located::of_files(node, files) {
+                return Ok(Some(located));
+            }
+        }
+    }
+    Ok(None)
+}
+
+impl Node {
+    fn open_both(&self) -> Result<OwnedFd> {
+        Ok(self.pinned.open(OFlags::RDWR | OFlags::NONBLOCK)?)
+    }
+}

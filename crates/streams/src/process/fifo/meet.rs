@@ -1,0 +1,335 @@
+//! How those who open a FIFO come to one stream, without a lock that a stranger could hold.
+//!
+//! Whoever opens the node looks for a stream that others have open, by their marks on the node, and makes one if there is none.
+//! Then it marks the node itself and looks once more, for another stream than its own. Of two that look at the same time at
+//! least one sees the other's mark (Dekker's pattern, over the kernel's table of locks). A stream becomes the one of all by the
+//! word `settled` of its header, which changes once, by an exchange:
+//!
+//! - who sees no other stream settles its own;
+//! - who sees a settled one goes there;
+//! - of two that are not settled the one whose memory has the lower inode withdraws the other.
+//!
+//! A process that is killed or stopped anywhere in between is waited for by nobody: its mark ends with it, and whoever finds its
+//! stream settles or withdraws it.
+//!
+//! Where marks are missing, because a stranger's locks are in the way or because they name a process that has ended and left a
+//! child, the memory is looked for in all of /proc by its name. Where the kernel hides the holder, see `ask`.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use headwater_os::clock::now_ns;
+use headwater_os::descriptors::{self, Found, Pinned};
+use headwater_os::files::{self, OFlags};
+use headwater_os::local;
+use headwater_shm::probe;
+
+use super::marks::Marks;
+use super::node::{Node, link_of_memory};
+use super::pipes::{Pipes, if_there};
+use super::{READER, WRITER, ask, keep, stream};
+use crate::error::{Errno, Error, Result};
+use crate::head::stream::Stream;
+use crate::options::Options;
+use crate::process::region::Region;
+
+/// Values of the header's word `settled`. Nobody has decided about the stream.
+const NEW: u32 = 0;
+/// It is the one of all who open the node.
+const SETTLED: u32 = 1;
+/// Nobody uses it: those who have it open look for another one.
+const WITHDRAWN: u32 = 2;
+
+/// The user who may open everything.
+const ROOT: u32 = 0;
+
+/// How often a mark is looked up that names nothing, or a stream that changes while it is opened, and the time in between.
+const TRIES: u32 = 20;
+const TRY_EVERY: Duration = Duration::from_millis(1);
+/// In the first of these tries nothing is done but to look at the marks again: their owner is closing them.
+const QUICK_TRIES: u32 = 3;
+
+/// A stream that may be joined.
+#[derive(Debug)]
+pub(super) struct Located {
+    pub region: Region,
+    pub pipes: Pipes,
+}
+
+/// A handle, before anybody else counts it.
+pub(super) struct Joined {
+    pub stream: Stream,
+    /// How often the other end had been opened before this handle could be seen by its users.
+    pub seen: u32,
+}
+
+/// What a look for streams has brought.
+enum Look {
+    Nothing,
+    Stream(Located),
+    /// Somebody has the node open whose stream is not to be seen.
+    Hidden,
+}
+
+/// When an open has to have an answer from others, and how often it has looked.
+pub(super) struct Budget {
+    until_ns: u64,
+    tries: u32,
+}
+
+impl Budget {
+    pub fn of(time: Duration) -> Budget {
+        Budget { until_ns: now_ns() + time.as_nanos() as u64, tries: 0 }
+    }
+
+    /// What is left of the time.
+    pub fn left(&self) -> Duration {
+        Duration::from_nanos(self.until_ns.saturating_sub(now_ns()))
+    }
+
+    /// Sleeps before the next try; false if there is none.
+    ///
+    /// Errors: `EINTR`.
+    fn pause(&mut self) -> Result<bool> {
+        self.tries += 1;
+        // Time that this process was stopped for is no reason to give up.
+        if self.tries > TRIES || self.left().is_zero() && self.tries > 2 * QUICK_TRIES {
+            return Ok(false);
+        }
+        local::wait_for_any::<OwnedFd>(&[], TRY_EVERY)?;
+        Ok(true)
+    }
+}
+
+impl Located {
+    /// The stream whose memory a descriptor of another process may be. None if it is something else, or was closed meanwhile.
+    fn of_process(node: &Node, found: Found) -> Result<Option<Located>> {
+        let Some(pinned) = if_there(found.pin())? else { return Ok(None) };
+        probe::at();
+        if !if_there(pinned.is_memory(&node.name))?.unwrap_or(false) {
+            return Ok(None);
+        }
+        // Whoever likes can give memory such a name. A privileged process sees that of those too who may not open the node.
+        let maker = pinned.status()?.owner;
+        if ![files::own_user(), node.status.owner, ROOT].contains(&maker) {
+            return Ok(None);
+        }
+        let Some(memory) = if_there(pinned.open(OFlags::RDWR))? else { return Ok(None) };
+        let Some(region) = region(memory)? else { return Ok(None) };
+        probe::at();
+        // Who has the memory alone is about to join, or to leave, and is nobody whom others could join.
+        let pipes = Pipes::of_process(found, &region)?;
+        Ok(pipes.map(|pipes| Located { region, pipes }))
+    }
+
+    /// The stream that descriptors from a keeper are of: memory, writers' pipe, readers' pipe.
+    pub fn of_files(node: &Node, [memory, writers, readers]: [OwnedFd; 3]) -> Result<Option<Located>> {
+        let memory = Pinned::of(memory);
+        if !if_there(memory.is_memory(&node.name))?.unwrap_or(false) {
+            return Ok(None);
+        }
+        let Some(region) = region(memory.into())? else { return Ok(None) };
+        let pipes = Pipes::of_files([writers, readers], &region)?;
+        Ok(pipes.map(|pipes| Located { region, pipes }))
+    }
+
+    fn settled(&self) -> &AtomicU32 {
+        settled(&self.region)
+    }
+
+    /// Opens one end.
+    fn join(self, side: usize) -> Result<Joined> {
+        // Before the pipes are opened, by which others see that somebody is there; see `Fifo::open_with`.
+        let seen = opened(&self.region, 1 - side).load(Ordering::Acquire);
+        probe::at();
+        let doorbell = self.pipes.doorbell(side)?;
+        Ok(Joined { stream: stream(self.region, side, doorbell), seen })
+    }
+}
+
+/// None for memory that its maker is about to fill in.
+fn region(memory: OwnedFd) -> Result<Option<Region>> {
+    match Region::open(memory) {
+        Ok(region) => Ok(Some(region)),
+        Err(error) if error.errno() == Errno::Nostr => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// How often an end was opened by name.
+pub(super) fn opened(region: &Region, side: usize) -> &AtomicU32 {
+    &region.fixed.ends[side].0.opened
+}
+
+fn settled(region: &Region) -> &AtomicU32 {
+    &region.fixed.header.0.settled
+}
+
+/// Decides about a stream; true if nobody has decided otherwise.
+fn decide(region: &Region, decision: u32) -> bool {
+    let done = settled(region).compare_exchange(NEW, decision, Ordering::AcqRel, Ordering::Acquire);
+    done.is_ok() || done == Err(decision)
+}
+
+impl Node {
+    /// The stream that others have open, or a new one.
+    ///
+    /// Errors: `EACCES` if somebody has it open who is not to be seen; `EINTR`.
+    pub fn join(&self, side: usize, options: &Options, budget: &mut Budget) -> Result<Joined> {
+        let mut next = None;
+        loop {
+            let joined = match next.take() {
+                Some(other) => Some(Located::join(other, side)?),
+                None => match self.look(None, true, budget)? {
+                    Look::Stream(located) => Some(located.join(side)?),
+                    Look::Nothing => Some(self.make(side, options)?),
+                    Look::Hidden => None,
+                },
+            };
+            if let Some(mut joined) = joined {
+                probe::at();
+                let is_marked = self.hold(&mut joined.stream)?;
+                probe::at();
+                match self.settle(&joined.stream.end.region, is_marked, budget)? {
+                    Look::Nothing => return Ok(joined),
+                    Look::Stream(other) => next = Some(other),
+                    Look::Hidden => {}
+                }
+                if next.is_some() && !budget.left().is_zero() {
+                    continue;
+                }
+            }
+            if !budget.pause()? {
+                let why = "the FIFO is open in a process that this one may not look into (another user's, or a privileged \
+                           one), and that lets nobody in";
+                return Err(Error::new(Errno::Acces, why));
+            }
+        }
+    }
+
+    /// Marks the node for a stream, and lets others in who cannot see it. Returns whether it is marked.
+    fn hold(&self, stream: &mut Stream) -> Result<bool> {
+        // Who sees the mark may ask at once to be let in.
+        keep(stream, self.file.as_fd());
+        probe::at();
+        let (anchor, is_marked) = self.anchor(&stream.end.region)?;
+        stream.end.anchor = Some(anchor);
+        Ok(is_marked)
+    }
+
+    /// Makes a stream that this process has joined, and marked if nobody's locks were in the way, the one of all. `Nothing` if
+    /// it is; else the stream to join instead, or `Hidden` to look for it.
+    fn settle(&self, region: &Region, is_marked: bool, budget: &mut Budget) -> Result<Look> {
+        let mut rounds = 0;
+        loop {
+            match self.look(Some(region), is_marked, budget)? {
+                Look::Nothing => {
+                    return Ok(if decide(region, SETTLED) { Look::Nothing } else { Look::Hidden });
+                }
+                Look::Stream(other) => {
+                    let own = settled(region).load(Ordering::Acquire);
+                    let is_first = own == SETTLED || own == NEW && region.inode < other.region.inode;
+                    let is_withdrawn = is_first && decide(&other.region, WITHDRAWN)
+                        || other.settled().load(Ordering::Acquire) == WITHDRAWN;
+                    if !is_withdrawn {
+                        decide(region, WITHDRAWN);
+                        return Ok(Look::Stream(other));
+                    }
+                    probe::at();
+                    rounds += 1;
+                    if rounds > TRIES {
+                        return Ok(Look::Hidden);
+                    }
+                }
+                Look::Hidden => {
+                    if !budget.pause()? {
+                        return Ok(Look::Hidden);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks for a stream, other than `except`, that somebody has open and that is not withdrawn. Without a mark of its own this
+    /// process looks everywhere.
+    fn look(&self, except: Option<&Region>, is_marked: bool, budget: &Budget) -> Result<Look> {
+        let fits = |located: &Located| {
+            except.is_none_or(|except| except.inode != located.region.inode)
+                && located.settled().load(Ordering::Acquire) != WITHDRAWN
+        };
+        let (mut marks, mut hidden, mut gone) = (0, false, false);
+        for mark in Marks::of(&self.file, except) {
+            marks += 1;
+            match self.of_mark(mark?)? {
+                Look::Stream(located) if fits(&located) => return Ok(Look::Stream(located)),
+                Look::Stream(_) => {}
+                Look::Hidden => hidden = true,
+                Look::Nothing => gone = true,
+            }
+        }
+        // Nobody but a user of the FIFO is waited for.
+        let unknown = (hidden || gone) && self.trusts_marks();
+        if unknown
+            && hidden
+            && let Some(located) = ask::ask(self, budget)?.filter(fits)
+        {
+            return Ok(Look::Stream(located));
+        }
+        if unknown && budget.tries < QUICK_TRIES {
+            return Ok(Look::Hidden);
+        }
+        let is_kept_from_marking = || -> Result<bool> { Ok(marks == 0 && super::marks::are_locked(&self.file)?) };
+        let elsewhere = hidden || gone || !is_marked || self.is_unmarked || except.is_none() && is_kept_from_marking()?;
+        if !elsewhere {
+            return Ok(Look::Nothing);
+        }
+        for found in descriptors::anywhere(&link_of_memory(&self.name))? {
+            if let Some(located) = Located::of_process(self, found)?
+                && fits(&located)
+            {
+                return Ok(Look::Stream(located));
+            }
+        }
+        if !unknown {
+            return Ok(Look::Nothing);
+        }
+        let asked = if hidden { None } else { ask::ask(self, budget)?.filter(fits) };
+        Ok(asked.map_or(Look::Hidden, Look::Stream))
+    }
+
+    /// The stream that a mark names: a descriptor of its memory, or another one of the same process. `Hidden` if the kernel does
+    /// not show that process's descriptors; `Nothing` if it has none of a stream, or names no process.
+    fn of_mark(&self, named: Option<Found>) -> Result<Look> {
+        let Some(named) = named else { return Ok(Look::Nothing) };
+        if named.pin().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+            return Ok(Look::Hidden);
+        }
+        if let Some(located) = Located::of_process(self, named)? {
+            return Ok(Look::Stream(located));
+        }
+        let link = link_of_memory(&self.name);
+        for found in if_there(descriptors::of(named.pid))?.unwrap_or_default() {
+            if descriptors::link(found).is_ok_and(|seen| seen.as_os_str() == link.as_str())
+                && let Some(located) = Located::of_process(self, found)?
+            {
+                return Ok(Look::Stream(located));
+            }
+        }
+        Ok(Look::Nothing)
+    }
+
+    fn make(&self, side: usize, options: &Options) -> Result<Joined> {
+        let pipes = [files::pipe()?, files::pipe()?];
+        let cookies = [descriptors::inode(&pipes[WRITER].0)?, descriptors::inode(&pipes[READER].0)?];
+        let region = Region::create(&self.name, options, cookies)?;
+        probe::at();
+        let pipes = Pipes::of_files(pipes.map(|(source, _sink)| source), &region)?;
+        let pipes = pipes.ok_or_else(|| Error::new(Errno::Io, "a new pipe is none"))?;
+        Located { region, pipes }.join(side)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,303 @@
+//! A holder that is stopped, frozen by its control group, slow, or forgetful.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use headwater_streams::{Errno, Events, Stream, pipe};
+
+use super::common::{alone, calm, joined, read_all, within};
+use super::{HELD, Holds, hold, holder, refusal, signal, tell, use_side, wait_for};
+
+const SIDES: [Holds; 2] = [Holds::Writing, Holds::Reading];
+/// Longer than a living holder was ever given.
+const LONG: Duration = Duration::from_millis(2300);
+
+/// The end whose side is held: with a message there to be borrowed, and another behind it.
+fn ends(holds: Holds) -> (Stream, Stream) {
+    let (mut near, mut far) = pipe().expect("pipe");
+    far.putmsg(None, Some(HELD), false).expect("room");
+    far.putmsg(None, Some(b"more"), false).expect("room");
+    let _ = holds;
+    near.attach().expect("a place");
+    (near, far)
+}
+
+fn stopped(pid: u32) {
+    signal(pid, libc::SIGSTOP);
+    let state = || fs::read_to_string(format!("/proc/{pid}/stat")).expect("/proc");
+    while !state().rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T')) {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_call_that_is_not_to_wait_does_not_wait_for_a_stopped_holder() {
+    let _alone = alone();
+    for holds in SIDES {
+        within(Duration::from_secs(20), format!("{holds:?} is stopped"));
+        let (mut near, mut far) = ends(holds);
+        let (child, control) = holder(near.try_clone().expect("dup"), holds);
+        stopped(child.id());
+        near.set_nonblocking(true).expect("arm");
+        let start = Instant::now();
+        for _ in 0..5 {
+            assert_eq!(refusal(use_side(&mut near, holds)), Errno::Again);
+        }
+        near.set_nonblocking(false).expect("no error");
+        if let Holds::Writing = holds {
+            let ready = near.poll(Events::OUT, Some(Duration::from_millis(50))).expect("no error");
+            assert!(ready.is_empty(), "{ready:?}");
+        }
+        let ready = near.poll(Events::IN | Events::OUT, Some(Duration::from_secs(10))).expect("no error");
+        assert!(ready.intersects(Events::IN), "what can be seen without the side that is held is told");
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+        signal(child.id(), libc::SIGCONT);
+        tell(&control);
+        assert_eq!(use_side(&mut near, holds).expect("it came out"), 4);
+        joined(child);
+        if let Holds::Writing = holds {
+            drop(near);
+            assert_eq!(read_all(&mut far), b"heldmore");
+        }
+    }
+    calm();
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_a_stopped_holder() {
+    let _alone = alone();
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: installs a handler that does nothing, for a signal that nothing else here uses.
+    unsafe { libc::signal(libc::SIGUSR2, nothing as extern "C" fn(libc::c_int) as usize) };
+    for holds in SIDES {
+        within(Duration::from_secs(20), format!("{holds:?} is stopped"));
+        let (mut near, _far) = ends(holds);
+        let (child, control) = holder(near.try_clone().expect("dup"), holds);
+        stopped(child.id());
+        let (tell_thread, thread) = std::sync::mpsc::channel();
+        let waiter = std::thread::spawn(move || {
+            // SAFETY: no arguments, always succeeds.
+            tell_thread.send(unsafe { libc::pthread_self() }).expect("the test waits");
+            let errno = refusal(use_side(&mut near, holds));
+            (errno, near)
+        });
+        let thread = thread.recv().expect("it runs");
+        while !waiter.is_finished() {
+            std::thread::sleep(Duration::from_millis(20));
+            // SAFETY: the thread has not been joined, so its number is valid.
+            unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
+        }
+        let (errno, mut near) = waiter.join().expect("waiter");
+        assert_eq!(errno, Errno::Intr);
+        signal(child.id(), libc::SIGCONT);
+        tell(&control);
+        assert_eq!(use_side(&mut near, holds).expect("it came out"), 4);
+        joined(child);
+    }
+    calm();
+}
+
+/// A message is borrowed, or a place reserved, by a living thread for seconds: others wait, and nothing is broken.
+#[test]
+fn a_slow_holder_is_waited_for() {
+    let _alone = alone();
+    within(Duration::from_secs(40), "a slow holder".into());
+    std::thread::scope(|scope| {
+        for holds in SIDES {
+            scope.spawn(move || {
+                let (mut near, _far) = ends(holds);
+                let mut slow = near.try_clone().expect("dup");
+                let (here, there) = std::os::unix::net::UnixStream::pair().expect("pair");
+                std::thread::scope(|scope| {
+                    let held = scope.spawn(move || hold(&mut slow, holds, &there).expect("it is not taken away"));
+                    wait_for(&here);
+                    let mut other = near.try_clone().expect("dup");
+                    other.set_nonblocking(true).expect("arm");
+                    let waiter = scope.spawn(move || use_side(&mut near, holds));
+                    let start = Instant::now();
+                    while start.elapsed() < LONG {
+                        assert_eq!(refusal(use_side(&mut other, holds)), Errno::Again);
+                        std::thread::sleep(Duration::from_millis(50));
+                    }
+                    assert!(!waiter.is_finished());
+                    tell(&here);
+                    assert!(held.join().expect("holder"));
+                    assert_eq!(waiter.join().expect("waiter").expect("it came out"), 4);
+                });
+            });
+        }
+    });
+    calm();
+}
+
+#[test]
+fn what_a_handle_forgot_is_free_when_it_is_dropped() {
+    let _alone = alone();
+    for holds in SIDES {
+        within(Duration::from_secs(20), format!("{holds:?} is forgotten"));
+        let (mut near, _far) = ends(holds);
+        let mut forgetful = near.try_clone().expect("dup");
+        match holds {
+            Holds::Writing => std::mem::forget(forgetful.reserve(4).expect("room")),
+            Holds::Reading => std::mem::forget(forgetful.borrow().expect("there")),
+        }
+        near.set_nonblocking(true).expect("arm");
+        assert_eq!(refusal(use_side(&mut near, holds)), Errno::Again);
+        assert_eq!(use_side(&mut forgetful, holds).expect("the handle itself goes on"), 4);
+        match holds {
+            Holds::Writing => std::mem::forget(forgetful.reserve(4).expect("room")),
+            Holds::Reading => std::mem::forget(forgetful.borrow().expect("there")),
+        }
+        drop(forgetful);
+        assert_eq!(use_side(&mut near, holds).expect("it is gone"), 4);
+    }
+    calm();
+}
+
+#[test]
+fn a_forked_childs_copy_of_a_place_is_nothing() {
+    let _alone = alone();
+    within(Duration::from_secs(20), "a copy of a place".into());
+    let (mut near, mut far) = pipe().expect("pipe");
+    let mut other = near.try_clone().expect("dup");
+    other.set_nonblocking(true).expect("arm");
+    // By the bias as well: taken twice.
+    for round in 0..2 {
+        let place = std::cell::Cell::new(Some(near.reserve(4).expect("room")));
+        for commits in [false, true] {
+            let child = super::common::child(|| {
+                let place = place.take().expect("a copy");
+                if commits {
+                    assert_eq!(refusal(place.commit()), Errno::Inval);
+                }
+                Ok(())
+            });
+            joined(child);
+            assert_eq!(refusal(other.write(b"x")), Errno::Again, "round {round}");
+        }
+        let mut place = place.take().expect("ours");
+        place.fill(0, HELD);
+        place.commit().expect("the reader lives");
+        assert_eq!(far.read(&mut [0; 8]).expect("there"), 4);
+    }
+    near.write(HELD).expect("room");
+    let message = std::cell::Cell::new(far.borrow().expect("there"));
+    joined(super::common::child(|| {
+        assert_eq!(refusal(message.take().expect("a copy").consume(4)), Errno::Inval);
+        Ok(())
+    }));
+    message.take().expect("ours").consume(4).expect("sound");
+    calm();
+}
+
+/// A control group of its own, removed in the end.
+struct Group {
+    path: PathBuf,
+    /// The file that freezes it, and what it takes.
+    freeze: (&'static str, &'static str, &'static str),
+}
+
+impl Group {
+    /// Err: why there is none.
+    fn new() -> Result<Group, String> {
+        let name = format!("headwater-death-{}", std::process::id());
+        let kinds = [
+            ("/sys/fs/cgroup", ("cgroup.freeze", "1", "0")),
+            ("/sys/fs/cgroup/unified", ("cgroup.freeze", "1", "0")),
+            ("/sys/fs/cgroup/freezer", ("freezer.state", "FROZEN", "THAWED")),
+        ];
+        let mut why = String::new();
+        for (parent, freeze) in kinds {
+            let path = PathBuf::from(parent).join(&name);
+            match fs::create_dir(&path) {
+                Ok(()) if path.join(freeze.0).exists() => return Ok(Group { path, freeze }),
+                Ok(()) => {
+                    let _ = fs::remove_dir(&path);
+                    why += &format!("{parent}: it has no {}; ", freeze.0);
+                }
+                Err(error) => why += &format!("{parent}: {error}; "),
+            }
+        }
+        Err(why)
+    }
+
+    fn take(&self, pid: u32) {
+        fs::write(self.path.join("cgroup.procs"), pid.to_string()).expect("a group of our own");
+    }
+
+    fn freeze(&self) {
+        fs::write(self.path.join(self.freeze.0), self.freeze.1).expect("the freezer");
+        let frozen = || match self.freeze.0 {
+            "cgroup.freeze" => fs::read_to_string(self.path.join("cgroup.events")).expect("v2").contains("frozen 1"),
+            file => fs::read_to_string(self.path.join(file)).expect("v1").contains("FROZEN"),
+        };
+        while !frozen() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn thaw(&self) {
+        fs::write(self.path.join(self.freeze.0), self.freeze.2).expect("the freezer");
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::write(self.path.join(self.freeze.0), self.freeze.2);
+        // It can be removed when its last process is reaped.
+        for _ in 0..100 {
+            if fs::remove_dir(&self.path).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// As a container is paused: the process neither runs nor looks stopped.
+#[test]
+fn a_frozen_holder_is_waited_for() {
+    let _alone = alone();
+    let group = match Group::new() {
+        Ok(group) => group,
+        Err(why) => return println!("skipped, no control group can be frozen here: {why}"),
+    };
+    within(Duration::from_secs(40), "a frozen holder".into());
+    let holding: Vec<_> = SIDES
+        .into_iter()
+        .map(|holds| {
+            let (near, far) = ends(holds);
+            let (child, control) = holder(near.try_clone().expect("dup"), holds);
+            group.take(child.id());
+            (holds, near, far, child, control)
+        })
+        .collect();
+    group.freeze();
+    let mut waiters = Vec::new();
+    let mut others = Vec::new();
+    for (holds, near, far, child, control) in holding {
+        let mut other = near.try_clone().expect("dup");
+        other.set_nonblocking(true).expect("arm");
+        let mut near = near;
+        waiters.push(std::thread::spawn(move || use_side(&mut near, holds)));
+        others.push((holds, other, far, child, control));
+    }
+    let start = Instant::now();
+    while start.elapsed() < LONG {
+        for (holds, other, ..) in &mut others {
+            assert_eq!(refusal(use_side(other, *holds)), Errno::Again);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
+    group.thaw();
+    for (_, _, _, child, control) in others {
+        tell(&control);
+        joined(child);
+    }
+    for waiter in waiters {
+        assert_eq!(waiter.join().expect("waiter").expect("it came out"), 4);
+    }
+    calm();
+}

@@ -1,0 +1,95 @@
+//! Death needs a proof. A user of a stream that is stopped, frozen, slow, or in another PID namespace is not dead, and
+//! whoever meets it in the middle of a call waits as long as the call may: not at all, for a time, or until a signal. One
+//! that has died, or executes another program, is out of the way at once, also where the kernel is old.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod exec;
+mod holders;
+mod kernels;
+mod namespaces;
+mod tasks;
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+use headwater_os::child::Child;
+use headwater_streams::{Errno, Stream};
+
+/// How a user of an end is in the middle of a call for as long as it likes.
+#[derive(Debug, Clone, Copy)]
+enum Holds {
+    /// The writing side: a place is reserved, and will be committed.
+    Writing,
+    /// The reading side: a message is borrowed, and will be consumed.
+    Reading,
+}
+
+/// Bytes of a message that a holder commits, or consumes.
+const HELD: &[u8] = b"held";
+
+/// Is in the middle of a call, says so, and comes out when it is told to; false if it is told to end as it is.
+fn hold(stream: &mut Stream, holds: Holds, control: &UnixStream) -> headwater_streams::Result<bool> {
+    let go_on = |control: &UnixStream| {
+        (&mut &*control).write_all(b"x")?;
+        Ok::<_, headwater_streams::Error>((&mut &*control).read(&mut [0])? == 1)
+    };
+    match holds {
+        Holds::Writing => {
+            let mut place = stream.reserve(HELD.len())?;
+            place.fill(0, HELD);
+            if !go_on(control)? {
+                std::mem::forget(place);
+                return Ok(false);
+            }
+            place.commit()?;
+        }
+        Holds::Reading => {
+            let message = stream.borrow()?.expect("it is there");
+            if !go_on(control)? {
+                std::mem::forget(message);
+                return Ok(false);
+            }
+            message.consume(HELD.len())?;
+        }
+    }
+    Ok(true)
+}
+
+/// A forked process that holds a side of an end, and has said so. Told by a byte, it comes out.
+fn holder(mut stream: Stream, holds: Holds) -> (Child, UnixStream) {
+    let (here, there) = UnixStream::pair().expect("pair");
+    let child = common::child(|| {
+        let _ours = &here;
+        hold(&mut stream, holds, &there).map(drop)
+    });
+    wait_for(&here);
+    (child, here)
+}
+
+fn wait_for(control: &UnixStream) {
+    (&mut &*control).read_exact(&mut [0]).expect("it holds the side");
+}
+
+fn tell(control: &UnixStream) {
+    (&mut &*control).write_all(b"x").expect("it listens");
+}
+
+/// What a user of the same side of the same end does meanwhile.
+fn use_side(stream: &mut Stream, holds: Holds) -> headwater_streams::Result<usize> {
+    match holds {
+        Holds::Writing => stream.write(b"more"),
+        Holds::Reading => stream.read(&mut [0; 4]),
+    }
+}
+
+/// The errno of a call that must not succeed.
+fn refusal<T: std::fmt::Debug>(done: headwater_streams::Result<T>) -> Errno {
+    done.expect_err("somebody is in the middle of a call").errno()
+}
+
+/// Sends a signal to a process.
+fn signal(pid: u32, number: i32) {
+    // SAFETY: touches no memory; the pid is a child's that is not reaped.
+    assert_eq!(unsafe { libc::kill(pid as libc::pid_t, number) }, 0);
+}

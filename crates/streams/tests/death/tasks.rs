@@ -1,0 +1,55 @@
+//! Tasks of a tokio runtime that meet a holder which is stopped: other tasks run, and theirs get on when it does.
+
+use std::time::Duration;
+
+use futures_util::SinkExt;
+use headwater_streams::AsyncStream;
+use headwater_streams::{OwnedMessage, pipe};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::common::{alone, calm, joined, within};
+use super::{HELD, Holds, holder, signal, tell};
+
+#[test]
+fn a_task_does_not_stop_others_while_a_holder_is_stopped() {
+    let _alone = alone();
+    for holds in [Holds::Writing, Holds::Reading] {
+        within(Duration::from_secs(30), format!("a task, while {holds:?} is stopped"));
+        let (near, mut far) = pipe().expect("pipe");
+        far.putmsg(None, Some(HELD), false).expect("room");
+        far.putmsg(None, Some(b"more"), false).expect("room");
+        let (child, control) = holder(near.try_clone().expect("dup"), holds);
+        signal(child.id(), libc::SIGSTOP);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let mut stream = AsyncStream::new(near).expect("a runtime");
+            let message = OwnedMessage { data: Some(b"more".to_vec()), ..OwnedMessage::default() };
+            let mut buffer = [0; 4];
+            let long = Duration::from_millis(100);
+            match holds {
+                Holds::Writing => {
+                    assert!(tokio::time::timeout(long, stream.write_all(b"more")).await.is_err(), "it is held");
+                    assert!(tokio::time::timeout(long, stream.send(message.clone())).await.is_err(), "it is held");
+                }
+                Holds::Reading => {
+                    assert!(tokio::time::timeout(long, stream.read(&mut buffer)).await.is_err(), "it is held");
+                }
+            }
+            let goes_on = async {
+                tokio::time::sleep(long).await;
+                signal(child.id(), libc::SIGCONT);
+                tell(&control);
+            };
+            match holds {
+                Holds::Writing => {
+                    tokio::join!(goes_on, async { stream.write_all(b"more").await.expect("it came out") })
+                }
+                Holds::Reading => {
+                    tokio::join!(goes_on, async { assert_eq!(stream.read(&mut buffer).await.expect("it came out"), 4) })
+                }
+            };
+        });
+        joined(child);
+    }
+    calm();
+}
