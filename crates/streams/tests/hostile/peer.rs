@@ -5,10 +5,11 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use headwater_streams::{Options, Stream};
+use headwater_streams::{Options, Result, Stream};
 
 use crate::common::Random;
 use crate::packets::{FILES_MAX, cut, packet, send, set, steal};
+use crate::{CALLS, PUSH, call_by_number};
 
 /// What it does in one case, some of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +67,15 @@ pub struct Peer<'s> {
     pub theirs: Option<RawFd>,
     pub memory: File,
     pub options: Options,
+    /// Whether modules are pushed. A procedure that is under way waits for the store as long as it takes, so a peer with
+    /// modules does not pretend to be in the middle of a call for ever.
+    pub modules: bool,
+}
+
+/// A call of the library that is not to wait, with modules or without.
+pub fn call(end: &mut Stream, random: &mut Random, modules: bool) -> Result<()> {
+    let number = random.below(CALLS);
+    if number == PUSH && !modules { Ok(()) } else { call_by_number(number, end, random) }
 }
 
 impl Peer<'_> {
@@ -157,8 +167,9 @@ impl Peer<'_> {
             }
             Deed::Steal => drop(self.theirs.map(steal)),
             Deed::Take => drop(steal(own)),
-            Deed::Call => drop(crate::call(self.end, &mut self.random)),
+            Deed::Call => drop(call(self.end, &mut self.random, self.modules)),
             Deed::SendFile => drop(self.end.send_file(self.memory.as_fd())),
+            Deed::Scribble if self.modules => {}
             Deed::Scribble => {
                 let len = self.memory.metadata().map_or(0, |data| data.len());
                 crate::scribble(&self.memory, len, &self.options, &mut self.random);
