@@ -19,6 +19,10 @@ const WATCH_NS: u64 = 1_000_000_000;
 /// The same where other handles use the same end: what their modules do there, no doorbell tells us.
 const WATCH_OWN_NS: u64 = 20_000_000;
 
+/// After so many wake-ups in vain of one call the descriptor tells nothing, and is looked at at this rate.
+const VAIN_MAX: u32 = 100;
+const VAIN_PAUSE: Duration = Duration::from_millis(1);
+
 impl Stream {
     /// Waits until there is something to read, or the end of it. None: no time limit.
     pub(crate) fn wait_to_read(&mut self, until_ns: Option<u64>) -> Result<()> {
@@ -72,6 +76,7 @@ impl Stream {
         until_ns: Option<u64>,
     ) -> Result<Waited> {
         let watch_ns = now_ns() + WATCH_NS;
+        let mut in_vain = 0;
         loop {
             let armed = (interest == Interest::Room || self.arm_to_read()?)
                 && (interest == Interest::Packets || self.arm_to_write(band)?);
@@ -92,10 +97,16 @@ impl Stream {
                 _ if self.may_go_on(interest, band) || self.end.standing() != before => return Ok(Waited::LookAgain),
                 Heard::Gone => return Ok(Waited::Gone),
                 Heard::Interrupted => return Ok(Waited::Interrupted),
-                Heard::TimedOut if until_ns.is_some_and(|until| until <= now_ns) => return Ok(Waited::TimedOut),
-                Heard::TimedOut if watch_ns <= now_ns => return Ok(Waited::Watched),
-                // What told us was for others, or is left by a process that died. Arming takes it away.
-                Heard::Ready | Heard::TimedOut => {}
+                // Also of a descriptor that is ready all the time.
+                _ if until_ns.is_some_and(|until| until <= now_ns) => return Ok(Waited::TimedOut),
+                _ if watch_ns <= now_ns => return Ok(Waited::Watched),
+                Heard::TimedOut => {}
+                // What told us was for others, or is left by a process that died. Arming takes it away. Or another program
+                // has shut the socket down: then it is always ready.
+                Heard::Ready => in_vain += 1,
+            }
+            if in_vain > VAIN_MAX {
+                std::thread::sleep(VAIN_PAUSE);
             }
         }
     }
