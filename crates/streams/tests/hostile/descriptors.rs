@@ -84,7 +84,7 @@ fn case(seed: u64) -> Found {
         let mut other = other.borrow_mut();
         let end = other.as_mut().expect("open");
         let memory = memory.try_clone().expect("a descriptor");
-        let (theirs, options) = (shares.then_some(victim), options.clone());
+        let (theirs, options) = (shares.then_some(victim), options);
         Peer { random: Random(seed), end, theirs, memory, options, modules }.rage()
     })
     .expect("fork");

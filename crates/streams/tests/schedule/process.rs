@@ -83,7 +83,7 @@ fn happen(setup: &Setup, board: &Board, process: usize, stream: &Stream) -> Opti
             std::thread::sleep(after);
             let extra = setup.extra();
             let child = Child::fork(|| {
-                if setup.seed % 3 == 0 {
+                if setup.seed.is_multiple_of(3) {
                     // It knows nothing of streams, and just has the descriptors for a while.
                     board.set(extra.number, Cell::Finished, 1);
                     std::thread::sleep(Duration::from_micros(setup.for_us));

@@ -150,7 +150,7 @@ fn check_words(setup: &Setup, board: &Board, members: &[Member]) {
     for worker in 0..WORKERS {
         lost[worker / 4] += board.missing(worker);
     }
-    for side in 0..2 {
+    for (side, lost) in lost.into_iter().enumerate() {
         // Nobody may have been left who would read it.
         let readers = members.iter().filter(|member| side_of(member.process) != side);
         if setup.may_lose(1 - side) && readers.clone().all(|member| member.killed) {
@@ -158,7 +158,7 @@ fn check_words(setup: &Setup, board: &Board, members: &[Member]) {
         }
         let dropped = (0..WORKERS).filter(|worker| setup.may_drop(*worker) && worker / 4 != side);
         let may: u64 = dropped.map(|worker| board.get(worker, Cell::InHand) + board.get(worker, Cell::Lost)).sum();
-        assert!(lost[side] <= may, "{} words of end {side} are lost, {may} may be: {setup:?}", lost[side]);
+        assert!(lost <= may, "{lost} words of end {side} are lost, {may} may be: {setup:?}");
     }
 }
 
