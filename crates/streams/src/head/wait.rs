@@ -16,8 +16,10 @@ use crate::process::sleep::{BELL, RINGING, Waited};
 /// How long a sleeper on the doorbell believes that nothing has come. A process that was killed after it published and
 /// before it told anyone is noticed then.
 const WATCH_NS: u64 = 1_000_000_000;
-/// The same where other handles use the same end: what their modules do there, no doorbell tells us.
-const WATCH_OWN_NS: u64 = 20_000_000;
+/// A sleeper looks so often by itself where other handles use the same end: what their modules do there, no doorbell tells.
+const LOOK_SHARED_NS: u64 = 20_000_000;
+/// The same where no other did when it fell asleep: one may have joined since.
+const LOOK_ALONE_NS: u64 = 200_000_000;
 
 impl Stream {
     /// Waits until there is something to read, or the end of it. None: no time limit.
@@ -79,7 +81,7 @@ impl Stream {
                 return Ok(Waited::LookAgain);
             }
             let shared = self.end.words().joined.load(Ordering::Relaxed) > 1;
-            let look_ns = if shared { now_ns() + WATCH_OWN_NS } else { watch_ns };
+            let look_ns = now_ns() + if shared { LOOK_SHARED_NS } else { LOOK_ALONE_NS };
             let end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns);
             self.end.counters.blocks += 1;
             let place = Place { stream: self.end.region.inode, end: self.end.side, writes: interest == Interest::Room };
