@@ -13,11 +13,11 @@ use crate::process::end::{End, Standing, inbox, waiter};
 use crate::process::inbox::block_room;
 use crate::process::sleep::{BELL, RINGING, Waited};
 
-/// How long a sleeper on the doorbell believes that nothing has come. A process that was killed after it published and
-/// before it told anyone is noticed then.
+/// How long a sleeper on the doorbell believes that nothing has come, where several handles use the other end: one of them
+/// may have been killed after it published and before it told anyone. If the only one dies, the kernel tells.
 const WATCH_NS: u64 = 1_000_000_000;
-/// The same where other handles use the same end: what their modules do there, no doorbell tells us.
-const WATCH_OWN_NS: u64 = 20_000_000;
+/// How often it looks where several handles use its own end: what their modules do there, no doorbell tells.
+const LOOK_NS: u64 = 20_000_000;
 
 /// After so many wake-ups in vain of one call the descriptor tells nothing, and is looked at at this rate.
 const VAIN_MAX: u32 = 100;
@@ -75,7 +75,7 @@ impl Stream {
         before: Standing,
         until_ns: Option<u64>,
     ) -> Result<Waited> {
-        let watch_ns = now_ns() + WATCH_NS;
+        let begin_ns = now_ns();
         let mut in_vain = 0;
         loop {
             let armed = (interest == Interest::Room || self.arm_to_read()?)
@@ -83,14 +83,16 @@ impl Stream {
             if !armed || self.end.standing() != before {
                 return Ok(Waited::LookAgain);
             }
-            let shared = self.end.words().joined.load(Ordering::Relaxed) > 1;
-            let look_ns = if shared { now_ns() + WATCH_OWN_NS } else { watch_ns };
+            let [own, peer] =
+                [self.end.words(), self.end.peer_words()].map(|end| end.joined.load(Ordering::Relaxed) > 1);
+            let watch_ns = if own || peer { begin_ns + WATCH_NS } else { u64::MAX };
+            let look_ns = if own { now_ns() + LOOK_NS } else { u64::MAX };
             let end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns);
             self.end.counters.blocks += 1;
             let place = Place { stream: self.end.region.inode, end: self.end.side, writes: interest == Interest::Room };
             place.block_begin(true);
-            let left = Duration::from_nanos(end_ns.saturating_sub(now_ns()));
-            let heard = self.end.doorbell().wait(interest, Some(left))?;
+            let left = (end_ns < u64::MAX).then(|| Duration::from_nanos(end_ns.saturating_sub(now_ns())));
+            let heard = self.end.doorbell().wait(interest, left)?;
             place.block_end(true, heard == Heard::Ready);
             let now_ns = now_ns();
             match heard {

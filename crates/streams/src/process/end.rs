@@ -118,10 +118,16 @@ impl End {
         self.membership = Some(membership);
         self.epoch = fork::epoch();
         self.keeper = self.keeper.take().and_then(|keeper| keeper.here(self));
-        self.words().joined.fetch_add(1, Ordering::Relaxed);
+        let others = self.words().joined.fetch_add(1, Ordering::Relaxed);
         let incoming = &self.region.fixed.lanes[1 - self.side].reader.0.sleep;
         if incoming.load(Ordering::Relaxed) & UNMET != 0 {
             incoming.fetch_and(!UNMET, Ordering::Release);
+        }
+        if others == 1 {
+            // Who sleeps on a doorbell without a look, because each end had one user, has to look from now on.
+            self.wake_readers();
+            self.wake_writers();
+            self.wake_own_readers();
         }
         events::open(self.region.inode, self.side as u8);
         Ok(true)

@@ -216,9 +216,10 @@ fn victim(case: &Case, scripts: &Scripts, board: &Board, mut near: Stream, rando
         Part::Writes => script::write(&mut near, &scripts.victim, board, Who::Victim)?,
         Part::Reads if case.fellow => reader.read_all(&mut near)?,
         Part::Reads => {
-            // Not to the end: the survivor waits for our death, not we for its.
+            // Not to the end: the survivor waits for our death, not we for its. What it writes after its script is no word.
+            let all_read = || scripts.survivor.iter().flat_map(Operation::words).all(|word| board.has(word));
             for _ in 0..scripts.survivor.len() {
-                if !reader.step(&mut near)? {
+                if all_read() || !reader.step(&mut near)? {
                     break;
                 }
             }
