@@ -106,11 +106,11 @@ fn case(seed: u64) -> Found {
             hostile.kill();
         }
         let end = end.as_mut().expect("open");
-        let start = Instant::now();
+        let (start, next) = (Instant::now(), random.clone());
         let done = call(end, &mut random, &mut found.files, modules);
         let elapsed = start.elapsed();
         found.longest = found.longest.max(elapsed);
-        assert!(elapsed < CALL_MAX, "a call lasted {elapsed:?} and gave {done:?}");
+        assert!(elapsed < CALL_MAX, "call {next:?} lasted {elapsed:?}, modules: {modules}, and gave {done:?}");
         found.done.note(done);
         let now = descriptors::own().expect("/proc").len();
         assert_eq!(now, descriptors, "a call has left descriptors");

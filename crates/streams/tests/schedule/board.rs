@@ -12,7 +12,7 @@ pub const WORDS: u64 = 1 << 14;
 
 const MAGIC: u64 = 0x5ced << 48;
 /// Cells of each worker.
-const EACH: usize = 8;
+const EACH: usize = 16;
 const CELLS: usize = WORKERS * EACH + WORKERS * WORDS as usize / 64;
 
 /// What a worker notes.
@@ -34,6 +34,8 @@ pub enum Cell {
     /// Words of the write that an exec has ended, which may have come or not: the first, and the one behind the last,
     /// above 32 bits.
     Skipped,
+    /// Not 0: its process was killed or replaced, with what it had in its hands.
+    Gone,
 }
 
 #[derive(Debug)]

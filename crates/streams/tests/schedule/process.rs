@@ -43,6 +43,7 @@ pub fn carry_on(setup: &Setup, board: &Board, process: usize, stream: Stream) {
             let handle = stream.try_clone().expect("a descriptor");
             let in_hand = board.get(worker.number, Cell::InHand);
             board.set(worker.number, Cell::Lost, in_hand);
+            board.set(worker.number, Cell::Gone, 1);
             let (returned, begun) = (board.get(worker.number, Cell::Returned), board.get(worker.number, Cell::Begun));
             board.set(worker.number, Cell::Skipped, begun << 32 | returned);
             if begun >= worker.words {

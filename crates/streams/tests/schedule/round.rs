@@ -69,6 +69,9 @@ fn watch(setup: &Setup, board: &Board, members: &mut [Member], ends: &mut [Optio
         for member in members.iter_mut().filter(|member| !member.over) {
             let Some(status) = member.child.try_wait().expect("wait") else { continue };
             (moved, member.over, member.killed) = (true, true, !status.success());
+            if member.killed {
+                setup.workers(member.process).iter().for_each(|worker| board.set(worker.number, Cell::Gone, 1));
+            }
             let expected = status.success() || setup.event == Event::Kill && setup.victim == member.process;
             assert!(expected && status.code().is_none_or(|code| code == 0), "{status}: {setup:?}");
         }

@@ -1,5 +1,7 @@
 //! A worker: one handle in one thread, which writes its words, reads what comes, and waits in its form.
 
+use std::time::Duration;
+
 use headwater_streams::{AsyncStream, Errno, Error, Result, Stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -7,6 +9,10 @@ use crate::board::{self, Board, Cell, WORKERS};
 use crate::common::Random;
 use crate::form::{Form, Waiter};
 use crate::setup::{Setup, Worker};
+
+/// What a refusal says that is another user's of the same end, who has been stopped in the middle of a call.
+const HELD: &str = "in the middle of a call";
+const HELD_PAUSE: Duration = Duration::from_millis(1);
 
 /// What a worker has in its hands.
 #[derive(Debug)]
@@ -21,6 +27,8 @@ struct Hands<'b> {
     pending: Vec<u8>,
     writes: bool,
     reads: bool,
+    /// It often writes nothing more until what it has written was read.
+    settles: bool,
     buffer: Vec<u8>,
     last: [Option<u64>; WORKERS],
 }
@@ -58,6 +66,7 @@ impl<'b> Hands<'b> {
             pending: Vec::new(),
             writes: next < worker.words,
             reads: worker.reads,
+            settles: !setup.duplex && setup.seed.is_multiple_of(2),
             buffer: Vec::new(),
             last: [None; WORKERS],
         }
@@ -75,7 +84,7 @@ impl<'b> Hands<'b> {
             4..=9 => 60,
             _ => return,
         };
-        std::thread::sleep(std::time::Duration::from_micros(self.random.next() % pause_us));
+        std::thread::sleep(Duration::from_micros(self.random.next() % pause_us));
     }
 
     /// Makes up the bytes of the next write, unless they are there.
@@ -97,6 +106,8 @@ impl<'b> Hands<'b> {
                 self.note(Cell::Returned, self.next);
                 if self.next == self.worker.words && self.pending.is_empty() {
                     self.stop_writing();
+                } else if self.settles && self.random.one_in(8) {
+                    self.settle();
                 }
                 true
             }
@@ -108,6 +119,15 @@ impl<'b> Hands<'b> {
         }
     }
 
+    /// Waits until what it has written was read: nothing that it does later wakes a reader that was told nothing.
+    fn settle(&self) {
+        let reader = |number: &usize| number / 4 != self.worker.number / 4;
+        let is_lost = || (0..WORKERS).filter(reader).any(|number| self.board.get(number, Cell::Gone) != 0);
+        while !self.board.has(self.worker.number, self.next - 1) && !is_lost() {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+
     fn stop_writing(&mut self) {
         self.writes = false;
         self.pending.clear();
@@ -116,6 +136,11 @@ impl<'b> Hands<'b> {
 
     fn is_refused(&self, error: &Error) -> bool {
         match error.errno() {
+            // Nobody tells when the other user comes out: it is to be tried again after a while.
+            Errno::Again if error.to_string().contains(HELD) => {
+                std::thread::sleep(HELD_PAUSE);
+                true
+            }
             Errno::Again => false,
             Errno::Intr => true,
             _ => panic!("worker {}: {error}", self.worker.number),
