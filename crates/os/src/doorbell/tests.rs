@@ -123,7 +123,7 @@ fn what_another_program_writes_is_foreign() {
 #[test]
 fn descriptors_that_nobody_asked_for_are_not_taken_in() {
     let (near, far) = Doorbell::pair().expect("pair");
-    let count = || crate::descriptors::own().expect("/proc").len();
+    let count = || descriptors::own().expect("/proc").len();
     let file = File::open("/dev/null").expect("open");
     let on: libc::c_int = 1;
     let far = far.try_clone().expect("dup");
@@ -138,6 +138,12 @@ fn descriptors_that_nobody_asked_for_are_not_taken_in() {
     }
     near.pass(file.as_fd(), 9).expect("pass");
     drop(far.peek_file().expect("recvmsg").expect("a file"));
+    assert_eq!(far.take().expect("recv"), Packet::File(9));
+    // No file where one is announced: then there is space for what nobody asked for.
+    assert!(near.send(Packet::File(10), &[]));
+    for _ in 0..8 {
+        assert!(far.peek_file().expect("recvmsg").is_none());
+    }
     // Other tests open and close descriptors at the same time: a leak would be of eight.
     assert!(count() < before + 5, "{before} descriptors before, {} now", count());
     let far = Doorbell::from_fd(far.own).expect("a socket");
@@ -176,7 +182,7 @@ fn another_descriptor_is_refused() {
 fn pipes() -> (Doorbell, Doorbell) {
     let open = |pipe: &io::PipeReader, flags| {
         let number = std::os::fd::AsRawFd::as_raw_fd(pipe).unsigned_abs();
-        crate::descriptors::Found { pid: std::process::id(), number }.open(flags).expect("open")
+        descriptors::Found { pid: std::process::id(), number }.open(flags).expect("open")
     };
     let ((near, _near_in), (far, _far_in)) = (io::pipe().expect("pipe"), io::pipe().expect("pipe"));
     let both = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NONBLOCK;
