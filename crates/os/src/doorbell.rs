@@ -185,6 +185,15 @@ impl Doorbell {
         self.receive(RecvFlags::PEEK)
     }
 
+    /// Whether the packet of [`Doorbell::block_room`] can be among those that lie here: they are at least as long as it is.
+    ///
+    /// # Errors
+    /// What ioctl(2) reports.
+    pub fn may_hold_no_room(&self) -> io::Result<bool> {
+        // Of a packet socket the kernel tells the sum of all packets.
+        Ok(rustix::io::ioctl_fionread(&self.own)? >= (LEN + FILLING.len()) as u64)
+    }
+
     /// The file in the first packet, which stays. None if that carries none.
     ///
     /// # Errors

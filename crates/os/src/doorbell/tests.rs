@@ -87,6 +87,23 @@ fn room_is_blocked_until_the_other_end_takes_it() {
 }
 
 #[test]
+fn a_packet_that_blocks_room_is_known_to_be_there_behind_others() {
+    let (near, far) = Doorbell::pair().expect("pair");
+    assert!(!far.may_hold_no_room().expect("ioctl"));
+    for number in 0..5 {
+        assert!(near.ring(number));
+    }
+    assert!(!far.may_hold_no_room().expect("ioctl"), "bells alone are shorter");
+    assert!(near.block_room().expect("sent"));
+    for number in 0..5 {
+        assert!(far.may_hold_no_room().expect("ioctl"));
+        assert_eq!(far.take().expect("recv"), Packet::Bell(number));
+    }
+    assert_eq!(far.take().expect("recv"), Packet::NoRoom);
+    assert!(!far.may_hold_no_room().expect("ioctl"));
+}
+
+#[test]
 fn room_that_comes_is_an_edge() {
     use rustix::event::epoll;
     let (near, far) = Doorbell::pair().expect("pair");

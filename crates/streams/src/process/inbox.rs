@@ -81,9 +81,12 @@ impl Inbox<'_> {
     }
 
     /// Takes the packet that keeps the other end's descriptor from being writable, and those before it. A bell lies
-    /// behind it.
+    /// behind it. If it is not there, the others stay: nothing else may tell of what is there to be read.
     pub fn free_room(&self) -> Result<()> {
         for _ in 0..PACKETS_MAX {
+            if !self.doorbell.may_hold_no_room()? {
+                return Ok(());
+            }
             if self.has_files() && matches!(self.doorbell.peek()?, Packet::File(_)) {
                 // Its message has not been received yet. Room is told after it.
                 return Ok(());
