@@ -30,7 +30,7 @@ struct Found {
 #[test]
 fn abused_descriptors_make_errors_and_nothing_worse() {
     let _alone = alone();
-    let until = Instant::now() + Duration::from_secs(setting("HEADWATER_SECONDS", 8));
+    let until = Instant::now() + Duration::from_secs(setting("HEADWATER_SECONDS", 5));
     let first = setting("HEADWATER_SEED", 1);
     let mut seed = first;
     let (mut calls, mut errors, mut broken, mut files, mut longest) = (0, 0, 0, 0, Duration::ZERO);
