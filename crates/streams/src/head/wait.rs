@@ -11,7 +11,7 @@ use crate::error::{Errno, Result, fixed};
 use crate::events::Place;
 use crate::process::end::{End, Standing, inbox, waiter};
 use crate::process::inbox::block_room;
-use crate::process::sleep::{BELL, RINGING, Waited};
+use crate::process::sleep::{BELL, RINGING, Waited, announce};
 
 /// How long a sleeper on the doorbell believes that nothing has come, where several handles use the other end: one of them
 /// may have been killed after it published and before it told anyone. If the only one dies, the kernel tells.
@@ -154,14 +154,10 @@ impl Stream {
         if doorbell.is_of_pipes() {
             return inbox(region, *side, doorbell, true).arm(room);
         }
-        let own = &region.fixed.lanes[*side].writer.0.sleep;
+        let own = &region.fixed.lanes[*side].writer.0;
         for _ in 0..2 {
-            if own.load(Ordering::Acquire) & (BELL | RINGING) != BELL {
-                // AcqRel, as in `Inbox::arm`.
-                let armed = |word: u32| Some((word | BELL) & !RINGING);
-                let _ = own.fetch_update(Ordering::AcqRel, Ordering::Relaxed, armed);
-                // Pairs with the light fence between a take and the look at the flags.
-                region.fence.heavy()?;
+            if own.sleep.load(Ordering::Acquire) & (BELL | RINGING) != BELL {
+                announce(own, BELL, RINGING, region.fence)?;
             }
             if room() {
                 return Ok(false);

@@ -55,6 +55,8 @@ pub(crate) struct End {
     pub dead: Option<String>,
     pub counters: Counters,
     pub stages: Stages,
+    /// How often no waiter was at the other side, after a write and after a read; see `sleep::look_at`.
+    pub quiet: [u32; 2],
     /// How many closes of the other end's handles were looked at.
     closes_seen: u32,
     /// Answers of modules that could not be sent, because another user of the other direction is in the middle of a call:
@@ -85,6 +87,7 @@ impl End {
             dead: None,
             counters: Counters::default(),
             stages: Stages::default(),
+            quiet: [0; 2],
             closes_seen: 0,
             unsent: Vec::new(),
             service_after_ns: 0,
