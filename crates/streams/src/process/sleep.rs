@@ -48,7 +48,7 @@ const FENCED: u32 = 256;
 const QUIET: u32 = 128;
 
 /// How long a sleeper stays on the futex before it goes to the doorbell.
-const FUTEX_NS: u64 = 10_000_000;
+pub(crate) const FUTEX_NS: u64 = 10_000_000;
 
 /// A handle of one end that waits on one side of a lane.
 #[derive(Debug)]
@@ -63,6 +63,8 @@ pub(crate) struct Waiter<'a> {
     pub fence: Fence,
     /// Whether to spin and yield first.
     pub stages: bool,
+    /// Whether to sleep on the futex: not if the last wait was longer than that takes.
+    pub briefly: bool,
 }
 
 /// Why a wait is over.
@@ -107,7 +109,7 @@ impl Waiter<'_> {
                 None => {}
             }
         }
-        let waited = self.sleep_on_futex(counters, until_ns, &mut ready);
+        let waited = if self.briefly { self.sleep_on_futex(counters, until_ns, &mut ready) } else { Ok(None) };
         note_cpu(self.end);
         waited
     }
