@@ -198,7 +198,7 @@ fn another_descriptor_is_refused() {
 /// Two pipes, as two processes open them: each reads its own and rings the other's.
 fn pipes() -> (Doorbell, Doorbell) {
     let open = |pipe: &io::PipeReader, flags| {
-        let number = std::os::fd::AsRawFd::as_raw_fd(pipe).unsigned_abs();
+        let number = pipe.as_raw_fd().unsigned_abs();
         descriptors::Found { pid: std::process::id(), number }.open(flags).expect("open")
     };
     let ((near, _near_in), (far, _far_in)) = (io::pipe().expect("pipe"), io::pipe().expect("pipe"));

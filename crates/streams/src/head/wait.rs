@@ -11,7 +11,7 @@ use crate::error::{Errno, Result, fixed};
 use crate::events::Place;
 use crate::process::end::{End, Standing, inbox, waiter};
 use crate::process::inbox::block_room;
-use crate::process::sleep::{BELL, RINGING, Waited};
+use crate::process::sleep::{BELL, FUTEX_NS, RINGING, Waited, announce};
 
 /// How long a sleeper on the doorbell believes that nothing has come, where several handles use the other end: one of them
 /// may have been killed after it published and before it told anyone. If the only one dies, the kernel tells.
@@ -27,10 +27,10 @@ impl Stream {
     /// Waits until there is something to read, or the end of it. None: no time limit.
     pub(crate) fn wait_to_read(&mut self, until_ns: Option<u64>) -> Result<()> {
         let Stream { back, end, .. } = self;
-        let End { region, counters, stages, side, .. } = end;
+        let End { region, counters, stages, side, dozes, .. } = end;
         let before = Standing::of(region, *side);
         let ready = || back.is_readable() || Standing::of(region, *side) != before;
-        let brief = waiter(region, *side, false).wait_briefly(stages, counters, until_ns, ready)?;
+        let brief = waiter(region, *side, false, !*dozes).wait_briefly(stages, counters, until_ns, ready)?;
         let waited = match brief {
             Some(waited) => waited,
             None => self.wait_on_doorbell(Interest::Packets, 0, before, until_ns)?,
@@ -49,10 +49,10 @@ impl Stream {
     /// Waits until there may be room for a message of that band. None: no time limit.
     pub(crate) fn wait_for_room(&mut self, band: u8, until_ns: Option<u64>) -> Result<()> {
         let Stream { out, end, .. } = self;
-        let End { region, counters, stages, side, .. } = end;
+        let End { region, counters, stages, side, dozes, .. } = end;
         let before = Standing::of(region, *side);
         let ready = || out.may_write(region, band) || Standing::of(region, *side) != before;
-        let brief = waiter(region, *side, true).wait_briefly(stages, counters, until_ns, ready)?;
+        let brief = waiter(region, *side, true, !*dozes).wait_briefly(stages, counters, until_ns, ready)?;
         let waited = match brief {
             Some(waited) => waited,
             None => self.wait_on_doorbell(Interest::Room, band, before, until_ns)?,
@@ -95,6 +95,7 @@ impl Stream {
             let heard = self.end.doorbell().wait(interest, left)?;
             place.block_end(true, heard == Heard::Ready);
             let now_ns = now_ns();
+            self.end.dozes = now_ns - begin_ns > FUTEX_NS / 2;
             match heard {
                 _ if self.may_go_on(interest, band) || self.end.standing() != before => return Ok(Waited::LookAgain),
                 Heard::Gone => return Ok(Waited::Gone),
@@ -165,14 +166,10 @@ impl Stream {
         if doorbell.is_of_pipes() {
             return inbox(region, *side, doorbell, true).arm(room);
         }
-        let own = &region.fixed.lanes[*side].writer.0.sleep;
+        let own = &region.fixed.lanes[*side].writer.0;
         for _ in 0..2 {
-            if own.load(Ordering::Acquire) & (BELL | RINGING) != BELL {
-                // AcqRel, as in `Inbox::arm`.
-                let armed = |word: u32| Some((word | BELL) & !RINGING);
-                let _ = own.fetch_update(Ordering::AcqRel, Ordering::Relaxed, armed);
-                // Pairs with the light fence between a take and the look at the flags.
-                region.fence.heavy()?;
+            if own.sleep.load(Ordering::Acquire) & (BELL | RINGING) != BELL {
+                announce(own, BELL, RINGING, region.fence)?;
             }
             if room() {
                 return Ok(false);
