@@ -6,12 +6,15 @@ use std::time::Duration;
 use headwater_os::clock::now_ns;
 use headwater_os::doorbell::{Heard, Interest};
 
+use headwater_shm::Limit;
+
 use super::stream::Stream;
 use crate::error::{Errno, Result, fixed};
 use crate::events::Place;
 use crate::process::end::{End, Standing, inbox, waiter};
 use crate::process::inbox::block_room;
 use crate::process::sleep::{BELL, FUTEX_NS, RINGING, Waited, announce};
+use crate::queue::lane::writer::Open;
 
 /// How long a sleeper on the doorbell believes that nothing has come, where several handles use the other end: one of them
 /// may have been killed after it published and before it told anyone. If the only one dies, the kernel tells.
@@ -22,6 +25,8 @@ const LOOK_NS: u64 = 20_000_000;
 /// After so many wake-ups in vain of one call the descriptor tells nothing, and is looked at at this rate.
 const VAIN_MAX: u32 = 100;
 const VAIN_PAUSE: Duration = Duration::from_millis(1);
+/// A reader that dozes off after less than so many bytes leaves the pages as they are: they are soon used again.
+const PAGES_KEPT: u64 = 64 << 10;
 
 impl Stream {
     /// Waits until there is something to read, or the end of it. None: no time limit.
@@ -88,6 +93,9 @@ impl Stream {
             let watch_ns = if own || peer { begin_ns + WATCH_NS } else { u64::MAX };
             let look_ns = if own { now_ns() + LOOK_NS } else { u64::MAX };
             let end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns);
+            if interest == Interest::Packets {
+                self.give_pages_back()?;
+            }
             self.end.counters.blocks += 1;
             let place = Place { stream: self.end.region.inode, end: self.end.side, writes: interest == Interest::Room };
             place.block_begin(true);
@@ -111,6 +119,31 @@ impl Stream {
             if in_vain > VAIN_MAX {
                 std::thread::sleep(VAIN_PAUSE);
             }
+        }
+    }
+
+    /// A reader that dozes off gives the memory back that messages have gone through, if that is much and no writer is in the
+    /// middle of a call.
+    fn give_pages_back(&mut self) -> Result<()> {
+        let position = self.back.reader.position();
+        if position.wrapping_sub(self.end.discarded) < PAGES_KEPT {
+            return Ok(());
+        }
+        self.end.discarded = position;
+        self.end.set_limit(Limit::Now);
+        let (region, me, _) = self.end.parts();
+        let held = self.back.writer.hold(me);
+        if held.is_ok() {
+            // Nobody writes, and nobody has anything to read there. A failure costs memory, and nothing else.
+            if self.back.writer.count_now() == 0 {
+                let _ = region.discard_window(self.back.direction());
+            }
+            self.back.writer.release(me, Open::Closed);
+        }
+        self.end.set_limit(self.limit());
+        match held {
+            Err(error) if !error.is_held() => self.settle(Err(error)),
+            _ => Ok(()),
         }
     }
 

@@ -57,6 +57,8 @@ pub(crate) struct End {
     pub stages: Stages,
     /// The last wait went on to the doorbell, and was long there.
     pub dozes: bool,
+    /// The position up to which the window's pages were given back.
+    pub discarded: u64,
     /// How often no waiter was at the other side, after a write and after a read; see `sleep::look_at`.
     pub quiet: [u32; 2],
     /// How many closes of the other end's handles were looked at.
@@ -90,6 +92,7 @@ impl End {
             counters: Counters::default(),
             stages: Stages::default(),
             dozes: false,
+            discarded: 0,
             quiet: [0; 2],
             closes_seen: 0,
             unsent: Vec::new(),
