@@ -151,7 +151,11 @@ fn a_reader_that_is_killed_while_it_waits_is_noticed_by_the_next_write() {
 
 #[test]
 fn a_reader_that_is_killed_at_its_work_is_noticed_before_as_much_again_is_written() {
-    let works = |mut far: Stream| assert!(far.read(&mut [0; 64]).expect("there") > 0);
+    let works = |mut far: Stream| {
+        assert!(far.read(&mut [0; 64]).expect("there") > 0);
+        // It stays open until its process is killed.
+        std::mem::forget(far);
+    };
     let one = |near: &mut Stream| {
         std::thread::sleep(Duration::from_millis(30));
         near.write(&[1; 64]).expect("room");
