@@ -15,7 +15,7 @@ use crate::peer::{self, Peer};
 use crate::{Done, PATIENCE, reopen};
 
 /// No call that does not wait, or waits for so many milliseconds, lasts longer.
-const CALL_MAX: Duration = Duration::from_secs(2);
+const CALL_MAX: Duration = Duration::from_secs(5);
 /// What this process may come to need, in pages.
 const PAGES_MAX: u64 = 40_000;
 
