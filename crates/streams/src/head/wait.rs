@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use headwater_os::clock::now_ns;
 use headwater_os::doorbell::{Heard, Interest};
+use headwater_shm::Limit;
 
 use super::stream::Stream;
 use crate::error::{Errno, Result, fixed};
@@ -131,7 +132,31 @@ impl Stream {
         let armed = packets.arm(|| self.back.is_readable());
         let (_, me, _) = self.end.parts();
         self.back.end_reading(me, pass, options);
-        self.settle(armed)
+        let armed = self.settle(armed)?;
+        let peer = self.end.peer_words();
+        let is_sent = peer.files.load(Ordering::Relaxed) == peer.files_put.load(Ordering::Relaxed);
+        if armed && !is_sent { self.wait_for_file() } else { Ok(armed) }
+    }
+
+    /// The other end is in the middle of sending a file, and its descriptor may have come before its message; or the sender
+    /// has died there, and the message will not come. Waits until the sender comes out of it, but not for one that is stopped.
+    /// False: there is something to read. Otherwise the descriptor stays readable as long as the file lies there.
+    #[cold]
+    fn wait_for_file(&mut self) -> Result<bool> {
+        self.end.set_limit(Limit::Now);
+        let (region, me, _) = self.end.parts();
+        let begun = self.back.begin(me, region);
+        self.end.set_limit(self.limit());
+        let pass = match begun {
+            Err(error) if error.is_held() && error.errno() != Errno::Intr => return Ok(true),
+            begun => begun?,
+        };
+        // Nobody sends now: a file without a message is thrown away by the next look.
+        let peer = self.end.peer_words();
+        peer.files_put.store(peer.files.load(Ordering::Relaxed), Ordering::Release);
+        let (_, me, _) = self.end.parts();
+        self.back.end(me, pass);
+        Ok(!self.back.is_readable())
     }
 
     /// Makes the descriptor become writable when there is room for a message of a band, and not before. False if there is
@@ -199,7 +224,19 @@ impl Stream {
         let End { region, doorbell, side, .. } = &self.end;
         let packets = inbox(region, *side, doorbell.as_ref().expect("open"), false);
         let writers = &region.fixed.lanes[1 - *side].writer.0;
-        let freed = crate::process::sleep::tell_by_descriptor(writers, || packets.free_room());
+        let free = || {
+            if !packets.free_room()? {
+                if self.back.is_readable() {
+                    // Told when the file has been received.
+                    writers.sleep.fetch_or(BELL, Ordering::AcqRel);
+                } else {
+                    // The file's message was flushed. All that lies there is of the past.
+                    packets.arm(|| self.back.is_readable())?;
+                }
+            }
+            Ok(())
+        };
+        let freed = crate::process::sleep::tell_by_descriptor(writers, free);
         let (_, me, counters) = self.end.parts();
         counters.wake_ups += u64::from(freed.is_some());
         counters.doorbells += u64::from(freed.is_some());

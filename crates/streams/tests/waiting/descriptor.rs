@@ -18,7 +18,7 @@ pub fn polled(fd: impl AsFd, wanted: i16, timeout: Duration) -> i16 {
 
 const NOW: Duration = Duration::ZERO;
 /// What takes longer has been forgotten.
-const SOON: Duration = Duration::from_secs(5);
+pub const SOON: Duration = Duration::from_secs(5);
 
 /// An epoll set over one descriptor.
 struct Epoll(std::os::fd::OwnedFd);
