@@ -17,7 +17,8 @@ use crate::process::sleep::{BELL, RINGING, Waited};
 /// How long a sleeper on the doorbell believes that nothing has come, where several handles use the other end: one of them
 /// may have been killed after it published and before it told anyone. If the only one dies, the kernel tells.
 const WATCH_NS: u64 = 1_000_000_000;
-/// How often it looks where several handles use its own end: what their modules do there, no doorbell tells.
+/// How often it looks where several handles use its own end, or may come to, because modules were pushed there: what these
+/// do, no doorbell tells.
 const LOOK_NS: u64 = 20_000_000;
 
 impl Stream {
@@ -82,7 +83,9 @@ impl Stream {
             let [own, peer] =
                 [self.end.words(), self.end.peer_words()].map(|end| end.joined.load(Ordering::Relaxed) > 1);
             let watch_ns = if own || peer { begin_ns + WATCH_NS } else { u64::MAX };
-            let look_ns = if own { now_ns() + LOOK_NS } else { u64::MAX };
+            // Another handle may come to be used while we sleep, and then cannot wake us by our own doorbell.
+            let has_modules = self.end.region.fixed.plumbing[self.end.side].count.load(Ordering::Relaxed) != 0;
+            let look_ns = if own || has_modules { now_ns() + LOOK_NS } else { u64::MAX };
             let end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns);
             self.end.counters.blocks += 1;
             let place = Place { stream: self.end.region.inode, end: self.end.side, writes: interest == Interest::Room };
