@@ -1,5 +1,5 @@
-//! `cargo xtask fuzz`: random bytes are scribbled over the memory of streams while they are used. The short form is an
-//! ordinary test. Overflows are checked, as in all builds for tests.
+//! `cargo xtask fuzz`: a hostile peer scribbles over the memory of streams, and sends anything to their descriptors, while
+//! they are used. The short form is an ordinary test. Overflows are checked, as in all builds for tests.
 
 use anyhow::Result;
 
@@ -8,17 +8,35 @@ use crate::shell;
 /// How long.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// Minutes
+    /// Minutes for each part
     #[arg(long, default_value_t = 10)]
     minutes: u64,
+    /// Only one part
+    #[arg(long, value_enum)]
+    part: Option<Part>,
     /// Seed of the first case; each further one has the next
     #[arg(long, default_value_t = 1)]
     seed: u64,
+}
+
+/// What the peer has in its hands.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Part {
+    /// The memory alone
+    Memory,
+    /// The sockets, too
+    Descriptors,
 }
 
 /// With the feature `probes` tokens are less patient, so that more cases fit in a minute.
 pub fn run(options: &Options) -> Result<()> {
     let seconds = options.minutes * 60;
     let settings = [("HEADWATER_SECONDS", seconds.to_string()), ("HEADWATER_SEED", options.seed.to_string())];
-    shell::long_test(&["--package", "headwater-streams", "--test", "hostile", "--features", "probes"], "", &settings)
+    let filter = match options.part {
+        None => "",
+        Some(Part::Memory) => "scribbled_memory",
+        Some(Part::Descriptors) => "abused_descriptors",
+    };
+    let program = ["--package", "headwater-streams", "--test", "hostile", "--features", "probes"];
+    shell::long_test(&program, filter, &settings)
 }

@@ -13,6 +13,7 @@ mod crosscheck;
 mod crosscheck_lmbench;
 mod docs;
 mod fuzz;
+mod schedule;
 mod shell;
 mod soak;
 mod tidy;
@@ -44,8 +45,10 @@ enum Chore {
     CrosscheckLmbench(crosscheck_lmbench::Options),
     /// Kill processes that use a stream, at every place between two stores and at random times
     Crash(crash::Options),
-    /// Scribble random bytes over the memory of streams while they are used
+    /// Let a peer scribble over the memory of streams and abuse their descriptors while they are used
     Fuzz(fuzz::Options),
+    /// Wait in every form while processes are killed, stopped, replaced or forked
+    Schedule(schedule::Options),
     /// Send messages by the hundred million, and through a thousand pipes at once
     Soak(soak::Options),
     /// What an event of the tracer costs, beside a bare store and LTTng-UST, by turns
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Chore::CrosscheckLmbench(options) => crosscheck_lmbench::run(&options),
         Chore::Crash(options) => crash::run(&options),
         Chore::Fuzz(options) => fuzz::run(&options),
+        Chore::Schedule(options) => schedule::run(&options),
         Chore::Soak(options) => soak::run(&options),
         Chore::TraceCost(options) => trace_cost::run(&options),
     };

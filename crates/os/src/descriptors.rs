@@ -242,6 +242,28 @@ pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
     Ok(files)
 }
 
+/// The descriptor in the first packet of a socket, which stays there, and whether there was more than has space: what else
+/// the kernel adds is closed. Does not wait.
+///
+/// Errors: what recvmsg(2) reports.
+pub(crate) fn peek(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(Option<OwnedFd>, bool)> {
+    // As much as one descriptor takes, which the kernel may use for two; aligned for cmsghdr.
+    let mut space = [0u64; 3];
+    let mut bytes = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    // SAFETY: a msghdr of zeros is one without name, data and control.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    (message.msg_iov, message.msg_iovlen) = (&raw mut bytes, 1);
+    (message.msg_control, message.msg_controllen) = (space.as_mut_ptr().cast(), size_of_val(&space));
+    let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT | libc::MSG_PEEK;
+    // SAFETY: the message leads to the caller's bytes and to `space`, both of the lengths that it says.
+    if unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, flags) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has filled in the message, whose control part is still there.
+    let file = unsafe { descriptors_in(&message) }.into_iter().next();
+    Ok((file, message.msg_flags & libc::MSG_CTRUNC != 0))
+}
+
 /// Bytes for the control messages that a local socket can give: descriptors, who sent them (SCM_CREDENTIALS), that process's
 /// descriptor (SCM_PIDFD), and a time.
 const CONTROL_BYTES: usize = 256;

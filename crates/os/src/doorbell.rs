@@ -11,7 +11,7 @@
 //! What is received is input from another process, which may be hostile or may be no user of this library at all. No
 //! file is taken into this process but by [`Doorbell::peek_file`].
 
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -20,9 +20,11 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, SocketFlags, SocketType, recv, recvmsg, sendmsg, socketpair, sockopt,
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv,
+    sendmsg, socketpair, sockopt,
 };
+
+use crate::descriptors;
 
 mod packet;
 
@@ -183,6 +185,15 @@ impl Doorbell {
         self.receive(RecvFlags::PEEK)
     }
 
+    /// Whether the packet of [`Doorbell::block_room`] can be among those that lie here: they are at least as long as it is.
+    ///
+    /// # Errors
+    /// What ioctl(2) reports.
+    pub fn may_hold_no_room(&self) -> io::Result<bool> {
+        // Of a packet socket the kernel tells the sum of all packets.
+        Ok(rustix::io::ioctl_fionread(&self.own)? >= (LEN + FILLING.len()) as u64)
+    }
+
     /// The file in the first packet, which stays. None if that carries none.
     ///
     /// # Errors
@@ -190,18 +201,10 @@ impl Doorbell {
     pub fn peek_file(&self) -> io::Result<Option<OwnedFd>> {
         let mut bytes = [0; LEN];
         for _ in 0..2 {
-            // Room for the file, and for nothing that the kernel might add behind it.
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-            let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC | RecvFlags::PEEK;
-            let received = recvmsg(&self.own, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags)?;
-            let file = ancillary.drain().find_map(|message| match message {
-                RecvAncillaryMessage::ScmRights(mut files) => files.next(),
-                _ => None,
-            });
+            let (file, was_cut) = descriptors::peek(self.own.as_fd(), &mut bytes)?;
             match file {
                 Some(file) => return Ok(Some(file)),
-                None if received.flags.contains(rustix::net::ReturnFlags::CTRUNC) => refuse_extras(self.own.as_fd()),
+                None if was_cut => refuse_extras(self.own.as_fd()),
                 None => return Ok(None),
             }
         }

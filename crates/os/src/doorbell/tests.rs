@@ -87,6 +87,23 @@ fn room_is_blocked_until_the_other_end_takes_it() {
 }
 
 #[test]
+fn a_packet_that_blocks_room_is_known_to_be_there_behind_others() {
+    let (near, far) = Doorbell::pair().expect("pair");
+    assert!(!far.may_hold_no_room().expect("ioctl"));
+    for number in 0..5 {
+        assert!(near.ring(number));
+    }
+    assert!(!far.may_hold_no_room().expect("ioctl"), "bells alone are shorter");
+    assert!(near.block_room().expect("sent"));
+    for number in 0..5 {
+        assert!(far.may_hold_no_room().expect("ioctl"));
+        assert_eq!(far.take().expect("recv"), Packet::Bell(number));
+    }
+    assert_eq!(far.take().expect("recv"), Packet::NoRoom);
+    assert!(!far.may_hold_no_room().expect("ioctl"));
+}
+
+#[test]
 fn room_that_comes_is_an_edge() {
     use rustix::event::epoll;
     let (near, far) = Doorbell::pair().expect("pair");
@@ -123,7 +140,7 @@ fn what_another_program_writes_is_foreign() {
 #[test]
 fn descriptors_that_nobody_asked_for_are_not_taken_in() {
     let (near, far) = Doorbell::pair().expect("pair");
-    let count = || crate::descriptors::own().expect("/proc").len();
+    let count = || descriptors::own().expect("/proc").len();
     let file = File::open("/dev/null").expect("open");
     let on: libc::c_int = 1;
     let far = far.try_clone().expect("dup");
@@ -138,6 +155,12 @@ fn descriptors_that_nobody_asked_for_are_not_taken_in() {
     }
     near.pass(file.as_fd(), 9).expect("pass");
     drop(far.peek_file().expect("recvmsg").expect("a file"));
+    assert_eq!(far.take().expect("recv"), Packet::File(9));
+    // No file where one is announced: then there is space for what nobody asked for.
+    assert!(near.send(Packet::File(10), &[]));
+    for _ in 0..8 {
+        assert!(far.peek_file().expect("recvmsg").is_none());
+    }
     // Other tests open and close descriptors at the same time: a leak would be of eight.
     assert!(count() < before + 5, "{before} descriptors before, {} now", count());
     let far = Doorbell::from_fd(far.own).expect("a socket");
@@ -175,8 +198,8 @@ fn another_descriptor_is_refused() {
 /// Two pipes, as two processes open them: each reads its own and rings the other's.
 fn pipes() -> (Doorbell, Doorbell) {
     let open = |pipe: &io::PipeReader, flags| {
-        let number = std::os::fd::AsRawFd::as_raw_fd(pipe).unsigned_abs();
-        crate::descriptors::Found { pid: std::process::id(), number }.open(flags).expect("open")
+        let number = pipe.as_raw_fd().unsigned_abs();
+        descriptors::Found { pid: std::process::id(), number }.open(flags).expect("open")
     };
     let ((near, _near_in), (far, _far_in)) = (io::pipe().expect("pipe"), io::pipe().expect("pipe"));
     let both = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NONBLOCK;

@@ -55,9 +55,9 @@ fn discarded_pages_are_zeros_and_take_no_memory() {
     let memory = SharedMemory::create("headwater-test", 1 << 20).expect("memfd");
     memory.populate().expect("madvise");
     let word = memory.get::<AtomicU64>(8192).expect("inside");
-    word.store(7, std::sync::atomic::Ordering::Relaxed);
+    word.store(7, Ordering::Relaxed);
     assert_eq!(memory.resident().expect("fstat"), 1 << 20);
     memory.discard(4096, (1 << 20) - 4096).expect("fallocate");
     assert_eq!(memory.resident().expect("fstat"), 4096);
-    assert_eq!(word.load(std::sync::atomic::Ordering::Relaxed), 0);
+    assert_eq!(word.load(Ordering::Relaxed), 0);
 }

@@ -17,7 +17,7 @@ use crate::options::Options;
 use crate::plumb::chain::Link;
 use crate::process::end::{Access, End};
 use crate::process::region::{NAME, Region};
-use crate::process::sleep::{BELL, FUTEX, RINGING, SERVICE, UNMET, note_cpu};
+use crate::process::sleep::{BELL, FUTEX, RINGING, SERVICE, UNMET, calls_for_more, look_at, note_cpu};
 use crate::sched::{Effects, Reply, Run};
 
 /// One end of a stream, as one thread of one process uses it.
@@ -275,6 +275,11 @@ impl Stream {
             self.end.wake_own_readers();
             return Ok(());
         }
+        let lane = &self.end.region.fixed.lanes[self.end.side];
+        let asleep = look_at(&lane.reader.0, &mut self.end.quiet[0]);
+        if !calls_for_more(asleep) && self.end.region.policy.wake_once {
+            return Ok(());
+        }
         // A process that only writes never waits, and so tells here on which CPU it runs.
         note_cpu(self.end.words());
         self.end.look_for_peer()?;
@@ -283,7 +288,6 @@ impl Stream {
             return Err(fixed!(Pipe, "the other end of the stream is gone"));
         }
         let lane = &self.end.region.fixed.lanes[self.end.side];
-        let asleep = lane.reader.0.sleep.load(Ordering::Relaxed);
         if !self.end.region.policy.wake_once {
             let _ = headwater_os::futex::wake(&lane.reader.0.sleep, u32::MAX);
             self.end.counters.wake_ups += 1;
@@ -315,13 +319,13 @@ impl Stream {
     #[cold]
     #[inline(never)]
     pub(crate) fn attend_writer(&mut self) -> Result<()> {
-        let side = &self.end.region.fixed.lanes[1 - self.end.side].writer.0.sleep;
-        let asleep = side.load(Ordering::Relaxed);
+        let side = &self.end.region.fixed.lanes[1 - self.end.side].writer.0;
+        let asleep = look_at(side, &mut self.end.quiet[1]);
         if asleep & (FUTEX | BELL | RINGING | SERVICE) == 0 || !self.back.reader.is_low() {
             return Ok(());
         }
         if asleep & SERVICE != 0 {
-            side.fetch_and(!SERVICE, Ordering::Relaxed);
+            side.sleep.fetch_and(!SERVICE, Ordering::Relaxed);
             probe::at();
             self.service_if_free()?;
         }

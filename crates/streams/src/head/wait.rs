@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use headwater_os::clock::now_ns;
 use headwater_os::doorbell::{Heard, Interest};
+
 use headwater_shm::Limit;
 
 use super::stream::Stream;
@@ -12,7 +13,8 @@ use crate::error::{Errno, Result, fixed};
 use crate::events::Place;
 use crate::process::end::{End, Standing, inbox, waiter};
 use crate::process::inbox::block_room;
-use crate::process::sleep::{BELL, RINGING, Waited};
+use crate::process::sleep::{BELL, FUTEX_NS, RINGING, Waited, announce};
+use crate::queue::lane::writer::Open;
 
 /// How long a sleeper on the doorbell believes that nothing has come, where several handles use the other end: one of them
 /// may have been killed after it published and before it told anyone. If the only one dies, the kernel tells.
@@ -21,14 +23,20 @@ const WATCH_NS: u64 = 1_000_000_000;
 /// do, no doorbell tells.
 const LOOK_NS: u64 = 20_000_000;
 
+/// After so many wake-ups in vain of one call the descriptor tells nothing, and is looked at at this rate.
+const VAIN_MAX: u32 = 100;
+const VAIN_PAUSE: Duration = Duration::from_millis(1);
+/// A reader that dozes off after less than so many bytes leaves the pages as they are: they are soon used again.
+const PAGES_KEPT: u64 = 64 << 10;
+
 impl Stream {
     /// Waits until there is something to read, or the end of it. None: no time limit.
     pub(crate) fn wait_to_read(&mut self, until_ns: Option<u64>) -> Result<()> {
         let Stream { back, end, .. } = self;
-        let End { region, counters, stages, side, .. } = end;
+        let End { region, counters, stages, side, dozes, .. } = end;
         let before = Standing::of(region, *side);
         let ready = || back.is_readable() || Standing::of(region, *side) != before;
-        let brief = waiter(region, *side, false).wait_briefly(stages, counters, until_ns, ready)?;
+        let brief = waiter(region, *side, false, !*dozes).wait_briefly(stages, counters, until_ns, ready)?;
         let waited = match brief {
             Some(waited) => waited,
             None => self.wait_on_doorbell(Interest::Packets, 0, before, until_ns)?,
@@ -47,10 +55,10 @@ impl Stream {
     /// Waits until there may be room for a message of that band. None: no time limit.
     pub(crate) fn wait_for_room(&mut self, band: u8, until_ns: Option<u64>) -> Result<()> {
         let Stream { out, end, .. } = self;
-        let End { region, counters, stages, side, .. } = end;
+        let End { region, counters, stages, side, dozes, .. } = end;
         let before = Standing::of(region, *side);
         let ready = || out.may_write(region, band) || Standing::of(region, *side) != before;
-        let brief = waiter(region, *side, true).wait_briefly(stages, counters, until_ns, ready)?;
+        let brief = waiter(region, *side, true, !*dozes).wait_briefly(stages, counters, until_ns, ready)?;
         let waited = match brief {
             Some(waited) => waited,
             None => self.wait_on_doorbell(Interest::Room, band, before, until_ns)?,
@@ -74,6 +82,7 @@ impl Stream {
         until_ns: Option<u64>,
     ) -> Result<Waited> {
         let begin_ns = now_ns();
+        let mut in_vain = 0;
         loop {
             let armed = (interest == Interest::Room || self.arm_to_read()?)
                 && (interest == Interest::Packets || self.arm_to_write(band)?);
@@ -87,6 +96,9 @@ impl Stream {
             let has_modules = self.end.region.fixed.plumbing[self.end.side].count.load(Ordering::Relaxed) != 0;
             let look_ns = if own || has_modules { now_ns() + LOOK_NS } else { u64::MAX };
             let end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns);
+            if interest == Interest::Packets {
+                self.give_pages_back()?;
+            }
             self.end.counters.blocks += 1;
             let place = Place { stream: self.end.region.inode, end: self.end.side, writes: interest == Interest::Room };
             place.block_begin(true);
@@ -94,15 +106,47 @@ impl Stream {
             let heard = self.end.doorbell().wait(interest, left)?;
             place.block_end(true, heard == Heard::Ready);
             let now_ns = now_ns();
+            self.end.dozes = now_ns - begin_ns > FUTEX_NS / 2;
             match heard {
                 _ if self.may_go_on(interest, band) || self.end.standing() != before => return Ok(Waited::LookAgain),
                 Heard::Gone => return Ok(Waited::Gone),
                 Heard::Interrupted => return Ok(Waited::Interrupted),
-                Heard::TimedOut if until_ns.is_some_and(|until| until <= now_ns) => return Ok(Waited::TimedOut),
-                Heard::TimedOut if watch_ns <= now_ns => return Ok(Waited::Watched),
-                // What told us was for others, or is left by a process that died. Arming takes it away.
-                Heard::Ready | Heard::TimedOut => {}
+                // Also of a descriptor that is ready all the time.
+                _ if until_ns.is_some_and(|until| until <= now_ns) => return Ok(Waited::TimedOut),
+                _ if watch_ns <= now_ns => return Ok(Waited::Watched),
+                Heard::TimedOut => {}
+                // What told us was for others, or is left by a process that died. Arming takes it away. Or another program
+                // has shut the socket down: then it is always ready.
+                Heard::Ready => in_vain += 1,
             }
+            if in_vain > VAIN_MAX {
+                std::thread::sleep(VAIN_PAUSE);
+            }
+        }
+    }
+
+    /// A reader that dozes off gives the memory back that messages have gone through, if that is much and no writer is in the
+    /// middle of a call.
+    fn give_pages_back(&mut self) -> Result<()> {
+        let position = self.back.reader.position();
+        if position.wrapping_sub(self.end.discarded) < PAGES_KEPT {
+            return Ok(());
+        }
+        self.end.discarded = position;
+        self.end.set_limit(Limit::Now);
+        let (region, me, _) = self.end.parts();
+        let held = self.back.writer.hold(me);
+        if held.is_ok() {
+            // Nobody writes, and nobody has anything to read there. A failure costs memory, and nothing else.
+            if self.back.writer.count_now() == 0 {
+                let _ = region.discard_window(self.back.direction());
+            }
+            self.back.writer.release(me, Open::Closed);
+        }
+        self.end.set_limit(self.limit());
+        match held {
+            Err(error) if !error.is_held() => self.settle(Err(error)),
+            _ => Ok(()),
         }
     }
 
@@ -182,14 +226,10 @@ impl Stream {
         if doorbell.is_of_pipes() {
             return inbox(region, *side, doorbell, true).arm(room);
         }
-        let own = &region.fixed.lanes[*side].writer.0.sleep;
+        let own = &region.fixed.lanes[*side].writer.0;
         for _ in 0..2 {
-            if own.load(Ordering::Acquire) & (BELL | RINGING) != BELL {
-                // AcqRel, as in `Inbox::arm`.
-                let armed = |word: u32| Some((word | BELL) & !RINGING);
-                let _ = own.fetch_update(Ordering::AcqRel, Ordering::Relaxed, armed);
-                // Pairs with the light fence between a take and the look at the flags.
-                region.fence.heavy()?;
+            if own.sleep.load(Ordering::Acquire) & (BELL | RINGING) != BELL {
+                announce(own, BELL, RINGING, region.fence)?;
             }
             if room() {
                 return Ok(false);

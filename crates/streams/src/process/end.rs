@@ -55,6 +55,12 @@ pub(crate) struct End {
     pub dead: Option<String>,
     pub counters: Counters,
     pub stages: Stages,
+    /// The last wait went on to the doorbell, and was long there.
+    pub dozes: bool,
+    /// The position up to which the window's pages were given back.
+    pub discarded: u64,
+    /// How often no waiter was at the other side, after a write and after a read; see `sleep::look_at`.
+    pub quiet: [u32; 2],
     /// How many closes of the other end's handles were looked at.
     closes_seen: u32,
     /// Answers of modules that could not be sent, because another user of the other direction is in the middle of a call:
@@ -85,6 +91,9 @@ impl End {
             dead: None,
             counters: Counters::default(),
             stages: Stages::default(),
+            dozes: false,
+            discarded: 0,
+            quiet: [0; 2],
             closes_seen: 0,
             unsent: Vec::new(),
             service_after_ns: 0,
@@ -397,12 +406,12 @@ impl Standing {
 }
 
 /// A handle of an end that waits for room, or for messages.
-pub(crate) fn waiter(region: &Region, side: usize, writes: bool) -> Waiter<'_> {
+pub(crate) fn waiter(region: &Region, side: usize, writes: bool, briefly: bool) -> Waiter<'_> {
     let fixed = &*region.fixed;
     let own = if writes { &fixed.lanes[side].writer.0 } else { &fixed.lanes[1 - side].reader.0 };
     let (end, peer) = (&fixed.ends[side].0, &fixed.ends[1 - side].0);
     let place = Place { stream: region.inode, end: side, writes };
-    Waiter { own, place, end, peer, fence: region.fence, stages: region.policy.stages }
+    Waiter { own, place, end, peer, fence: region.fence, stages: region.policy.stages, briefly }
 }
 
 /// The packets for the readers of an end, or for the writers of a FIFO's.

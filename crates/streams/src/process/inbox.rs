@@ -17,7 +17,7 @@ use headwater_os::doorbell::{Doorbell, Packet};
 use headwater_os::fence::Fence;
 use headwater_shm::probe;
 
-use super::sleep::{BELL, ECHO, RINGING};
+use super::sleep::{BELL, ECHO, RINGING, announce};
 use crate::error::{Errno, Error, Result};
 use crate::layout::{EndWords, Side};
 
@@ -62,12 +62,8 @@ impl Inbox<'_> {
         let arms = self.end.arms.load(Ordering::Relaxed).wrapping_add(1).max(1);
         self.end.arms.store(arms, Ordering::Relaxed);
         probe::at();
-        // AcqRel: a ringer that has turned BELL into RINGING before has published before. Release passes `arms` on.
-        let armed = |word: u32| Some((word | BELL) & !RINGING);
-        let _ = self.side.sleep.fetch_update(Ordering::AcqRel, Ordering::Relaxed, armed);
-        probe::at();
-        // Pairs with the light fence between a writer's publication and its look at the flags.
-        self.fence.heavy()?;
+        // A ringer that has turned BELL into RINGING before has published before.
+        announce(self.side, BELL, RINGING, self.fence)?;
         // Before the look: what is counted here was published before it; so were the messages of these files.
         let until = self.end.sent.load(Ordering::Acquire);
         let files_put = self.peer.files_put.load(Ordering::Acquire);
@@ -82,9 +78,13 @@ impl Inbox<'_> {
     }
 
     /// Takes the packet that keeps the other end's descriptor from being writable, and those before it. A bell lies
-    /// behind it. False if a file lies before it whose message has not been received.
+    /// behind it. If it is not there, the others stay: nothing else may tell of what is there to be read. False if a file
+    /// lies before it whose message has not been received.
     pub fn free_room(&self) -> Result<bool> {
         for _ in 0..PACKETS_MAX {
+            if !self.doorbell.may_hold_no_room()? {
+                break;
+            }
             if self.has_files() && matches!(self.doorbell.peek()?, Packet::File(_)) {
                 return Ok(false);
             }

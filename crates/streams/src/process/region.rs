@@ -143,6 +143,11 @@ impl Region {
         Window::at(&self.memory, offset, self.offsets.window_bytes).expect("the size was checked")
     }
 
+    /// Gives the pages of a direction's window back to the kernel. Under the writer's token, while nothing lies in the lane.
+    pub fn discard_window(&self, direction: usize) -> Result<()> {
+        Ok(self.memory.discard(self.offsets.window(direction), self.offsets.window_bytes)?)
+    }
+
     /// A member's view of a direction's store.
     pub fn store(&self, direction: usize) -> Store {
         let checked = "the size was checked";

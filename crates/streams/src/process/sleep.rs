@@ -8,7 +8,7 @@
 //! fence); whoever publishes looks at the other side's word afterwards. Readers and writers of an end have words of
 //! their own, and are told by different signals: a packet in the doorbell, and room in its send buffer.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{self, Ordering};
 use std::time::Duration;
 
 use headwater_os::clock::now_ns;
@@ -37,8 +37,18 @@ pub(crate) const UNMET: u32 = 32;
 /// The other end was asked to ring.
 pub(crate) const ECHO: u32 = 64;
 
+/// The other side is to pass a full fence between its publication and its look at this word. Set by a waiter that is about to
+/// interrupt the other side by membarrier(2).
+const FENCING: u32 = 128;
+/// It does so: the waiter's barrier is over, and those that come now need none. Both are cleared by the other side when no
+/// waiter has come for [`QUIET`] publications.
+const FENCED: u32 = 256;
+
+/// Some microseconds of a barrier, divided by some nanoseconds of a fence.
+const QUIET: u32 = 128;
+
 /// How long a sleeper stays on the futex before it goes to the doorbell.
-const FUTEX_NS: u64 = 10_000_000;
+pub(crate) const FUTEX_NS: u64 = 10_000_000;
 
 /// A handle of one end that waits on one side of a lane.
 #[derive(Debug)]
@@ -53,6 +63,8 @@ pub(crate) struct Waiter<'a> {
     pub fence: Fence,
     /// Whether to spin and yield first.
     pub stages: bool,
+    /// Whether to sleep on the futex: not if the last wait was longer than that takes.
+    pub briefly: bool,
 }
 
 /// Why a wait is over.
@@ -97,7 +109,7 @@ impl Waiter<'_> {
                 None => {}
             }
         }
-        let waited = self.sleep_on_futex(counters, until_ns, &mut ready);
+        let waited = if self.briefly { self.sleep_on_futex(counters, until_ns, &mut ready) } else { Ok(None) };
         note_cpu(self.end);
         waited
     }
@@ -110,10 +122,7 @@ impl Waiter<'_> {
     ) -> Result<Option<Waited>> {
         let end_ns = now_ns() + FUTEX_NS;
         loop {
-            // Relaxed: ordered before the look by the heavy fence, which pairs with the light one after a publication.
-            let word = self.own.sleep.fetch_or(FUTEX, Ordering::Relaxed) | FUTEX;
-            probe::at();
-            self.fence.heavy()?;
+            let word = announce(self.own, FUTEX, 0, self.fence)?;
             if ready() {
                 return Ok(Some(Waited::LookAgain));
             }
@@ -136,6 +145,58 @@ impl Waiter<'_> {
     }
 }
 
+/// Whether the flags concern more than the order of looks.
+pub(crate) fn calls_for_more(word: u32) -> bool {
+    word & !(FENCING | FENCED) != 0
+}
+
+/// Sets flags of our side, and orders that before whatever is looked at next. Pairs with the light fence between a
+/// publication and the look at the flags, or with the fence in [`look_at`]: either the other side sees the flags, or we see
+/// what it has published. Returns the word.
+pub(crate) fn announce(side: &Side, set: u32, clear: u32, fence: Fence) -> Result<u32> {
+    let changed = |word: u32| (word | set) & !clear;
+    // AcqRel: a waker that has cleared a flag has published before; what we have stored before is passed on.
+    let before = side.sleep.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |word| Some(changed(word)));
+    let word = changed(before.unwrap_or_else(|word| word));
+    probe::at();
+    if word & FENCED != 0 || !fence.is_asymmetric() {
+        atomic::fence(Ordering::SeqCst);
+        return Ok(word);
+    }
+    // Before the barrier: who looks at the word after it sees the flag.
+    side.sleep.fetch_or(FENCING, Ordering::AcqRel);
+    probe::at();
+    fence.heavy()?;
+    let fenced = |word: u32| (word & FENCING != 0).then_some(word | FENCED);
+    // If the other side has cleared it meanwhile, the barrier was for this wait alone.
+    Ok(side
+        .sleep
+        .fetch_update(Ordering::AcqRel, Ordering::Relaxed, fenced)
+        .map_or_else(|word| word, |word| word | FENCED))
+}
+
+/// The flags of the other side, for whoever has published something for it. `quiet` counts how often no waiter was there.
+pub(crate) fn look_at(side: &Side, quiet: &mut u32) -> u32 {
+    let word = side.sleep.load(Ordering::Relaxed);
+    if word & FENCING == 0 {
+        return word;
+    }
+    // Pairs with the fence in `announce`.
+    atomic::fence(Ordering::SeqCst);
+    let word = side.sleep.load(Ordering::Relaxed);
+    if word & (FUTEX | BELL | RINGING) != 0 {
+        *quiet = 0;
+        return word;
+    }
+    *quiet += 1;
+    if *quiet >= QUIET {
+        *quiet = 0;
+        // Fails if a waiter comes at this moment, which relies on the flag.
+        let _ = side.sleep.compare_exchange(word, word & !(FENCING | FENCED), Ordering::AcqRel, Ordering::Relaxed);
+    }
+    word
+}
+
 /// Tells the other side where we run, if that has changed; returns it in the word's form.
 pub(crate) fn note_cpu(end: &EndWords) -> u32 {
     let here = cpu::current() + 1;
@@ -149,6 +210,8 @@ pub(crate) fn note_cpu(end: &EndWords) -> u32 {
 /// Wakes all that sleep on a side's word, if any say so. Returns how many there were: none of a process that was killed, or
 /// has not fallen asleep yet.
 pub(crate) fn wake_on_futex(side: &Side, place: Place, counters: &mut Counters) -> Option<usize> {
+    // What is told of was stored before the look at the flags, also by those who do not come by `look_at`.
+    atomic::fence(Ordering::SeqCst);
     if side.sleep.load(Ordering::Relaxed) & FUTEX != 0 && side.sleep.fetch_and(!FUTEX, Ordering::Relaxed) & FUTEX != 0 {
         // One that is killed here leaves sleepers that look by themselves when they have slept for FUTEX_NS.
         probe::at();
@@ -174,3 +237,6 @@ pub(crate) fn tell_by_descriptor<T>(side: &Side, tell: impl FnOnce() -> T) -> Op
     side.sleep.fetch_and(!RINGING, Ordering::Release);
     Some(told)
 }
+
+#[cfg(test)]
+mod tests;

@@ -254,3 +254,33 @@ fn to_become_nonblocking_again_leaves_a_fifo_s_writer_its_signal_of_room() {
         assert_eq!(polled(&writer, libc::POLLIN, SOON), libc::POLLIN, "room");
     }
 }
+
+#[test]
+fn a_reader_that_reads_once_for_each_event_is_told_of_everything() {
+    let (mut near, mut far) = nonblocking(&Options { hiwat: 200, lowat: 100, ..Options::default() });
+    let read = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let seen = read.clone();
+    const TOTAL: usize = 40_000;
+    let writer = std::thread::spawn(move || {
+        for written in 1..=TOTAL {
+            while let Err(error) = near.write(&[1; 8]) {
+                assert_eq!(error.errno(), Errno::Again);
+            }
+            // Nothing that is written later tells the reader of this one.
+            while written % 30 == 0 && seen.load(std::sync::atomic::Ordering::Acquire) < 8 * written {
+                std::hint::spin_loop();
+            }
+        }
+    });
+    let mut count = 0;
+    while count < 8 * TOTAL {
+        // Never until it is refused: a level tells as long as something is there.
+        assert_eq!(polled(&far, libc::POLLIN, SOON), libc::POLLIN, "{count} bytes read, and nothing is told");
+        match far.read(&mut [0; 24]) {
+            Ok(bytes) => count += bytes,
+            Err(error) => assert_eq!(error.errno(), Errno::Again),
+        }
+        read.store(count, std::sync::atomic::Ordering::Release);
+    }
+    writer.join().expect("no panic");
+}

@@ -121,12 +121,13 @@ fn a_fifo_has_no_half_to_shut_down() {
 }
 
 /// Kills a reader and waits until the kernel has torn it down; returns how many writes of 64 bytes still succeed.
-fn writes_after_the_death_of(reads: impl FnOnce(Stream), writes: impl FnOnce(&mut Stream)) -> usize {
+fn writes_after_the_death_of(reads: impl FnOnce(&mut Stream), writes: impl FnOnce(&mut Stream)) -> usize {
     let _alone = alone();
     let (mut near, far) = pipe().expect("pipe");
     let mut far = Some(far);
     let mut reader = child(|| {
-        reads(far.take().expect("there"));
+        let mut far = far.take().expect("there");
+        reads(&mut far);
         std::thread::sleep(Duration::from_secs(60));
         Ok(())
     });
@@ -143,7 +144,7 @@ fn writes_after_the_death_of(reads: impl FnOnce(Stream), writes: impl FnOnce(&mu
 
 #[test]
 fn a_reader_that_is_killed_while_it_waits_is_noticed_by_the_next_write() {
-    let waits = |mut far: Stream| while far.read(&mut [0; 64]).is_ok() {};
+    let waits = |far: &mut Stream| while far.read(&mut [0; 64]).is_ok() {};
     assert_eq!(writes_after_the_death_of(waits, |_| ()), 0);
     let some = |near: &mut Stream| (0..500).for_each(|_| assert_eq!(near.write(&[1; 64]).expect("room"), 64));
     assert_eq!(writes_after_the_death_of(waits, some), 0);
@@ -151,7 +152,7 @@ fn a_reader_that_is_killed_while_it_waits_is_noticed_by_the_next_write() {
 
 #[test]
 fn a_reader_that_is_killed_at_its_work_is_noticed_before_as_much_again_is_written() {
-    let works = |mut far: Stream| assert!(far.read(&mut [0; 64]).expect("there") > 0);
+    let works = |far: &mut Stream| assert!(far.read(&mut [0; 64]).expect("there") > 0);
     let one = |near: &mut Stream| {
         std::thread::sleep(Duration::from_millis(30));
         near.write(&[1; 64]).expect("room");

@@ -1,10 +1,10 @@
 //! Programs that know nothing of streams and are handed an end as their standard input or output.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Stream, pipe};
+use headwater_streams::{Errno, Events, Stream, pipe};
 
 use crate::common::alone;
 
@@ -72,4 +72,18 @@ fn a_slow_user_of_the_stream_is_no_stranger() {
         near.write(b"late").expect("room");
         assert_eq!(far.read(&mut [0; 4]).expect("there"), 4);
     }
+}
+
+#[test]
+fn a_socket_that_was_shut_down_behind_the_library_s_back_does_not_hold_a_poll_beyond_its_time() {
+    let (mut near, far) = pipe().expect("pipe");
+    // SAFETY: touches no memory. The other end's readers are shown an end that the stream knows nothing of.
+    assert_eq!(unsafe { libc::shutdown(far.as_fd().as_raw_fd(), libc::SHUT_WR) }, 0);
+    let (says, hears) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let ready = near.poll(Events::IN, Some(Duration::from_millis(30)));
+        let _ = says.send(ready.map(|ready| ready.intersects(Events::IN)));
+    });
+    let ready = hears.recv_timeout(Duration::from_secs(10)).expect("the time is over");
+    assert!(!ready.expect("no error"), "nothing was written");
 }

@@ -248,6 +248,11 @@ impl LaneReader {
         self.tail.wrapping_sub(self.head)
     }
 
+    /// Number of the first byte that has not been taken, as far as this member knows.
+    pub fn position(&self) -> u64 {
+        self.head
+    }
+
     /// Bytes that the last look at the writer's position has found.
     pub fn found(&self) -> u64 {
         self.found

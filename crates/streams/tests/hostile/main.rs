@@ -1,9 +1,13 @@
-//! A peer that writes anything anywhere into the shared memory: every call of this process returns, with a result or an
-//! error. It does not panic, wait for ever, or touch anything outside.
+//! A peer that writes anything anywhere into the shared memory, or sends anything to the descriptors: every call of this
+//! process returns, with a result or an error. It does not panic, wait for ever, or touch anything outside.
 //!
 //! `cargo xtask fuzz` runs the long form. A failure names its seed; `HEADWATER_SEED` repeats it.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod descriptors;
+mod packets;
+mod peer;
 
 use std::fs::File;
 use std::io::IoSlice;
@@ -249,6 +253,15 @@ fn scribble(memory: &File, len: u64, options: &Options, random: &mut Random) {
 
 /// One of all calls that there are, which is not to wait.
 fn call(end: &mut Stream, random: &mut Random) -> Result<()> {
+    let number = random.below(CALLS);
+    call_by_number(number, end, random)
+}
+
+const CALLS: usize = 36;
+/// The call that pushes a module.
+const PUSH: usize = 25;
+
+fn call_by_number(number: usize, end: &mut Stream, random: &mut Random) -> Result<()> {
     let len = random.one_of(&[0, 1, 8, 200, 257, 4096, 9000, 70_000]);
     let bytes = vec![7; len];
     let mut buffer = vec![0; random.one_of(&[0, 1, 8, 300, 9000, 70_000])];
@@ -256,7 +269,7 @@ fn call(end: &mut Stream, random: &mut Random) -> Result<()> {
     let band = random.one_of(&[0, 1, 255]);
     let mut small = [0; 100];
     let select = random.one_of(&[Select::Any, Select::HighPriority, Select::Band(1)]);
-    match random.below(36) {
+    match number {
         0..=4 => assert!(end.write(&bytes)? <= bytes.len()),
         5..=9 => assert!(end.read(&mut buffer)? <= buffer.len()),
         10 => assert!(end.writev(&[IoSlice::new(&bytes), IoSlice::new(b"more")])? <= bytes.len() + 4),
@@ -272,7 +285,7 @@ fn call(end: &mut Stream, random: &mut Random) -> Result<()> {
         22 => drop((end.band()?, end.has_band(band)?)),
         23 => drop((end.can_put(band)?, end.counters(), end.maxpsz(), end.water_marks())),
         24 => drop(end.poll(Events::IN | Events::OUT | Events::PRI, Some(Duration::from_millis(random.next() % 2)))?),
-        25 => end.push(random.one_of(&["srvmod", "nullmod", "pipemod"]))?,
+        PUSH => end.push(random.one_of(&["srvmod", "nullmod", "pipemod"]))?,
         26 => end.pop()?,
         27 => drop((end.list()?, end.look()?, end.find("srvmod")?)),
         28 => end.flush(Flush { read: random.one_in(2), write: true, band: random.one_in(2).then_some(band) })?,

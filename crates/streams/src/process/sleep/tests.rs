@@ -1,0 +1,53 @@
+use headwater_shm::sync::AtomicU32;
+
+use super::*;
+
+fn side() -> Side {
+    Side { sleep: AtomicU32::new(0), wanted: AtomicU32::new(0) }
+}
+
+fn flags(side: &Side) -> u32 {
+    side.sleep.load(Ordering::Relaxed)
+}
+
+#[test]
+fn the_second_waiter_needs_no_barrier_until_none_has_come_for_long() {
+    let (side, mut quiet) = (side(), 0);
+    assert_eq!(look_at(&side, &mut quiet), 0, "nothing was asked of the other side");
+    assert_eq!(announce(&side, FUTEX, 0, Fence::Asymmetric).expect("membarrier"), FUTEX | FENCING | FENCED);
+    for _ in 0..3 * QUIET {
+        assert_ne!(look_at(&side, &mut quiet) & FENCED, 0, "a waiter relies on it");
+    }
+    side.sleep.fetch_and(!FUTEX, Ordering::Relaxed);
+    for _ in 0..QUIET - 1 {
+        assert_eq!(look_at(&side, &mut quiet), FENCING | FENCED);
+    }
+    announce(&side, BELL, RINGING, Fence::Asymmetric).expect("no call");
+    look_at(&side, &mut quiet);
+    side.sleep.fetch_and(!BELL, Ordering::Relaxed);
+    for _ in 0..QUIET {
+        look_at(&side, &mut quiet);
+    }
+    assert_eq!(flags(&side), 0, "no waiter has come for long");
+}
+
+#[test]
+fn a_real_fence_needs_no_flag() {
+    let side = side();
+    assert_eq!(announce(&side, BELL, RINGING, Fence::Symmetric).expect("no call"), BELL);
+}
+
+#[test]
+fn a_flag_is_cleared_after_the_other_side_was_told_and_stays_if_it_was_set_anew() {
+    let side = side();
+    side.sleep.store(BELL | LOOK, Ordering::Relaxed);
+    let told = tell_by_descriptor(&side, || {
+        assert_eq!(flags(&side), RINGING | LOOK, "whoever comes now tells, too");
+        tell_by_descriptor(&side, || ()).expect("as if the first had died");
+        announce(&side, BELL, RINGING, Fence::Symmetric).expect("no call")
+    });
+    assert!(told.is_some());
+    assert_eq!(flags(&side), BELL | LOOK);
+    assert_eq!(tell_by_descriptor(&side, || ()), Some(()));
+    assert_eq!((flags(&side), tell_by_descriptor(&side, || ())), (LOOK, None));
+}
