@@ -18,15 +18,16 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use crate::error::{Errno, Error, Result, fixed};
 use crate::head::stream::Stream;
 use crate::message::owned::OwnedMessage;
-use crate::process::end::Access;
+use crate::process::end::{Access, Standing};
 
 /// One end of a stream, as tasks of a tokio runtime use it.
 pub struct AsyncStream {
     /// The doorbell. Dropped before the stream, which then tells the other end to look whether it was the last handle.
     doorbell: AsyncFd<OwnedFd>,
     stream: Stream,
-    /// The task that waits to read: what modules of this end answer to a write, no doorbell tells.
-    reader: Option<Waker>,
+    /// The task that waits to read, and what it has seen: what modules of this end answer to a write, or raise, no doorbell
+    /// tells.
+    reader: Option<(Waker, Standing)>,
     /// A message that the sink has accepted and that has found no room yet. It goes before all else.
     unsent: Option<OwnedMessage>,
 }
@@ -112,7 +113,7 @@ impl AsyncStream {
 
     /// Waits until the doorbell is readable. The caller has tried in vain, and the doorbell was armed by that.
     fn poll_packets(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
-        self.reader = Some(context.waker().clone());
+        self.reader = Some((context.waker().clone(), self.stream.end.standing()));
         // What came before the attempt is forgotten; what comes after it is not, and makes the next attempt.
         ready!(self.doorbell.poll_read_ready_mut(context)).map_err(Error::from)?.clear_ready();
         Poll::Ready(Ok(()))
@@ -130,7 +131,8 @@ impl AsyncStream {
 
     /// If a call has left something for this end's own reader, wakes it.
     fn wake_reader(&mut self) {
-        if let Some(reader) = self.reader.take_if(|_| self.stream.back.is_readable()) {
+        let Stream { back, end, .. } = &self.stream;
+        if let Some((reader, _)) = self.reader.take_if(|(_, before)| back.is_readable() || end.standing() != *before) {
             reader.wake();
         }
     }

@@ -18,7 +18,7 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, MARKS, NSTRPUSH, PAGE};
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 8;
+pub(crate) const VERSION: u32 = 9;
 /// Queues of a direction: the head's, and one for each module of either end.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH;
 /// Bytes of module state in shared memory.
@@ -91,6 +91,9 @@ shareable! {
         pub shut: AtomicU32,
         /// The number of the last open file that the end has sent. Written under the writer's token.
         pub files: AtomicU32,
+        /// The number of the last open file whose message was delivered, or whose sender is known to have died before that.
+        /// Written under the writer's token, after the message.
+        pub files_put: AtomicU32,
         /// The number of the last open file of the other end that the end has received. Written under the reader's token.
         pub files_taken: AtomicU32,
         /// Signals that were raised and not yet taken, one bit each.

@@ -31,23 +31,30 @@ impl Stream {
         let (region, side) = (self.end.region.clone(), self.end.side);
         let doorbell = self.end.doorbell().try_clone()?;
         let (own, peer) = (&region.fixed.ends[side].0, &region.fixed.ends[1 - side].0);
-        let sent = self.run(true, |run| {
-            if !run.can_put_from(0, 0)? {
-                return Ok(false);
+        loop {
+            let sent = self.run(true, |run| {
+                if !run.can_put_from(0, 0)? {
+                    return Ok(false);
+                }
+                // Under the writer's token, so that files and messages have one order.
+                let number = own.files.load(Ordering::Relaxed).wrapping_add(1);
+                own.files.store(number, Ordering::Relaxed);
+                peer.sent.fetch_add(1, Ordering::AcqRel);
+                doorbell.pass(file, number)?;
+                // The descriptor stays readable when the file has been received.
+                ring(peer, &doorbell);
+                run.put(0, Message::new(What::of(Kind::PassFile), None, Some(&number.to_le_bytes())).into_owned())?;
+                // Release pairs with the Acquire in `Inbox::arm`: whoever sees the number finds the message.
+                own.files_put.store(number, Ordering::Release);
+                Ok(true)
+            });
+            if self.settle(sent)? {
+                return Ok(());
             }
-            // Under the writer's token, so that files and messages have one order.
-            let number = own.files.load(Ordering::Relaxed).wrapping_add(1);
-            own.files.store(number, Ordering::Relaxed);
-            peer.sent.fetch_add(1, Ordering::AcqRel);
-            doorbell.pass(file, number)?;
-            // The descriptor stays readable when the file has been received.
-            ring(peer, &doorbell);
-            run.put(0, Message::new(What::of(Kind::PassFile), None, Some(&number.to_le_bytes())).into_owned())?;
-            Ok(true)
-        });
-        match self.settle(sent)? {
-            true => Ok(()),
-            false => Err(fixed!(Again, "the stream is full (its queue is above hiwat)")),
+            // The descriptor tells of room from now on.
+            if self.arm_to_write(0)? {
+                return Err(fixed!(Again, "the stream is full (its queue is above hiwat)"));
+            }
         }
     }
 

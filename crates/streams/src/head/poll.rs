@@ -103,11 +103,14 @@ impl Stream {
                     return Err(Error::new(Errno::Intr, "a signal handler ran"));
                 }
             }
-            if ready.is_empty() && self.end.shut_to_read() {
+            let at_end = self.end.shut_to_read();
+            if at_end && wanted.intersects(Events::IN | Events::RDNORM) {
                 // The end of the data is read without waiting.
                 return Ok(wanted.and(Events::IN | Events::RDNORM));
             }
-            let waited = match wanted.intersects(Events::IN | Events::PRI | Events::RDNORM | Events::RDBAND) {
+            // Nothing more comes at the end, and the descriptor stays readable.
+            let reads = wanted.intersects(Events::IN | Events::PRI | Events::RDNORM | Events::RDBAND) && !at_end;
+            let waited = match reads {
                 true if wanted.intersects(Events::OUT | Events::WRNORM) => self.wait_for_either(until_ns),
                 true => self.wait_to_read(until_ns),
                 false => self.wait_for_room(0, until_ns),

@@ -15,7 +15,7 @@ use crate::error::{Errno, Error, Result, fixed};
 use crate::events::{self, Place};
 use crate::options::Options;
 use crate::plumb::chain::Link;
-use crate::process::end::End;
+use crate::process::end::{Access, End};
 use crate::process::region::{NAME, Region};
 use crate::process::sleep::{BELL, FUTEX, RINGING, SERVICE, UNMET, calls_for_more, look_at, note_cpu};
 use crate::sched::{Effects, Reply, Run};
@@ -92,7 +92,10 @@ impl Stream {
     pub fn set_nonblocking(&mut self, nonblocking: bool) -> Result<()> {
         self.nonblocking = nonblocking;
         self.end.set_limit(self.limit());
-        if nonblocking {
+        // A FIFO's writer reads nothing: what lies in its doorbell says that there is room.
+        if nonblocking && self.end.access == Access::Write {
+            self.attach()?;
+        } else if nonblocking {
             match self.arm_to_read() {
                 // Another user is in the middle of a read. The descriptor is readable if there is something.
                 Err(error) if error.is_held() => {}

@@ -19,7 +19,8 @@ use crate::queue::lane::writer::Open;
 /// How long a sleeper on the doorbell believes that nothing has come, where several handles use the other end: one of them
 /// may have been killed after it published and before it told anyone. If the only one dies, the kernel tells.
 const WATCH_NS: u64 = 1_000_000_000;
-/// How often it looks where several handles use its own end: what their modules do there, no doorbell tells.
+/// How often it looks where several handles use its own end, or may come to, because modules were pushed there: what these
+/// do, no doorbell tells.
 const LOOK_NS: u64 = 20_000_000;
 
 /// After so many wake-ups in vain of one call the descriptor tells nothing, and is looked at at this rate.
@@ -91,7 +92,9 @@ impl Stream {
             let [own, peer] =
                 [self.end.words(), self.end.peer_words()].map(|end| end.joined.load(Ordering::Relaxed) > 1);
             let watch_ns = if own || peer { begin_ns + WATCH_NS } else { u64::MAX };
-            let look_ns = if own { now_ns() + LOOK_NS } else { u64::MAX };
+            // Another handle may come to be used while we sleep, and then cannot wake us by our own doorbell.
+            let has_modules = self.end.region.fixed.plumbing[self.end.side].count.load(Ordering::Relaxed) != 0;
+            let look_ns = if own || has_modules { now_ns() + LOOK_NS } else { u64::MAX };
             let end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns);
             if interest == Interest::Packets {
                 self.give_pages_back()?;
@@ -176,7 +179,31 @@ impl Stream {
         let armed = packets.arm(|| self.back.is_readable());
         let (_, me, _) = self.end.parts();
         self.back.end_reading(me, pass, options);
-        self.settle(armed)
+        let armed = self.settle(armed)?;
+        let peer = self.end.peer_words();
+        let is_sent = peer.files.load(Ordering::Relaxed) == peer.files_put.load(Ordering::Relaxed);
+        if armed && !is_sent { self.wait_for_file() } else { Ok(armed) }
+    }
+
+    /// The other end is in the middle of sending a file, and its descriptor may have come before its message; or the sender
+    /// has died there, and the message will not come. Waits until the sender comes out of it, but not for one that is stopped.
+    /// False: there is something to read. Otherwise the descriptor stays readable as long as the file lies there.
+    #[cold]
+    fn wait_for_file(&mut self) -> Result<bool> {
+        self.end.set_limit(Limit::Now);
+        let (region, me, _) = self.end.parts();
+        let begun = self.back.begin(me, region);
+        self.end.set_limit(self.limit());
+        let pass = match begun {
+            Err(error) if error.is_held() && error.errno() != Errno::Intr => return Ok(true),
+            begun => begun?,
+        };
+        // Nobody sends now: a file without a message is thrown away by the next look.
+        let peer = self.end.peer_words();
+        peer.files_put.store(peer.files.load(Ordering::Relaxed), Ordering::Release);
+        let (_, me, _) = self.end.parts();
+        self.back.end(me, pass);
+        Ok(!self.back.is_readable())
     }
 
     /// Makes the descriptor become writable when there is room for a message of a band, and not before. False if there is
@@ -240,7 +267,19 @@ impl Stream {
         let End { region, doorbell, side, .. } = &self.end;
         let packets = inbox(region, *side, doorbell.as_ref().expect("open"), false);
         let writers = &region.fixed.lanes[1 - *side].writer.0;
-        let freed = crate::process::sleep::tell_by_descriptor(writers, || packets.free_room());
+        let free = || {
+            if !packets.free_room()? {
+                if self.back.is_readable() {
+                    // Told when the file has been received.
+                    writers.sleep.fetch_or(BELL, Ordering::AcqRel);
+                } else {
+                    // The file's message was flushed. All that lies there is of the past.
+                    packets.arm(|| self.back.is_readable())?;
+                }
+            }
+            Ok(())
+        };
+        let freed = crate::process::sleep::tell_by_descriptor(writers, free);
         let (_, me, counters) = self.end.parts();
         counters.wake_ups += u64::from(freed.is_some());
         counters.doorbells += u64::from(freed.is_some());

@@ -146,7 +146,8 @@ impl End {
     pub fn set_limit(&self, limit: Limit) {
         if let Some(me) = self.member() {
             me.set_limit(limit);
-            if self.peer_gone && self.anchor.is_none() {
+            // The kernel also shows a hang-up when both directions were shut down, and that proves nobody's death.
+            if self.peer_gone && self.anchor.is_none() && !(self.shut_to_write() && self.shut_to_read()) {
                 // Of a pipe nobody can come again: what they held is free, wherever they were.
                 me.note_gone(1 - self.side);
             }

@@ -64,34 +64,35 @@ impl Inbox<'_> {
         probe::at();
         // A ringer that has turned BELL into RINGING before has published before.
         announce(self.side, BELL, RINGING, self.fence)?;
-        // Before the look: what is counted here was published before it.
+        // Before the look: what is counted here was published before it; so were the messages of these files.
         let until = self.end.sent.load(Ordering::Acquire);
+        let files_put = self.peer.files_put.load(Ordering::Acquire);
         if ready() {
             return Ok(false);
         }
-        let mut drained = self.take_counted(until, arms)?;
+        let mut drained = self.take_counted(until, arms, files_put)?;
         if was_armed && drained == Drained::Stale {
-            drained = self.take_stale(arms)?;
+            drained = self.take_stale(arms, files_put)?;
         }
         Ok(drained == Drained::Stale || !ready())
     }
 
     /// Takes the packet that keeps the other end's descriptor from being writable, and those before it. A bell lies
-    /// behind it. If it is not there, the others stay: nothing else may tell of what is there to be read.
-    pub fn free_room(&self) -> Result<()> {
+    /// behind it. If it is not there, the others stay: nothing else may tell of what is there to be read. False if a file
+    /// lies before it whose message has not been received.
+    pub fn free_room(&self) -> Result<bool> {
         for _ in 0..PACKETS_MAX {
             if !self.doorbell.may_hold_no_room()? {
-                return Ok(());
+                break;
             }
             if self.has_files() && matches!(self.doorbell.peek()?, Packet::File(_)) {
-                // Its message has not been received yet. Room is told after it.
-                return Ok(());
+                return Ok(false);
             }
             if matches!(self.take()?, Packet::NoRoom | Packet::Nothing | Packet::Gone) {
-                return Ok(());
+                break;
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Takes the open file of that number, and drops what lies before it. None if it is not there.
@@ -124,10 +125,30 @@ impl Inbox<'_> {
         left(self.end.sent.load(Ordering::Acquire), self.end.taken.load(Ordering::Relaxed))
     }
 
-    fn take_counted(&self, until: u32, arms: u32) -> Result<Drained> {
+    /// Takes the first packet, but for a file whose message is still to come: then None. The sender passes the file first.
+    fn take_stale_one(&self, files_put: u32) -> Result<Option<Packet>> {
+        if self.peer.files.load(Ordering::Relaxed) != 0 {
+            let after = |number: u32, other: u32| number.wrapping_sub(other) as i32 > 0;
+            match self.doorbell.peek()? {
+                // Not taken: a file may come after this look.
+                packet @ (Packet::Nothing | Packet::Gone) => return Ok(Some(packet)),
+                // A number that the other end has not given away is a hostile one's.
+                Packet::File(number)
+                    if after(number, files_put) && !after(number, self.peer.files.load(Ordering::Relaxed)) =>
+                {
+                    return Ok(None);
+                }
+                _ => {}
+            }
+        }
+        self.take().map(Some)
+    }
+
+    fn take_counted(&self, until: u32, arms: u32, files_put: u32) -> Result<Drained> {
         let mut drained = Drained::Stale;
         for _ in 0..left(until, self.end.taken.load(Ordering::Relaxed)) {
-            match self.take()? {
+            let Some(packet) = self.take_stale_one(files_put)? else { break };
+            match packet {
                 // Its sender has died before it sent, or sends it at this moment.
                 Packet::Nothing | Packet::Gone => {
                     self.end.taken.store(until, Ordering::Relaxed);
@@ -141,14 +162,16 @@ impl Inbox<'_> {
     }
 
     /// Takes out what answers earlier armings.
-    fn take_stale(&self, arms: u32) -> Result<Drained> {
+    fn take_stale(&self, arms: u32, files_put: u32) -> Result<Drained> {
         for _ in 0..PACKETS_MAX {
             match self.doorbell.peek()? {
                 Packet::Nothing | Packet::Gone => break,
                 Packet::Bell(number) if number == arms => return Ok(Drained::Fresh),
                 _ => {
                     let taken = self.end.taken.load(Ordering::Relaxed);
-                    self.take()?;
+                    if self.take_stale_one(files_put)?.is_none() {
+                        break;
+                    }
                     // It was counted before, or never.
                     self.end.taken.store(taken, Ordering::Relaxed);
                 }

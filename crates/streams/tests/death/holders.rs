@@ -1,10 +1,11 @@
 //! A holder that is stopped, frozen by its control group, slow, or forgetful.
 
 use std::fs;
+use std::net::Shutdown;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Events, Stream, pipe};
+use headwater_streams::{Errno, Events, Flush, Stream, pipe};
 
 use super::common::{alone, calm, joined, read_all, within};
 use super::{HELD, Holds, hold, holder, refusal, signal, tell, use_side, wait_for};
@@ -300,4 +301,21 @@ fn a_frozen_holder_is_waited_for() {
         assert_eq!(waiter.join().expect("waiter").expect("it came out"), 4);
     }
     calm();
+}
+
+#[test]
+fn a_holder_that_lives_keeps_what_it_has_though_both_directions_were_shut_down() {
+    let (mut near, mut far) = pipe().expect("pipe");
+    far.write(HELD).expect("room");
+    near.shutdown(Shutdown::Write).expect("shutdown");
+    far.shutdown(Shutdown::Write).expect("shutdown");
+    let message = near.borrow().expect("no error").expect("it is there");
+    far.set_nonblocking(true).expect("set");
+    // The kernel shows a hang-up now.
+    assert!(far.poll(Events::OUT, Some(Duration::ZERO)).expect("no error").intersects(Events::HUP));
+    let flushed = far.flush(Flush { read: true, write: false, band: None });
+    assert_eq!(flushed.expect_err("it is borrowed").errno(), Errno::Again);
+    assert_eq!(message.to_vec(), HELD);
+    message.consume(HELD.len()).expect("it was there");
+    assert_eq!(read_all(&mut near), b"");
 }

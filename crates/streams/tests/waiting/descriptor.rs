@@ -3,9 +3,9 @@
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Events, Options, Stream, pipe, pipe_with};
+use headwater_streams::{Access, Errno, Events, Options, Stream, pipe, pipe_with};
 
-use crate::common::{alone, child};
+use crate::common::{alone, child, fifo, open};
 
 /// What poll(2) says of a descriptor after at most so long.
 pub fn polled(fd: impl AsFd, wanted: i16, timeout: Duration) -> i16 {
@@ -18,7 +18,7 @@ pub fn polled(fd: impl AsFd, wanted: i16, timeout: Duration) -> i16 {
 
 const NOW: Duration = Duration::ZERO;
 /// What takes longer has been forgotten.
-const SOON: Duration = Duration::from_secs(5);
+pub const SOON: Duration = Duration::from_secs(5);
 
 /// An epoll set over one descriptor.
 struct Epoll(std::os::fd::OwnedFd);
@@ -239,6 +239,20 @@ fn a_writer_that_fills_the_stream_and_polls_for_either_hears_of_a_byte() {
         }
     }
     peer.join().expect("no panic");
+}
+
+#[test]
+fn to_become_nonblocking_again_leaves_a_fifo_s_writer_its_signal_of_room() {
+    let (_directory, path) = fifo();
+    let mut reader = open(&path, Access::Read).expect("open");
+    let mut writer = open(&path, Access::Write).expect("open");
+    for _ in 0..10 {
+        fill(&mut writer);
+        assert_eq!(polled(&writer, libc::POLLIN, NOW), 0, "full");
+        drain(&mut reader);
+        writer.set_nonblocking(true).expect("set");
+        assert_eq!(polled(&writer, libc::POLLIN, SOON), libc::POLLIN, "room");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::Shutdown;
 use std::os::fd::AsFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use headwater_streams::{Errno, Events, Options, Stream, pipe, pipe_with};
 
@@ -164,4 +164,25 @@ fn a_reader_that_is_killed_at_its_work_is_noticed_before_as_much_again_is_writte
     };
     let unnoticed = writes_after_the_death_of(works, some);
     assert!(unnoticed <= 11, "{unnoticed} writes succeeded");
+}
+
+#[test]
+fn a_poll_for_room_waits_also_after_the_other_end_writes_no_more() {
+    for wanted in [Events::OUT, Events::OUT | Events::PRI] {
+        let (mut near, mut far) = pipe().expect("pipe");
+        far.set_nonblocking(true).expect("set");
+        near.shutdown(Shutdown::Write).expect("shutdown");
+        while far.write(&[1; 1000]).is_ok() {}
+        let time = Duration::from_millis(50);
+        let start = Instant::now();
+        assert!(far.poll(wanted, Some(time)).expect("no error").is_empty(), "full");
+        assert!(start.elapsed() >= time, "{:?}", start.elapsed());
+        let reading = std::thread::spawn(move || {
+            std::thread::sleep(time);
+            near.read(&mut [0; 65_000]).expect("there");
+            near
+        });
+        assert_eq!(far.poll(wanted, Some(Duration::from_secs(10))).expect("no error"), Events::OUT);
+        reading.join().expect("no panic");
+    }
 }

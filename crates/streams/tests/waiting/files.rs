@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use headwater_os::descriptors::inode;
 use headwater_streams::{Errno, Flush, pipe};
 
 use crate::common::{alone, child, joined};
+use crate::descriptor::{SOON, polled};
 
 fn open(path: &str) -> File {
     File::open(path).expect("open")
@@ -52,12 +54,7 @@ fn another_handle_that_finds_nothing_leaves_the_file() {
     assert_eq!(other.read(&mut [0; 6]).expect("the band"), 6);
     assert_eq!(other.read(&mut [0]).expect("x"), 1);
     assert_eq!(other.read(&mut [0]).expect_err("a file").errno(), Errno::Badmsg);
-    assert!(
-        other
-            .poll(headwater_streams::Events::PRI, Some(std::time::Duration::from_millis(20)))
-            .expect("poll")
-            .is_empty()
-    );
+    assert!(other.poll(headwater_streams::Events::PRI, Some(Duration::from_millis(20))).expect("poll").is_empty());
     assert_eq!(inode(far.receive_file().expect("it is there")).ok(), inode(&file).ok());
     assert_eq!(other.read(&mut [0]).expect_err("nothing").errno(), Errno::Again);
     near.send_file(file.as_fd()).expect("room");
@@ -99,4 +96,74 @@ fn files_that_nobody_receives_are_refused_in_the_end_and_read_in_order() {
     assert_eq!(far.read(&mut [0; 9]).expect("there"), 6);
     near.send_file(file.as_fd()).expect("there is room again");
     assert_eq!(inode(far.receive_file().expect("a file")).ok(), inode(&file).ok());
+}
+
+#[test]
+fn a_reader_that_looks_while_a_file_is_sent_does_not_lose_it() {
+    const FILES: usize = 2000;
+    let (mut near, mut far) = pipe().expect("pipe");
+    far.set_nonblocking(true).expect("set");
+    let sending = std::thread::spawn(move || {
+        let file = open("/dev/null");
+        let mut sent = 0;
+        while sent < FILES {
+            match near.send_file(file.as_fd()) {
+                Ok(()) => sent += 1,
+                Err(error) => assert_eq!(error.errno(), Errno::Again),
+            }
+        }
+        near
+    });
+    let mut received = 0;
+    while received < FILES {
+        match far.receive_file() {
+            Ok(_) => received += 1,
+            Err(error) => assert_eq!(error.errno(), Errno::Again, "file {received}: {error}"),
+        }
+    }
+    sending.join().expect("no panic");
+}
+
+#[test]
+fn a_refused_file_leaves_a_descriptor_that_tells_of_room() {
+    let (mut near, mut far) = pipe().expect("pipe");
+    let file = open("/dev/null");
+    // As many whole messages as fit, so that no write has been refused.
+    while near.can_put(0).expect("no error") {
+        near.write(&[1; 1000]).expect("room");
+    }
+    near.set_nonblocking(true).expect("set");
+    assert_eq!(near.send_file(file.as_fd()).expect_err("full").errno(), Errno::Again);
+    assert_eq!(polled(&near, libc::POLLOUT, Duration::ZERO), 0, "a poller would turn and turn");
+    while far.nread().expect("no error").0 > 0 {
+        far.read(&mut [0; 4096]).expect("there");
+    }
+    assert_eq!(polled(&near, libc::POLLOUT, SOON), libc::POLLOUT);
+    near.send_file(file.as_fd()).expect("room");
+}
+
+#[test]
+fn a_flushed_file_does_not_keep_the_signal_of_room_back() {
+    let (mut near, mut far) = pipe().expect("pipe");
+    near.set_nonblocking(true).expect("set");
+    far.push("pipemod").expect("known");
+    near.send_file(open("/dev/null").as_fd()).expect("room");
+    while near.write(&[1; 1000]).is_ok() {}
+    assert_eq!(polled(&near, libc::POLLOUT, Duration::ZERO), 0, "full");
+    far.flush(Flush { read: true, write: false, band: None }).expect("flush");
+    assert_eq!(polled(&near, libc::POLLOUT, SOON), libc::POLLOUT);
+}
+
+#[test]
+fn a_file_before_the_signal_of_room_delays_it_until_it_is_received() {
+    let (mut near, mut far) = pipe().expect("pipe");
+    near.set_nonblocking(true).expect("set");
+    near.send_file(open("/dev/null").as_fd()).expect("room");
+    while near.putpmsg(None, Some(&[1; 1000]), 2).is_ok() {}
+    assert_eq!(polled(&near, libc::POLLOUT, Duration::ZERO), 0, "full");
+    while far.band().expect("something") == 2 {
+        far.getmsg(None, Some(&mut [0; 1000])).expect("there");
+    }
+    far.receive_file().expect("it was sent");
+    assert_eq!(polled(&near, libc::POLLOUT, SOON), libc::POLLOUT);
 }

@@ -104,3 +104,16 @@ fn an_error_by_the_own_module_wakes_a_writer_of_the_same_end() {
     );
     assert_eq!(errno, Errno::Proto);
 }
+
+#[test]
+fn an_answer_wakes_a_reader_that_slept_before_the_other_handle_was_in_use() {
+    let (mut reader, _far) = pipe().expect("pipe");
+    let mut other = reader.try_clone().expect("dup");
+    reader.push("testmod").expect("known");
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || tell.send(reader.getmsg(Some(&mut [0; 16]), None).map(|got| got.control)));
+    std::thread::sleep(ASLEEP);
+    other.putpmsg(Some(b"proto hello"), None, 1).expect("room");
+    let got = told.recv_timeout(Duration::from_secs(10)).expect("it hangs");
+    assert_eq!(got.expect("a message"), Some(5));
+}

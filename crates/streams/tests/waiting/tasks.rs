@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use headwater_streams::{AsyncStream, Info, Message, Module, Options, Queue, Side, pipe_with, register};
+use futures_util::{SinkExt, StreamExt};
+use headwater_streams::{AsyncStream, Info, Message, Module, Options, OwnedMessage, Queue, Side, pipe_with, register};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn pair(options: &Options) -> (AsyncStream, AsyncStream) {
@@ -120,5 +121,21 @@ async fn an_answer_of_the_own_module_wakes_the_task_that_reads() {
         };
         soon(async { tokio::join!(reading, writing) }).await.0.expect("no error");
         assert_eq!(&answer, b"hello");
+    }
+}
+
+#[tokio::test]
+async fn what_the_own_module_raises_wakes_the_task_that_reads() {
+    for (request, ends) in [("hangup", true), ("error 71 71", false)] {
+        let (mut near, _far) = pair(&Options::default());
+        near.get_mut().push("testmod").expect("known");
+        let (mut to, mut from) = near.split();
+        // A task of its own: nothing else has it look again.
+        let reading = tokio::spawn(async move { from.next().await });
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        let control = Some(request.as_bytes().to_vec());
+        to.send(OwnedMessage { control, data: None, band: 1, high_priority: false }).await.expect("room");
+        let read = soon(reading).await.expect("no panic");
+        assert_eq!(read.is_none(), ends, "{request}: {read:?}");
     }
 }
