@@ -74,6 +74,12 @@ impl Inbox<'_> {
         if was_armed && drained == Drained::Stale {
             drained = self.take_stale(arms, files_put)?;
         }
+        // The bells of a pipe have no numbers: one that answers this arming may have been taken with the others.
+        let armed = self.side.sleep.load(Ordering::Acquire) & (BELL | RINGING) == BELL;
+        if self.doorbell.is_of_pipes() && !armed {
+            announce(self.side, BELL, RINGING, self.fence)?;
+            return Ok(!ready());
+        }
         Ok(drained == Drained::Stale || !ready())
     }
 
