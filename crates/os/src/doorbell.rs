@@ -18,6 +18,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv,
@@ -25,6 +26,8 @@ use rustix::net::{
 };
 
 use crate::descriptors;
+
+use crate::descriptors::Found;
 
 mod packet;
 
@@ -119,6 +122,16 @@ impl Doorbell {
     /// Rings at the other end. True also if its queue is full: then it has heard. False if nobody is there.
     pub fn ring(&self, number: u32) -> bool {
         self.send(Packet::Bell(number), &[])
+    }
+
+    /// Rings at our own end, which only one of pipes can: its own is opened once more for writing. False if it cannot.
+    pub fn ring_own(&self) -> bool {
+        if !self.is_of_pipes() {
+            return false;
+        }
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK;
+        let opened = Found::own(self.own.as_fd()).open(flags);
+        opened.is_ok_and(|pipe| matches!(rustix::io::write(pipe, BYTE), Ok(_) | Err(Errno::AGAIN)))
     }
 
     /// Asks the other end to ring back.

@@ -163,9 +163,9 @@ impl Error {
         self.0.fatal
     }
 
-    /// Whether the call failed because another user of the stream does not come out of its own: nothing was done, and
-    /// nobody tells when it does.
-    pub(crate) fn is_held(&self) -> bool {
+    /// Whether the call failed because another user of the same end is in the middle of a call and does not come out of it,
+    /// being stopped for instance. Nothing was done, and no descriptor tells when it does: try again after a while.
+    pub fn is_held(&self) -> bool {
         self.0.held
     }
 }

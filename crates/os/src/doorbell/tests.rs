@@ -216,6 +216,9 @@ fn pipes_ring_and_hang_up_like_sockets() {
     assert_eq!(far.peek().expect("ioctl"), Packet::Bell(0));
     assert_eq!(far.take().expect("read"), Packet::Bell(0));
     assert_eq!(far.take().expect("read"), Packet::Nothing);
+    assert!(far.ring_own());
+    assert_eq!(heard(&far, Interest::Packets), Heard::Ready, "an end of pipes can ring its own");
+    assert_eq!(far.take().expect("read"), Packet::Bell(0));
     drop(near);
     assert!(far.is_alone().expect("poll"));
     assert_eq!(far.take().expect("read"), Packet::Gone);

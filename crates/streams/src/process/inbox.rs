@@ -75,12 +75,18 @@ impl Inbox<'_> {
             drained = self.take_stale(arms, files_put)?;
         }
         // The bells of a pipe have no numbers: one that answers this arming may have been taken with the others.
-        let armed = self.side.sleep.load(Ordering::Acquire) & (BELL | RINGING) == BELL;
-        if self.doorbell.is_of_pipes() && !armed {
-            announce(self.side, BELL, RINGING, self.fence)?;
-            return Ok(!ready());
+        if drained == Drained::Stale && !self.doorbell.is_of_pipes() {
+            return Ok(true);
         }
-        Ok(drained == Drained::Stale || !ready())
+        if self.side.sleep.load(Ordering::Acquire) & (BELL | RINGING) != BELL {
+            announce(self.side, BELL, RINGING, self.fence)?;
+        }
+        let is_ready = ready();
+        if is_ready && !self.doorbell.ring_own() {
+            // Another process that polls the descriptor is told when the other end's process rings back.
+            ask_echo(self.side, self.peer, self.doorbell);
+        }
+        Ok(!is_ready)
     }
 
     /// Takes the packet that keeps the other end's descriptor from being writable, and those before it. A bell lies

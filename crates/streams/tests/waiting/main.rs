@@ -4,6 +4,7 @@
 mod common;
 mod descriptor;
 mod ends;
+mod fifos;
 mod files;
 mod sharing;
 mod strangers;
