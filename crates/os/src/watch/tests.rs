@@ -10,8 +10,13 @@ fn id_of(pid: u32) -> ProcessId {
     ProcessId { place: ProcessId::own().place >> 32 << 32 | u64::from(pid), birth, image: 0 }
 }
 
+/// A program that runs until its standard input ends. It has answered: before that the kernel may still be loading it, and
+/// shows another stack.
 fn sleeper() -> std::process::Child {
-    Command::new("cat").stdin(Stdio::piped()).spawn().expect("cat")
+    let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("cat");
+    child.stdin.as_mut().expect("a pipe").write_all(b"x").expect("it reads");
+    child.stdout.as_mut().expect("a pipe").read_exact(&mut [0]).expect("it writes what it reads");
+    child
 }
 
 /// What a kernel without pidfds answers, and a filter, and a process without descriptors.
