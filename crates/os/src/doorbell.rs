@@ -108,7 +108,7 @@ impl Doorbell {
     pub fn of_pipes(own: OwnedFd, other: OwnedFd) -> io::Result<Doorbell> {
         for fd in [&own, &other] {
             let flags = rustix::fs::fcntl_getfl(fd)?;
-            rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)?;
+            rustix::fs::fcntl_setfl(fd, flags | OFlags::NONBLOCK)?;
         }
         Ok(Doorbell { own, other: Some(other) })
     }

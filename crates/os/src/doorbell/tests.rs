@@ -199,10 +199,10 @@ fn another_descriptor_is_refused() {
 fn pipes() -> (Doorbell, Doorbell) {
     let open = |pipe: &io::PipeReader, flags| {
         let number = pipe.as_raw_fd().unsigned_abs();
-        descriptors::Found { pid: std::process::id(), number }.open(flags).expect("open")
+        Found { pid: std::process::id(), number }.open(flags).expect("open")
     };
     let ((near, _near_in), (far, _far_in)) = (io::pipe().expect("pipe"), io::pipe().expect("pipe"));
-    let both = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NONBLOCK;
+    let both = OFlags::RDWR | OFlags::NONBLOCK;
     let (to_near, to_far) = (open(&near, both), open(&far, both));
     (Doorbell::of_pipes(near.into(), to_far).expect("near"), Doorbell::of_pipes(far.into(), to_near).expect("far"))
 }
