@@ -278,7 +278,7 @@ fn a_wrong_payload_fails_its_row_alone() {
     if !has_python() {
         return;
     }
-    fails("damage", "wrong payload: message 1500 of 64 bytes");
+    fails("damage", "wrong payload: message 300 of 64 bytes");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use headwater_results::schema::{Better, Standing};
 use super::cpu::{self, CPU};
 use super::matrix::between;
 use super::stream::PAIR;
-use super::{Ends, Info, MetricInfo, Pattern, Topology, accepts_size, wrong_ends};
+use super::{Ends, Info, MetricInfo, Pattern, Topology, accepts_reliable, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::Rounds;
@@ -70,8 +70,9 @@ impl<const RATE: u64> Pattern for Paced<RATE> {
     };
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
-        // The receiver of null does not wait for its sender: its delays say nothing, its cost is that of the pacing.
-        accepts_size(transport, size)
+        // The receiver of null does not wait for its sender: its delays say nothing, its cost is that of the pacing. A receiver
+        // that was off its CPU for many periods would lose messages of a transport that drops them.
+        accepts_reliable(transport, size)
     }
 
     fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {

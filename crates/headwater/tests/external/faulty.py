@@ -56,7 +56,7 @@ class Damaging(peer.Payload):
 
     def message(self, sequence):
         message = super().message(sequence)
-        if sequence != 1500:
+        if sequence != 300:
             return message
         return bytes([message[0] ^ 1]) + bytes(message[1:])
 
