@@ -17,7 +17,7 @@ use rustix::event::{Timespec, epoll};
 use super::cpu::{self, CPU};
 use super::partial::{Incoming, send_whole};
 use super::rtt::{RTT, conduct_rtt};
-use super::{Ends, Info, Pattern, Topology, accepts_reliable, wrong_ends};
+use super::{Ends, Info, Pattern, Topology, accepts_pollable, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Round};
 use crate::harness::worker::Desk;
@@ -58,10 +58,7 @@ impl<const EDGE: bool> Pattern for EventLoop<EDGE> {
     };
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
-        if !transport.pollable {
-            return Err(format!("an end of {} is no descriptor that could be watched", transport.name));
-        }
-        accepts_reliable(transport, size)
+        accepts_pollable(transport, size)
     }
 
     fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {

@@ -223,6 +223,17 @@ pub fn accepts_reliable(transport: &transports::Info, size: usize) -> Result<(),
     accepts_size(transport, size)
 }
 
+/// As [`accepts_reliable`], and an end of the transport is a descriptor that can be watched.
+///
+/// # Errors
+/// What stands in the way, in words.
+pub fn accepts_pollable(transport: &transports::Info, size: usize) -> Result<(), String> {
+    if !transport.pollable {
+        return Err(format!("an end of {} is no descriptor that could be watched", transport.name));
+    }
+    accepts_reliable(transport, size)
+}
+
 /// The transport takes a message of `size` bytes.
 ///
 /// # Errors

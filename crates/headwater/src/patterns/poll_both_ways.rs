@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::cpu::CPU;
 use super::stream::RATE;
 use super::whole_rounds::{conduct_rounds, elapsed_ns};
-use super::{Ends, Info, Pattern, Topology, accepts_reliable, wrong_ends};
+use super::{Ends, Info, Pattern, Topology, accepts_pollable, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::payload::Payload;
 use crate::harness::protocol::{Report, Round};
@@ -50,10 +50,7 @@ impl Pattern for PollBothWays {
     };
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
-        if !transport.pollable {
-            return Err(format!("an end of {} is no descriptor that could be watched", transport.name));
-        }
-        accepts_reliable(transport, size)
+        accepts_pollable(transport, size)
     }
 
     fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
