@@ -29,6 +29,18 @@ const TEXT: &[u8] =
 /// Length of every packet but [`Packet::NoRoom`]: the text, a letter, a number of eight hexadecimal digits, a newline.
 pub(super) const LEN: usize = TEXT.len() + 10;
 
+/// Where the number stands.
+const DIGITS: std::ops::Range<usize> = TEXT.len() + 1..LEN - 1;
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// A packet without its letter and number.
+const BLANK: [u8; LEN] = {
+    let mut bytes = [b'\n'; LEN];
+    let (text, _) = bytes.split_at_mut(TEXT.len());
+    text.copy_from_slice(TEXT);
+    bytes
+};
+
 /// Bytes behind a packet that says that there is no room: enough that the socket is not writable while it is queued.
 pub(super) const FILLING: [u8; 4096] = [b'\n'; 4096];
 
@@ -47,20 +59,19 @@ impl Packet {
             Packet::File(number) => (FILE, number),
             Packet::Foreign(_) | Packet::Nothing | Packet::Gone => unreachable!("no such packet is sent"),
         };
-        let mut bytes = [b'\n'; LEN];
-        bytes[..TEXT.len()].copy_from_slice(TEXT);
+        let mut bytes = BLANK;
         bytes[TEXT.len()] = kind;
-        for (at, digit) in bytes[TEXT.len() + 1..LEN - 1].iter_mut().enumerate() {
-            let value = number >> (28 - 4 * at) & 0xf;
-            *digit = char::from_digit(value, 16).map_or(b'0', |digit| digit as u8);
+        for (at, digit) in bytes[DIGITS].iter_mut().enumerate() {
+            *digit = HEX[(number >> (28 - 4 * at) & 0xf) as usize];
         }
         bytes
     }
 
     /// What the first bytes of a packet of `len` bytes say.
     pub(super) fn of(bytes: &[u8; LEN], len: usize) -> Packet {
-        let digits = std::str::from_utf8(&bytes[TEXT.len() + 1..LEN - 1]).unwrap_or_default();
-        let number = u32::from_str_radix(digits, 16).unwrap_or(0);
+        // A digit that is none, or a capital, is found by the comparison below.
+        let value = |digit: u8| u32::from(if digit >= b'a' { digit - b'a' + 10 } else { digit & 0xf });
+        let number = bytes[DIGITS].iter().fold(0, |number, &digit| number << 4 | value(digit) & 0xf);
         let (packet, expected_len) = match bytes[TEXT.len()] {
             BELL => (Packet::Bell(number), LEN),
             NO_ROOM => (Packet::NoRoom, LEN + FILLING.len()),

@@ -133,7 +133,7 @@ fn what_another_program_writes_is_foreign() {
     rustix::io::write(&near, b"text of a child").expect("write");
     assert_eq!(far.peek().expect("recv"), Packet::Foreign(15));
     assert_eq!(far.take().expect("recv"), Packet::Foreign(15));
-    rustix::net::send(&near, b"", SendFlags::empty()).expect("send");
+    send(&near, b"", SendFlags::empty()).expect("send");
     assert_eq!(far.take().expect("recv"), Packet::Foreign(0), "not the end");
 }
 
