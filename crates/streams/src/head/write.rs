@@ -152,7 +152,7 @@ impl Stream {
     pub(crate) fn check_write(&mut self) -> Result<()> {
         self.end.check_access(Access::Write)?;
         self.end.look_for_peer()?;
-        if self.out.writer.is_to_ask() {
+        if self.out.writer.is_to_ask() && !(self.out.chain.is_empty() && self.end.wake_up_tells()) {
             self.end.ask_for_peer()?;
             self.out.writer.trust_reader();
         }

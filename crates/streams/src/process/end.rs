@@ -220,6 +220,16 @@ impl End {
         woken != Some(0) && told != Some(false)
     }
 
+    /// Whether what is written next wakes the other end's readers, and so finds out whether they live: some say that they
+    /// sleep until anything comes. Not of a FIFO: its bells are sent whether or not somebody is there, and its next reader
+    /// would find what a failed write has left.
+    pub fn wake_up_tells(&self) -> bool {
+        let side = &self.region.fixed.lanes[self.side].reader.0;
+        side.sleep.load(Ordering::Relaxed) & (sleep::FUTEX | sleep::BELL | sleep::RINGING) != 0
+            && side.wanted.load(Ordering::Relaxed) == 0
+            && !self.doorbell().is_of_pipes()
+    }
+
     /// Wakes the other end's writers that sleep on the futex, and rings for those of a FIFO. A pipe's writers that poll see
     /// room when a reader takes the packet that says that there is none; see `Stream::wake_writers`.
     pub fn wake_writers(&mut self) {
