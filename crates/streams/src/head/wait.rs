@@ -13,7 +13,7 @@ use crate::error::{Errno, Result, fixed};
 use crate::events::Place;
 use crate::process::end::{End, Standing, inbox, waiter};
 use crate::process::inbox::block_room;
-use crate::process::sleep::{BELL, FUTEX_NS, RINGING, Waited, announce};
+use crate::process::sleep::{BELL, RINGING, Waited, announce, futex_ns_after};
 use crate::queue::lane::writer::Open;
 
 /// How long a sleeper on the doorbell believes that nothing has come, where several handles use the other end: one of them
@@ -33,10 +33,10 @@ impl Stream {
     /// Waits until there is something to read, or the end of it. None: no time limit.
     pub(crate) fn wait_to_read(&mut self, until_ns: Option<u64>) -> Result<()> {
         let Stream { back, end, .. } = self;
-        let End { region, counters, stages, side, dozes, .. } = end;
+        let End { region, counters, stages, side, futex_ns, .. } = end;
         let before = Standing::of(region, *side);
         let ready = || back.is_readable() || Standing::of(region, *side) != before;
-        let brief = waiter(region, *side, false, !*dozes).wait_briefly(stages, counters, until_ns, ready)?;
+        let brief = waiter(region, *side, false, *futex_ns).wait_briefly(stages, counters, until_ns, ready)?;
         let waited = match brief {
             Some(waited) => waited,
             None => self.wait_on_doorbell(Interest::Packets, 0, before, until_ns)?,
@@ -55,10 +55,10 @@ impl Stream {
     /// Waits until there may be room for a message of that band. None: no time limit.
     pub(crate) fn wait_for_room(&mut self, band: u8, until_ns: Option<u64>) -> Result<()> {
         let Stream { out, end, .. } = self;
-        let End { region, counters, stages, side, dozes, .. } = end;
+        let End { region, counters, stages, side, futex_ns, .. } = end;
         let before = Standing::of(region, *side);
         let ready = || out.may_write(region, band) || Standing::of(region, *side) != before;
-        let brief = waiter(region, *side, true, !*dozes).wait_briefly(stages, counters, until_ns, ready)?;
+        let brief = waiter(region, *side, true, *futex_ns).wait_briefly(stages, counters, until_ns, ready)?;
         let waited = match brief {
             Some(waited) => waited,
             None => self.wait_on_doorbell(Interest::Room, band, before, until_ns)?,
@@ -82,6 +82,8 @@ impl Stream {
         until_ns: Option<u64>,
     ) -> Result<Waited> {
         let begin_ns = now_ns();
+        // Who waits for either has not been on the futex.
+        let before_ns = if interest == Interest::Both { 0 } else { self.end.futex_ns };
         let mut in_vain = 0;
         loop {
             let armed = (interest == Interest::Room || self.arm_to_read()?)
@@ -106,7 +108,7 @@ impl Stream {
             let heard = self.end.doorbell().wait(interest, left)?;
             place.block_end(true, heard == Heard::Ready);
             let now_ns = now_ns();
-            self.end.dozes = now_ns - begin_ns > FUTEX_NS / 2;
+            self.end.futex_ns = futex_ns_after(before_ns + now_ns - begin_ns);
             match heard {
                 _ if self.may_go_on(interest, band) || self.end.standing() != before => return Ok(Waited::LookAgain),
                 Heard::Gone => return Ok(Waited::Gone),

@@ -55,8 +55,8 @@ pub(crate) struct End {
     pub dead: Option<String>,
     pub counters: Counters,
     pub stages: Stages,
-    /// The last wait went on to the doorbell, and was long there.
-    pub dozes: bool,
+    /// How long the next wait stays on the futex; see `sleep::futex_ns_after`.
+    pub futex_ns: u64,
     /// The position up to which the window's pages were given back.
     pub discarded: u64,
     /// How often no waiter was at the other side, after a write and after a read; see `sleep::look_at`.
@@ -91,7 +91,7 @@ impl End {
             dead: None,
             counters: Counters::default(),
             stages: Stages::default(),
-            dozes: false,
+            futex_ns: sleep::FUTEX_NS,
             discarded: 0,
             quiet: [0; 2],
             closes_seen: 0,
@@ -416,12 +416,12 @@ impl Standing {
 }
 
 /// A handle of an end that waits for room, or for messages.
-pub(crate) fn waiter(region: &Region, side: usize, writes: bool, briefly: bool) -> Waiter<'_> {
+pub(crate) fn waiter(region: &Region, side: usize, writes: bool, futex_ns: u64) -> Waiter<'_> {
     let fixed = &*region.fixed;
     let own = if writes { &fixed.lanes[side].writer.0 } else { &fixed.lanes[1 - side].reader.0 };
     let (end, peer) = (&fixed.ends[side].0, &fixed.ends[1 - side].0);
     let place = Place { stream: region.inode, end: side, writes };
-    Waiter { own, place, end, peer, fence: region.fence, stages: region.policy.stages, briefly }
+    Waiter { own, place, end, peer, fence: region.fence, stages: region.policy.stages, futex_ns }
 }
 
 /// The packets for the readers of an end, or for the writers of a FIFO's.

@@ -1,6 +1,6 @@
 //! How a handle waits until the other end has done something, and how it is woken.
 //!
-//! A wait goes in stages: spin or yield, then ten milliseconds on a futex in shared memory, which is woken soonest, then
+//! A wait goes in stages: spin or yield, then 10 to 50 ms on a futex in shared memory, which is woken soonest, then
 //! on the doorbell, where it costs nothing until something happens, and which the kernel also ends when the other end is
 //! gone. This file has the first two, and the wake-ups; [`super::inbox`] has the rules of the doorbell.
 //!
@@ -47,8 +47,16 @@ const FENCED: u32 = 256;
 /// Some microseconds of a barrier, divided by some nanoseconds of a fence.
 const QUIET: u32 = 128;
 
-/// How long a sleeper stays on the futex before it goes to the doorbell.
+/// How long a sleeper stays on the futex before it goes to the doorbell, unless it has learnt better.
 pub(crate) const FUTEX_NS: u64 = 10_000_000;
+/// A wait up to this may come again. So nobody is on the futex for more than twice as long, where a death is not noticed.
+const AGAIN_NS: u64 = 25_000_000;
+
+/// How long the next sleeper stays on the futex after a wait that went beyond it and took so long: twice that, so that messages
+/// at such a rate find it there, where they cost least. After one that was too long for that it goes to the doorbell at once.
+pub(crate) fn futex_ns_after(waited_ns: u64) -> u64 {
+    if waited_ns <= AGAIN_NS { FUTEX_NS.max(2 * waited_ns) } else { 0 }
+}
 
 /// A handle of one end that waits on one side of a lane.
 #[derive(Debug)]
@@ -63,8 +71,8 @@ pub(crate) struct Waiter<'a> {
     pub fence: Fence,
     /// Whether to spin and yield first.
     pub stages: bool,
-    /// Whether to sleep on the futex: not if the last wait was longer than that takes.
-    pub briefly: bool,
+    /// How long to sleep on the futex.
+    pub futex_ns: u64,
 }
 
 /// Why a wait is over.
@@ -109,7 +117,7 @@ impl Waiter<'_> {
                 None => {}
             }
         }
-        let waited = if self.briefly { self.sleep_on_futex(counters, until_ns, &mut ready) } else { Ok(None) };
+        let waited = if self.futex_ns > 0 { self.sleep_on_futex(counters, until_ns, &mut ready) } else { Ok(None) };
         note_cpu(self.end);
         waited
     }
@@ -120,16 +128,18 @@ impl Waiter<'_> {
         until_ns: Option<u64>,
         ready: &mut impl FnMut() -> bool,
     ) -> Result<Option<Waited>> {
-        let end_ns = now_ns() + FUTEX_NS;
+        let mut now = now_ns();
+        // Who waits for more than a message is not woken for less, and is to look soon.
+        let wants_all = self.own.wanted.load(Ordering::Relaxed) == 0;
+        let end_ns = now + if wants_all { self.futex_ns } else { self.futex_ns.min(FUTEX_NS) };
         loop {
             let word = announce(self.own, FUTEX, 0, self.fence)?;
             if ready() {
                 return Ok(Some(Waited::LookAgain));
             }
-            let now_ns = now_ns();
-            let Some(left_ns) = until_ns.unwrap_or(u64::MAX).min(end_ns).checked_sub(now_ns).filter(|left| *left > 0)
+            let Some(left_ns) = until_ns.unwrap_or(u64::MAX).min(end_ns).checked_sub(now).filter(|left| *left > 0)
             else {
-                return Ok(until_ns.is_some_and(|until| until <= now_ns).then_some(Waited::TimedOut));
+                return Ok(until_ns.is_some_and(|until| until <= now).then_some(Waited::TimedOut));
             };
             counters.blocks += 1;
             self.place.block_begin(false);
@@ -141,6 +151,7 @@ impl Waiter<'_> {
             if slept == Slept::Interrupted {
                 return Ok(Some(Waited::Interrupted));
             }
+            now = now_ns();
         }
     }
 }
@@ -213,7 +224,7 @@ pub(crate) fn wake_on_futex(side: &Side, place: Place, counters: &mut Counters) 
     // What is told of was stored before the look at the flags, also by those who do not come by `look_at`.
     atomic::fence(Ordering::SeqCst);
     if side.sleep.load(Ordering::Relaxed) & FUTEX != 0 && side.sleep.fetch_and(!FUTEX, Ordering::Relaxed) & FUTEX != 0 {
-        // One that is killed here leaves sleepers that look by themselves when they have slept for FUTEX_NS.
+        // One that is killed here leaves sleepers that look by themselves when they have slept long enough.
         probe::at();
         counters.wake_ups += 1;
         place.wake(false);

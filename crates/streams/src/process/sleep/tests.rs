@@ -32,6 +32,17 @@ fn the_second_waiter_needs_no_barrier_until_none_has_come_for_long() {
 }
 
 #[test]
+fn who_waits_at_a_steady_rate_stays_on_the_futex_and_who_waits_long_does_not_go_there() {
+    let ms = |count: u64| count * 1_000_000;
+    assert_eq!(futex_ns_after(ms(0)), FUTEX_NS);
+    assert_eq!(futex_ns_after(ms(4)), FUTEX_NS);
+    assert_eq!(futex_ns_after(ms(11)), ms(22));
+    assert_eq!(futex_ns_after(ms(25)), ms(50), "the longest");
+    assert_eq!(futex_ns_after(ms(26)), 0);
+    assert_eq!(futex_ns_after(u64::MAX), 0);
+}
+
+#[test]
 fn a_real_fence_needs_no_flag() {
     let side = side();
     assert_eq!(announce(&side, BELL, RINGING, Fence::Symmetric).expect("no call"), BELL);
