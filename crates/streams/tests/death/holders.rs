@@ -293,9 +293,12 @@ fn a_frozen_holder_is_waited_for() {
     }
     assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
     group.thaw();
-    for (_, _, _, child, control) in others {
+    // The other ends stay open until the waiters have come out.
+    let mut ends = Vec::new();
+    for (_, _, far, child, control) in others {
         tell(&control);
         joined(child);
+        ends.push(far);
     }
     for waiter in waiters {
         assert_eq!(waiter.join().expect("waiter").expect("it came out"), 4);
