@@ -42,7 +42,11 @@ fn what_is_lost_is_said_with_the_remedy_and_counted_alike_by_all() {
     assert!(lost > 0, "1000 events fill more than a buffer: {}", recorded.said);
     let figures: String = recorded.said.replace(',', "");
     assert!(figures.contains(&format!("{written} events written {lost} lost")), "{figures}");
-    assert!(recorded.said.contains("--buffer 64k"), "{}", recorded.said);
+    // As large as the bursts were, whatever the machine makes of them: more than there was.
+    let advised = recorded.said.split_once("--buffer ").and_then(|(_, rest)| rest.split_once(" would have held"));
+    let (size, unit) = advised.map(|(size, _)| size.split_at(size.len() - 1)).expect("advice");
+    let shift = if unit == "m" { 20 } else { 10 };
+    assert!(size.parse::<u64>().expect("a number") << shift > 16 << 10, "{}", recorded.said);
 }
 
 #[test]
