@@ -43,6 +43,7 @@ pub mod shared;
 pub mod signal;
 pub mod spawn;
 pub mod static_or_box;
+pub mod syscalls;
 pub mod thread;
 pub mod ticks;
 pub mod uring;

@@ -241,8 +241,8 @@ fn print_user(ended: &Ended, totals: &Totals, quiet: bool, buffer_bytes: usize) 
         match totals.buffer_needed.next_power_of_two() {
             // What was lost was lost where the size of a buffer cannot be chosen.
             needed if needed <= buffer_bytes as u64 => eprintln!(
-                "headwater: {lost} found no room, but not in the buffers of the CPUs, which were large enough: more threads than \
-                 there are logs for, or events in a signal handler (docs/tracing.md); fewer events (-e) lose less"
+                "headwater: {lost} found no room, but not because a CPU's buffer was too small: the program went on when the recording \
+                 ended, more threads than there are logs for, or events in a signal handler (docs/tracing.md)"
             ),
             needed if needed <= ADVISED_MAX => eprintln!(
                 "headwater: the buffers were too small for {lost} of them: --buffer {} would have held them, or fewer events (-e)",
