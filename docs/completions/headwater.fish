@@ -101,7 +101,7 @@ complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s c -l co
 complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s e -l events -d 'Events of the kernel sessions, as `available_events` of tracefs names them; repeatable [default: raw_syscalls, sched, irq, exceptions, signal, timer]' -r
 complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s u -l user-events -d 'Events of the program itself in user-flight and user-drain, such as `shop:*`; several with commas, or repeated' -r
 complete -c headwater -n "__fish_headwater_using_subcommand overhead" -l built -d 'The same command as a program with our tracer linked in, for the configurations built, user-flight and user-drain' -r
-complete -c headwater -n "__fish_headwater_using_subcommand overhead" -l buffer -d 'Buffer of each CPU in kernel sessions, KiB' -r
+complete -c headwater -n "__fish_headwater_using_subcommand overhead" -l buffer -d 'Bytes of each CPU\'s buffer in kernel sessions, from 8k to 4g' -r
 complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s b -l blocks -d 'Blocks: each configuration runs once in each [default: 20, or as many as --time allows]' -r
 complete -c headwater -n "__fish_headwater_using_subcommand overhead" -s t -l time -d 'The longest that the blocks may take; at least one is measured' -r
 complete -c headwater -n "__fish_headwater_using_subcommand overhead" -l seed -d 'Seed of the random order' -r

@@ -2,7 +2,7 @@
 //! file which may be there already and be read meanwhile.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -11,18 +11,35 @@ use std::path::Path;
 /// # Errors
 /// What the system or `write` reports; what was there before is then there still.
 pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    replace_as(OpenOptions::new(), path, write)
+}
+
+/// As [`replace`], by a file that is made with these options.
+///
+/// # Errors
+/// As [`replace`].
+pub fn replace_as(
+    options: OpenOptions,
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(".new");
     let new = path.with_file_name(name);
-    let replaced = whole(&new, write).and_then(|()| fs::rename(&new, path));
+    let replaced = whole(options, &new, write).and_then(|()| fs::rename(&new, path));
     replaced.inspect_err(|_| {
         let _ = fs::remove_file(&new);
     })
 }
 
-fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut file = BufWriter::new(File::create(path)?);
+fn whole(
+    mut options: OpenOptions,
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let file: File = options.write(true).create(true).truncate(true).open(path)?;
+    let mut file = BufWriter::new(file);
     write(&mut file)?;
     file.into_inner()?.sync_data()
 }

@@ -1,10 +1,12 @@
 //! Nodes of the file system that are not read or written: FIFOs as names, locks, pipes.
 
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{CWD, FileType, FlockOperation, Mode};
+use rustix::fs::{CWD, FallocateFlags, FileType, FlockOperation, Mode};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
 
@@ -72,6 +74,33 @@ pub fn status(fd: impl AsFd) -> io::Result<Status> {
     let status = rustix::fs::fstat(fd)?;
     let permissions = status.st_mode & 0o7777;
     Ok(Status { device: status.st_dev, number: status.st_ino, owner: status.st_uid, permissions })
+}
+
+/// Makes a directory, and those above it that are missing, for this process's user alone. One that is there stays as it is.
+///
+/// # Errors
+/// What mkdir(2) reports.
+pub fn make_private_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// How files are opened that are for this process's user alone, if they are made by it.
+pub fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600);
+    options
+}
+
+/// Sees to it that the first `bytes` of a file find room on a disk that is full by then; its length stays. Where the file
+/// system cannot do that, nothing is done.
+///
+/// # Errors
+/// What fallocate(2) reports: `StorageFull` if there is no room now.
+pub fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, bytes) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        done => Ok(done?),
+    }
 }
 
 /// The user as whom this process acts.

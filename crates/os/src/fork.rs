@@ -7,10 +7,9 @@
 //! child of a bare clone(2) is then found out by [`epoch`] alone.
 
 use std::ptr;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use crate::clock::now_ns;
 
@@ -26,13 +25,18 @@ impl Epoch {
     }
 }
 
-static WORD: OnceLock<Epoch> = OnceLock::new();
+/// The word; null before the first call. No lock guards it: a process that is forked while a thread maps it has no such thread,
+/// and would wait for it for ever.
+static WORD: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 /// The process that has the word, where the kernel does not wipe it; else 0.
 static UNWIPED: AtomicU32 = AtomicU32::new(0);
 
 /// The word that changes with every fork; mapped at the first call.
 pub fn word() -> Epoch {
-    *WORD.get_or_init(|| Epoch(map()))
+    let there = WORD.load(Ordering::Acquire);
+    let word = if there.is_null() { publish(map()) } else { there };
+    // SAFETY: a word that was published is never unmapped.
+    Epoch(unsafe { &*word })
 }
 
 /// This process's number: never 0, the same for all its life, another in every child and after exec.
@@ -71,14 +75,26 @@ pub fn in_children(reset: extern "C" fn()) -> std::io::Result<()> {
 
 /// What the kernel would do in a child.
 extern "C" fn wipe() {
-    if let Some(word) = WORD.get() {
-        word.0.store(0, Ordering::Relaxed);
+    // SAFETY: as in `word`.
+    if let Some(word) = unsafe { WORD.load(Ordering::Relaxed).as_ref() } {
+        word.store(0, Ordering::Relaxed);
     }
 }
 
-fn map() -> &'static AtomicU64 {
-    // SAFETY: a fresh anonymous mapping aliases nothing, is zeroed, aligned to a page, and never unmapped, so a static
-    // reference to an atomic in it is good for ever. The advice concerns that page alone.
+/// Makes a new word the one of this process, unless another thread was faster: then that one's.
+fn publish(new: *mut AtomicU64) -> *mut AtomicU64 {
+    match WORD.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => new,
+        Err(there) => {
+            // SAFETY: `map` has just mapped it, and nobody else has seen it.
+            let _ = unsafe { munmap(new.cast(), size_of::<AtomicU64>()) };
+            there
+        }
+    }
+}
+
+fn map() -> *mut AtomicU64 {
+    // SAFETY: a fresh anonymous mapping aliases nothing, is zeroed and aligned to a page. The advice concerns that page alone.
     unsafe {
         let page = mmap_anonymous(
             ptr::null_mut(),
@@ -92,7 +108,7 @@ fn map() -> &'static AtomicU64 {
             // Without the handler a child is found out by its number.
             let _ = in_children(wipe);
         }
-        &*page.cast::<AtomicU64>()
+        page.cast::<AtomicU64>()
     }
 }
 

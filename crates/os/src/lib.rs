@@ -7,6 +7,7 @@
 //! `unsafe` is allowed here, because a system call is: each block names what it relies on, and every function that is
 //! exported is safe to call with any arguments.
 
+pub mod arena;
 pub mod chase;
 pub mod child;
 pub mod claim;
@@ -16,6 +17,7 @@ pub mod cycles;
 pub mod datagrams;
 pub mod descriptors;
 pub mod doorbell;
+pub mod environment;
 pub mod fence;
 pub mod files;
 pub mod fork;
@@ -41,6 +43,7 @@ pub mod shared;
 pub mod signal;
 pub mod spawn;
 pub mod static_or_box;
+pub mod syscalls;
 pub mod thread;
 pub mod ticks;
 pub mod uring;

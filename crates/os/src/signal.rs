@@ -54,6 +54,16 @@ impl AsFd for StopSignals {
     }
 }
 
+/// Whether a stop signal waits to be taken, where they are blocked: for who waits for something else and has no descriptor.
+pub fn is_stop_asked() -> bool {
+    let mut pending = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the set is written by sigpending before it is read; all numbers are valid signals.
+    unsafe {
+        libc::sigpending(pending.as_mut_ptr()) == 0
+            && STOP.iter().any(|signal| libc::sigismember(pending.as_ptr(), *signal) == 1)
+    }
+}
+
 /// Lets the stop signals through again: a program that is started inherits the mask.
 pub fn unblock_stop_signals() {
     let set = stop_set();
@@ -61,12 +71,14 @@ pub fn unblock_stop_signals() {
     unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut()) };
 }
 
+const STOP: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
 fn stop_set() -> libc::sigset_t {
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: sigemptyset initialises the set that sigaddset then changes; all numbers are valid signals.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        for signal in STOP {
             libc::sigaddset(set.as_mut_ptr(), signal);
         }
         set.assume_init()

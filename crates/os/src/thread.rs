@@ -6,6 +6,7 @@
 use std::ffi::c_void;
 use std::io;
 use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The calling thread's id, which in the first thread is the process's.
 pub fn id() -> u32 {
@@ -17,6 +18,51 @@ pub fn name(place: &mut [u8; 16]) -> &str {
     // SAFETY: the call writes at most 16 bytes, with a NUL at the end.
     unsafe { libc::prctl(libc::PR_GET_NAME, place.as_mut_ptr()) };
     std::ffi::CStr::from_bytes_until_nul(place).ok().and_then(|name| name.to_str().ok()).unwrap_or_default()
+}
+
+/// Something that is done at the end of each thread that has asked for it. Unlike a thread-local with a destructor, asking
+/// for it allocates nothing, so a signal handler may.
+#[derive(Debug)]
+pub struct AtEnd {
+    what: extern "C" fn(*mut c_void),
+    /// The C library's key, plus 1; 0: there is none yet.
+    key: AtomicU32,
+}
+
+impl AtEnd {
+    /// Of a program that is never unloaded. `what` is given nothing of use.
+    pub const fn new(what: extern "C" fn(*mut c_void)) -> AtEnd {
+        AtEnd { what, key: AtomicU32::new(0) }
+    }
+
+    /// Must be called before [`AtEnd::ask`]; more than once does no harm, if it is by one thread at a time.
+    ///
+    /// # Errors
+    /// `EAGAIN` if the process has as many keys as it may.
+    pub fn prepare(&self) -> io::Result<()> {
+        if self.key.load(Ordering::Relaxed) != 0 {
+            return Ok(());
+        }
+        let mut key: libc::pthread_key_t = 0;
+        // SAFETY: the key is written to a place on the stack, and what is called at a thread's end is a function for ever.
+        let code = unsafe {
+            let what = std::mem::transmute::<extern "C" fn(*mut c_void), unsafe extern "C" fn(*mut c_void)>(self.what);
+            libc::pthread_key_create(&mut key, Some(what))
+        };
+        if code != 0 {
+            return Err(io::Error::from_raw_os_error(code));
+        }
+        self.key.store(key + 1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Has it done at the end of this thread. glibc allocates nothing for the first 32 keys of a process; musl never does.
+    pub fn ask(&self) {
+        if let Some(key) = self.key.load(Ordering::Acquire).checked_sub(1) {
+            // SAFETY: the key was made by `prepare`. The value is not null, so that it is done, and nobody follows it.
+            unsafe { libc::pthread_setspecific(key, std::ptr::from_ref(self).cast()) };
+        }
+    }
 }
 
 /// Room for a few calls deep; nothing here recurses.
@@ -109,6 +155,25 @@ mod tests {
             libc::sigismember(mask.as_ptr(), libc::SIGUSR1)
         };
         assert_eq!(usr1, 0, "the starter's mask is as it was");
+    }
+
+    #[test]
+    fn what_a_thread_has_asked_for_is_done_at_its_end_once() {
+        static DONE: AtomicU32 = AtomicU32::new(0);
+        extern "C" fn done(_: *mut c_void) {
+            DONE.fetch_add(1, Ordering::Relaxed);
+        }
+        static AT_END: AtEnd = AtEnd::new(done);
+        // Without a key nothing happens.
+        AT_END.ask();
+        AT_END.prepare().expect("a key");
+        AT_END.prepare().expect("it has one");
+        for asks in [0, 1, 3] {
+            let before = DONE.load(Ordering::Relaxed);
+            let thread = std::thread::spawn(move || (0..asks).for_each(|_| AT_END.ask()));
+            thread.join().expect("it ends");
+            assert_eq!(DONE.load(Ordering::Relaxed) - before, u32::from(asks > 0));
+        }
     }
 
     #[test]

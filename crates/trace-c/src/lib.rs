@@ -19,6 +19,9 @@ use headwater_trace::record::HEAD;
 /// How the structures lie; as `HW_TRACE_ABI` in the header.
 const ABI: u32 = 1;
 
+/// Most fields of an event, as the header's macros have them.
+const FIELDS: usize = 8;
+
 /// `struct hw_trace_field`.
 #[derive(Debug)]
 #[repr(C)]
@@ -135,8 +138,12 @@ fn make(of_c: &'static OfC) -> Option<&'static Event> {
         };
         Some((name.to_str().ok()?, kind))
     };
-    let fields: Vec<(&str, Type)> = fields.iter().map(typed).collect::<Option<_>>()?;
-    let event = Event::make(name.to_str().ok()?, &fields, Some(&of_c.state))?;
+    // On the stack: the event's first hit may be in a signal handler.
+    let mut all = [("", Type::Text); FIELDS];
+    for (place, field) in all.get_mut(..fields.len())?.iter_mut().zip(fields) {
+        *place = typed(field)?;
+    }
+    let event = Event::make(name.to_str().ok()?, &all[..fields.len()], Some(&of_c.state))?;
     let own = ptr::from_ref(event).cast_mut();
     // AcqRel: pairs with the Acquire in `hw_trace_write`. Who comes second has made one that nobody asks for any more.
     match of_c.event.compare_exchange(ptr::null_mut(), own, Ordering::AcqRel, Ordering::Acquire) {

@@ -14,7 +14,7 @@ use headwater_os::ticks;
 use headwater_shm::logs::{Held, Log, WhenFull};
 
 use crate::ctf::{self, Error, Packet, Writer};
-use crate::record::records;
+use crate::record::{HEAD, RECORD_MAX, records};
 use crate::region::{EVENTS_MAX, OVER, Region};
 use crate::schema::{Schema, StreamKind};
 
@@ -42,6 +42,9 @@ pub struct Totals {
     pub spoiled_bytes: u64,
     /// Bytes of the trace.
     pub bytes: u64,
+    /// How large a CPU's buffer had to be so that none of the events was lost for which it had no room: as far as that can be
+    /// told from how often it was carried, and from how long records were.
+    pub buffer_needed: u64,
 }
 
 /// A session that could not be carried to its end.
@@ -75,6 +78,25 @@ pub fn snapshot(region: Region, directory: &Path, environment: Vec<(String, Stri
     consumer.closed = true;
     let done = consumer.snap();
     consumer.end(done)
+}
+
+/// What there is of a session that nobody has carried.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pending {
+    /// Events that found no room so far.
+    pub lost: u64,
+    /// Bytes of events that stand in the logs.
+    pub left_bytes: u64,
+}
+
+/// What there is of a session that is not in the trace in the directory. For one that refuses what finds no room.
+pub fn pending(region: &Region, directory: &Path) -> Pending {
+    let rings = rings(region, &ctf::positions(directory).unwrap_or_default());
+    let lost = rings
+        .iter()
+        .map(|ring| ring.log.lost())
+        .fold(region.header.outside.load(Ordering::Relaxed), u64::saturating_add);
+    Pending { lost, left_bytes: rings.iter().map(Ring::left_bytes).sum() }
 }
 
 /// Carries what a session holds whose consumer has died, with or without the programs: goes on with the trace in the
@@ -142,17 +164,7 @@ impl Consumer {
     }
 
     fn with(region: Region, writer: Writer, positions: &[ctf::Position]) -> Consumer {
-        let cpus = (0..region.cpus.len()).filter_map(|cpu| Some((region.cpus.log(cpu)?, cpu as u32)));
-        let threads = (0..region.threads.len()).filter_map(|number| Some((region.threads.log(number)?, u32::MAX)));
-        let ring = |(number, (log, cpu)): (usize, (Log, u32))| {
-            let number = number as u32;
-            let position = positions.iter().find(|position| position.ring == number);
-            // Without its trace a log still knows what was carried, until it is closed.
-            let taken = Some(log.tail()).filter(|tail| *tail <= log.head());
-            let tail = position.and_then(|position| position.position).or(taken).unwrap_or(0);
-            Ring { log, number, cpu, tail, discarded: 0 }
-        };
-        let rings: Vec<Ring> = cpus.chain(threads).enumerate().map(ring).collect();
+        let rings = rings(&region, positions);
         let greeted = positions.iter().find(|position| position.ring as usize == rings.len());
         let greeted = greeted.and_then(|position| position.position).unwrap_or(0) as u32;
         let header = &region.header;
@@ -194,7 +206,9 @@ impl Consumer {
         for at in 0..self.rings.len() {
             let ring = &self.rings[at];
             let (from, head, lost) = (ring.tail, ring.log.head(), ring.log.lost());
-            if head < from || head - from > ring.log.bytes() {
+            let log_bytes = ring.log.bytes();
+            self.note_need(at, from, head, lost);
+            if head < from || head - from > log_bytes {
                 self.give_up(at, head);
             } else if head > from {
                 let mut copy = std::mem::take(&mut self.buffer);
@@ -206,6 +220,9 @@ impl Consumer {
                 carried += head - from;
             }
             self.note_loss(at, lost)?;
+        }
+        if self.span.is_some() || self.closed {
+            self.write_who()?;
         }
         self.give_back_logs();
         Ok(carried)
@@ -299,6 +316,18 @@ impl Consumer {
         }
     }
 
+    /// Since it was carried to `from` so many have found no room in a CPU's log.
+    fn note_need(&mut self, at: usize, from: u64, head: u64, lost: u64) {
+        let ring = &self.rings[at];
+        let lost = lost.saturating_sub(ring.discarded);
+        if lost > 0 && ring.cpu != u32::MAX {
+            // As long as those that were not: the log's, from its beginning on.
+            let long = ring.log.head().div_ceil(ring.log.count().max(1)).clamp(HEAD as u64, RECORD_MAX as u64);
+            let needed = head.saturating_sub(from).saturating_add(lost.saturating_mul(long));
+            self.totals.buffer_needed = self.totals.buffer_needed.max(needed);
+        }
+    }
+
     fn note_loss(&mut self, at: usize, lost: u64) -> Result<(), Error> {
         let time = self.now();
         let ring = &mut self.rings[at];
@@ -351,6 +380,12 @@ impl Consumer {
     }
 
     fn end(mut self, done: Result<(), Error>) -> Result<Totals, Unfinished> {
+        if self.region.cpus.when_full() == WhenFull::Refuse {
+            // Also of rings that were not come to, because there was no room for one before them.
+            for at in 0..self.rings.len() {
+                self.note_loss(at, self.rings[at].log.lost())?;
+            }
+        }
         let outside = self.region.header.outside.load(Ordering::Relaxed);
         if outside > 0 {
             // They were in no log; a trace has loss of rings only.
@@ -359,9 +394,11 @@ impl Consumer {
         }
         let Consumer { writer, rings, mut totals, .. } = self;
         totals.lost = rings.iter().map(|ring| ring.discarded).sum();
-        done.and(writer.close()).map_err(|error| {
-            let left = |ring: &Ring| ring.log.head().saturating_sub(ring.tail).min(ring.log.bytes());
-            Unfinished { totals, left_bytes: rings.iter().map(left).sum(), error }
+        // Not with something left: what says that something was lost comes behind it.
+        done.and_then(|()| writer.close()).map_err(|error| Unfinished {
+            totals,
+            left_bytes: rings.iter().map(Ring::left_bytes).sum(),
+            error,
         })?;
         Ok(totals)
     }
@@ -378,6 +415,28 @@ impl Consumer {
     fn now(&self) -> u64 {
         if self.region.clock().name == "tsc" { ticks::now() } else { clock::now_ns() }
     }
+}
+
+impl Ring {
+    /// Bytes that are to be carried still.
+    fn left_bytes(&self) -> u64 {
+        self.log.head().saturating_sub(self.tail).min(self.log.bytes())
+    }
+}
+
+/// The logs of a session, and how far they have been carried to a trace with these positions.
+fn rings(region: &Region, positions: &[ctf::Position]) -> Vec<Ring> {
+    let cpus = (0..region.cpus.len()).filter_map(|cpu| Some((region.cpus.log(cpu)?, cpu as u32)));
+    let threads = (0..region.threads.len()).filter_map(|number| Some((region.threads.log(number)?, u32::MAX)));
+    let ring = |(number, (log, cpu)): (usize, (Log, u32))| {
+        let number = number as u32;
+        let position = positions.iter().find(|position| position.ring == number);
+        // Without its trace a log still knows what was carried, until it is closed.
+        let taken = Some(log.tail()).filter(|tail| *tail <= log.head());
+        let tail = position.and_then(|position| position.position).or(taken).unwrap_or(0);
+        Ring { log, number, cpu, tail, discarded: 0 }
+    };
+    cpus.chain(threads).enumerate().map(ring).collect()
 }
 
 /// Whole records at the beginning of some bytes.

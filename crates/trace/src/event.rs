@@ -4,22 +4,31 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use headwater_os::arena;
 use headwater_os::rseq::SHORT;
 
 use crate::record::HEAD;
-use crate::session;
+use crate::session::{self, AT_ONCE};
 
 /// Nobody records it.
 const OFF: u32 = 0;
 /// It has not been hit yet, so nobody knows it.
 const UNKNOWN: u32 = 1;
-/// Some thread makes it known.
+/// Some thread makes it known; above it the mark of that thread's process ([`session::process_mark`]).
 const BUSY: u32 = 2;
 /// The lowest tag of a session. An event that is recorded has the session's tag and above it its id there.
 pub(crate) const ON: u8 = 3;
+/// The tag of an event that several sessions record, or one that has no room for its kind: `places` says more.
+const SEVERAL: u8 = 0xff;
+const _: () = assert!(session::SESSIONS < (SEVERAL - ON) as usize);
+
+/// The id of a kind of event in a session that has no room for it: each event of it is counted as lost.
+const NOWHERE: u32 = 0xff_ffff;
 
 /// The event by which a thread says who it is.
 pub(crate) const THREAD: &str = "headwater:thread";
+pub(crate) const THREAD_FIELDS: &[(&str, Type)] = &[("pid", Type::Unsigned(4)), ("name", Type::Text)];
+pub(crate) const THREAD_WORDS: usize = entry_words(&[4, TEXT_MAX + 1]);
 
 /// How often a thread lets others run that makes the event known, before it counts its own as lost.
 const YIELDS: u32 = 100_000;
@@ -33,14 +42,31 @@ pub const TEXT_MAX: usize = 127;
 /// One event's standing in this process. In a static.
 #[derive(Debug)]
 pub struct Event {
-    /// [`OFF`], [`UNKNOWN`], [`BUSY`], or the session's tag (from [`ON`] on) and above it the event's id there.
+    /// [`OFF`], [`UNKNOWN`], [`BUSY`], [`SEVERAL`], or the session's tag (from [`ON`] on) and above it the event's id there.
     state: AtomicU32,
+    /// For each session that the process is in, where it is recorded there ([`Place`]); 0: not.
+    places: [AtomicU32; AT_ONCE],
     /// Such as `headwater:put`.
     pub name: &'static str,
     /// Names and types of its fields.
     pub fields: &'static [(&'static str, Type)],
     /// Follows `state` for a call site in another language: 0 if nobody records it.
     mirror: Option<&'static AtomicU32>,
+}
+
+/// Where an event goes in a session: the session's tag, and above it the event's id there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place(u32);
+
+impl Place {
+    /// `id`: None if the session has no room for this kind of event.
+    pub fn new(tag: u8, id: Option<u32>) -> Place {
+        Place(id.unwrap_or(NOWHERE) << 8 | u32::from(tag))
+    }
+
+    fn is_there(self) -> bool {
+        self.0 >> 8 != NOWHERE
+    }
 }
 
 /// The type of a field.
@@ -74,12 +100,13 @@ pub type Words<const N: usize> = [u64; N];
 impl Event {
     /// An event that has not been hit yet.
     pub const fn new(name: &'static str, fields: &'static [(&'static str, Type)]) -> Event {
-        Event { state: AtomicU32::new(UNKNOWN), name, fields, mirror: None }
+        let places = [const { AtomicU32::new(0) }; AT_ONCE];
+        Event { state: AtomicU32::new(UNKNOWN), places, name, fields, mirror: None }
     }
 
     /// An event that is known at run time only. It stays for ever, so whoever asks keeps it. `mirror` becomes 0 when nobody
     /// records it and 1 when somebody does. None if the name is no provider and event, or the fields have no place in a
-    /// record or no names of their own.
+    /// record or no names of their own. May be called in a signal handler.
     pub fn make(name: &str, fields: &[(&str, Type)], mirror: Option<&'static AtomicU32>) -> Option<&'static Event> {
         let sizes = fields.iter().map(|(_, kind)| kind.bytes_max()).sum::<usize>();
         let are_apart = fields
@@ -89,8 +116,13 @@ impl Event {
         if !is_name(name) || !are_apart || sizes > FIELDS_MAX {
             return None;
         }
-        let fields: Vec<(&'static str, Type)> = fields.iter().map(|(field, kind)| (leak(field), *kind)).collect();
-        Some(Box::leak(Box::new(Event { mirror, ..Event::new(leak(name), Vec::leak(fields)) })))
+        // No field has an empty name: it stands for one that found no memory.
+        let kept = fields.iter().map(|(field, kind)| (arena::keep_text(field).unwrap_or_default(), *kind));
+        let fields = arena::keep_all(kept)?;
+        if fields.iter().any(|(field, _)| field.is_empty()) {
+            return None;
+        }
+        arena::keep(Event { mirror, ..Event::new(arena::keep_text(name)?, fields) })
     }
 
     /// Whether an entry is to be made: it is recorded, or that is not known yet.
@@ -152,15 +184,43 @@ impl Event {
     #[inline(never)]
     fn write_anyway(&'static self, state: u32, words: &mut [u64]) {
         let state = if state == OFF || is_recorded(state) { state } else { self.become_known(state) };
-        if is_recorded(state) {
+        if tag(state) == SEVERAL {
+            self.write_to_several(words);
+        } else if is_recorded(state) {
             words[1] = second_word(words.len(), state);
             session::write(tag(state), words);
         }
     }
 
-    /// Records it from now on in a session, under an id there; or not any more.
-    pub(crate) fn switch(&self, on: Option<(u8, u32)>) {
-        let state = on.map_or(OFF, |(tag, id)| id << 8 | u32::from(tag));
+    /// To each session that records it.
+    #[cold]
+    #[inline(never)]
+    fn write_to_several(&'static self, words: &mut [u64]) {
+        for place in &self.places {
+            // Acquire as in `write`.
+            match Place(place.load(Ordering::Acquire)) {
+                Place(0) => {}
+                place if place.is_there() => {
+                    words[1] = second_word(words.len(), place.0);
+                    session::write(tag(place.0), words);
+                }
+                place => session::count_outside(tag(place.0)),
+            }
+        }
+    }
+
+    /// Records it from now on at these places and no others: one for each session that the process is in, always at the same
+    /// place of the list.
+    pub(crate) fn switch(&self, places: [Option<Place>; AT_ONCE]) {
+        for (place, now) in self.places.iter().zip(places) {
+            place.store(now.map_or(0, |now| now.0), Ordering::Release);
+        }
+        let mut wanted = places.into_iter().flatten();
+        let state = match (wanted.next(), wanted.next()) {
+            (None, _) => OFF,
+            (Some(place), None) if place.is_there() => place.0,
+            _ => SEVERAL.into(),
+        };
         self.state.store(state, Ordering::Release);
         if let Some(mirror) = self.mirror {
             mirror.store(u32::from(state != OFF), Ordering::Relaxed);
@@ -170,27 +230,32 @@ impl Event {
     #[cold]
     #[inline(never)]
     fn become_known(&'static self, state: u32) -> u32 {
-        if state == UNKNOWN && self.state.compare_exchange(UNKNOWN, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok()
-        {
-            MAKING_KNOWN.set(true);
+        let busy = session::process_mark() << 8 | BUSY;
+        // In a forked child the thread that was at it in the parent is not there.
+        let is_free = state == UNKNOWN || tag(state) == BUSY as u8 && state != busy;
+        // Before the exchange, for a signal handler that comes right behind it.
+        let outer = MAKING_KNOWN.replace(true);
+        if session::is_inside() {
+            // A signal handler that has interrupted this thread while it joins a session.
+            session::count_lost();
+        } else if is_free && self.state.compare_exchange(state, busy, Ordering::Acquire, Ordering::Relaxed).is_ok() {
             session::make_known(self);
-            MAKING_KNOWN.set(false);
-        } else if MAKING_KNOWN.get() {
+        } else if outer {
             // A signal handler that has interrupted this thread just then.
             session::count_lost();
         } else {
-            // In a forked child whoever was at it may not be there.
             for _ in 0..YIELDS {
-                if self.state.load(Ordering::Acquire) != BUSY {
+                if self.state.load(Ordering::Acquire) != busy {
                     break;
                 }
                 std::thread::yield_now();
             }
-            // If nobody is, the next hit begins anew. If somebody is, twice does no harm.
-            if self.state.compare_exchange(BUSY, UNKNOWN, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            // Twice does no harm.
+            if self.state.compare_exchange(busy, UNKNOWN, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 session::count_lost();
             }
         }
+        MAKING_KNOWN.set(outer);
         self.state.load(Ordering::Acquire)
     }
 }
@@ -203,7 +268,7 @@ thread_local! {
 /// Whether it is the state of an event that is recorded.
 #[inline(always)]
 fn is_recorded(state: u32) -> bool {
-    state >= u32::from(ON)
+    tag(state) >= ON
 }
 
 /// The tag of the session that records an event in that state.
@@ -214,12 +279,8 @@ fn tag(state: u32) -> u8 {
 
 /// Length, id: the head of a record but for the stamp and the thread.
 #[inline(always)]
-fn second_word(used: usize, state: u32) -> u64 {
+pub(crate) fn second_word(used: usize, state: u32) -> u64 {
     (used as u64 * 8) << 16 | u64::from(state >> 8)
-}
-
-fn leak(text: &str) -> &'static str {
-    String::leak(text.to_owned())
 }
 
 /// Appends the lowest bytes of a number at `len` bytes. The length is apart from the words, so that the compiler knows it.

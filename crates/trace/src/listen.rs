@@ -58,7 +58,7 @@ fn answer(socket: &OwnedFd) -> io::Result<()> {
     let mut path = [0; PATH_MAX];
     let count = local::receive(socket, &mut path, PATIENCE)?;
     let path: &OsStr = OsStrExt::from_bytes(&path[..count]);
-    match session::join(Path::new(path)) {
+    match session::join_beside(Path::new(path)) {
         Ok(()) => local::send(socket, JOINED),
         Err(error) => local::send(socket, error.to_string().as_bytes()),
     }

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`Header`] | who makes the session, before anybody else sees it; `state` and `outside`: see there |
 //! | table of events | programs, each slot once |
-//! | table of threads | programs, each place once; where logs are overwritten |
+//! | table of threads | programs, each place once |
 //! | a log for each CPU | programs, by restartable sequences |
 //! | logs for threads | threads that have no such sequences, each the one that it has claimed |
 //!
@@ -34,7 +34,7 @@ pub(crate) use who::Greeting;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"HWTRACE\0");
 /// Raised by any change of this file's meaning.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Kinds of events in a session. An id is a place in the table.
 pub const EVENTS_MAX: usize = 512;
@@ -120,6 +120,8 @@ pub struct Region {
     /// Of threads without restartable sequences.
     pub(crate) threads: Logs,
     clock: Clock,
+    /// Which events are recorded, as it was said when the memory was mapped.
+    patterns: Arc<str>,
     memory: Arc<SharedMemory>,
     /// The lock of who carries, if that is this one or a clone of it.
     claimed: Arc<OnceLock<OwnedFd>>,
@@ -223,7 +225,19 @@ impl Region {
             offset_s: header.offset_s.load(Ordering::Relaxed) as i64,
             offset_ticks: header.offset_ticks.load(Ordering::Relaxed),
         };
-        Ok(Region { header, table, who, cpus, threads, clock, memory, claimed: Arc::default() })
+        let len = (header.patterns_len.load(Ordering::Relaxed) as usize).min(PATTERNS_MAX);
+        let patterns: Vec<u8> = header.patterns[..len].iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
+        let patterns = String::from_utf8_lossy(&patterns).into();
+        Ok(Region { header, table, who, cpus, threads, clock, patterns, memory, claimed: Arc::default() })
+    }
+
+    /// Whether the memory is the same file.
+    pub(crate) fn is_same(&self, other: &Region) -> bool {
+        let file = |region: &Region| {
+            let status = headwater_os::files::status(&*region.memory).ok()?;
+            Some((status.device, status.number))
+        };
+        file(self).is_some() && file(self) == file(other)
     }
 
     /// Whether nobody else carries what the session records, and this process does as long as it has the region.
@@ -265,27 +279,17 @@ impl Region {
         &self.clock
     }
 
-    /// Whether an event of that name is recorded.
+    /// Whether an event of that name is recorded. Allocates nothing.
     pub fn wants(&self, name: &str) -> bool {
-        let len = (self.header.patterns_len.load(Ordering::Relaxed) as usize).min(PATTERNS_MAX);
-        let bytes: Vec<u8> = self.header.patterns[..len].iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
-        String::from_utf8_lossy(&bytes).split(',').any(|pattern| matches(pattern, name))
+        self.patterns.split(',').any(|pattern| matches(pattern, name))
     }
 
     /// The id of an event, which is entered in the table if it is new there. None if the table is full, or the event's
-    /// description too long.
+    /// description too long. Allocates nothing: the event may stand in a signal handler.
     pub(crate) fn enter(&self, name: &str, fields: &[(&str, Type)]) -> Option<u32> {
-        let mut text = name.to_owned();
-        for (field, kind) in fields {
-            let kind = match kind {
-                Type::Unsigned(bytes) => format!("u{bytes}"),
-                Type::Signed(bytes) => format!("i{bytes}"),
-                Type::Float(bytes) => format!("f{bytes}"),
-                Type::Text => "text".to_owned(),
-            };
-            text.push_str(&format!(" {field}:{kind}"));
-        }
-        if text.len() > DESCRIPTION_MAX {
+        let text = Description { name, fields };
+        let len = text.bytes().count();
+        if len > DESCRIPTION_MAX {
             return None;
         }
         for (id, slot) in self.table.iter().enumerate() {
@@ -295,11 +299,11 @@ impl Region {
                     for (byte, value) in slot.text.iter().zip(text.bytes()) {
                         byte.store(value, Ordering::Relaxed);
                     }
-                    slot.len.store(text.len() as u32, Ordering::Relaxed);
+                    slot.len.store(len as u32, Ordering::Relaxed);
                     slot.state.store(2, Ordering::Release);
                     return Some(id as u32);
                 }
-                2 if slot.text().is_some_and(|there| there == text) => return Some(id as u32),
+                2 if slot.bytes().is_some_and(|there| there.eq(text.bytes())) => return Some(id as u32),
                 // Somebody else's. Two that enter the same event at once give it two ids, which is one too many and no more.
                 _ => {}
             }
@@ -317,10 +321,10 @@ impl Region {
         who::note(&self.who, &self.header.who, time, thread, pid, name)
     }
 
-    /// Who has been noted so.
+    /// Who has been noted so, from a place of the table on; None for a place that was taken and says nothing.
     #[cfg(feature = "tools")]
-    pub(crate) fn greetings(&self) -> impl Iterator<Item = Greeting> {
-        who::noted(&self.who)
+    pub(crate) fn greetings(&self, first: u32) -> impl Iterator<Item = Option<Greeting>> {
+        who::noted(&self.who, &self.header.who, first as usize)
     }
 
     /// The event with that id, if there is one that can be read.
@@ -330,11 +334,40 @@ impl Region {
     }
 }
 
+/// What the table says of an event: `provider:event field:type field:type`.
+#[derive(Debug, Clone, Copy)]
+struct Description<'a> {
+    name: &'a str,
+    fields: &'a [(&'a str, Type)],
+}
+
+impl<'a> Description<'a> {
+    /// The text, byte by byte: so nothing is allocated for it.
+    fn bytes(self) -> impl Iterator<Item = u8> + 'a {
+        // No number has more than 8 bytes; one that had would be none that a reader knows.
+        let number = |letter: u8, bytes: u8| [letter, b'0' + bytes.min(9), 0, 0];
+        let fields = self.fields.iter().flat_map(move |(field, kind)| {
+            let kind = match kind {
+                Type::Unsigned(bytes) => number(b'u', *bytes),
+                Type::Signed(bytes) => number(b'i', *bytes),
+                Type::Float(bytes) => number(b'f', *bytes),
+                Type::Text => *b"text",
+            };
+            let kind = kind.into_iter().filter(|letter| *letter != 0);
+            [b' '].into_iter().chain(field.bytes()).chain([b':']).chain(kind)
+        });
+        self.name.bytes().chain(fields)
+    }
+}
+
 impl Slot {
-    fn text(&self) -> Option<String> {
+    fn bytes(&self) -> Option<impl Iterator<Item = u8>> {
         let len = self.len.load(Ordering::Relaxed) as usize;
-        let bytes = self.text.get(..len)?.iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
-        String::from_utf8(bytes).ok()
+        Some(self.text.get(..len)?.iter().map(|byte| byte.load(Ordering::Relaxed)))
+    }
+
+    fn text(&self) -> Option<String> {
+        String::from_utf8(self.bytes()?.collect()).ok()
     }
 }
 

@@ -4,36 +4,52 @@
 use std::cell::Cell;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, compiler_fence, fence};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence};
 
 use headwater_os::rseq::Appended;
-use headwater_os::{clock, fork, rseq, thread, ticks};
-use headwater_shm::logs::{OfCpu, WhenFull};
+use headwater_os::{clock, environment, fork, rseq, thread, ticks};
+use headwater_shm::logs::OfCpu;
 
-use crate::event::{Event, ON, THREAD};
-use crate::listen;
+use crate::event::{Event, ON, Place, THREAD, THREAD_FIELDS, THREAD_WORDS, Value, second_word};
+use crate::listen::{self, listen};
+use crate::record::HEAD;
 use crate::region::{OVER, Region};
 
 mod own;
+mod turn;
+
 use own::OwnLog;
+pub(crate) use turn::is_inside;
+use turn::{Taken, Turn};
 
 /// The variable that names the memory of the session which a program joins at its first event.
 pub const VARIABLE: &str = "HEADWATER_TRACE";
 /// The variable that makes all threads use logs of their own, if it is `thread`: as where there are no restartable sequences.
 pub const LOGS_VARIABLE: &str = "HEADWATER_TRACE_LOGS";
 
-/// Sessions that a process can join in its life, one after the other; their memory stays mapped, because a thread may be
-/// in the middle of an event.
-const SESSIONS: usize = 64;
+/// Sessions that a process can join in its life; their memory stays mapped, because a thread may be in the middle of an event.
+pub(crate) const SESSIONS: usize = 64;
+/// Sessions that a process can be in at once.
+pub(crate) const AT_ONCE: usize = 4;
 /// Events of a program.
 const EVENTS: usize = 1024;
 
+/// In the order in which they were joined. A number is used once: where [`NEXT`] tells, and that only by who has the [`Turn`].
 static JOINED: [OnceLock<Session>; SESSIONS] = [const { OnceLock::new() }; SESSIONS];
-/// The tag of the session that is current; [`NONE`].
-static CURRENT: AtomicU8 = AtomicU8::new(NONE);
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+/// The tags of the sessions that the process is in; [`NONE`]. Each keeps its place as long as it is in one.
+static ACTIVE: [AtomicU8; AT_ONCE] = [const { AtomicU8::new(NONE) }; AT_ONCE];
+/// Raised behind each change of [`ACTIVE`].
+static CHANGES: AtomicU32 = AtomicU32::new(0);
 static KNOWN: [OnceLock<&'static Event>; EVENTS] = [const { OnceLock::new() }; EVENTS];
 static KNOWN_COUNT: AtomicUsize = AtomicUsize::new(0);
+/// Events that could not be written while the first session was being joined: it counts them as lost.
+static EARLY: AtomicU64 = AtomicU64::new(0);
+/// Whether the environment has been asked, and what it names joined if that can be.
+static IS_INITIALISED: AtomicBool = AtomicBool::new(false);
+/// Whose turn it is to join or leave.
+static TURN: Turn = Turn::new();
 
 /// A session that this process has joined.
 #[derive(Debug)]
@@ -43,8 +59,10 @@ struct Session {
     here: Vec<Here>,
     /// Logs that threads claim.
     own: Vec<OwnLog>,
-    /// What stamps events, if threads say who they are apart from logs that overwrite themselves.
-    greeted_at: Option<fn() -> u64>,
+    /// The id of the event by which a thread says who it is, if the session has room for its kind.
+    thread: Option<u32>,
+    /// What stamps events.
+    now: fn() -> u64,
 }
 
 /// A CPU's log in a session.
@@ -58,47 +76,61 @@ struct Here {
 /// No session has this tag; those that there are count from [`ON`] in the order in which they were joined.
 const NONE: u8 = 0;
 
-/// The tag of events that are wanted and have no place in the session: each is counted as lost. No session has it either.
-const NOWHERE: u8 = 0xff;
-const _: () = assert!(SESSIONS < (NOWHERE - ON) as usize);
-
 /// What a thread knows since it last wrote. Together, because in a shared library each look for such a value is a call.
 struct ThisThread {
     /// The log of the CPU on which it was.
     here: Cell<Option<&'static Here>>,
     /// The thread's id, where records have it: in the upper half.
     id: Cell<u64>,
-    /// The session that it has greeted.
-    greeted: Cell<u8>,
+    /// The sessions that it has greeted, a bit each.
+    greeted: Cell<u64>,
 }
+const _: () = assert!(SESSIONS <= u64::BITS as usize);
 
 thread_local! {
     static THIS: ThisThread =
-        const { ThisThread { here: Cell::new(None), id: Cell::new(0), greeted: Cell::new(NONE) } };
+        const { ThisThread { here: Cell::new(None), id: Cell::new(0), greeted: Cell::new(0) } };
 }
 
 /// Joins the session that the environment names, if there is one and this process has joined none; listens for tracers if it
-/// says so ([`listen::VARIABLE`]). A program whose first
-/// event may stand in a signal handler calls it before.
+/// says so ([`listen::VARIABLE`]). A program whose first event may stand in a signal handler calls it before. The environment
+/// of a program that has more rights than its starter has says nothing.
 ///
 /// # Errors
 /// What stands in the way of the session that is named, or of listening: the program can go on without.
 pub fn init() -> io::Result<()> {
-    // Who comes second does not wait: in a forked child there may be nobody to wait for.
-    static TRIED: AtomicBool = AtomicBool::new(false);
-    static FAILED: OnceLock<String> = OnceLock::new();
-    let first = !TRIED.swap(true, Ordering::AcqRel);
-    if first
-        && let Some(path) = std::env::var_os(VARIABLE)
-        && CURRENT.load(Ordering::Acquire) == NONE
-        && let Err(error) = join(Path::new(&path))
-    {
-        let _ = FAILED.set(format!("{VARIABLE}={}: {error}", path.display()));
+    static FAILED: AtomicBool = AtomicBool::new(false);
+    // What has failed is tried again, and at least said again.
+    let is_done = || IS_INITIALISED.load(Ordering::Acquire) && !FAILED.load(Ordering::Relaxed);
+    if is_done() {
+        return Ok(());
     }
-    if first && std::env::var_os(listen::VARIABLE).is_some_and(|value| value == "1") {
-        listen()?;
+    let turn = TURN.take().ok_or(io::ErrorKind::WouldBlock)?;
+    if is_done() {
+        return Ok(());
     }
-    FAILED.get().map_or(Ok(()), |why| Err(io::Error::other(why.clone())))
+    let named = environment::trusted(VARIABLE).filter(|_| active().next().is_none());
+    let joined = named.map_or(Ok(()), |path| {
+        let joined = join_by(&turn, Path::new(&path), wants_own_logs(), Others::Stay);
+        joined.map_err(|error| io::Error::new(error.kind(), format!("{VARIABLE}={}: {error}", path.display())))
+    });
+    FAILED.store(joined.is_err(), Ordering::Relaxed);
+    let is_first = !IS_INITIALISED.swap(true, Ordering::AcqRel);
+    drop(turn);
+    if is_first {
+        changed();
+        if environment::trusted(listen::VARIABLE).is_some_and(|value| value == "1") {
+            listen()?;
+        }
+    }
+    joined
+}
+
+/// What becomes of the sessions that the process is in when it joins another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Others {
+    Stay,
+    Leave,
 }
 
 /// Joins a session by the file that is its memory: from now on this process's events are recorded there. A session that it
@@ -106,9 +138,18 @@ pub fn init() -> io::Result<()> {
 ///
 /// # Errors
 /// What [`Region::open`] reports; `Unsupported` if the processor's counter is no clock to this process, but to the session;
-/// `QuotaExceeded` after 64 sessions.
+/// `QuotaExceeded` after 64 sessions; `WouldBlock` in a signal handler whose thread joins or leaves one.
 pub fn join(path: &Path) -> io::Result<()> {
-    join_by(path, std::env::var_os(LOGS_VARIABLE).is_some_and(|value| value == "thread"))
+    join_now(path, wants_own_logs(), Others::Leave)
+}
+
+/// As [`join`], beside the sessions that the process is in: each has all the events that it wants, in buffers of its own. A
+/// session that it is in already changes nothing.
+///
+/// # Errors
+/// As [`join`]; `QuotaExceeded` too if it is in 4 sessions.
+pub fn join_beside(path: &Path) -> io::Result<()> {
+    join_now(path, wants_own_logs(), Others::Stay)
 }
 
 /// As [`join`], with a log of its own for each thread, as where there are no restartable sequences.
@@ -116,53 +157,109 @@ pub fn join(path: &Path) -> io::Result<()> {
 /// # Errors
 /// As [`join`].
 pub fn join_alone(path: &Path) -> io::Result<()> {
-    join_by(path, true)
+    join_now(path, true, Others::Leave)
 }
 
-fn join_by(path: &Path, own_logs: bool) -> io::Result<()> {
-    static JOINING: Mutex<()> = Mutex::new(());
-    let _one = JOINING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+fn wants_own_logs() -> bool {
+    environment::trusted(LOGS_VARIABLE).is_some_and(|value| value == "thread")
+}
+
+fn join_now(path: &Path, own_logs: bool, others: Others) -> io::Result<()> {
+    let turn = TURN.take().ok_or(io::ErrorKind::WouldBlock)?;
+    let joined = join_by(&turn, path, own_logs, others);
+    drop(turn);
+    changed();
+    joined
+}
+
+fn join_by(_: &Taken<'_>, path: &Path, own_logs: bool, others: Others) -> io::Result<()> {
     let region = Region::open(path)?;
+    let is_this = |session: &Session| session.region.is_same(&region);
+    let is_in_it = active().find(|(_, session)| is_this(session)).map(|(tag, _)| tag);
+    if others == Others::Leave {
+        leave_if(|tag, _| Some(tag) != is_in_it);
+    } else {
+        // A program that has no events now has not noticed.
+        leave_if(|_, session| session.is_over());
+    }
+    if is_in_it.is_none() {
+        enter(region, own_logs)?;
+    }
+    // Also in a session that it was in already: in a forked child who joined it may not have come so far.
+    switch_all();
+    Ok(())
+}
+
+/// Makes a session one of those that the process is in.
+fn enter(region: Region, own_logs: bool) -> io::Result<()> {
+    static IN_CHILDREN: AtomicBool = AtomicBool::new(false);
+    if !IN_CHILDREN.load(Ordering::Relaxed) {
+        fork::in_children(forget_thread)?;
+        IN_CHILDREN.store(true, Ordering::Relaxed);
+    }
+    own::prepare()?;
+    let full = |why: String| io::Error::new(io::ErrorKind::QuotaExceeded, why);
+    let place = ACTIVE.iter().find(|place| place.load(Ordering::Relaxed) == NONE);
+    let place = place.ok_or_else(|| full(format!("this process is in {AT_ONCE} sessions")))?;
     let tsc = region.clock().name == "tsc";
     // A sequence stamps with the counter; no other clock can be read in it. Pages come when they are touched: to have all
     // of them at once would take a short program longer than its own work.
     let sequences = tsc && !own_logs && rseq::is_available();
-    static IN_CHILDREN: OnceLock<bool> = OnceLock::new();
-    if !IN_CHILDREN.get_or_init(|| fork::in_children(forget_thread).is_ok()) {
-        return Err(io::ErrorKind::OutOfMemory.into());
+    // Before it is used: a forked child would wait for ever for who was just making this one.
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    if number >= SESSIONS {
+        NEXT.store(SESSIONS, Ordering::Relaxed);
+        return Err(full(format!("this process was in {SESSIONS} sessions")));
     }
-    let Some(number) = (0..SESSIONS).find(|number| JOINED[*number].get().is_none()) else {
-        return Err(io::Error::new(io::ErrorKind::QuotaExceeded, format!("this process was in {SESSIONS} sessions")));
-    };
     let tag = ON + number as u8;
     let here = |cpu| Some(Here { log: region.cpus.of_cpu(cpu)?, tag });
     let here = if sequences { (0..region.cpus.len()).filter_map(here).collect() } else { Vec::new() };
     // A thread that has no CPU's log, because its processor came later or a signal handler is early, needs one as well.
     let own = own::all(&region.threads, tag, tsc);
-    let overwrites = region.cpus.when_full() == WhenFull::Overwrite;
-    let greeted_at = (overwrites && region.enter(THREAD, thread_is::EVENT.fields).is_some()).then_some(if tsc {
-        ticks::now as fn() -> u64
-    } else {
-        clock::now_ns
-    });
-    let session = JOINED[number].get_or_init(|| Session { region, here, own, greeted_at });
-    CURRENT.store(tag, Ordering::Release);
-    switch_all(|event| session.place_of(event, tag));
-    changed();
+    let thread = region.enter(THREAD, THREAD_FIELDS);
+    let now = if tsc { ticks::now as fn() -> u64 } else { clock::now_ns };
+    region.header.outside.fetch_add(EARLY.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+    let _ = JOINED[number].set(Session { region, here, own, thread, now });
+    place.store(tag, Ordering::Release);
     Ok(())
 }
 
-/// Leaves the session: no event is recorded any more.
+/// Leaves all sessions: no event is recorded any more.
 pub fn leave() {
-    CURRENT.store(NONE, Ordering::Release);
-    switch_all(|_| None);
+    // In a signal handler whose thread has the turn nothing can be done.
+    if let Some(_turn) = TURN.take() {
+        leave_if(|_, _| true);
+        switch_all();
+    }
     changed();
+}
+
+/// Leaves those sessions; the events are still to be switched.
+fn leave_if(which: impl Fn(u8, &Session) -> bool) {
+    for place in &ACTIVE {
+        let tag = place.load(Ordering::Acquire);
+        if joined(tag).is_some_and(|session| which(tag, session)) {
+            place.store(NONE, Ordering::Release);
+        }
+    }
+}
+
+/// The sessions that the process is in, with their tags.
+fn active() -> impl Iterator<Item = (u8, &'static Session)> {
+    ACTIVE.iter().filter_map(|place| {
+        let tag = place.load(Ordering::Acquire);
+        Some((tag, joined(tag)?))
+    })
+}
+
+/// Whether the process is in the session of that tag.
+fn is_active(tag: u8) -> bool {
+    active().any(|(other, _)| other == tag)
 }
 
 /// Whether an event of that name would be recorded now.
 pub fn wants(name: &str) -> bool {
-    let session = joined(CURRENT.load(Ordering::Acquire));
-    session.is_some_and(|session| session.region.wants(name))
+    active().any(|(_, session)| session.region.wants(name))
 }
 
 /// Tells those who have asked before what is recorded.
@@ -171,55 +268,86 @@ fn changed() {
     crate::tracing::ask_again();
 }
 
-fn switch_all(on: impl Fn(&'static Event) -> Option<(u8, u32)>) {
+/// Switches each event as it is to be now. May be in a signal handler.
+fn switch_all() {
+    CHANGES.fetch_add(1, Ordering::AcqRel);
+    // Pairs with the one in `settle`.
     fence(Ordering::SeqCst);
-    for event in KNOWN.iter().take(KNOWN_COUNT.load(Ordering::Acquire)).filter_map(OnceLock::get) {
-        event.switch(on(event));
-    }
+    KNOWN.iter().take(KNOWN_COUNT.load(Ordering::Acquire)).filter_map(OnceLock::get).for_each(|event| settle(event));
 }
 
-/// An event was hit for the first time: it is recorded if the session wants it.
-pub(crate) fn make_known(event: &'static Event) {
-    // A session that cannot be joined is not this program's fault, and its events go nowhere.
-    let _ = init();
-    let number = KNOWN_COUNT.fetch_add(1, Ordering::AcqRel);
-    let Some(place) = KNOWN.get(number) else {
-        // Nobody could switch it off.
-        event.switch(None);
-        return count_lost();
-    };
-    let _ = place.set(event);
+/// Switches an event as it is to be now.
+fn settle(event: &'static Event) {
     loop {
-        let tag = CURRENT.load(Ordering::Acquire);
-        event.switch(joined(tag).and_then(|session| session.place_of(event, tag)));
-        // Pairs with the one in `switch_all`: whoever has changed the session meanwhile has seen the event, or is seen here.
+        let before = CHANGES.load(Ordering::Acquire);
+        let mut places = [None; AT_ONCE];
+        for (place, active) in places.iter_mut().zip(&ACTIVE) {
+            let tag = active.load(Ordering::Acquire);
+            *place = joined(tag).and_then(|session| session.place_of(event, tag));
+        }
+        event.switch(places);
+        // Pairs with the one in `switch_all`: whoever has changed what is recorded has seen the event, or is seen here. Of
+        // two threads that switch an event at once, each looks again after its own stores.
         fence(Ordering::SeqCst);
-        if CURRENT.load(Ordering::Acquire) == tag {
+        if CHANGES.load(Ordering::Acquire) == before {
             return;
         }
     }
 }
 
-/// Counts an event that cannot be written.
+/// An event was hit for the first time: it is recorded if a session wants it. Once [`init`] has been called it allocates
+/// nothing and waits for nobody, so it may be in a signal handler.
+pub(crate) fn make_known(event: &'static Event) {
+    if !IS_INITIALISED.load(Ordering::Acquire) {
+        // A session that cannot be joined is not this program's fault, and its events go nowhere.
+        let _ = init();
+    }
+    let number = KNOWN_COUNT.fetch_add(1, Ordering::AcqRel);
+    let Some(place) = KNOWN.get(number) else {
+        // Nobody could switch it off.
+        event.switch([None; AT_ONCE]);
+        return count_lost();
+    };
+    let _ = place.set(event);
+    settle(event);
+}
+
+/// By what a process differs from the one that it was forked from: 24 bits.
+pub(crate) fn process_mark() -> u32 {
+    // Two differ by their time or their id, in the lowest bits or in those from the 22nd on.
+    let epoch = fork::epoch();
+    ((epoch ^ epoch >> 24 ^ epoch >> 48) & 0xff_ffff) as u32
+}
+
+/// Counts an event that cannot be written, in each session.
 pub(crate) fn count_lost() {
-    count_outside(CURRENT.load(Ordering::Acquire));
+    let mut counted = false;
+    for (_, session) in active() {
+        session.region.header.outside.fetch_add(1, Ordering::Relaxed);
+        counted = true;
+    }
+    if !counted && !IS_INITIALISED.load(Ordering::Relaxed) {
+        EARLY.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// Counts an event of that session, if it is one, that was written to no log.
 #[cold]
 #[inline(never)]
-fn count_outside(tag: u8) {
+pub(crate) fn count_outside(tag: u8) {
     if let Some(session) = joined(tag) {
         session.region.header.outside.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// In a forked child: its thread has another id than the one whose memory it has.
+/// In a forked child: its thread has another id than the one whose memory it has, and what its parent counts the child does
+/// not.
 extern "C" fn forget_thread() {
     let _ = THIS.try_with(|this| {
-        this.greeted.set(NONE);
+        this.greeted.set(0);
         this.here.set(None);
     });
+    EARLY.store(0, Ordering::Relaxed);
     own::forget();
 }
 
@@ -243,9 +371,9 @@ pub(crate) fn write_short<const N: usize>(tag: u8, mut words: [u64; N], otherwis
 /// Writes a record to a session, wherever it belongs: also of a thread that is new here, or has been moved, or has no CPU's
 /// log. The words are as those of [`write_short`], but as many as there are.
 pub(crate) fn write(tag: u8, words: &mut [u64]) {
-    let Some(session) = joined(tag) else { return count_lost() };
-    if THIS.with(|this| this.greeted.get()) != tag {
-        greet(tag);
+    let Some(session) = joined(tag) else { return };
+    if THIS.with(|this| this.greeted.get()) & bit(tag) == 0 {
+        session.greet(tag);
     }
     words[1] |= THIS.with(|this| this.id.get());
     // Each turn but the last one, somebody has moved us meanwhile.
@@ -264,31 +392,11 @@ pub(crate) fn write(tag: u8, words: &mut [u64]) {
 #[cold]
 #[inline(never)]
 fn refused(tag: u8) {
-    if joined(tag).is_some_and(|session| session.region.header.state.load(Ordering::Relaxed) == OVER)
-        && CURRENT.compare_exchange(tag, NONE, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-    {
-        switch_all(|_| None);
+    let leaves = |place: &AtomicU8| place.compare_exchange(tag, NONE, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+    if joined(tag).is_some_and(Session::is_over) && ACTIVE.iter().any(leaves) {
+        switch_all();
         #[cfg(feature = "tracing")]
         crate::tracing::is_over();
-    }
-}
-
-/// The first record of this thread in a session: says who it is.
-#[cold]
-#[inline(never)]
-fn greet(tag: u8) {
-    let (id, pid, mut name) = (thread::id(), std::process::id(), [0; 16]);
-    THIS.with(|this| {
-        this.id.set(u64::from(id) << 32);
-        // A signal handler that finds the session greeted finds the id as well.
-        compiler_fence(Ordering::SeqCst);
-        this.greeted.set(tag);
-    });
-    let name = thread::name(&mut name);
-    let noted = joined(tag)
-        .is_some_and(|session| session.greeted_at.is_some_and(|now| session.region.greet(now(), id, pid, name)));
-    if !noted {
-        thread_is(pid, name);
     }
 }
 
@@ -297,18 +405,43 @@ fn joined(tag: u8) -> Option<&'static Session> {
     JOINED.get(usize::from(tag.checked_sub(ON)?))?.get()
 }
 
-crate::events! {
-    /// A thread has written its first record.
-    thread_is("headwater:thread") { pid: u32, name: &str }
+/// The bit of a session in [`ThisThread::greeted`].
+fn bit(tag: u8) -> u64 {
+    1 << ((tag - ON) % 64)
 }
 
 impl Session {
-    /// Where an event goes from now on, as [`Event::switch`] takes it; None if it is not wanted.
-    fn place_of(&self, event: &Event, tag: u8) -> Option<(u8, u32)> {
-        if !self.region.wants(event.name) && event.name != THREAD {
-            return None;
+    /// Whether its recorder has ended it.
+    fn is_over(&self) -> bool {
+        self.region.header.state.load(Ordering::Relaxed) == OVER
+    }
+
+    /// Where an event goes from now on; None if it is not wanted.
+    fn place_of(&self, event: &Event, tag: u8) -> Option<Place> {
+        self.region.wants(event.name).then(|| Place::new(tag, self.region.enter(event.name, event.fields)))
+    }
+
+    /// The first record of this thread in a session: says who it is.
+    #[cold]
+    #[inline(never)]
+    fn greet(&self, tag: u8) {
+        let (id, pid, mut name) = (thread::id(), std::process::id(), [0; 16]);
+        THIS.with(|this| {
+            this.id.set(u64::from(id) << 32);
+            // A signal handler that finds the session greeted finds the id as well.
+            compiler_fence(Ordering::SeqCst);
+            this.greeted.set(this.greeted.get() | bit(tag));
+        });
+        let name = thread::name(&mut name);
+        let Some(kind) = self.thread else { return count_outside(tag) };
+        // Apart from the logs, which may be full, or are overwritten; as long as there is room.
+        if !self.region.greet((self.now)(), id, pid, name) {
+            let (mut words, mut len) = ([0; THREAD_WORDS], HEAD);
+            pid.put(&mut words, &mut len);
+            name.put(&mut words, &mut len);
+            let words = &mut words[..len.div_ceil(8)];
+            words[1] = second_word(words.len(), kind << 8);
+            write(tag, words);
         }
-        let id = self.region.enter(event.name, event.fields);
-        Some(id.map_or((NOWHERE, 0), |id| (tag, id)))
     }
 }

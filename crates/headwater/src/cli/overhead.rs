@@ -25,7 +25,7 @@ use crate::overhead::user::Sessions;
 use crate::overhead::workloads::{self, BUILT_IN, Workload};
 use crate::overhead::{rows, timed};
 use crate::plan::duration::{self, Seconds};
-use crate::plan::suggest;
+use crate::plan::{sizes, suggest};
 use crate::store::{RUNS, Store};
 
 /// Blocks unless an option says otherwise: the test needs 6, an interval of a percent or two more.
@@ -83,8 +83,8 @@ pub(crate) struct OverheadArguments {
     #[arg(long, value_name = "CMD", requires = "command", help_heading = "What")]
     built: Option<String>,
 
-    /// Buffer of each CPU in kernel sessions, KiB
-    #[arg(long, value_name = "KIB", default_value_t = 8 << 10, value_parser = clap::value_parser!(u32).range(8..=4 << 20), help_heading = "How")]
+    /// Bytes of each CPU's buffer in kernel sessions, from 8k to 4g
+    #[arg(long, value_name = "SIZE", default_value = "8m", value_parser = buffer, help_heading = "How")]
     buffer: u32,
 
     /// Blocks: each configuration runs once in each [default: 20, or as many as --time allows]
@@ -136,6 +136,13 @@ pub(crate) struct TimedArguments {
 pub(super) fn timed(arguments: &TimedArguments) -> anyhow::Result<u8> {
     timed::serve(&arguments.order, arguments.parent)?;
     Ok(status::OK)
+}
+
+/// KiB.
+fn buffer(text: &str) -> Result<u32, String> {
+    let bytes = sizes::bytes(text).ok_or_else(|| format!("{text:?} is no size; write it like 512k or 8m"))?;
+    let kib = u32::try_from(bytes >> 10).ok().filter(|kib| (8..=4 << 20).contains(kib));
+    kib.ok_or_else(|| "it takes 8k to 4g".to_owned())
 }
 
 pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {

@@ -66,7 +66,10 @@ struct SnapshotArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   headwater trace recover server-trace
-  headwater trace recover /dev/shm/headwater-trace-1000-4711-5eed1234   as `headwater doctor` says it")]
+  headwater trace recover /dev/shm/headwater-trace-1000-4711-5eed1234   as `headwater doctor` says it
+
+Exit status: 0 if all that was recorded is there, 4 if something was lost (of a flight recorder, more than what newer events
+have overwritten).")]
 struct RecoverArguments {
     /// The directory of the recording, or the file that was the session's memory
     #[arg(value_name = "DIR|FILE")]
@@ -134,7 +137,7 @@ fn recover(arguments: &RecoverArguments) -> anyhow::Result<u8> {
     if let Some(kernel) = &recovered.kernel {
         record::print_kernel(kernel, false);
     }
-    Ok(status::OK)
+    Ok(if recovered.is_whole() { status::OK } else { status::PARTIAL })
 }
 
 /// `1,234,567 events`.

@@ -67,22 +67,27 @@ fn range(from: &str, rest: &str, part: &str, sizes: &mut Vec<u64>) -> Result<(),
 /// What is wrong with it, in words, with an example.
 pub fn size(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is not a size; write it like 64, 4k, 1m, or a range like 1..65536*2");
+    match bytes(text).ok_or_else(wrong)? {
+        0 => Err("a message has at least one byte: 0 is not a size".into()),
+        bytes if bytes > SIZE_MAX => Err(format!("{text:?} is more than a message may have ({SIZE_MAX} B)")),
+        bytes => Ok(bytes),
+    }
+}
+
+/// As many bytes as a text says: digits with an optional `k`, `m` or `g` (2^10-based), and optional `B` or `iB`. None for
+/// another text, and for more than a u64 holds.
+pub fn bytes(text: &str) -> Option<u64> {
     let lower = text.trim().to_ascii_lowercase();
     let digits_end = lower.find(|character: char| !character.is_ascii_digit()).unwrap_or(lower.len());
-    let number: u64 = lower[..digits_end].parse().map_err(|_| wrong())?;
+    let number: u64 = lower[..digits_end].parse().ok()?;
     let shift = match &lower[digits_end..] {
         "" | "b" => 0,
         "k" | "kb" | "kib" => 10,
         "m" | "mb" | "mib" => 20,
         "g" | "gb" | "gib" => 30,
-        _ => return Err(wrong()),
+        _ => return None,
     };
-    let bytes = number.checked_mul(1 << shift).ok_or_else(wrong)?;
-    match bytes {
-        0 => Err("a message has at least one byte: 0 is not a size".into()),
-        bytes if bytes > SIZE_MAX => Err(format!("{text:?} is more than a message may have ({SIZE_MAX} B)")),
-        bytes => Ok(bytes),
-    }
+    number.checked_mul(1 << shift)
 }
 
 impl TryFrom<String> for Sizes {

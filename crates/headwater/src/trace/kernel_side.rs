@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use headwater_os::files::make_private_directory;
 use headwater_trace::ctf::{self, Packet, Writer};
 use headwater_trace::kernel::{self, Capture, Clock, Mode, Session, Settings, Tracefs};
 use headwater_trace::schema::{self, Schema};
@@ -62,7 +63,7 @@ impl KernelSide {
     ) -> Result<KernelSide, kernel::Error> {
         let pages = recording.join(PAGES);
         let mode = if flight { Mode::Flight } else { Mode::Drain { directory: pages.clone() } };
-        fs::create_dir(&pages).map_err(|error| kernel::Error::file("make the directory", &pages, error))?;
+        make_private_directory(&pages).map_err(|error| kernel::Error::file("make the directory", &pages, error))?;
         let events: Vec<&str> = order.events.iter().map(String::as_str).collect();
         let mut settings = Settings::new(&events, mode);
         settings.clock = Some(clock);
@@ -162,6 +163,12 @@ pub(super) fn convert(mut capture: Capture, trace: &Path, clock: &schema::Clock,
 }
 
 impl KernelEnd {
+    /// What the trace neither holds nor counts, in words.
+    pub fn missing(&self) -> Vec<String> {
+        let uncounted = (!self.is_counted).then(|| "of the kernel more was lost, unknown how much".to_owned());
+        self.troubles.iter().map(|trouble| format!("kernel: {trouble}")).chain(uncounted).collect()
+    }
+
     /// With what is left in a directory of pages.
     fn of(self, pages: &Path) -> KernelEnd {
         KernelEnd { left: pages.exists().then(|| pages.to_owned()), ..self }

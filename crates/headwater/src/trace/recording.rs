@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use headwater_os::files::make_private_directory;
 use headwater_os::{clock, ticks};
 use headwater_trace::WhenFull;
 use headwater_trace::consumer::{Consumer, Totals, Unfinished};
@@ -169,7 +170,8 @@ impl Recording {
         let (joined, is_table_full) = ((0..EVENTS_MAX).any(written), region.is_table_full());
         let mut troubles = Vec::new();
         if let Ok(totals) = &user {
-            let noted = self.file.write_end(&self.directory, totals.written, totals.lost);
+            let missing = kernel.iter().flat_map(KernelEnd::missing).collect();
+            let noted = self.file.write_end(&self.directory, totals.written, totals.lost, missing);
             troubles.extend(noted.err().map(|error| format!("{}: {error}", self.directory.display())));
             let removed = fs::remove_file(&self.file.memory);
             troubles.extend(removed.err().map(|error| format!("{}: {error}", self.file.memory.display())));
@@ -202,7 +204,7 @@ fn make_directory(directory: &Path) -> anyhow::Result<bool> {
         Ok(true) => Err(ctf::Error::NotEmpty { path: directory.to_owned() }.into()),
         Ok(false) => Ok(false),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let made = fs::create_dir_all(directory);
+            let made = make_private_directory(directory);
             made.with_context(|| format!("cannot make {}; name another directory with -o", directory.display()))?;
             Ok(true)
         }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
+use headwater_trace::WhenFull;
 use headwater_trace::consumer;
 use headwater_trace::ctf::{self, Reader, Repaired};
 use headwater_trace::region::Region;
@@ -30,6 +31,21 @@ pub struct Recovered {
     pub repaired: Option<Repaired>,
     /// Of the kernel's events; None if none were left.
     pub kernel: Option<KernelEnd>,
+    /// Whether it was a flight recorder, of which the older events are never there.
+    pub flight: bool,
+}
+
+impl Recovered {
+    /// Whether everything is there that was recorded, but what a flight recorder overwrites.
+    pub fn is_whole(&self) -> bool {
+        let none_lost = |lost: u64| lost == 0 || self.flight;
+        let is_whole =
+            |kernel: &KernelEnd| kernel.missing().is_empty() && kernel.left.is_none() && none_lost(kernel.lost);
+        none_lost(self.lost)
+            && self.spoiled_bytes == 0
+            && self.repaired.is_none()
+            && self.kernel.as_ref().is_none_or(is_whole)
+    }
 }
 
 /// Recovers a recording by its directory, or a session by the file of its memory.
@@ -86,14 +102,15 @@ fn carry(
     }
     let command = of.as_ref().map_or_else(String::new, |(_, file)| file.command.join(" "));
     let trace = directory.join(USER);
-    let clock = region.clock().clone();
+    let (clock, flight) = (region.clock().clone(), region.when_full() == WhenFull::Overwrite);
     let totals = consumer::recover(region, &trace, environment(&command))?;
     let (written, lost) = counted(&trace)?;
     let mut kernel = None;
     if let Some((recording, mut file)) = of {
         kernel = kernel_side::recover(recording, directory, &clock, &command)?;
         if recording == directory {
-            file.write_end(directory, written, lost).with_context(|| directory.display().to_string())?;
+            let missing = kernel.iter().flat_map(KernelEnd::missing).collect();
+            file.write_end(directory, written, lost, missing).with_context(|| directory.display().to_string())?;
         }
     }
     fs::remove_file(memory).with_context(|| memory.display().to_string())?;
@@ -106,6 +123,7 @@ fn carry(
         had_memory: true,
         repaired: None,
         kernel,
+        flight,
     })
 }
 
@@ -118,6 +136,13 @@ fn without_memory(recording: &Path, to: &Path, file: &SessionFile) -> anyhow::Re
     let reader = Reader::open(&[trace])?;
     let clock = reader.schemas().next().map(|(_, schema)| schema.clock.clone()).context("a trace without a schema")?;
     let kernel = kernel_side::recover(recording, to, &clock, &file.command.join(" "))?;
+    if recording == to {
+        let mut file = file.clone();
+        let gone =
+            repaired.is_some().then(|| "the session's memory has gone, and with it what was not carried".to_owned());
+        let missing = kernel.iter().flat_map(KernelEnd::missing).chain(gone).collect();
+        file.write_end(recording, written, lost, missing).with_context(|| recording.display().to_string())?;
+    }
     Ok(Recovered {
         directory: recording.to_owned(),
         carried: 0,
@@ -127,6 +152,7 @@ fn without_memory(recording: &Path, to: &Path, file: &SessionFile) -> anyhow::Re
         had_memory: false,
         repaired,
         kernel,
+        flight: file.flight,
     })
 }
 

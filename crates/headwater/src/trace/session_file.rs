@@ -5,9 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use headwater_os::files::private;
 use serde::{Deserialize, Serialize};
 
-use crate::replace::replace;
+use crate::replace::replace_as;
 
 /// Its name in a recording.
 pub const FILE: &str = "session.json";
@@ -53,6 +54,9 @@ pub struct End {
     pub written: u64,
     /// Events of programs that are not.
     pub lost: u64,
+    /// What the traces do not hold and do not count, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
 }
 
 impl SessionFile {
@@ -79,7 +83,7 @@ impl SessionFile {
     /// # Errors
     /// What the file system reports.
     pub fn write(&self, recording: &Path) -> io::Result<()> {
-        replace(&recording.join(FILE), |file| {
+        replace_as(private(), &recording.join(FILE), |file| {
             serde_json::to_writer_pretty(&mut *file, self)?;
             writeln!(file)
         })
@@ -89,8 +93,8 @@ impl SessionFile {
     ///
     /// # Errors
     /// What the file system reports.
-    pub fn write_end(&mut self, recording: &Path, written: u64, lost: u64) -> io::Result<()> {
-        self.end = Some(End { at: now(), written, lost });
+    pub fn write_end(&mut self, recording: &Path, written: u64, lost: u64, missing: Vec<String>) -> io::Result<()> {
+        self.end = Some(End { at: now(), written, lost, missing });
         self.write(recording)
     }
 

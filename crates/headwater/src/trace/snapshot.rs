@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use headwater_os::files::make_private_directory;
 use headwater_trace::consumer::{self, Totals};
 use headwater_trace::kernel;
 use headwater_trace::region::Region;
@@ -41,7 +42,7 @@ pub fn snapshot(recording: &Path, to: Option<&Path>) -> anyhow::Result<Taken> {
     let (clock, command) = (region.clock().clone(), file.command.join(" "));
     // First what others overwrite sooner.
     let capture = kernel::snapshot(&recording.join(PAGES))?;
-    std::fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
+    make_private_directory(&directory).with_context(|| directory.display().to_string())?;
     let totals = consumer::snapshot(region, &directory.join(USER), environment(&command))?;
     let kernel = capture.map(|capture| kernel_side::convert(capture, &directory.join(KERNEL), &clock, &command));
     Ok(Taken { directory, totals, kernel })

@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use headwater_trace::consumer::{self, Pending};
 use headwater_trace::ctf::Reader;
 use headwater_trace::kernel::Tracefs;
 use headwater_trace::kernel::events::Selection;
 use headwater_trace::names::glob;
+use headwater_trace::region::Region;
 use headwater_trace::schema::{EventKind, FieldKind};
 
-use super::SessionFile;
+use super::{PAGES, SessionFile, USER};
 use crate::plan::suggest::did_you_mean;
 
 /// The directories of the traces in recordings: what other tools are given.
@@ -20,10 +22,44 @@ pub fn traces(recordings: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(Reader::open(recordings)?.schemas().map(|(path, _)| path.to_owned()).collect())
 }
 
-/// Recordings that nobody has ended: they are not whole.
-pub fn unended(recordings: &[PathBuf]) -> Vec<(PathBuf, SessionFile)> {
+/// Why a recording's traces are not the whole truth.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Incomplete {
+    /// The process records it still.
+    Runs(u32),
+    /// The process has gone without ending it; what is in the session's memory, if that is there still.
+    Unended(u32, Option<Pending>),
+    /// The kernel's pages are to be converted still.
+    Pages(PathBuf),
+    /// What its end says, in words.
+    Missing(String),
+}
+
+/// What the traces of recordings do not tell.
+pub fn incomplete(recordings: &[PathBuf]) -> Vec<(PathBuf, Incomplete)> {
     let read = recordings.iter().filter_map(|path| Some((path.clone(), SessionFile::read(path).ok()?)));
-    read.filter(|(_, file)| file.end.is_none()).collect()
+    read.flat_map(|(path, file)| {
+        let why: Vec<Incomplete> = match file.end {
+            None => vec![unended(&path, &file.memory, file.recorder)],
+            Some(end) => {
+                let pages = Some(path.join(PAGES)).filter(|pages| pages.exists());
+                end.missing.into_iter().map(Incomplete::Missing).chain(pages.map(Incomplete::Pages)).collect()
+            }
+        };
+        why.into_iter().map(move |why| (path.clone(), why))
+    })
+    .collect()
+}
+
+fn unended(recording: &Path, memory: &Path, recorder: u32) -> Incomplete {
+    let region = Region::open(memory).ok();
+    match &region {
+        Some(region) if !region.claim().unwrap_or(true) => Incomplete::Runs(recorder),
+        region => {
+            let pending = region.as_ref().map(|region| consumer::pending(region, &recording.join(USER)));
+            Incomplete::Unended(recorder, pending)
+        }
+    }
 }
 
 /// A kind of event of a trace.

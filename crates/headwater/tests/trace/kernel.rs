@@ -45,6 +45,8 @@ fn what_perfetto_gets_of_program_and_kernel_is_sound() {
     let recorded = place.record(&["-k", "sched,raw_syscalls,signal"], 20_000, "0");
     assert!(recorded.status.success(), "{}", recorded.said);
     let events = place.agreed("r").0;
+    let calls = place.text(&["show", "r", "-e", "raw_syscalls:sys_enter"]);
+    assert!(calls.contains("id=clock_nanosleep "), "calls have names: {:?}", calls.lines().next());
     let json: serde_json::Value =
         serde_json::from_str(&place.text(&["show", "r", "--format", "chrome"])).expect("JSON");
     crate::sound::check(&json);

@@ -67,17 +67,22 @@ impl Place {
         }
     }
 
+    /// What `stat` prints of a recording, whether or not that is whole.
+    fn figures(&self, recording: &str) -> String {
+        let output = self.run(&["stat", recording, "--format", "json"]);
+        assert!(matches!(output.status.code(), Some(0 | 4)), "{}", errors(&output));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
     /// The figures of a recording.
     pub fn stat(&self, recording: &str) -> (u64, u64) {
-        let json: serde_json::Value =
-            serde_json::from_str(&self.text(&["stat", recording, "--format", "json"])).expect("JSON");
+        let json: serde_json::Value = serde_json::from_str(&self.figures(recording)).expect("JSON");
         (json["events"].as_u64().expect("a count"), json["lost"].as_u64().expect("a count"))
     }
 
     /// How many events of a kind are in a recording.
     pub fn count(&self, recording: &str, kind: &str) -> u64 {
-        let text = self.text(&["stat", recording, "--format", "json"]);
-        let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let json: serde_json::Value = serde_json::from_str(&self.figures(recording)).expect("JSON");
         let kinds = json["kinds"].as_array().expect("kinds");
         kinds.iter().find(|row| row["event"] == kind).map_or(0, |row| row["count"].as_u64().expect("a count"))
     }

@@ -1,7 +1,7 @@
 /*
  * Events of C and C++ programs, recorded as those of Rust programs are. C11 or C++11; link with -lheadwater_trace_c.
  *
- *     HEADWATER_EVENT(shop_answered, "shop:answered", (u64, request), (u16, status), (f32, took_us), (str, path))
+ *     HEADWATER_EVENT(shop_answered, "shop:answered", (u64, request), (u16, status), (f32, took_us), (str, path));
  *
  *     shop_answered(7, 200, 1.5f, "/cart");
  *
@@ -80,15 +80,14 @@ void hw_trace_write(struct hw_trace_event *event, uint64_t *words, size_t bytes)
 
 /* The bytes of a text that are written, without its NUL: no character of UTF-8 is cut. */
 static inline HW_TRACE_UNUSED size_t hw_trace_text(const char *text) {
-    size_t bytes = 0;
-    while (bytes <= HW_TRACE_TEXT_MAX && text[bytes] != 0) {
-        bytes++;
+    /* It looks no further than to the NUL, which may be the last byte that there is. */
+    const char *end = (const char *)memchr(text, 0, HW_TRACE_TEXT_MAX + 1);
+    size_t bytes = HW_TRACE_TEXT_MAX;
+    if (end != NULL) {
+        return (size_t)(end - text);
     }
-    if (bytes > HW_TRACE_TEXT_MAX) {
-        bytes = HW_TRACE_TEXT_MAX;
-        while (bytes > 0 && ((unsigned char)text[bytes] & 0xc0) == 0x80) {
-            bytes--;
-        }
+    while (bytes > 0 && ((unsigned char)text[bytes] & 0xc0) == 0x80) {
+        bytes--;
     }
     return bytes;
 }

@@ -11,6 +11,7 @@ use headwater_trace::region::{Layout, Region};
 use headwater_trace::schema::Clock;
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/from_c/program.c");
+const HANDLER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/from_c/handler.c");
 const INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
 
 /// The languages that the header is for: compiler, and how it is told.
@@ -27,11 +28,12 @@ fn library() -> PathBuf {
     place
 }
 
-/// Compiles the program without a warning. None if there is no such compiler.
-fn compiled((compiler, options): (&str, &[&str]), directory: &Path) -> Option<PathBuf> {
+/// Compiles a program without a warning. None if there is no such compiler.
+fn compiled((compiler, options): (&str, &[&str]), source: &Path, directory: &Path) -> Option<PathBuf> {
     let program = directory.join(compiler);
     let mut command = Command::new(compiler);
-    command.args(options).args(["-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-pthread", "-I", INCLUDE, SOURCE]);
+    command.args(options).args(["-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-pthread", "-I", INCLUDE]);
+    command.arg(source);
     command.arg("-L").arg(library()).args(["-lheadwater_trace_c", "-o"]).arg(&program);
     match command.output() {
         Err(error) => println!("skipped: {compiler}: {error}"),
@@ -75,7 +77,7 @@ fn played(program: &Path, part: &str, count: u64, logs: &str) -> (Vec<String>, T
 fn every_type_arrives_with_its_value() {
     let directory = tempfile::tempdir().expect("a directory");
     for language in LANGUAGES {
-        let Some(program) = compiled(language, directory.path()) else { continue };
+        let Some(program) = compiled(language, Path::new(SOURCE), directory.path()) else { continue };
         let (lines, _) = played(&program, "fields", 0, "");
         let text = "x".repeat(126);
         assert_eq!(
@@ -88,6 +90,32 @@ fn every_type_arrives_with_its_value() {
                 "test:text text=\"(null)\" behind=9",
             ]
         );
+    }
+}
+
+#[test]
+fn a_first_event_may_stand_in_a_signal_handler_which_allocates_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let Some(program) = compiled(LANGUAGES[0], Path::new(HANDLER), directory.path()) else { return };
+    for logs in ["", "thread"] {
+        let (lines, totals) = played(&program, "handler", 100, logs);
+        let expected = (0..100).map(|number| format!("test:first number={number} text=\"in a handler\""));
+        assert!(lines.iter().cloned().eq(expected), "{lines:?}");
+        assert_eq!((totals.written, totals.lost), (2 * 100, 0));
+    }
+}
+
+#[test]
+fn the_header_s_example_compiles() {
+    let header = std::fs::read_to_string(format!("{INCLUDE}/headwater/trace.h")).expect("it is there");
+    let mut lines = header.lines().filter_map(|line| line.strip_prefix(" *     "));
+    let (declaration, call) = (lines.next().expect("a declaration"), lines.next().expect("a call"));
+    let directory = tempfile::tempdir().expect("a directory");
+    let source = directory.path().join("example.c");
+    let text = format!("#include <headwater/trace.h>\n{declaration}\nint main(void) {{\n{call}\nreturn 0;\n}}\n");
+    std::fs::write(&source, text).expect("room");
+    for language in LANGUAGES {
+        compiled(language, &source, directory.path());
     }
 }
 
@@ -123,7 +151,7 @@ fn the_library_gives_what_the_header_declares_and_nothing_else() {
 fn threads_and_children_lose_nothing() {
     let directory = tempfile::tempdir().expect("a directory");
     for language in LANGUAGES {
-        let Some(program) = compiled(language, directory.path()) else { continue };
+        let Some(program) = compiled(language, Path::new(SOURCE), directory.path()) else { continue };
         // A thread's own log has room for some 2000, and may be all threads' one after the other.
         for (part, logs, count) in [("threads", "", 20_000), ("fork", "", 20_000), ("threads", "thread", 200)] {
             let (lines, totals) = played(&program, part, count, logs);
@@ -144,7 +172,7 @@ fn threads_and_children_lose_nothing() {
 fn a_session_that_is_left_gets_nothing_and_a_wrong_name_is_switched_off() {
     let directory = tempfile::tempdir().expect("a directory");
     for language in LANGUAGES {
-        let Some(program) = compiled(language, directory.path()) else { continue };
+        let Some(program) = compiled(language, Path::new(SOURCE), directory.path()) else { continue };
         let (lines, _) = played(&program, "leave", 0, "");
         assert_eq!(lines, ["test:twice number=1", "test:twice number=3"]);
     }

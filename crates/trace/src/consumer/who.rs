@@ -8,7 +8,8 @@ use crate::region::EVENTS_MAX;
 
 impl Consumer {
     /// Writes who the session's threads are, into a ring of its own behind those of the logs. Who has said so before the first
-    /// record of the trace says it there: the trace begins with what it holds.
+    /// record of the trace says it there: the trace begins with what it holds. While threads still come, it stops at the first
+    /// that has taken its place and not said who it is.
     pub(super) fn write_who(&mut self) -> Result<(), Error> {
         // What any program may have spoiled is believed only if it is what we write.
         let is_ours = |id: &usize| {
@@ -19,7 +20,10 @@ impl Consumer {
             })
         };
         let Some(id) = (0..EVENTS_MAX).find(is_ours) else { return Ok(()) };
-        let mut greetings: Vec<_> = self.region.greetings().skip(self.greeted as usize).collect();
+        let noted = self.region.greetings(self.greeted);
+        let noted: Vec<_> = if self.closed { noted.collect() } else { noted.take_while(Option::is_some).collect() };
+        let position = self.greeted + noted.len() as u32;
+        let mut greetings: Vec<_> = noted.into_iter().flatten().collect();
         if greetings.is_empty() {
             return Ok(());
         }
@@ -28,6 +32,10 @@ impl Consumer {
         greetings.sort_by_key(|greeting| greeting.time);
         // Before the record that has the first time, not beside it.
         let (first, last) = self.span.map_or((0, u64::MAX), |(first, last)| (first.saturating_sub(1), last));
+        let ring = self.rings.len() as u32;
+        // One that was slow to take its place has an earlier time than one that was carried; its first record comes later yet.
+        let first = first.max(self.writer.last_time(STREAM, ring));
+        let last = last.max(first);
         let mut bytes = Vec::new();
         for greeting in &mut greetings {
             // Never later than it can be, whatever a program has put there.
@@ -41,17 +49,18 @@ impl Consumer {
             bytes.resize(start + len.max(HEAD), 0);
         }
         let (begin, end) = (greetings[0].time, greetings[greetings.len() - 1].time);
-        let position = u64::from(self.greeted) + greetings.len() as u64;
-        let ring = self.rings.len() as u32;
         let parts = &[&bytes[..]];
-        let packet = Packet { stream: STREAM, ring, cpu: u32::MAX, begin, end, discarded: 0, position, parts };
+        let at = u64::from(position);
+        let packet = Packet { stream: STREAM, ring, cpu: u32::MAX, begin, end, discarded: 0, position: at, parts };
         match self.writer.packet(packet) {
             // Somebody has spoiled them.
-            Err(Error::Unsound { .. }) => return Ok(()),
-            written => self.totals.bytes += written?,
+            Err(Error::Unsound { .. }) => {}
+            written => {
+                self.totals.bytes += written?;
+                self.totals.written += greetings.len() as u64;
+            }
         }
-        self.totals.written += greetings.len() as u64;
-        self.greeted = position as u32;
+        self.greeted = position;
         Ok(())
     }
 }

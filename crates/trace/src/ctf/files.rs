@@ -1,9 +1,11 @@
 //! A trace's directory: which file is what, and the packets of one in their order. Reads only whole packets.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+
+use headwater_os::files::private;
 
 use super::packet::{HEAD, Head};
 use super::{Error, Metadata};
@@ -29,7 +31,9 @@ pub(super) fn write_metadata(dir: &Path, metadata: &Metadata) -> Result<(), Erro
     // Readers take every file for packets whose name does not begin with a point.
     let new = dir.join(".metadata.new");
     let path = dir.join(METADATA);
-    let written = fs::write(&new, metadata.to_text()).map_err(Error::io("write", &new));
+    let file = private().write(true).create(true).truncate(true).open(&new);
+    let written = file.and_then(|mut file| file.write_all(metadata.to_text().as_bytes()));
+    let written = written.map_err(Error::io("write", &new));
     let renamed = written.and_then(|()| fs::rename(&new, &path).map_err(Error::io("replace", &path)));
     if renamed.is_err() {
         // It is no part of the trace; the error says why it came to this.

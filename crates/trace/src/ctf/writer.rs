@@ -1,10 +1,11 @@
 //! Writes a trace: whole packets, each by one system call. Reads no clock; who calls it says when.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, IoSlice, Write as _};
 use std::path::{Path, PathBuf};
 
+use headwater_os::files::{make_private_directory, private};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::files::{self, file_name, stream_files};
@@ -72,12 +73,13 @@ struct Noted {
 }
 
 impl Writer {
-    /// A new trace in a directory that does not exist or is empty.
+    /// A new trace in a directory that does not exist or is empty. It is for this process's user alone: what is recorded
+    /// tells of addresses, names and data of others.
     ///
     /// Errors: `NotEmpty`; `Unfit` for a schema that CTF cannot say; what the file system reports.
     pub fn create(dir: &Path, schema: &Schema) -> Result<Writer, Error> {
         schema.check()?;
-        fs::create_dir_all(dir).map_err(Error::io("create the directory", dir))?;
+        make_private_directory(dir).map_err(Error::io("create the directory", dir))?;
         files::remove_unborn(dir);
         if fs::read_dir(dir).map_err(Error::io("list", dir))?.next().is_some() {
             return Err(Error::NotEmpty { path: dir.to_owned() });
@@ -111,6 +113,11 @@ impl Writer {
     /// What the trace's records are, new kinds included.
     pub fn schema(&self) -> &Schema {
         &self.metadata.schema
+    }
+
+    /// Time of the last record of a ring so far, ticks; 0 without one.
+    pub fn last_time(&self, stream: usize, ring: u32) -> u64 {
+        self.rings.get(&(stream, ring)).and_then(|ring| ring.last).map_or(0, |last| last.end)
     }
 
     /// Makes a kind of event known; before the first packet with one. One that is known already changes nothing.
@@ -269,7 +276,7 @@ impl Ring {
     fn write(&mut self, slices: &mut [IoSlice<'_>]) -> Result<(), Error> {
         let len: usize = slices.iter().map(|slice| slice.len()).sum();
         if self.file.is_none() {
-            let opened = OpenOptions::new().append(true).create(true).open(&self.path);
+            let opened = private().append(true).create(true).open(&self.path);
             self.file = Some(opened.map_err(Error::io("open", &self.path))?);
         }
         let mut file = self.file.as_ref().expect("it was opened above");

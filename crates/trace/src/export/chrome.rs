@@ -77,8 +77,8 @@ struct Chrome<W: Write> {
     running: BTreeMap<u32, (u32, u128, (usize, usize))>,
     /// Time of the last event.
     last: u128,
-    /// Arrows that have begun, by what joins them.
-    arrows: HashMap<Arrow, u64>,
+    /// Where and when arrows have begun, by what joins them. One that never ends is none: it is written when it ends.
+    arrows: HashMap<Arrow, (Track, u128)>,
 }
 
 /// What joins the two ends of an arrow.
@@ -142,7 +142,7 @@ impl<W: Write> Chrome<W> {
         if role.wakes
             && let Some(woken) = number("pid")
         {
-            self.begin_arrow(Arrow::Wake(woken), track, now)?;
+            self.begin_arrow(Arrow::Wake(woken), track, now);
         }
         let (Some(side), Some(value)) = (role.flow, number("flow")) else { return Ok(()) };
         let arrow = Arrow::Flow(value);
@@ -150,21 +150,23 @@ impl<W: Write> Chrome<W> {
             Some(side) => side == Side::Begin,
             None => !self.arrows.contains_key(&arrow),
         };
-        if begins { self.begin_arrow(arrow, track, now) } else { self.end_arrow(arrow, track, now) }
+        if begins {
+            self.begin_arrow(arrow, track, now);
+            return Ok(());
+        }
+        self.end_arrow(arrow, track, now)
     }
 
-    fn begin_arrow(&mut self, arrow: Arrow, track: Track, now: u128) -> io::Result<()> {
+    fn begin_arrow(&mut self, arrow: Arrow, track: Track, now: u128) {
         if self.arrows.len() >= ARROWS_MAX {
             self.arrows.clear();
         }
-        let id = self.events.begin_arrow(track, now)?;
-        self.arrows.insert(arrow, id);
-        Ok(())
+        self.arrows.insert(arrow, (track, now));
     }
 
     fn end_arrow(&mut self, arrow: Arrow, track: Track, now: u128) -> io::Result<()> {
         match self.arrows.remove(&arrow) {
-            Some(id) => self.events.end_arrow(id, track, now),
+            Some(begin) => self.events.arrow(begin, (track, now)),
             None => Ok(()),
         }
     }

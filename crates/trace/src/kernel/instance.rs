@@ -72,6 +72,13 @@ impl Instance {
         &self.path
     }
 
+    /// Leaves what is to be done to the guard, which does it when this process has ended.
+    pub(super) fn leave(mut self) {
+        self.guard.take().into_iter().for_each(Guard::leave);
+        // Not removed here.
+        self.owner = 0;
+    }
+
     /// Lets the buffers take events, or no more.
     ///
     /// # Errors

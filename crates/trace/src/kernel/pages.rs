@@ -8,10 +8,12 @@
 //! | `description` | [`Description`] | the session, before it records |
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use headwater_os::files::{private, reserve};
+use headwater_os::signal::is_stop_asked;
 use rustix::fs::{FlockOperation, MemfdFlags, flock, memfd_create};
 use rustix::io::Errno;
 
@@ -29,6 +31,14 @@ const SIGNATURE: &str = "headwater kernel pages 1";
 
 /// How long somebody waits for the guard of a session whose tool was killed, which saves what the buffers hold.
 const PATIENCE: Duration = Duration::from_secs(40);
+
+/// How long somebody waits for a snapshot that is under way, or the recorder's end. Whoever opens the directory can take that
+/// lock, and hold it for ever.
+const SOLE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Room that a file of counts has from the start, bytes: more than the kernel's text of them. A disk that is full at the end
+/// takes the counts all the same.
+const STATS_BYTES: u64 = 4096;
 
 /// A file that goes when this is dropped, and with it what the kernel counted beside it.
 #[derive(Debug)]
@@ -49,12 +59,13 @@ impl Store {
     /// A new one in a directory.
     pub fn create(directory: &Path, cpu: u32) -> Result<Store, Error> {
         let path = of_cpu(directory, cpu);
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
+        let file = private().read(true).write(true).create_new(true).open(&path);
         let file = file.map_err(|source| Error::file("make", &path, source))?;
         let stats = stats_beside(&path);
         let store = Store { file, path: Some(path) };
         // The guard writes to it, which makes no files.
-        File::create(&stats).map_err(|source| Error::file("make", &stats, source))?;
+        let made = private().write(true).create(true).truncate(true).open(&stats);
+        made.and_then(|file| reserve(&file, STATS_BYTES)).map_err(|source| Error::file("make", &stats, source))?;
         Ok(store)
     }
 
@@ -99,7 +110,9 @@ impl Description {
     /// Puts it into a directory of pages. It goes when the result is dropped.
     pub fn write(&self, directory: &Path) -> Result<Store, Error> {
         let path = directory.join(DESCRIPTION);
-        fs::write(&path, self.to_text()).map_err(|source| Error::file("write", &path, source))?;
+        let file = private().write(true).create(true).truncate(true).open(&path);
+        let written = file.and_then(|mut file| file.write_all(self.to_text().as_bytes()));
+        written.map_err(|source| Error::file("write", &path, source))?;
         Description::store(directory)
     }
 
@@ -211,19 +224,37 @@ pub(super) fn take_over(first: &Store, path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Waits until nobody else reads the buffers of the session with these pages; until the result is dropped nobody does.
+/// Waits until nobody else reads the buffers of the session with these pages; until the result is dropped nobody does. Not for
+/// longer than [`SOLE_PATIENCE`], nor when the process is asked to stop.
 pub(super) fn sole_reader(directory: &Path) -> Result<File, Error> {
     let file = File::open(directory).map_err(|source| Error::file("open", directory, source))?;
-    flock(&file, FlockOperation::LockExclusive).map_err(|error| Error::file("lock", directory, error.into()))?;
-    Ok(file)
+    let start = Instant::now();
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(Errno::WOULDBLOCK) if start.elapsed() < SOLE_PATIENCE && !is_stop_asked() => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(error) => return Err(Error::file("wait for another reader of", directory, error.into())),
+        }
+    }
 }
 
 /// What the kernel has counted for a CPU of an instance. Puts it beside the pages, if they have a name, for whoever goes on
 /// if this process is killed before they are converted; if that cannot be written, why.
 pub(super) fn note_stats(instance: &Path, cpu: u32, pages: Option<&Path>) -> Result<(Stats, Option<Error>), Error> {
     let stats = Stats::of(instance, cpu)?;
-    let write = |path: PathBuf| fs::write(&path, stats.to_text()).map_err(|source| Error::file("write", &path, source));
-    Ok((stats, pages.map(stats_beside).and_then(|path| write(path).err())))
+    let written = pages.map(stats_beside).map(|path| {
+        // What the file has room for is not given back before: there may be no other.
+        let text = stats.to_text();
+        let file = private().write(true).create(true).truncate(false).open(&path);
+        let done = file.and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.set_len(text.len() as u64)
+        });
+        done.map_err(|source| Error::file("write", &path, source))
+    });
+    Ok((stats, written.and_then(Result::err)))
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use headwater_os::syscalls;
+
 use super::format::{Format, Place, RawField};
 use crate::record::{HEAD, Head, RECORD_MAX};
 use crate::schema::{Base, EventKind, Field, FieldKind};
@@ -40,21 +42,35 @@ struct Content {
     len: Option<usize>,
 }
 
+/// The number of a system call, with the names of those that are known. A 32-bit program's calls have other numbers, which the
+/// kernel's record does not tell apart.
+fn call(kind: FieldKind) -> FieldKind {
+    let names: Vec<(u64, String)> = syscalls::names().map(|(number, name)| (number, name.to_owned())).collect();
+    match kind {
+        FieldKind::Signed { bytes: 4 } if !names.is_empty() => FieldKind::Named { bytes: 4, names },
+        kind => kind,
+    }
+}
+
 impl Plan {
     /// The plan for an event of `system`, and what its records are then.
     ///
     /// Integers stay what they are, pointers are shown in base 16, arrays of characters become text, other arrays keep their
     /// number of items; what is of no known kind becomes an array of bytes. An array whose length differs becomes a text of
-    /// numbers.
+    /// numbers. The number of a system call has its name.
     pub fn new(system: &str, format: &Format) -> (EventKind, Plan) {
         let mut plan = Plan { id: format.id, steps: Vec::new(), least: 0 };
         let mut fields: Vec<Field> = Vec::new();
         for raw in format.fields.iter().filter(|field| !field.name.starts_with("common_")) {
+            let is_call = system == "raw_syscalls" && raw.name == "id" && raw.size == 8 && raw.place == Place::Here;
+            // The lower half, which says it all, comes first.
+            let raw = if is_call { &RawField { size: 4, ..raw.clone() } } else { raw };
             let Some(kind) = plan.field(raw) else { continue };
             let mut name = raw.name.clone();
             while fields.iter().any(|field| field.name == name) {
                 name.push('_');
             }
+            let kind = if is_call { call(kind) } else { kind };
             fields.push(Field { name, kind });
         }
         (EventKind { id: format.id, name: format!("{system}:{}", format.name), fields }, plan)

@@ -206,15 +206,25 @@ impl Session {
     /// Stops, takes what is in the buffers, and removes the instance.
     ///
     /// # Errors
-    /// [`Error::File`], [`Error::Unreadable`]. What went wrong with the file of one CPU is in the capture instead.
+    /// [`Error::File`], [`Error::Unreadable`]. What went wrong with the file of one CPU is in the capture instead. If somebody
+    /// else reads the buffers and does not end, what they hold is there for [`super::recover`] when this process has ended.
     pub fn stop(self) -> Result<Capture, Error> {
-        let Session { readers, instance, description, sinks, pipes, layout, kinds, clock } = self;
+        let Session { readers, instance, mut description, mut sinks, pipes, layout, kinds, clock } = self;
         instance.record(false)?;
         let drained = match readers.handles.is_empty() {
             true => {
                 let directory = description.as_ref().and_then(|store| store.path.as_deref()?.parent());
                 // A snapshot may be under way.
-                let _sole = directory.map(pages::sole_reader).transpose()?;
+                let _sole = match directory.map(pages::sole_reader).transpose() {
+                    Ok(sole) => sole,
+                    Err(error) => {
+                        // The guard takes what is in the buffers when this process ends, and somebody recovers it.
+                        instance.leave();
+                        let stores = sinks.iter_mut().map(|(_, store)| store).chain(&mut description);
+                        stores.for_each(|store| store.path = None);
+                        return Err(error);
+                    }
+                };
                 flight(&instance, &sinks, pipes, &layout)?
             }
             false => readers.stop(),

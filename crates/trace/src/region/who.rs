@@ -1,11 +1,11 @@
-//! The threads of a session whose logs overwrite themselves: what each says of itself when it writes its first record. There
-//! it stays, while the record would be the first that is overwritten.
+//! The threads of a session: what each says of itself before it writes its first record. Here it stays, while a record in a log
+//! would be the first that is overwritten, or find a log full.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use headwater_shm::{Placed, shareable};
 
-/// Threads in a session. Who comes later says who it is by a record, as in sessions that overwrite nothing.
+/// Threads in a session. Who comes later says who it is by a record.
 pub const WHO_MAX: usize = 4096;
 
 shareable! {
@@ -53,18 +53,22 @@ pub(crate) fn note(table: &Placed<[Who]>, count: &AtomicU32, time: u64, thread: 
     true
 }
 
-/// The threads that are noted, in the order of their places.
+/// The threads at the places from `first` on that have been taken; None for one whose thread has not said so yet, or was killed
+/// before.
 #[cfg(feature = "tools")]
-pub(crate) fn noted(table: &Placed<[Who]>) -> impl Iterator<Item = Greeting> {
-    let there = table.iter().filter(|place| place.state.load(Ordering::Acquire) == 1);
-    there.map(|place| {
+pub(crate) fn noted(table: &Placed<[Who]>, count: &AtomicU32, first: usize) -> impl Iterator<Item = Option<Greeting>> {
+    let taken = (count.load(Ordering::Relaxed) as usize).min(table.len());
+    table[first.min(taken)..taken].iter().map(|place| {
+        if place.state.load(Ordering::Acquire) != 1 {
+            return None;
+        }
         let len = (place.len.load(Ordering::Relaxed) as usize).min(place.name.len());
         let name = place.name[..len].iter().map(|byte| byte.load(Ordering::Relaxed));
-        Greeting {
+        Some(Greeting {
             time: place.time.load(Ordering::Relaxed),
             thread: place.thread.load(Ordering::Relaxed),
             pid: place.pid.load(Ordering::Relaxed),
             name: name.take_while(|byte| *byte != 0).collect(),
-        }
+        })
     })
 }

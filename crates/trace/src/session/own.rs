@@ -1,15 +1,20 @@
 //! A thread's own log, where there are no restartable sequences.
 
 use std::cell::Cell;
+use std::ffi::c_void;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
+use headwater_os::thread::AtEnd;
 use headwater_os::{clock, fork, ticks};
 use headwater_shm::logs::{Alone, Logs};
 
-use super::{count_outside, refused};
+use super::{AT_ONCE, count_outside, is_active, refused};
 
-/// A log for a thread, in a session that this process has joined.
+/// A log for a thread, in a session that this process has joined. On lines of its own: a flag on one line with a neighbour's,
+/// whose thread writes to it as often, makes an event cost more than twice as much.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(super) struct OwnLog {
     alone: Alone,
     /// Of the session, as events have it.
@@ -20,19 +25,28 @@ pub(super) struct OwnLog {
     busy: AtomicBool,
 }
 
-// Apart, because the first is read by a load and the second has something to do when the thread ends.
+// None of them has a destructor: to note one allocates, and the first event of a thread may stand in a signal handler.
 thread_local! {
     /// The log that this thread has claimed and may write to without a look at anything else.
     static OWN: Cell<Option<&'static OwnLog>> = const { Cell::new(None) };
-    /// What it has claimed.
-    static CLAIM: Claim = const { Claim { log: Cell::new(None) } };
+    /// What it has claimed, in each session that its process is in; and the process that has claimed it: a forked child has
+    /// another thread than the one whose log it is.
+    static CLAIMS: [Claim; AT_ONCE] = const { [const { Cell::new(None) }; AT_ONCE] };
     /// The thread is claiming one: what a signal handler writes meanwhile has no place.
     static CLAIMING: Cell<bool> = const { Cell::new(false) };
 }
 
-struct Claim {
-    /// And the process that has claimed it: a forked child has another thread than the one whose log it is.
-    log: Cell<Option<(&'static OwnLog, u64)>>,
+type Claim = Cell<Option<(&'static OwnLog, u64)>>;
+
+/// When a thread ends that has claimed something, others may go on with its logs.
+static AT_END: AtEnd = AtEnd::new(give_back);
+
+/// Before a thread can claim a log.
+///
+/// # Errors
+/// As those of [`AtEnd::prepare`].
+pub(super) fn prepare() -> io::Result<()> {
+    AT_END.prepare()
 }
 
 /// The logs for threads in a session of that tag.
@@ -63,7 +77,7 @@ pub(super) fn claim_and_append(logs: &'static [OwnLog], tag: u8, words: &[u64]) 
     if CLAIMING.replace(true) {
         return count_outside(tag);
     }
-    let claimed = CLAIM.try_with(|claim| claim.of(logs, tag)).ok().flatten();
+    let claimed = CLAIMS.with(|claims| claim(claims, logs, tag));
     OWN.set(claimed.filter(|own| own.ticks));
     CLAIMING.set(false);
     match claimed {
@@ -109,33 +123,32 @@ impl OwnLog {
     }
 }
 
-impl Claim {
-    /// What this thread has in that session; one that it takes now, if it can.
-    fn of(&self, logs: &'static [OwnLog], tag: u8) -> Option<&'static OwnLog> {
-        let (epoch, thread) = (fork::epoch(), u64::from(headwater_os::thread::id()));
-        let held = self.log.take().filter(|(_, process)| *process == epoch);
-        let own = match held {
-            Some((own, _)) if own.tag == tag => own,
-            other => {
-                // Of a session that was left.
-                other.inspect(|(own, _)| own.alone.log().give_back());
-                let own = logs.iter().find(|own| own.alone.log().claim(thread))?;
-                // In a forked child it may have been another thread's.
-                own.busy.store(false, Ordering::Relaxed);
-                own
-            }
-        };
-        self.log.set(Some((own, epoch)));
-        Some(own)
+/// What this thread has in that session; what it takes now, if it can.
+fn claim(claims: &[Claim], logs: &'static [OwnLog], tag: u8) -> Option<&'static OwnLog> {
+    let (epoch, thread) = (fork::epoch(), u64::from(headwater_os::thread::id()));
+    let held = |claim: &Claim| claim.get().filter(|(_, process)| *process == epoch).map(|(own, _)| own);
+    if let Some(own) = claims.iter().filter_map(held).find(|own| own.tag == tag) {
+        return Some(own);
     }
+    let is_free = |claim: &&Claim| held(claim).is_none_or(|own| !is_active(own.tag));
+    let place = claims.iter().find(is_free)?;
+    // Of a session that was left.
+    held(place).inspect(|own| own.alone.log().give_back());
+    place.set(None);
+    let own = logs.iter().find(|own| own.alone.log().claim(thread))?;
+    // In a forked child it may have been another thread's.
+    own.busy.store(false, Ordering::Relaxed);
+    place.set(Some((own, epoch)));
+    AT_END.ask();
+    Some(own)
 }
 
-impl Drop for Claim {
-    /// The thread ends: another may go on with its log.
-    fn drop(&mut self) {
-        let _ = OWN.try_with(|own| own.set(None));
-        if let Some((own, _)) = self.log.take().filter(|(_, process)| *process == fork::epoch()) {
-            own.alone.log().give_back();
-        }
-    }
+/// The thread ends: others may go on with its logs.
+extern "C" fn give_back(_: *mut c_void) {
+    OWN.set(None);
+    let here = fork::epoch();
+    CLAIMS.with(|claims| {
+        let held = claims.iter().filter_map(Cell::take).filter(|(_, process)| *process == here);
+        held.for_each(|(own, _)| own.alone.log().give_back());
+    });
 }

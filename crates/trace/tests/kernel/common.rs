@@ -93,8 +93,8 @@ pub fn seen(mut capture: Capture) -> Seen {
                 bytes += usize::from(head.len);
                 *count.entry(packet.ring).or_default() += 1;
                 *seen.threads.entry(head.thread).or_default() += 1;
-                let number = i64::from_le_bytes(fields[..8].try_into().expect("id is a long"));
-                if number == libc::SYS_getppid {
+                let number = i32::from_le_bytes(fields[..4].try_into().expect("a call's number"));
+                if i64::from(number) == libc::SYS_getppid {
                     let calls = seen.calls.entry(head.thread).or_default();
                     calls.0 += u32::from(head.event == enter);
                     calls.1 += u32::from(head.event == exit);

@@ -132,6 +132,16 @@ fn a_full_disk_harms_no_program_and_is_said() {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(child.wait().expect("wait").success(), "the program ends well");
+    let unfinished = consumer.finish().expect_err("the disk is full");
+    let lost = unfinished.totals.lost;
+    assert!(lost > 0 && unfinished.left_bytes > 0, "{unfinished:?}");
+    for cpu in 0..headwater_os::machine::online_cpus() {
+        std::fs::remove_file(stage.trace().join(format!("user-{cpu}"))).expect("a link");
+    }
+    let totals = consumer::recover(stage.region(), &stage.trace(), Vec::new()).expect("there is room");
+    let seen = stage.read();
+    assert_eq!((totals.lost, seen.lost), (lost, lost), "as it was said");
+    assert_eq!(seen.records + seen.lost, 400_001);
     let said = said.expect("the disk is full");
     assert!(said.contains("No space left on device") && said.contains("user-"), "{said}");
 }

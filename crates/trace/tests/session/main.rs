@@ -1,5 +1,6 @@
 //! Programs are traced as users trace them, and whatever happens, every event is in the trace or counted as lost, once.
 
+mod forbid;
 mod kill;
 mod program;
 mod stage;
@@ -10,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use headwater_trace::WhenFull;
-use headwater_trace::consumer;
+use headwater_trace::consumer::{self, Consumer};
 use stage::Stage;
 
 /// Not a test: the traced program. Without a part it does nothing.
@@ -124,6 +125,98 @@ fn a_signal_handler_writes_too() {
         // Where a thread has its own log, what its handler writes in the middle of an event is lost, and counted.
         let last = in_handler.last().expect("some");
         assert!(totals.written + totals.lost > count + 1 + last);
+    }
+}
+
+#[test]
+fn a_first_event_may_stand_in_a_signal_handler() {
+    let _alone = alone();
+    for own_logs in OWN_LOGS {
+        let stage = Stage::new(WhenFull::Refuse, 1 << 20);
+        // More threads than there are logs of their own: each gives its own back.
+        let mut child = program::start("first", 300, &stage.session(), own_logs);
+        let totals = stage.carry(|| has_ended(&mut child));
+        let seen = stage.read();
+        assert_eq!((totals.written, totals.lost), (2 * 300, 0));
+        let mut numbers = seen.numbers(3);
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq((0..300).map(|round| round * 7 + 1)));
+    }
+}
+
+#[test]
+fn children_that_are_forked_while_the_program_joins_are_in_the_session() {
+    let _alone = alone();
+    for round in 0..60 {
+        let own_logs = round % 3 == 0;
+        let stage = Stage::new(WhenFull::Refuse, 1 << 20);
+        let mut child = program::start("race", 32, &stage.session(), own_logs);
+        let totals = stage.carry(|| has_ended(&mut child));
+        let seen = stage.read();
+        for writer in 0..=program::CHILDREN {
+            let numbers = seen.numbers(writer);
+            assert!(numbers.iter().copied().eq(0..32), "round {round}, writer {writer}: {numbers:?}, {totals:?}");
+        }
+        assert_eq!(totals.lost, 0);
+    }
+}
+
+#[test]
+fn each_thread_says_who_it_is_though_the_logs_are_full() {
+    let _alone = alone();
+    for own_logs in OWN_LOGS {
+        let stage = Stage::new(WhenFull::Refuse, 1 << 14);
+        let mut child = program::start("storm", 200, &stage.session(), own_logs);
+        assert!(child.wait().expect("wait").success());
+        let totals = consumer::recover(stage.region(), &stage.trace(), Vec::new()).expect("the end");
+        let seen = stage.read();
+        assert!(totals.lost > 500 || own_logs, "{totals:?}");
+        assert_eq!((seen.named, totals.written + totals.lost), (2_000, 2 * 2_000), "{totals:?}");
+    }
+}
+
+#[test]
+fn a_program_is_in_several_sessions_at_once() {
+    let _alone = alone();
+    for own_logs in OWN_LOGS {
+        let [first, other, flight] =
+            [WhenFull::Refuse, WhenFull::Refuse, WhenFull::Overwrite].map(|when_full| Stage::new(when_full, 16 << 20));
+        let mut child = program::start("listen", 20_000, &first.session(), own_logs);
+        let mut carried = Consumer::begin(first.region(), &first.trace(), Vec::new()).expect("a trace");
+        let mut beside = Consumer::begin(other.region(), &other.trace(), Vec::new()).expect("a trace");
+        let attach = |stage: &Stage| {
+            let start = std::time::Instant::now();
+            while let Err(error) = headwater_trace::listen::attach(child.id(), &stage.session()) {
+                assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused, "{error}");
+                assert!(start.elapsed() < Duration::from_secs(10), "the program does not listen");
+            }
+        };
+        attach(&other);
+        attach(&flight);
+        // Twice is once.
+        attach(&other);
+        for _ in 0..100 {
+            carried.carry().expect("carried");
+            beside.carry().expect("carried");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let beside = beside.finish().expect("the end");
+        let snapshot = consumer::snapshot(flight.region(), &flight.trace(), Vec::new()).expect("a trace");
+        while !has_ended(&mut child) {
+            carried.carry().expect("carried");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let carried = carried.finish().expect("the end");
+        // Who was there first has all of it, and nobody anything twice.
+        assert_eq!((carried.written, carried.lost), (20_001, 0), "{carried:?}");
+        assert!(first.read().numbers(1).into_iter().eq(0..20_000));
+        for (stage, totals) in [(other, beside), (flight, snapshot)] {
+            let numbers = stage.read().numbers(1);
+            let begin = numbers[0];
+            assert!(begin > 0 && numbers.len() > 100 && numbers.len() < 19_000, "{} from {begin} on", numbers.len());
+            assert!(numbers.iter().copied().eq(begin..begin + numbers.len() as u64));
+            assert_eq!(totals.written, numbers.len() as u64 + 1);
+        }
     }
 }
 

@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use headwater_os::memory::SharedMemory;
 use headwater_os::shared::Shared;
 use headwater_trace::consumer::Consumer;
-use headwater_trace::event::Event;
+use headwater_trace::event::{Event, Type};
 use headwater_trace::record::HEAD;
 use headwater_trace::region::Region;
+
+use crate::forbid::in_handler;
 
 headwater_trace::events! {
     /// The `number`th of this `writer`; `check` is both mixed.
@@ -26,15 +28,16 @@ pub fn check(writer: u64, number: u64) -> u64 {
     (writer << 48 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The text of a told step.
-pub fn text(number: u64) -> String {
-    "x".repeat((number % 90) as usize)
+/// The text of a told step. Nothing is allocated for it: signal handlers tell steps too.
+pub fn text(number: u64) -> &'static str {
+    const LONGEST: [u8; 90] = [b'x'; 90];
+    std::str::from_utf8(&LONGEST[..(number % 90) as usize]).expect("ASCII")
 }
 
 /// One step of a writer; each seventh is told.
 pub fn emit(writer: u64, number: u64) {
     if number.is_multiple_of(7) {
-        told(writer, number, check(writer, number), &text(number));
+        told(writer, number, check(writer, number), text(number));
     } else {
         step(writer, number, check(writer, number));
     }
@@ -89,7 +92,9 @@ pub fn start(part: &str, count: u64, session: &Path, own_logs: bool) -> Child {
 pub fn play() {
     let Ok(part) = std::env::var(PART) else { return };
     let count: u64 = std::env::var(COUNT).ok().and_then(|count| count.parse().ok()).expect("a count");
-    headwater_trace::init().expect("the session can be joined");
+    if part != "race" {
+        headwater_trace::init().expect("the session can be joined");
+    }
     match part.as_str() {
         "one" => (0..count).for_each(|number| emit(1, number)),
         "paced" => paced(count),
@@ -97,6 +102,8 @@ pub fn play() {
         "kinds" => kinds(count),
         "storm" => storm(count),
         "signals" => signals(count),
+        "first" => first_in_handlers(count),
+        "race" => race(count),
         "counted" => counted(count, &Board::open(Path::new(&std::env::var_os("HEADWATER_TRACE").expect("a session")))),
         "carry" => carry(),
         "listen" => listening(count),
@@ -192,9 +199,11 @@ static IN_HANDLER: AtomicU64 = AtomicU64::new(0);
 /// A signal handler writes events while the program does.
 fn signals(count: u64) {
     extern "C" fn handler(_: libc::c_int) {
-        let number = IN_HANDLER.load(Ordering::Relaxed);
-        emit(2, number);
-        IN_HANDLER.store(number + 1, Ordering::Relaxed);
+        in_handler(|| {
+            let number = IN_HANDLER.load(Ordering::Relaxed);
+            emit(2, number);
+            IN_HANDLER.store(number + 1, Ordering::Relaxed);
+        });
     }
     emit(2, 0);
     IN_HANDLER.store(1, Ordering::Relaxed);
@@ -215,6 +224,49 @@ fn signals(count: u64) {
         });
         (0..count).for_each(|number| emit(1, number));
         done.store(1, Ordering::Relaxed);
+    });
+}
+
+/// In each of so many threads, one after the other, the first event of the thread stands in a signal handler, and is the first
+/// of its place in the program.
+fn first_in_handlers(count: u64) {
+    static ROUND: AtomicU64 = AtomicU64::new(0);
+    extern "C" fn handler(_: libc::c_int) {
+        in_handler(|| {
+            // No seventh: it would have to be told.
+            let number = ROUND.load(Ordering::Relaxed) * 7 + 1;
+            let kind = Type::Unsigned(8);
+            let fields = [("writer", kind), ("number", kind), ("check", kind)];
+            let event = Event::make("test:step", &fields, None).expect("there is memory");
+            event.write_made(&mut [0, 0, 3, number, check(3, number)], HEAD + 24);
+        });
+    }
+    // SAFETY: the handler does what a handler may, which is what is tested.
+    unsafe { libc::signal(libc::SIGUSR1, handler as *const () as libc::sighandler_t) };
+    for round in 0..count {
+        ROUND.store(round, Ordering::Relaxed);
+        // SAFETY: a signal to this thread.
+        let raised = std::thread::spawn(|| unsafe { libc::raise(libc::SIGUSR1) });
+        assert_eq!(raised.join().expect("it ends"), 0);
+    }
+}
+
+/// Children that a writer forks beside another thread's first event, with which the program joins the session.
+pub const CHILDREN: u64 = 12;
+
+fn race(count: u64) {
+    let all = |writer| (0..count).for_each(|number| emit(writer, number));
+    std::thread::scope(|scope| {
+        scope.spawn(|| all(0));
+        let children = (1..=CHILDREN).map(|writer| {
+            let child = headwater_os::child::Child::fork(|| {
+                all(writer);
+                0
+            });
+            child.expect("fork")
+        });
+        let mut children: Vec<_> = children.collect();
+        children.iter_mut().for_each(|child| assert!(child.wait().expect("wait").success()));
     });
 }
 

@@ -59,6 +59,7 @@ impl Stage {
                 Item::Record(record) => {
                     seen.records += 1;
                     if record.kind.name == "headwater:thread" {
+                        seen.named += 1;
                         continue;
                     }
                     let number = |name| match record.field(name) {
@@ -87,6 +88,8 @@ pub struct Seen {
     /// Records of all kinds.
     pub records: u64,
     pub lost: u64,
+    /// Threads that say who they are.
+    pub named: u64,
     /// By writer and thread: numbers and times.
     pub steps: BTreeMap<(u64, u32), Vec<(u64, u64)>>,
 }

@@ -15,6 +15,9 @@ use crate::plan::suggest::there_are;
 use crate::trace::record::{self, Note, Recorded, Refusal};
 use crate::trace::{BUFFER_BYTES, ClockChoice, Ended, HOME, KernelEnd, KernelOrder, Order};
 
+/// The largest buffer of a CPU that is advised, bytes: several of them have to find room in memory.
+const ADVISED_MAX: u64 = 256 << 20;
+
 /// What recordings of commands and of processes have in common.
 #[derive(Debug, Args)]
 struct RecordingArguments {
@@ -100,14 +103,22 @@ pub(super) struct RecordArguments {
 }
 
 fn buffer(text: &str) -> Result<usize, String> {
-    let bytes = sizes::size(text).map_err(|_| format!("{text:?} is no size; write it like 512k or 4m"))?;
+    let bytes = sizes::bytes(text).ok_or_else(|| format!("{text:?} is no size; write it like 512k or 4m"))?;
     let (least, most) = (16 << 10, 1 << 30);
     if !bytes.is_power_of_two() || !(least..=most).contains(&bytes) {
-        let near = bytes.clamp(least, most).next_power_of_two();
-        let near = if near >= 1 << 20 { format!("{}m", near >> 20) } else { format!("{}k", near >> 10) };
+        let near = short(bytes.clamp(least, most).next_power_of_two());
         return Err(format!("it takes a power of two from 16k to 1g, such as {near}"));
     }
     Ok(bytes as usize)
+}
+
+/// A power of two as [`buffer`] takes it.
+fn short(bytes: u64) -> String {
+    match bytes {
+        0x4000_0000.. => format!("{}g", bytes >> 30),
+        0x10_0000.. => format!("{}m", bytes >> 20),
+        _ => format!("{}k", bytes >> 10),
+    }
 }
 
 fn clock(text: &str) -> Result<ClockChoice, String> {
@@ -205,7 +216,7 @@ fn print(ended: &Ended, quiet: bool, buffer_bytes: usize) {
 }
 
 fn print_user(ended: &Ended, totals: &Totals, quiet: bool, buffer_bytes: usize) {
-    let Totals { written, lost, bytes, spoiled_bytes } = *totals;
+    let Totals { written, lost, bytes, spoiled_bytes, .. } = *totals;
     if !ended.joined && lost == 0 {
         // With the kernel's events a program needs none of its own.
         if ended.kernel.is_none() {
@@ -226,12 +237,22 @@ fn print_user(ended: &Ended, totals: &Totals, quiet: bool, buffer_bytes: usize) 
              counted: choose events with -e"
         );
     } else if lost > 0 && !ended.flight {
-        let more = ((buffer_bytes as u64 * 4).min(1 << 30)) >> 10;
-        let more = if more >= 1 << 10 { format!("{}m", more >> 10) } else { format!("{more}k") };
-        eprintln!(
-            "headwater: the buffers were too small for {} of them: --buffer {more}, or fewer events (-e)",
-            grouped(lost)
-        );
+        let lost = grouped(lost);
+        match totals.buffer_needed.next_power_of_two() {
+            // What was lost was lost where the size of a buffer cannot be chosen.
+            needed if needed <= buffer_bytes as u64 => eprintln!(
+                "headwater: {lost} found no room, but not because a CPU's buffer was too small: the program went on when the recording \
+                 ended, more threads than there are logs for, or events in a signal handler (docs/tracing.md)"
+            ),
+            needed if needed <= ADVISED_MAX => eprintln!(
+                "headwater: the buffers were too small for {lost} of them: --buffer {} would have held them, or fewer events (-e)",
+                short(needed)
+            ),
+            _ => eprintln!(
+                "headwater: more events came than can be carried, for so long that no buffer would have held the {lost}: fewer \
+                 events (-e)"
+            ),
+        }
     }
     if spoiled_bytes > 0 {
         eprintln!("headwater: {} of the buffers held no sound events: a program has spoiled them", size(spoiled_bytes));
@@ -270,7 +291,7 @@ mod tests {
     #[test]
     fn a_buffer_is_a_power_of_two_and_a_wrong_one_is_answered_with_the_next() {
         assert_eq!(buffer("4m"), Ok(4 << 20));
-        for (wrong, near) in [("3m", "4m"), ("1k", "16k"), ("20k", "32k")] {
+        for (wrong, near) in [("3m", "4m"), ("1k", "16k"), ("20k", "32k"), ("2g", "1g"), ("0", "16k")] {
             assert!(buffer(wrong).expect_err("no power of two").ends_with(near), "{wrong}");
         }
         assert!(buffer("much").expect_err("no size").contains("like 512k"));

@@ -13,7 +13,8 @@ use serde_json::json;
 
 use super::super::status;
 use super::{events, grouped, size};
-use crate::trace::{self, view};
+use crate::trace;
+use crate::trace::view::{self, Incomplete};
 
 /// Print what was recorded, in the order of time
 #[derive(Debug, Args)]
@@ -147,15 +148,32 @@ fn complain(recordings: &[PathBuf], damaged: &[headwater_trace::ctf::Error]) -> 
     for error in damaged {
         writeln!(err, "headwater: {error}; the rest of the file is left out")?;
     }
-    for (path, file) in view::unended(recordings) {
+    let mut is_whole = damaged.is_empty();
+    for (path, why) in view::incomplete(recordings) {
         let path = path.display();
-        writeln!(
-            err,
-            "headwater: {path} has no end: process {} records it still, or was killed (`headwater trace recover {path}`)",
-            file.recorder
-        )?;
+        match &why {
+            Incomplete::Runs(pid) => writeln!(err, "headwater: {path} has no end: process {pid} records it still")?,
+            Incomplete::Unended(pid, pending) => {
+                writeln!(
+                    err,
+                    "headwater: {path} has no end: process {pid} was killed, or had no room{} (`headwater trace recover {path}`)",
+                    pending.map_or_else(String::new, |pending| format!(
+                        "; {} more were lost, and {} of events are still in the buffers",
+                        grouped(pending.lost),
+                        size(pending.left_bytes)
+                    ))
+                )?;
+            }
+            Incomplete::Pages(pages) => writeln!(
+                err,
+                "headwater: events of the kernel are still in {}: make room, then `headwater trace recover {path}`",
+                pages.display()
+            )?,
+            Incomplete::Missing(what) => writeln!(err, "headwater: {path} is not whole: {what}")?,
+        }
+        is_whole &= matches!(why, Incomplete::Runs(_));
     }
-    Ok(if damaged.is_empty() { status::OK } else { status::PARTIAL })
+    Ok(if is_whole { status::OK } else { status::PARTIAL })
 }
 
 pub(super) fn stat(arguments: &StatArguments) -> anyhow::Result<u8> {

@@ -75,18 +75,13 @@ impl<W: Write> Events<W> {
         self.event("X", track, rest)
     }
 
-    /// Gives the arrow's id.
-    pub fn begin_arrow(&mut self, track: Track, at: u128) -> io::Result<u64> {
+    /// From a place and time to another.
+    pub fn arrow(&mut self, (track, at): (Track, u128), to: (Track, u128)) -> io::Result<()> {
         self.arrows += 1;
-        let (id, at) = (self.arrows, self.time(at));
+        let (id, at, then) = (self.arrows, self.time(at), self.time(to.1));
         self.event("s", track, format_args!("\"name\":\"wakes\",\"cat\":\"flow\",\"id\":{id},\"ts\":{at}"))?;
-        Ok(id)
-    }
-
-    pub fn end_arrow(&mut self, id: u64, track: Track, at: u128) -> io::Result<()> {
-        let at = self.time(at);
-        let rest = format_args!("\"bp\":\"e\",\"name\":\"wakes\",\"cat\":\"flow\",\"id\":{id},\"ts\":{at}");
-        self.event("f", track, rest)
+        let rest = format_args!("\"bp\":\"e\",\"name\":\"wakes\",\"cat\":\"flow\",\"id\":{id},\"ts\":{then}");
+        self.event("f", to.0, rest)
     }
 
     /// Says what a process or thread is called; `what` is `process_name` or `thread_name`.

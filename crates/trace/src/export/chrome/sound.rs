@@ -60,6 +60,8 @@ pub fn check(json: &Value) {
             around.push(*end);
         }
     }
+    let endless = flows.values().filter(|(ended, _)| !ended).count();
+    assert_eq!(endless, 0, "of {} arrows so many have no end", flows.len());
     for (track, time, event) in ends {
         let own = slices.get(&track).map_or(&[][..], Vec::as_slice);
         assert!(own.iter().any(|(begin, end)| (*begin..=*end).contains(&time)), "an arrow at no slice: {event}");

@@ -51,7 +51,9 @@ fn value(kind: &EventKind, name: &str, fields: &[u8]) -> String {
                 let shift = 64 - 8 * u32::from(*bytes);
                 (usize::from(*bytes), ((number(usize::from(*bytes)) << shift).cast_signed() >> shift).to_string())
             }
-            FieldKind::Unsigned { bytes, .. } => (usize::from(*bytes), number(usize::from(*bytes)).to_string()),
+            FieldKind::Unsigned { bytes, .. } | FieldKind::Named { bytes, .. } => {
+                (usize::from(*bytes), number(usize::from(*bytes)).to_string())
+            }
             FieldKind::Array { count, .. } => (8 * *count as usize, format!("{:x}", number(8))),
             other => panic!("none of these events has {other:?}"),
         };

@@ -1,0 +1,131 @@
+//! Memory that is never given back, for what must be made where the C library's allocator may not be called: in a signal
+//! handler. It takes no lock: whoever is interrupted in the middle of it hinders nobody.
+
+use std::mem::MaybeUninit;
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+
+/// Bytes that are mapped at once; more for something larger.
+const CHUNK: usize = 64 << 10;
+
+/// What stands at the beginning of a mapping.
+#[repr(C, align(64))]
+struct Chunk {
+    /// Bytes of the mapping.
+    len: usize,
+    /// Bytes that are taken, this head included.
+    used: AtomicUsize,
+}
+
+/// The mapping that is taken from now.
+static CURRENT: AtomicPtr<Chunk> = AtomicPtr::new(ptr::null_mut());
+
+/// Keeps a value for ever. None if there is no memory.
+pub fn keep<T: Send + Sync>(value: T) -> Option<&'static T> {
+    let place = take(size_of::<T>(), align_of::<T>())?.cast::<T>();
+    // SAFETY: the place has the value's size and alignment, and nobody else has it.
+    unsafe {
+        place.write(value);
+        Some(place.as_ref())
+    }
+}
+
+/// Keeps a copy of a text for ever. None if there is no memory.
+pub fn keep_text(text: &str) -> Option<&'static str> {
+    let bytes = keep_all(text.bytes())?;
+    Some(std::str::from_utf8(bytes).expect("a text's bytes"))
+}
+
+/// Keeps values for ever, one behind the other. None if there is no memory.
+///
+/// Panics if the iterator does not tell its length.
+pub fn keep_all<T: Copy + Send + Sync>(values: impl ExactSizeIterator<Item = T>) -> Option<&'static [T]> {
+    let count = values.len();
+    let place = take(size_of::<T>().checked_mul(count)?, align_of::<T>())?.cast::<MaybeUninit<T>>();
+    // SAFETY: the place has room for so many, is aligned to them, and nobody else has it.
+    let places = unsafe { slice::from_raw_parts_mut(place.as_ptr(), count) };
+    let mut written = 0;
+    for (place, value) in places.iter_mut().zip(values) {
+        place.write(value);
+        written += 1;
+    }
+    assert_eq!(written, count, "the iterator's length");
+    // SAFETY: all of them were written.
+    Some(unsafe { slice::from_raw_parts(place.cast::<T>().as_ptr(), count) })
+}
+
+/// So many bytes that nobody else has.
+fn take(bytes: usize, align: usize) -> Option<NonNull<u8>> {
+    loop {
+        let chunk = CURRENT.load(Ordering::Acquire);
+        if let Some(there) = NonNull::new(chunk)
+            && let Some(place) = from(there, bytes, align)
+        {
+            return Some(place);
+        }
+        let len = size_of::<Chunk>().checked_add(bytes)?.checked_add(align)?.max(CHUNK);
+        // SAFETY: a new mapping replaces nothing; it is aligned to a page, and the head fits.
+        let new = unsafe {
+            let access = ProtFlags::READ | ProtFlags::WRITE;
+            let new = mmap_anonymous(ptr::null_mut(), len, access, MapFlags::PRIVATE).ok()?.cast::<Chunk>();
+            new.write(Chunk { len, used: AtomicUsize::new(size_of::<Chunk>()) });
+            new
+        };
+        // Release: who takes from it sees its head.
+        if CURRENT.compare_exchange(chunk, new, Ordering::Release, Ordering::Relaxed).is_err() {
+            // SAFETY: nobody else has seen it.
+            let _ = unsafe { munmap(new.cast(), len) };
+        }
+    }
+}
+
+fn from(chunk: NonNull<Chunk>, bytes: usize, align: usize) -> Option<NonNull<u8>> {
+    // SAFETY: it is the head of a mapping that is never unmapped once it was published.
+    let head = unsafe { chunk.as_ref() };
+    let begin = |used: usize| used.checked_next_multiple_of(align);
+    let next = |used| begin(used)?.checked_add(bytes).filter(|end| *end <= head.len);
+    // Relaxed: only that nobody gets the same bytes; the mapping is of zeros.
+    let used = head.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
+    // SAFETY: within the mapping, which is aligned to a page.
+    Some(unsafe { chunk.cast::<u8>().byte_add(begin(used)?) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_keep_what_they_keep_apart_from_each_other() {
+        std::thread::scope(|scope| {
+            let kept: Vec<_> = (0..4_u64)
+                .map(|thread| {
+                    scope.spawn(move || {
+                        let one = |number: u64| {
+                            let steps = (0..(number % 50) as u32).map(|step| thread << 32 | u64::from(step));
+                            let all = keep_all(steps).expect("memory");
+                            (keep(thread << 32 | number).expect("memory"), all, keep_text("grün").expect("memory"))
+                        };
+                        (0..5_000).map(one).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            for (thread, kept) in kept.into_iter().enumerate() {
+                for (number, (one, all, text)) in kept.join().expect("no panic").into_iter().enumerate() {
+                    assert_eq!(*one, (thread << 32 | number) as u64);
+                    assert!(all.iter().copied().eq((0..number as u64 % 50).map(|step| (thread as u64) << 32 | step)));
+                    assert_eq!(text, "grün");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn what_is_larger_than_a_chunk_has_its_place_too() {
+        let large = keep_all((0..CHUNK).map(|number| number * 3)).expect("memory");
+        assert!(large.iter().copied().eq((0..CHUNK).map(|number| number * 3)));
+        assert_eq!(keep_all([0_u8; 0].into_iter()), Some(&[][..]));
+    }
+}

@@ -1,0 +1,55 @@
+//! The environment, as far as a program may believe it: one that has more rights than whoever started it may not.
+
+use std::ffi::OsString;
+
+/// The value of a variable. None if it is not set; and always in a program that was started with more rights than its starter
+/// has (a set-user-ID program, or one with capabilities of its own): its starter could use these rights by it. As
+/// secure_getenv(3), but for the program, which need not be the C library's.
+pub fn trusted(name: &str) -> Option<OsString> {
+    // SAFETY: takes a number, and reads what the kernel has told this process at its start.
+    let has_more_rights = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    if has_more_rights { None } else { std::env::var_os(name) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::process::Command;
+
+    use super::*;
+
+    const VARIABLE: &str = "HEADWATER_TEST_TRUSTED";
+
+    /// Not a test of its own: the program that the other one starts.
+    #[test]
+    fn program() {
+        if std::env::var_os(VARIABLE).is_some() {
+            println!("it trusts {:?}", trusted(VARIABLE));
+        }
+    }
+
+    #[test]
+    fn a_program_with_more_rights_than_its_starter_trusts_nothing() {
+        let path = std::env::temp_dir().join(format!("headwater-trusted-{}", std::process::id()));
+        fs::copy(std::env::current_exe().expect("our own path"), &path).expect("room");
+        let said = || {
+            let mut program = Command::new(&path);
+            program.args(["--exact", "environment::tests::program", "--nocapture"]).env(VARIABLE, "1");
+            let output = program.output();
+            String::from_utf8_lossy(&output.expect("it starts").stdout).into_owned()
+        };
+        let before = said();
+        // Only root can give it to another group.
+        let given = chown(&path, None, Some(65534)).and_then(|()| {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o2755))?;
+            Ok(said())
+        });
+        fs::remove_file(&path).expect("it is there");
+        assert!(before.contains("it trusts Some(\"1\")"), "{before}");
+        match given {
+            Ok(after) => assert!(after.contains("it trusts None"), "{after}"),
+            Err(error) => println!("skipped: {error}"),
+        }
+    }
+}
