@@ -924,7 +924,7 @@ _headwater() {
             return 0
             ;;
         headwater__subcmd__run)
-            opts="-s -p -t -l -b -o -q -n -h -V --sizes --placement --transport-cmd --variant --against --time --warm-up --launches --seed --budget --quick --patience --output --resume --trace --json --quiet --dry-run --config --print-config --help --version"
+            opts="-s -p -t -l -b -o -q -n -h -V --sizes --placement --transport-cmd --variant --against --fail-on --time --warm-up --launches --seed --budget --quick --patience --output --resume --more --trace --json --quiet --dry-run --config --print-config --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -955,6 +955,10 @@ _headwater() {
                     return 0
                     ;;
                 --against)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fail-on)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1003,6 +1007,10 @@ _headwater() {
                     return 0
                     ;;
                 --resume)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --more)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

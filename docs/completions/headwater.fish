@@ -47,6 +47,7 @@ complete -c headwater -n "__fish_headwater_using_subcommand run" -s p -l placeme
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l transport-cmd -d 'A program that speaks the protocol of external transports, as a row like any other; repeatable' -r
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l variant -d 'Measure every row under this variant too, in the same blocks: variables, a wrapper, or another headwater; repeatable' -r
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l against -d 'Measure what RUN measured again, by the program that did (`before`) and by this one (`now`), in the same blocks' -r
+complete -c headwater -n "__fish_headwater_using_subcommand run" -l fail-on -d 'Of variants, when the exit status is 1 or 3: as `compare --fail-on`' -r
 complete -c headwater -n "__fish_headwater_using_subcommand run" -s t -l time -d 'Measured time per launch: `50ms`, `2s`' -r
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l warm-up -d 'Least warm-up per launch' -r
 complete -c headwater -n "__fish_headwater_using_subcommand run" -s l -l launches -d 'Launches per row, the replicates; 12 for a verdict' -r
@@ -54,7 +55,8 @@ complete -c headwater -n "__fish_headwater_using_subcommand run" -l seed -d 'See
 complete -c headwater -n "__fish_headwater_using_subcommand run" -s b -l budget -d 'The most that the whole run may take; launches are shortened, then left out' -r
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l patience -d 'Give a row up when one of its processes keeps silent for so long [default: 10s]' -r
 complete -c headwater -n "__fish_headwater_using_subcommand run" -s o -l output -d 'Directory of this run [default: headwater-runs/<time>-<host>]' -r -F
-complete -c headwater -n "__fish_headwater_using_subcommand run" -l resume -d 'Go on with the interrupted run in DIR, in the same order, with its own settings' -r -F
+complete -c headwater -n "__fish_headwater_using_subcommand run" -l resume -d 'Go on with the interrupted run in DIR, in the same order, with its own settings; with --more also with a finished one' -r -F
+complete -c headwater -n "__fish_headwater_using_subcommand run" -l more -d 'With --resume: so many launches more of every row, of a finished run too, in blocks of their own' -r
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l config -d 'Take options from a TOML file; those on the command line win' -r -F
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l quick -d 'A quick look: the same as --budget 55s'
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l trace -d 'After the measurement, record one more launch of each row of streams: who woke whom; the report links it'
@@ -79,8 +81,8 @@ complete -c headwater -n "__fish_headwater_using_subcommand show" -s V -l versio
 complete -c headwater -n "__fish_headwater_using_subcommand compare" -l by -d 'What the sides differ in: run, kernel, host, placement, policy, variant, transport [default: run; variant within one run]' -r
 complete -c headwater -n "__fish_headwater_using_subcommand compare" -l baseline -d 'The level with which the others are compared; a run also as it was typed [default: the first]' -r
 complete -c headwater -n "__fish_headwater_using_subcommand compare" -s f -l filter -d 'Only rows that the filter names, as for `run`; repeatable' -r
-complete -c headwater -n "__fish_headwater_using_subcommand compare" -l fail-on -d 'When the exit status is 1 or 3: `regression:5%` from that change on, `regression` from the minimum effect on, `never`' -r
-complete -c headwater -n "__fish_headwater_using_subcommand compare" -l minimum-effect -d 'The least change that matters' -r
+complete -c headwater -n "__fish_headwater_using_subcommand compare" -l fail-on -d 'When the exit status is 1 or 3: `regression:5%` from that change on, `regression` from the minimum effect on, `never`; 1 where a row is proved to be worse by so much, 3 where an interval reaches as far, whatever its verdict' -r
+complete -c headwater -n "__fish_headwater_using_subcommand compare" -l minimum-effect -d 'The least change that matters to you; rows are equivalent whose whole interval lies within it' -r
 complete -c headwater -n "__fish_headwater_using_subcommand compare" -l alpha -d 'The share of false discoveries that is tolerated' -r
 complete -c headwater -n "__fish_headwater_using_subcommand compare" -l noise -d 'A noise record instead of headwater-runs/noise-HOST.json' -r -F
 complete -c headwater -n "__fish_headwater_using_subcommand compare" -l all-metrics -d 'Show metrics beside the rows\' own figures too; they are not judged'

@@ -50,7 +50,7 @@ pub struct Compared {
     pub comparison: Comparison,
     /// What differs between the environments of the sides' first runs.
     pub environment: Vec<Difference>,
-    /// Where the minimum effect comes from, in words; empty for the default.
+    /// Where the noise floor is known from, in words; empty where none is known.
     pub noise: String,
 }
 
@@ -138,17 +138,16 @@ impl Noise {
     fn rules(&self, rules: Rules, runs: &[&Run], paired: bool) -> anyhow::Result<(Rules, String)> {
         let record = self.record(runs)?;
         let recorded = record.map(|record| {
-            let drift = if paired { record.assessment.drift } else { record.apart };
-            (drift.deviation, format!("noise floor of {} measured {}", record.host, record.started_at))
+            let floor = record.floor(paired);
+            (floor.deviation, format!("of {}: {}", record.host, floor.words()))
         });
         // Between runs the drift within them is the least that is known.
         let seen = if paired { None } else { drift_between(runs.iter().copied()) };
-        let seen = seen.map(|drift| (drift.deviation, "the machine drifted as much within these runs".to_owned()));
+        let seen = seen.map(|drift| (drift.deviation, "as the machine drifted within these runs".to_owned()));
         let largest = recorded.into_iter().chain(seen).max_by(|a, b| a.0.total_cmp(&b.0));
         let Some((deviation, words)) = largest else { return Ok((rules, String::new())) };
-        let with_drift = rules.with_drift(deviation);
-        let words = if with_drift.minimum_effect > rules.minimum_effect { words } else { String::new() };
-        Ok((with_drift, words))
+        let words = if deviation > 0.0 { words } else { String::new() };
+        Ok((rules.with_drift(deviation), words))
     }
 
     /// The record that was asked for, or the one of the host where all runs were made.

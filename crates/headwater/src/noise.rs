@@ -24,6 +24,74 @@ pub struct Record {
     pub assessment: Assessment,
     /// The drift to expect between runs that are made one after the other.
     pub apart: Drift,
+    /// What was found before, the newest first, [`KEPT`] at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Earlier>,
+}
+
+/// What an earlier measurement of the noise found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Earlier {
+    /// When its run began, RFC 3339.
+    pub started_at: String,
+    /// The deviation in the same blocks.
+    pub within: f64,
+    /// The deviation between runs that are made one after the other.
+    pub apart: f64,
+}
+
+/// Earlier measurements that a record keeps.
+const KEPT: usize = 8;
+
+/// The floor that holds on a machine, from all that its record keeps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Floor {
+    /// The deviation.
+    pub deviation: f64,
+    /// How many measurements it is the median of.
+    pub measurements: usize,
+    /// When the oldest and the newest of them began.
+    pub from_to: [String; 2],
+}
+
+impl Record {
+    /// This record with an older one of the same machine behind it.
+    #[must_use]
+    pub fn after(mut self, older: Record) -> Record {
+        let last = Earlier {
+            started_at: older.started_at,
+            within: older.assessment.drift.deviation,
+            apart: older.apart.deviation,
+        };
+        self.earlier = std::iter::once(last).chain(older.earlier).take(KEPT).collect();
+        self
+    }
+
+    /// The floor in the same blocks, or between runs: the median over the measurements, so that one bad day does not rule the
+    /// machine. Of an even number the larger of the middle two counts.
+    pub fn floor(&self, paired: bool) -> Floor {
+        let own = if paired { self.assessment.drift } else { self.apart }.deviation;
+        let earlier = self.earlier.iter().map(|earlier| if paired { earlier.within } else { earlier.apart });
+        let mut deviations: Vec<f64> = std::iter::once(own).chain(earlier).collect();
+        deviations.sort_by(f64::total_cmp);
+        let oldest = self.earlier.last().map_or(&self.started_at, |earlier| &earlier.started_at);
+        Floor {
+            deviation: deviations[deviations.len() / 2],
+            measurements: deviations.len(),
+            from_to: [oldest.clone(), self.started_at.clone()],
+        }
+    }
+}
+
+impl Floor {
+    /// Where it is known from: `measured 2025-01-01`, `median of 5 measurements, 2025-01-01 to 2025-02-01`.
+    pub fn words(&self) -> String {
+        let [from, to] = self.from_to.each_ref().map(|time| time.split('T').next().unwrap_or(time));
+        match self.measurements {
+            1 => format!("measured {to}"),
+            many => format!("median of {many} measurements, {from} to {to}"),
+        }
+    }
 }
 
 /// The record of `host` in the directory of runs.
@@ -51,3 +119,6 @@ pub fn write(path: &Path, record: &Record) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(record)? + "\n";
     replace(path, |file| file.write_all(text.as_bytes())).with_context(|| path.display().to_string())
 }
+
+#[cfg(test)]
+mod tests;

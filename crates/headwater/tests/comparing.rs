@@ -127,10 +127,7 @@ fn noise_is_recorded_where_compare_finds_it() {
         succeeded(&place.run(&[&QUICK[..], &["-o", name]].concat()));
     }
     let text = String::from_utf8(place.run(&["compare", "a", "b"]).stdout).expect("UTF-8");
-    assert!(
-        text.split_whitespace().collect::<Vec<_>>().join(" ").contains(&format!("noise floor of {host}")),
-        "{text}"
-    );
+    assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(&format!("(of {host}: measured")), "{text}");
 }
 
 #[test]
@@ -173,4 +170,85 @@ fn the_exit_status_of_compare_is_for_scripts() {
         .filter_map(|one| one["comparison"]["candidate"].as_str())
         .collect();
     assert_eq!(names, ["lis-pipe", "streams-pipe"]);
+}
+
+/// The launches of each row by block, and how many the run says that it has.
+fn blocks(run: &Run) -> (Vec<Vec<u32>>, u32) {
+    let of_rows = run.results.iter().map(|result| result.metrics[0].blocks.clone()).collect();
+    (of_rows, run.header.settings.launches)
+}
+
+#[test]
+fn more_launches_are_appended_to_a_finished_run() {
+    let place = Place::new();
+    let variants = ["--variant", "a=", "--variant", "b=", "-o", "r"];
+    succeeded(&place.run(&[&QUICK[..], &variants].concat()));
+    let before = fs::read_to_string(place.path("r/run.jsonl")).expect("events");
+    refused(&place.run(&["run", "--resume", "r"]), &["complete", "--more"]);
+    refused(&place.run(&["run", "--resume", "r", "--more", "9999"]), &["10000"]);
+    let text = succeeded(&place.run(&["run", "--resume", "r", "--more", "2"]));
+    assert!(text.contains("b against a, the baseline"), "{text}");
+    let five: Vec<u32> = (0..5).collect();
+    assert_eq!(blocks(&place.read("r")), (vec![five.clone(), five], 5));
+    let after = fs::read_to_string(place.path("r/run.jsonl")).expect("events");
+    assert!(after.starts_with(&before), "what was measured stays as it was");
+    // Both variants of a new block, before the next block begins.
+    let appended = after[before.len()..].lines().map(|line| serde_json::from_str(line).expect("an event"));
+    let launches: Vec<u64> =
+        appended.filter_map(|event: serde_json::Value| event["block"].as_u64()).collect::<Vec<u64>>();
+    assert!(launches.is_sorted() && launches.first() == Some(&3) && launches.last() == Some(&4), "{launches:?}");
+    // The events alone say the same, and a further addition counts from there.
+    fs::remove_file(place.path("r/run.json")).expect("it is there");
+    succeeded(&place.run(&["run", "--resume", "r", "--more", "1", "--quiet"]));
+    assert_eq!(blocks(&place.read("r")).1, 6);
+}
+
+#[test]
+fn launches_of_another_build_are_not_added() {
+    let place = Place::new();
+    let program = place.path("headwater-old");
+    fs::copy(env!("CARGO_BIN_EXE_headwater"), &program).expect("room on the disk");
+    let old = format!("old={}", program.display());
+    succeeded(&place.run(&[&QUICK[..], &["--variant", &old, "--variant", "new=", "-o", "r"]].concat()));
+    let mut bytes = fs::read(&program).expect("it is there");
+    bytes.push(0);
+    fs::write(&program, bytes).expect("room on the disk");
+    refused(&place.run(&["run", "--resume", "r", "--more", "1"]), &["headwater-old", "variant old", "built again"]);
+    let fingerprint = place.read("r").header.program.expect("it says which").fingerprint;
+    let file = place.path("r/run.jsonl");
+    let text = fs::read_to_string(&file).expect("it is there").replace(&fingerprint, "0123456789abcdef");
+    fs::write(&file, text).expect("room on the disk");
+    refused(&place.run(&["run", "--resume", "r", "--more", "1"]), &["not the build that measured it"]);
+}
+
+#[test]
+fn a_run_of_variants_fails_as_a_comparison_does() {
+    let place = Place::new();
+    refused(&place.run(&["run", "pipe", "--fail-on", "regression"]), &["--fail-on", "--variant"]);
+    let variants = ["--variant", "a=", "--variant", "b=", "--quiet", "-o"];
+    let quick = ["run", "pipe/stream/64", "--placement", "same-cpu", "--time", "5ms", "--launches"];
+    let run = |launches: &str, name: &str, fail_on: &str| {
+        let arguments = [&quick[..], &[launches], &variants, &[name, "--fail-on", fail_on]].concat();
+        place.run(&arguments).status.code()
+    };
+    assert_eq!(run("3", "few", "regression:5%"), Some(3), "three launches exclude nothing");
+    assert_eq!(run("8", "many", "never"), Some(0));
+    // Variant b becomes half as fast; with one launch more as it is both sides are compared again.
+    let file = place.path("many/run.jsonl");
+    let text = fs::read_to_string(&file).expect("events");
+    let halved = text.lines().map(|line| {
+        let mut event: serde_json::Value = serde_json::from_str(line).expect("an event");
+        if event["event"] == "launch_finished" && event["row"].as_str().is_some_and(|row| row.ends_with("/b")) {
+            let rates = event["series"]["rate"].as_array_mut().expect("rates");
+            rates.iter_mut().for_each(|rate| *rate = (rate.as_f64().expect("a rate") / 2.0).into());
+        }
+        format!("{event}\n")
+    });
+    let halved: String = halved.collect();
+    fs::write(&file, halved).expect("room on the disk");
+    let again = |fail_on: &str| {
+        place.run(&["run", "--resume", "many", "--more", "1", "--quiet", "--fail-on", fail_on]).status.code()
+    };
+    assert_eq!(again("regression:5%"), Some(1));
+    assert_eq!(again("never"), Some(0));
 }

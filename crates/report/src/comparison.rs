@@ -2,7 +2,7 @@
 //! out, and the rules. Called by the command for `compare`, `noise` and runs with variants.
 
 use headwater_results::compare::environment::Difference;
-use headwater_results::compare::{Comparison, RowComparison, Verdict};
+use headwater_results::compare::{Comparison, RowComparison, Verdict, blocks_for};
 use headwater_results::schema::Better;
 
 use crate::grid::cut;
@@ -17,7 +17,7 @@ pub struct Compared<'a> {
     pub comparison: &'a Comparison,
     /// What differs between the environments of the two sides.
     pub environment: &'a [Difference],
-    /// Where the minimum effect comes from, in words; empty for the default.
+    /// Where the noise floor is known from, in words; empty where none is known.
     pub noise: &'a str,
     /// Whether metrics beside the rows' own are shown as well.
     pub all_metrics: bool,
@@ -53,13 +53,20 @@ pub(crate) fn summary(comparison: &Comparison) -> Vec<String> {
         "Of {}: {better} better, {worse} worse, {equivalent} equivalent, {open} inconclusive.",
         plural(judged, "row")
     )];
+    let is_paired = |row: &RowComparison| row.ratio.is_some_and(|ratio| ratio.paired);
+    sentences.extend(hidden(comparison));
+    sentences.extend(too_few(comparison));
     let needed: Vec<u32> = comparison.rows.iter().filter_map(|row| more_blocks(row.verdict)).collect();
     if let Some(&most) = needed.iter().max() {
         let blocks = plural(most as usize, "more block");
-        sentences.push(match needed.len() == open {
-            true => format!("About {blocks} would decide them."),
-            false => format!("About {blocks} would decide {} of them.", needed.len()),
-        });
+        let of_them = match needed.len() == open {
+            true => "them".to_owned(),
+            false => format!("{} of them", needed.len()),
+        };
+        let where_to = if comparison.rows.iter().any(is_paired) { "" } else { ", for each of both runs," };
+        sentences.push(format!(
+            "About {blocks} would decide {of_them}: `headwater run --resume RUN --more {most}`{where_to} measures them."
+        ));
     }
     let apart = |row: &&RowComparison| row.ratio.is_some_and(|ratio| !ratio.paired);
     if comparison.rows.iter().any(|row| apart(&row)) {
@@ -74,9 +81,49 @@ pub(crate) fn summary(comparison: &Comparison) -> Vec<String> {
 
 fn more_blocks(verdict: Verdict) -> Option<u32> {
     match verdict {
-        Verdict::Inconclusive { more_blocks } => more_blocks,
+        Verdict::Inconclusive { more_blocks, .. } => more_blocks,
         _ => None,
     }
+}
+
+/// What the noise floor hides, and what cannot be said below it.
+fn hidden(comparison: &Comparison) -> Option<String> {
+    let rules = &comparison.rules;
+    let is_hidden = |row: &&RowComparison| matches!(row.verdict, Verdict::Inconclusive { below_floor: true, .. });
+    let count = comparison.rows.iter().filter(is_hidden).count();
+    let floor = units::percent(rules.noise_floor());
+    match (count, rules.noise_floor() > rules.minimum_effect) {
+        (0, false) => None,
+        (0, true) => Some(format!("Equal rows differ by up to {floor} here: smaller changes are not found.")),
+        (_, is_above) => Some(format!(
+            "{} the launches alone would decide, but equal rows differ by up to {floor} here, the noise floor{}.",
+            plural(count, "inconclusive row"),
+            match is_above {
+                true => format!(
+                    ": within less, as the {} asked for, nothing is equivalent",
+                    units::percent(rules.minimum_effect)
+                ),
+                false => String::new(),
+            }
+        )),
+    }
+}
+
+/// What so few launches can say at all.
+fn too_few(comparison: &Comparison) -> Option<String> {
+    let ratios = || comparison.rows.iter().filter(|row| row.verdict != Verdict::Unjudged).filter_map(|row| row.ratio);
+    let most = ratios().max_by(|one, other| one.confidence.total_cmp(&other.confidence))?;
+    if most.confidence >= 1.0 - comparison.rules.alpha {
+        return None;
+    }
+    let least = blocks_for(comparison.rules.alpha, most.paired);
+    Some(match most.n {
+        1 => format!("One launch decides nothing: it takes {least} at least."),
+        n => format!(
+            "{n} launches decide nothing: an interval of all of them covers {} only, and a verdict takes {least} at least.",
+            units::percent(most.confidence)
+        ),
+    })
 }
 
 fn differences(environment: &[Difference], style: &Style) -> Option<String> {
@@ -161,8 +208,9 @@ fn line(row: &RowComparison) -> Line {
         Verdict::Better => (format!("{name}{}", direction(row)), best),
         Verdict::Worse => (format!("{name}{}", direction(row)), strong),
         Verdict::Equivalent => (name.to_owned(), plain),
-        Verdict::Inconclusive { more_blocks: Some(more) } => (format!("{name}, +{more}"), quiet),
-        Verdict::Inconclusive { more_blocks: None } => (name.to_owned(), quiet),
+        Verdict::Inconclusive { below_floor: true, .. } => (format!("{name}, floor"), quiet),
+        Verdict::Inconclusive { more_blocks: Some(more), .. } => (format!("{name}, +{more}"), quiet),
+        Verdict::Inconclusive { more_blocks: None, .. } => (name.to_owned(), quiet),
         Verdict::Unjudged => (String::new(), plain),
     };
     let values = [quantity(row.baseline.median), quantity(row.candidate.median), ratio, interval];
@@ -208,15 +256,18 @@ fn left_out(comparison: &Comparison, style: &Style) -> Option<String> {
 fn rules(compared: &Compared<'_>) -> String {
     let rules = &compared.comparison.rules;
     let paired = compared.comparison.rows.iter().filter_map(|row| row.ratio).any(|ratio| ratio.paired);
-    let test = if paired { "sign-flip test of the ratios within blocks" } else { "rank test of the launches" };
+    let test = if paired { "signed-rank test of the ratios within blocks" } else { "rank-sum test of the launches" };
+    let floor = match rules.drift > 0.0 {
+        true => format!(" and holds the noise floor of {} ({})", units::percent(rules.noise_floor()), compared.noise),
+        false => String::new(),
+    };
     format!(
-        "ratio: candidate over baseline, geometric mean over launches, 95 % bootstrap interval. Verdicts: exact {test}, \
-         Benjamini-Hochberg at {} over all rows; a change below {} does not count{}{}. +N: about so many more blocks would \
-         decide.",
+        "ratio: candidate over baseline, median over all pairs of launches (Hodges and Lehmann); the interval of {} is that of \
+         the same pairs{floor}. Verdicts: exact {test}, Benjamini-Hochberg at {} over all rows; a change below {} does not \
+         count. +N: about so many more blocks would decide.",
+        units::percent(1.0 - rules.alpha),
         units::percent(rules.alpha),
         units::percent(rules.minimum_effect),
-        if compared.noise.is_empty() { "" } else { ": " },
-        compared.noise,
     )
 }
 

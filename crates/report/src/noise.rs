@@ -1,7 +1,7 @@
 //! What identical code showed on a machine, in words. Called by the command for `noise`.
 
+use headwater_results::compare::Rules;
 use headwater_results::compare::noise::{Assessment, Drift};
-use headwater_results::compare::{MINIMUM_EFFECT, Rules};
 
 use crate::style::{Style, finish, strong};
 use crate::text::wrap;
@@ -29,14 +29,14 @@ pub fn noise(assessment: &Assessment, apart: &Drift, style: &Style) -> String {
         percent(assessment.difference_p95),
         percent(assessment.resolution_median),
     );
-    let floor = |drift: &Drift| Rules::default().with_drift(drift.deviation).minimum_effect;
-    let within = match floor(&assessment.drift) {
-        floor if floor > MINIMUM_EFFECT => format!("in the same blocks changes below {} do not count", percent(floor)),
-        floor => format!("in the same blocks every change of {} counts", percent(floor)),
+    let floor = |drift: &Drift| percent(Rules::default().with_drift(drift.deviation).noise_floor());
+    let within = match assessment.drift.deviation > 0.0 {
+        true => format!("in the same blocks changes below {} are not found", floor(&assessment.drift)),
+        false => "in the same blocks launches explain every difference".to_owned(),
     };
     let between = format!(
-        "between runs made one after the other, where the machine drifts, changes below {} do not count",
-        percent(floor(apart)),
+        "between runs made one after the other, where the machine drifts, changes below {} are not found",
+        floor(apart),
     );
     let spread = if style.unicode { spread } else { spread.replace('\u{b1}', "+-") };
     let lines = [rate, spread, format!("From now on, {within}; {between}.")];
@@ -69,8 +69,8 @@ mod tests {
             correction for so many rows, none is called different.
             Half of the rows differ by less than 2.1 %, 19 of 20 by less than 9.0 %; half of the intervals are
             narrower than ±4.8 %.
-            From now on, in the same blocks every change of 2.0 % counts; between runs made one after the other,
-            where the machine drifts, changes below 8.2 % do not count.
+            From now on, in the same blocks launches explain every difference; between runs made one after the
+            other, where the machine drifts, changes below 8.2 % are not found.
         "#]]
         .assert_eq(&noise(&assessment, &drift(0.04), &style));
     }

@@ -1,8 +1,8 @@
 //! Patterns of use beside the kernel's pipe: each figure with its ratio to the pipe's in the same blocks, and what that
 //! means in words. Drawn by the terminal and by the HTML page; the words are the verdict's too.
 
-use headwater_results::compare::MINIMUM_EFFECT;
-use headwater_results::resample::Resamples;
+use headwater_results::compare::ratio::{Ratios, Sample};
+use headwater_results::compare::{ALPHA, MINIMUM_EFFECT, Ratio};
 use headwater_results::schema::{Better, MetricResult, RowResult, Run};
 
 use crate::grid::{Cell, Grid, Line};
@@ -120,24 +120,17 @@ impl Times {
     }
 }
 
-/// `one` over `other`: the geometric mean of the ratios in the blocks that have both, and its bootstrap interval. Of a single
-/// block the interval is all there is.
+/// `one` over `other` in the blocks that have both, by the arithmetic of every comparison. The interval of launches that are
+/// too few for one has no ends.
 fn paired(one: &MetricResult, other: &MetricResult) -> Option<Times> {
     let of_block = |block: &u32| other.blocks.iter().position(|other| other == block).map(|at| other.launches[at]);
     let logs: Vec<f64> = (one.blocks.iter().zip(&one.launches))
         .filter_map(|(block, value)| Some((value / of_block(block)?).ln()))
         .filter(|log| log.is_finite())
         .collect();
-    if logs.is_empty() {
-        return None;
-    }
-    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-    let (low, high) = if logs.len() < 2 {
-        (f64::NEG_INFINITY, f64::INFINITY)
-    } else {
-        Resamples::new(logs.len(), 0).interval(&logs)?
-    };
-    Some(Times { value: mean.exp(), low: low.exp(), high: high.exp() })
+    let Ratio { value, low, high, confidence, .. } = Ratios::default().of(&Sample::Paired(logs))?;
+    let (low, high) = if confidence < 1.0 - ALPHA { (0.0, f64::INFINITY) } else { (low, high) };
+    Some(Times { value, low, high })
 }
 
 /// The groups of rows that this run has of one placement, each with its pattern and size.

@@ -3,7 +3,8 @@
 //!
 //! Replicates are launches. Where both sides were measured in the same blocks the ratio is paired within the block, so
 //! that drift of the machine cancels; two runs one after the other share no blocks, and their ratio is that of two
-//! independent samples (MEASURING.md sections 2.3, 2.6 and 2.7).
+//! independent samples (MEASURING.md sections 2.3, 2.6 and 2.7). Ratio, interval and p-value are one statistic
+//! ([`crate::significance::shift`]).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,10 +13,12 @@ use std::num::NonZero;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
-use crate::resample::student_below;
+use crate::normal::normal_quantile;
 use crate::schema::{Metric, MetricResult, Row, RowOutcome, RowResult};
 use crate::significance::family;
 use ratio::{Ratios, Sample};
+
+pub use crate::significance::shift::blocks_for;
 
 pub mod environment;
 pub mod factor;
@@ -46,10 +49,10 @@ pub struct Comparison {
 pub struct Rules {
     /// Share of false discoveries among the rows called different that is tolerated, 0..1.
     pub alpha: f64,
-    /// The least change that matters, as a share: 0.02 means that 2 % either way are equivalent.
+    /// The least change that matters to the user, as a share: 0.02 means that 2 % either way are equivalent.
     pub minimum_effect: f64,
-    /// How much identical rows differ beyond what their launches explain: a standard deviation of logarithms. It counts in
-    /// every test and in the minimum effect.
+    /// How much identical rows differ beyond what their launches explain: a standard deviation of logarithms. It widens every
+    /// interval and counts in every test. It makes nothing equivalent.
     pub drift: f64,
 }
 
@@ -63,15 +66,20 @@ impl Default for Rules {
 /// by chance.
 pub const ALPHA: f64 = 0.05;
 
-/// The least change that matters unless the machine's noise is larger (MEASURING.md section 2.7).
+/// The least change that matters unless the user says otherwise (MEASURING.md section 2.7).
 pub const MINIMUM_EFFECT: f64 = 0.02;
 
 impl Rules {
-    /// These rules on a machine with this drift: changes that 19 of 20 drifts stay below do not count as changes.
+    /// These rules on a machine with this drift.
     #[must_use]
     pub fn with_drift(self, drift: f64) -> Rules {
-        let noise_floor = (1.96 * drift).exp_m1();
-        Rules { drift, minimum_effect: self.minimum_effect.max(noise_floor), ..self }
+        Rules { drift, ..self }
+    }
+
+    /// The noise floor, as a share: 19 of 20 equal rows differ by less, however many launches they have. A smaller change is
+    /// not found, and nothing can be called equivalent within less.
+    pub fn noise_floor(&self) -> f64 {
+        (1.96 * self.drift).exp_m1()
     }
 }
 
@@ -97,7 +105,7 @@ pub struct RowComparison {
     pub verdict: Verdict,
 }
 
-/// A ratio of geometric means with its interval.
+/// The ratio of the sides with its interval: by Hodges and Lehmann, of the logarithms.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Ratio {
@@ -107,14 +115,15 @@ pub struct Ratio {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
-    /// Standard error of the ratio's logarithm; absent where a side has a single launch.
-    pub standard_error: Option<f64>,
+    /// The coverage that so many launches give the interval, 0..1: at least 1 - alpha, or less where there are too few.
+    pub confidence: f64,
     /// Blocks that both have, or the launches of the side that has fewer.
     pub n: u32,
     /// Whether the ratio is taken within blocks.
     pub paired: bool,
-    /// p-value of the exact test: sign flips of paired ratios, ranks of independent launches. Where the machine drifts, at
-    /// least that of the drift.
+    /// The p-value: the smallest level at which the interval would leave out 1. It is that of the exact test, Wilcoxon's of
+    /// signed ranks within blocks, Mann and Whitney's of independent launches; where the machine drifts, at least that of
+    /// the drift.
     pub p: f64,
     /// The smallest p-value that so many launches can give.
     pub p_reachable: f64,
@@ -136,12 +145,18 @@ pub enum Verdict {
         /// About how many blocks more would decide; absent where more than ten times as many, or none, would.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         more_blocks: Option<u32>,
+        /// The launches would decide, but the machine drifts by more: the noise floor hides it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        below_floor: bool,
     },
     /// Not judged: a metric beside the row's own.
     Unjudged,
 }
 
 impl Verdict {
+    /// Nothing can be said, and nothing is known that would help.
+    pub const OPEN: Verdict = Verdict::Inconclusive { more_blocks: None, below_floor: false };
+
     /// The name used in tables and files.
     pub fn name(self) -> &'static str {
         match self {
@@ -239,7 +254,7 @@ pub fn compare_on(threads: NonZero<usize>, baseline: &Side<'_>, candidate: &Side
                     ratio: None,
                     p_adjusted: None,
                     // Only a row's own figure is judged; here all that is known is which that is.
-                    verdict: if place == 0 { Verdict::Inconclusive { more_blocks: None } } else { Verdict::Unjudged },
+                    verdict: if place == 0 { Verdict::OPEN } else { Verdict::Unjudged },
                 }
             })),
             Err((kind, reason)) => left_out.push(LeftOut { row: after.result.row.id.clone(), kind, reason }),
@@ -248,20 +263,23 @@ pub fn compare_on(threads: NonZero<usize>, baseline: &Side<'_>, candidate: &Side
     let of_baseline: BTreeSet<&str> = baseline.members.iter().map(|member| member.label.as_str()).collect();
     let unknown = candidate.members.iter().filter(|member| !of_baseline.contains(member.label.as_str()));
     left_out.extend(unknown.map(|member| LeftOut::one_sided(&member.result.row, &baseline.name)));
-    for (row, ratio) in rows.iter_mut().zip(ratios(&samples, rules.drift, threads)) {
+    for (row, ratio) in rows.iter_mut().zip(ratios(&samples, rules.alpha, threads)) {
         row.ratio = ratio;
     }
-    judge(&mut rows, rules);
+    judge(&mut rows, Rules { drift: 0.0, ..rules });
+    if rules.drift > 0.0 {
+        judge_with_drift(&mut rows, rules);
+    }
     Comparison { baseline: baseline.name.clone(), candidate: candidate.name.clone(), rules, rows, left_out }
 }
 
 /// The ratio of every sample, each thread taking a part of equal length.
-fn ratios(samples: &[Option<Sample>], drift: f64, threads: NonZero<usize>) -> Vec<Option<Ratio>> {
+fn ratios(samples: &[Option<Sample>], alpha: f64, threads: NonZero<usize>) -> Vec<Option<Ratio>> {
     let part_of = |part: &[Option<Sample>]| -> Vec<Option<Ratio>> {
-        let mut ratios = Ratios::default();
-        part.iter().map(|sample| sample.as_ref().map(|sample| with_drift(ratios.of(sample), sample, drift))).collect()
+        let mut ratios = Ratios::at(alpha);
+        part.iter().map(|sample| ratios.of(sample.as_ref()?)).collect()
     };
-    // A thread draws resamples of its own, which takes as long as a few hundred rows.
+    // A thread takes as long to start as some rows take.
     const ROWS_OF_A_THREAD: usize = 1000;
     let part = samples.len().div_ceil(threads.get()).max(ROWS_OF_A_THREAD);
     std::thread::scope(|scope| {
@@ -304,15 +322,20 @@ fn counterparts<'a>(
     Err((LeftOutKind::Incomparable, "the sides measured different quantities".to_owned()))
 }
 
-/// The test may claim no more than the drift allows: the deviate of both variances bounds the p-value from below.
-fn with_drift(ratio: Ratio, sample: &Sample, drift: f64) -> Ratio {
-    let Some(error) = sample.standard_error() else { return ratio };
-    if drift <= 0.0 {
-        return ratio;
+/// Judges rows, whose launches alone have been judged, on a machine that drifts, and marks what the drift hides.
+fn judge_with_drift(rows: &mut [RowComparison], rules: Rules) {
+    let of_launches: Vec<Verdict> = rows.iter().map(|row| row.verdict).collect();
+    let deviate = normal_quantile(1.0 - rules.alpha / 2.0);
+    for row in rows.iter_mut() {
+        row.ratio = row.ratio.map(|ratio| ratio.on_drifting_machine(rules.drift, deviate));
     }
-    let deviate = sample.centre().abs() / error.hypot(drift);
-    let p = 2.0 * (1.0 - student_below(deviate, sample.freedom() as f64));
-    Ratio { p: ratio.p.max(p), ..ratio }
+    judge(rows, rules);
+    for (row, of_launches) in rows.iter_mut().zip(of_launches) {
+        let was_decided = !matches!(of_launches, Verdict::Inconclusive { .. });
+        if let Verdict::Inconclusive { below_floor, .. } = &mut row.verdict {
+            *below_floor = was_decided;
+        }
+    }
 }
 
 /// Adjusts the p-values of the family and gives the verdicts.

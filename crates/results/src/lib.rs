@@ -13,11 +13,11 @@ pub mod flags;
 pub mod histogram;
 #[cfg(feature = "json-schema")]
 pub mod json_schema;
+mod normal;
 pub mod overhead;
 pub mod parse;
 pub mod published;
 pub mod random;
-pub mod resample;
 pub mod schema;
 pub mod significance;
 pub mod summary;

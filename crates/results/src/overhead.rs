@@ -77,7 +77,7 @@ pub struct Arm {
     pub value: Option<Estimate>,
     /// Its best launch, in the metric's unit.
     pub value_best: Option<f64>,
-    /// This configuration over `off`, as a cost: for rates the inverse. Of geometric means, with its bootstrap interval.
+    /// This configuration over `off`, as a cost: for rates the inverse. With its interval.
     pub cost: Option<Cost>,
     /// The median of the costs within blocks, with its interval by order.
     pub median: Option<Estimate>,
@@ -271,7 +271,7 @@ fn findings<'a>(
             _ if minimum_effect.is_none() => Finding::Unsupported,
             Verdict::Better | Verdict::Worse => Finding::Found,
             Verdict::Equivalent => Finding::Below,
-            Verdict::Inconclusive { more_blocks } => Finding::Open { more_blocks },
+            Verdict::Inconclusive { more_blocks, .. } => Finding::Open { more_blocks },
             Verdict::Unjudged => Finding::Open { more_blocks: None },
         }
     };
@@ -296,7 +296,7 @@ fn cost(off: f64, arm: f64, better: Better) -> f64 {
 }
 
 fn cost_of(off: &MetricResult, arm: &MetricResult, better: Better) -> Option<Cost> {
-    let Ratio { value, low, high, n, .. } = Ratios::default().of(&Sample::paired(off, arm)?);
+    let Ratio { value, low, high, n, .. } = Ratios::default().of(&Sample::paired(off, arm)?)?;
     let (times, low, high) = match better {
         Better::Lower => (value, low, high),
         Better::Higher => (1.0 / value, 1.0 / high, 1.0 / low),

@@ -105,7 +105,13 @@ impl Fold {
             Event::LaunchFailed { row, block, reason } => {
                 self.known_row(&row)?.launches.insert(block, Launch::Failed(reason));
             }
-            Event::RunResumed { at: _ } => self.end = None,
+            Event::RunResumed { at: _, launches } => {
+                self.end = None;
+                if let (Some(launches), Some(header)) = (launches, &mut self.header) {
+                    header.settings.launches = launches;
+                    header.settings.budget_s = None;
+                }
+            }
             Event::RunFinished { status, environment } => self.end = Some((status, *environment)),
         }
         Ok(())

@@ -64,6 +64,7 @@ pub(crate) fn header(ids: &[&str]) -> RunHeader {
         started_at: "2025-01-01T00:00:00Z".to_owned(),
         command: vec!["headwater".to_owned(), "run".to_owned(), "\"qu\u{f6}ted\"\n".to_owned()],
         program: None,
+        variant_programs: std::collections::BTreeMap::new(),
         settings: Settings {
             selection: vec!["overview".to_owned()],
             launches: 12,
@@ -116,7 +117,7 @@ pub(crate) fn all_events() -> Vec<Event> {
         Event::RowSkipped { row: row("c"), reason: "fs.mqueue.msgsize_max is 8192".to_owned() },
         Event::LaunchFinished(Box::new(full)),
         Event::LaunchFailed { row: "b".to_owned(), block: 0, reason: "peer stuck".to_owned() },
-        Event::RunResumed { at: "2025-01-01T00:01:00Z".to_owned() },
+        Event::RunResumed { at: "2025-01-01T00:01:00Z".to_owned(), launches: Some(24) },
         Event::RunFinished { status: RunStatus::Partial, environment: Box::new(environment()) },
     ]
 }

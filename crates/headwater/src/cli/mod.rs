@@ -11,11 +11,13 @@ use serde::{Deserialize, Serialize};
 use crate::plan::duration::Seconds;
 use crate::plan::sizes::Sizes;
 use crate::plan::suggest;
+use fail_on::FailOn;
 
 mod compare;
 mod conduct;
 mod doctor;
 mod export;
+mod fail_on;
 pub mod generate;
 mod import;
 mod list;
@@ -32,11 +34,11 @@ mod trace;
 pub mod status {
     /// All went well.
     pub const OK: u8 = 0;
-    /// `compare`: a row is worse.
+    /// `compare`, `run --fail-on`: a row is worse.
     pub const REGRESSION: u8 = 1;
     /// The command line, a file or the place for the output is wrong.
     pub const USAGE: u8 = 2;
-    /// `compare`: a regression cannot be excluded.
+    /// `compare`, `run --fail-on`: a regression cannot be excluded.
     pub const INCONCLUSIVE: u8 = 3;
     /// The run is over, but rows were skipped or have failed.
     pub const PARTIAL: u8 = 4;
@@ -108,6 +110,8 @@ Examples:
   headwater run --variant rt='chrt -f 10' pipe   under a real-time policy, against the plain program
   headwater run pipes --variant old=/tmp/old/headwater --variant new=   two builds in the same blocks
   headwater run --against headwater-runs/before  is it still as fast? both programs in the same blocks
+  headwater run --against before --fail-on regression:5%   exit status 1 from 5 % on, for CI
+  headwater run --resume headwater-runs/now --more 19   19 launches more of every row, where a verdict is open
   headwater run --json | jq -c .event            events as they happen"
 )]
 pub(crate) struct RunArguments {
@@ -134,6 +138,10 @@ pub(crate) struct RunArguments {
     /// Measure what RUN measured again, by the program that did (`before`) and by this one (`now`), in the same blocks
     #[arg(long, value_name = "RUN", help_heading = "What", conflicts_with_all = ["variant", "sizes", "placement"])]
     against: Option<String>,
+
+    /// Of variants, when the exit status is 1 or 3: as `compare --fail-on`
+    #[arg(long, value_name = "WHAT", help_heading = "Output")]
+    fail_on: Option<FailOn>,
 
     /// Measured time per launch: `50ms`, `2s`
     #[arg(short, long, value_name = "TIME", help_heading = "How")]
@@ -167,10 +175,15 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// Go on with the interrupted run in DIR, in the same order, with its own settings
+    /// Go on with the interrupted run in DIR, in the same order, with its own settings; with --more also with a finished one
     #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with_all = ["output", "sizes", "placement", "launches", "seed", "time", "warm_up", "transport_cmd", "selection", "budget", "quick", "variant", "against"])]
     #[serde(skip)]
     resume: Option<PathBuf>,
+
+    /// With --resume: so many launches more of every row, of a finished run too, in blocks of their own
+    #[arg(long, value_name = "N", requires = "resume", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Output")]
+    #[serde(skip)]
+    more: Option<u32>,
 
     /// After the measurement, record one more launch of each row of streams: who woke whom; the report links it
     #[arg(long, help_heading = "Output")]

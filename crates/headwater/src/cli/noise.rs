@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use headwater_results::compare::ALPHA;
 use headwater_results::compare::noise::{Assessment, assess, drift_between};
+use headwater_results::compare::{ALPHA, Rules};
 use headwater_results::schema::{Placement, Run};
 
 use super::run::{Measured, measure};
@@ -94,6 +94,11 @@ pub(super) fn noise(arguments: NoiseArguments) -> anyhow::Result<u8> {
     let runs = Path::new(RUNS);
     std::fs::create_dir_all(runs).with_context(|| runs.display().to_string())?;
     let file = noise::path(runs, &record.host);
+    // What cannot be read any more says nothing about today.
+    let record = match noise::read(&file) {
+        Ok(older) if older.host == record.host => record.after(older),
+        _ => record,
+    };
     noise::write(&file, &record)?;
     let mut out = stdout().lock();
     if json {
@@ -102,6 +107,11 @@ pub(super) fn noise(arguments: NoiseArguments) -> anyhow::Result<u8> {
     } else {
         let words = headwater_report::noise(&record.assessment, &record.apart, &super::show::style());
         out.write_all(words.as_bytes())?;
+        for (paired, which) in [(true, "in the same blocks"), (false, "one after the other")] {
+            let floor = record.floor(paired);
+            let share = Rules::default().with_drift(floor.deviation).noise_floor() * 100.0;
+            writeln!(out, "Floor in force {which}: {share:.1} %, {}", floor.words())?;
+        }
         writeln!(
             out,
             "Kept in {}, where compare finds it; the run in {}",
@@ -129,6 +139,7 @@ fn record(Measured { run, .. }: &Measured) -> anyhow::Result<Record> {
     Ok(Record {
         host: header.environment.host.clone(),
         kernel: header.environment.kernel.release.clone(),
+        earlier: Vec::new(),
         started_at: header.started_at.clone(),
         run: header.run_id.clone(),
         assessment,

@@ -294,6 +294,7 @@ fn header(directory: &Path, course: &Course<'_>, rows: Vec<Row>, arguments: &Ove
         started_at: now(),
         command: reproduction(course.seed),
         program: Program::own().ok().and_then(|program| program.identity().ok()),
+        variant_programs: std::collections::BTreeMap::new(),
         settings: Settings {
             selection: course.workloads.iter().map(|workload| workload.name.clone()).collect(),
             launches: course.blocks.unwrap_or(0),

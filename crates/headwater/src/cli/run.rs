@@ -10,19 +10,20 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, anyhow, bail};
 use headwater_os::signal::StopSignals;
 use headwater_os::{clock, cpu};
-use headwater_results::schema::{Event, Row, Run, RunHeader, RunStatus, SCHEMA_VERSION};
+use headwater_results::schema::{Event, Program, Row, Run, RunHeader, RunStatus, SCHEMA_VERSION};
 use headwater_results::summary::Fold;
 
 use super::progress::Progress;
 use super::show::style;
 use super::{RunArguments, status};
-use crate::compare::{Request, compare_runs};
+use crate::compare::{Compared, Request, compare_runs};
 use crate::environment;
 use crate::harness::against::Against;
 use crate::harness::launch::NoAnswer;
-use crate::harness::program::Program;
+use crate::harness::program::Program as HarnessProgram;
 use crate::harness::run::{Course, End, Observer, probe};
 use crate::harness::scratch::Scratch;
+use crate::plan::variants::Variant;
 use crate::plan::{Plan, Wishes, duration};
 use crate::store::{RUNS, Store};
 use crate::trace;
@@ -37,11 +38,24 @@ pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
         return Ok(status::OK);
     }
     let silent = arguments.json || arguments.quiet;
+    let fail_on = arguments.fail_on;
     let Some(measured) = measure(arguments)? else { return Ok(status::OK) };
+    let runs = [(measured.run.header.run_id.clone(), measured.run.clone())];
+    let compared = match (measured.run.header.settings.variants.is_empty(), silent && fail_on.is_none()) {
+        (false, false) => Some(compare_runs(&runs, &Request::default())),
+        _ => None,
+    };
     if !silent {
-        measured.print()?;
+        measured.print(compared.as_ref())?;
     }
-    Ok(measured.status)
+    Ok(match (fail_on, measured.status) {
+        (None, status) | (_, status @ status::INTERRUPTED) => status,
+        // What cannot be compared proves nothing.
+        (Some(fail_on), _) => match compared {
+            Some(Ok(compared)) => fail_on.status(&runs, &compared),
+            _ => status::INCONCLUSIVE,
+        },
+    })
 }
 
 /// A run that is over.
@@ -87,7 +101,7 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
         teller.fold.push(event)?;
     }
     if let Some(reasons) = refused {
-        teller.event(&Event::RunStarted(Box::new(header(&plan, &directory))))?;
+        teller.event(&Event::RunStarted(Box::new(header(&plan, &directory, &course.programs))))?;
         for (row, reason) in rows_with(&plan, &reasons) {
             course.given_up.insert(row.id.clone());
             teller.event(&Event::RowSkipped { row, reason })?;
@@ -95,7 +109,7 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
         let rows = plan.rows.len() - course.given_up.len();
         teller.progress.say(&format!("{rows} rows x {} launches, {}", plan.settings.launches, expected(&plan)));
     } else {
-        teller.event(&Event::RunResumed { at: now() })?;
+        teller.event(&Event::RunResumed { at: now(), launches: arguments.more.map(|_| plan.settings.launches) })?;
     }
     let end = course.run(&scratch, &stop, &mut teller);
     let (run, directory) = teller.close()?;
@@ -132,8 +146,13 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
         let Some(Event::RunStarted(header)) = events.first() else {
             bail!("{}: the events do not begin with a run", directory.display());
         };
-        if matches!(events.last(), Some(Event::RunFinished { status: RunStatus::Complete, .. })) {
-            bail!("{}: this run is complete; `headwater show` prints it", directory.display());
+        if arguments.more.is_none()
+            && matches!(events.last(), Some(Event::RunFinished { status: RunStatus::Complete, .. }))
+        {
+            bail!(
+                "{}: this run is complete; `headwater show` prints it, --more N measures N launches more of every row",
+                directory.display()
+            );
         }
         if header.rows.iter().any(|row| row.pattern == headwater_results::overhead::PROBE) {
             bail!(
@@ -141,7 +160,20 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
                 directory.display()
             );
         }
-        let plan = Plan::of_header(header)?;
+        let mut plan = Plan::of_header(header)?;
+        if let Some(launches) = events.iter().rev().find_map(launches_wanted) {
+            plan.settings.launches = launches;
+            plan.settings.budget_s = None;
+        }
+        if let Some(more) = arguments.more {
+            same_programs(header, &plan).map_err(|what| anyhow!("{}: {what}", directory.display()))?;
+            plan.settings.launches = launches_of(&events, plan.settings.launches) + more;
+            plan.settings.budget_s = None;
+            if plan.settings.launches > LAUNCHES_MAX {
+                bail!("--more {more}: a run has at most {LAUNCHES_MAX} launches of a row");
+            }
+        }
+        comparable(arguments, &plan)?;
         return Ok(Prepared { plan, directory: directory.clone(), events: Some(events) });
     }
     let old = arguments.against.as_deref().map(Against::of).transpose()?;
@@ -166,8 +198,61 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
         None => wishes,
     };
     let plan = Plan::new(&wishes, cpus.len(), seed)?;
+    comparable(arguments, &plan)?;
     let directory = arguments.output.clone().unwrap_or_else(|| Path::new(RUNS).join(run_id()));
     Ok(Prepared { plan, directory, events: None })
+}
+
+/// More launches of a row than a run may have are a mistake.
+const LAUNCHES_MAX: u32 = 10_000;
+
+/// Launches per row that a resumption asked for.
+fn launches_wanted(event: &Event) -> Option<u32> {
+    match event {
+        Event::RunResumed { launches, .. } => *launches,
+        _ => None,
+    }
+}
+
+/// Launches that every row has or was to have: of a run that came to its end those that its budget let it have.
+fn launches_of(events: &[Event], planned: u32) -> u32 {
+    let blocks = events.iter().filter_map(|event| match event {
+        Event::LaunchFinished(record) => Some(record.block + 1),
+        _ => None,
+    });
+    match events.last() {
+        Some(Event::RunFinished { status: RunStatus::Complete | RunStatus::Partial, .. }) => blocks.max().unwrap_or(0),
+        _ => planned,
+    }
+}
+
+/// Launches of another build are not those of the same row.
+fn same_programs(header: &RunHeader, plan: &Plan) -> Result<(), String> {
+    let remedy = "measure again, or with --variant the program of that time";
+    let differs = |was: &Program, is: &Program| was.fingerprint != is.fingerprint;
+    let own = HarnessProgram::own()?.identity().map_err(|error| error.to_string())?;
+    if header.program.as_ref().is_some_and(|was| differs(was, &own)) {
+        return Err(format!("this headwater is not the build that measured it; {remedy}"));
+    }
+    for variant in &plan.variants {
+        let Some(was) = header.variant_programs.get(&variant.name) else { continue };
+        let is = HarnessProgram::open(variant)?.identity().map_err(|error| format!("{}: {error}", was.path))?;
+        if differs(was, &is) {
+            return Err(format!(
+                "{}, the program of variant {}, was built again since; {remedy}",
+                was.path, variant.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Only variants can be compared within a run.
+fn comparable(arguments: &RunArguments, plan: &Plan) -> anyhow::Result<()> {
+    if arguments.fail_on.is_some() && plan.variants.is_empty() {
+        bail!("--fail-on compares the variants of a run, and this one has none: add --variant or --against");
+    }
+    Ok(())
 }
 
 /// The options of the command line, and those of the configuration where the command line is silent.
@@ -187,6 +272,7 @@ fn with_config(typed: RunArguments) -> anyhow::Result<RunArguments> {
         transport_cmd: either(typed.transport_cmd, file.transport_cmd),
         variant: either(typed.variant, file.variant),
         against: typed.against.or(file.against),
+        fail_on: typed.fail_on.or(file.fail_on),
         time: typed.time.or(file.time),
         warm_up: typed.warm_up.or(file.warm_up),
         launches: typed.launches.or(file.launches),
@@ -201,6 +287,7 @@ fn with_config(typed: RunArguments) -> anyhow::Result<RunArguments> {
         quiet: typed.quiet || file.quiet,
         dry_run: typed.dry_run || file.dry_run,
         resume: typed.resume,
+        more: typed.more,
         config: typed.config,
         print_config: typed.print_config,
     })
@@ -272,8 +359,13 @@ pub(super) fn run_id() -> String {
     format!("{}-{}", now().replace(':', "-"), headwater_os::machine::uname().host)
 }
 
-fn header(plan: &Plan, directory: &Path) -> RunHeader {
+fn header(plan: &Plan, directory: &Path, programs: &BTreeMap<Option<String>, HarnessProgram>) -> RunHeader {
     let clock = clock::measure();
+    let of_other = |variant: &Variant| {
+        variant.program.as_ref()?;
+        let program = programs.get(&Some(variant.name.clone()))?;
+        Some((variant.name.clone(), program.identity().ok()?))
+    };
     let settings = plan.settings.clone();
     RunHeader {
         schema_version: SCHEMA_VERSION,
@@ -281,7 +373,8 @@ fn header(plan: &Plan, directory: &Path) -> RunHeader {
         run_id: directory.file_name().map_or_else(run_id, |name| name.to_string_lossy().into_owned()),
         started_at: now(),
         command: reproduction(settings.seed),
-        program: Program::own().ok().and_then(|program| program.identity().ok()),
+        program: HarnessProgram::own().ok().and_then(|program| program.identity().ok()),
+        variant_programs: plan.variants.iter().filter_map(of_other).collect(),
         settings,
         rows: plan.rows.iter().map(|planned| planned.row.clone()).collect(),
         environment: environment::capture(),
@@ -315,17 +408,13 @@ fn finish(run: Run, directory: PathBuf, end: End) -> Measured {
 
 impl Measured {
     /// Tables and words; of a run with variants how they compare, which is what it was made for.
-    fn print(&self) -> anyhow::Result<()> {
+    fn print(&self, compared: Option<&anyhow::Result<Vec<Compared>>>) -> anyhow::Result<()> {
         let run = &self.run;
-        if run.header.settings.variants.is_empty() {
-            stdout().lock().write_all(headwater_report::terminal(run, &style()).as_bytes())?;
-        } else {
-            let runs = [(run.header.run_id.clone(), run.clone())];
-            match compare_runs(&runs, &Request::default()) {
-                Ok(compared) => super::compare::print(&compared, false)?,
-                // An interrupted run may have nothing to compare yet.
-                Err(error) => eprintln!("headwater: {error:#}"),
-            }
+        match compared {
+            None => stdout().lock().write_all(headwater_report::terminal(run, &style()).as_bytes())?,
+            Some(Ok(compared)) => super::compare::print(compared, false)?,
+            // An interrupted run may have nothing to compare yet.
+            Some(Err(error)) => eprintln!("headwater: {error:#}"),
         }
         let mut out = stdout().lock();
         let launches = run.header.settings.launches;

@@ -104,21 +104,23 @@ fn record(within: f64, apart: f64) -> Record {
             drift: drift(within),
         },
         apart: drift(apart),
+        earlier: Vec::new(),
     }
 }
 
 #[test]
-fn a_noise_record_raises_the_minimum_effect_of_runs_apart() {
+fn a_noise_record_is_in_the_intervals_of_runs_apart() {
     let directory = tempfile::TempDir::new().expect("a temporary directory");
     let file = directory.path().join("noise.json");
     noise::write(&file, &record(0.0, 0.1)).expect("room on the disk");
     let asked = Request { noise: Noise::File(file), ..request() };
     let runs = named(vec![("a", run("h", &["pipe", "fifo"], 12)), ("b", run("h", &["pipe", "fifo"], 12))]);
     let apart = &compare_runs(&runs, &asked).expect("comparable")[0];
-    assert!((apart.comparison.rules.minimum_effect - 0.2165).abs() < 1e-3, "{:?}", apart.comparison.rules);
-    assert!(apart.noise.contains("noise floor of h measured 2026-01-01"), "{}", apart.noise);
+    assert!((apart.comparison.rules.noise_floor() - 0.2165).abs() < 1e-3, "{:?}", apart.comparison.rules);
+    assert_eq!(apart.comparison.rules.minimum_effect, MINIMUM_EFFECT, "it is the user's");
+    assert!(apart.noise.contains("of h: measured 2026-01-01"), "{}", apart.noise);
     let within = &compare_runs(&runs, &Request { by: factor::find("transport"), ..asked }).expect("comparable")[0];
-    assert_eq!(within.comparison.rules.minimum_effect, MINIMUM_EFFECT);
+    assert_eq!(within.comparison.rules.drift, 0.0);
     assert_eq!(within.noise, "");
 }
 

@@ -15,7 +15,7 @@ use super::program::Program;
 use super::scratch::Scratch;
 use super::watch::{Seen, Watch};
 use crate::environment;
-use crate::plan::{Plan, PlannedRow, repetitions};
+use crate::plan::{Plan, PlannedRow};
 
 /// How long a worker may keep silent by default, s: far above any round, short enough to wait for.
 pub const PATIENCE_S: f64 = 10.0;
@@ -140,7 +140,7 @@ impl Course<'_> {
             cpus: cpus_for(planned.row.placement, self.cpus),
             directory: scratch.path().to_owned(),
             token: format!("hw-{}-{number}", std::process::id()),
-            repetitions: repetitions(settings.launches),
+            repetitions: self.plan.repetitions,
             command: planned.command.clone(),
             patience_s: self.patience_s,
         }

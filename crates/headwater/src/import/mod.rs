@@ -136,6 +136,7 @@ impl Imported {
             started_at: started_at.into(),
             command,
             program: None,
+            variant_programs: std::collections::BTreeMap::new(),
             settings: Settings {
                 selection: Vec::new(),
                 launches,

@@ -75,6 +75,8 @@ pub struct Plan {
     pub settings: Settings,
     /// What they are measured under; every row has one of these, or there are none.
     pub variants: Vec<Variant>,
+    /// Runs per launch of a row whose definition asks for the mean of 100. It stays when more launches are added later.
+    pub repetitions: u32,
 }
 
 /// What a launch costs beside its timed part: starting processes, opening, calibrating. Seen on a two-CPU machine.
@@ -122,7 +124,9 @@ impl Plan {
                 variants: variants.iter().map(Variant::to_string).collect(),
             },
             variants,
+            repetitions: 1,
         };
+        plan.repetitions = repetitions(plan.settings.launches);
         if wishes.budget_s.is_some() && wishes.time_s.is_none() && wishes.launches.is_none() {
             plan.fit_budget();
         }
@@ -137,7 +141,8 @@ impl Plan {
         let externals = describe_externals(&header.settings.transport_commands)?;
         let rows = header.rows.iter().map(|row| planned(row.clone(), &externals)).collect();
         let variants = variants::parse_all(&header.settings.variants)?;
-        Ok(Plan { rows, settings: header.settings.clone(), variants })
+        let repetitions = repetitions(header.settings.launches);
+        Ok(Plan { rows, settings: header.settings.clone(), variants, repetitions })
     }
 
     /// How long the whole run will take, s, as far as can be told before.
@@ -151,7 +156,7 @@ impl Plan {
         // A message or a lock costs about a microsecond on any machine; good enough for rows that count.
         const MESSAGE_S: f64 = 1e-6;
         let timed_s = match row.messages {
-            Some(messages) => messages as f64 * MESSAGE_S * f64::from(repetitions(self.settings.launches)),
+            Some(messages) => messages as f64 * MESSAGE_S * f64::from(self.repetitions),
             // Percentiles of round trips take half as long again.
             None if row.pattern == "rtt" => self.settings.time_s * 1.5,
             None => self.settings.time_s,
@@ -169,6 +174,7 @@ impl Plan {
         }
         while too_long(self) && self.settings.launches > 3 {
             self.settings.launches -= 1;
+            self.repetitions = repetitions(self.settings.launches);
         }
     }
 
@@ -188,7 +194,7 @@ pub fn order(rows: usize, seed: u64, block: u32) -> Vec<usize> {
 }
 
 /// Runs per launch of a row whose definition asks for the mean of 100.
-pub fn repetitions(launches: u32) -> u32 {
+fn repetitions(launches: u32) -> u32 {
     const RUNS: u32 = 100;
     RUNS.div_ceil(launches.max(1))
 }

@@ -20,6 +20,7 @@ fn header() -> Event {
         started_at: "2026-01-01T00:00:00Z".into(),
         command: vec!["headwater".into()],
         program: None,
+        variant_programs: std::collections::BTreeMap::new(),
         settings: Settings {
             selection: vec![],
             launches: 2,

@@ -49,28 +49,29 @@ fn a_comparison_says_environment_ratio_verdict_and_what_is_missing() {
         PLAIN,
         &[difference],
         expect![[r#"
-        after against before, the baseline
+            after against before, the baseline
 
-        The environments differ:
-          kernel release  6.1 -> 6.18
+            The environments differ:
+              kernel release  6.1 -> 6.18
 
-        row                         baseline  candidate  ratio        interval  verdict
-        ---------------------------------------------------------------------------------------
-        pipe/stream/64/two-cpus     1.00 M/s   1.20 M/s  1.200  1.198 .. 1.202  better (higher)
-        pipe/stream/4096/two-cpus   1.00 M/s    900 k/s  0.900  0.898 .. 0.903  worse (lower)
-        pipe/stream/65536/two-cpus  1.00 M/s   1.00 M/s  1.000  0.998 .. 1.003  equivalent
+            row                         baseline  candidate  ratio        interval  verdict
+            ---------------------------------------------------------------------------------------
+            pipe/stream/64/two-cpus     1.00 M/s   1.20 M/s  1.200  1.198 .. 1.202  better (higher)
+            pipe/stream/4096/two-cpus   1.00 M/s    900 k/s  0.900  0.898 .. 0.903  worse (lower)
+            pipe/stream/65536/two-cpus  1.00 M/s   1.00 M/s  1.000  0.998 .. 1.003  equivalent
 
-        Of 3 rows: 1 better, 1 worse, 1 equivalent, 0 inconclusive. The sides were measured one after the
-        other, so drift of the machine counts as a difference; `headwater run --against RUN` measures both
-        in the same blocks.
+            Of 3 rows: 1 better, 1 worse, 1 equivalent, 0 inconclusive. The sides were measured one after the
+            other, so drift of the machine counts as a difference; `headwater run --against RUN` measures both
+            in the same blocks.
 
-        1 row could not be compared:
-        posix-mq/stream/64/two-cpus: skipped in after: fs.mqueue.msgsize_max is 8192
+            1 row could not be compared:
+            posix-mq/stream/64/two-cpus: skipped in after: fs.mqueue.msgsize_max is 8192
 
-        ratio: candidate over baseline, geometric mean over launches, 95 % bootstrap interval. Verdicts:
-        exact rank test of the launches, Benjamini-Hochberg at 5.0 % over all rows; a change below 2.0 %
-        does not count. +N: about so many more blocks would decide.
-    "#]],
+            ratio: candidate over baseline, median over all pairs of launches (Hodges and Lehmann); the interval
+            of 95 % is that of the same pairs. Verdicts: exact rank-sum test of the launches, Benjamini-Hochberg
+            at 5.0 % over all rows; a change below 2.0 % does not count. +N: about so many more blocks would
+            decide.
+        "#]],
     );
 }
 

@@ -106,7 +106,8 @@ fn line(row: &RowComparison) -> String {
     let ratio = |of: fn(Ratio) -> String| row.ratio.map_or_else(|| "\u{2013}".to_owned(), of);
     let class = row.verdict.name();
     let words = match row.verdict {
-        Verdict::Inconclusive { more_blocks: Some(blocks) } => format!("{class}, needs about {blocks} more blocks"),
+        Verdict::Inconclusive { below_floor: true, .. } => format!("{class}, below the noise floor"),
+        Verdict::Inconclusive { more_blocks: Some(blocks), .. } => format!("{class}, needs about {blocks} more blocks"),
         Verdict::Unjudged => "not judged".to_owned(),
         _ => class.to_owned(),
     };

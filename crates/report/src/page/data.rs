@@ -352,7 +352,7 @@ fn comparisons<'a>(page: &'a Page<'_>, extent: Extent) -> Vec<ComparisonData<'a>
         p_adjusted: row.p_adjusted.map(Figure),
         verdict: row.verdict.name(),
         more_blocks: match row.verdict {
-            Verdict::Inconclusive { more_blocks } => more_blocks,
+            Verdict::Inconclusive { more_blocks, .. } => more_blocks,
             _ => None,
         },
     };

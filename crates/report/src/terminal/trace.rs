@@ -22,7 +22,7 @@ fn draw(page: &Page<'_>) -> Option<String> {
     let &Page { run, style, .. } = page;
     let rows = rows::measured(run, "trace");
     let definition = "Time of each, lower is better; median over launches. An event of three fields is a record of 32 bytes. \
-                      `bare-record` stores as much with a stamp and nothing else; ratios to it are of geometric means, paired \
+                      `bare-record` stores as much with a stamp and nothing else; ratios to it are paired \
                       within blocks.";
     framed("Events", definition, run, &rows, style, |rows| {
         let least = rows.iter().copied().find(|row| row.row.subject == LEAST);
@@ -57,5 +57,5 @@ fn draw(page: &Page<'_>) -> Option<String> {
 
 fn ratio(least: Option<&RowResult>, row: &RowResult) -> Option<f64> {
     let sample = Sample::paired(rows::own(least?)?, rows::own(row)?)?;
-    Some(Ratios::default().of(&sample).value)
+    Some(Ratios::default().of(&sample)?.value)
 }

@@ -1,14 +1,11 @@
 //! How much identical things differ beyond what the spread of their launches explains: the drift of a machine. Called by
 //! `noise`, and by every comparison of runs that were made one after the other.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
-use super::ratio::Sample;
+use super::ratio::{Ratios, Sample};
 use super::{ALPHA, Comparison, Ratio, Verdict};
 use crate::estimate::{median_of_sorted, sorted_finite};
-use crate::resample::student_quantile;
 use crate::schema::{MetricResult, Run};
 
 /// What identical rows say about a machine.
@@ -28,24 +25,21 @@ const DEVIATION_MAX: f64 = 3.0;
 /// taken to be a run's length apart. A machine that is left alone for longer seldom walks on for all that time.
 const APART: f64 = 2.236; // sqrt((2/3 + 1) / (1/3))
 
-/// The drift that A/A samples show. `None` without a sample that has a standard error.
+/// The drift that A/A samples show. `None` without a sample that has an interval.
 ///
-/// A row's log ratio d has a standard error s from its launches. The drift is the smallest tau for which no more than
-/// 5 % ([`ALPHA`]) of the rows have d^2 > (t s)^2 + (1.96 tau)^2, t being Student's quantile; 0 where launches explain everything.
+/// A row's log ratio d has a standard error s by its interval. The drift is the smallest tau for which no more than 5 %
+/// ([`ALPHA`]) of the rows have d^2 > (1.96 s)^2 + (1.96 tau)^2; 0 where launches explain everything.
 pub fn drift(samples: &[Sample]) -> Option<Drift> {
-    drift_of(samples.iter().filter_map(|sample| Some((sample.centre(), sample.standard_error()?, sample.freedom()))))
+    let mut ratios = Ratios::default();
+    drift_of(samples.iter().filter_map(|sample| ratios.of(sample)))
 }
 
-/// The drift that rows show of which each is a log ratio, its standard error and that one's degrees of freedom.
-fn drift_of(rows: impl Iterator<Item = (f64, f64, usize)>) -> Option<Drift> {
-    // Most rows have the same number of launches.
-    let mut quantiles = BTreeMap::new();
-    let mut needed: Vec<f64> = rows
-        .filter_map(|(centre, error, freedom)| {
-            let quantile = || student_quantile(1.0 - ALPHA / 2.0, freedom as f64);
-            let t: f64 = *quantiles.entry(freedom).or_insert_with(quantile);
+fn drift_of(ratios: impl Iterator<Item = Ratio>) -> Option<Drift> {
+    let mut needed: Vec<f64> = ratios
+        .filter_map(|ratio| {
+            let error = ratio.standard_error()?;
             // What tau this row needs in order not to look different.
-            let needed = (centre.powi(2) - (t * error).powi(2)).max(0.0).sqrt() / 1.96;
+            let needed = ((ratio.value.ln() / 1.96).powi(2) - error.powi(2)).max(0.0).sqrt();
             needed.is_finite().then_some(needed)
         })
         .collect();
@@ -56,13 +50,16 @@ fn drift_of(rows: impl Iterator<Item = (f64, f64, usize)>) -> Option<Drift> {
 }
 
 /// The drift to expect between runs, learnt from within them: the later half of every row's launches against the earlier
-/// half, and how much further apart whole runs are. `None` where no row has four launches.
+/// half, and how much further apart whole runs are. `None` where no row has six launches.
 pub fn drift_between<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Option<Drift> {
     let own = |run: &'a Run| run.results.iter().filter_map(|result| result.metrics.first());
     let samples: Vec<Sample> = runs.into_iter().flat_map(own).filter_map(halves).collect();
     let within = drift(&samples)?;
     Some(Drift { deviation: (within.deviation * APART).min(DEVIATION_MAX), ..within })
 }
+
+/// Launches of a half: of fewer the interval of a difference covers too little to tell drift from noise.
+const HALF_MIN: usize = 3;
 
 /// What a comparison of identical things shows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -112,11 +109,7 @@ pub fn assess(comparison: &Comparison) -> Option<Assessment> {
         difference_median: median_of_sorted(&differences)?,
         difference_p95: *p95,
         resolution_median: median_of_sorted(&widths)?,
-        drift: drift_of(
-            judged
-                .iter()
-                .filter_map(|(ratio, _)| Some((ratio.value.ln(), ratio.standard_error?, ratio.n as usize - 1))),
-        )?,
+        drift: drift_of(judged.iter().map(|(ratio, _)| **ratio))?,
     })
 }
 
@@ -128,7 +121,7 @@ fn halves(metric: &MetricResult) -> Option<Sample> {
         metric: metric.metric.clone(),
         estimate: metric.estimate,
     };
-    if half < 2 {
+    if half < HALF_MIN {
         return None;
     }
     Sample::independent(&part(0), &part(metric.launches.len() - half))

@@ -5,22 +5,22 @@
 
 use std::collections::BTreeMap;
 
-use super::Ratio;
-use crate::resample::{Resamples, mean, variance_of_mean};
+use super::{ALPHA, Ratio};
+use crate::normal::{normal_below, normal_quantile};
 use crate::schema::MetricResult;
-use crate::significance::ranks::{self, Independent};
-use crate::significance::sign_flip;
+use crate::significance::shift::Shifts;
 
-/// Computes ratios; keeps the resamples of each number of launches that it meets.
-#[derive(Debug, Default)]
+/// Computes ratios; keeps what depends on the number of launches alone.
+#[derive(Clone, Debug)]
 pub struct Ratios {
-    /// By number of launches and stream.
-    resamples: BTreeMap<(usize, u64), Resamples>,
-    ranks: Independent,
+    shifts: Shifts,
 }
 
-/// The streams of resamples: the second is for the baseline where the sides are independent.
-const STREAMS: [u64; 2] = [0, 1];
+impl Default for Ratios {
+    fn default() -> Ratios {
+        Ratios::at(ALPHA)
+    }
+}
 
 /// The logarithms that a ratio is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,66 +50,57 @@ impl Sample {
         let (a, b) = (logarithms(baseline)?, logarithms(candidate)?);
         (!a.is_empty() && !b.is_empty()).then_some(Sample::Independent(a, b))
     }
-
-    /// The logarithm of the ratio.
-    pub fn centre(&self) -> f64 {
-        match self {
-            Sample::Paired(differences) => mean(differences),
-            Sample::Independent(a, b) => mean(b) - mean(a),
-        }
-    }
-
-    /// The standard error of [`Sample::centre`]; `None` where a side has a single launch.
-    pub fn standard_error(&self) -> Option<f64> {
-        match self {
-            Sample::Paired(differences) => Some(variance_of_mean(differences)?.sqrt()),
-            Sample::Independent(a, b) => Some((variance_of_mean(a)? + variance_of_mean(b)?).sqrt()),
-        }
-    }
-
-    /// Degrees of freedom of [`Sample::standard_error`].
-    pub fn freedom(&self) -> usize {
-        match self {
-            Sample::Paired(differences) => differences.len().saturating_sub(1),
-            Sample::Independent(a, b) => (a.len() + b.len()).saturating_sub(2),
-        }
-    }
 }
 
 impl Ratios {
-    /// The ratio of a sample. Without an interval (a single launch) both its ends are the value itself.
-    pub fn of(&mut self, sample: &Sample) -> Ratio {
-        let centre = sample.centre();
-        let (n, interval, p, p_reachable) = match sample {
-            Sample::Paired(differences) => {
-                let n = differences.len();
-                let interval = self.resamples(n, STREAMS[0]).interval(differences);
-                (n, interval, sign_flip::p_value(differences), sign_flip::p_reachable(n))
-            }
-            Sample::Independent(a, b) => {
-                self.resamples(a.len(), STREAMS[1]);
-                self.resamples(b.len(), STREAMS[0]);
-                let side = |values: &'_ [f64], stream| &self.resamples[&(values.len(), stream)];
-                let interval = Resamples::interval_of_difference((side(a, STREAMS[1]), a), (side(b, STREAMS[0]), b));
-                let p_reachable = ranks::independent_reachable(a.len(), b.len());
-                (a.len().min(b.len()), interval, self.ranks.p_value(a, b), p_reachable)
-            }
-        };
-        let (low, high) = interval.unwrap_or((centre, centre));
-        Ratio {
-            value: centre.exp(),
-            low: low.exp(),
-            high: high.exp(),
-            standard_error: sample.standard_error(),
-            n: u32::try_from(n).unwrap_or(u32::MAX),
-            paired: matches!(sample, Sample::Paired(_)),
-            p,
-            p_reachable,
-        }
+    /// Ratios whose intervals are wrong with probability at most `alpha`.
+    pub fn at(alpha: f64) -> Ratios {
+        Ratios { shifts: Shifts::at(alpha) }
     }
 
-    fn resamples(&mut self, n: usize, stream: u64) -> &Resamples {
-        self.resamples.entry((n, stream)).or_insert_with(|| Resamples::new(n, stream))
+    /// The ratio of a sample. Without an interval (a single launch) both its ends are the value itself.
+    pub fn of(&mut self, sample: &Sample) -> Option<Ratio> {
+        let shift = match sample {
+            Sample::Paired(differences) => self.shifts.paired(differences),
+            Sample::Independent(a, b) => self.shifts.independent(a, b),
+        }?;
+        Some(Ratio {
+            value: shift.centre.exp(),
+            low: shift.low.exp(),
+            high: shift.high.exp(),
+            confidence: shift.confidence,
+            n: u32::try_from(shift.n).unwrap_or(u32::MAX),
+            paired: matches!(sample, Sample::Paired(_)),
+            p: shift.p,
+            p_reachable: shift.p_reachable,
+        })
+    }
+}
+
+impl Ratio {
+    /// The standard error of the ratio's logarithm: that of a normal variable whose interval reaches as far towards 1.
+    /// `None` of a single launch, whose interval covers nothing.
+    pub fn standard_error(&self) -> Option<f64> {
+        let deviate = normal_quantile(f64::midpoint(1.0, self.confidence));
+        (deviate > 0.0).then(|| self.towards_one() / deviate)
+    }
+
+    /// How far the interval's end that faces 1 is from the ratio, as a difference of logarithms.
+    fn towards_one(&self) -> f64 {
+        if self.value > 1.0 { (self.value / self.low).ln() } else { (self.high / self.value).ln() }
+    }
+
+    /// The same ratio on a machine that drifts: even equal sides differ by so much, which equals `deviate` standard
+    /// deviations at the level of the interval. Drift widens the interval and bounds the p-value from below, so that the two
+    /// go on saying the same.
+    #[must_use]
+    pub fn on_drifting_machine(self, drift: f64, deviate: f64) -> Ratio {
+        if drift <= 0.0 || self.n < 2 {
+            return self;
+        }
+        let wider = |end: f64| (end / self.value).ln().hypot(deviate * drift).exp();
+        let p = 2.0 * normal_below(-self.value.ln().abs() / (self.towards_one() / deviate).hypot(drift));
+        Ratio { low: self.value / wider(self.low), high: self.value * wider(self.high), p: self.p.max(p), ..self }
     }
 }
 

@@ -2,7 +2,7 @@
 //! is named.
 
 use super::*;
-use crate::schema::{Event, LaunchRecord, RunStatus};
+use crate::schema::{Better, Event, LaunchRecord, RunStatus};
 use crate::summary::Fold;
 use crate::testing::{Random, environment, header, launch};
 
@@ -101,7 +101,7 @@ fn too_few_blocks_say_how_many_are_missing() {
     // Five blocks cannot give a p-value below 2/32.
     let comparison = variants(3, 5, 0.001, |_| 2.0);
     for row in &comparison.rows {
-        let Verdict::Inconclusive { more_blocks: Some(more) } = row.verdict else { panic!("{row:?}") };
+        let Verdict::Inconclusive { more_blocks: Some(more), .. } = row.verdict else { panic!("{row:?}") };
         assert_eq!(5 + more, 10, "2 / 2^10 is the first below 0.05 / 20");
     }
     let comparison = variants(3, 10, 0.001, |_| 2.0);
@@ -186,12 +186,106 @@ fn a_single_launch_is_never_conclusive() {
     let first = run(&["r0"], 1, |_, _| 1.0);
     let second = run(&["r0"], 1, |_, _| 2.0);
     let comparison = compare(&side("r", 0, &first), &side("r", 1, &second), Rules::default());
-    assert!(matches!(comparison.rows[0].verdict, Verdict::Inconclusive { more_blocks: Some(more) } if more > 1));
+    assert!(matches!(comparison.rows[0].verdict, Verdict::Inconclusive { more_blocks: Some(more), .. } if more > 1));
+}
+
+/// One row of two runs, one after the other, with these launches, in us; less is better where `durations`.
+fn launches_apart(baseline: &[f64], candidate: &[f64], better: Better, rules: Rules) -> RowComparison {
+    let one = |values: &[f64]| {
+        let mut run = run(&["r"], values.len() as u32, |_, block| values[block as usize]);
+        let metric = &mut run.results[0].metrics[0].metric;
+        metric.better = better;
+        run.results[0].row.metrics[0] = metric.clone();
+        run
+    };
+    let (before, after) = (one(baseline), one(candidate));
+    compare(&side("r", 0, &before), &side("r", 1, &after), rules).rows.remove(0)
 }
 
 #[test]
-fn drift_widens_what_does_not_matter() {
+fn two_doubled_launches_turn_no_direction_round() {
+    // Twelve launches of 3.00 us of which two are doubled; the candidate takes 5 % longer throughout. By geometric means it
+    // would be better: its own two doubled launches are not there.
+    let mut before: Vec<f64> = (0..12).map(|at| 3.0 + 0.001 * f64::from(at)).collect();
+    let after: Vec<f64> = before.iter().map(|us| us * 1.05).collect();
+    before[3] *= 2.0;
+    before[8] *= 2.0;
+    let row = launches_apart(&before, &after, Better::Lower, Rules::default());
+    let ratio = row.ratio.expect("it has launches");
+    assert_eq!(row.verdict, Verdict::Worse, "{row:?}");
+    assert!((ratio.value - 1.05).abs() < 0.003 && ratio.low > 1.0, "{ratio:?}");
+}
+
+#[test]
+fn a_few_per_cent_are_found_in_blocks_where_two_launches_ran_at_another_speed() {
+    // +2.8 % in twelve blocks, in two of which one side had the slow CPU, which hides it from a mean.
+    let mut random = Random::new(28);
+    let base: Vec<f64> = (0..12).map(|_| 1e6 * (0.01 * random.normal()).exp()).collect();
+    let ids = ["a0", "b0"];
+    let run = run(&ids, 12, |id, block| {
+        let level = base[block as usize];
+        match (id, block) {
+            ("b0", 2) => level * 1.028 / 2.1,
+            ("a0", 7) => level / 1.4,
+            ("b0", _) => level * 1.028 * (1.0 + 0.001 * f64::from(block)),
+            _ => level,
+        }
+    });
+    let row = compare(&side("a", 0, &run), &side("b", 0, &run), Rules::default()).rows.remove(0);
+    let ratio = row.ratio.expect("it has launches");
+    assert_eq!(row.verdict, Verdict::Better, "{row:?}");
+    assert!((1.02..1.05).contains(&ratio.value) && ratio.p < 0.05, "{ratio:?}");
+}
+
+#[test]
+fn a_floor_hides_and_never_makes_equal() {
+    // A ratio far below 1 by its launches, under a floor of 192 %, as a machine with two speeds shows it.
+    let before: Vec<f64> = (0..12).map(|at| 1e6 + 1e3 * f64::from(at)).collect();
+    let after: Vec<f64> = before.iter().map(|rate| rate * 0.469).collect();
+    let plain = launches_apart(&before, &after, Better::Higher, Rules::default());
+    assert_eq!(plain.verdict, Verdict::Worse);
+    let floor = |share: f64| Rules::default().with_drift(share.ln_1p() / 1.96);
+    let hidden = launches_apart(&before, &after, Better::Higher, floor(1.92));
+    assert_eq!(hidden.verdict, Verdict::Inconclusive { more_blocks: None, below_floor: true }, "{hidden:?}");
+    let ratio = hidden.ratio.expect("it has launches");
+    assert!(ratio.low < 0.469 / 2.8 && ratio.high > 1.0, "the floor is in the interval: {ratio:?}");
+    // Equal sides are not equivalent within 2 % where equal things differ by 14 %, however alike they look.
+    let alike = launches_apart(&before, &before, Better::Higher, floor(0.14));
+    assert_eq!(alike.verdict, Verdict::Inconclusive { more_blocks: None, below_floor: true }, "{alike:?}");
+    // A user for whom 20 % are nothing may call them so.
+    let rules = Rules { minimum_effect: 0.2, ..floor(0.14) };
+    assert_eq!(launches_apart(&before, &before, Better::Higher, rules).verdict, Verdict::Equivalent);
+    // What is larger than the floor is found.
+    let halved: Vec<f64> = before.iter().map(|rate| rate / 2.0).collect();
+    assert_eq!(launches_apart(&before, &halved, Better::Higher, floor(0.5)).verdict, Verdict::Worse);
+}
+
+#[test]
+fn no_verdict_is_against_its_own_interval() {
+    let mut random = Random::new(77);
+    for round in 0..600 {
+        let mut side = |shift: f64| -> Vec<f64> {
+            (0..6 + round % 9)
+                .map(|_| (shift + 0.03 * random.contaminated()).exp() * if random.unit() < 0.3 { 2.1 } else { 1.0 })
+                .collect()
+        };
+        let (before, after) = (side(0.0), side(0.06));
+        for drift in [0.0, 0.01, 0.2] {
+            let row = launches_apart(&before, &after, Better::Lower, Rules::default().with_drift(drift));
+            let Ratio { value, low, high, .. } = row.ratio.expect("it has launches");
+            match row.verdict {
+                Verdict::Worse => assert!(low > 1.0 && value > 1.0, "{row:?}"),
+                Verdict::Better => assert!(high < 1.0 && value < 1.0, "{row:?}"),
+                Verdict::Equivalent => assert!(low >= 1.0 / 1.02 && high <= 1.02, "{row:?}"),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn drift_is_in_every_interval_and_never_in_the_minimum_effect() {
     let rules = Rules::default().with_drift(0.05);
-    assert!((rules.minimum_effect - 0.103).abs() < 1e-3, "{rules:?}");
-    assert_eq!(Rules::default().with_drift(0.001).minimum_effect, MINIMUM_EFFECT);
+    assert_eq!(rules.minimum_effect, MINIMUM_EFFECT);
+    assert!((rules.noise_floor() - 0.103).abs() < 1e-3, "{rules:?}");
 }

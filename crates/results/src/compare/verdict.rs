@@ -1,8 +1,9 @@
 //! From a ratio and its place in the family to a verdict (MEASURING.md section 2.7).
 
 use super::{Ratio, Rules, Verdict};
+use crate::normal::normal_quantile;
 use crate::schema::Better;
-use crate::significance::{family, ranks, sign_flip};
+use crate::significance::{family, shift};
 
 /// Advice to measure more than this many times as long as was measured is no advice.
 const MORE_TIMES_MAX: f64 = 10.0;
@@ -12,6 +13,7 @@ pub fn verdict(ratio: &Ratio, member: family::Member, tests: usize, better: Bett
     let effect = ratio.value.ln();
     let minimum = rules.minimum_effect.ln_1p();
     if member.significant && effect.abs() >= minimum {
+        debug_assert!(ratio.low > 1.0 || ratio.high < 1.0, "a verdict against its own interval: {ratio:?}");
         let improved = (effect > 0.0) == (better == Better::Higher);
         return if improved { Verdict::Better } else { Verdict::Worse };
     }
@@ -20,37 +22,31 @@ pub fn verdict(ratio: &Ratio, member: family::Member, tests: usize, better: Bett
     if within && member.reachable {
         return Verdict::Equivalent;
     }
-    Verdict::Inconclusive { more_blocks: more_blocks(ratio, member, tests, rules) }
+    Verdict::Inconclusive { more_blocks: more_blocks(ratio, member, tests, rules), below_floor: false }
 }
 
 /// About how many blocks more would settle it: as many as the test needs to be able to speak, and as many as bring the
-/// interval's end to where it decides, its width shrinking with the square root of the blocks.
+/// interval's end to where it decides, the launches' part of its width shrinking with the square root of the blocks. The
+/// drift's part does not shrink.
 fn more_blocks(ratio: &Ratio, member: family::Member, tests: usize, rules: Rules) -> Option<u32> {
     let n = f64::from(ratio.n);
     let effect = ratio.value.ln().abs();
     let minimum = rules.minimum_effect.ln_1p();
-    let half_width = (ratio.high.ln() - ratio.low.ln()) / 2.0;
+    let of_drift = normal_quantile(1.0 - rules.alpha / 2.0) * rules.drift;
+    let square = |half_width: f64| half_width.powi(2) - of_drift.powi(2);
     let for_test =
-        if member.reachable { n } else { f64::from(blocks_for(rules.alpha / tests.max(1) as f64, ratio.paired)) };
-    let for_width = if ratio.n < 2 || half_width == 0.0 {
+        if member.reachable { n } else { shift::blocks_for(rules.alpha / tests.max(1) as f64, ratio.paired) as f64 };
+    let half_width = (ratio.high.ln() - ratio.low.ln()) / 2.0;
+    let of_launches = square(half_width);
+    let for_width = if ratio.n < 2 || of_launches <= 0.0 && of_drift == 0.0 {
         n
     } else {
         // Either the interval leaves 1 behind, or it comes to lie within the minimum effect.
-        let to_differ = if effect >= minimum { half_width / effect } else { f64::INFINITY };
-        let to_be_equal = if effect < minimum { half_width / (minimum - effect) } else { f64::INFINITY };
-        n * to_differ.min(to_be_equal).powi(2)
+        let wanted = square(if effect >= minimum { effect } else { minimum - effect });
+        if wanted > 0.0 { n * of_launches.max(0.0) / wanted } else { f64::INFINITY }
     };
     let more = for_test.max(for_width).ceil() - n;
     let useful = more <= MORE_TIMES_MAX * n.max(6.0);
     // Where the count says enough and the verdict still is open, one block more is the least advice.
     useful.then(|| (more as u32).max(1))
-}
-
-/// The least number of blocks at which a test can give a p-value of `p`.
-fn blocks_for(p: f64, paired: bool) -> u32 {
-    let reachable = |n: u32| match paired {
-        true => sign_flip::p_reachable(n as usize),
-        false => ranks::independent_reachable(n as usize, n as usize),
-    };
-    (1..=sign_flip::EXACT_MAX as u32).find(|&n| reachable(n) <= p).unwrap_or(sign_flip::EXACT_MAX as u32)
 }

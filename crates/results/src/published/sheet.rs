@@ -163,6 +163,7 @@ pub(super) fn dataset(
         started_at: table.date.to_owned(),
         command: ["headwater", "show", &run_id].map(str::to_owned).into(),
         program: None,
+        variant_programs: std::collections::BTreeMap::new(),
         settings: Settings {
             selection: vec![run_id.clone()],
             launches: 1,

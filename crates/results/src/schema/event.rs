@@ -31,10 +31,13 @@ pub enum Event {
         /// What happened, in words.
         reason: String,
     },
-    /// A run was taken up again after an interruption.
+    /// A run was taken up again, after an interruption or because more launches are wanted.
     RunResumed {
         /// Wall clock, RFC 3339.
         at: String,
+        /// Launches per row that are wanted from now on, without a budget; absent where they are those of before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        launches: Option<u32>,
     },
     /// The last line.
     RunFinished {
@@ -75,6 +78,9 @@ pub struct RunHeader {
     /// The program that measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
+    /// The programs of variants that are not the one that measured, by variant.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variant_programs: BTreeMap<String, Program>,
     /// How it measures.
     pub settings: Settings,
     /// The rows that are measured, in the order of the tables. Not in `run.json`, whose results have them.

@@ -72,7 +72,7 @@ fn a_repeated_launch_replaces_the_earlier_one() {
         started(&["a"]),
         finished(launch("a", 0, &[1.0])),
         failed("a", 1),
-        Event::RunResumed { at: String::new() },
+        Event::RunResumed { at: String::new(), launches: None },
         finished(launch("a", 0, &[2.0])),
         finished(launch("a", 1, &[3.0])),
         ended(RunStatus::Complete),
@@ -107,7 +107,7 @@ fn a_run_without_an_end_is_interrupted() {
     assert_eq!(run(open.clone()).status, RunStatus::Interrupted);
     let mut resumed = open;
     resumed.push(ended(RunStatus::Interrupted));
-    resumed.push(Event::RunResumed { at: String::new() });
+    resumed.push(Event::RunResumed { at: String::new(), launches: None });
     assert_eq!(run(resumed.clone()).status, RunStatus::Interrupted);
     assert_eq!(run(resumed.clone()).environment_after, None);
     resumed.push(ended(RunStatus::Complete));

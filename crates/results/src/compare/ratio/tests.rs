@@ -30,11 +30,11 @@ fn drift_of_the_machine_cancels_in_a_pair() {
     let blocks: Vec<u32> = (0..8).collect();
     let a = metric(&levels, &blocks);
     let b = metric(&levels.map(|level| level * 1.03), &blocks);
-    let ratio = Ratios::default().of(&Sample::paired(&a, &b).expect("eight blocks"));
+    let ratio = Ratios::default().of(&Sample::paired(&a, &b).expect("eight blocks")).expect("numbers");
     assert!((ratio.value - 1.03).abs() < 1e-12 && (ratio.high - ratio.low).abs() < 1e-6, "{ratio:?}");
     assert_eq!(ratio.p, 2.0 / 256.0);
     assert!(ratio.paired && ratio.n == 8);
-    let apart = Ratios::default().of(&Sample::independent(&a, &b).expect("eight launches"));
+    let apart = Ratios::default().of(&Sample::independent(&a, &b).expect("eight launches")).expect("numbers");
     assert!(apart.low < 0.8 && apart.high > 1.2 && apart.p > 0.5 && !apart.paired, "{apart:?}");
 }
 
@@ -42,7 +42,7 @@ fn drift_of_the_machine_cancels_in_a_pair() {
 fn the_sides_can_be_exchanged() {
     let a = metric(&[1.0, 2.0, 4.0, 3.0], &[0, 1, 2, 3]);
     let b = metric(&[2.0, 3.0, 5.0, 3.5], &[0, 1, 2, 3]);
-    let of = |sample: Option<Sample>| Ratios::default().of(&sample.expect("four blocks"));
+    let of = |sample: Option<Sample>| Ratios::default().of(&sample.expect("four blocks")).expect("numbers");
     let (there, back) = (of(Sample::paired(&a, &b)), of(Sample::paired(&b, &a)));
     assert!((there.value * back.value - 1.0).abs() < 1e-12);
     assert_eq!(there.p, back.p);
@@ -62,7 +62,7 @@ fn what_has_no_logarithm_has_no_ratio() {
 fn a_single_launch_has_a_ratio_but_no_interval() {
     let (a, b) = (metric(&[2.0], &[0]), metric(&[3.0], &[0]));
     for sample in [Sample::paired(&a, &b), Sample::independent(&a, &b)] {
-        let ratio = Ratios::default().of(&sample.expect("one launch each"));
+        let ratio = Ratios::default().of(&sample.expect("one launch each")).expect("numbers");
         assert!((ratio.value - 1.5).abs() < 1e-12);
         assert_eq!((ratio.low, ratio.high, ratio.p, ratio.n), (ratio.value, ratio.value, 1.0, 1));
     }

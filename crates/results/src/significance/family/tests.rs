@@ -1,7 +1,7 @@
 //! The procedure's own example, and the share of false discoveries that it keeps.
 
 use super::*;
-use crate::significance::sign_flip;
+use crate::significance::shift::Shifts;
 use crate::testing::Random as Noise;
 
 #[test]
@@ -28,7 +28,7 @@ fn adjusted_values_keep_the_order() {
 
 #[test]
 fn one_row_among_many_needs_more_launches_than_one_alone() {
-    let smallest = sign_flip::p_reachable(12);
+    let smallest = 2.0 / 4096.0;
     let alone = judge(&[(smallest, smallest)], 0.05);
     assert!(alone[0].significant && alone[0].reachable);
     let mut many = vec![(0.6, smallest); 145];
@@ -55,6 +55,7 @@ fn tests_that_can_never_be_significant_hide_nobody() {
 fn false_discoveries_stay_below_the_rate() {
     // 40 rows of 12 blocks, 10 of them really different: the share of false among the found.
     let mut noise = Noise::new(5);
+    let mut shifts = Shifts::at(0.05);
     let (mut shares, mut any_false_when_all_equal) = (0.0, 0);
     for _ in 0..200 {
         let mut family = |different: usize| -> Vec<bool> {
@@ -62,7 +63,8 @@ fn false_discoveries_stay_below_the_rate() {
                 .map(|row| {
                     let shift = if row < different { 2.0 } else { 0.0 };
                     let values: Vec<f64> = (0..12).map(|_| shift + noise.normal()).collect();
-                    (sign_flip::p_value(&values), sign_flip::p_reachable(12))
+                    let found = shifts.paired(&values).expect("twelve values");
+                    (found.p, found.p_reachable)
                 })
                 .collect();
             judge(&tests, 0.05).iter().map(|member| member.significant).collect()

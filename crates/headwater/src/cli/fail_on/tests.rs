@@ -1,9 +1,9 @@
-//! What options mean, and which exit status a comparison has.
+//! What the option means, and which exit status a comparison has.
 
-use headwater_results::compare::LeftOut;
-use headwater_results::compare::Ratio;
+use headwater_results::compare::{LeftOut, Ratio, Rules};
 
 use super::*;
+use crate::sources;
 
 #[test]
 fn shares_are_read_with_and_without_a_sign() {
@@ -30,7 +30,7 @@ fn conditions_of_failure_are_read() {
 fn compared(value: f64, low: f64, high: f64, verdict: Verdict) -> Vec<Compared> {
     let (_, run) = sources::load("published:pipes/fc6").expect("it is compiled in").remove(0);
     let result = &run.results[0];
-    let ratio = Ratio { value, low, high, standard_error: None, n: 12, paired: true, p: 0.001, p_reachable: 0.0005 };
+    let ratio = Ratio { value, low, high, confidence: 0.95, n: 12, paired: true, p: 0.001, p_reachable: 0.0005 };
     let row = RowComparison {
         row: result.row.clone(),
         label: result.row.id.clone(),
@@ -52,7 +52,7 @@ fn compared(value: f64, low: f64, high: f64, verdict: Verdict) -> Vec<Compared> 
 }
 
 fn check(compared: &[Compared], fail_on: &str, expect: u8) {
-    let found = exit_status(&[], compared, fail_on.parse().expect("a condition"));
+    let found = fail_on.parse::<FailOn>().expect("a condition").status(&[], compared);
     assert_eq!(found, expect, "{fail_on}: {compared:?}");
 }
 
@@ -64,16 +64,43 @@ fn the_exit_status_says_what_was_found() {
     check(&worse, "regression:20%", status::OK);
     check(&worse, "never", status::OK);
     check(&compared(1.1, 1.05, 1.15, Verdict::Better), "regression", status::OK);
-    let open = compared(0.99, 0.96, 1.02, Verdict::Inconclusive { more_blocks: None });
+    let open = compared(0.99, 0.96, 1.02, Verdict::OPEN);
     check(&open, "regression", status::INCONCLUSIVE);
     check(&open, "regression:5%", status::OK);
     check(&compared(1.0, 0.99, 1.01, Verdict::Equivalent), "regression", status::OK);
 }
 
 #[test]
+fn an_interval_that_reaches_as_far_is_never_passed_whatever_its_verdict() {
+    let hidden = Verdict::Inconclusive { more_blocks: None, below_floor: true };
+    check(&compared(0.469, 0.16, 1.4, hidden), "regression:5%", status::INCONCLUSIVE);
+    check(&compared(0.469, 0.16, 1.4, hidden), "never", status::OK);
+    // Equivalent within a large minimum effect, and worse by less than the threshold with an interval beyond it.
+    check(&compared(0.98, 0.9, 1.05, Verdict::Equivalent), "regression:5%", status::INCONCLUSIVE);
+    check(&compared(0.97, 0.94, 0.99, Verdict::Worse), "regression:5%", status::INCONCLUSIVE);
+    check(&compared(0.97, 0.96, 0.99, Verdict::Worse), "regression:5%", status::OK);
+    // Three launches exclude nothing, however alike they are.
+    let mut few = compared(1.0, 0.99, 1.01, Verdict::OPEN);
+    let ratio = few[0].comparison.rows[0].ratio.as_mut().expect("it has one");
+    (ratio.n, ratio.confidence) = (3, 0.75);
+    check(&few, "regression:5%", status::INCONCLUSIVE);
+}
+
+#[test]
+fn conditions_are_written_as_they_are_read() {
+    for text in ["never", "regression", "regression:5%", "regression:2.5%"] {
+        let fail_on: FailOn = text.parse().expect("a condition");
+        assert_eq!(String::from(fail_on).parse(), Ok(fail_on), "{text}");
+    }
+}
+
+#[test]
 fn a_row_that_one_side_lost_makes_it_partial() {
     let with = |kind: LeftOutKind, verdict: Verdict| {
-        let mut compared = compared(0.9, 0.88, 0.92, verdict);
+        let mut compared = match verdict {
+            Verdict::Worse => compared(0.9, 0.88, 0.92, verdict),
+            _ => compared(1.0, 0.99, 1.01, verdict),
+        };
         let row = "r".to_owned();
         compared[0].comparison.left_out.push(LeftOut { row, kind, reason: "failed".to_owned() });
         compared

@@ -1,0 +1,130 @@
+//! When a comparison fails, as an exit status: the rule of `compare --fail-on` and `run --fail-on`. It prints nothing.
+
+use std::fmt;
+use std::str::FromStr;
+
+use headwater_results::compare::{Comparison, LeftOutKind, RowComparison, Verdict};
+use headwater_results::schema::{Better, Run, RunStatus};
+use serde::{Deserialize, Serialize};
+
+use super::status;
+use crate::compare::Compared;
+
+/// When a comparison fails.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(crate) enum FailOn {
+    /// Whatever happens it does not.
+    Never,
+    /// A row that is worse by this share, or by the minimum effect.
+    Regression(Option<f64>),
+}
+
+impl FailOn {
+    /// The exit status of these comparisons of these runs.
+    pub(super) fn status(self, runs: &[(String, Run)], compared: &[Compared]) -> u8 {
+        let comparisons = || compared.iter().map(|compared| &compared.comparison);
+        let any = |fails: fn(&RowComparison, &Comparison, f64) -> bool| {
+            comparisons().any(|comparison| {
+                let limit = self.limit(comparison);
+                limit.is_some_and(|limit| comparison.rows.iter().any(|row| fails(row, comparison, limit)))
+            })
+        };
+        let incomplete = runs.iter().any(|(_, run)| run.status != RunStatus::Complete)
+            || comparisons().flat_map(|comparison| &comparison.left_out).any(|left| left.kind != LeftOutKind::OneSided);
+        if any(is_regression) {
+            status::REGRESSION
+        } else if incomplete {
+            status::PARTIAL
+        } else if any(may_be_regression) {
+            status::INCONCLUSIVE
+        } else {
+            status::OK
+        }
+    }
+
+    fn limit(self, comparison: &Comparison) -> Option<f64> {
+        match self {
+            FailOn::Never => None,
+            FailOn::Regression(share) => Some(share.unwrap_or(comparison.rules.minimum_effect)),
+        }
+    }
+}
+
+/// By which factor the figure of a row is worse, as a ratio above 1: at the ratio itself, and at the worse end of its interval.
+fn worsening(row: &RowComparison) -> Option<(f64, f64)> {
+    let ratio = row.ratio?;
+    Some(match row.metric.better {
+        Better::Higher => (1.0 / ratio.value, 1.0 / ratio.low),
+        Better::Lower => (ratio.value, ratio.high),
+    })
+}
+
+/// It is proved that the row is worse, and its ratio is as far away.
+fn is_regression(row: &RowComparison, _: &Comparison, limit: f64) -> bool {
+    row.verdict == Verdict::Worse && worsening(row).is_some_and(|(ratio, _)| ratio >= 1.0 + limit)
+}
+
+/// Whatever the verdict, the interval reaches as far; or it covers less than the rules ask for, and so excludes nothing.
+fn may_be_regression(row: &RowComparison, comparison: &Comparison, limit: f64) -> bool {
+    let covers = row.ratio.is_some_and(|ratio| ratio.n > 1 && ratio.confidence >= 1.0 - comparison.rules.alpha);
+    row.verdict != Verdict::Unjudged && (!covers || worsening(row).is_none_or(|(_, worst)| worst >= 1.0 + limit))
+}
+
+impl FromStr for FailOn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<FailOn, String> {
+        match text.split_once(':') {
+            None if text == "never" => Ok(FailOn::Never),
+            None if text == "regression" => Ok(FailOn::Regression(None)),
+            Some(("regression", share)) => Ok(FailOn::Regression(Some(share.parse::<Share>()?.0))),
+            _ => Err("there are `regression`, `regression:5%` and `never`".to_owned()),
+        }
+    }
+}
+
+impl TryFrom<String> for FailOn {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<FailOn, String> {
+        text.parse()
+    }
+}
+
+impl From<FailOn> for String {
+    fn from(fail_on: FailOn) -> String {
+        match fail_on {
+            FailOn::Never => "never".to_owned(),
+            FailOn::Regression(None) => "regression".to_owned(),
+            FailOn::Regression(Some(share)) => format!("regression:{}", Share(share)),
+        }
+    }
+}
+
+/// A share above 0 and below 1: `5%`, `0.05`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Share(pub f64);
+
+impl FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Share, String> {
+        let (number, unit) = match text.strip_suffix('%') {
+            Some(number) => (number, 0.01),
+            None => (text, 1.0),
+        };
+        let share = number.trim().parse::<f64>().ok().map(|number| number * unit);
+        let share = share.filter(|share| *share > 0.0 && *share < 1.0);
+        share.map(Share).ok_or_else(|| "a share is a number between 0 and 100 %: `5%`, `0.05`".to_owned())
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}%", self.0 * 100.0)
+    }
+}
+
+#[cfg(test)]
+mod tests;
