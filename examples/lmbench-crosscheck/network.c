@@ -200,12 +200,10 @@ static void serve_connections(const struct row *row) {
     ended = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ensure(ended != MAP_FAILED, "mmap");
     if (fork_helper(1) != 0) return;
-    const struct linger at_once = {1, 0};
     for (;;) {
         char rest[16];
         int connection = (int)must(accept(listener, NULL, NULL), "accept");
         while (recv(connection, rest, sizeof rest, 0) > 0) continue;
-        must(setsockopt(connection, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), "SO_LINGER");
         close(connection);
         ++*ended;
     }

@@ -93,10 +93,10 @@ static void handler(int number) { (void)number; }
 
 static void install(const struct row *row, long operations) {
     (void)row;
-    struct sigaction action;
+    struct sigaction action, before;
     memset(&action, 0, sizeof action);
     action.sa_handler = handler;
-    while (operations--) must(sigaction(SIGUSR1, &action, NULL), "sigaction");
+    while (operations--) must(sigaction(SIGUSR1, &action, &before), "sigaction");
 }
 
 static void prepare_signal(const struct row *row) { install(row, 1); }
@@ -196,12 +196,12 @@ enum { PROCESSES_MAX = 96 };
 
 static int alone[PROCESSES_MAX][2];
 static int ring_in, ring_out;
-static uint32_t *own;
+static uint64_t *own;
 static size_t words_count;
 
 /* Adds up the words, one by one, to four sums by turns: volatile keeps the compiler from vectors. */
-static uint32_t sum(const volatile uint32_t *words, size_t count) {
-    uint32_t one = 0, two = 0, three = 0, four = 0;
+static uint64_t sum(const volatile uint64_t *words, size_t count) {
+    uint64_t one = 0, two = 0, three = 0, four = 0;
     for (size_t word = 0; word < count; word += 4) {
         one += words[word];
         two += words[word + 1];
@@ -211,11 +211,11 @@ static uint32_t sum(const volatile uint32_t *words, size_t count) {
     return one + two + three + four;
 }
 
-static volatile uint32_t sink;
+static volatile uint64_t sink;
 
 static void fill_own(void) {
-    own = malloc(words_count * 4 + 1);
-    for (size_t word = 0; word < words_count; word++) own[word] = (uint32_t)word;
+    own = malloc(words_count * 8 + 1);
+    for (size_t word = 0; word < words_count; word++) own[word] = word;
     __asm__ volatile("" : : "r"(own) : "memory");
 }
 
@@ -229,7 +229,7 @@ static void pass(int from, int to) {
 /* `first` processes of `second` KiB each. */
 static void make_ring(const struct row *row) {
     static int ring[PROCESSES_MAX][2];
-    words_count = (size_t)row->second * 1024 / 4;
+    words_count = (size_t)row->second * 1024 / 8;
     for (long place = 0; place < row->first; place++) must(pipe(ring[place]), "pipe");
     for (long place = 1; place < row->first; place++) {
         if (fork_helper(place % 2) == 0) {
@@ -270,15 +270,16 @@ static void turn_alone(const struct row *row, long operations) {
 
 /* --- Files of `first` KiB --- */
 
-enum { FILES_MAX = 100 };
-static char names[FILES_MAX][8];
+/* The names are paths; the files are a hundred to a directory. `deleted` and `created` count from the first name on. */
+enum { FILES_MAX = 1000, OF_A_DIRECTORY = 100 };
+static char names[FILES_MAX][128];
 static char contents[16384];
-static long there;
+static long deleted, created;
 
 static void create_files(const struct row *row, long operations) {
     size_t bytes = (size_t)row->first * 1024;
-    for (there = 0; there < operations; there++) {
-        int fd = (int)must(creat(names[there], 0600), "creat");
+    while (operations--) {
+        int fd = (int)must(creat(names[created++], 0600), "creat");
         if (bytes) ensure(write(fd, contents, bytes) == (ssize_t)bytes, "write");
         close(fd);
     }
@@ -286,26 +287,42 @@ static void create_files(const struct row *row, long operations) {
 
 static void delete_files(const struct row *row, long operations) {
     (void)row;
-    for (long name = 0; name < operations; name++) must(unlink(names[name]), "unlink");
-    there = 0;
+    while (operations--) must(unlink(names[deleted++]), "unlink");
 }
 
-static void delete_all(const struct row *row, long operations) {
-    (void)operations;
-    delete_files(row, there);
+static void delete_all(const struct row *row) {
+    delete_files(row, created - deleted);
+    deleted = created = 0;
+}
+
+static void make_room(const struct row *row, long operations) {
+    if (FILES_MAX - created < operations) delete_all(row);
+}
+
+static void make_stock(const struct row *row, long operations) {
+    if (created - deleted >= operations) return;
+    delete_all(row);
+    create_files(row, FILES_MAX);
 }
 
 static void make_files(const struct row *row) {
     make_directory();
-    must(chdir(directory), "chdir");
-    for (int name = 0; name < FILES_MAX; name++) snprintf(names[name], sizeof names[name], "%03d", name);
+    for (int name = 0; name < FILES_MAX; name++) {
+        int length = sprintf(names[name], "%s/%d", directory, name / OF_A_DIRECTORY);
+        if (name % OF_A_DIRECTORY == 0) must(mkdir(names[name], 0700), "mkdir");
+        sprintf(names[name] + length, "/%d", name % OF_A_DIRECTORY);
+    }
     create_files(row, FILES_MAX);
-    delete_files(row, FILES_MAX);
+    delete_all(row);
 }
 
 static void remove_files(const struct row *row) {
-    delete_files(row, there);
-    must(chdir("/"), "chdir");
+    char place[128];
+    delete_all(row);
+    for (int number = 0; number < FILES_MAX / OF_A_DIRECTORY; number++) {
+        snprintf(place, sizeof place, "%s/%d", directory, number);
+        rmdir(place);
+    }
     rmdir(directory);
 }
 
@@ -322,9 +339,9 @@ static void remove_files(const struct row *row) {
     SWITCH(2, s), SWITCH(4, s), SWITCH(8, s), SWITCH(16, s), SWITCH(32, s), SWITCH(64, s), SWITCH(96, s)
 #define FILES(k)                                                                                                    \
     {"create-" #k "k", US, .first = k, .prepare = make_files, .run = create_files, .piece_max = FILES_MAX,            \
-     .tidy = delete_all, .clean = remove_files},                                                                    \
-    {"delete-" #k "k", US, .timed_share = 0.1, .first = k, .prepare = make_files, .run = delete_files, .piece_max = FILES_MAX,            \
-     .tidy = create_files, .clean = remove_files}
+     .tidy = make_room, .clean = remove_files},                                                                    \
+    {"delete-" #k "k", US, .timed_share = 0.1, .first = k, .prepare = make_files, .run = delete_files, \
+     .piece_max = FILES_MAX, .tidy = make_stock, .clean = remove_files}
 
 static const struct row rows[] = {
     {"null-call", US, .prepare = nothing, .run = null_call},

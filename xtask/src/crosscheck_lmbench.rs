@@ -1,7 +1,8 @@
 //! `cargo xtask crosscheck-lmbench`: are the figures of suite `lmbench` those of plain C programs of the same definitions
 //! (examples/lmbench-crosscheck)? A launch of ours and a run of theirs form a pair; every block runs every pair once, rows
 //! and sides in random order, and a row is judged by the ratios within its pairs, so that drift of the machine cancels.
-//! Run by hand, on an idle machine.
+//! With `--original` the other side is the original LMbench ([`original`]), which shows what programs of our own definitions
+//! cannot: whether a definition is the original's. Run by hand, on an idle machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,6 +20,8 @@ use headwater_results::schema::{Placement, Row};
 
 use crate::crosscheck::agreement::{TOLERANCE, is_within, verdict};
 use crate::shell;
+
+mod original;
 
 /// Where the plain programs are: each `.c` but the small one that they execute is a program with rows.
 const SOURCES: &str = "examples/lmbench-crosscheck";
@@ -42,6 +45,12 @@ pub struct Options {
     /// The CPUs of the process that is timed and of its helpers, such as 0,0; by default the scheduler decides
     #[arg(long, value_name = "FIRST,SECOND")]
     cpus: Option<String>,
+    /// Compare with the programs of the original LMbench 3 in this directory, such as /usr/lib/lmbench/bin/x86_64-linux-gnu
+    #[arg(long, value_name = "DIRECTORY")]
+    original: Option<PathBuf>,
+    /// Repetitions within a run of an original program
+    #[arg(long, default_value_t = 3, requires = "original")]
+    repetitions: u32,
     /// Seed of the order
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -56,44 +65,61 @@ struct Pair {
     plain: PathBuf,
 }
 
-/// What was measured of a row: ours and the plain program's figure of each block, or why there is none.
+/// What was measured of a row: ours and the other side's figure of each block, or why there is none.
 #[derive(Clone, Debug, Default)]
 struct Figures {
     ours: Vec<f64>,
-    plain: Vec<f64>,
+    theirs: Vec<f64>,
     missing: Option<String>,
+}
+
+/// What stands in the table beside ours, and what it says about a row that is not within the tolerance.
+struct Side {
+    name: &'static str,
+    cause: fn(&Row) -> Option<&'static str>,
 }
 
 /// Builds both, measures them by turns and prints the ratios.
 pub fn run(options: &Options) -> Result<()> {
-    let headwater = shell::release_build()?;
+    if let Some(programs) = &options.original {
+        return original::run(options, programs);
+    }
     let place = shell::target_directory().join("crosscheck-lmbench");
     let pairs = pairs(&build(&place)?, &options.rows)?;
+    let rows: Vec<&Row> = pairs.iter().map(|pair| &pair.row).collect();
+    let figures = measure(options, &rows, |index, _| plain(&pairs[index], options))?;
+    print!("{}", table(&Side { name: "plain C", cause: |_| None }, &rows, &figures));
+    Ok(())
+}
+
+/// Measures each row by Headwater and by `other`, which gets the number of the row and a directory for its files.
+fn measure(options: &Options, rows: &[&Row], other: impl Fn(usize, &Path) -> Result<f64>) -> Result<Vec<Figures>> {
+    let headwater = shell::release_build()?;
     let cpus = options.cpus.as_deref().map(parse_cpus).transpose()?;
     // As deep as the directory of a run and those of the plain programs: a path costs by its parts.
     let scratch = std::env::temp_dir().join(format!("crosscheck-{}", std::process::id()));
     fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
 
-    let mut figures = vec![Figures::default(); pairs.len()];
+    let mut figures = vec![Figures::default(); rows.len()];
     let mut random = Random::new(options.seed);
     for block in 0..options.blocks {
-        let mut order: Vec<usize> = (0..pairs.len()).collect();
+        let mut order: Vec<usize> = (0..rows.len()).collect();
         random.shuffle(&mut order);
         for index in order {
-            let (pair, figures) = (&pairs[index], &mut figures[index]);
+            let figures = &mut figures[index];
             if figures.missing.is_some() {
                 continue;
             }
-            let job = job(&pair.row, options, cpus, &scratch, block);
+            let job = job(rows[index], options, cpus, &scratch, block);
             let measured = if random.below(2) == 0 {
-                ours(&headwater, &job).and_then(|own| Ok((own, plain(pair, options)?)))
+                ours(&headwater, &job).and_then(|own| Ok((own, other(index, &scratch)?)))
             } else {
-                plain(pair, options).and_then(|plain| Ok((ours(&headwater, &job)?, plain)))
+                other(index, &scratch).and_then(|other| Ok((ours(&headwater, &job)?, other)))
             };
             match measured {
-                Ok((own, plain)) => {
+                Ok((own, other)) => {
                     figures.ours.push(own);
-                    figures.plain.push(plain);
+                    figures.theirs.push(other);
                 }
                 Err(error) => figures.missing = Some(format!("{error:#}")),
             }
@@ -101,8 +127,7 @@ pub fn run(options: &Options) -> Result<()> {
         eprintln!("block {} of {}", block + 1, options.blocks);
     }
     fs::remove_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
-    print!("{}", table(&pairs, &figures));
-    Ok(())
+    Ok(figures)
 }
 
 /// Builds the plain programs; the paths of those with rows.
@@ -137,17 +162,23 @@ fn pairs(programs: &[PathBuf], wanted: &[String]) -> Result<Vec<Pair>> {
         let list = shell::output(shell::command(&program.to_string_lossy()).arg("--list"))?;
         of_row.extend(list.lines().map(|line| (line.to_owned(), program.clone())));
     }
-    let suite = suites::find("lmbench").context("there is no suite lmbench")?;
-    let rows = (suite.rows)(&Axes { sizes: None, placements: &[Placement::Free], externals: &[] });
+    let rows = rows_of_suite(&[])?;
     let known: Vec<&str> = rows.iter().map(|row| row.subject.as_str()).collect();
     for name in of_row.keys() {
         ensure!(known.contains(&name.as_str()), "a plain program has the row {name}, but suite lmbench has not");
     }
-    let is_wanted = |row: &Row| wanted.is_empty() || wanted.iter().any(|wanted| row.subject.starts_with(wanted));
     let pair = |row: Row| of_row.get(&row.subject).map(|plain| Pair { plain: plain.clone(), row });
-    let pairs: Vec<Pair> = rows.into_iter().filter(is_wanted).filter_map(pair).collect();
+    let pairs: Vec<Pair> = rows_of_suite(wanted)?.into_iter().filter_map(pair).collect();
     ensure!(!pairs.is_empty(), "no plain program knows such a row");
     Ok(pairs)
+}
+
+/// The rows of the suite whose names begin as is wanted; all if nothing is.
+fn rows_of_suite(wanted: &[String]) -> Result<Vec<Row>> {
+    let suite = suites::find("lmbench").context("there is no suite lmbench")?;
+    let rows = (suite.rows)(&Axes { sizes: None, placements: &[Placement::Free], externals: &[] });
+    let is_wanted = |row: &Row| wanted.is_empty() || wanted.iter().any(|wanted| row.subject.starts_with(wanted));
+    Ok(rows.into_iter().filter(is_wanted).collect())
 }
 
 fn parse_cpus(text: &str) -> Result<(u32, u32)> {
@@ -207,27 +238,28 @@ fn figure_of(text: &str, row: &Row) -> Result<f64> {
 }
 
 /// The ratios as a Markdown table, with the verdict below it.
-fn table(pairs: &[Pair], figures: &[Figures]) -> String {
+fn table(side: &Side, rows: &[&Row], figures: &[Figures]) -> String {
     let mut lines = vec![
-        "| row | headwater | plain C | unit | ratio | interval | pairs | within 5 % |".to_owned(),
+        format!("| row | headwater | {} | unit | ratio | interval | pairs | within 5 % |", side.name),
         "|---|--:|--:|---|--:|---|--:|---|".to_owned(),
     ];
     let (mut compared, mut agree) = (0, 0);
-    for (Pair { row, .. }, figures) in pairs.iter().zip(figures) {
-        let ratios: Vec<f64> = figures.ours.iter().zip(&figures.plain).map(|(ours, plain)| ours / plain).collect();
-        let all = (median(&figures.ours), median(&figures.plain), Estimate::of_launches(&ratios));
-        let (Some(ours), Some(plain), Some(estimate), None) = (all.0, all.1, all.2, &figures.missing) else {
+    for (row, figures) in rows.iter().zip(figures) {
+        let ratios: Vec<f64> = figures.ours.iter().zip(&figures.theirs).map(|(ours, other)| ours / other).collect();
+        let all = (median(&figures.ours), median(&figures.theirs), Estimate::of_launches(&ratios));
+        let (Some(ours), Some(theirs), Some(estimate), None) = (all.0, all.1, all.2, &figures.missing) else {
             let reason = figures.missing.as_deref().unwrap_or("no pair");
             lines.push(format!("| {} | - | - | | - | | {} | {reason} |", row.subject, ratios.len()));
             continue;
         };
         compared += 1;
         agree += usize::from(is_within(estimate.median));
+        let cause = (side.cause)(row).filter(|_| !is_within(estimate.median));
         lines.push(format!(
-            "| {} | {} | {} | {} | {:.3} | {:.3} .. {:.3} ({:.1} %) | {} | {} |",
+            "| {} | {} | {} | {} | {:.3} | {:.3} .. {:.3} ({:.1} %) | {} | {}{} |",
             row.subject,
             three_digits(ours),
-            three_digits(plain),
+            three_digits(theirs),
             row.metrics[0].unit,
             estimate.median,
             estimate.low,
@@ -235,6 +267,7 @@ fn table(pairs: &[Pair], figures: &[Figures]) -> String {
             100.0 * estimate.confidence,
             estimate.n,
             verdict(&estimate),
+            cause.map(|cause| format!(": {cause}")).unwrap_or_default(),
         ));
     }
     lines.push(String::new());

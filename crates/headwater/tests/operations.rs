@@ -42,6 +42,20 @@ fn measured(job: &Job) -> Measured {
     }
 }
 
+/// Written by calls as large as the kernel takes them, a file has large pages, of which few touches fault, and the rows of
+/// mapped files are refused: a file of ours must not be such a one.
+#[test]
+fn mapped_files_have_small_pages_so_that_their_rows_are_measured() {
+    for subject in ["mmap-latency", "page-fault"] {
+        let scratch = tempfile::tempdir().expect("a directory for the test");
+        match Conductor::start(&job(facility("lmbench"), subject, scratch.path())).outcome() {
+            Outcome::Measured(_) => {}
+            Outcome::Unavailable { reason } if reason.contains("of memory") => eprintln!("{subject}: {reason}"),
+            other => panic!("{subject}: {other:?}"),
+        }
+    }
+}
+
 #[test]
 fn every_operation_yields_its_figures_and_leaves_no_file_behind() {
     for entry in FACILITIES.map(facility) {

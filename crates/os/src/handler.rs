@@ -25,7 +25,8 @@ pub fn counted() -> u64 {
     COUNTED.load(Ordering::Relaxed)
 }
 
-/// Sets what happens when `signal` comes: one `sigaction(2)`. The other signals are not blocked meanwhile.
+/// Sets what happens when `signal` comes: one `sigaction(2)`, which also says what happened before. The other signals are
+/// not blocked meanwhile.
 ///
 /// # Errors
 /// What `sigaction(2)` reports: `EINVAL` for a signal that cannot be handled.
@@ -39,9 +40,10 @@ pub fn install(signal: Signal, handler: Handler) -> io::Result<()> {
     // SAFETY: all zeros is an action: the default, an empty mask and no flags.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = address;
-    // SAFETY: the action is initialised and is not kept; both functions are safe in a handler, because they take no lock,
-    // allocate nothing and leave errno alone.
-    match unsafe { libc::sigaction(signal.as_raw(), &action, std::ptr::null_mut()) } {
+    let mut before = std::mem::MaybeUninit::uninit();
+    // SAFETY: the action is initialised and is not kept; there is room for the one before, which nobody reads; both functions
+    // are safe in a handler, because they take no lock, allocate nothing and leave errno alone.
+    match unsafe { libc::sigaction(signal.as_raw(), &action, before.as_mut_ptr()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -6,7 +6,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap};
 
@@ -32,6 +32,20 @@ impl Word {
     #[inline(always)]
     pub fn set(&mut self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
+    }
+}
+
+/// Four bytes of a mapping. Each load is an instruction of its own, as that of a [`Word`].
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Integer(AtomicU32);
+
+impl Integer {
+    /// Loads it.
+    #[inline(always)]
+    pub fn get(&self) -> u32 {
+        // Relaxed and atomic: as for a word.
+        self.0.load(Ordering::Relaxed)
     }
 }
 
@@ -114,6 +128,11 @@ impl Memory {
         self.0.words()
     }
 
+    /// Its integers, for reading.
+    pub fn integers(&self) -> &[Integer] {
+        self.0.integers()
+    }
+
     /// Its words.
     pub fn words_mut(&mut self) -> &mut [Word] {
         // SAFETY: as for `bytes_mut`; a word is as long and at most as aligned as a page's part of 8 bytes.
@@ -146,7 +165,7 @@ impl Memory {
     }
 }
 
-/// The beginning of a file, to be mapped shared and read-only.
+/// The beginning of a file, to be mapped shared.
 #[derive(Debug)]
 pub struct MappedFile {
     file: OwnedFd,
@@ -158,8 +177,12 @@ pub struct MappedFile {
 #[derive(Debug)]
 pub struct View(Range);
 
+/// A mapping of a [`MappedFile`] whose stores change the file. Otherwise as a [`View`].
+#[derive(Debug)]
+pub struct WritableView(Range);
+
 impl MappedFile {
-    /// The first `len` bytes of `file`, which is open for reading.
+    /// The first `len` bytes of `file`, which is open for reading, or for both if it is to be mapped writable.
     ///
     /// # Errors
     /// `InvalidInput` if the file is shorter, or `len` is 0; what `fstat(2)` reports.
@@ -171,17 +194,40 @@ impl MappedFile {
         }
     }
 
-    /// Maps it: one `mmap(2)`. Pages come at first touch.
+    /// Maps it for reading: one `mmap(2)`. Pages come at first touch.
     ///
     /// # Errors
     /// What `mmap(2)` reports.
     #[inline]
     pub fn map(&self) -> io::Result<View> {
+        self.range(ProtFlags::READ).map(View)
+    }
+
+    /// Maps it for reading and writing: one `mmap(2)`. Pages come at first touch.
+    ///
+    /// # Errors
+    /// `PermissionDenied` if the file is not open for both; what else `mmap(2)` reports.
+    #[inline]
+    pub fn map_writable(&self) -> io::Result<WritableView> {
+        self.range(ProtFlags::READ | ProtFlags::WRITE).map(WritableView)
+    }
+
+    #[inline]
+    fn range(&self, protection: ProtFlags) -> io::Result<Range> {
         // SAFETY: a fresh mapping at an address of the kernel's choice replaces nothing.
-        let range = Range::of(self.len, |len| unsafe {
-            mmap(ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, self.file.as_fd(), 0)
-        });
-        range.map(View)
+        Range::of(self.len, |len| unsafe {
+            mmap(ptr::null_mut(), len, protection, MapFlags::SHARED, self.file.as_fd(), 0)
+        })
+    }
+}
+
+impl WritableView {
+    /// Stores `value` at `offset`. Panics beyond the end.
+    #[inline]
+    pub fn store(&mut self, offset: usize, value: u8) {
+        assert!(offset < self.0.len, "a view is not written to beyond its end");
+        // SAFETY: inside the mapping, which is writable; atomic, because others may read the file.
+        unsafe { self.0.base.add(offset).cast::<AtomicU8>().as_ref() }.store(value, Ordering::Relaxed);
     }
 }
 
@@ -190,6 +236,12 @@ impl View {
     #[inline]
     pub fn words(&self) -> &[Word] {
         self.0.words()
+    }
+
+    /// Its integers; what is left over at the end is none.
+    #[inline]
+    pub fn integers(&self) -> &[Integer] {
+        self.0.integers()
     }
 
     /// Loads the byte at `offset`. Panics beyond the end.
@@ -248,6 +300,12 @@ impl Range {
         // SAFETY: mapped and readable while `self` lives, aligned to a page; every bit pattern is a word, and its loads are
         // atomic, so that others may store meanwhile. A shared borrow of a word stores nothing.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().cast(), self.len / size_of::<Word>()) }
+    }
+
+    #[inline]
+    fn integers(&self) -> &[Integer] {
+        // SAFETY: as for the words.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().cast(), self.len / size_of::<Integer>()) }
     }
 }
 

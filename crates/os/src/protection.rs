@@ -1,7 +1,8 @@
-//! A page that may not be written to, and stores to it: each raises a protection fault, whose SIGSEGV handler lets the
-//! program go on behind the store.
+//! A page that may not be written to, and stores to it: each raises a protection fault, for which a SIGSEGV handler runs.
 //!
-//! The handler knows only such stores: any other fault gets the system's default, and ends the process.
+//! The handler returns to the store, which faults again, until so many faults have come as were asked for; then it lets the
+//! store through. It is a plain handler, without SA_SIGINFO, so that the kernel fills in no information for it. It knows
+//! no other fault: one that comes while none is asked for gets the system's default, and ends the process.
 
 use std::io;
 use std::ptr;
@@ -20,31 +21,40 @@ pub struct ReadOnlyPage {
 /// Where the page is that the handler knows; 0 for none.
 static PAGE: AtomicUsize = AtomicUsize::new(0);
 
-/// Faults that it has handled.
+/// Faults that are still to come before the store is let through. Written by the thread that stores and by its handler.
+static WANTED: AtomicU64 = AtomicU64::new(0);
+
+/// Faults that the handler has handled.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
 impl ReadOnlyPage {
     /// Makes the page and installs the handler, for the whole process and until it ends. A process has one such page.
     ///
     /// # Errors
-    /// `Unsupported` on a processor whose stores are not known here; what `mmap(2)`, `mprotect(2)` and `sigaction(2)`
-    /// report.
+    /// What `mmap(2)`, `mprotect(2)` and `sigaction(2)` report.
     pub fn new() -> io::Result<ReadOnlyPage> {
-        if !machine::IS_KNOWN {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "no way past a fault is known for this processor"));
-        }
         let mut page = Memory::populated(page_bytes())?;
         page.protect(MprotectFlags::READ)?;
         install()?;
         // Relaxed, as everything here: the handler runs in the thread that stores.
-        PAGE.store(page.base().addr().get(), Ordering::Relaxed);
+        PAGE.store(page.base().as_ptr().expose_provenance(), Ordering::Relaxed);
         Ok(ReadOnlyPage { page })
     }
 
-    /// Stores to the page, in vain.
+    /// Stores to the page, which faults `faults` times, and makes it read-only again.
+    ///
+    /// # Errors
+    /// What `mprotect(2)` reports.
     #[inline]
-    pub fn store(&mut self) {
-        machine::store(self.page.base().as_ptr());
+    pub fn store(&mut self, faults: u64) -> io::Result<()> {
+        if faults == 0 {
+            return Ok(());
+        }
+        WANTED.store(faults, Ordering::Relaxed);
+        // SAFETY: the page is our own, mapped and borrowed mutably; the handler makes it writable. Volatile: the fault is
+        // what the store is for.
+        unsafe { self.page.base().as_ptr().write_volatile(1) };
+        self.page.protect(MprotectFlags::READ)
     }
 
     /// The faults that were handled so far in this process.
@@ -63,84 +73,29 @@ fn install() -> io::Result<()> {
     // SAFETY: all zeros is an action: the default, an empty mask and no flags.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handle as *const () as libc::sighandler_t;
-    action.sa_flags = libc::SA_SIGINFO;
     // SAFETY: the action is initialised and not kept; the handler is safe in a handler, because it takes no lock, allocates
-    // nothing and leaves errno alone where it goes on.
+    // nothing and calls only mprotect and signal.
     match unsafe { libc::sigaction(libc::SIGSEGV, &action, ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: SA_SIGINFO promises a valid siginfo; that of SIGSEGV has an address.
-    let address = unsafe { (*info).si_addr() }.addr();
-    if address != 0 && address == PAGE.load(Ordering::Relaxed) {
-        HANDLED.store(HANDLED.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        // SAFETY: SA_SIGINFO promises a valid context; only `machine::store` touches the page, see there.
-        unsafe { machine::go_on(context.cast()) };
-    } else {
+extern "C" fn handle(signal: libc::c_int) {
+    let (wanted, page) = (WANTED.load(Ordering::Relaxed), PAGE.load(Ordering::Relaxed));
+    if wanted == 0 || page == 0 {
         // SAFETY: the default for SIGSEGV; the fault comes again and ends the process.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
+        return;
     }
-}
-
-/// A store that tells the handler, by a register, where to go on.
-#[cfg(target_arch = "x86_64")]
-mod machine {
-    pub const IS_KNOWN: bool = true;
-
-    #[inline(always)]
-    pub fn store(place: *mut u8) {
-        // SAFETY: the store faults and is stepped over by the handler, or writes one byte of a page that nobody else uses;
-        // R8 is said to be overwritten.
-        unsafe {
-            std::arch::asm!("lea r8, [rip + 2f]", "mov byte ptr [{place}], 1", "2:", place = in(reg) place, out("r8") _,
-                options(nostack));
-        }
+    HANDLED.store(HANDLED.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    WANTED.store(wanted - 1, Ordering::Relaxed);
+    if wanted == 1 {
+        let page: *mut libc::c_void = ptr::with_exposed_provenance_mut(page);
+        // SAFETY: the page is that of `ReadOnlyPage`, whose only user is the store that faults. Should the call fail, the
+        // store faults once more and ends the process.
+        unsafe { libc::mprotect(page, page_bytes(), libc::PROT_READ | libc::PROT_WRITE) };
     }
-
-    /// # Safety
-    /// The context of a fault in [`store`].
-    pub unsafe fn go_on(context: *mut libc::ucontext_t) {
-        // SAFETY: the caller gives a valid context, and `store` put the address of its own end into R8.
-        let registers = unsafe { &mut (*context).uc_mcontext.gregs };
-        registers[libc::REG_RIP as usize] = registers[libc::REG_R8 as usize];
-    }
-}
-
-/// As above.
-#[cfg(target_arch = "aarch64")]
-mod machine {
-    pub const IS_KNOWN: bool = true;
-
-    #[inline(always)]
-    pub fn store(place: *mut u8) {
-        // SAFETY: the store faults and is stepped over by the handler, or writes one byte of a page that nobody else uses;
-        // X8 is said to be overwritten.
-        unsafe {
-            std::arch::asm!("adr x8, 2f", "strb wzr, [{place}]", "2:", place = in(reg) place, out("x8") _,
-                options(nostack));
-        }
-    }
-
-    /// # Safety
-    /// The context of a fault in [`store`].
-    pub unsafe fn go_on(context: *mut libc::ucontext_t) {
-        // SAFETY: the caller gives a valid context, and `store` put the address of its own end into X8.
-        let machine = unsafe { &mut (*context).uc_mcontext };
-        machine.pc = machine.regs[8];
-    }
-}
-
-/// No store is known.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod machine {
-    pub const IS_KNOWN: bool = false;
-
-    pub fn store(_place: *mut u8) {}
-
-    pub unsafe fn go_on(_context: *mut libc::ucontext_t) {}
 }
 
 #[cfg(test)]
@@ -151,11 +106,14 @@ mod tests {
     use crate::child::Child;
 
     #[test]
-    fn a_store_faults_and_the_program_goes_on() {
+    fn a_store_faults_as_often_as_is_asked_for_and_is_done() {
         let mut child = Child::fork(|| {
-            let mut page = ReadOnlyPage::new().expect("known here");
-            (0..3).for_each(|_| page.store());
-            i32::from(page.handled() != 3 || page.page.words()[0].get() != 0)
+            let mut page = ReadOnlyPage::new().expect("a page");
+            let handled = [3, 0, 1].map(|faults| {
+                page.store(faults).expect("read-only again");
+                page.handled()
+            });
+            i32::from(handled != [3, 3, 4] || page.page.bytes()[..2] != [1, 0])
         })
         .expect("fork");
         assert!(child.wait().expect("wait").success());
@@ -164,10 +122,9 @@ mod tests {
     #[test]
     fn another_fault_ends_the_process() {
         let mut child = Child::fork(|| {
-            let page = ReadOnlyPage::new().expect("known here");
-            drop(page);
-            // Any address that is not the page's.
-            machine::store(ptr::without_provenance_mut(8));
+            let page = ReadOnlyPage::new().expect("a page");
+            // SAFETY: the store faults, which is what is tested: no fault was asked for.
+            unsafe { page.page.base().as_ptr().write_volatile(1) };
             0
         })
         .expect("fork");

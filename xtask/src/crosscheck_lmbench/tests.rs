@@ -20,13 +20,16 @@ fn the_figure_is_that_of_the_row_in_its_unit() {
 #[test]
 fn a_row_is_judged_by_the_ratios_within_pairs() {
     // The machine became ten times slower in the middle.
-    let figures = Figures { ours: vec![1.0, 10.0, 1.02], plain: vec![1.0, 10.0, 1.0], missing: None };
+    let figures = Figures { ours: vec![1.0, 10.0, 1.02], theirs: vec![1.0, 10.0, 1.0], missing: None };
     let missing = Figures { missing: Some("headwater: no room".to_owned()), ..Figures::default() };
-    let pair = |subject| Pair { row: row(subject), plain: PathBuf::new() };
-    let text = table(&[pair("stat"), pair("fork")], &[figures, missing]);
+    let apart = Figures { ours: vec![2.0, 2.0, 2.0], theirs: vec![1.0, 1.0, 1.0], missing: None };
+    let side = Side { name: "plain C", cause: |_| Some("it does less") };
+    let text = table(&side, &[&row("stat"), &row("fork"), &row("fstat")], &[figures, missing, apart]);
     assert!(text.contains("| stat | 1.02 | 1.00 | us | 1.000 | 1.000 .. 1.020"), "{text}");
     assert!(text.contains("| fork | - | - | | - | | 0 | headwater: no room |"), "{text}");
-    assert!(text.ends_with("1 of 1 medians are within 5 %.\n"), "{text}");
+    assert!(!text.lines().any(|line| line.contains("| stat ") && line.contains("it does less")), "{text}");
+    assert!(text.contains("| no: it does less |"), "{text}");
+    assert!(text.ends_with("1 of 2 medians are within 5 %.\n"), "{text}");
 }
 
 #[test]

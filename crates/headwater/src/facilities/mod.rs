@@ -19,8 +19,8 @@ pub mod trace;
 pub struct Info {
     /// Name in row ids, in the place of a pattern.
     pub name: &'static str,
-    /// Rows of different versions are not comparable.
-    pub definition_version: u32,
+    /// The version of the definition of a subject, by its name. Rows of different versions are not comparable.
+    pub definition_version: fn(&str) -> u32,
     /// The definition in one or two sentences.
     pub summary: &'static str,
 }

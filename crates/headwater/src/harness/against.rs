@@ -113,7 +113,7 @@ fn leave_out(run: &mut Run) -> BTreeMap<String, Vec<String>> {
 /// External programs have no patterns of their own; theirs are those of this program too.
 fn obstacle(row: &Row) -> Option<String> {
     let pattern = patterns::find(&row.pattern).map(|pattern| pattern.info.definition_version);
-    let facility = facilities::find(&row.pattern).map(|facility| facility.info.definition_version);
+    let facility = facilities::find(&row.pattern).map(|facility| (facility.info.definition_version)(&row.subject));
     let (name, old) = (&row.pattern, row.definition_version);
     match pattern.or(facility) {
         None => Some(format!("this program has no pattern or facility {name}")),

@@ -5,7 +5,7 @@
 //! Lines in brackets are settings; of these the first names the machine. A table by size is a series of rows with sizes;
 //! its largest size is beyond the caches and is the row without one too, as the suite `lmbench` has it.
 
-use headwater_results::schema::{Metric, Placement, Row, Standing};
+use headwater_results::schema::{Metric, Placement, Row, Standing, lmbench_definition};
 
 use super::{File, Format, ImportError, Imported, Line, numbered};
 use crate::plan::rows;
@@ -268,7 +268,7 @@ fn own_row(subject: &str, unit: Unit, size: Option<u64>) -> Row {
         id: format!("{subject}/lmbench{parameters}/{}", Placement::Free.name()),
         subject: subject.to_owned(),
         pattern: "lmbench".to_owned(),
-        definition_version: 1,
+        definition_version: lmbench_definition(subject),
         standing: Standing::Candidate,
         placement: Placement::Free,
         size_bytes: size,

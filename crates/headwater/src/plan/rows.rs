@@ -61,7 +61,7 @@ pub fn of_workers(
 
 /// A subject of a facility without parameters.
 pub fn of_subject(subject: &facilities::Subject, facility: &facilities::Info, placement: Placement) -> Row {
-    let of = Pattern { name: facility.name, definition_version: facility.definition_version };
+    let of = Pattern { name: facility.name, definition_version: (facility.definition_version)(subject.name) };
     plain(subject.name, subject.standing, of, placement, metrics(subject.metrics))
 }
 

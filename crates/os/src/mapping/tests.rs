@@ -68,6 +68,26 @@ fn a_view_shows_the_file_and_what_is_written_to_it_later() {
     std::os::unix::fs::FileExt::write_all_at(&file, &[2], 8999).expect("written");
     assert_eq!(view.byte(8999), 2);
     assert!(std::panic::catch_unwind(|| view.byte(9000)).is_err(), "beyond the end");
+    assert_eq!((view.integers().len(), view.integers()[2249].get()), (2250, 0x0201_0101));
     assert!(MappedFile::new(copy(), 9001).is_err(), "longer than the file");
     assert!(MappedFile::new(copy(), 0).is_err());
+}
+
+#[test]
+fn what_is_stored_to_a_writable_view_is_in_the_file() {
+    let path = std::env::temp_dir().join(format!("headwater-test-writable-view-{}", std::process::id()));
+    let mut file = std::fs::File::options().read(true).write(true).create_new(true).open(&path).expect("new");
+    let reader = std::fs::File::open(&path).expect("it is there");
+    std::fs::remove_file(&path).expect("it is there");
+    file.write_all(&[1; 5000]).expect("written");
+    let mapped = MappedFile::new(file.into(), 5000).expect("long enough");
+    let mut view = mapped.map_writable().expect("mapped");
+    view.store(4999, 7);
+    let mut bytes = [0; 2];
+    std::os::unix::fs::FileExt::read_exact_at(&reader, &mut bytes, 4998).expect("read");
+    assert_eq!(bytes, [1, 7]);
+    let store_beyond = std::panic::AssertUnwindSafe(|| view.store(5000, 7));
+    assert!(std::panic::catch_unwind(store_beyond).is_err(), "beyond the end");
+    let refused = MappedFile::new(reader.into(), 5000).expect("long enough").map_writable().expect_err("for reading");
+    assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
 }

@@ -7,7 +7,7 @@ use crate::estimate::Estimate;
 use crate::flags::few_launches;
 use crate::schema::{
     Better, Environment, Metric, MetricResult, Placement, Row, RowOutcome, RowResult, Run, RunHeader, RunStatus,
-    SCHEMA_VERSION, Settings, Standing, WorkerKind,
+    SCHEMA_VERSION, Settings, Standing, WorkerKind, lmbench_definition,
 };
 
 /// The lines of a table that is compiled in.
@@ -92,9 +92,9 @@ impl Key {
         RowResult {
             row: Row {
                 id: self.id(),
+                definition_version: if self.pattern == "lmbench" { lmbench_definition(&self.subject) } else { 1 },
                 subject: self.subject,
                 pattern: self.pattern.to_owned(),
-                definition_version: 1,
                 standing: Standing::Candidate,
                 placement: self.placement,
                 size_bytes: self.size_bytes,

@@ -10,7 +10,7 @@ mod run;
 
 pub use environment::{Cpu, Environment, Fact, Kernel, Limits, Load, Memory};
 pub use event::{Event, LaunchRecord, Program, RunHeader, RunStatus, Settings};
-pub use row::{Better, LMBENCH_VALUE, Metric, Placement, Row, Standing, WorkerKind};
+pub use row::{Better, LMBENCH_VALUE, Metric, Placement, Row, Standing, WorkerKind, lmbench_definition};
 pub use run::{MetricResult, Percentile, RowOutcome, RowResult, Run};
 
 /// The version of everything in this module. A reader refuses a newer one by name.

@@ -112,7 +112,7 @@ impl<N> Drop for OpenClose<N> {
 pub const ENTRY: Entry = Entry {
     info: &Info {
         name: "fifo-open-close",
-        definition_version: 1,
+        definition_version: |_| 1,
         summary: "a FIFO opened by its path for reading and for writing, and both ends closed, by one process",
     },
     subjects: || operation::subjects(TABLE),

@@ -49,7 +49,7 @@ impl<T: Transport> Operation for Fork<T> {
 pub const ENTRY: Entry = Entry {
     info: &Info {
         name: "fork-100",
-        definition_version: 1,
+        definition_version: |_| 1,
         summary: "fork() and exit of the child by a process that holds both ends of 100 open channels",
     },
     subjects: || operation::subjects(TABLE),

@@ -70,7 +70,7 @@ impl Count for KilledReader {
 pub const ENTRY: Entry = Entry {
     info: &Info {
         name: "killed-reader",
-        definition_version: 1,
+        definition_version: |_| 1,
         summary: "writes of 64 B that succeed after the reader was killed and waited for",
     },
     subjects: || count::subjects(TABLE),

@@ -60,7 +60,7 @@ fn once<T: Transport>(opening: &Opening, byte: Option<u8>) -> io::Result<()> {
 pub const ENTRY: Entry = Entry {
     info: &Info {
         name: "open-close",
-        definition_version: 1,
+        definition_version: |_| 1,
         summary: "both ends of a channel made and closed by one process; time of both",
     },
     subjects: || operation::subjects(TABLE),
@@ -73,7 +73,7 @@ pub const ENTRY: Entry = Entry {
 pub const ENTRY_BYTE: Entry = Entry {
     info: &Info {
         name: "open-byte-close",
-        definition_version: 1,
+        definition_version: |_| 1,
         summary: "both ends of a channel made, one byte through it, both closed, by one process; time of all",
     },
     subjects: || operation::subjects(TABLE_BYTE),

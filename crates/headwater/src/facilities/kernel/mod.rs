@@ -24,7 +24,7 @@ pub mod userfaultfd;
 pub const ENTRY: Entry = Entry {
     info: &Info {
         name: "kernel",
-        definition_version: 1,
+        definition_version: |_| 1,
         summary: "basic operations of today's kernel that LMbench does not know",
     },
     subjects: || operation::subjects(TABLE),

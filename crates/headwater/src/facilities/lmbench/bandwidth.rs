@@ -1,8 +1,9 @@
 //! `pipe-bandwidth`, `af-unix-bandwidth`, `tcp-bandwidth`: bytes from one process to another: through a pipe and a pair of
-//! AF_UNIX stream sockets by calls of 64 KiB, over a TCP connection to localhost by messages of 10 MB (one `write(2)`).
+//! AF_UNIX stream sockets by calls of 64 KiB, over a TCP connection to localhost by messages of 10 MB (one `write(2)`)
+//! with socket buffers of 1 MB.
 //!
 //! The receiver is timed. It says how many messages it wants, so that none is under way before; the word that it says goes
-//! through another pipe. Buffers of the kernel are the machine's. Both messages begin with a page.
+//! through another pipe. The buffers of a pipe and of AF_UNIX are the machine's. Both messages begin with a page.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::OwnedFd;
@@ -10,6 +11,7 @@ use std::os::fd::OwnedFd;
 use headwater_os::child::Child;
 use headwater_os::mapping::Memory;
 use rustix::io::{read, write};
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use crate::facilities::operation::{Figure, Operation, fork_peer};
@@ -22,6 +24,9 @@ const SMALL: usize = 64 << 10;
 
 /// Bytes of a message over TCP.
 const LARGE: usize = 10_000_000;
+
+/// What is asked for as the buffers of a TCP connection, bytes; the kernel gives at most `net.core.wmem_max` and `rmem_max`.
+const TCP_BUFFER: usize = 1 << 20;
 
 /// Messages of the check.
 const CHECKED: u64 = 3;
@@ -42,7 +47,7 @@ impl Operation for Bandwidth {
     const ROWS: &'static [(&'static str, &'static str)] = &[
         ("pipe-bandwidth", "pipe between two processes, calls of 64 KiB"),
         ("af-unix-bandwidth", "AF_UNIX stream sockets between two processes, calls of 64 KiB"),
-        ("tcp-bandwidth", "TCP to localhost between two processes, messages of 10 MB"),
+        ("tcp-bandwidth", "TCP to localhost between two processes, messages of 10 MB, buffers of 1 MB"),
     ];
     const FIGURE: Figure = Figure::Bandwidth;
 
@@ -58,7 +63,13 @@ impl Operation for Bandwidth {
             }
             "af-unix-bandwidth" => socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
                 .map_err(|error| Unavailable::call("socketpair", error))?,
-            _ => connection()?,
+            _ => {
+                let (sender, receiver) = connection()?;
+                let sized = set_socket_send_buffer_size(&sender, TCP_BUFFER)
+                    .and_then(|()| set_socket_recv_buffer_size(&receiver, TCP_BUFFER));
+                sized.map_err(|error| Unavailable::call("setsockopt", error))?;
+                (sender, receiver)
+            }
         };
         let (taken, orders) = io::pipe().map_err(|error| Unavailable::call("pipe2", error))?;
         let mut own = Some((orders, receiver));

@@ -1,5 +1,5 @@
-//! `create-Nk`: creates a file, writes N KiB into it by one call, and closes it. Nothing is forced to a disk. The files
-//! before it are in the same directory, and are deleted untimed.
+//! `create-Nk`: creates a file, writes N KiB into it by one call, and closes it. Nothing is forced to a disk. Up to 1000 files
+//! before it are there, a hundred to a directory; then all are deleted untimed.
 
 use std::io;
 
@@ -8,12 +8,9 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// A directory, and how many files it has.
+/// A directory.
 #[derive(Debug)]
-pub struct Create {
-    files: FileSet,
-    there: u64,
-}
+pub struct Create(FileSet);
 
 /// Files of the check.
 const CHECKED: u64 = 5;
@@ -29,25 +26,23 @@ impl Operation for Create {
     const PIECE_MAX: u64 = FILES_MAX;
 
     fn prepare(job: &Job) -> Result<Create, Unavailable> {
-        Ok(Create { files: FileSet::make(job)?, there: 0 })
+        Ok(Create(FileSet::make(job)?))
     }
 
     fn check(&mut self) -> io::Result<()> {
-        self.tidy(CHECKED)?;
+        self.0.clear()?;
         self.run(CHECKED)?;
-        match self.files.count()? {
+        match self.0.count()? {
             CHECKED => Ok(()),
             other => Err(io::Error::other(format!("{CHECKED} files were created, and {other} are there"))),
         }
     }
 
-    fn tidy(&mut self, _operations: u64) -> io::Result<()> {
-        self.files.delete(std::mem::take(&mut self.there))
+    fn tidy(&mut self, operations: u64) -> io::Result<()> {
+        if self.0.room() < operations { self.0.clear() } else { Ok(()) }
     }
 
     fn run(&mut self, operations: u64) -> io::Result<()> {
-        self.files.create(operations)?;
-        self.there = operations;
-        Ok(())
+        self.0.create(operations)
     }
 }

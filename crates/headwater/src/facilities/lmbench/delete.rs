@@ -1,4 +1,5 @@
-//! `delete-Nk`: deletes a file of N KiB that was created a moment ago, untimed. Nothing is forced to a disk.
+//! `delete-Nk`: deletes the oldest of up to 1000 files of N KiB, a hundred to a directory, which are created untimed. Nothing
+//! is forced to a disk.
 
 use std::io;
 
@@ -31,7 +32,8 @@ impl Operation for Delete {
     }
 
     fn check(&mut self) -> io::Result<()> {
-        self.tidy(CHECKED)?;
+        self.0.clear()?;
+        self.0.create(CHECKED)?;
         let before = self.0.count()?;
         self.run(CHECKED)?;
         match (before, self.0.count()?) {
@@ -41,7 +43,11 @@ impl Operation for Delete {
     }
 
     fn tidy(&mut self, operations: u64) -> io::Result<()> {
-        self.0.create(operations)
+        if self.0.there() < operations {
+            self.0.clear()?;
+            self.0.create(FILES_MAX)?;
+        }
+        Ok(())
     }
 
     fn run(&mut self, operations: u64) -> io::Result<()> {

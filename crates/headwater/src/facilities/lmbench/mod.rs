@@ -5,6 +5,8 @@
 //! today's. The round trips of pipe, AF_UNIX, UDP and TCP are rows of pattern `rtt`. docs/lmbench.md says what each row
 //! means, and how ours differs.
 
+use headwater_results::schema::lmbench_definition;
+
 use super::operation::{self, entry};
 use super::{Entry, Info};
 
@@ -44,7 +46,7 @@ mod words;
 pub const ENTRY: Entry = Entry {
     info: &Info {
         name: "lmbench",
-        definition_version: 1,
+        definition_version: lmbench_definition,
         summary: "basic operations of the kernel and of memory, equivalent to the rows of LMbench",
     },
     subjects: || operation::subjects(TABLE),

@@ -1,4 +1,4 @@
-//! `signal-install`: `sigaction(2)` with a handler that does nothing.
+//! `signal-install`: `sigaction(2)` with a handler that does nothing, which also returns the action before.
 
 use std::io;
 
@@ -17,7 +17,8 @@ const SIGNAL: Signal = Signal::USR1;
 pub struct SignalInstall;
 
 impl Operation for SignalInstall {
-    const ROWS: &'static [(&'static str, &'static str)] = &[("signal-install", "sigaction() with an empty handler")];
+    const ROWS: &'static [(&'static str, &'static str)] =
+        &[("signal-install", "sigaction() with an empty handler; it returns the one before")];
     const FIGURE: Figure = Figure::Microseconds;
 
     fn prepare(_job: &Job) -> Result<SignalInstall, Unavailable> {

@@ -1,7 +1,7 @@
 //! Loops over the words of memory: every word, or every fourth, is loaded or stored by an instruction of its own. A word has
-//! 8 bytes. For the bandwidths of memory and of files.
+//! 8 bytes, except where files are summed. For the bandwidths of memory and of files.
 
-use headwater_os::mapping::Word;
+use headwater_os::mapping::{Integer, Word};
 
 /// Words per turn of a loop, so that its own instructions hardly count.
 const TURN: usize = 32;
@@ -28,6 +28,21 @@ pub fn sum<const STEP: usize>(words: &[Word]) -> u64 {
         }
     }
     sums.into_iter().fold(0, u64::wrapping_add)
+}
+
+/// The sum of integers of 4 bytes, modulo 2^32: one sum, as LMbench describes it for files, so that each addition waits for
+/// the one before.
+#[inline(never)]
+pub fn sum_of_integers(integers: &[Integer]) -> u32 {
+    let turns = integers.chunks_exact(TURN);
+    let rest = turns.remainder().iter().fold(0, |sum: u32, integer| sum.wrapping_add(integer.get()));
+    turns.fold(rest, |sum, turn| {
+        let mut sum = sum;
+        for integer in turn {
+            sum = sum.wrapping_add(integer.get());
+        }
+        sum
+    })
 }
 
 /// Stores `value` into every `STEP`th word.
@@ -112,6 +127,8 @@ mod tests {
         let memory = memory();
         let words = &memory.words()[..COUNT];
         assert_eq!((sum::<EVERY>(words), sum::<FOURTH>(words)), (every(1), every(4)));
+        let integers = &memory.integers()[..2 * COUNT - 1];
+        assert_eq!(sum_of_integers(integers), (1..=COUNT as u32).sum::<u32>(), "the upper halves are 0");
     }
 
     #[test]

@@ -140,3 +140,23 @@ fn rows_have_one_operation_each_and_those_of_the_kernel_are_in_ns() {
     let kernel = crate::facilities::find("kernel").expect("in the table");
     assert!((kernel.subjects)().iter().all(|subject| subject.metrics[0].unit == "ns"));
 }
+
+#[test]
+fn a_row_has_the_version_of_its_own_definition() {
+    let rows: Vec<(&str, u32)> = (lmbench::ENTRY.subjects)()
+        .iter()
+        .map(|subject| {
+            let row = of_subject(subject, lmbench::ENTRY.info, Placement::Free);
+            (subject.name, row.definition_version)
+        })
+        .collect();
+    let (switches, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(name, _)| name.starts_with("ctxsw-"));
+    assert!(switches.len() == 42 && switches.iter().all(|(_, version)| *version == 2));
+    let mut revised: Vec<&str> = others.iter().filter(|(_, version)| *version == 2).map(|(name, _)| *name).collect();
+    revised.sort_unstable();
+    let expected = "aligned-bcopy-libc bcopy-libc bzero-copy create-0k create-10k create-1k create-4k delete-0k delete-10k \
+                    delete-1k delete-4k file-open-close file-reread mmap-latency mmap-open-close mmap-reread page-fault \
+                    prot-fault signal-install tcp-bandwidth tcp-connect";
+    assert_eq!(revised.join(" "), expected);
+    assert!(others.iter().all(|(_, version)| [1, 2].contains(version)));
+}

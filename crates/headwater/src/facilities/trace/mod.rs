@@ -20,7 +20,7 @@ pub use session::{PATTERN, recorded};
 pub const ENTRY: Entry = Entry {
     info: &Info {
         name: "trace",
-        definition_version: 1,
+        definition_version: |_| 1,
         summary: "what an event costs in a program, off and recorded, and a system call beside a kernel session",
     },
     subjects: || operation::subjects(TABLE),

@@ -1,0 +1,170 @@
+//! The other side of `cargo xtask crosscheck-lmbench --original`: the programs of LMbench 3 as its users have them, such as
+//! Debian's package `lmbench` (non-free: `apt-get install lmbench`). A run of one yields the figure of one row.
+//!
+//! What a program is called with is from its manual page and its usage line, what it does besides from what the system sees
+//! of it; nothing here is from its source. `lat_proc exec` and `shell` execute /var/tmp/lmbench/hello, which LMbench's own
+//! script copies there: copy `hello` from the directory of programs.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use headwater_results::schema::Row;
+
+use super::{Options, Side, measure, rows_of_suite, table};
+use crate::shell;
+
+mod recipe;
+
+use recipe::{Recipe, Server, cause, recipe};
+
+/// The program that `lat_proc` executes.
+const HELLO: &str = "/var/tmp/lmbench/hello";
+
+/// What the programs take as the least interval that they time, us (lmbench(3)). By default they look for one themselves, and
+/// on a virtual machine, whose clock is uneven, find a second, which makes a run of `lat_ctx` last half a minute.
+const INTERVAL_US: &str = "20000";
+
+/// How long a server has to bind its port, and a stopped one to leave it.
+const SERVER_PAUSE: Duration = Duration::from_millis(150);
+
+/// Bytes of the file of a row, and of a write: as LMbench's own script makes it.
+const FILE_MIB: [(&str, usize); 2] = [("page-fault", 16), ("", 64)];
+const WRITE: usize = 8 << 10;
+
+/// Measures the rows that an original program has, and prints the table and what is left out.
+pub fn run(options: &Options, programs: &Path) -> Result<()> {
+    ensure!(
+        programs.join("lat_syscall").is_file(),
+        "{} has no lat_syscall: install LMbench 3 (Debian: package lmbench in non-free) and name the directory of its \
+         programs",
+        programs.display()
+    );
+    let (compared, left_out): (Vec<Row>, Vec<Row>) = rows_of_suite(&options.rows)?
+        .into_iter()
+        .filter(|row| row.pattern != "kernel")
+        .partition(|row| recipe(&row.subject).is_some());
+    let rows: Vec<&Row> = compared.iter().collect();
+    ensure!(!rows.is_empty(), "no original program has such a row");
+    let figures = measure(options, &rows, |index, scratch| {
+        let row = rows[index];
+        let recipe = recipe(&row.subject).context("it has been looked for")?;
+        Run { options, programs, scratch, row }.figure(&recipe)
+    })?;
+    println!("LMbench {}, {}\n", version(), programs.display());
+    print!("{}", table(&Side { name: "original", cause: |row| cause(&row.subject) }, &rows, &figures));
+    for row in left_out {
+        println!("Not compared: {}", row.subject);
+    }
+    Ok(())
+}
+
+/// What the package manager calls it.
+fn version() -> String {
+    let query = shell::output(shell::command("dpkg-query").args(["-W", "-f", "${Version}", "lmbench"]));
+    query.unwrap_or_else(|_| "of unknown version".to_owned())
+}
+
+/// A run of an original program for a row.
+struct Run<'a> {
+    options: &'a Options,
+    programs: &'a Path,
+    scratch: &'a Path,
+    row: &'a Row,
+}
+
+impl Run<'_> {
+    /// The figure of the row in its unit: the mean of what the calls of the recipe yield.
+    fn figure(&self, recipe: &Recipe) -> Result<f64> {
+        let file = self.scratch.join("original");
+        if recipe.takes_file() {
+            make_file(&file, self.file_bytes())?;
+        }
+        if recipe.program == "lat_proc" && recipe.calls.iter().any(|call| call.contains(&"exec".into())) {
+            ensure!(Path::new(HELLO).is_file(), "{HELLO} is missing: copy hello from {}", self.programs.display());
+        }
+        let mut sum = 0.0;
+        for call in &recipe.calls {
+            let words: Vec<String> = call.iter().map(|word| word.replace("FILE", &file.to_string_lossy())).collect();
+            let printed = match recipe.server {
+                Server::None => output(&mut self.measurement(recipe.program, &words))?,
+                Server::Program => {
+                    self.control(recipe.program, &["-s"])?;
+                    let printed = output(&mut self.measurement(recipe.program, &words));
+                    self.control(recipe.program, &["-S", "localhost"])?;
+                    printed?
+                }
+            };
+            let value = recipe.printed.value(&printed);
+            sum += value.with_context(|| format!("{} printed {printed:?}", recipe.program))?;
+        }
+        let mean = sum / recipe.calls.len() as f64;
+        // Programs print microseconds and megabytes; round trips are in ns here.
+        Ok(if self.row.metrics[0].unit == "ns" && !recipe.prints_ns() { 1e3 * mean } else { mean })
+    }
+
+    /// The program with so many repetitions.
+    fn measurement(&self, program: &str, words: &[String]) -> Command {
+        let mut command = self.on_the_cpus(program);
+        // It has a rule of its own.
+        if program != "mhz" {
+            command.args(["-N", &self.options.repetitions.to_string()]);
+        }
+        command.args(words);
+        command
+    }
+
+    /// Starts or ends a server. It goes on in the background, so that it gets no pipe whose end would be waited for.
+    fn control(&self, program: &str, words: &[&str]) -> Result<()> {
+        let mut command = self.on_the_cpus(program);
+        command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let status = command.status().with_context(|| format!("{command:?}"))?;
+        ensure!(status.success(), "{command:?}: {status}");
+        thread::sleep(SERVER_PAUSE);
+        Ok(())
+    }
+
+    /// The program, in the directory for its files.
+    fn on_the_cpus(&self, program: &str) -> Command {
+        let program = self.programs.join(program);
+        let mut command = match &self.options.cpus {
+            None => shell::command(&program.to_string_lossy()),
+            Some(cpus) => {
+                let mut command = shell::command("taskset");
+                command.args(["-c", cpus]).arg(&program);
+                command
+            }
+        };
+        command.current_dir(self.scratch).env("ENOUGH", INTERVAL_US);
+        command
+    }
+
+    fn file_bytes(&self) -> usize {
+        let mib = FILE_MIB.iter().find(|(row, _)| row.is_empty() || self.row.subject == *row);
+        mib.map_or(0, |(_, mib)| mib << 20)
+    }
+}
+
+/// Both streams of a program: some figures go to the one, some to the other.
+fn output(command: &mut Command) -> Result<String> {
+    let Output { status, stdout, stderr } = command.output().with_context(|| format!("{command:?}"))?;
+    let text = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
+    ensure!(status.success(), "{command:?}: {status}: {text}");
+    Ok(text)
+}
+
+fn make_file(path: &Path, bytes: usize) -> Result<()> {
+    if fs::metadata(path).is_ok_and(|metadata| metadata.len() == bytes as u64) {
+        return Ok(());
+    }
+    let _ = fs::remove_file(path);
+    let mut file = fs::File::create_new(path).with_context(|| path.display().to_string())?;
+    for _ in 0..bytes / WRITE {
+        file.write_all(&[0x5a; WRITE])?;
+    }
+    Ok(())
+}

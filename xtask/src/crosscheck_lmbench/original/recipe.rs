@@ -1,0 +1,158 @@
+//! Which original program measures a row, what it is called with, where its figure stands in what it prints, and why a figure
+//! differs where the cause is known.
+
+/// How a row is had from an original program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recipe {
+    pub program: &'static str,
+    /// The arguments of each call, beside the repetitions; `FILE` stands for a cached file. The figure is the mean.
+    pub calls: Vec<Vec<String>>,
+    pub server: Server,
+    pub printed: Printed,
+}
+
+/// Whether a program has a second process to be started before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    None,
+    /// The program itself, by `-s`; `-S localhost` ends it.
+    Program,
+}
+
+/// Where a figure stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Printed {
+    /// The number before this word.
+    Before(&'static str),
+    /// `size value`: the second number of the last line.
+    Second,
+    /// Lines `processes us`, of which there is one.
+    Switch,
+    /// `size files creates-per-second deletes-per-second`: us per operation, of that column.
+    PerSecond(usize),
+    /// Lines `MiB ns`: the value of the line whose size is nearest to so many KiB.
+    Latency(u32),
+}
+
+impl Recipe {
+    /// Whether it works on a file.
+    pub fn takes_file(&self) -> bool {
+        self.calls.iter().flatten().any(|word| word == "FILE")
+    }
+
+    /// Whether it prints nanoseconds, not microseconds.
+    pub fn prints_ns(&self) -> bool {
+        matches!(self.printed, Printed::Latency(_))
+    }
+}
+
+impl Printed {
+    /// The figure in `text`, which is a positive number.
+    pub fn value(self, text: &str) -> Option<f64> {
+        let numbers =
+            |line: &str| -> Option<Vec<f64>> { line.split_whitespace().map(|word| word.parse().ok()).collect() };
+        let pairs = || text.lines().filter_map(numbers).filter(|numbers| numbers.len() == 2);
+        let value = match self {
+            Printed::Before(unit) => {
+                let words: Vec<&str> = text.split_whitespace().collect();
+                let at = words.iter().rposition(|word| word.trim_end_matches(',') == unit)?;
+                words.get(at.checked_sub(1)?)?.parse().ok()?
+            }
+            Printed::Second | Printed::Switch => pairs().next_back()?[1],
+            Printed::PerSecond(column) => {
+                let line = text.lines().rev().find(|line| line.split_whitespace().count() == 4)?;
+                1e6 / line.split_whitespace().nth(column)?.parse::<f64>().ok()?
+            }
+            Printed::Latency(kib) => {
+                let distance = |mib: f64| (mib * 1024.0 / f64::from(kib)).ln().abs();
+                pairs().min_by(|one, other| distance(one[0]).total_cmp(&distance(other[0])))?[1]
+            }
+        };
+        Some(value).filter(|value: &f64| value.is_finite() && *value > 0.0)
+    }
+}
+
+/// The recipe of a row; `None` for what no original program measures.
+pub fn recipe(subject: &str) -> Option<Recipe> {
+    use Printed::{Before, Latency, PerSecond, Second, Switch};
+    use Server::{None as Alone, Program};
+    let us = Before("microseconds");
+    let one = |program, words: &str, printed| Some(of(program, &[words], Alone, printed));
+    let served = |program, words: &str, printed| Some(of(program, &[words], Program, printed));
+    let memory = |what: &str| one("bw_mem", what, Second);
+    match subject {
+        "null-call" => one("lat_syscall", "null", us),
+        "null-io" => Some(of("lat_syscall", &["read", "write"], Alone, us)),
+        "stat" => one("lat_syscall", "stat FILE", us),
+        "fstat" => one("lat_syscall", "fstat FILE", us),
+        "open-close" => one("lat_syscall", "open FILE", us),
+        "signal-install" => one("lat_sig", "install", us),
+        "signal-handle" => one("lat_sig", "catch", us),
+        "prot-fault" => one("lat_sig", "prot FILE", us),
+        "fork" => one("lat_proc", "fork", us),
+        "execve" => one("lat_proc", "exec", us),
+        "sh" => one("lat_proc", "shell", us),
+        "pipe" => one("lat_pipe", "", us),
+        "unix-stream" => one("lat_unix", "", us),
+        "udp" => served("lat_udp", "localhost", us),
+        "tcp" => served("lat_tcp", "localhost", us),
+        "tcp-connect" => served("lat_connect", "localhost", us),
+        "mmap-latency" => one("lat_mmap", "64m FILE", Second),
+        "page-fault" => one("lat_pagefault", "FILE", us),
+        "pipe-bandwidth" => one("bw_pipe", "", Before("MB/sec")),
+        "af-unix-bandwidth" => one("bw_unix", "", Before("MB/sec")),
+        "tcp-bandwidth" => served("bw_tcp", "-m 10000000 localhost", Before("MB/sec")),
+        "file-reread" => one("bw_file_rd", "64m io_only FILE", Second),
+        "file-open-close" => one("bw_file_rd", "64m open2close FILE", Second),
+        "mmap-reread" => one("bw_mmap_rd", "64m mmap_only FILE", Second),
+        "mmap-open-close" => one("bw_mmap_rd", "64m open2close FILE", Second),
+        "bcopy-libc" => memory("64m bcopy"),
+        "aligned-bcopy-libc" => memory("64m bcopy conflict"),
+        "bcopy-hand" => memory("64m fcp"),
+        "partial-bcopy-hand" => memory("64m cp"),
+        "memory-read" => memory("128m frd"),
+        "memory-write" => memory("128m fwr"),
+        "partial-mmap-read" => memory("128m rd"),
+        "partial-mmap-write" => memory("128m wr"),
+        "partial-mmap-read-write" => memory("128m rdwr"),
+        "bzero-copy" => memory("128m bzero"),
+        "mhz" => one("mhz", "", Before("MHz")),
+        "l1-cache" => one("lat_mem_rd", "1 128", Latency(16)),
+        "l2-cache" => one("lat_mem_rd", "1 128", Latency(512)),
+        "main-memory" => one("lat_mem_rd", "192 128", Latency(192 << 10)),
+        _ => {
+            if let Some((what, size)) = subject.split_once('-').filter(|(what, _)| ["create", "delete"].contains(what))
+            {
+                return one("lat_fs", &format!("-s {size}"), PerSecond(if what == "create" { 2 } else { 3 }));
+            }
+            if let Some((count, what)) = subject.strip_prefix("select-").and_then(|rest| rest.split_once('-')) {
+                let what = if what == "fd" { "file" } else { what };
+                return one("lat_select", &format!("-n {count} {what}"), us);
+            }
+            let (processes, size) = subject.strip_prefix("ctxsw-")?.strip_suffix('k')?.split_once("p-")?;
+            one("lat_ctx", &format!("-s {size} {processes}"), Switch)
+        }
+    }
+}
+
+fn of(program: &'static str, calls: &[&str], server: Server, printed: Printed) -> Recipe {
+    let calls = calls.iter().map(|call| call.split_whitespace().map(str::to_owned).collect()).collect();
+    Recipe { program, calls, server, printed }
+}
+
+/// Why a figure of the original differs, where that is known and ours is meant to.
+pub fn cause(subject: &str) -> Option<&'static str> {
+    match subject {
+        "null-call" => Some("ours has no C library in between"),
+        "fork" => Some("the original's process has libraries mapped, and ours more memory of its own"),
+        "execve" | "sh" => Some("the original's program is linked with a C library; ours has no libraries"),
+        "mhz" => Some("the original prints a half of this processor's frequency"),
+        _ if subject.starts_with("select-") => {
+            Some("the original's set lacks the descriptors below the number that are not its own")
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
