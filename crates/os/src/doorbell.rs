@@ -139,17 +139,27 @@ impl Doorbell {
         self.send(Packet::Echo, &[])
     }
 
-    /// Makes our descriptor not writable until the other end takes the packet that this sends. One packet is enough,
-    /// so nothing is sent while the descriptor is not writable. Returns whether a packet was sent.
+    /// Whether our descriptor is writable, so that [`Doorbell::block_room`] has something to do: one packet is enough.
     ///
     /// # Errors
     /// What setsockopt(2) and poll(2) report.
-    pub fn block_room(&self) -> io::Result<bool> {
+    pub fn is_room_open(&self) -> io::Result<bool> {
         if self.is_of_pipes() || !self.is_writable()? {
             return Ok(false);
         }
         sockopt::set_socket_send_buffer_size(&self.own, SEND_BUFFER)?;
-        Ok(self.is_writable()? && self.send(Packet::NoRoom, &FILLING))
+        self.is_writable()
+    }
+
+    /// Makes our descriptor not writable until the other end takes the packet that this sends. Behind it goes a bell of that
+    /// number, which stays when the packet is taken. Both are sent by one call, so that a process that is killed has sent
+    /// both or none; where a system call filter refuses sendmmsg(2), by two.
+    pub fn block_room(&self, number: u32) {
+        let packets = [(Packet::NoRoom, &FILLING[..]), (Packet::Bell(number), &[])];
+        let sent = if self.is_of_pipes() { packets.len() } else { self.send_together(&packets) };
+        for (packet, filling) in &packets[sent..] {
+            self.send(*packet, filling);
+        }
     }
 
     /// Makes our descriptor writable although the other end has not taken what [`Doorbell::block_room`] sent.
@@ -328,6 +338,24 @@ impl Doorbell {
             }
         };
         matches!(sent, Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS))
+    }
+
+    /// Sends packets by one system call. Returns how many were sent.
+    fn send_together(&self, packets: &[(Packet, &[u8]); 2]) -> usize {
+        let bytes = packets.map(|(packet, _)| packet.bytes());
+        let piece = |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        let mut pieces = [0, 1].map(|at: usize| [piece(&bytes[at]), piece(packets[at].1)]);
+        // SAFETY: an all-zero header names no address, no piece and no ancillary data.
+        let mut headers: [libc::mmsghdr; 2] = unsafe { std::mem::zeroed() };
+        for (header, pieces) in headers.iter_mut().zip(&mut pieces) {
+            header.msg_hdr.msg_iov = pieces.as_mut_ptr();
+            header.msg_hdr.msg_iovlen = pieces.len() as _;
+        }
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        // SAFETY: the headers, their pieces and what these point to live until the call is over; the kernel writes the
+        // headers alone.
+        let sent = unsafe { libc::sendmmsg(self.own.as_raw_fd(), headers.as_mut_ptr(), 2, flags as _) };
+        usize::try_from(sent).unwrap_or(0)
     }
 
     fn receive(&self, flags: RecvFlags) -> io::Result<Packet> {
