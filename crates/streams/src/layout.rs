@@ -91,8 +91,8 @@ shareable! {
         pub shut: AtomicU32,
         /// The number of the last open file that the end has sent. Written under the writer's token.
         pub files: AtomicU32,
-        /// The number of the last open file whose message was delivered, or whose sender is known to have died before that.
-        /// Written under the writer's token, after the message.
+        /// The number of the last open file whose message was delivered, or is known to be lost: its sender has died before
+        /// that, or a module has dropped it. Written under the writer's token, after the message.
         pub files_put: AtomicU32,
         /// The number of the last open file of the other end that the end has received. Written under the reader's token.
         pub files_taken: AtomicU32,

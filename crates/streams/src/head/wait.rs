@@ -142,6 +142,7 @@ impl Stream {
                 let _ = region.discard_window(self.back.direction());
             }
             self.back.writer.release(me, Open::Closed);
+            self.serve_owed(false)?;
         }
         self.end.set_limit(self.limit());
         match held {
@@ -185,25 +186,27 @@ impl Stream {
         if armed && !is_sent { self.wait_for_file() } else { Ok(armed) }
     }
 
-    /// The other end is in the middle of sending a file, and its descriptor may have come before its message; or the sender
-    /// has died there, and the message will not come. Waits until the sender comes out of it, but not for one that is stopped.
-    /// False: there is something to read. Otherwise the descriptor stays readable as long as the file lies there.
+    /// The other end is in the middle of sending a file, and its descriptor may have come before its message; or the message
+    /// waits in a module's queue; or the sender has died there, and the message will not come. Waits until the sender comes
+    /// out of it, but not for one that is stopped. False: there is something to read. Otherwise the descriptor stays readable
+    /// as long as the file lies there.
     #[cold]
     fn wait_for_file(&mut self) -> Result<bool> {
         self.end.set_limit(Limit::Now);
         let (region, me, _) = self.end.parts();
-        let begun = self.back.begin(me, region);
+        let found = self.back.begin(me, region).and_then(|pass| {
+            // Nobody sends now: a file without a message is thrown away by the next look.
+            let found = self.find_files_lost();
+            let (_, me, _) = self.end.parts();
+            self.back.end(me, pass);
+            found
+        });
         self.end.set_limit(self.limit());
-        let pass = match begun {
-            Err(error) if error.is_held() && error.errno() != Errno::Intr => return Ok(true),
-            begun => begun?,
-        };
-        // Nobody sends now: a file without a message is thrown away by the next look.
-        let peer = self.end.peer_words();
-        peer.files_put.store(peer.files.load(Ordering::Relaxed), Ordering::Release);
-        let (_, me, _) = self.end.parts();
-        self.back.end(me, pass);
-        Ok(!self.back.is_readable())
+        self.serve_owed(false)?;
+        match found {
+            Err(error) if error.is_held() && error.errno() != Errno::Intr => Ok(true),
+            found => found.map(|()| !self.back.is_readable()),
+        }
     }
 
     /// Makes the descriptor become writable when there is room for a message of a band, and not before. False if there is
@@ -215,6 +218,7 @@ impl Stream {
         let armed = self.arm_writer(band);
         let (_, me, _) = self.end.parts();
         self.out.end(me, pass);
+        self.serve_owed(true)?;
         self.settle(armed)
     }
 
