@@ -6,7 +6,7 @@
 //!
 //! The descriptor is what poll and epoll see. A packet in its queue makes it readable. A packet of ours that the other
 //! end has not taken, if it is large enough ([`Doorbell::block_room`]), makes it not writable; taking it, or a larger
-//! limit ([`Doorbell::unblock_room`]), makes it writable again, with an event for edge-triggered pollers.
+//! limit ([`Doorbell::nudge_own`]), makes it writable again, with an event for edge-triggered pollers.
 //!
 //! What is received is input from another process, which may be hostile or may be no user of this library at all. No
 //! file is taken into this process but by [`Doorbell::peek_file`].
@@ -29,8 +29,10 @@ use crate::descriptors;
 
 use crate::descriptors::Found;
 
+mod own;
 mod packet;
 
+pub use own::OwnWatch;
 pub use packet::Packet;
 use packet::{FILLING, LEN};
 
@@ -59,6 +61,8 @@ pub enum Interest {
 pub enum Heard {
     /// What was waited for.
     Ready,
+    /// Another user of our own end has called [`Doorbell::nudge_own`]; or the other end has taken a packet.
+    Nudged,
     /// Every copy of the other end is gone.
     Gone,
     /// The time is over.
@@ -162,17 +166,6 @@ impl Doorbell {
         }
     }
 
-    /// Makes our descriptor writable although the other end has not taken what [`Doorbell::block_room`] sent.
-    ///
-    /// # Errors
-    /// What setsockopt(2) reports.
-    pub fn unblock_room(&self) -> io::Result<()> {
-        if !self.is_of_pipes() {
-            sockopt::set_socket_send_buffer_size(&self.own, SEND_BUFFER_WIDE)?;
-        }
-        Ok(())
-    }
-
     /// Passes an open file to the other end, under a number.
     ///
     /// # Errors
@@ -234,11 +227,12 @@ impl Doorbell {
         Err(Errno::MFILE.into())
     }
 
-    /// Sleeps until what is waited for, the end of the other end, or `timeout` is over (None: no bound).
+    /// Sleeps until what is waited for, the end of the other end, or `timeout` is over (None: no bound); with a watch also
+    /// until another user of our own end nudges us.
     ///
     /// # Errors
     /// What poll(2) reports.
-    pub fn wait(&self, interest: Interest, timeout: Option<Duration>) -> io::Result<Heard> {
+    pub fn wait(&self, interest: Interest, watch: Option<&OwnWatch>, timeout: Option<Duration>) -> io::Result<Heard> {
         let timeout = timeout.and_then(|duration| Timespec::try_from(duration).ok());
         let wanted = match interest {
             _ if self.is_of_pipes() => PollFlags::IN,
@@ -246,10 +240,16 @@ impl Doorbell {
             Interest::Room => PollFlags::OUT,
             Interest::Both => PollFlags::IN | PollFlags::OUT,
         };
-        let mut polled = [PollFd::new(&self.own, wanted)];
-        match poll(&mut polled, timeout.as_ref()) {
+        let second = watch.map_or(self.own.as_fd(), AsFd::as_fd);
+        let mut polled = [PollFd::new(&self.own, wanted), PollFd::from_borrowed_fd(second, PollFlags::IN)];
+        let count = if watch.is_some() { 2 } else { 1 };
+        match poll(&mut polled[..count], timeout.as_ref()) {
             Ok(0) => Ok(Heard::TimedOut),
             Ok(_) if polled[0].revents().contains(PollFlags::HUP) => Ok(Heard::Gone),
+            Ok(_) if polled[0].revents().is_empty() => {
+                watch.map_or(Ok(()), OwnWatch::clear)?;
+                Ok(Heard::Nudged)
+            }
             Ok(_) => Ok(Heard::Ready),
             Err(Errno::INTR) => Ok(Heard::Interrupted),
             Err(error) => Err(error.into()),

@@ -13,7 +13,7 @@ fn block(bell: &Doorbell, number: u32) -> bool {
 }
 
 fn heard(bell: &Doorbell, interest: Interest) -> Heard {
-    bell.wait(interest, Some(Duration::ZERO)).expect("poll")
+    bell.wait(interest, None, Some(Duration::ZERO)).expect("poll")
 }
 
 #[test]
@@ -153,10 +153,37 @@ fn room_that_comes_is_an_edge() {
     assert_eq!(far.take().expect("recv"), Packet::Bell(6));
     events();
     block(&near, 6);
-    near.unblock_room().expect("setsockopt");
+    near.nudge_own().expect("setsockopt");
     assert_eq!((events(), events()), (1, 0), "our own end can free itself");
     assert!(!block(&near, 6), "the old packet blocks it again");
     assert_eq!(heard(&near, Interest::Room), Heard::TimedOut);
+}
+
+#[test]
+fn one_user_of_an_end_nudges_the_others_and_no_level_stays() {
+    let (near, far) = Doorbell::pair().expect("pair");
+    let copies = [near.try_clone().expect("dup"), near.try_clone().expect("dup")];
+    let watches = copies.each_ref().map(|copy| copy.watch_own().expect("epoll").expect("a socket"));
+    let heard = |at: usize| copies[at].wait(Interest::Packets, Some(&watches[at]), Some(Duration::ZERO)).expect("poll");
+    // Also while the descriptor is not writable.
+    for blocked in [false, true] {
+        if blocked {
+            assert!(block(&near, 1));
+        }
+        for at in [0, 1] {
+            assert_eq!(heard(at), Heard::TimedOut, "room alone is no news");
+        }
+        for _ in 0..3 {
+            near.nudge_own().expect("setsockopt");
+            for at in [0, 1] {
+                assert_eq!((heard(at), heard(at)), (Heard::Nudged, Heard::TimedOut));
+            }
+        }
+    }
+    assert!(far.ring(1));
+    assert_eq!(heard(0), Heard::Ready);
+    drop(far);
+    assert_eq!(heard(0), Heard::Gone);
 }
 
 #[test]

@@ -83,7 +83,9 @@ impl Inbox<'_> {
         }
         let is_ready = ready();
         if is_ready && !self.doorbell.ring_own() {
-            // Another process that polls the descriptor is told when the other end's process rings back.
+            // Others at this end look now; one that is not of this library when the other end's process rings back.
+            self.end.own_events.fetch_add(1, Ordering::Release);
+            self.doorbell.nudge_own()?;
             ask_echo(self.side, self.peer, self.doorbell);
         }
         Ok(!is_ready)
