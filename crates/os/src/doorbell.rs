@@ -6,7 +6,7 @@
 //!
 //! The descriptor is what poll and epoll see. A packet in its queue makes it readable. A packet of ours that the other
 //! end has not taken, if it is large enough ([`Doorbell::block_room`]), makes it not writable; taking it, or a larger
-//! limit ([`Doorbell::unblock_room`]), makes it writable again, with an event for edge-triggered pollers.
+//! limit ([`Doorbell::nudge_own`]), makes it writable again, with an event for edge-triggered pollers.
 //!
 //! What is received is input from another process, which may be hostile or may be no user of this library at all. No
 //! file is taken into this process but by [`Doorbell::peek_file`].
@@ -29,8 +29,10 @@ use crate::descriptors;
 
 use crate::descriptors::Found;
 
+mod own;
 mod packet;
 
+pub use own::OwnWatch;
 pub use packet::Packet;
 use packet::{FILLING, LEN};
 
@@ -59,6 +61,8 @@ pub enum Interest {
 pub enum Heard {
     /// What was waited for.
     Ready,
+    /// Another user of our own end has called [`Doorbell::nudge_own`]; or the other end has taken a packet.
+    Nudged,
     /// Every copy of the other end is gone.
     Gone,
     /// The time is over.
@@ -139,28 +143,27 @@ impl Doorbell {
         self.send(Packet::Echo, &[])
     }
 
-    /// Makes our descriptor not writable until the other end takes the packet that this sends. One packet is enough,
-    /// so nothing is sent while the descriptor is not writable. Returns whether a packet was sent.
+    /// Whether our descriptor is writable, so that [`Doorbell::block_room`] has something to do: one packet is enough.
     ///
     /// # Errors
     /// What setsockopt(2) and poll(2) report.
-    pub fn block_room(&self) -> io::Result<bool> {
+    pub fn is_room_open(&self) -> io::Result<bool> {
         if self.is_of_pipes() || !self.is_writable()? {
             return Ok(false);
         }
         sockopt::set_socket_send_buffer_size(&self.own, SEND_BUFFER)?;
-        Ok(self.is_writable()? && self.send(Packet::NoRoom, &FILLING))
+        self.is_writable()
     }
 
-    /// Makes our descriptor writable although the other end has not taken what [`Doorbell::block_room`] sent.
-    ///
-    /// # Errors
-    /// What setsockopt(2) reports.
-    pub fn unblock_room(&self) -> io::Result<()> {
-        if !self.is_of_pipes() {
-            sockopt::set_socket_send_buffer_size(&self.own, SEND_BUFFER_WIDE)?;
+    /// Makes our descriptor not writable until the other end takes the packet that this sends. Behind it goes a bell of that
+    /// number, which stays when the packet is taken. Both are sent by one call, so that a process that is killed has sent
+    /// both or none; where a system call filter refuses sendmmsg(2), by two.
+    pub fn block_room(&self, number: u32) {
+        let packets = [(Packet::NoRoom, &FILLING[..]), (Packet::Bell(number), &[])];
+        let sent = if self.is_of_pipes() { packets.len() } else { self.send_together(&packets) };
+        for (packet, filling) in &packets[sent..] {
+            self.send(*packet, filling);
         }
-        Ok(())
     }
 
     /// Passes an open file to the other end, under a number.
@@ -224,11 +227,12 @@ impl Doorbell {
         Err(Errno::MFILE.into())
     }
 
-    /// Sleeps until what is waited for, the end of the other end, or `timeout` is over (None: no bound).
+    /// Sleeps until what is waited for, the end of the other end, or `timeout` is over (None: no bound); with a watch also
+    /// until another user of our own end nudges us.
     ///
     /// # Errors
     /// What poll(2) reports.
-    pub fn wait(&self, interest: Interest, timeout: Option<Duration>) -> io::Result<Heard> {
+    pub fn wait(&self, interest: Interest, watch: Option<&OwnWatch>, timeout: Option<Duration>) -> io::Result<Heard> {
         let timeout = timeout.and_then(|duration| Timespec::try_from(duration).ok());
         let wanted = match interest {
             _ if self.is_of_pipes() => PollFlags::IN,
@@ -236,10 +240,16 @@ impl Doorbell {
             Interest::Room => PollFlags::OUT,
             Interest::Both => PollFlags::IN | PollFlags::OUT,
         };
-        let mut polled = [PollFd::new(&self.own, wanted)];
-        match poll(&mut polled, timeout.as_ref()) {
+        let second = watch.map_or(self.own.as_fd(), AsFd::as_fd);
+        let mut polled = [PollFd::new(&self.own, wanted), PollFd::from_borrowed_fd(second, PollFlags::IN)];
+        let count = if watch.is_some() { 2 } else { 1 };
+        match poll(&mut polled[..count], timeout.as_ref()) {
             Ok(0) => Ok(Heard::TimedOut),
             Ok(_) if polled[0].revents().contains(PollFlags::HUP) => Ok(Heard::Gone),
+            Ok(_) if polled[0].revents().is_empty() => {
+                watch.map_or(Ok(()), OwnWatch::clear)?;
+                Ok(Heard::Nudged)
+            }
             Ok(_) => Ok(Heard::Ready),
             Err(Errno::INTR) => Ok(Heard::Interrupted),
             Err(error) => Err(error.into()),
@@ -333,6 +343,24 @@ impl Doorbell {
             }
         };
         matches!(sent, Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS))
+    }
+
+    /// Sends packets by one system call. Returns how many were sent.
+    fn send_together(&self, packets: &[(Packet, &[u8]); 2]) -> usize {
+        let bytes = packets.map(|(packet, _)| packet.bytes());
+        let piece = |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        let mut pieces = [0, 1].map(|at: usize| [piece(&bytes[at]), piece(packets[at].1)]);
+        // SAFETY: an all-zero header names no address, no piece and no ancillary data.
+        let mut headers: [libc::mmsghdr; 2] = unsafe { std::mem::zeroed() };
+        for (header, pieces) in headers.iter_mut().zip(&mut pieces) {
+            header.msg_hdr.msg_iov = pieces.as_mut_ptr();
+            header.msg_hdr.msg_iovlen = pieces.len() as _;
+        }
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        // SAFETY: the headers, their pieces and what these point to live until the call is over; the kernel writes the
+        // headers alone.
+        let sent = unsafe { libc::sendmmsg(self.own.as_raw_fd(), headers.as_mut_ptr(), 2, flags as _) };
+        usize::try_from(sent).unwrap_or(0)
     }
 
     fn receive(&self, flags: RecvFlags) -> io::Result<Packet> {

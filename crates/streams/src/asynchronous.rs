@@ -1,14 +1,17 @@
 //! Streams under tokio: bytes by `AsyncRead` and `AsyncWrite`, messages by `Stream` and `Sink`. Feature `tokio`.
 //!
 //! A call first tries; only when it would wait the task waits for the doorbell: a reader until it is readable, a writer
-//! until it is writable. So two tasks can use the two halves (`tokio::io::split`).
+//! until it is writable. So two tasks can use the two halves (`tokio::io::split`). What another handle of the same end does
+//! for readers shows as an edge of writability ([`Doorbell::nudge_own`](headwater_os::doorbell::Doorbell::nudge_own)), so
+//! both are woken by that.
 
 use std::fmt;
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker, ready};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker, ready};
 
 use futures_core::Stream as MessageStream;
 use futures_sink::Sink;
@@ -18,18 +21,47 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use crate::error::{Errno, Error, Result, fixed};
 use crate::head::stream::Stream;
 use crate::message::owned::OwnedMessage;
-use crate::process::end::{Access, Standing};
+use crate::process::end::Access;
 
 /// One end of a stream, as tasks of a tokio runtime use it.
 pub struct AsyncStream {
     /// The doorbell. Dropped before the stream, which then tells the other end to look whether it was the last handle.
     doorbell: AsyncFd<OwnedFd>,
     stream: Stream,
-    /// The task that waits to read, and what it has seen: what modules of this end answer to a write, or raise, no doorbell
-    /// tells.
-    reader: Option<(Waker, Standing)>,
+    /// The tasks that wait at the doorbell until it is writable.
+    tasks: Arc<Tasks>,
+    /// What this end's own handles had done when the last read was tried in vain; None: it is to be tried.
+    seen: Option<u32>,
     /// A message that the sink has accepted and that has found no room yet. It goes before all else.
     unsent: Option<OwnedMessage>,
+}
+
+/// The tasks that are woken by an edge of writability: the one that waits to write, and the one that waits to read.
+#[derive(Debug, Default)]
+struct Tasks {
+    reader: Mutex<Option<Waker>>,
+    writer: Mutex<Option<Waker>>,
+}
+
+impl Tasks {
+    fn set(task: &Mutex<Option<Waker>>, waker: &Waker) {
+        let mut task = task.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *task {
+            Some(known) => known.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+    }
+}
+
+impl Wake for Tasks {
+    fn wake(self: Arc<Self>) {
+        for task in [&self.reader, &self.writer] {
+            let waker = task.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+    }
 }
 
 impl AsyncStream {
@@ -45,11 +77,12 @@ impl AsyncStream {
         let descriptor = stream.as_fd().try_clone_to_owned()?;
         #[expect(deprecated, reason = "an OwnedFd keeps its number, which is all that the unsafe successor asks for")]
         let doorbell = AsyncFd::with_interest(descriptor, Interest::READABLE | Interest::WRITABLE)?;
-        Ok(AsyncStream { doorbell, stream, reader: None, unsent: None })
+        Ok(AsyncStream { doorbell, stream, tasks: Arc::default(), seen: None, unsent: None })
     }
 
     /// The end itself, for everything that does not wait: options, modules, counters.
     pub fn get_mut(&mut self) -> &mut Stream {
+        self.seen = None;
         &mut self.stream
     }
 
@@ -70,15 +103,15 @@ impl AsyncStream {
     }
 
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<OwnedMessage>>> {
+        ready!(self.poll_news(context))?;
         loop {
+            let seen = self.stream.end.own_events();
             match self.stream.receive() {
                 Err(error) if error.is_held() => return come_again(context),
                 Err(error) if error.errno() == Errno::Again => {}
                 done => return Poll::Ready(done.transpose()),
             }
-            if let Err(error) = ready!(self.poll_packets(context)) {
-                return Poll::Ready(Some(Err(error)));
-            }
+            ready!(self.poll_packets(context, seen))?;
         }
     }
 
@@ -100,9 +133,7 @@ impl AsyncStream {
     /// `EAGAIN` says that nothing of the message was sent, so it is sent again as a whole.
     fn poll_send_now(&mut self, context: &mut Context<'_>, message: &OwnedMessage) -> Poll<Result<()>> {
         loop {
-            let sent = self.stream.send_message(message);
-            self.wake_reader();
-            match sent {
+            match self.stream.send_message(message) {
                 Err(error) if error.is_held() => return come_again(context),
                 Err(error) if error.errno() == Errno::Again => {}
                 done => return Poll::Ready(done),
@@ -111,30 +142,57 @@ impl AsyncStream {
         }
     }
 
-    /// Waits until the doorbell is readable. The caller has tried in vain, and the doorbell was armed by that.
-    fn poll_packets(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
-        self.reader = Some((context.waker().clone(), self.stream.end.standing()));
+    /// Whether a read is worth a try. If the last one was in vain, and neither the doorbell nor a handle of this end has told
+    /// of anything since, the task was woken for something else.
+    fn poll_news(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        match self.seen.take() {
+            Some(seen) => self.poll_packets(context, seen),
+            None => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Waits until the doorbell is readable, or a handle of this end has done something since `seen`. The caller has tried
+    /// in vain after that, and the doorbell was armed by it.
+    fn poll_packets(&mut self, context: &mut Context<'_>, seen: u32) -> Poll<Result<()>> {
+        if self.stream.end.access == Access::Both {
+            Tasks::set(&self.tasks.reader, context.waker());
+            let waker = Waker::from(Arc::clone(&self.tasks));
+            // An edge from before the registration is no news: what it tells of is seen below.
+            while let Poll::Ready(edge) = self.doorbell.poll_write_ready_mut(&mut Context::from_waker(&waker)) {
+                let mut edge = edge?;
+                // Nothing is written any more, so that no module answers.
+                if edge.ready().is_write_closed() {
+                    break;
+                }
+                edge.clear_ready();
+            }
+        }
+        if self.stream.end.own_events() != seen {
+            return Poll::Ready(Ok(()));
+        }
         // What came before the attempt is forgotten; what comes after it is not, and makes the next attempt.
-        ready!(self.doorbell.poll_read_ready_mut(context)).map_err(Error::from)?.clear_ready();
+        match self.doorbell.poll_read_ready_mut(context) {
+            Poll::Ready(edge) => edge?.clear_ready(),
+            Poll::Pending => {
+                self.seen = Some(seen);
+                return Poll::Pending;
+            }
+        }
         Poll::Ready(Ok(()))
     }
 
     /// Waits until the doorbell is writable; that of a FIFO is readable then.
     fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         let ready = match self.stream.end.access {
-            Access::Both => ready!(self.doorbell.poll_write_ready_mut(context)),
+            Access::Both => {
+                Tasks::set(&self.tasks.writer, context.waker());
+                let waker = Waker::from(Arc::clone(&self.tasks));
+                ready!(self.doorbell.poll_write_ready_mut(&mut Context::from_waker(&waker)))
+            }
             Access::Read | Access::Write => ready!(self.doorbell.poll_read_ready_mut(context)),
         };
-        ready.map_err(Error::from)?.clear_ready();
+        ready?.clear_ready();
         Poll::Ready(Ok(()))
-    }
-
-    /// If a call has left something for this end's own reader, wakes it.
-    fn wake_reader(&mut self) {
-        let Stream { back, end, .. } = &self.stream;
-        if let Some((reader, _)) = self.reader.take_if(|(_, before)| back.is_readable() || end.standing() != *before) {
-            reader.wake();
-        }
     }
 }
 
@@ -152,7 +210,9 @@ impl AsyncRead for AsyncStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
+        ready!(this.poll_news(context))?;
         loop {
+            let seen = this.stream.end.own_events();
             match this.stream.read(buffer.initialize_unfilled()) {
                 Ok(count) => {
                     buffer.advance(count);
@@ -162,7 +222,7 @@ impl AsyncRead for AsyncStream {
                 Err(error) if error.errno() == Errno::Again => {}
                 Err(error) => return Poll::Ready(Err(error.into())),
             }
-            ready!(this.poll_packets(context))?;
+            ready!(this.poll_packets(context, seen))?;
         }
     }
 }
@@ -172,9 +232,7 @@ impl AsyncWrite for AsyncStream {
         let this = &mut *self;
         ready!(this.poll_unsent(context))?;
         loop {
-            let written = this.stream.write(bytes);
-            this.wake_reader();
-            match written {
+            match this.stream.write(bytes) {
                 Err(error) if error.is_held() => return come_again(context),
                 Err(error) if error.errno() == Errno::Again => {}
                 done => return Poll::Ready(Ok(done?)),
@@ -218,9 +276,7 @@ impl Sink<OwnedMessage> for AsyncStream {
         if self.unsent.is_some() {
             return Err(fixed!(Again, "the sink was not asked whether it is ready"));
         }
-        let sent = self.stream.send_message(&message);
-        self.wake_reader();
-        match sent {
+        match self.stream.send_message(&message) {
             Err(error) if error.errno() == Errno::Again => {
                 self.unsent = Some(message);
                 Ok(())

@@ -18,7 +18,7 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, MARKS, NSTRPUSH, PAGE};
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 9;
+pub(crate) const VERSION: u32 = 10;
 /// Queues of a direction: the head's, and one for each module of either end.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH;
 /// Bytes of module state in shared memory.
@@ -91,11 +91,13 @@ shareable! {
         pub shut: AtomicU32,
         /// The number of the last open file that the end has sent. Written under the writer's token.
         pub files: AtomicU32,
-        /// The number of the last open file whose message was delivered, or whose sender is known to have died before that.
-        /// Written under the writer's token, after the message.
+        /// The number of the last open file whose message was delivered, or is known to be lost: its sender has died before
+        /// that, or a module has dropped it. Written under the writer's token, after the message.
         pub files_put: AtomicU32,
         /// The number of the last open file of the other end that the end has received. Written under the reader's token.
         pub files_taken: AtomicU32,
+        /// How often a handle of the end has done something for the end's own readers, before it has nudged them.
+        pub own_events: AtomicU32,
         /// Signals that were raised and not yet taken, one bit each.
         pub signals: AtomicU64,
     }

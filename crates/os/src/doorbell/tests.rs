@@ -3,8 +3,17 @@ use std::io::Read;
 
 use super::*;
 
+/// Makes the descriptor not writable, unless it is so already.
+fn block(bell: &Doorbell, number: u32) -> bool {
+    let open = bell.is_room_open().expect("poll");
+    if open {
+        bell.block_room(number);
+    }
+    open
+}
+
 fn heard(bell: &Doorbell, interest: Interest) -> Heard {
-    bell.wait(interest, Some(Duration::ZERO)).expect("poll")
+    bell.wait(interest, None, Some(Duration::ZERO)).expect("poll")
 }
 
 #[test]
@@ -75,12 +84,13 @@ fn room_is_blocked_until_the_other_end_takes_it() {
     assert_eq!(heard(&near, Interest::Room), Heard::Ready);
     assert!(near.ring(1) && near.ring(2), "bells leave room");
     assert_eq!(heard(&near, Interest::Room), Heard::Ready);
-    assert!(near.block_room().expect("send"));
-    assert!(!near.block_room().expect("send"), "once is enough");
+    assert!(block(&near, 6));
+    assert!(!block(&near, 6), "once is enough");
     assert_eq!(heard(&poller, Interest::Room), Heard::TimedOut);
     assert!(near.ring(3), "a bell still gets through");
-    for expected in [Packet::Bell(1), Packet::Bell(2), Packet::NoRoom, Packet::Bell(3)] {
-        assert_eq!(heard(&poller, Interest::Room) == Heard::Ready, expected == Packet::Bell(3));
+    let behind = [Packet::Bell(6), Packet::Bell(3)];
+    for expected in [Packet::Bell(1), Packet::Bell(2), Packet::NoRoom].into_iter().chain(behind) {
+        assert_eq!(heard(&poller, Interest::Room) == Heard::Ready, behind.contains(&expected));
         assert_eq!(far.take().expect("recv"), expected);
     }
     assert_eq!(heard(&poller, Interest::Room), Heard::Ready);
@@ -94,13 +104,33 @@ fn a_packet_that_blocks_room_is_known_to_be_there_behind_others() {
         assert!(near.ring(number));
     }
     assert!(!far.may_hold_no_room().expect("ioctl"), "bells alone are shorter");
-    assert!(near.block_room().expect("sent"));
+    assert!(block(&near, 6));
     for number in 0..5 {
         assert!(far.may_hold_no_room().expect("ioctl"));
         assert_eq!(far.take().expect("recv"), Packet::Bell(number));
     }
     assert_eq!(far.take().expect("recv"), Packet::NoRoom);
     assert!(!far.may_hold_no_room().expect("ioctl"));
+}
+
+/// A process that is killed can come between two system calls, and not into one.
+#[test]
+fn the_bell_behind_the_packet_that_blocks_room_goes_by_the_same_call() {
+    use crate::child::Child;
+    use crate::refuse::{Refusal, refuse};
+    for refused in [libc::SYS_sendmsg, libc::SYS_sendmmsg] {
+        let mut child = Child::fork(|| {
+            let (near, far) = Doorbell::pair().expect("pair");
+            let errno = if refused == libc::SYS_sendmsg { libc::EIO } else { libc::ENOSYS };
+            refuse(&[Refusal { call: refused, argument: None, errno }]).expect("seccomp");
+            assert!(block(&near, 4));
+            let taken = [(); 3].map(|()| far.take().expect("recv"));
+            assert_eq!(taken, [Packet::NoRoom, Packet::Bell(4), Packet::Nothing], "without call {refused}");
+            0
+        })
+        .expect("fork");
+        assert!(child.wait().expect("wait").success());
+    }
 }
 
 #[test]
@@ -116,15 +146,44 @@ fn room_that_comes_is_an_edge() {
         epoll::wait(&set, rustix::buffer::spare_capacity(&mut events), Some(&now)).expect("epoll")
     };
     assert_eq!((events(), events()), (1, 0), "writable from the start, told once");
-    near.block_room().expect("send");
+    block(&near, 6);
     assert_eq!(events(), 0);
     assert_eq!(far.take().expect("recv"), Packet::NoRoom);
     assert_eq!((events(), events()), (1, 0));
-    near.block_room().expect("send");
-    near.unblock_room().expect("setsockopt");
+    assert_eq!(far.take().expect("recv"), Packet::Bell(6));
+    events();
+    block(&near, 6);
+    near.nudge_own().expect("setsockopt");
     assert_eq!((events(), events()), (1, 0), "our own end can free itself");
-    assert!(!near.block_room().expect("send"), "the old packet blocks it again");
+    assert!(!block(&near, 6), "the old packet blocks it again");
     assert_eq!(heard(&near, Interest::Room), Heard::TimedOut);
+}
+
+#[test]
+fn one_user_of_an_end_nudges_the_others_and_no_level_stays() {
+    let (near, far) = Doorbell::pair().expect("pair");
+    let copies = [near.try_clone().expect("dup"), near.try_clone().expect("dup")];
+    let watches = copies.each_ref().map(|copy| copy.watch_own().expect("epoll").expect("a socket"));
+    let heard = |at: usize| copies[at].wait(Interest::Packets, Some(&watches[at]), Some(Duration::ZERO)).expect("poll");
+    // Also while the descriptor is not writable.
+    for blocked in [false, true] {
+        if blocked {
+            assert!(block(&near, 1));
+        }
+        for at in [0, 1] {
+            assert_eq!(heard(at), Heard::TimedOut, "room alone is no news");
+        }
+        for _ in 0..3 {
+            near.nudge_own().expect("setsockopt");
+            for at in [0, 1] {
+                assert_eq!((heard(at), heard(at)), (Heard::Nudged, Heard::TimedOut));
+            }
+        }
+    }
+    assert!(far.ring(1));
+    assert_eq!(heard(0), Heard::Ready);
+    drop(far);
+    assert_eq!(heard(0), Heard::Gone);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use headwater_shm::probe;
 
+use super::file::{file_number, note_delivered};
 use super::options::{ReadOptions, SetOptions};
 use super::state::{HUNG_UP, READ_ERROR, WRITE_ERROR};
 use crate::error::Result;
@@ -38,7 +39,20 @@ impl<'m> Run<'_, 'm> {
     fn deliver_slowly(&mut self, message: Message<'m>) -> Result<()> {
         let reader = &self.region.fixed.ends[1 - self.direction].0;
         match message.what.kind {
-            Kind::Data | Kind::Proto | Kind::PassFile if message.what.band == 0 && self.region.policy.lane => {
+            Kind::PassFile => {
+                if message.what.band == 0 && self.region.policy.lane {
+                    self.lane.append(message.what, None, message.data())?;
+                    self.effects.delivered = true;
+                } else {
+                    self.queue_at_head(&message)?;
+                }
+                note_delivered(
+                    &self.region.fixed.ends[self.direction].0,
+                    file_number(message.data().unwrap_or_default()),
+                );
+                Ok(())
+            }
+            Kind::Data | Kind::Proto if message.what.band == 0 && self.region.policy.lane => {
                 self.effects.delivered = true;
                 self.lane.append(message.what, message.control(), message.data())
             }
@@ -47,7 +61,7 @@ impl<'m> Run<'_, 'm> {
                 let waits = |store: &mut Store| store.find(HEAD, |stored| stored.what.kind == Kind::PcProto);
                 if self.store.with(self.me, waits)?.is_some() { Ok(()) } else { self.queue_at_head(&message) }
             }
-            Kind::Data | Kind::Proto | Kind::PassFile | Kind::IocAck | Kind::IocNak => self.queue_at_head(&message),
+            Kind::Data | Kind::Proto | Kind::IocAck | Kind::IocNak => self.queue_at_head(&message),
             // It keeps its place behind what waits there, and is raised when it comes to the front.
             Kind::Signal if self.lane.count_now() > 0 && self.region.policy.lane => {
                 self.effects.delivered = true;

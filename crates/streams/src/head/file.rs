@@ -7,14 +7,18 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
+use headwater_shm::Membership;
+
 use super::get::Taken;
 use super::state::{self, Call};
 use super::stream::Stream;
+use super::way::Way;
 use crate::error::{Result, fixed};
+use crate::layout::EndWords;
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
 use crate::process::end::{Access, End, inbox};
-use crate::process::inbox::ring;
+use crate::process::inbox::{is_after, ring};
 
 impl Stream {
     /// Sends an open file to the other end.
@@ -44,8 +48,6 @@ impl Stream {
                 // The descriptor stays readable when the file has been received.
                 ring(peer, &doorbell);
                 run.put(0, Message::new(What::of(Kind::PassFile), None, Some(&number.to_le_bytes())).into_owned())?;
-                // Release pairs with the Acquire in `Inbox::arm`: whoever sees the number finds the message.
-                own.files_put.store(number, Ordering::Release);
                 Ok(true)
             });
             if self.settle(sent)? {
@@ -78,6 +80,18 @@ impl Stream {
         }
     }
 
+    /// Finds out up to which number the files of the other end have no message any more that is still to be delivered, for
+    /// the next look at the descriptor: whoever sent them died on the way, or a module has dropped them. Under the writer's
+    /// token of the direction that we read, so nobody is about to deliver one.
+    pub(super) fn find_files_lost(&mut self) -> Result<()> {
+        let (_, me, _) = self.end.parts();
+        let waiting = self.back.first_file_waiting(me)?;
+        let peer = self.end.peer_words();
+        let known = peer.files.load(Ordering::Relaxed);
+        note_delivered(peer, waiting.map_or(known, |number| number.wrapping_sub(1)));
+        Ok(())
+    }
+
     /// Takes the file of the message at the front, then the message. None if nothing is there.
     fn take_file(&mut self) -> Result<Option<OwnedFd>> {
         let options = self.read_options();
@@ -101,12 +115,48 @@ impl Stream {
         }
         let mut number = [0; 4];
         self.back.copy_data(me, &item, &mut number)?;
+        let number = file_number(&number);
         let End { region, doorbell, side, .. } = &self.end;
         let packets = inbox(region, *side, doorbell.as_ref().expect("open"), false);
-        let file = packets.take_file(u32::from_le_bytes(number))?;
+        let file = packets.take_file(number)?;
         let (_, me, _) = self.end.parts();
         *room |= self.back.take(me, &item, Taken::ALL)?;
         let lost = || fixed!(Io, "the file is not there: its receiver was killed, or its sender is no friend");
         file.ok_or_else(lost).map(Some)
+    }
+}
+
+impl Way {
+    /// The number of the oldest open file whose message waits in a module's queue. Under the writer's token.
+    fn first_file_waiting(&mut self, me: &Membership) -> Result<Option<u32>> {
+        let Way { chain, store, .. } = self;
+        let mut first: Option<u32> = None;
+        for link in chain.iter().filter(|link| link.service) {
+            let number = store.with(me, |store| {
+                let Some(stored) = store.find(link.queue, |stored| stored.what.kind == Kind::PassFile)? else {
+                    return Ok(None);
+                };
+                let mut bytes = [0; 4];
+                store.copy_data(&stored, &mut bytes)?;
+                Ok(Some(file_number(&bytes)))
+            })?;
+            if let Some(number) = number.filter(|number| first.is_none_or(|first| is_after(first, *number))) {
+                first = Some(number);
+            }
+        }
+        Ok(first)
+    }
+}
+
+/// The number of an open file that a message's data name.
+pub(super) fn file_number(data: &[u8]) -> u32 {
+    data.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+/// No message of a file of that number, or of one before it, is on its way any more. Under the writer's token.
+pub(super) fn note_delivered(sender: &EndWords, number: u32) {
+    if is_after(number, sender.files_put.load(Ordering::Relaxed)) {
+        // Release pairs with the Acquire in `Inbox::arm`: whoever sees the number finds the message.
+        sender.files_put.store(number, Ordering::Release);
     }
 }

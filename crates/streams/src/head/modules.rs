@@ -141,6 +141,8 @@ impl Stream {
         self.out.writer.release(me, Open::Closed);
         probe::at();
         self.back.writer.release(me, Open::Closed);
+        self.serve_owed(true)?;
+        self.serve_owed(false)?;
         changed
     }
 }

@@ -116,6 +116,8 @@ impl Stream {
                 false => self.wait_for_room(0, until_ns),
             };
             match waited {
+                // Another user of a side is in the middle of a call: what it keeps from us is not ready, and is looked at again.
+                Err(error) if error.is_held() && error.errno() != Errno::Intr => {}
                 Err(error) if error.errno() == Errno::Time => return Ok(Events::default()),
                 waited => waited?,
             }
@@ -169,7 +171,7 @@ impl Stream {
 /// What cannot be looked at, because another user of the stream is in the middle of a call, is not ready.
 fn unless_held<T>(looked: Result<T>, not_ready: T) -> Result<T> {
     match looked {
-        Err(error) if error.is_held() => Ok(not_ready),
+        Err(error) if error.is_held() && error.errno() != Errno::Intr => Ok(not_ready),
         looked => looked,
     }
 }

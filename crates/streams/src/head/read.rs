@@ -225,7 +225,7 @@ impl Stream {
     /// Tells those who wait for room.
     pub(crate) fn after_taking(&mut self, room: bool) -> Result<()> {
         if room || self.back.store.is_memory_awaited() {
-            self.service_if_free()?;
+            self.service_if_free(false)?;
         }
         if self.back.reader.writer_sleeps() { self.attend_writer() } else { Ok(()) }
     }

@@ -13,11 +13,12 @@ use super::way::{Pass, Way};
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result, fixed};
 use crate::events::{self, Place};
+use crate::layout::Side;
 use crate::options::Options;
 use crate::plumb::chain::Link;
 use crate::process::end::{Access, End};
 use crate::process::region::{NAME, Region};
-use crate::process::sleep::{BELL, FUTEX, RINGING, SERVICE, UNMET, calls_for_more, look_at, note_cpu};
+use crate::process::sleep::{BELL, FUTEX, OWED, RINGING, SERVICE, UNMET, calls_for_more, look_at, note_cpu};
 use crate::sched::{Effects, Reply, Run};
 
 /// One end of a stream, as one thread of one process uses it.
@@ -40,6 +41,13 @@ pub struct Stream {
 
 /// Replies to replies, in one call. More can only come of modules that talk to each other for ever.
 const REPLIES_MAX: usize = 10_000;
+
+/// How long one look of a poll waits for another user of the stream, in which one that runs comes out of its call.
+const POLL_HELD_NS: u64 = 10_000_000;
+
+/// How often in a row a handle runs the service procedures of a direction because others ask for it. More can only come of
+/// a hostile process.
+const SERVE_MAX: u32 = 100;
 
 /// How long the service procedures of the direction that we read are left alone when another is in the middle of a call
 /// there.
@@ -136,9 +144,13 @@ impl Stream {
     }
 
     /// How long this call waits for other users of the stream that do not come out of theirs: not at all, or until a signal
-    /// handler runs.
+    /// handler runs; a poll for a moment, or until a signal handler runs.
     pub(super) fn limit(&self) -> Limit {
-        if self.nonblocking || self.polls { Limit::Now } else { Limit::Signal }
+        match self.nonblocking {
+            _ if self.polls => Limit::Until(now_ns() + POLL_HELD_NS),
+            true => Limit::Now,
+            false => Limit::Signal,
+        }
     }
 
     /// Makes a run along a direction, and what follows of it.
@@ -150,7 +162,12 @@ impl Stream {
     ) -> Result<T> {
         let (done, effects) = self.run_once(outward, action)?;
         self.follow_up(outward, effects)?;
-        done
+        let way = if outward { &self.out } else { &self.back };
+        if way.chain.is_empty() {
+            return done;
+        }
+        let served = self.serve_owed(outward);
+        done.and_then(|done| served.map(|()| done))
     }
 
     #[inline]
@@ -231,6 +248,7 @@ impl Stream {
             });
             sent?;
             self.tell(direction, &effects)?;
+            self.serve_owed(direction)?;
             waiting.extend(effects.replies.into_iter().map(|reply| (!direction, reply)));
         }
         Ok(())
@@ -327,7 +345,7 @@ impl Stream {
         if asleep & SERVICE != 0 {
             side.sleep.fetch_and(!SERVICE, Ordering::Relaxed);
             probe::at();
-            self.service_if_free()?;
+            self.service_if_free(false)?;
         }
         if asleep & (FUTEX | BELL | RINGING) != 0 {
             self.end.counters.back_enables += 1;
@@ -337,31 +355,67 @@ impl Stream {
         Ok(())
     }
 
-    /// Runs the service procedures that wait for room, after something was taken. Whoever took it is not to wait for a
-    /// writer that is stopped in the middle of a call: then somebody does it later.
-    pub(crate) fn service_if_free(&mut self) -> Result<()> {
+    /// Runs the service procedures of a direction that wait for room. Whoever has made it is not to wait for a writer that
+    /// is stopped in the middle of a call: that one does it when it comes out.
+    pub(crate) fn service_if_free(&mut self, outward: bool) -> Result<()> {
         if now_ns() >= self.end.service_after_ns {
-            self.end.set_limit(Limit::Now);
-            let done = self.service_back();
-            self.end.set_limit(self.limit());
-            match done {
+            match self.service_within(Limit::Now, outward) {
                 Err(error) if error.is_held() => self.end.service_after_ns = now_ns() + SERVICE_EVERY_NS,
                 done => return done,
             }
         }
-        self.end.region.fixed.lanes[1 - self.end.side].writer.0.sleep.fetch_or(SERVICE, Ordering::Relaxed);
+        self.writing_side(outward).sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
         probe::at();
+        // Pairs with the light fence in `serve_owed`: the other sees the flag when it comes out, or it has done so by now.
+        self.end.region.fence.heavy()?;
+        match self.service_within(Limit::Until(1), outward) {
+            Err(error) if error.is_held() => Ok(()),
+            done => done,
+        }
+    }
+
+    fn service_within(&mut self, limit: Limit, outward: bool) -> Result<()> {
+        self.end.set_limit(limit);
+        let done = self.service(outward);
+        self.end.set_limit(self.limit());
+        done
+    }
+
+    /// After the writing side of a direction was left: runs the service procedures that another could not run meanwhile.
+    #[inline]
+    pub(crate) fn serve_owed(&mut self, outward: bool) -> Result<()> {
+        self.end.region.fence.light();
+        if self.writing_side(outward).sleep.load(Ordering::Relaxed) & OWED == 0 {
+            return Ok(());
+        }
+        self.serve(outward)
+    }
+
+    #[cold]
+    fn serve(&mut self, outward: bool) -> Result<()> {
+        for _ in 0..SERVE_MAX {
+            if self.writing_side(outward).sleep.fetch_and(!OWED, Ordering::Relaxed) & OWED == 0 {
+                break;
+            }
+            probe::at();
+            self.service_if_free(outward)?;
+        }
         Ok(())
+    }
+
+    /// The writing side of a direction, as somebody to be woken.
+    fn writing_side(&self, outward: bool) -> &Side {
+        &self.end.region.fixed.lanes[if outward { self.end.side } else { 1 - self.end.side }].writer.0
     }
 
     /// Whether service procedures of the direction that we read wait for somebody who runs them.
     pub(crate) fn owes_service(&self) -> bool {
-        self.end.region.fixed.lanes[1 - self.end.side].writer.0.sleep.load(Ordering::Relaxed) & SERVICE != 0
+        self.writing_side(false).sleep.load(Ordering::Relaxed) & SERVICE != 0
     }
 
-    /// There is room at our head: runs the service procedures that wait for it.
-    fn service_back(&mut self) -> Result<()> {
-        self.run(false, |run| {
+    /// There is room at the head of a direction: runs the service procedures that wait for it.
+    fn service(&mut self, outward: bool) -> Result<()> {
+        self.run(outward, |run| {
             run.enable_last();
             Ok(())
         })

@@ -19,8 +19,8 @@ use crate::queue::lane::writer::Open;
 /// How long a sleeper on the doorbell believes that nothing has come, where several handles use the other end: one of them
 /// may have been killed after it published and before it told anyone. If the only one dies, the kernel tells.
 const WATCH_NS: u64 = 1_000_000_000;
-/// How often it looks where several handles use its own end, or may come to, because modules were pushed there: what these
-/// do, no doorbell tells.
+/// How often a reader looks where several handles use its own end, or may come to, because modules were pushed there, if
+/// it has no descriptor left for a watch on what they do, or the end is a FIFO's.
 const LOOK_NS: u64 = 20_000_000;
 
 /// After so many wake-ups in vain of one call the descriptor tells nothing, and is looked at at this rate.
@@ -86,6 +86,11 @@ impl Stream {
         let before_ns = if interest == Interest::Both { 0 } else { self.end.futex_ns };
         let mut in_vain = 0;
         loop {
+            // Before the look: what is done after it is told.
+            let watched = match interest {
+                Interest::Room => !self.end.doorbell().is_of_pipes(),
+                Interest::Packets | Interest::Both => self.end.watch_own(),
+            };
             let armed = (interest == Interest::Room || self.arm_to_read()?)
                 && (interest == Interest::Packets || self.arm_to_write(band)?);
             if !armed || self.end.standing() != before {
@@ -94,19 +99,25 @@ impl Stream {
             let [own, peer] =
                 [self.end.words(), self.end.peer_words()].map(|end| end.joined.load(Ordering::Relaxed) > 1);
             let watch_ns = if own || peer { begin_ns + WATCH_NS } else { u64::MAX };
-            // Another handle may come to be used while we sleep, and then cannot wake us by our own doorbell.
+            // Another handle may come to be used while we sleep.
             let has_modules = self.end.region.fixed.plumbing[self.end.side].count.load(Ordering::Relaxed) != 0;
-            let look_ns = if own || has_modules { now_ns() + LOOK_NS } else { u64::MAX };
+            let look_ns = if !watched && (own || has_modules) { now_ns() + LOOK_NS } else { u64::MAX };
             let end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns);
             if interest == Interest::Packets {
                 self.give_pages_back()?;
             }
-            self.end.counters.blocks += 1;
             let place = Place { stream: self.end.region.inode, end: self.end.side, writes: interest == Interest::Room };
-            place.block_begin(true);
-            let left = (end_ns < u64::MAX).then(|| Duration::from_nanos(end_ns.saturating_sub(now_ns())));
-            let heard = self.end.doorbell().wait(interest, left)?;
-            place.block_end(true, heard == Heard::Ready);
+            let heard = loop {
+                self.end.counters.blocks += 1;
+                place.block_begin(true);
+                let left = (end_ns < u64::MAX).then(|| Duration::from_nanos(end_ns.saturating_sub(now_ns())));
+                let heard = self.end.wait_at_doorbell(interest, left)?;
+                place.block_end(true, heard == Heard::Ready);
+                // The other end has taken a packet of ours, or a nudge was for others: the doorbell is armed as before.
+                if heard != Heard::Nudged || self.may_go_on(interest, band) || self.end.standing() != before {
+                    break heard;
+                }
+            };
             let now_ns = now_ns();
             self.end.futex_ns = futex_ns_after(before_ns + now_ns - begin_ns);
             match heard {
@@ -116,7 +127,7 @@ impl Stream {
                 // Also of a descriptor that is ready all the time.
                 _ if until_ns.is_some_and(|until| until <= now_ns) => return Ok(Waited::TimedOut),
                 _ if watch_ns <= now_ns => return Ok(Waited::Watched),
-                Heard::TimedOut => {}
+                Heard::TimedOut | Heard::Nudged => {}
                 // What told us was for others, or is left by a process that died. Arming takes it away. Or another program
                 // has shut the socket down: then it is always ready.
                 Heard::Ready => in_vain += 1,
@@ -144,6 +155,7 @@ impl Stream {
                 let _ = region.discard_window(self.back.direction());
             }
             self.back.writer.release(me, Open::Closed);
+            self.serve_owed(false)?;
         }
         self.end.set_limit(self.limit());
         match held {
@@ -187,25 +199,27 @@ impl Stream {
         if armed && !is_sent { self.wait_for_file() } else { Ok(armed) }
     }
 
-    /// The other end is in the middle of sending a file, and its descriptor may have come before its message; or the sender
-    /// has died there, and the message will not come. Waits until the sender comes out of it, but not for one that is stopped.
-    /// False: there is something to read. Otherwise the descriptor stays readable as long as the file lies there.
+    /// The other end is in the middle of sending a file, and its descriptor may have come before its message; or the message
+    /// waits in a module's queue; or the sender has died there, and the message will not come. Waits until the sender comes
+    /// out of it, but not for one that is stopped. False: there is something to read. Otherwise the descriptor stays readable
+    /// as long as the file lies there.
     #[cold]
     fn wait_for_file(&mut self) -> Result<bool> {
         self.end.set_limit(Limit::Now);
         let (region, me, _) = self.end.parts();
-        let begun = self.back.begin(me, region);
+        let found = self.back.begin(me, region).and_then(|pass| {
+            // Nobody sends now: a file without a message is thrown away by the next look.
+            let found = self.find_files_lost();
+            let (_, me, _) = self.end.parts();
+            self.back.end(me, pass);
+            found
+        });
         self.end.set_limit(self.limit());
-        let pass = match begun {
-            Err(error) if error.is_held() && error.errno() != Errno::Intr => return Ok(true),
-            begun => begun?,
-        };
-        // Nobody sends now: a file without a message is thrown away by the next look.
-        let peer = self.end.peer_words();
-        peer.files_put.store(peer.files.load(Ordering::Relaxed), Ordering::Release);
-        let (_, me, _) = self.end.parts();
-        self.back.end(me, pass);
-        Ok(!self.back.is_readable())
+        self.serve_owed(false)?;
+        match found {
+            Err(error) if error.is_held() && error.errno() != Errno::Intr => Ok(true),
+            found => found.map(|()| !self.back.is_readable()),
+        }
     }
 
     /// Makes the descriptor become writable when there is room for a message of a band, and not before. False if there is
@@ -217,6 +231,7 @@ impl Stream {
         let armed = self.arm_writer(band);
         let (_, me, _) = self.end.parts();
         self.out.end(me, pass);
+        self.serve_owed(true)?;
         self.settle(armed)
     }
 

@@ -63,6 +63,7 @@ impl Stream {
     fn write_as_message(&mut self, bytes: &[u8]) -> Result<usize> {
         let (done, effects) = self.run_entered(true, Pass::Biased, |run| run.put(0, Message::data_of(bytes)));
         self.follow_up(true, effects)?;
+        self.serve_owed(true)?;
         done.map(|()| bytes.len())
     }
 

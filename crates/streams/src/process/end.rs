@@ -6,8 +6,9 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use headwater_os::doorbell::Doorbell;
+use headwater_os::doorbell::{Doorbell, Heard, Interest, OwnWatch};
 use headwater_os::fork::{self, Epoch};
 use headwater_shm::{Limit, Membership, Stages, probe};
 
@@ -57,6 +58,8 @@ pub(crate) struct End {
     pub stages: Stages,
     /// How long the next wait stays on the futex; see `sleep::futex_ns_after`.
     pub futex_ns: u64,
+    /// Tells a sleeper of what other handles of this end do.
+    own_watch: Option<OwnWatch>,
     /// The position up to which the window's pages were given back.
     pub discarded: u64,
     /// How often no waiter was at the other side, after a write and after a read; see `sleep::look_at`.
@@ -92,6 +95,7 @@ impl End {
             counters: Counters::default(),
             stages: Stages::default(),
             futex_ns: sleep::FUTEX_NS,
+            own_watch: None,
             discarded: 0,
             quiet: [0; 2],
             closes_seen: 0,
@@ -126,6 +130,8 @@ impl End {
         membership.set_side(self.side);
         self.membership = Some(membership);
         self.epoch = fork::epoch();
+        // A child's copy would take away what its parent is told.
+        self.own_watch = None;
         self.keeper = self.keeper.take().and_then(|keeper| keeper.here(self));
         let others = self.words().joined.fetch_add(1, Ordering::Relaxed);
         let incoming = &self.region.fixed.lanes[1 - self.side].reader.0.sleep;
@@ -243,16 +249,45 @@ impl End {
         }
     }
 
-    /// Wakes the readers of our own end, other threads and processes that share it: at once those that sleep on the
-    /// futex; those that poll when the other end's process rings back, or some handle of it does something.
+    /// Watches what other handles of this end do. Returns false if no descriptor is left for that, or the end is a FIFO's.
+    pub fn watch_own(&mut self) -> bool {
+        if self.own_watch.is_none() {
+            self.own_watch = self.doorbell().watch_own().unwrap_or(None);
+        }
+        self.own_watch.is_some()
+    }
+
+    /// Sleeps at the doorbell; see [`Doorbell::wait`].
+    pub fn wait_at_doorbell(&self, interest: Interest, timeout: Option<Duration>) -> Result<Heard> {
+        let watch = self.own_watch.as_ref().filter(|_| interest != Interest::Room);
+        Ok(self.doorbell().wait(interest, watch, timeout)?)
+    }
+
+    /// How often something was done for the readers of this end by a handle of it.
+    #[cfg(feature = "tokio")]
+    pub fn own_events(&self) -> u32 {
+        self.words().own_events.load(Ordering::Acquire)
+    }
+
+    /// Wakes the readers of our own end, other threads, tasks and processes that share it. A program that polls the
+    /// descriptor and is not of this library is told when the other end's process rings back, or some handle of it does
+    /// something.
     pub fn wake_own_readers(&mut self) {
         let fixed = &self.region.fixed;
         let side = &fixed.lanes[1 - self.side].reader.0;
         let place = Place { stream: self.region.inode, end: self.side, writes: false };
         sleep::wake_on_futex(side, place, &mut self.counters);
-        let doorbell = self.doorbell.as_ref().expect("as in `doorbell`");
-        if side.sleep.load(Ordering::Relaxed) & (sleep::BELL | sleep::RINGING) != 0 && !doorbell.is_of_pipes() {
-            inbox::ask_echo(side, &fixed.ends[1 - self.side].0, doorbell);
+        if side.sleep.load(Ordering::Relaxed) & (sleep::BELL | sleep::RINGING) == 0 {
+            return;
+        }
+        // Release pairs with the Acquire in `own_events`: before whoever is nudged looks.
+        self.words().own_events.fetch_add(1, Ordering::Release);
+        probe::at();
+        let doorbell = self.doorbell();
+        // It fails for no reason that would not end the stream as well.
+        let _ = doorbell.nudge_own();
+        if !doorbell.is_of_pipes() {
+            inbox::ask_echo(side, self.peer_words(), doorbell);
         }
     }
 
@@ -262,7 +297,7 @@ impl End {
         let place = Place { stream: self.region.inode, end: self.side, writes: true };
         sleep::wake_on_futex(side, place, &mut self.counters);
         if side.sleep.load(Ordering::Relaxed) & sleep::BELL != 0 {
-            self.doorbell().unblock_room()?;
+            self.doorbell().nudge_own()?;
         }
         Ok(())
     }

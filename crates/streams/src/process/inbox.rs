@@ -83,7 +83,9 @@ impl Inbox<'_> {
         }
         let is_ready = ready();
         if is_ready && !self.doorbell.ring_own() {
-            // Another process that polls the descriptor is told when the other end's process rings back.
+            // Others at this end look now; one that is not of this library when the other end's process rings back.
+            self.end.own_events.fetch_add(1, Ordering::Release);
+            self.doorbell.nudge_own()?;
             ask_echo(self.side, self.peer, self.doorbell);
         }
         Ok(!is_ready)
@@ -120,7 +122,7 @@ impl Inbox<'_> {
                     return Ok(file);
                 }
                 // A later one, whose message is still to come.
-                Packet::File(found) if found.wrapping_sub(number) as i32 > 0 => break,
+                Packet::File(found) if is_after(found, number) => break,
                 _ => drop(self.take()?),
             }
         }
@@ -140,13 +142,12 @@ impl Inbox<'_> {
     /// Takes the first packet, but for a file whose message is still to come: then None. The sender passes the file first.
     fn take_stale_one(&self, files_put: u32) -> Result<Option<Packet>> {
         if self.peer.files.load(Ordering::Relaxed) != 0 {
-            let after = |number: u32, other: u32| number.wrapping_sub(other) as i32 > 0;
             match self.doorbell.peek()? {
                 // Not taken: a file may come after this look.
                 packet @ (Packet::Nothing | Packet::Gone) => return Ok(Some(packet)),
                 // A number that the other end has not given away is a hostile one's.
                 Packet::File(number)
-                    if after(number, files_put) && !after(number, self.peer.files.load(Ordering::Relaxed)) =>
+                    if is_after(number, files_put) && !is_after(number, self.peer.files.load(Ordering::Relaxed)) =>
                 {
                     return Ok(None);
                 }
@@ -234,16 +235,20 @@ pub(crate) fn ask_echo(own: &Side, peer: &EndWords, doorbell: &Doorbell) {
 
 /// Makes the end's own descriptor not writable until `peer`'s readers have made room. Returns false if it was so already.
 pub(crate) fn block_room(peer: &EndWords, doorbell: &Doorbell) -> Result<bool> {
-    peer.sent.fetch_add(1, Ordering::AcqRel);
-    let sent = doorbell.block_room()?;
-    probe::at();
-    if sent {
-        // Behind it a bell, which stays when the packet is taken: there is still something to read then.
-        ring(peer, doorbell);
-    } else {
-        peer.sent.fetch_sub(1, Ordering::AcqRel);
+    if !doorbell.is_room_open()? {
+        return Ok(false);
     }
-    Ok(sent)
+    // The packet, and the bell behind it: there is still something to read when the packet is taken. As in `ring`.
+    peer.sent.fetch_add(2, Ordering::AcqRel);
+    probe::at();
+    doorbell.block_room(peer.arms.load(Ordering::Acquire));
+    probe::at();
+    Ok(true)
+}
+
+/// Whether one number of a file was given after another.
+pub(crate) fn is_after(number: u32, other: u32) -> bool {
+    number.wrapping_sub(other) as i32 > 0
 }
 
 /// How far one counter is behind another; a number from a hostile peer is bounded.

@@ -37,6 +37,10 @@ pub(crate) const UNMET: u32 = 32;
 /// The other end was asked to ring.
 pub(crate) const ECHO: u32 = 64;
 
+/// Queues below are to be enabled, and whoever wanted to could not, because another was in the middle of a call there: that
+/// one does it when it comes out.
+pub(crate) const OWED: u32 = 512;
+
 /// The other side is to pass a full fence between its publication and its look at this word. Set by a waiter that is about to
 /// interrupt the other side by membarrier(2).
 const FENCING: u32 = 128;

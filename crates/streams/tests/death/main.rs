@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod exec;
+mod gate;
 mod holders;
 mod kernels;
 mod namespaces;

@@ -77,7 +77,8 @@ fn packets_are_of_the_library_s_form() {
     let (near, far) = Doorbell::pair().expect("pair");
     near.ring(0x0123_abcd);
     near.ask_echo();
-    near.block_room().expect("sent");
+    assert!(near.is_room_open().expect("poll"));
+    near.block_room(7);
     let sent = || steal(far.as_fd().as_raw_fd()).expect("a packet");
     assert_eq!(sent(), packet('b', 0x0123_abcd));
     assert_eq!(sent(), packet('e', 0));

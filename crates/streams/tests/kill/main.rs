@@ -8,6 +8,8 @@ mod case;
 #[path = "../common/mod.rs"]
 mod common;
 mod meeting;
+#[cfg(feature = "probes")]
+mod refused;
 mod script;
 
 use std::time::Duration;

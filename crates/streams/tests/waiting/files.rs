@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use headwater_os::descriptors::inode;
-use headwater_streams::{Errno, Flush, pipe};
+use headwater_streams::{Errno, Flush, Info, Kind, Message, Module, Queue, Side, Stream, pipe, register};
 
 use crate::common::{alone, child, joined};
 use crate::descriptor::{SOON, polled};
@@ -166,4 +166,70 @@ fn a_file_before_the_signal_of_room_delays_it_until_it_is_received() {
     }
     far.receive_file().expect("it was sent");
     assert_eq!(polled(&near, libc::POLLOUT, SOON), libc::POLLOUT);
+}
+
+/// Queues whatever comes until it is told by an M_PROTO to let go.
+#[derive(Debug)]
+struct Hoard;
+
+impl Module for Hoard {
+    fn info(&self) -> Info {
+        Info { services: [false, true], ..Info::new("hoard") }
+    }
+
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> headwater_streams::Result<()> {
+        if message.what.kind != Kind::Proto || queue.side() == Side::Read {
+            return if queue.side() == Side::Read { queue.put_next(message) } else { queue.put_queue(message) };
+        }
+        queue.set_state([1; 8]);
+        queue.enable();
+        Ok(())
+    }
+
+    fn service(&self, queue: &mut Queue<'_, '_, '_>) -> headwater_streams::Result<()> {
+        if queue.state()[0] == 1 { queue.forward_all() } else { Ok(()) }
+    }
+}
+
+/// A stream whose first end hoards, and whose second does not wait.
+fn hoarding() -> (Stream, Stream) {
+    static KNOWN: std::sync::Once = std::sync::Once::new();
+    KNOWN.call_once(|| register(Hoard).expect("a free name"));
+    let (mut near, mut far) = pipe().expect("pipe");
+    near.push("hoard").expect("known");
+    far.set_nonblocking(true).expect("set");
+    (near, far)
+}
+
+#[test]
+fn a_file_whose_message_waits_in_a_module_s_queue_stays() {
+    let (mut near, mut far) = hoarding();
+    let (first, second) = (open("/proc/self/stat"), open("/dev/null"));
+    near.send_file(first.as_fd()).expect("room");
+    near.send_file(second.as_fd()).expect("room");
+    // Each look that finds nothing arms the descriptor anew.
+    for _ in 0..5 {
+        assert_eq!(far.receive_file().expect_err("it waits").errno(), Errno::Again);
+    }
+    near.putmsg(Some(b"go"), None, false).expect("room");
+    assert_eq!(inode(far.receive_file().expect("it came")).ok(), inode(&first).ok());
+    assert_eq!(far.read(&mut [0]).expect_err("another file").errno(), Errno::Badmsg);
+    assert_eq!(inode(far.receive_file().expect("it came")).ok(), inode(&second).ok());
+    assert_eq!(far.receive_file().expect_err("that is all").errno(), Errno::Again);
+    assert_eq!(polled(&far, libc::POLLIN, Duration::ZERO), 0);
+}
+
+#[test]
+fn a_file_that_a_module_drops_does_not_keep_the_descriptor_readable() {
+    let (mut near, mut far) = hoarding();
+    let (first, second) = (open("/proc/self/stat"), open("/dev/null"));
+    near.send_file(first.as_fd()).expect("room");
+    assert_eq!(far.receive_file().expect_err("it waits").errno(), Errno::Again);
+    near.pop().expect("pushed");
+    for _ in 0..3 {
+        assert_eq!(far.receive_file().expect_err("it was dropped").errno(), Errno::Again);
+    }
+    assert_eq!(polled(&far, libc::POLLIN, Duration::ZERO), 0);
+    near.send_file(second.as_fd()).expect("room");
+    assert_eq!(inode(far.receive_file().expect("it came")).ok(), inode(&second).ok());
 }

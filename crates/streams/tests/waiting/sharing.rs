@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use headwater_streams::{Errno, Options, Stream, pipe, pipe_with};
 
+use crate::common::{alone, child, joined};
+
 /// Longer than any wait may last that something ends; the watch of a sleeper is a second.
 const LATE: Duration = Duration::from_millis(600);
 /// Until a waiter sleeps on its doorbell.
@@ -116,4 +118,49 @@ fn an_answer_wakes_a_reader_that_slept_before_the_other_handle_was_in_use() {
     other.putpmsg(Some(b"proto hello"), None, 1).expect("room");
     let got = told.recv_timeout(Duration::from_secs(10)).expect("it hangs");
     assert_eq!(got.expect("a message"), Some(5));
+}
+
+/// What `act` does with another handle of the end wakes a reader that has slept alone; returns after what time.
+fn wakes_a_lone_sleeper(act: impl FnOnce(Stream)) -> Duration {
+    let (mut reader, _far) = pipe().expect("pipe");
+    let other = reader.try_clone().expect("dup");
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut control = [0; 16];
+        let got = reader.getmsg(Some(&mut control), None).map(|got| got.control);
+        tell.send((got, Instant::now(), reader.counters().blocks))
+    });
+    std::thread::sleep(3 * ASLEEP);
+    let start = Instant::now();
+    act(other);
+    let (got, woken, blocks) = told.recv_timeout(Duration::from_secs(10)).expect("it hangs");
+    assert_eq!(got.expect("a message"), Some(5));
+    assert!(blocks < 10, "it fell asleep {blocks} times: nobody told it of anything");
+    woken.saturating_duration_since(start)
+}
+
+/// Pushes a module and has it answer.
+fn answer(mut stream: Stream) -> headwater_streams::Result<()> {
+    stream.push("testmod")?;
+    stream.putpmsg(Some(b"proto hello"), None, 1)
+}
+
+#[test]
+fn a_handle_that_comes_later_and_pushes_a_module_wakes_a_lone_sleeper() {
+    for _ in 0..5 {
+        let late = wakes_a_lone_sleeper(|other| answer(other).expect("room"));
+        assert!(late < Duration::from_millis(100), "{late:?}");
+    }
+}
+
+#[test]
+fn a_process_that_comes_later_and_pushes_a_module_wakes_a_lone_sleeper() {
+    let _alone = alone();
+    for _ in 0..3 {
+        let late = wakes_a_lone_sleeper(|other| {
+            let other = std::cell::Cell::new(Some(other));
+            joined(child(|| answer(other.take().expect("there"))));
+        });
+        assert!(late < Duration::from_millis(500), "{late:?}");
+    }
 }

@@ -105,9 +105,14 @@ impl Module for Mirror {
     }
 }
 
+fn know_mirror() {
+    static KNOWN: std::sync::Once = std::sync::Once::new();
+    KNOWN.call_once(|| register(Mirror).expect("a free name"));
+}
+
 #[tokio::test]
 async fn an_answer_of_the_own_module_wakes_the_task_that_reads() {
-    register(Mirror).expect("a free name");
+    know_mirror();
     let (mut near, _far) = pair(&Options::default());
     near.get_mut().push("mirror").expect("known");
     let (mut from, mut to) = tokio::io::split(near);
@@ -138,4 +143,52 @@ async fn what_the_own_module_raises_wakes_the_task_that_reads() {
         let read = soon(reading).await.expect("no panic");
         assert_eq!(read.is_none(), ends, "{request}: {read:?}");
     }
+}
+
+/// Two streams of one end: what the module answers to one is for the other. The other end does nothing.
+#[tokio::test]
+async fn an_answer_to_one_stream_wakes_the_task_that_reads_by_another_of_the_same_end() {
+    know_mirror();
+    let (near, _far) = pipe_with(&Options::default()).expect("pipe");
+    let mut reader = AsyncStream::new(near.try_clone().expect("dup")).expect("runtime");
+    let mut writer = AsyncStream::new(near).expect("runtime");
+    let reading = tokio::spawn(async move {
+        let mut answer = [0; 5];
+        for _ in 0..20 {
+            reader.read_exact(&mut answer).await.expect("no error");
+            assert_eq!(&answer, b"hello");
+        }
+    });
+    // It sleeps before the module is there.
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    writer.get_mut().push("mirror").expect("known");
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        writer.write_all(b"hello").await.expect("room");
+    }
+    soon(reading).await.expect("no panic");
+}
+
+/// The same from a forked process, which shares nothing with the runtime but the end.
+#[test]
+fn an_answer_to_another_process_wakes_the_task_that_reads() {
+    let _alone = crate::common::alone();
+    let (near, _far) = pipe_with(&Options::default()).expect("pipe");
+    let mut other = near.try_clone().expect("dup");
+    let (ready, tell) = std::io::pipe().expect("pipe");
+    let child = crate::common::child(|| {
+        std::io::Read::read_exact(&mut &ready, &mut [0])?;
+        other.push("testmod")?;
+        other.putpmsg(Some(b"proto hello"), None, 1)
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let mut reader = AsyncStream::new(near).expect("runtime");
+        let reading = tokio::spawn(async move { reader.receive().await });
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        std::io::Write::write_all(&mut &tell, b"x").expect("pipe");
+        let received = soon(reading).await.expect("no panic").expect("no error");
+        assert_eq!(received.expect("a message").control.as_deref(), Some(&b"hello"[..]));
+    });
+    crate::common::joined(child);
 }

@@ -1,0 +1,64 @@
+//! How users of one end wake each other: none can send to its own socket, but whoever raises its send limit wakes all who
+//! poll it for room.
+//!
+//! A reader that sleeps wants to hear that and does not want to hear that there is room, which is nearly always so. It
+//! polls a set (epoll) in which the socket is watched for room, and tells of each event once.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{Timespec, epoll};
+
+use super::{Doorbell, SEND_BUFFER_WIDE};
+
+/// Tells a sleeper at [`Doorbell::wait`] of [`Doorbell::nudge_own`]. It is its process's own: a forked child makes another.
+#[derive(Debug)]
+pub struct OwnWatch(OwnedFd);
+
+impl Doorbell {
+    /// A watch for what other users of this end say from now on. None over pipes, whose ends can ring their own.
+    ///
+    /// # Errors
+    /// `EMFILE` without a free descriptor.
+    pub fn watch_own(&self) -> io::Result<Option<OwnWatch>> {
+        if self.is_of_pipes() {
+            return Ok(None);
+        }
+        let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let room = epoll::EventFlags::OUT | epoll::EventFlags::ET;
+        epoll::add(&set, &self.own, epoll::EventData::new_u64(0), room)?;
+        let watch = OwnWatch(set);
+        // There is room now, and that is no news.
+        watch.clear()?;
+        Ok(Some(watch))
+    }
+
+    /// Wakes who sleeps at our own end, in whatever process: with a watch, or by an event loop that is told of edges of
+    /// readability and room. The descriptor is writable afterwards, whether or not there is room; of pipes it is readable.
+    ///
+    /// # Errors
+    /// What setsockopt(2) reports.
+    pub fn nudge_own(&self) -> io::Result<()> {
+        if self.is_of_pipes() {
+            self.ring_own();
+            return Ok(());
+        }
+        Ok(rustix::net::sockopt::set_socket_send_buffer_size(&self.own, SEND_BUFFER_WIDE)?)
+    }
+}
+
+impl OwnWatch {
+    /// Forgets what it was told.
+    pub(super) fn clear(&self) -> io::Result<()> {
+        let mut event = Vec::with_capacity(1);
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        epoll::wait(&self.0, rustix::buffer::spare_capacity(&mut event), Some(&now))?;
+        Ok(())
+    }
+}
+
+impl AsFd for OwnWatch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

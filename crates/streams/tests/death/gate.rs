@@ -1,0 +1,223 @@
+//! A writer that stays inside a module's put procedure, as one that is stopped there: what others of its end and the reader
+//! see meanwhile, and that nothing is forgotten when it comes out.
+
+use std::sync::{Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use headwater_streams::{Errno, Events, Info, Message, Module, Options, Queue, Result, Stream, pipe_with, register};
+
+use super::common::{alone, calm, within};
+
+/// Where the writer is: [`OUTSIDE`], [`INSIDE`], or told to come out.
+static PLACE: Mutex<u32> = Mutex::new(OUTSIDE);
+static MOVED: Condvar = Condvar::new();
+const OUTSIDE: u32 = 0;
+const INSIDE: u32 = 1;
+const LEAVING: u32 = 2;
+
+/// A put procedure that keeps whoever sends the control part `stay` until it is told to let go; the message is then dropped.
+#[derive(Debug)]
+struct Gate;
+
+impl Module for Gate {
+    fn info(&self) -> Info {
+        Info::new("gate")
+    }
+
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        if message.control() != Some(b"stay") {
+            return queue.put_next(message);
+        }
+        set_place(INSIDE);
+        wait_until(|place| place == LEAVING);
+        Ok(())
+    }
+}
+
+fn set_place(place: u32) {
+    *PLACE.lock().expect("no holder panics") = place;
+    MOVED.notify_all();
+}
+
+fn wait_until(reached: impl Fn(u32) -> bool) {
+    let place = PLACE.lock().expect("no holder panics");
+    drop(MOVED.wait_while(place, |place| !reached(*place)).expect("no holder panics"));
+}
+
+/// A handle whose thread holds the writing side of its end until it is told to let go.
+struct Held(JoinHandle<Stream>);
+
+impl Held {
+    /// The module is pushed already.
+    fn by(mut stream: Stream) -> Held {
+        set_place(OUTSIDE);
+        // High priority waits for no room.
+        let writer = std::thread::spawn(move || {
+            stream.putmsg(Some(b"stay"), None, true).expect("the reader lives");
+            stream
+        });
+        wait_until(|place| place == INSIDE);
+        Held(writer)
+    }
+
+    fn let_go(self) -> Stream {
+        set_place(LEAVING);
+        self.0.join().expect("no panic")
+    }
+}
+
+/// Two ends with small queues, of which the first has these modules, the gate among them.
+fn ends(modules: &[&str]) -> (Stream, Stream) {
+    static KNOWN: std::sync::Once = std::sync::Once::new();
+    KNOWN.call_once(|| register(Gate).expect("a free name"));
+    let (mut near, far) = pipe_with(&Options { hiwat: 1000, lowat: 500, ..Options::default() }).expect("pipe");
+    modules.iter().for_each(|name| near.push(name).expect("known"));
+    (near, far)
+}
+
+/// Writes until it is refused.
+fn fill(stream: &mut Stream) -> usize {
+    let (mut written, bytes) = (0, [1; 100]);
+    stream.set_nonblocking(true).expect("set");
+    loop {
+        match stream.write(&bytes) {
+            Ok(count) => written += count,
+            Err(error) => {
+                assert_eq!(error.errno(), Errno::Again);
+                stream.set_nonblocking(false).expect("set");
+                return written;
+            }
+        }
+    }
+}
+
+/// Reads until it is refused.
+fn drain(stream: &mut Stream) -> usize {
+    let (mut read, mut buffer) = (0, [0; 300]);
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(count) => read += count,
+            Err(error) => {
+                assert_eq!(error.errno(), Errno::Again, "{error}");
+                return read;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_poll_behind_a_stopped_holder_waits_its_time_and_says_not_ready() {
+    let _alone = alone();
+    within(Duration::from_secs(20), "a poll behind a stopped writer".into());
+    let (near, mut far) = ends(&["gate"]);
+    let mut other = near.try_clone().expect("dup");
+    fill(&mut other);
+    let held = Held::by(near);
+    let time = Duration::from_millis(60);
+    for wanted in [Events::OUT, Events::IN | Events::OUT, Events::OUT | Events::WRBAND] {
+        let start = Instant::now();
+        let ready = other.poll(wanted, Some(time)).unwrap_or_else(|error| panic!("{wanted:?}: {error}"));
+        assert!(ready.is_empty(), "{wanted:?}: {ready:?}");
+        assert!(start.elapsed() >= time, "{wanted:?}: {:?}", start.elapsed());
+        let ready = other.poll(wanted, Some(Duration::ZERO)).unwrap_or_else(|error| panic!("{wanted:?}: {error}"));
+        assert!(ready.is_empty(), "{wanted:?}: {ready:?}");
+    }
+    // What happens while it waits is seen.
+    let polling = std::thread::spawn(move || {
+        let ready = other.poll(Events::OUT, Some(Duration::from_secs(10))).expect("no error");
+        (ready, other)
+    });
+    std::thread::sleep(time);
+    far.set_nonblocking(true).expect("set");
+    drain(&mut far);
+    drop(held.let_go());
+    assert_eq!(polling.join().expect("no panic").0, Events::OUT);
+    calm();
+}
+
+#[test]
+fn a_signal_ends_a_poll_behind_a_stopped_holder() {
+    let _alone = alone();
+    within(Duration::from_secs(20), "a signal for a poll behind a stopped writer".into());
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: installs a handler that does nothing, for a signal that nothing else here uses.
+    unsafe { libc::signal(libc::SIGUSR2, nothing as extern "C" fn(libc::c_int) as usize) };
+    const POLLS: u32 = 16;
+    let mut signals = 0;
+    for round in 0..POLLS {
+        let (near, _far) = ends(&["gate"]);
+        let mut other = near.try_clone().expect("dup");
+        fill(&mut other);
+        let held = Held::by(near);
+        let (tell_thread, thread) = std::sync::mpsc::channel();
+        let polling = std::thread::spawn(move || {
+            // SAFETY: no arguments, always succeeds.
+            tell_thread.send(unsafe { libc::pthread_self() }).expect("the test waits");
+            other.poll(Events::OUT, None)
+        });
+        let thread = thread.recv().expect("it runs");
+        while !polling.is_finished() {
+            std::thread::sleep(Duration::from_micros(20_000 + 1_300 * u64::from(round)));
+            // SAFETY: the thread has not been joined, so its number is valid.
+            unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
+            signals += 1;
+            std::thread::sleep(Duration::from_millis(8));
+        }
+        let done = polling.join().expect("no panic");
+        assert_eq!(done.expect_err("a handler ran").errno(), Errno::Intr);
+        drop(held.let_go());
+    }
+    // One that comes while the thread does not sleep is lost, and half of them if a poll looks for the writer deaf to signals.
+    assert!(signals <= POLLS * 3 / 2, "{POLLS} polls were ended by {signals} signals");
+    calm();
+}
+
+/// What waits in a module's queue behind a full head is owed to the reader as soon as there is room: by the reader, and if a
+/// writer is in the middle of a call, by that one when it comes out.
+#[test]
+fn a_writer_that_comes_out_runs_the_services_that_a_reader_could_not() {
+    let _alone = alone();
+    within(Duration::from_secs(30), "a stopped writer that owes a service".into());
+    for nonblocking in [true, false] {
+        let (near, mut far) = ends(&["srvmod", "gate"]);
+        let mut other = near.try_clone().expect("dup");
+        let written = fill(&mut other);
+        let held = Held::by(near);
+        far.set_nonblocking(true).expect("set");
+        let read = drain(&mut far);
+        assert!((1..written).contains(&read), "{read} of {written} bytes were at the head");
+        assert_eq!(polled(&far, Duration::from_millis(50)), 0, "nobody can run the service");
+        let writer = if nonblocking {
+            let writer = held.let_go();
+            // The writer does nothing more, nor does anybody else.
+            assert_eq!(polled(&far, Duration::from_secs(5)), libc::POLLIN, "what waited was forgotten");
+            writer
+        } else {
+            far.set_nonblocking(false).expect("set");
+            let reading = std::thread::spawn(move || {
+                assert!(far.read(&mut [0; 1]).expect("no error") == 1);
+                far
+            });
+            std::thread::sleep(Duration::from_millis(50));
+            let writer = held.let_go();
+            far = reading.join().expect("no panic");
+            writer
+        };
+        far.set_nonblocking(true).expect("set");
+        let rest = drain(&mut far);
+        assert_eq!(read + rest + usize::from(!nonblocking), written);
+        drop(writer);
+    }
+    calm();
+}
+
+/// What poll(2) says of a descriptor's readability after at most so long.
+fn polled(stream: &Stream, timeout: Duration) -> i16 {
+    use std::os::fd::{AsFd, AsRawFd};
+    let mut polled = libc::pollfd { fd: stream.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one valid pollfd.
+    let done = unsafe { libc::poll(&mut polled, 1, timeout.as_millis() as i32) };
+    assert!(done >= 0, "poll: {}", std::io::Error::last_os_error());
+    polled.revents
+}

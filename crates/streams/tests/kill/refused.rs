@@ -1,0 +1,56 @@
+//! A writer that is refused is killed at any place on its way; the survivor at its end does nothing, and the reader's
+//! descriptor still tells the truth.
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+use headwater_shm::probe;
+use headwater_streams::{Errno, Options, Stream, pipe_with};
+
+use crate::common::{alone, calm, child, within};
+
+fn is_readable(stream: &Stream) -> bool {
+    let mut polled = libc::pollfd { fd: stream.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one valid pollfd.
+    let done = unsafe { libc::poll(&mut polled, 1, 0) };
+    assert!(done >= 0, "poll: {}", std::io::Error::last_os_error());
+    polled.revents & libc::POLLIN != 0
+}
+
+#[test]
+fn a_refused_writer_killed_at_any_place_leaves_what_is_unread_to_be_seen() {
+    let _alone = alone();
+    const MESSAGE: usize = 100;
+    const HELD: usize = 1100;
+    for place in 0.. {
+        within(Duration::from_secs(30), format!("a refused writer killed at place {place}"));
+        let (mut near, mut far) = pipe_with(&Options { hiwat: 1000, lowat: 500, ..Options::default() }).expect("pipe");
+        near.set_nonblocking(true).expect("set");
+        far.set_nonblocking(true).expect("set");
+        for _ in 0..HELD / MESSAGE {
+            near.write(&[1; MESSAGE]).expect("room");
+        }
+        let mut writer = child(|| {
+            near.attach()?;
+            probe::arm(place, None);
+            assert_eq!(near.write(&[1; MESSAGE]).expect_err("full").errno(), Errno::Again);
+            Ok(())
+        });
+        let came_through = writer.wait().expect("wait").success();
+        for left in (0..HELD).rev().step_by(MESSAGE) {
+            assert!(is_readable(&far), "killed at place {place}: {left} bytes and more are unread");
+            assert_eq!(far.read(&mut [0; MESSAGE]).expect("there"), MESSAGE);
+        }
+        assert_eq!(far.read(&mut [0]).expect_err("nothing").errno(), Errno::Again);
+        // Once more where a dead process has left something.
+        assert_eq!(far.read(&mut [0]).expect_err("nothing").errno(), Errno::Again);
+        assert!(!is_readable(&far), "killed at place {place}: readable, and nothing is there");
+        near.write(b"x").expect("room");
+        assert!(is_readable(&far), "killed at place {place}");
+        if came_through {
+            assert!(place > 5, "only {place} places were passed");
+            break;
+        }
+    }
+    calm();
+}
