@@ -119,13 +119,9 @@ impl AsyncStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits until the doorbell is writable; that of a FIFO is readable then.
+    /// Waits until the doorbell is writable.
     fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
-        let ready = match self.stream.end.access {
-            Access::Both => ready!(self.doorbell.poll_write_ready_mut(context)),
-            Access::Read | Access::Write => ready!(self.doorbell.poll_read_ready_mut(context)),
-        };
-        ready.map_err(Error::from)?.clear_ready();
+        ready!(self.doorbell.poll_write_ready_mut(context)).map_err(Error::from)?.clear_ready();
         Poll::Ready(Ok(()))
     }
 

@@ -18,7 +18,7 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, MARKS, NSTRPUSH, PAGE};
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 9;
+pub(crate) const VERSION: u32 = 10;
 /// Queues of a direction: the head's, and one for each module of either end.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH;
 /// Bytes of module state in shared memory.
@@ -52,7 +52,7 @@ shareable! {
         pub strmsgsz: AtomicU32,
         pub strctlsz: AtomicU32,
         pub nstrpush: AtomicU32,
-        /// By which descriptor the ends are known: the cookies of their doorbells.
+        /// By which descriptor the ends are known: the cookies of their doorbells. Of a FIFO: twice that of its pipe.
         pub cookies: [AtomicU64; 2],
         /// Of a FIFO: whether this is the stream of all who open the node; see `process::fifo::meet`. Written by whoever opens
         /// the node, by an exchange.

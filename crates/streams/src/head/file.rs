@@ -102,7 +102,7 @@ impl Stream {
         let mut number = [0; 4];
         self.back.copy_data(me, &item, &mut number)?;
         let End { region, doorbell, side, .. } = &self.end;
-        let packets = inbox(region, *side, doorbell.as_ref().expect("open"), false);
+        let packets = inbox(region, *side, doorbell.as_ref().expect("open"));
         let file = packets.take_file(u32::from_le_bytes(number))?;
         let (_, me, _) = self.end.parts();
         *room |= self.back.take(me, &item, Taken::ALL)?;

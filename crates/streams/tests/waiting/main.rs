@@ -6,6 +6,7 @@ mod descriptor;
 mod ends;
 mod fifos;
 mod files;
+mod room;
 mod sharing;
 mod strangers;
 mod tasks;
