@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn what_is_pinned_cannot_be_exchanged() {
-        let (source, sink) = files::pipe().expect("pipe");
+        let (source, sink) = files::shared_pipe().expect("pipe");
         let inode = inode(&source).expect("fstat");
         let pinned = Found::own(sink.as_fd()).pin().expect("it is open");
         let file = fs::File::open("/dev/null").expect("open");
@@ -389,7 +389,7 @@ mod tests {
             let pinned = Found::own(fd).pin().expect("it is open");
             pinned.is_shared_pipe(inode(fd).expect("fstat")).expect("fstat")
         };
-        let (source, sink) = files::pipe().expect("pipe");
+        let (source, sink) = files::shared_pipe().expect("pipe");
         assert!(is_pipe(source.as_fd()) && is_pipe(sink.as_fd()));
         assert!(
             !Found::own(source.as_fd()).pin().expect("it is open").is_shared_pipe(1).expect("fstat"),

@@ -1,5 +1,5 @@
-//! A doorbell with two ends: a pair of connected sockets, or of pipes, that carries lifetime, readiness and passed files,
-//! never data.
+//! A doorbell with two ends: a pair of connected sockets, or the ends of a pipe, that carries lifetime, readiness and passed
+//! files, never data.
 //!
 //! Each end of a stream holds one. The kernel keeps count of its copies through fork, dup, exec and SCM_RIGHTS; when the
 //! last one is gone, however its process died, the other end sees a hang-up ([`Heard::Gone`]).
@@ -27,10 +27,9 @@ use rustix::net::{
 
 use crate::descriptors;
 
-use crate::descriptors::Found;
-
 mod own;
 mod packet;
+mod pipe;
 
 pub use own::OwnWatch;
 pub use packet::Packet;
@@ -39,10 +38,20 @@ use packet::{FILLING, LEN};
 /// One end.
 #[derive(Debug)]
 pub struct Doorbell {
-    /// What is received from and polled: a socket, or the reading end of our own pipe.
+    /// What is polled.
     own: OwnedFd,
-    /// The other end's pipe, open both ways, so that ringing it never raises SIGPIPE. None: the socket does both.
-    other: Option<OwnedFd>,
+    kind: Kind,
+}
+
+/// What an end is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// One of a pair, which both hears and rings.
+    Socket,
+    /// The reading end of a pipe, which hears.
+    Reader,
+    /// The writing end of a pipe, which rings.
+    Writer,
 }
 
 /// What to wait for at a doorbell.
@@ -86,7 +95,7 @@ impl Doorbell {
         let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         sockopt::set_socket_send_buffer_size(&one, SEND_BUFFER)?;
         sockopt::set_socket_send_buffer_size(&other, SEND_BUFFER)?;
-        Ok((Doorbell { own: one, other: None }, Doorbell { own: other, other: None }))
+        Ok((Doorbell { own: one, kind: Kind::Socket }, Doorbell { own: other, kind: Kind::Socket }))
     }
 
     /// The end behind a descriptor from elsewhere.
@@ -101,46 +110,54 @@ impl Doorbell {
         }
         // The giver may have asked for more than packets: a descriptor of each sender's process with every packet.
         refuse_extras(socket.as_fd());
-        Ok(Doorbell { own: socket, other: None })
+        Ok(Doorbell { own: socket, kind: Kind::Socket })
     }
 
-    /// An end of two pipes: the reading end of ours, and the other end's, open for reading and writing. Both are made
-    /// non-blocking. The other end is gone when nobody has ours open for writing.
+    /// An end of a pipe, which becomes non-blocking. The other end is gone when nobody has it open.
     ///
     /// # Errors
-    /// What fcntl(2) reports.
-    pub fn of_pipes(own: OwnedFd, other: OwnedFd) -> io::Result<Doorbell> {
-        for fd in [&own, &other] {
-            let flags = rustix::fs::fcntl_getfl(fd)?;
-            rustix::fs::fcntl_setfl(fd, flags | OFlags::NONBLOCK)?;
+    /// `InvalidInput` if it is open for reading and writing; what fcntl(2) reports.
+    pub fn of_pipe(own: OwnedFd) -> io::Result<Doorbell> {
+        let flags = rustix::fs::fcntl_getfl(&own)?;
+        let kind = match flags & OFlags::ACCMODE {
+            OFlags::RDONLY => Kind::Reader,
+            OFlags::WRONLY => Kind::Writer,
+            _ => return Err(io::Error::new(io::ErrorKind::InvalidInput, "the pipe is open for both")),
+        };
+        if !flags.contains(OFlags::NONBLOCK) {
+            rustix::fs::fcntl_setfl(&own, flags | OFlags::NONBLOCK)?;
         }
-        Ok(Doorbell { own, other: Some(other) })
+        Ok(Doorbell { own, kind })
     }
 
-    /// Whether it is made of pipes. Then both interests are in packets: [`Doorbell::block_room`] does nothing, and room is
-    /// told by a bell.
-    pub fn is_of_pipes(&self) -> bool {
-        self.other.is_some()
+    /// Whether it is an end of a pipe. Then its packets are bells without numbers, and go in one direction.
+    pub fn is_of_pipe(&self) -> bool {
+        self.kind != Kind::Socket
+    }
+
+    /// Whether it is the writing end of a pipe.
+    pub fn is_writer(&self) -> bool {
+        self.kind == Kind::Writer
     }
 
     /// Rings at the other end. True also if its queue is full: then it has heard. False if nobody is there.
     pub fn ring(&self, number: u32) -> bool {
-        self.send(Packet::Bell(number), &[])
-    }
-
-    /// Rings at our own end, which only one of pipes can: its own is opened once more for writing. False if it cannot.
-    pub fn ring_own(&self) -> bool {
-        if !self.is_of_pipes() {
-            return false;
+        match self.kind {
+            Kind::Socket => self.send(Packet::Bell(number), &[]),
+            Kind::Writer => pipe::ring(self.own.as_fd()),
+            // Writers hear nothing but that there is room.
+            Kind::Reader => true,
         }
-        let flags = OFlags::WRONLY | OFlags::NONBLOCK;
-        let opened = Found::own(self.own.as_fd()).open(flags);
-        opened.is_ok_and(|pipe| matches!(rustix::io::write(pipe, BYTE), Ok(_) | Err(Errno::AGAIN)))
     }
 
-    /// Asks the other end to ring back.
+    /// Rings at our own end, which only the reading end of a pipe can: it is opened once more for writing. False if it cannot.
+    pub fn ring_own(&self) -> bool {
+        self.kind == Kind::Reader && pipe::ring_own(self.own.as_fd())
+    }
+
+    /// Asks the other end to ring back, which only a socket's can.
     pub fn ask_echo(&self) -> bool {
-        self.send(Packet::Echo, &[])
+        self.kind == Kind::Socket && self.send(Packet::Echo, &[])
     }
 
     /// Whether our descriptor is writable, so that [`Doorbell::block_room`] has something to do: one packet is enough.
@@ -148,30 +165,60 @@ impl Doorbell {
     /// # Errors
     /// What setsockopt(2) and poll(2) report.
     pub fn is_room_open(&self) -> io::Result<bool> {
-        if self.is_of_pipes() || !self.is_writable()? {
+        if self.kind == Kind::Reader || !self.is_writable()? {
             return Ok(false);
+        }
+        if self.kind == Kind::Writer {
+            return Ok(true);
         }
         sockopt::set_socket_send_buffer_size(&self.own, SEND_BUFFER)?;
         self.is_writable()
     }
 
-    /// Makes our descriptor not writable until the other end takes the packet that this sends. Behind it goes a bell of that
-    /// number, which stays when the packet is taken. Both are sent by one call, so that a process that is killed has sent
-    /// both or none; where a system call filter refuses sendmmsg(2), by two.
-    pub fn block_room(&self, number: u32) {
-        let packets = [(Packet::NoRoom, &FILLING[..]), (Packet::Bell(number), &[])];
-        let sent = if self.is_of_pipes() { packets.len() } else { self.send_together(&packets) };
-        for (packet, filling) in &packets[sent..] {
-            self.send(*packet, filling);
+    /// Makes our descriptor not writable until the other end takes what this sends. Of a socket that is one packet, and behind
+    /// it goes a bell of that number, which stays when the packet is taken. Both are sent by one call, so that a process that
+    /// is killed has sent both or none; where a system call filter refuses sendmmsg(2), by two.
+    ///
+    /// # Errors
+    /// What write(2) and poll(2) report of a pipe.
+    pub fn block_room(&self, number: u32) -> io::Result<bool> {
+        match self.kind {
+            Kind::Socket => {
+                let packets = [(Packet::NoRoom, &FILLING[..]), (Packet::Bell(number), &[])];
+                let sent = self.send_together(&packets);
+                for (packet, filling) in &packets[sent..] {
+                    self.send(*packet, filling);
+                }
+                Ok(true)
+            }
+            Kind::Writer => pipe::fill(self.own.as_fd(), || self.is_writable()),
+            Kind::Reader => Ok(false),
         }
+    }
+
+    /// Of a pipe's reading end: takes what keeps the writing ends from being writable, but for a last byte. Returns how many
+    /// bytes this library has not written.
+    ///
+    /// # Errors
+    /// What ioctl(2) and read(2) report.
+    pub fn free_pipe(&self) -> io::Result<usize> {
+        if self.kind == Kind::Reader { pipe::free(self.own.as_fd()) } else { Ok(0) }
+    }
+
+    /// Of a pipe's reading end: takes everything. Returns how many bytes this library has not written.
+    ///
+    /// # Errors
+    /// What read(2) reports.
+    pub fn drain_pipe(&self) -> io::Result<usize> {
+        if self.kind == Kind::Reader { pipe::drain(self.own.as_fd()) } else { Ok(0) }
     }
 
     /// Passes an open file to the other end, under a number.
     ///
     /// # Errors
-    /// `WouldBlock` while the other end has many untaken; `EPIPE` if it is gone; `Unsupported` over pipes.
+    /// `WouldBlock` while the other end has many untaken; `EPIPE` if it is gone; `Unsupported` over a pipe.
     pub fn pass(&self, file: BorrowedFd<'_>, number: u32) -> io::Result<()> {
-        if self.is_of_pipes() {
+        if self.is_of_pipe() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "no file is passed through a named FIFO"));
         }
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -182,23 +229,24 @@ impl Doorbell {
         Ok(())
     }
 
-    /// Takes the first packet, without waiting. Files in it are closed.
+    /// Takes the first packet of a socket, without waiting. Files in it are closed.
     ///
     /// # Errors
     /// What recv(2) reports.
     pub fn take(&self) -> io::Result<Packet> {
-        if self.is_of_pipes() { self.take_from_pipe() } else { self.receive(RecvFlags::empty()) }
+        self.receive(RecvFlags::empty())
     }
 
-    /// What the first packet says, which stays. Of pipes: a bell of number 0, whatever lies there.
+    /// What the first packet says, which stays. Of a pipe: a bell of number 0, whatever lies there.
     ///
     /// # Errors
     /// What recv(2) and ioctl(2) report.
     pub fn peek(&self) -> io::Result<Packet> {
-        if self.is_of_pipes() {
-            return Ok(if rustix::io::ioctl_fionread(&self.own)? > 0 { Packet::Bell(0) } else { Packet::Nothing });
+        match self.kind {
+            Kind::Socket => self.receive(RecvFlags::PEEK),
+            Kind::Reader if rustix::io::ioctl_fionread(&self.own)? > 0 => Ok(Packet::Bell(0)),
+            Kind::Reader | Kind::Writer => Ok(Packet::Nothing),
         }
-        self.receive(RecvFlags::PEEK)
     }
 
     /// Whether the packet of [`Doorbell::block_room`] can be among those that lie here: they are at least as long as it is.
@@ -234,8 +282,8 @@ impl Doorbell {
     /// What poll(2) reports.
     pub fn wait(&self, interest: Interest, watch: Option<&OwnWatch>, timeout: Option<Duration>) -> io::Result<Heard> {
         let timeout = timeout.and_then(|duration| Timespec::try_from(duration).ok());
+        // Of a pipe's reading end the kernel shows no room, and of its writing end nothing to read.
         let wanted = match interest {
-            _ if self.is_of_pipes() => PollFlags::IN,
             Interest::Packets => PollFlags::IN,
             Interest::Room => PollFlags::OUT,
             Interest::Both => PollFlags::IN | PollFlags::OUT,
@@ -245,7 +293,7 @@ impl Doorbell {
         let count = if watch.is_some() { 2 } else { 1 };
         match poll(&mut polled[..count], timeout.as_ref()) {
             Ok(0) => Ok(Heard::TimedOut),
-            Ok(_) if polled[0].revents().contains(PollFlags::HUP) => Ok(Heard::Gone),
+            Ok(_) if polled[0].revents().contains(self.gone_flag()) => Ok(Heard::Gone),
             Ok(_) if polled[0].revents().is_empty() => {
                 watch.map_or(Ok(()), OwnWatch::clear)?;
                 Ok(Heard::Nudged)
@@ -261,7 +309,7 @@ impl Doorbell {
     /// # Errors
     /// What poll(2) reports.
     pub fn is_alone(&self) -> io::Result<bool> {
-        Ok(self.poll_now(PollFlags::empty())?.contains(PollFlags::HUP))
+        Ok(self.poll_now(PollFlags::empty())?.contains(self.gone_flag()))
     }
 
     /// Says to the kernel that this end reads, or writes, no more: the descriptor of the other end then shows it.
@@ -281,12 +329,12 @@ impl Doorbell {
         }
     }
 
-    /// Whether anything that we sent is still in the other end's queue. True of pipes, where it is not known.
+    /// Whether anything that we sent is still in the other end's queue. True of a pipe, where it is not known.
     ///
     /// # Errors
     /// What ioctl(2) reports.
     pub fn has_unread(&self) -> io::Result<bool> {
-        if self.is_of_pipes() {
+        if self.is_of_pipe() {
             return Ok(true);
         }
         let mut bytes: libc::c_int = 0;
@@ -297,26 +345,16 @@ impl Doorbell {
         }
     }
 
-    /// The number by which the kernel knows this end, the same for every copy: a socket's is never used again, a pipe's
-    /// not while it is open.
+    /// The number by which the kernel knows this end, the same for every copy: a socket's is never used again, a pipe's,
+    /// which both of its ends have, not while it is open.
     ///
     /// # Errors
     /// What getsockopt(2) and fstat(2) report.
     pub fn cookie(&self) -> io::Result<u64> {
-        match self.other {
-            Some(_) => Ok(rustix::fs::fstat(&self.own)?.st_ino),
-            None => Ok(sockopt::socket_cookie(&self.own)?),
+        match self.kind {
+            Kind::Socket => Ok(sockopt::socket_cookie(&self.own)?),
+            Kind::Reader | Kind::Writer => Ok(rustix::fs::fstat(&self.own)?.st_ino),
         }
-    }
-
-    /// All descriptors of the end: what must be passed on together.
-    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        std::iter::once(self.own.as_fd()).chain(self.other.as_ref().map(AsFd::as_fd))
-    }
-
-    /// The two descriptors of an end of pipes: our own pipe, then the other end's.
-    pub fn both(&self) -> Option<[BorrowedFd<'_>; 2]> {
-        self.other.as_ref().map(|other| [self.own.as_fd(), other.as_fd()])
     }
 
     /// Another descriptor of the same end.
@@ -324,23 +362,22 @@ impl Doorbell {
     /// # Errors
     /// `EMFILE` without a free descriptor.
     pub fn try_clone(&self) -> io::Result<Doorbell> {
-        let other = self.other.as_ref().map(OwnedFd::try_clone).transpose()?;
-        Ok(Doorbell { own: self.own.try_clone()?, other })
+        Ok(Doorbell { own: self.own.try_clone()?, kind: self.kind })
+    }
+
+    /// What poll shows of an end whose other end is gone.
+    fn gone_flag(&self) -> PollFlags {
+        if self.kind == Kind::Writer { PollFlags::ERR } else { PollFlags::HUP }
     }
 
     fn send(&self, packet: Packet, filling: &[u8]) -> bool {
         let bytes = packet.bytes();
-        let sent = match &self.other {
-            Some(pipe) => rustix::io::write(pipe, BYTE),
-            None => {
-                // Without a message's header the call is shorter.
-                if filling.is_empty() {
-                    send(&self.own, &bytes, QUIETLY)
-                } else {
-                    let mut none = SendAncillaryBuffer::default();
-                    sendmsg(&self.own, &[IoSlice::new(&bytes), IoSlice::new(filling)], &mut none, QUIETLY)
-                }
-            }
+        // Without a message's header the call is shorter.
+        let sent = if filling.is_empty() {
+            send(&self.own, &bytes, QUIETLY)
+        } else {
+            let mut none = SendAncillaryBuffer::default();
+            sendmsg(&self.own, &[IoSlice::new(&bytes), IoSlice::new(filling)], &mut none, QUIETLY)
         };
         matches!(sent, Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS))
     }
@@ -385,15 +422,6 @@ impl Doorbell {
         Ok(if ended { Packet::Gone } else { Packet::Foreign(0) })
     }
 
-    fn take_from_pipe(&self) -> io::Result<Packet> {
-        match rustix::io::read(&self.own, &mut [0]) {
-            Ok(0) => Ok(Packet::Gone),
-            Ok(_) => Ok(Packet::Bell(0)),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(Packet::Nothing),
-            Err(error) => Err(error.into()),
-        }
-    }
-
     fn is_writable(&self) -> io::Result<bool> {
         Ok(self.poll_now(PollFlags::OUT)?.contains(PollFlags::OUT))
     }
@@ -408,9 +436,6 @@ impl Doorbell {
         }
     }
 }
-
-/// A bell in a pipe.
-const BYTE: &[u8] = b"b";
 
 /// A caller that rings must neither wait nor be killed by SIGPIPE.
 const QUIETLY: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);

@@ -131,11 +131,18 @@ pub fn try_lock(file: impl AsFd) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// A pipe: its reading end, then its writing end. Any user who has a descriptor of one may open either anew.
+/// A pipe: its reading end, then its writing end.
 ///
 /// Errors: what pipe2(2) reports.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (source, sink) = pipe_with(PipeFlags::CLOEXEC)?;
+    Ok(pipe_with(PipeFlags::CLOEXEC)?)
+}
+
+/// A pipe whose ends do not wait. Any user who has a descriptor of one may open either anew.
+///
+/// Errors: what pipe2(2) reports.
+pub fn shared_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (source, sink) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     rustix::fs::fchmod(&source, Mode::from_raw_mode(0o666))?;
     Ok((source, sink))
 }

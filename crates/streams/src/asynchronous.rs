@@ -181,17 +181,11 @@ impl AsyncStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits until the doorbell is writable; that of a FIFO is readable then.
+    /// Waits until the doorbell is writable.
     fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
-        let ready = match self.stream.end.access {
-            Access::Both => {
-                Tasks::set(&self.tasks.writer, context.waker());
-                let waker = Waker::from(Arc::clone(&self.tasks));
-                ready!(self.doorbell.poll_write_ready_mut(&mut Context::from_waker(&waker)))
-            }
-            Access::Read | Access::Write => ready!(self.doorbell.poll_read_ready_mut(context)),
-        };
-        ready?.clear_ready();
+        Tasks::set(&self.tasks.writer, context.waker());
+        let waker = Waker::from(Arc::clone(&self.tasks));
+        ready!(self.doorbell.poll_write_ready_mut(&mut Context::from_waker(&waker)))?.clear_ready();
         Poll::Ready(Ok(()))
     }
 }

@@ -52,7 +52,7 @@ shareable! {
         pub strmsgsz: AtomicU32,
         pub strctlsz: AtomicU32,
         pub nstrpush: AtomicU32,
-        /// By which descriptor the ends are known: the cookies of their doorbells.
+        /// By which descriptor the ends are known: the cookies of their doorbells. Of a FIFO: twice that of its pipe.
         pub cookies: [AtomicU64; 2],
         /// Of a FIFO: whether this is the stream of all who open the node; see `process::fifo::meet`. Written by whoever opens
         /// the node, by an exchange.

@@ -327,10 +327,10 @@ fn descriptors_of_two_fifos_are_no_end() {
             .then(|| headwater_os::descriptors::duplicate(found.number).ok())
     });
     let memory = memory.flatten().expect("it has one");
-    assert_eq!(receive(&[pipe.as_fd(), other.as_fd(), node.as_fd(), node.as_fd()]), Errno::Nostr, "no memory");
-    assert_eq!(receive(&[pipe.as_fd(), other.as_fd(), memory.as_fd(), pipe.as_fd()]), Errno::Nostr, "not its pipes");
-    assert_eq!(receive(&[one.as_fd(), one.as_fd(), memory.as_fd(), pipe.as_fd()]), Errno::Nostr, "twice the same");
-    assert_eq!(receive(&[one.as_fd(); 3]), Errno::Nostr);
+    assert_eq!(receive(&[pipe.as_fd(), node.as_fd(), node.as_fd()]), Errno::Nostr, "no memory");
+    assert_eq!(receive(&[other.as_fd(), memory.as_fd(), pipe.as_fd()]), Errno::Nostr, "not its pipe");
+    assert_eq!(receive(&[one.as_fd(), memory.as_fd(), pipe.as_fd()]), Errno::Nostr, "not its node");
+    assert_eq!(receive(&[one.as_fd(); 4]), Errno::Nostr);
     assert_eq!(Stream::from_fd(pipe.into()).expect_err("a pipe of nobody's").errno(), Errno::Nostr);
 }
 

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use headwater_os::child::Child;
 use headwater_os::claim::{self, Right};
 use headwater_os::descriptors;
-use headwater_os::files::OFlags;
 use headwater_os::local::Listener;
 use headwater_os::memory::SharedMemory;
 use headwater_streams::Access;
@@ -64,14 +63,14 @@ fn passes_a_message(path: &Path) {
     assert!(took < SOON, "{took:?}");
 }
 
-/// A process that passes for a keeper of the FIFO at `path` and hands out a file instead of the readers' pipe. It has a
-/// stream of its own at `other`, and sends a copy of its memory with the file's inode as the number of that pipe.
+/// A process that passes for a keeper of the FIFO at `path` and hands out a file instead of the pipe. It has a stream
+/// of its own at `other`, and sends a copy of its memory with the file's inode as the number of the pipe.
 fn false_keeper(path: &Path, other: &Path, victim: &Path, sent: UnixStream) -> Child {
     holder(move || {
         become_user(NOBODY);
         let mut reader = open(other, Access::Read)?;
         let writer = open(other, Access::Write)?;
-        // A reader that was refused wants to be told of a message: by a byte into its pipe.
+        // A reader that was refused wants to be told of a message: by a byte into the pipe.
         reader.read(&mut [0; 8]).expect_err("nothing is there");
         let link = |found| descriptors::link(found).unwrap_or_default().into_os_string().into_string().expect("ASCII");
         let own = || descriptors::own().expect("/proc").into_iter();
@@ -90,11 +89,10 @@ fn false_keeper(path: &Path, other: &Path, victim: &Path, sent: UnixStream) -> C
         memory.read_exact_at(&mut header, 0)?;
         let word = |at: usize| u64::from_ne_bytes(header[at..at + 8].try_into().expect("eight"));
         let cookies = (0..112).step_by(8).find(|at| pipes.contains(&word(*at)) && pipes.contains(&word(at + 8)));
-        let cookies = cookies.expect("the header names two pipes");
-        let writers = format!("pipe:[{}]", word(cookies));
-        let writers = own().find(|found| link(*found) == writers).expect("it is open");
-        let writers = writers.open(OFlags::RDONLY | OFlags::NONBLOCK)?;
-        memory.write_all_at(&file.metadata()?.ino().to_ne_bytes(), cookies as u64 + 8)?;
+        let cookies = cookies.expect("the header names the pipe");
+        for at in [0, 8] {
+            memory.write_all_at(&file.metadata()?.ino().to_ne_bytes(), cookies as u64 + at)?;
+        }
 
         let node = open_node(path, true, true);
         let pid = u64::from(std::process::id());
@@ -108,7 +106,7 @@ fn false_keeper(path: &Path, other: &Path, victim: &Path, sent: UnixStream) -> C
                     let shown = claim::claim(&node, Right::Read, CLAIMS_TO_READ + pid)
                         .and_then(|()| claim::claim(&node, Right::Write, CLAIMS_TO_WRITE + pid));
                     shown.expect("it has the node open both ways");
-                    let _ = descriptors::send(socket.as_fd(), &[memory.as_fd(), writers.as_fd(), file.as_fd()]);
+                    let _ = descriptors::send(socket.as_fd(), &[memory.as_fd(), file.as_fd()]);
                     let _ = std::io::Write::write_all(&mut &sent, b"s");
                     std::mem::forget(socket);
                 }

@@ -8,20 +8,21 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{Timespec, epoll};
+use rustix::net::sockopt;
 
-use super::{Doorbell, SEND_BUFFER_WIDE};
+use super::{Doorbell, Kind, SEND_BUFFER_WIDE, pipe};
 
 /// Tells a sleeper at [`Doorbell::wait`] of [`Doorbell::nudge_own`]. It is its process's own: a forked child makes another.
 #[derive(Debug)]
 pub struct OwnWatch(OwnedFd);
 
 impl Doorbell {
-    /// A watch for what other users of this end say from now on. None over pipes, whose ends can ring their own.
+    /// A watch for what other users of this end say from now on. None over a pipe, whose reading end can ring itself.
     ///
     /// # Errors
     /// `EMFILE` without a free descriptor.
     pub fn watch_own(&self) -> io::Result<Option<OwnWatch>> {
-        if self.is_of_pipes() {
+        if self.is_of_pipe() {
             return Ok(None);
         }
         let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -34,16 +35,20 @@ impl Doorbell {
     }
 
     /// Wakes who sleeps at our own end, in whatever process: with a watch, or by an event loop that is told of edges of
-    /// readability and room. The descriptor is writable afterwards, whether or not there is room; of pipes it is readable.
+    /// readability and room. The descriptor is writable afterwards, whether or not there is room; that of a pipe's reading end
+    /// is readable.
     ///
     /// # Errors
-    /// What setsockopt(2) reports.
+    /// What setsockopt(2) reports; of a pipe, what open(2) and read(2) do.
     pub fn nudge_own(&self) -> io::Result<()> {
-        if self.is_of_pipes() {
-            self.ring_own();
-            return Ok(());
+        match self.kind {
+            Kind::Socket => sockopt::set_socket_send_buffer_size(&self.own, SEND_BUFFER_WIDE)?,
+            Kind::Writer => pipe::widen(self.own.as_fd())?,
+            Kind::Reader => {
+                self.ring_own();
+            }
         }
-        Ok(rustix::net::sockopt::set_socket_send_buffer_size(&self.own, SEND_BUFFER_WIDE)?)
+        Ok(())
     }
 }
 

@@ -117,7 +117,7 @@ impl Stream {
         self.back.copy_data(me, &item, &mut number)?;
         let number = file_number(&number);
         let End { region, doorbell, side, .. } = &self.end;
-        let packets = inbox(region, *side, doorbell.as_ref().expect("open"), false);
+        let packets = inbox(region, *side, doorbell.as_ref().expect("open"));
         let file = packets.take_file(number)?;
         let (_, me, _) = self.end.parts();
         *room |= self.back.take(me, &item, Taken::ALL)?;

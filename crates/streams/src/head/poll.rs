@@ -110,10 +110,11 @@ impl Stream {
             }
             // Nothing more comes at the end, and the descriptor stays readable.
             let reads = wanted.intersects(Events::IN | Events::PRI | Events::RDNORM | Events::RDBAND) && !at_end;
-            let waited = match reads {
-                true if wanted.intersects(Events::OUT | Events::WRNORM) => self.wait_for_either(until_ns),
-                true => self.wait_to_read(until_ns),
-                false => self.wait_for_room(0, until_ns),
+            let writes = wanted.intersects(Events::OUT | Events::WRNORM);
+            let waited = match (self.end.access, reads, writes) {
+                (Access::Read, ..) | (Access::Both, true, false) => self.wait_to_read(until_ns),
+                (Access::Both, true, true) => self.wait_for_either(until_ns),
+                (Access::Write, ..) | (Access::Both, false, _) => self.wait_for_room(0, until_ns),
             };
             match waited {
                 // Another user of a side is in the middle of a call: what it keeps from us is not ready, and is looked at again.

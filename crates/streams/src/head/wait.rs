@@ -88,7 +88,7 @@ impl Stream {
         loop {
             // Before the look: what is done after it is told.
             let watched = match interest {
-                Interest::Room => !self.end.doorbell().is_of_pipes(),
+                Interest::Room => !self.end.doorbell().is_of_pipe(),
                 Interest::Packets | Interest::Both => self.end.watch_own(),
             };
             let armed = (interest == Interest::Room || self.arm_to_read()?)
@@ -189,7 +189,7 @@ impl Stream {
         let (region, me, _) = self.end.parts();
         let pass = self.back.begin_reading(me, region)?;
         let End { region, doorbell, side, .. } = &self.end;
-        let packets = inbox(region, *side, doorbell.as_ref().expect("open"), false);
+        let packets = inbox(region, *side, doorbell.as_ref().expect("open"));
         let armed = packets.arm(|| self.back.is_readable());
         let (_, me, _) = self.end.parts();
         self.back.end_reading(me, pass, options);
@@ -223,7 +223,7 @@ impl Stream {
     }
 
     /// Makes the descriptor become writable when there is room for a message of a band, and not before. False if there is
-    /// already. The descriptor of a FIFO's writer becomes readable instead.
+    /// already.
     pub(crate) fn arm_to_write(&mut self, band: u8) -> Result<bool> {
         self.attach()?;
         let (region, me, _) = self.end.parts();
@@ -240,9 +240,6 @@ impl Stream {
         let End { region, doorbell, side, .. } = &self.end;
         let doorbell = doorbell.as_ref().expect("open");
         let room = || self.out.may_write(region, band);
-        if doorbell.is_of_pipes() {
-            return inbox(region, *side, doorbell, true).arm(room);
-        }
         let own = &region.fixed.lanes[*side].writer.0;
         for _ in 0..2 {
             if own.sleep.load(Ordering::Acquire) & (BELL | RINGING) != BELL {
@@ -256,14 +253,19 @@ impl Stream {
                 return Ok(true);
             }
         }
-        Ok(!room())
+        if !room() {
+            return Ok(true);
+        }
+        // Others poll the descriptor, and we may write nothing that a reader could take.
+        doorbell.nudge_own()?;
+        Ok(false)
     }
 
     /// Wakes the other end's writers: those that sleep, and those whose descriptor tells of room.
     pub(crate) fn wake_writers(&mut self) -> Result<()> {
         self.end.wake_writers();
         let side = &self.end.region.fixed.lanes[1 - self.end.side].writer.0;
-        if side.sleep.load(Ordering::Relaxed) & (BELL | RINGING) == 0 || self.end.doorbell().is_of_pipes() {
+        if side.sleep.load(Ordering::Relaxed) & (BELL | RINGING) == 0 {
             return Ok(());
         }
         self.tell_of_room()
@@ -282,7 +284,7 @@ impl Stream {
             pass => pass?,
         };
         let End { region, doorbell, side, .. } = &self.end;
-        let packets = inbox(region, *side, doorbell.as_ref().expect("open"), false);
+        let packets = inbox(region, *side, doorbell.as_ref().expect("open"));
         let writers = &region.fixed.lanes[1 - *side].writer.0;
         let free = || {
             if !packets.free_room()? {

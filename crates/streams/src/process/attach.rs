@@ -1,7 +1,7 @@
 //! How an end goes from process to process: by fork without doing anything, over a socket, and through exec.
 //!
-//! An end of a pipe is its doorbell's descriptor and the memory's, and both must arrive; one of a FIFO is four: two pipes, the
-//! memory and the node. After exec they are found among the process's own descriptors: the memory's header names the doorbell.
+//! An end of a pipe is its doorbell's descriptor and the memory's, and both must arrive; one of a FIFO is three: an end of
+//! its pipe, the memory and the node. After exec they are found among the process's own descriptors: the memory's header names the doorbell.
 
 use std::fs::File;
 use std::mem::offset_of;
@@ -35,7 +35,7 @@ impl Stream {
     /// `ENOSTR` for one that is no end of a stream, or whose other descriptors were closed.
     pub fn from_fd(fd: OwnedFd) -> Result<Stream> {
         if files::is_fifo(&fd)? {
-            return fifo::of_own_descriptors(descriptors::inode(&fd)?);
+            return fifo::of_own_descriptors(fd);
         }
         let doorbell = Doorbell::from_fd(fd).map_err(|_| no_stream("the descriptor is no stream"))?;
         let memory = own_memory(NAME, doorbell.cookie()?)?;
@@ -76,8 +76,8 @@ impl Stream {
             Err(files) => files,
         };
         let count = files.len();
-        let files = <[OwnedFd; 4]>::try_from(files).map_err(|_| {
-            let why = format!("{count} descriptors came over the socket; an end of a pipe has two, of a FIFO four");
+        let files = <[OwnedFd; 3]>::try_from(files).map_err(|_| {
+            let why = format!("{count} descriptors came over the socket; an end of a pipe has two, of a FIFO three");
             Error::new(Errno::Nostr, why)
         })?;
         fifo::of_parts(files)
@@ -93,7 +93,7 @@ impl Stream {
     /// All that the end is in the kernel: the doorbell first, then the memory, then a FIFO's node.
     fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let End { region, anchor, .. } = &self.end;
-        self.end.doorbell().descriptors().chain([region.as_fd()]).chain(anchor.as_ref().map(AsFd::as_fd))
+        [self.end.doorbell().as_fd(), region.as_fd()].into_iter().chain(anchor.as_ref().map(AsFd::as_fd))
     }
 }
 

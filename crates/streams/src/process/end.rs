@@ -233,20 +233,14 @@ impl End {
         let side = &self.region.fixed.lanes[self.side].reader.0;
         side.sleep.load(Ordering::Relaxed) & (sleep::FUTEX | sleep::BELL | sleep::RINGING) != 0
             && side.wanted.load(Ordering::Relaxed) == 0
-            && !self.doorbell().is_of_pipes()
+            && !self.doorbell().is_of_pipe()
     }
 
-    /// Wakes the other end's writers that sleep on the futex, and rings for those of a FIFO. A pipe's writers that poll see
-    /// room when a reader takes the packet that says that there is none; see `Stream::wake_writers`.
+    /// Wakes the other end's writers that sleep on the futex. Those that poll see room when a reader takes the packet that
+    /// says that there is none; see `Stream::wake_writers`.
     pub fn wake_writers(&mut self) {
-        let fixed = &self.region.fixed;
         let place = Place { stream: self.region.inode, end: 1 - self.side, writes: true };
-        let (side, peer) = (&fixed.lanes[1 - self.side].writer.0, &fixed.ends[1 - self.side].0);
-        let doorbell = self.doorbell.as_ref().expect("as in `doorbell`");
-        sleep::wake_on_futex(side, place, &mut self.counters);
-        if doorbell.is_of_pipes() {
-            tell_by_bell(side, place, peer, doorbell, &mut self.counters);
-        }
+        sleep::wake_on_futex(&self.region.fixed.lanes[1 - self.side].writer.0, place, &mut self.counters);
     }
 
     /// Watches what other handles of this end do. Returns false if no descriptor is left for that, or the end is a FIFO's.
@@ -286,7 +280,7 @@ impl End {
         let doorbell = self.doorbell();
         // It fails for no reason that would not end the stream as well.
         let _ = doorbell.nudge_own();
-        if !doorbell.is_of_pipes() {
+        if !doorbell.is_of_pipe() {
             inbox::ask_echo(side, self.peer_words(), doorbell);
         }
     }
@@ -459,10 +453,10 @@ pub(crate) fn waiter(region: &Region, side: usize, writes: bool, futex_ns: u64) 
     Waiter { own, place, end, peer, fence: region.fence, stages: region.policy.stages, futex_ns }
 }
 
-/// The packets for the readers of an end, or for the writers of a FIFO's.
-pub(crate) fn inbox<'a>(region: &'a Region, side: usize, doorbell: &'a Doorbell, writes: bool) -> Inbox<'a> {
+/// The packets for the readers of an end.
+pub(crate) fn inbox<'a>(region: &'a Region, side: usize, doorbell: &'a Doorbell) -> Inbox<'a> {
     let fixed = &*region.fixed;
-    let own = if writes { &fixed.lanes[side].writer.0 } else { &fixed.lanes[1 - side].reader.0 };
+    let own = &fixed.lanes[1 - side].reader.0;
     let (end, peer) = (&fixed.ends[side].0, &fixed.ends[1 - side].0);
     Inbox { end, peer, side: own, doorbell, fence: region.fence }
 }

@@ -4,8 +4,8 @@
 //! Nothing else is kept anywhere: when the last process that had it open has ended, however it ended, nothing is left but
 //! the node.
 //!
-//! The ends are many writers and many readers, and either may go and come again. Each end's doorbell is therefore a pipe,
-//! which the kernel lets others open anew, and not a socket.
+//! The ends are many writers and many readers, and either may go and come again. The doorbell is therefore a pipe, which the
+//! kernel lets others open anew, and not a pair of sockets.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -22,7 +22,6 @@ use headwater_shm::probe;
 use self::keeper::Keeper;
 use self::meet::{Budget, Joined, opened};
 use self::node::{NAME, Node, link_of_memory, name_of_memory};
-use self::pipes::Pipes;
 use super::attach::{no_stream, own_memory};
 use super::end::{Access, End};
 use super::region::Region;
@@ -35,7 +34,7 @@ pub(crate) mod keeper;
 mod marks;
 mod meet;
 mod node;
-mod pipes;
+mod pipe;
 
 /// Opening FIFOs.
 #[derive(Debug)]
@@ -122,37 +121,36 @@ impl Fifo {
     }
 }
 
-/// The end whose doorbell has this cookie, of descriptors of this process that were there before it could know of them.
-pub(super) fn of_own_descriptors(cookie: u64) -> Result<Stream> {
+/// The end behind a descriptor of its pipe, of this process, that was there before it could know of it.
+pub(super) fn of_own_descriptors(pipe: OwnedFd) -> Result<Stream> {
+    let cookie = descriptors::inode(&pipe)?;
     let region = Region::open(own_memory(NAME, cookie)?)?;
-    let closed = || no_stream("the descriptors of the FIFO's pipes or of its node were closed (see set_inheritable)");
-    let side = region.side_of(cookie).ok_or_else(closed)?;
-    let pipes = Pipes::of_process(Found::own(region.as_fd()), &region)?.ok_or_else(closed)?;
-    let doorbell = pipes.doorbell(side)?;
     let memory = descriptors::link(Found::own(region.as_fd()))?;
     let node = descriptors::own()?.into_iter().find_map(|found| {
         let file = descriptors::duplicate(found.number).ok()?;
         let status = files::status(&file).ok().filter(|_| files::is_fifo(&file).unwrap_or(false))?;
         (memory.as_os_str() == link_of_memory(&name_of_memory(status)).as_str()).then_some(file)
     });
-    Ok(held(stream(region, side, doorbell), node.ok_or_else(closed)?))
+    let closed = || no_stream("the descriptor of the FIFO's node was closed (see set_inheritable)");
+    of_parts([pipe, region.as_fd().try_clone_to_owned()?, node.ok_or_else(closed)?])
 }
 
-/// The end that four descriptors from elsewhere are, in the order in which they are sent: its pipe, the other end's, the
-/// memory, the node.
-pub(super) fn of_parts([own, other, memory, node]: [OwnedFd; 4]) -> Result<Stream> {
+/// The end that three descriptors from elsewhere are, in the order in which they are sent: an end of its pipe, the memory, the
+/// node.
+pub(super) fn of_parts([pipe, memory, node]: [OwnedFd; 3]) -> Result<Stream> {
     let region = Region::open(memory)?;
-    let cookies = [descriptors::inode(&own)?, descriptors::inode(&other)?];
-    let side = region.side_of(cookies[0]).filter(|side| region.side_of(cookies[1]) == Some(1 - side));
-    // What others sent is not opened anew before it has been seen what it is.
-    let is_pipe = |fd: &OwnedFd, cookie| Pinned::of(fd.try_clone()?).is_shared_pipe(cookie);
     let memory = descriptors::link(Found::own(region.as_fd()))?;
-    let fits = is_pipe(&own, cookies[0])?
-        && is_pipe(&other, cookies[1])?
+    // What others sent is not opened anew before it has been seen what it is.
+    let pinned = Pinned::of(pipe);
+    let fits = pinned.is_shared_pipe(region.cookie())?
         && files::is_fifo(&node)?
         && memory.as_os_str() == link_of_memory(&name_of_memory(files::status(&node)?)).as_str();
-    let side = side.filter(|_| fits).ok_or_else(|| no_stream("the descriptors are not those of one FIFO"))?;
-    Ok(held(stream(region, side, Doorbell::of_pipes(own, other)?), node))
+    if !fits {
+        return Err(no_stream("the descriptors are not those of one FIFO"));
+    }
+    let doorbell = Doorbell::of_pipe(pinned.into())?;
+    let side = if doorbell.is_writer() { WRITER } else { READER };
+    Ok(held(stream(region, side, doorbell), node))
 }
 
 fn held(mut stream: Stream, node: OwnedFd) -> Stream {

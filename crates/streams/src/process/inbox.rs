@@ -30,7 +30,7 @@ pub(crate) struct Inbox<'a> {
     /// The end that receives, and the other one.
     pub end: &'a EndWords,
     pub peer: &'a EndWords,
-    /// The side that is told by its packets: the end's readers; of a FIFO of pipes also its writers.
+    /// The side that is told by its packets: the end's readers.
     pub side: &'a Side,
     pub doorbell: &'a Doorbell,
     pub fence: Fence,
@@ -70,19 +70,19 @@ impl Inbox<'_> {
         if ready() {
             return Ok(false);
         }
+        if self.doorbell.is_of_pipe() {
+            return self.empty_pipe(until, ready);
+        }
         let mut drained = self.take_counted(until, arms, files_put)?;
         if was_armed && drained == Drained::Stale {
             drained = self.take_stale(arms, files_put)?;
         }
-        // The bells of a pipe have no numbers: one that answers this arming may have been taken with the others.
-        if drained == Drained::Stale && !self.doorbell.is_of_pipes() {
+        if drained == Drained::Stale {
             return Ok(true);
         }
-        if self.side.sleep.load(Ordering::Acquire) & (BELL | RINGING) != BELL {
-            announce(self.side, BELL, RINGING, self.fence)?;
-        }
+        self.arm_again()?;
         let is_ready = ready();
-        if is_ready && !self.doorbell.ring_own() {
+        if is_ready {
             // Others at this end look now; one that is not of this library when the other end's process rings back.
             self.end.own_events.fetch_add(1, Ordering::Release);
             self.doorbell.nudge_own()?;
@@ -91,10 +91,34 @@ impl Inbox<'_> {
         Ok(!is_ready)
     }
 
+    /// The bells of a FIFO have no numbers, so one that answers this arming may be taken with the others.
+    fn empty_pipe(&self, until: u32, ready: impl Fn() -> bool) -> Result<bool> {
+        refuse_foreign(self.doorbell.drain_pipe()?)?;
+        probe::at();
+        self.end.taken.store(until, Ordering::Relaxed);
+        self.arm_again()?;
+        let is_ready = ready();
+        if is_ready {
+            self.doorbell.ring_own();
+        }
+        Ok(!is_ready)
+    }
+
+    fn arm_again(&self) -> Result<()> {
+        if self.side.sleep.load(Ordering::Acquire) & (BELL | RINGING) != BELL {
+            announce(self.side, BELL, RINGING, self.fence)?;
+        }
+        Ok(())
+    }
+
     /// Takes the packet that keeps the other end's descriptor from being writable, and those before it. A bell lies
     /// behind it. If it is not there, the others stay: nothing else may tell of what is there to be read. False if a file
     /// lies before it whose message has not been received.
     pub fn free_room(&self) -> Result<bool> {
+        if self.doorbell.is_of_pipe() {
+            refuse_foreign(self.doorbell.free_pipe()?)?;
+            return Ok(true);
+        }
         for _ in 0..PACKETS_MAX {
             if !self.doorbell.may_hold_no_room()? {
                 break;
@@ -238,10 +262,15 @@ pub(crate) fn block_room(peer: &EndWords, doorbell: &Doorbell) -> Result<bool> {
     if !doorbell.is_room_open()? {
         return Ok(false);
     }
+    if doorbell.is_of_pipe() {
+        let filled = doorbell.block_room(0)?;
+        probe::at();
+        return Ok(filled);
+    }
     // The packet, and the bell behind it: there is still something to read when the packet is taken. As in `ring`.
     peer.sent.fetch_add(2, Ordering::AcqRel);
     probe::at();
-    doorbell.block_room(peer.arms.load(Ordering::Acquire));
+    doorbell.block_room(peer.arms.load(Ordering::Acquire))?;
     probe::at();
     Ok(true)
 }
@@ -257,6 +286,11 @@ fn left(sent: u32, taken: u32) -> u32 {
         ahead if ahead as i32 <= 0 => 0,
         left => left.min(PACKETS_MAX),
     }
+}
+
+/// Of so many bytes in a FIFO's pipe that this library has not written.
+fn refuse_foreign(len: usize) -> Result<()> {
+    if len == 0 { Ok(()) } else { Err(foreign(len)) }
 }
 
 /// The descriptor is used by a program that knows nothing of streams.

@@ -134,6 +134,11 @@ impl Region {
         cookies.iter().position(|word| word.load(Ordering::Relaxed) == cookie)
     }
 
+    /// Of a FIFO: the number of its pipe, by which both ends are known.
+    pub fn cookie(&self) -> u64 {
+        self.fixed.header.0.cookies[0].load(Ordering::Relaxed)
+    }
+
     pub fn marks(&self, direction: usize) -> Placed<[Mark]> {
         Placed::slice_at(&self.memory, self.offsets.marks(direction), MARKS).expect("the size was checked")
     }

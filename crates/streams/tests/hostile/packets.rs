@@ -78,7 +78,7 @@ fn packets_are_of_the_library_s_form() {
     near.ring(0x0123_abcd);
     near.ask_echo();
     assert!(near.is_room_open().expect("poll"));
-    near.block_room(7);
+    near.block_room(7).expect("sent");
     let sent = || steal(far.as_fd().as_raw_fd()).expect("a packet");
     assert_eq!(sent(), packet('b', 0x0123_abcd));
     assert_eq!(sent(), packet('e', 0));

@@ -16,15 +16,15 @@ pub fn polled(fd: impl AsFd, wanted: i16, timeout: Duration) -> i16 {
     polled.revents
 }
 
-const NOW: Duration = Duration::ZERO;
+pub const NOW: Duration = Duration::ZERO;
 /// What takes longer has been forgotten.
 pub const SOON: Duration = Duration::from_secs(5);
 
 /// An epoll set over one descriptor.
-struct Epoll(std::os::fd::OwnedFd);
+pub struct Epoll(std::os::fd::OwnedFd);
 
 impl Epoll {
-    fn over(fd: RawFd, events: i32) -> Epoll {
+    pub fn over(fd: RawFd, events: i32) -> Epoll {
         // SAFETY: epoll_create1 makes a descriptor that nobody else has; the event is valid.
         unsafe {
             let set: std::os::fd::OwnedFd =
@@ -36,7 +36,7 @@ impl Epoll {
     }
 
     /// The events of at most so long; 0: none came.
-    fn wait(&self, timeout: Duration) -> i32 {
+    pub fn wait(&self, timeout: Duration) -> i32 {
         let mut event = libc::epoll_event { events: 0, u64: 0 };
         // SAFETY: room for one event.
         let count = unsafe { libc::epoll_wait(self.0.as_raw_fd(), &mut event, 1, timeout.as_millis() as i32) };
@@ -44,7 +44,7 @@ impl Epoll {
     }
 }
 
-fn fill(stream: &mut Stream) -> usize {
+pub fn fill(stream: &mut Stream) -> usize {
     let mut written = 0;
     loop {
         match stream.write(&[7; 1000]) {
@@ -55,7 +55,7 @@ fn fill(stream: &mut Stream) -> usize {
     }
 }
 
-fn drain(stream: &mut Stream) -> usize {
+pub fn drain(stream: &mut Stream) -> usize {
     let (mut read, mut buffer) = (0, [0; 4096]);
     loop {
         match stream.read(&mut buffer) {
@@ -248,10 +248,12 @@ fn to_become_nonblocking_again_leaves_a_fifo_s_writer_its_signal_of_room() {
     let mut writer = open(&path, Access::Write).expect("open");
     for _ in 0..10 {
         fill(&mut writer);
-        assert_eq!(polled(&writer, libc::POLLIN, NOW), 0, "full");
+        assert_eq!(polled(&writer, libc::POLLOUT, NOW), 0, "full");
+        writer.set_nonblocking(true).expect("set");
+        assert_eq!(polled(&writer, libc::POLLOUT, NOW), 0, "still full");
         drain(&mut reader);
         writer.set_nonblocking(true).expect("set");
-        assert_eq!(polled(&writer, libc::POLLIN, SOON), libc::POLLIN, "room");
+        assert_eq!(polled(&writer, libc::POLLOUT, SOON), libc::POLLOUT, "room");
     }
 }
 

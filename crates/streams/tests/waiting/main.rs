@@ -7,6 +7,7 @@ mod ends;
 mod fifos;
 mod files;
 mod rare;
+mod room;
 mod sharing;
 mod strangers;
 mod tasks;

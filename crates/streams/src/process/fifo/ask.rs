@@ -14,7 +14,7 @@ use headwater_shm::probe;
 use super::keeper::{beginning, show, shows};
 use super::meet::{Budget, Located};
 use super::node::Node;
-use super::pipes::if_there;
+use super::pipe::if_there;
 use crate::error::Result;
 
 /// How many are asked at a time, and how long they are waited for while others are left.
@@ -80,7 +80,7 @@ fn first_of(node: &Node, file: &OwnedFd, mut asked: Vec<(OwnedFd, Peer)>, budget
             }
             let Some(files) = if_there(descriptors::receive(socket.as_fd()))? else { continue };
             probe::at();
-            let Ok(files) = <[OwnedFd; 3]>::try_from(files) else { continue };
+            let Ok(files) = <[OwnedFd; 2]>::try_from(files) else { continue };
             // What is no stream is not ours to complain about.
             if let Ok(Some(located)) = Located::of_files(node, files) {
                 return Ok(Some(located));

@@ -19,8 +19,8 @@ use headwater_os::local::{Listener, Peer};
 use headwater_os::thread::Thread;
 use headwater_shm::probe;
 
+use super::marks;
 use super::node::name_of_memory;
-use super::{WRITER, marks};
 use crate::error::Result;
 use crate::process::end::End;
 
@@ -53,9 +53,8 @@ struct Gate {
     listener: Listener,
     /// Open for reading and writing.
     node: OwnedFd,
-    /// Memory, the writers' pipe, the readers' pipe. The pipes are open for reading, which makes nobody think that an end is
-    /// there; others may open them as they need them.
-    files: [OwnedFd; 3],
+    /// The memory, and the pipe, which is pinned and not open: so nobody thinks that an end is there.
+    files: [OwnedFd; 2],
 }
 
 impl Keeper {
@@ -67,14 +66,11 @@ impl Keeper {
         if !to_others && status.owner == files::own_user() && descriptors::are_visible() {
             return Ok(None);
         }
-        let reopen = |fd: BorrowedFd<'_>, flags: OFlags| Found::own(fd).open(flags | OFlags::NONBLOCK);
-        let [own, other] = end.doorbell().both().expect("a FIFO has pipes");
-        let (own, other) = (reopen(own, OFlags::RDONLY)?, reopen(other, OFlags::RDONLY)?);
-        let memory = end.region.as_fd().try_clone_to_owned()?;
-        let files = if end.side == WRITER { [memory, own, other] } else { [memory, other, own] };
+        let pipe = Found::own(end.doorbell().as_fd()).pin()?;
+        let files = [end.region.as_fd().try_clone_to_owned()?, pipe.into()];
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}{}-{count}", beginning(&name_of_memory(status)), std::process::id());
-        let node = reopen(node, OFlags::RDWR)?;
+        let node = Found::own(node).open(OFlags::RDWR | OFlags::NONBLOCK)?;
         // Of this process, which a forked child's handle is not: others look for the keepers of those who have marked the node.
         marks::set(&node, &end.region)?;
         let gate = Arc::new(Gate { listener: Listener::bind(&name)?, node, files });
@@ -123,7 +119,7 @@ impl Gate {
         let peer = Peer::of(socket)?;
         show(&self.node)?;
         if shows(&self.node, &peer)? {
-            let files: [BorrowedFd<'_>; 3] = std::array::from_fn(|at| self.files[at].as_fd());
+            let files: [BorrowedFd<'_>; 2] = std::array::from_fn(|at| self.files[at].as_fd());
             probe::at();
             descriptors::send(socket.as_fd(), &files)?;
             probe::at();

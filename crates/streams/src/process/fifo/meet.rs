@@ -22,14 +22,15 @@ use std::time::Duration;
 
 use headwater_os::clock::now_ns;
 use headwater_os::descriptors::{self, Found, Pinned};
+use headwater_os::doorbell::Doorbell;
 use headwater_os::files::{self, OFlags};
 use headwater_os::local;
 use headwater_shm::probe;
 
 use super::marks::Marks;
 use super::node::{Node, link_of_memory};
-use super::pipes::{Pipes, if_there};
-use super::{READER, WRITER, ask, keep, stream};
+use super::pipe::{Pipe, if_there};
+use super::{WRITER, ask, keep, stream};
 use crate::error::{Errno, Error, Result};
 use crate::head::stream::Stream;
 use crate::options::Options;
@@ -55,7 +56,7 @@ const QUICK_TRIES: u32 = 3;
 #[derive(Debug)]
 pub(super) struct Located {
     pub region: Region,
-    pub pipes: Pipes,
+    pub pipe: Pipe,
 }
 
 /// A handle, before anybody else counts it.
@@ -120,19 +121,19 @@ impl Located {
         let Some(region) = region(memory)? else { return Ok(None) };
         probe::at();
         // Who has the memory alone is about to join, or to leave, and is nobody whom others could join.
-        let pipes = Pipes::of_process(found, &region)?;
-        Ok(pipes.map(|pipes| Located { region, pipes }))
+        let pipe = Pipe::of_process(found, &region)?;
+        Ok(pipe.map(|pipe| Located { region, pipe }))
     }
 
-    /// The stream that descriptors from a keeper are of: memory, writers' pipe, readers' pipe.
-    pub fn of_files(node: &Node, [memory, writers, readers]: [OwnedFd; 3]) -> Result<Option<Located>> {
+    /// The stream that descriptors from a keeper are of: the memory and the pipe.
+    pub fn of_files(node: &Node, [memory, pipe]: [OwnedFd; 2]) -> Result<Option<Located>> {
         let memory = Pinned::of(memory);
         if !if_there(memory.is_memory(&node.name))?.unwrap_or(false) {
             return Ok(None);
         }
         let Some(region) = region(memory.into())? else { return Ok(None) };
-        let pipes = Pipes::of_files([writers, readers], &region)?;
-        Ok(pipes.map(|pipes| Located { region, pipes }))
+        let pipe = Pipe::of_file(pipe, &region)?;
+        Ok(pipe.map(|pipe| Located { region, pipe }))
     }
 
     fn settled(&self) -> &AtomicU32 {
@@ -141,10 +142,10 @@ impl Located {
 
     /// Opens one end.
     fn join(self, side: usize) -> Result<Joined> {
-        // Before the pipes are opened, by which others see that somebody is there; see `Fifo::open_with`.
+        // Before the pipe is opened, by which others see that somebody is there; see `Fifo::open_with`.
         let seen = opened(&self.region, 1 - side).load(Ordering::Acquire);
         probe::at();
-        let doorbell = self.pipes.doorbell(side)?;
+        let doorbell = self.pipe.doorbell(side)?;
         Ok(Joined { stream: stream(self.region, side, doorbell), seen })
     }
 }
@@ -321,13 +322,13 @@ impl Node {
     }
 
     fn make(&self, side: usize, options: &Options) -> Result<Joined> {
-        let pipes = [files::pipe()?, files::pipe()?];
-        let cookies = [descriptors::inode(&pipes[WRITER].0)?, descriptors::inode(&pipes[READER].0)?];
-        let region = Region::create(&self.name, options, cookies)?;
+        let (source, sink) = files::shared_pipe()?;
+        let own = if side == WRITER { sink } else { source };
+        let inode = descriptors::inode(&own)?;
+        let region = Region::create(&self.name, options, [inode; 2])?;
         probe::at();
-        let pipes = Pipes::of_files(pipes.map(|(source, _sink)| source), &region)?;
-        let pipes = pipes.ok_or_else(|| Error::new(Errno::Io, "a new pipe is none"))?;
-        Located { region, pipes }.join(side)
+        let seen = opened(&region, 1 - side).load(Ordering::Acquire);
+        Ok(Joined { stream: stream(region, side, Doorbell::of_pipe(own)?), seen })
     }
 }
 

@@ -1,3 +1,4 @@
+use super::super::READER;
 use super::*;
 use crate::head::stream::Stream;
 
