@@ -195,3 +195,12 @@ fn a_snapshot_is_the_run_so_far_and_stored_events_give_the_same_run() {
     let stored = crate::parse::parse_events(&lines(&all_events())).expect("what was written is read");
     assert_eq!(Fold::run_of(stored), fold.finish());
 }
+
+#[test]
+fn a_resumption_that_asks_for_more_launches_changes_the_run_s_own() {
+    let mut events = all_events();
+    let settings = |events: &[Event]| Fold::run_of(events.to_vec()).expect("in order").header.settings;
+    assert_eq!((settings(&events).launches, settings(&events).budget_s), (24, None));
+    events.retain(|event| !matches!(event, Event::RunResumed { .. }));
+    assert_eq!((settings(&events).launches, settings(&events).budget_s), (12, Some(90.0)));
+}
