@@ -32,6 +32,7 @@ pub mod machine;
 pub mod mapping;
 pub mod memory;
 pub mod namespace;
+pub mod per_thread;
 pub mod pidfd;
 pub mod protection;
 pub mod queue;

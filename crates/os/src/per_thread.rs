@@ -1,0 +1,251 @@
+//! A value for each thread that uses something, found without a lock: two loads and two stores of a cache line that is the
+//! thread's own.
+//!
+//! A thread's first call makes its value; the value of a thread that has ended goes to the next one that comes. A signal
+//! handler that interrupts its thread in the middle of a call gets a second value of that thread, marked as nested.
+//! What a forked child finds are copies: the thread that called fork(2) goes on with its own, the others' are left alone,
+//! because they may have been in the middle of anything.
+
+use std::cell::{Cell, UnsafeCell};
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering, compiler_fence, fence};
+
+use crate::fork;
+
+/// Threads that find their value at once, if their numbers differ in the last bits. Others walk the list.
+const RECENT: usize = 8;
+
+/// In `Slot::owner`: the slot is being taken over.
+const NOBODY: u64 = 0;
+
+/// Values of type `T`, each used by one thread at a time.
+pub struct PerThread<T> {
+    /// The slot that the threads whose number ends so used last.
+    recent: [AtomicPtr<Slot<T>>; RECENT],
+    /// All slots, the newest first. A slot stays in the list until the whole is dropped.
+    first: AtomicPtr<Slot<T>>,
+    owns: PhantomData<Box<Slot<T>>>,
+}
+
+struct Slot<T> {
+    /// The number of the thread that the slot belongs to. Written by whoever takes over the slot of a thread that has ended.
+    owner: AtomicU64,
+    /// That thread as the kernel knows it, and the process (by its epoch) in which that is so.
+    tid: AtomicI32,
+    epoch: AtomicU64,
+    /// The owner is in the middle of a call. Written by the owner alone.
+    busy: AtomicBool,
+    value: UnsafeCell<ManuallyDrop<T>>,
+    /// Written before the slot is in the list.
+    next: *mut Slot<T>,
+}
+
+// SAFETY: a value is used by the thread that owns its slot, and goes to another thread only after that one has ended; so
+// it is sent between threads and never shared. The other fields are atomics, or constant once they can be seen.
+unsafe impl<T: Send> Sync for PerThread<T> {}
+// SAFETY: as above; nothing in it is bound to the thread that made it.
+unsafe impl<T: Send> Send for PerThread<T> {}
+
+/// A thread's value, for the length of a call. It stays with the thread.
+pub struct Held<'a, T> {
+    slot: &'a Slot<T>,
+    nested: bool,
+    stays: PhantomData<*mut T>,
+}
+
+impl<T> Default for PerThread<T> {
+    fn default() -> PerThread<T> {
+        PerThread {
+            recent: [const { AtomicPtr::new(ptr::null_mut()) }; RECENT],
+            first: AtomicPtr::new(ptr::null_mut()),
+            owns: PhantomData,
+        }
+    }
+}
+
+impl<T> PerThread<T> {
+    /// The calling thread's value. The thread's first call makes it.
+    #[inline]
+    pub fn get(&self, make: impl FnOnce() -> T) -> Held<'_, T> {
+        let me = number();
+        // Acquire pairs with the Release in `find`: the slot was filled in before its address was stored.
+        let recent = self.recent[me as usize % RECENT].load(Ordering::Acquire);
+        // SAFETY: the address of a slot of this list, which is freed when the list is dropped.
+        if let Some(slot) = unsafe { recent.as_ref() } {
+            // Relaxed: only this thread stores its own number, and only this thread sets or clears `busy` while it is there.
+            if slot.owner.load(Ordering::Relaxed) == me && !slot.busy.load(Ordering::Relaxed) {
+                return Held::of(slot, false);
+            }
+        }
+        self.find(me, make)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(&self, me: u64, make: impl FnOnce() -> T) -> Held<'_, T> {
+        let mut nested = false;
+        for slot in self.slots() {
+            if slot.owner.load(Ordering::Relaxed) == me {
+                if !slot.busy.load(Ordering::Relaxed) {
+                    self.recent[me as usize % RECENT].store(ptr::from_ref(slot).cast_mut(), Ordering::Release);
+                    return Held::of(slot, nested);
+                }
+                nested = true;
+            }
+        }
+        let slot = self.slots().find(|slot| slot.take_over(me)).unwrap_or_else(|| self.add(me, make()));
+        if !nested {
+            self.recent[me as usize % RECENT].store(ptr::from_ref(slot).cast_mut(), Ordering::Release);
+        }
+        Held::of(slot, nested)
+    }
+
+    fn add(&self, me: u64, value: T) -> &Slot<T> {
+        let slot = Box::into_raw(Box::new(Slot {
+            owner: AtomicU64::new(me),
+            tid: AtomicI32::new(tid()),
+            epoch: AtomicU64::new(fork::epoch()),
+            busy: AtomicBool::new(false),
+            value: UnsafeCell::new(ManuallyDrop::new(value)),
+            next: self.first.load(Ordering::Relaxed),
+        }));
+        loop {
+            // SAFETY: nobody else knows the slot yet.
+            let next = unsafe { (*slot).next };
+            // Release publishes the slot to `slots`.
+            match self.first.compare_exchange(next, slot, Ordering::Release, Ordering::Relaxed) {
+                // SAFETY: as in `get`.
+                Ok(_) => return unsafe { &*slot },
+                // SAFETY: nobody else knows the slot yet.
+                Err(first) => unsafe { (*slot).next = first },
+            }
+        }
+    }
+
+    fn slots(&self) -> impl Iterator<Item = &Slot<T>> {
+        // Acquire pairs with the Release in `add`.
+        let mut next = self.first.load(Ordering::Acquire);
+        std::iter::from_fn(move || {
+            // SAFETY: as in `get`.
+            let slot = unsafe { next.as_ref() }?;
+            next = slot.next;
+            Some(slot)
+        })
+    }
+}
+
+impl<T> Slot<T> {
+    /// Makes a slot ours whose thread has ended, and that it did not leave in the middle of a call.
+    fn take_over(&self, me: u64) -> bool {
+        let owner = self.owner.load(Ordering::Acquire);
+        // Of a thread of the parent's, a child knows nothing; the forking thread itself is one of them.
+        if self.epoch.load(Ordering::Relaxed) != fork::epoch()
+            || self.busy.load(Ordering::Relaxed)
+            || is_alive(self.tid.load(Ordering::Relaxed))
+        {
+            return false;
+        }
+        // Of two that come at once one gets it, and nobody believes in the old `tid` while it is replaced. What the ended
+        // thread did last was before the kernel's answer; the fence keeps our accesses behind that.
+        if owner == NOBODY || self.owner.compare_exchange(owner, NOBODY, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            return false;
+        }
+        fence(Ordering::SeqCst);
+        self.tid.store(tid(), Ordering::Relaxed);
+        // Release pairs with the Acquire above.
+        self.owner.store(me, Ordering::Release);
+        true
+    }
+}
+
+impl<'a, T> Held<'a, T> {
+    #[inline]
+    fn of(slot: &'a Slot<T>, nested: bool) -> Held<'a, T> {
+        slot.busy.store(true, Ordering::Relaxed);
+        // Only a signal handler of this thread is to see it.
+        compiler_fence(Ordering::SeqCst);
+        Held { slot, nested, stays: PhantomData }
+    }
+
+    /// Whether the thread is in the middle of another call: this one runs in a signal handler, or below that call.
+    pub fn is_nested(&self) -> bool {
+        self.nested
+    }
+}
+
+impl<T> Deref for Held<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the slot is this thread's, and busy: nobody else has a reference into it.
+        unsafe { &*self.slot.value.get() }
+    }
+}
+
+impl<T> DerefMut for Held<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`.
+        unsafe { &mut *self.slot.value.get() }
+    }
+}
+
+impl<T> Drop for Held<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        self.slot.busy.store(false, Ordering::Relaxed);
+    }
+}
+
+impl<T> Drop for PerThread<T> {
+    fn drop(&mut self) {
+        let mut next = *self.first.get_mut();
+        while !next.is_null() {
+            // SAFETY: made by `Box::into_raw` in `add`, and in the list once; nobody else has a reference any more.
+            let mut slot = unsafe { Box::from_raw(next) };
+            next = slot.next;
+            if !*slot.busy.get_mut() {
+                // SAFETY: dropped here alone. What a thread of a parent process was in the middle of is left as it is.
+                unsafe { ManuallyDrop::drop(slot.value.get_mut()) };
+            }
+        }
+    }
+}
+
+impl<T> std::fmt::Debug for PerThread<T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("PerThread").field("values", &self.slots().count()).finish_non_exhaustive()
+    }
+}
+
+/// The calling thread's number: no other thread of the process ever has it, and a forked child's thread keeps it.
+#[inline]
+fn number() -> u64 {
+    thread_local!(static NUMBER: Cell<u64> = const { Cell::new(0) });
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NUMBER.with(|number| match number.get() {
+        0 => {
+            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
+            number.get()
+        }
+        number => number,
+    })
+}
+
+fn tid() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
+/// Whether this process has a thread of that number. One that has the number of a thread that has ended passes for it.
+fn is_alive(tid: i32) -> bool {
+    // SAFETY: signal 0 is not sent, it only asks; the arguments are numbers.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, 0) == 0 }
+}
+
+#[cfg(test)]
+mod tests;
