@@ -150,7 +150,8 @@ impl<T> Slot<T> {
         }
         // Of two that come at once one gets it, and nobody believes in the old `tid` while it is replaced. What the ended
         // thread did last was before the kernel's answer; the fence keeps our accesses behind that.
-        if owner == NOBODY || self.owner.compare_exchange(owner, NOBODY, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        if owner == NOBODY || self.owner.compare_exchange(owner, NOBODY, Ordering::Acquire, Ordering::Relaxed).is_err()
+        {
             return false;
         }
         fence(Ordering::SeqCst);

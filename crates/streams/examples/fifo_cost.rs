@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use headwater_os::child::Child;
-use headwater_streams::{Access, Fifo, Options, Stream};
+use headwater_streams::{Access, Fifo, Handle, Options};
 
 const ROUNDS: usize = 300;
 
-fn open(path: &Path, access: Access) -> Stream {
+fn open(path: &Path, access: Access) -> Handle {
     Fifo::open_with(path, access, true, &Options::default()).expect("it may be opened")
 }
 

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use headwater_shm::{Wait, pair};
-use headwater_streams::{Options, Policy, pipe_with};
+use headwater_streams::{Handle, Options, Policy};
 
 fn main() {
     let ways: [(&str, &[&str], Policy); 5] = [
@@ -31,7 +31,7 @@ fn main() {
         print!("{size:>6}  {:>5.1} + {:>5.1}", ring.0, ring.1);
         for (_, modules, policy) in ways {
             let options = Options { hiwat: 1 << 18, policy, ..Options::default() };
-            let (mut near, mut far) = pipe_with(&options).expect("pipe");
+            let (mut near, mut far) = Handle::pair_with(&options).expect("pipe");
             modules.iter().for_each(|name| near.push(name).expect("known"));
             let cost = least(
                 || assert_eq!(near.write(black_box(&message)).expect("room"), size),

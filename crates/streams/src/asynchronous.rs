@@ -19,7 +19,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 
 use crate::error::{Errno, Error, Result, fixed};
-use crate::head::stream::Stream;
+use crate::head::handle::Handle;
 use crate::message::owned::OwnedMessage;
 use crate::process::end::Access;
 
@@ -27,7 +27,7 @@ use crate::process::end::Access;
 pub struct AsyncStream {
     /// The doorbell. Dropped before the stream, which then tells the other end to look whether it was the last handle.
     doorbell: AsyncFd<OwnedFd>,
-    stream: Stream,
+    stream: Handle,
     /// The tasks that wait at the doorbell until it is writable.
     tasks: Arc<Tasks>,
     /// What this end's own handles had done when the last read was tried in vain; None: it is to be tried.
@@ -72,7 +72,7 @@ impl AsyncStream {
     ///
     /// # Panics
     /// Outside of a tokio runtime with I/O enabled.
-    pub fn new(mut stream: Stream) -> Result<AsyncStream> {
+    pub fn new(mut stream: Handle) -> Result<AsyncStream> {
         stream.set_nonblocking(true)?;
         let descriptor = stream.as_fd().try_clone_to_owned()?;
         #[expect(deprecated, reason = "an OwnedFd keeps its number, which is all that the unsafe successor asks for")]
@@ -81,7 +81,7 @@ impl AsyncStream {
     }
 
     /// The end itself, for everything that does not wait: options, modules, counters.
-    pub fn get_mut(&mut self) -> &mut Stream {
+    pub fn get_mut(&mut self) -> &mut Handle {
         self.seen = None;
         &mut self.stream
     }
@@ -89,7 +89,7 @@ impl AsyncStream {
     /// Takes the next message, whatever it is; None at the end of the stream.
     ///
     /// # Errors
-    /// As [`Stream::receive`].
+    /// As [`Handle::receive`].
     pub async fn receive(&mut self) -> Result<Option<OwnedMessage>> {
         std::future::poll_fn(|context| self.poll_receive(context)).await.transpose()
     }
@@ -97,7 +97,7 @@ impl AsyncStream {
     /// Sends a message.
     ///
     /// # Errors
-    /// As [`Stream::send_message`].
+    /// As [`Handle::send_message`].
     pub async fn send_message(&mut self, message: &OwnedMessage) -> Result<()> {
         std::future::poll_fn(|context| self.poll_send(context, message)).await
     }

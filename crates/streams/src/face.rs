@@ -3,8 +3,8 @@
 #[cfg(feature = "tokio")]
 pub use crate::asynchronous::AsyncStream;
 pub use crate::counters::Counters;
+pub use crate::head::handle::Handle;
 pub use crate::head::options::{ControlMode, ErrorOptions, ReadMode, ReadOptions, SetOptions, WriteOptions};
-pub use crate::head::stream::{Stream, pipe, pipe_with};
 pub use crate::head::{Borrowed, Events, Got, Next, Reserved, Select};
 pub use crate::message::Message;
 pub use crate::message::kind::{Flush, Kind, What};

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use headwater_streams::{AsyncStream, Options, OwnedMessage, pipe, pipe_with};
+use headwater_streams::{AsyncStream, Handle, Options, OwnedMessage};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn pair(options: &Options) -> (AsyncStream, AsyncStream) {
-    let (near, far) = pipe_with(options).expect("pipe");
+    let (near, far) = Handle::pair_with(options).expect("pipe");
     (AsyncStream::new(near).expect("runtime"), AsyncStream::new(far).expect("runtime"))
 }
 
@@ -52,7 +52,7 @@ async fn a_ping_pong_of_messages_never_stalls() {
 
 #[tokio::test]
 async fn a_blocking_thread_wakes_a_task_and_is_woken_by_it() {
-    let (near, mut far) = pipe().expect("pipe");
+    let (near, mut far) = Handle::pair().expect("pipe");
     let mut near = AsyncStream::new(near).expect("runtime");
     let thread = std::thread::spawn(move || {
         let mut byte = [0];

@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::{self, Read, Write};
 
-use headwater_streams::{Access, Errno, Error, Events, Fifo, Options, Stream, pipe_with};
+use headwater_streams::{Access, Errno, Error, Events, Fifo, Handle, Options};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -30,8 +30,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-fn with(options: Options) -> (Stream, Stream) {
-    let (mut near, mut far) = pipe_with(&options).expect("pipe");
+fn with(options: Options) -> (Handle, Handle) {
+    let (mut near, mut far) = Handle::pair_with(&options).expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     (near, far)
@@ -44,7 +44,7 @@ fn eagain_allocates_nothing() {
     far.write(b"x").expect("room");
     let mut buffer = [0; 100];
     near.read(&mut buffer).expect("there");
-    let mut tries = |near: &mut Stream| {
+    let mut tries = |near: &mut Handle| {
         for _ in 0..100 {
             let again: [Result<(), Error>; 4] = [
                 near.write(&buffer).map(|_| ()),

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::Duration;
 
-use headwater_streams::{Access, Errno, Fifo, Stream};
+use headwater_streams::{Access, Errno, Fifo, Handle};
 
 mod common;
 
@@ -236,10 +236,10 @@ fn after_exec() {
     let Ok(number) = std::env::var("STREAM_NUMBER") else { return };
     let number = number.parse().expect("a number");
     if std::env::var_os("STREAM_LOST").is_some() {
-        assert_eq!(Stream::from_number(number).expect_err("it was not kept whole").errno(), Errno::Nostr);
+        assert_eq!(Handle::from_number(number).expect_err("it was not kept whole").errno(), Errno::Nostr);
         return;
     }
-    let mut stream = Stream::from_number(number).expect("it was kept");
+    let mut stream = Handle::from_number(number).expect("it was kept");
     if std::env::var_os("STREAM_WRITES").is_some() {
         stream.write(b"from the new program").expect("somebody reads");
         assert_eq!(stream.read(&mut [0]).expect_err("wrong way").errno(), Errno::Badf);
@@ -249,7 +249,7 @@ fn after_exec() {
 }
 
 /// Runs this test program's `after_exec` with a descriptor.
-fn exec(stream: &Stream, setting: &str) -> std::process::Child {
+fn exec(stream: &Handle, setting: &str) -> std::process::Child {
     let mut command = Command::new(std::env::current_exe().expect("our own path"));
     command.args(["--exact", "after_exec", "--nocapture"]).env(setting, "1");
     command.env("STREAM_NUMBER", stream.as_fd().as_raw_fd().to_string());
@@ -302,7 +302,7 @@ fn ends_of_a_fifo_go_over_a_socket() {
     reader.set_nonblocking(false).expect("no error");
     writer.send_over(&here).expect("send");
     drop(writer);
-    let taker = child(|| Stream::receive_over(&there)?.write(b"from the other side").map(drop));
+    let taker = child(|| Handle::receive_over(&there)?.write(b"from the other side").map(drop));
     drop(there);
     assert_eq!(read_all(&mut reader), b"from the other side");
     joined(taker);
@@ -314,7 +314,7 @@ fn descriptors_of_two_fifos_are_no_end() {
     let (here, there) = UnixStream::pair().expect("pair");
     let receive = |files: &[std::os::fd::BorrowedFd<'_>]| {
         headwater_os::descriptors::send(here.as_fd(), files).expect("send");
-        Stream::receive_over(&there).expect_err("no stream").errno()
+        Handle::receive_over(&there).expect_err("no stream").errno()
     };
     let (_directory, path) = fifo();
     let one = open(&path, Access::Read).expect("opens at once");
@@ -331,7 +331,7 @@ fn descriptors_of_two_fifos_are_no_end() {
     assert_eq!(receive(&[other.as_fd(), memory.as_fd(), pipe.as_fd()]), Errno::Nostr, "not its pipe");
     assert_eq!(receive(&[one.as_fd(), memory.as_fd(), pipe.as_fd()]), Errno::Nostr, "not its node");
     assert_eq!(receive(&[one.as_fd(); 4]), Errno::Nostr);
-    assert_eq!(Stream::from_fd(pipe.into()).expect_err("a pipe of nobody's").errno(), Errno::Nostr);
+    assert_eq!(Handle::from_fd(pipe.into()).expect_err("a pipe of nobody's").errno(), Errno::Nostr);
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn a_duplicate_is_another_handle_of_the_same_end() {
     let (_directory, path) = fifo();
     let reader = open(&path, Access::Read).expect("opens at once");
     let mut writer = open(&path, Access::Write).expect("somebody reads");
-    let mut copy = Stream::from_fd(reader.as_fd().try_clone_to_owned().expect("dup")).expect("all of it is open");
+    let mut copy = Handle::from_fd(reader.as_fd().try_clone_to_owned().expect("dup")).expect("all of it is open");
     drop(reader);
     writer.write(b"x").expect("the copy is there");
     assert_eq!(copy.read(&mut [0; 8]).expect("there"), 1);

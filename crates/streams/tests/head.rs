@@ -1,16 +1,15 @@
 //! What a process sees at a stream head, call by call: the behaviour that the specification names.
 
 use headwater_streams::{
-    ControlMode, Errno, Events, Flush, Got, Options, Policy, ReadMode, ReadOptions, Select, Stream, WriteOptions, pipe,
-    pipe_with,
+    ControlMode, Errno, Events, Flush, Got, Handle, Options, Policy, ReadMode, ReadOptions, Select, WriteOptions,
 };
 
-fn nonblocking() -> (Stream, Stream) {
+fn nonblocking() -> (Handle, Handle) {
     with(Options::default())
 }
 
-fn with(options: Options) -> (Stream, Stream) {
-    let (mut near, mut far) = pipe_with(&options).expect("pipe");
+fn with(options: Options) -> (Handle, Handle) {
+    let (mut near, mut far) = Handle::pair_with(&options).expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     (near, far)
@@ -22,7 +21,7 @@ fn policies() -> [Options; 3] {
     [of(Policy::DEFAULT), of(Policy::EAGER), of(Policy { coalescing: false, ..Policy::DEFAULT })]
 }
 
-fn read(stream: &mut Stream, len: usize) -> Result<Vec<u8>, Errno> {
+fn read(stream: &mut Handle, len: usize) -> Result<Vec<u8>, Errno> {
     let mut buffer = vec![0; len];
     let count = stream.read(&mut buffer).map_err(|error| error.errno())?;
     buffer.truncate(count);
@@ -33,7 +32,7 @@ fn read(stream: &mut Stream, len: usize) -> Result<Vec<u8>, Errno> {
 type Bytes = Option<Vec<u8>>;
 
 /// Control and data of the next message.
-fn get(stream: &mut Stream, select: Select) -> Result<(Bytes, Bytes, Got), Errno> {
+fn get(stream: &mut Handle, select: Select) -> Result<(Bytes, Bytes, Got), Errno> {
     let (mut control, mut data) = (vec![0; 5000], vec![0; 100_000]);
     let got = stream.getpmsg(Some(&mut control), Some(&mut data), select).map_err(|error| error.errno())?;
     let part = |bytes: Vec<u8>, len: Option<usize>| len.map(|len| bytes[..len].to_vec());
@@ -69,7 +68,7 @@ fn messages_keep_their_parts_and_boundaries() {
         near.putmsg(Some(b"c1"), Some(b"data1"), false).expect("room");
         near.putmsg(None, Some(b"data2"), false).expect("room");
         near.putmsg(Some(b"c3"), None, false).expect("room");
-        let parts = |stream: &mut Stream| get(stream, Select::Any).map(|(control, data, _)| (control, data));
+        let parts = |stream: &mut Handle| get(stream, Select::Any).map(|(control, data, _)| (control, data));
         assert_eq!(parts(&mut far), Ok((Some(b"c1".to_vec()), Some(b"data1".to_vec()))));
         assert_eq!(parts(&mut far), Ok((None, Some(b"data2".to_vec()))));
         assert_eq!(parts(&mut far), Ok((Some(b"c3".to_vec()), None)));
@@ -411,7 +410,7 @@ fn pipemod_turns_a_flush() {
 fn a_module_hangs_up_and_raises_errors() {
     let (mut near, mut far) = nonblocking();
     near.push("testmod").expect("known");
-    let ask = |stream: &mut Stream, request: &str| stream.putmsg(Some(request.as_bytes()), None, false);
+    let ask = |stream: &mut Handle, request: &str| stream.putmsg(Some(request.as_bytes()), None, false);
     far.write(b"data").expect("room");
     ask(&mut near, "error 71 0").expect("fine");
     assert_eq!(read(&mut near, 9), Err(Errno::Proto));
@@ -431,7 +430,7 @@ fn a_module_hangs_up_and_raises_errors() {
 fn a_module_raises_signals_and_sets_options() {
     let (mut near, mut far) = nonblocking();
     near.push("testmod").expect("known");
-    let ask = |stream: &mut Stream, request: &str| stream.putmsg(Some(request.as_bytes()), None, false).expect("fine");
+    let ask = |stream: &mut Handle, request: &str| stream.putmsg(Some(request.as_bytes()), None, false).expect("fine");
     ask(&mut near, "pcsignal 10");
     assert_eq!(near.take_signals(), 1 << 10);
     far.write(b"before").expect("room");
@@ -446,7 +445,7 @@ fn a_module_raises_signals_and_sets_options() {
 fn poll_says_what_can_be_done() {
     let (mut near, mut far) = with(Options { hiwat: 10, lowat: 5, ..Options::default() });
     let all = Events::IN | Events::PRI | Events::OUT | Events::RDNORM | Events::RDBAND | Events::WRNORM;
-    let now = |stream: &mut Stream| stream.poll(all, Some(std::time::Duration::ZERO)).expect("fine");
+    let now = |stream: &mut Handle| stream.poll(all, Some(std::time::Duration::ZERO)).expect("fine");
     assert_eq!(now(&mut far), Events::OUT | Events::WRNORM);
     near.write(&[0; 11]).expect("room");
     assert_eq!(now(&mut near), Events::default());
@@ -500,7 +499,7 @@ fn places_are_filled_and_read_without_a_copy() {
 
 #[test]
 fn a_read_that_fills_waits_for_its_count() {
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     far.set_read_options(ReadOptions { fill: true, ..ReadOptions::default() }).expect("fine");
     let writer = std::thread::spawn(move || {
         for _ in 0..10 {
@@ -524,7 +523,7 @@ fn bad_sizes_are_refused_by_name() {
         (Options { nstrpush: 65, ..Options::default() }, "nstrpush"),
         (Options { strmsgsz: 1 << 30, ..Options::default() }, "strmsgsz"),
     ] {
-        let error = pipe_with(&options).expect_err("refused");
+        let error = Handle::pair_with(&options).expect_err("refused");
         assert_eq!(error.errno(), Errno::Inval);
         assert!(error.to_string().starts_with(name), "{error}");
     }

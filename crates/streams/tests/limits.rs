@@ -4,12 +4,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use headwater_streams::{
-    ControlMode, Errno, Info, Kind, Message, Module, Options, Policy, Queue, ReadMode, ReadOptions, Result, Select,
-    Stream, pipe_with, register,
+    ControlMode, Errno, Handle, Info, Kind, Message, Module, Options, Policy, Queue, ReadMode, ReadOptions, Result,
+    Select, register,
 };
 
-fn with(options: Options) -> (Stream, Stream) {
-    let (mut near, mut far) = pipe_with(&options).expect("pipe");
+fn with(options: Options) -> (Handle, Handle) {
+    let (mut near, mut far) = Handle::pair_with(&options).expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     (near, far)
@@ -21,7 +21,7 @@ fn svr4(policy: Policy) -> Options {
 }
 
 /// Lengths of the messages of data that are there.
-fn lengths(stream: &mut Stream) -> Vec<usize> {
+fn lengths(stream: &mut Handle) -> Vec<usize> {
     let mut data = vec![0; 300_000];
     std::iter::from_fn(|| stream.getmsg(None, Some(&mut data)).ok()?.data).collect()
 }
@@ -168,7 +168,7 @@ fn high_priority_finds_room_whatever_bands_hold() {
 #[test]
 fn a_writer_waits_for_memory_that_another_band_holds_and_is_woken() {
     let pair = || {
-        let (near, far) = pipe_with(&Options { hiwat: 5000, lowat: 1000, ..Options::default() }).expect("pipe");
+        let (near, far) = Handle::pair_with(&Options { hiwat: 5000, lowat: 1000, ..Options::default() }).expect("pipe");
         let mut first = near.try_clone().expect("dup");
         first.set_nonblocking(true).expect("arm");
         (first, near, far)

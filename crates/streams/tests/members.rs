@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use headwater_os::child::Child;
-use headwater_streams::{Access, Errno, Error, Events, Stream, pipe};
+use headwater_streams::{Access, Errno, Error, Events, Handle};
 
 mod common;
 
@@ -15,7 +15,7 @@ use common::{alone, child, fifo, open};
 const MEMBERS: usize = 64;
 
 /// Processes that use a stream until they are killed.
-fn users(count: usize, attach: impl Fn() -> headwater_streams::Result<Stream>) -> Vec<Child> {
+fn users(count: usize, attach: impl Fn() -> headwater_streams::Result<Handle>) -> Vec<Child> {
     let (ready, mut is_ready) = UnixStream::pair().expect("pair");
     let users: Vec<Child> = (0..count)
         .map(|_| {
@@ -44,7 +44,7 @@ fn is_full(error: &Error) -> bool {
 #[test]
 fn the_sixty_fifth_process_is_told_of_the_limit() {
     let _alone = alone();
-    let (mut near, far) = pipe().expect("pipe");
+    let (mut near, far) = Handle::pair().expect("pipe");
     let mut users = users(MEMBERS, || far.try_clone());
     // A handle that is only carried along does not count; each use of it fails alike, and spoils nothing.
     let mut buffer = [0; 8];
@@ -73,12 +73,12 @@ fn the_sixty_fifth_process_is_told_of_the_limit() {
 #[test]
 fn places_of_the_dead_are_taken_again_and_again() {
     let _alone = alone();
-    let (mut near, far) = pipe().expect("pipe");
+    let (mut near, far) = Handle::pair().expect("pipe");
     near.write(b"written before").expect("room");
     for _ in 0..3 {
         users(MEMBERS - 1, || far.try_clone()).into_iter().for_each(kill);
     }
-    let handles: Vec<Stream> = (0..MEMBERS - 1)
+    let handles: Vec<Handle> = (0..MEMBERS - 1)
         .map(|number| {
             let mut handle = far.try_clone().expect("dup");
             handle.attach().unwrap_or_else(|error| panic!("handle {number}: {error}"));

@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use headwater_streams::pipe;
+use headwater_streams::Handle;
 
 /// Bytes of all streams of this process that take up pages.
 fn resident() -> u64 {
@@ -20,7 +20,7 @@ fn resident() -> u64 {
 
 #[test]
 fn a_reader_that_dozes_off_gives_the_memory_back() {
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     let reader = std::thread::spawn(move || {
         let (mut buffer, mut next) = ([0; 4096], 0u32);
         loop {

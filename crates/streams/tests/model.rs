@@ -3,9 +3,7 @@
 
 use std::collections::VecDeque;
 
-use headwater_streams::{
-    ControlMode, Errno, Flush, Got, Options, Policy, ReadMode, ReadOptions, Select, Stream, pipe_with,
-};
+use headwater_streams::{ControlMode, Errno, Flush, Got, Handle, Options, Policy, ReadMode, ReadOptions, Select};
 use proptest::prelude::*;
 
 /// One call.
@@ -259,7 +257,7 @@ impl Model {
 }
 
 fn get(
-    stream: &mut Stream,
+    stream: &mut Handle,
     control: Option<usize>,
     data: Option<usize>,
     select: Select,
@@ -283,7 +281,7 @@ fn get(
 /// Makes the calls on a stream and on the model.
 fn agree(policy: Policy, modules: &[&str], calls: Vec<Call>) {
     let options = Options { hiwat: 1000, lowat: 300, maxpsz: 4096, policy, ..Options::default() };
-    let (mut near, mut far) = pipe_with(&options).expect("pipe");
+    let (mut near, mut far) = Handle::pair_with(&options).expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     modules.iter().for_each(|name| near.push(name).expect("known"));

@@ -5,14 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use headwater_streams::{
-    Errno, Error, Events, Info, Kind, Message, Module, Next, Options, Queue, ReadOptions, Result, Stream, pipe_with,
-    register,
+    Errno, Error, Events, Handle, Info, Kind, Message, Module, Next, Options, Queue, ReadOptions, Result, register,
 };
 
-fn with_module(module: impl Module + 'static) -> (Stream, Stream) {
+fn with_module(module: impl Module + 'static) -> (Handle, Handle) {
     let name = module.info().name;
     register(module).expect("new");
-    let (mut near, mut far) = pipe_with(&Options::default()).expect("pipe");
+    let (mut near, mut far) = Handle::pair_with(&Options::default()).expect("pipe");
     near.push(name).expect("known");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
@@ -42,7 +41,7 @@ impl Module for Refusing {
 #[test]
 fn a_module_that_was_not_opened_is_not_closed() {
     register(Refusing).expect("new");
-    let (mut near, mut far) = pipe_with(&Options::default()).expect("pipe");
+    let (mut near, mut far) = Handle::pair_with(&Options::default()).expect("pipe");
     assert_eq!(near.push("refusing").expect_err("refused").errno(), Errno::new(28));
     assert_eq!((CLOSED.load(Ordering::Relaxed), near.list().expect("fine").len()), (0, 0));
     near.write(b"x").expect("as before");
@@ -188,10 +187,10 @@ fn a_reader_is_told_of_what_came_before_a_panic() {
 
 #[test]
 fn a_hang_up_can_end() {
-    let (mut near, mut far) = pipe_with(&Options::default()).expect("pipe");
+    let (mut near, mut far) = Handle::pair_with(&Options::default()).expect("pipe");
     near.push("testmod").expect("known");
     near.putmsg(Some(b"hangup 2"), None, false).expect("fine");
-    let hung_up = |near: &mut Stream| near.poll(Events::OUT, Some(Duration::ZERO)).expect("fine");
+    let hung_up = |near: &mut Handle| near.poll(Events::OUT, Some(Duration::ZERO)).expect("fine");
     assert_eq!(hung_up(&mut near), Events::HUP);
     assert_eq!(near.write(b"x").expect_err("hung up").errno(), Errno::Nxio);
     assert_eq!(near.read(&mut [0; 9]).expect("the end"), 0);
@@ -206,7 +205,7 @@ fn a_hang_up_can_end() {
 
 #[test]
 fn a_read_that_fills_gives_what_it_has_at_a_hang_up() {
-    let (mut near, mut far) = pipe_with(&Options::default()).expect("pipe");
+    let (mut near, mut far) = Handle::pair_with(&Options::default()).expect("pipe");
     near.push("testmod").expect("known");
     near.set_read_options(ReadOptions { fill: true, ..ReadOptions::default() }).expect("fine");
     let mut other = near.try_clone().expect("dup");

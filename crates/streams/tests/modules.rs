@@ -6,9 +6,7 @@ mod common;
 use std::sync::Once;
 
 use common::Random;
-use headwater_streams::{
-    Errno, Info, Kind, Message, Module, Next, Options, Queue, Result, Stream, pipe_with, register,
-};
+use headwater_streams::{Errno, Handle, Info, Kind, Message, Module, Next, Options, Queue, Result, register};
 
 /// What a module makes of data, and whether it queues it.
 #[derive(Debug, Clone, Copy)]
@@ -84,9 +82,10 @@ fn know() {
     KNOWN.call_once(|| MAKERS.into_iter().for_each(|maker| register(maker).expect("new")));
 }
 
-fn with_modules(names: &[&str], hiwat: u32) -> (Stream, Stream) {
+fn with_modules(names: &[&str], hiwat: u32) -> (Handle, Handle) {
     know();
-    let (mut near, mut far) = pipe_with(&Options { hiwat, lowat: hiwat / 2, ..Options::default() }).expect("pipe");
+    let (mut near, mut far) =
+        Handle::pair_with(&Options { hiwat, lowat: hiwat / 2, ..Options::default() }).expect("pipe");
     names.iter().for_each(|name| near.push(name).expect("known"));
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");

@@ -9,11 +9,11 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use headwater_streams::{ControlMode, Errno, ReadOptions, Select, Stream, pipe};
+use headwater_streams::{ControlMode, Errno, Handle, ReadOptions, Select};
 
 /// Sends a message ahead and a plain one after it, again and again, as long as the reader takes them; `round` is read by
 /// the reader, `taken` by us.
-fn send(near: &mut Stream, high: bool, taken: &AtomicU64, stop: &AtomicBool) {
+fn send(near: &mut Handle, high: bool, taken: &AtomicU64, stop: &AtomicBool) {
     for round in 1u64.. {
         let bytes = round.to_le_bytes();
         if high {
@@ -34,9 +34,9 @@ fn send(near: &mut Stream, high: bool, taken: &AtomicU64, stop: &AtomicBool) {
 }
 
 /// Runs a reader that says of each message whether it is plain, against that writer.
-fn read_in_order(high: bool, mut next: impl FnMut(&mut Stream) -> Option<(bool, u64)>) {
+fn read_in_order(high: bool, mut next: impl FnMut(&mut Handle) -> Option<(bool, u64)>) {
     let _alone = common::alone();
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     let (taken, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     far.set_nonblocking(true).expect("arm");
     std::thread::scope(|scope| {
@@ -70,7 +70,7 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 /// Peeks until something is there, which makes no call of the kernel, and then gets it.
-fn get(far: &mut Stream) -> Option<(bool, u64)> {
+fn get(far: &mut Handle) -> Option<(bool, u64)> {
     let (mut control, mut data) = ([0; 8], [0; 8]);
     far.peek(None, None, Select::Any).expect("fine")?;
     let got = far.getmsg(Some(&mut control), Some(&mut data)).expect("there");
@@ -81,7 +81,7 @@ fn get(far: &mut Stream) -> Option<(bool, u64)> {
 }
 
 /// Reads; a control part as data. What came ahead and what is plain are told apart by their turn.
-fn reader() -> impl FnMut(&mut Stream) -> Option<(bool, u64)> {
+fn reader() -> impl FnMut(&mut Handle) -> Option<(bool, u64)> {
     let mut seen = 0;
     let mut options = Some(ReadOptions { control: ControlMode::AsData, ..ReadOptions::default() });
     move |far| {

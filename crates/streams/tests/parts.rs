@@ -4,34 +4,34 @@ use std::sync::Once;
 use std::time::Duration;
 
 use headwater_streams::{
-    ControlMode, Errno, Events, Info, Message, Module, Options, OwnedMessage, Policy, Queue, ReadMode, ReadOptions,
-    Result, Side, Stream, WriteOptions, pipe_with, register,
+    ControlMode, Errno, Events, Handle, Info, Message, Module, Options, OwnedMessage, Policy, Queue, ReadMode,
+    ReadOptions, Result, Side, WriteOptions, register,
 };
 
 /// The policies under which the behaviour must be the same.
 const POLICIES: [Policy; 3] = [Policy::DEFAULT, Policy::EAGER, Policy { coalescing: false, ..Policy::DEFAULT }];
 
-fn with(policy: Policy) -> (Stream, Stream) {
-    let (mut near, mut far) = pipe_with(&Options { policy, ..Options::default() }).expect("pipe");
+fn with(policy: Policy) -> (Handle, Handle) {
+    let (mut near, mut far) = Handle::pair_with(&Options { policy, ..Options::default() }).expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     near.set_write_options(WriteOptions { zero: true, ..WriteOptions::PIPE }).expect("fine");
     (near, far)
 }
 
-fn read(stream: &mut Stream, len: usize) -> std::result::Result<Vec<u8>, Errno> {
+fn read(stream: &mut Handle, len: usize) -> std::result::Result<Vec<u8>, Errno> {
     let mut buffer = vec![0; len];
     let count = stream.read(&mut buffer).map_err(|error| error.errno())?;
     buffer.truncate(count);
     Ok(buffer)
 }
 
-fn set(stream: &mut Stream, mode: ReadMode, control: ControlMode) {
+fn set(stream: &mut Handle, mode: ReadMode, control: ControlMode) {
     stream.set_read_options(ReadOptions { mode, control, fill: false }).expect("fine");
 }
 
 /// The lengths of the parts that getmsg reports, with buffers of these lengths.
-fn get(stream: &mut Stream, control: Option<usize>, data: Option<usize>) -> (Option<usize>, Option<usize>, bool, bool) {
+fn get(stream: &mut Handle, control: Option<usize>, data: Option<usize>) -> (Option<usize>, Option<usize>, bool, bool) {
     let (mut control, mut data) = (control.map(|len| vec![0; len]), data.map(|len| vec![0; len]));
     let got = stream.getmsg(control.as_deref_mut(), data.as_deref_mut()).expect("there");
     (got.control, got.data, got.more_control, got.more_data)
@@ -156,7 +156,7 @@ fn signals_keep_their_place_and_are_no_messages() {
     for policy in POLICIES {
         let (mut near, mut far) = with(policy);
         near.push("testmod").expect("known");
-        let ask = |near: &mut Stream, what: &[u8]| near.putmsg(Some(what), None, false).expect("fine");
+        let ask = |near: &mut Handle, what: &[u8]| near.putmsg(Some(what), None, false).expect("fine");
         far.write(b"before").expect("room");
         ask(&mut near, b"signal 12");
         assert_eq!(near.take_signals(), 0, "{policy:?}");
@@ -184,7 +184,7 @@ fn poll_tells_of_the_message_at_the_front_alone() {
     let all = Events(0x3ff);
     for policy in POLICIES {
         let (mut near, mut far) = with(policy);
-        let now = |stream: &mut Stream| stream.poll(all, Some(Duration::ZERO)).expect("fine");
+        let now = |stream: &mut Handle| stream.poll(all, Some(Duration::ZERO)).expect("fine");
         let out = Events::OUT | Events::WRNORM;
         near.write(b"plain").expect("room");
         assert_eq!(now(&mut far), Events::IN | Events::RDNORM | out);
@@ -198,9 +198,9 @@ fn poll_tells_of_the_message_at_the_front_alone() {
 
 #[test]
 fn poll_tells_of_room_in_bands_that_were_used() {
-    let (near, _far) = pipe_with(&Options { hiwat: 10, lowat: 5, ..Options::default() }).expect("pipe");
+    let (near, _far) = Handle::pair_with(&Options { hiwat: 10, lowat: 5, ..Options::default() }).expect("pipe");
     let mut near = near;
-    let now = |stream: &mut Stream| stream.poll(Events::WRBAND, Some(Duration::ZERO)).expect("fine");
+    let now = |stream: &mut Handle| stream.poll(Events::WRBAND, Some(Duration::ZERO)).expect("fine");
     assert_eq!(now(&mut near), Events::default());
     near.putpmsg(Some(b"bytes"), None, 3).expect("room");
     assert_eq!(now(&mut near), Events::WRBAND);
@@ -221,7 +221,7 @@ fn a_fifo_is_ready_for_what_it_was_opened_for() {
     let open = |access| Fifo::open_with(&path, access, true, &Options::default()).expect("open");
     let mut reader = open(Access::Read);
     let mut writer = open(Access::Write);
-    let now = |stream: &mut Stream| stream.poll(Events(0x3ff), Some(Duration::ZERO)).expect("fine");
+    let now = |stream: &mut Handle| stream.poll(Events(0x3ff), Some(Duration::ZERO)).expect("fine");
     assert_eq!(now(&mut reader), Events::default());
     assert_eq!(now(&mut writer), Events::OUT | Events::WRNORM);
     writer.write(b"x").expect("room");

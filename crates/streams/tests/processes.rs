@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
-use headwater_streams::{Errno, Stream, pipe};
+use headwater_streams::{Errno, Handle};
 
 mod common;
 
@@ -15,7 +15,7 @@ use common::{alone, child, joined, read_all};
 #[test]
 fn a_forked_child_writes_and_its_parent_reads() {
     let _alone = alone();
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     // Used before the fork: the child must not take itself for the parent.
     near.write(b"parent ").expect("room");
     let writer = child(|| near.write(b"child ").map(drop));
@@ -28,7 +28,7 @@ fn a_forked_child_writes_and_its_parent_reads() {
 #[test]
 fn many_processes_share_an_end() {
     let _alone = alone();
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     const EACH: usize = 3000;
     let writers: Vec<Child> =
         (0..4u8).map(|number| child(|| (0..EACH).try_for_each(|_| near.write(&[number; 100]).map(drop)))).collect();
@@ -47,7 +47,7 @@ fn many_processes_share_an_end() {
 #[test]
 fn readers_share_what_is_written() {
     let _alone = alone();
-    let (near, far) = pipe().expect("pipe");
+    let (near, far) = Handle::pair().expect("pipe");
     let (mut near, mut far) = (Some(near), Some(far));
     let report = UnixStream::pair().expect("pair");
     let readers: Vec<Child> = (0..3)
@@ -81,7 +81,7 @@ fn readers_share_what_is_written() {
 #[test]
 fn threads_share_an_end_by_handles_of_their_own() {
     let _alone = alone();
-    let (near, mut far) = pipe().expect("pipe");
+    let (near, mut far) = Handle::pair().expect("pipe");
     std::thread::scope(|scope| {
         for number in 0..3u8 {
             let mut near = near.try_clone().expect("dup");
@@ -96,7 +96,7 @@ fn threads_share_an_end_by_handles_of_their_own() {
 #[test]
 fn after_exec() {
     let Ok(number) = std::env::var("STREAM_NUMBER") else { return };
-    let mut stream = Stream::from_number(number.parse().expect("a number")).expect("it was kept");
+    let mut stream = Handle::from_number(number.parse().expect("a number")).expect("it was kept");
     let mut request = [0; 16];
     let count = stream.read(&mut request).expect("the parent writes");
     request[..count].reverse();
@@ -106,7 +106,7 @@ fn after_exec() {
 #[test]
 fn an_end_survives_exec() {
     let _alone = alone();
-    let (mut near, far) = pipe().expect("pipe");
+    let (mut near, far) = Handle::pair().expect("pipe");
     far.set_inheritable(true).expect("fcntl");
     near.write(b"abc").expect("room");
     let mut command = Command::new(std::env::current_exe().expect("our own path"));
@@ -121,9 +121,9 @@ fn an_end_survives_exec() {
 fn an_end_goes_over_a_socket() {
     let _alone = alone();
     let (here, there) = UnixStream::pair().expect("pair");
-    let (mut near, far) = pipe().expect("pipe");
+    let (mut near, far) = Handle::pair().expect("pipe");
     let taker = child(|| {
-        let mut stream = Stream::receive_over(&there)?;
+        let mut stream = Handle::receive_over(&there)?;
         stream.write(b"from the other side").map(drop)
     });
     far.send_over(&here).expect("send");
@@ -135,31 +135,31 @@ fn an_end_goes_over_a_socket() {
 #[test]
 fn a_duplicate_is_another_handle_of_the_same_end() {
     let _alone = alone();
-    let (mut near, far) = pipe().expect("pipe");
-    let mut copy = Stream::from_fd(far.as_fd().try_clone_to_owned().expect("dup")).expect("the memory is open");
+    let (mut near, far) = Handle::pair().expect("pipe");
+    let mut copy = Handle::from_fd(far.as_fd().try_clone_to_owned().expect("dup")).expect("the memory is open");
     drop(far);
     near.write(b"x").expect("somebody is there");
     assert_eq!(copy.read(&mut [0; 8]).expect("there"), 1);
     let later = copy.as_fd().try_clone_to_owned().expect("dup");
     drop((near, copy));
-    assert_eq!(Stream::from_fd(later).expect_err("the memory is closed").errno(), Errno::Nostr);
+    assert_eq!(Handle::from_fd(later).expect_err("the memory is closed").errno(), Errno::Nostr);
 }
 
 #[test]
 fn another_descriptor_is_no_stream() {
     let _alone = alone();
     let file = std::fs::File::open("/dev/null").expect("open");
-    assert_eq!(Stream::from_fd(file.into()).expect_err("no stream").errno(), Errno::Nostr);
-    assert_eq!(Stream::from_number(123_456).expect_err("nothing").errno(), Errno::Badf);
+    assert_eq!(Handle::from_fd(file.into()).expect_err("no stream").errno(), Errno::Nostr);
+    assert_eq!(Handle::from_number(123_456).expect_err("nothing").errno(), Errno::Badf);
     let (socket, _other) = headwater_os::doorbell::Doorbell::pair().expect("pair");
     let copy = socket.as_fd().try_clone_to_owned().expect("dup");
-    assert_eq!(Stream::from_fd(copy).expect_err("no memory").errno(), Errno::Nostr);
+    assert_eq!(Handle::from_fd(copy).expect_err("no memory").errno(), Errno::Nostr);
 }
 
 #[test]
 fn an_idle_reader_makes_no_wake_up() {
     let _alone = alone();
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     let reader = std::thread::spawn(move || {
         let read = far.read(&mut [0; 8]).expect("a message");
         (read, far.counters().blocks)
@@ -175,7 +175,7 @@ fn an_idle_reader_makes_no_wake_up() {
 fn a_signal_interrupts_a_waiting_reader() {
     let _alone = alone();
     extern "C" fn nothing(_: libc::c_int) {}
-    let (_near, mut far) = pipe().expect("pipe");
+    let (_near, mut far) = Handle::pair().expect("pipe");
     // SAFETY: installs a handler that does nothing, for a signal that nothing else here uses.
     unsafe { libc::signal(libc::SIGUSR2, nothing as extern "C" fn(libc::c_int) as usize) };
     let (tell, told) = std::sync::mpsc::channel();
@@ -202,7 +202,7 @@ fn a_thousand_pipes_at_once() {
     // SAFETY: a limit of this process alone, raised to what it may have.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
     let before = headwater_os::descriptors::own().expect("/proc").len();
-    let mut pipes: Vec<(Stream, Stream)> = (0..1000).map(|_| pipe().expect("pipe")).collect();
+    let mut pipes: Vec<(Handle, Handle)> = (0..1000).map(|_| Handle::pair().expect("pipe")).collect();
     for (number, (near, _)) in pipes.iter_mut().enumerate() {
         near.write(&(number as u32).to_le_bytes()).expect("room");
     }
@@ -237,7 +237,7 @@ fn an_idle_pipe_is_small() {
     // In a process of its own, where no other test's pipes count.
     joined(child(|| {
         let before = resident();
-        let mut pipes: Vec<_> = (0..16).map(|_| pipe()).collect::<Result<_, _>>()?;
+        let mut pipes: Vec<_> = (0..16).map(|_| Handle::pair()).collect::<Result<_, _>>()?;
         for (near, far) in &mut pipes {
             near.write(b"one message")?;
             far.read(&mut [0; 64])?;

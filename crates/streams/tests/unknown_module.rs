@@ -4,7 +4,7 @@
 
 mod common;
 
-use headwater_streams::{Errno, Flush, Info, Module, Options, Result, pipe_with, register};
+use headwater_streams::{Errno, Flush, Handle, Info, Module, Options, Result, register};
 
 /// Known to a forked child alone.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl Module for Stranger {
 
 #[test]
 fn a_module_that_this_process_does_not_know_is_never_passed_by() {
-    let (mut near, mut far) = pipe_with(&Options::default()).expect("pipe");
+    let (mut near, mut far) = Handle::pair_with(&Options::default()).expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     // The quick ways are open.

@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering;
 use headwater_shm::Membership;
 
 use super::get::Taken;
+use super::handle::Handle;
 use super::state::{self, Call};
-use super::stream::Stream;
 use super::way::Way;
 use crate::error::{Result, fixed};
 use crate::layout::EndWords;
@@ -20,12 +20,12 @@ use crate::message::kind::{Kind, What};
 use crate::process::end::{Access, End, inbox};
 use crate::process::inbox::{is_after, ring};
 
-impl Stream {
+impl Handle {
     /// Sends an open file to the other end.
     ///
     /// # Errors
     /// `EINVAL` for a FIFO, whose writers are not connected to one reader; `EAGAIN` when the stream is full, or has some
-    /// files that were not received; else as [`Stream::write`].
+    /// files that were not received; else as [`Handle::write`].
     pub fn send_file(&mut self, file: BorrowedFd<'_>) -> Result<()> {
         self.attach()?;
         self.check_write()?;

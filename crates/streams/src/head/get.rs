@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use headwater_shm::Membership;
 
 use super::front::Item;
+use super::handle::Handle;
 use super::state::{self, Call};
-use super::stream::Stream;
 use super::way::Way;
 use crate::error::{Errno, Error, Result, fixed};
 use crate::message::kind::{Kind, What};
@@ -64,11 +64,11 @@ impl Got {
         Got { control: Some(0), data: Some(0), more_control: false, more_data: false, band: 0, high_priority: false };
 }
 
-impl Stream {
-    /// Takes the first message, whatever it is. As [`Stream::getpmsg`] with [`Select::Any`].
+impl Handle {
+    /// Takes the first message, whatever it is. As [`Handle::getpmsg`] with [`Select::Any`].
     ///
     /// # Errors
-    /// As [`Stream::getpmsg`].
+    /// As [`Handle::getpmsg`].
     pub fn getmsg(&mut self, control: Option<&mut [u8]>, data: Option<&mut [u8]>) -> Result<Got> {
         self.getpmsg(control, data, Select::Any)
     }
@@ -80,7 +80,7 @@ impl Stream {
     ///
     /// # Errors
     /// `EBADMSG` if the first message is not of the wanted ones, or one that getmsg does not take; `EAGAIN` for a
-    /// non-blocking handle when nothing is there; else as [`Stream::read`].
+    /// non-blocking handle when nothing is there; else as [`Handle::read`].
     pub fn getpmsg(&mut self, control: Option<&mut [u8]>, data: Option<&mut [u8]>, select: Select) -> Result<Got> {
         self.attach()?;
         let done = self.get_or_wait(control, data, select);
@@ -123,7 +123,7 @@ impl Stream {
     /// Of plain bytes, what is there of them and at most strmsgsz.
     ///
     /// # Errors
-    /// As [`Stream::getpmsg`].
+    /// As [`Handle::getpmsg`].
     pub fn receive(&mut self) -> Result<Option<OwnedMessage>> {
         self.attach()?;
         loop {
@@ -138,7 +138,7 @@ impl Stream {
         }
     }
 
-    /// Sends a message. As [`Stream::putmsg`] or [`Stream::putpmsg`].
+    /// Sends a message. As [`Handle::putmsg`] or [`Handle::putpmsg`].
     ///
     /// # Errors
     /// As those.

@@ -2,8 +2,8 @@
 
 use headwater_shm::{Limit, probe};
 
+use super::handle::Handle;
 use super::state::{self, Call};
-use super::stream::Stream;
 use crate::error::{Result, fixed};
 use crate::events;
 use crate::message::Message;
@@ -14,7 +14,7 @@ use crate::plumb::{registry, stack};
 use crate::queue::lane::writer::Open;
 use crate::queue::store::Which;
 
-impl Stream {
+impl Handle {
     /// Puts a module between this end's head and what is below (I_PUSH). All users of the stream must know it; those of
     /// [`crate::modules`] everybody knows.
     ///
@@ -118,7 +118,7 @@ impl Stream {
     }
 
     /// Changes the plumbing while nobody sends in either direction; all members read it anew at their next call.
-    fn replumb<T>(&mut self, change: impl FnOnce(&Stream) -> Result<T>) -> Result<T> {
+    fn replumb<T>(&mut self, change: impl FnOnce(&Handle) -> Result<T>) -> Result<T> {
         // Always direction 0 first, so that two who do this do not wait for each other.
         let (first, second) =
             if self.end.side == 0 { (&mut self.out, &mut self.back) } else { (&mut self.back, &mut self.out) };

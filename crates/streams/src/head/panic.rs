@@ -1,7 +1,7 @@
 //! What is done when a procedure of a module panics: the token is given back and the state is whole, so that the stream goes
 //! on for others. The panic itself goes on to the caller.
 
-use super::stream::Stream;
+use super::handle::Handle;
 use super::way::Pass;
 use crate::sched::Effects;
 
@@ -9,7 +9,7 @@ use crate::sched::Effects;
 /// was left by a panic.
 #[derive(Debug)]
 pub(crate) struct Running<'s> {
-    pub stream: &'s mut Stream,
+    pub stream: &'s mut Handle,
     pub outward: bool,
     pub pass: Pass,
 }

@@ -7,8 +7,8 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::get::Taken;
+use super::handle::Handle;
 use super::state::{self, Call};
-use super::stream::Stream;
 use super::way::Pass;
 use crate::error::{Errno, Error, Result};
 use crate::message::kind::{Kind, What};
@@ -16,7 +16,7 @@ use crate::message::kind::{Kind, What};
 /// A place in the stream for a message that is being filled in. Dropped, it was never there.
 #[derive(Debug)]
 pub struct Reserved<'s> {
-    stream: &'s mut Stream,
+    stream: &'s mut Handle,
     pass: Pass,
     len: usize,
 }
@@ -24,17 +24,17 @@ pub struct Reserved<'s> {
 /// A message where it lies. Dropped, it is still there.
 #[derive(Debug)]
 pub struct Borrowed<'s> {
-    stream: &'s mut Stream,
+    stream: &'s mut Handle,
     pass: Pass,
     item: super::front::Item,
 }
 
-impl Stream {
+impl Handle {
     /// Reserves a place for a message of `len` bytes of data, waiting for room if need be.
     ///
     /// # Errors
     /// `ERANGE` beyond maxpsz; `EINVAL` on a stream without lanes, or with modules, which take messages as a whole; else
-    /// as [`Stream::write`].
+    /// as [`Handle::write`].
     pub fn reserve(&mut self, len: usize) -> Result<Reserved<'_>> {
         self.attach()?;
         let maxpsz = self.maxpsz();
@@ -67,7 +67,7 @@ impl Stream {
     /// Borrows the data of the message at the front, waiting for one if nothing is there. None at the end of the stream.
     ///
     /// # Errors
-    /// `EBADMSG` for a message that does not lie in a lane, or has a control part; else as [`Stream::read`].
+    /// `EBADMSG` for a message that does not lie in a lane, or has a control part; else as [`Handle::read`].
     pub fn borrow(&mut self) -> Result<Option<Borrowed<'_>>> {
         self.attach()?;
         loop {
@@ -174,7 +174,7 @@ impl Drop for Borrowed<'_> {
     }
 }
 
-impl Stream {
+impl Handle {
     /// What a forked child has of a place or of a message is a copy: its parent has both.
     fn check_ours(&self) -> Result<()> {
         match self.end.membership_is_ours() {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use headwater_os::futex::{self, Slept};
 
+use super::handle::Handle;
 use super::state::{READ_ERROR, WRITE_ERROR};
-use super::stream::Stream;
 use crate::error::{Errno, Error, Result};
 use crate::process::end::Access;
 
@@ -65,11 +65,11 @@ impl BitOrAssign for Events {
     }
 }
 
-/// After so many looks in vain [`Stream::poll`] looks at this rate only.
+/// After so many looks in vain [`Handle::poll`] looks at this rate only.
 const LOOKS: u32 = 10;
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
-impl Stream {
+impl Handle {
     /// What of `wanted` the stream is ready for; waits until there is something, at most for `timeout` (None: no limit;
     /// zero: not at all). None of them: the time is over.
     ///

@@ -2,20 +2,20 @@
 
 use std::sync::atomic::Ordering;
 
-use super::stream::Stream;
+use super::handle::Handle;
 use crate::error::{Errno, Error, Result, fixed};
 use crate::limits::CUT_MAX;
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
 
-impl Stream {
+impl Handle {
     /// Sends a message of these parts (putmsg): M_PROTO with a control part, else M_DATA; `high_priority` makes it an
     /// M_PCPROTO (RS_HIPRI). No part at all sends nothing.
     ///
     /// # Errors
     /// `EINVAL` for high priority without a control part; `ERANGE` for parts beyond the stream's limits: a control part longer
     /// than strctlsz, data longer than maxpsz beside a control part, or longer than strmsgsz, or than 64 times maxpsz, without
-    /// one; else as [`Stream::write`]. High priority never waits. After any error but `EPIPE` nothing was sent, unless a module
+    /// one; else as [`Handle::write`]. High priority never waits. After any error but `EPIPE` nothing was sent, unless a module
     /// made it.
     pub fn putmsg(&mut self, control: Option<&[u8]>, data: Option<&[u8]>, high_priority: bool) -> Result<()> {
         if high_priority && control.is_none() {
@@ -28,7 +28,7 @@ impl Stream {
     /// Sends a message of these parts in a band (putpmsg, MSG_BAND).
     ///
     /// # Errors
-    /// As [`Stream::putmsg`].
+    /// As [`Handle::putmsg`].
     pub fn putpmsg(&mut self, control: Option<&[u8]>, data: Option<&[u8]>, band: u8) -> Result<()> {
         self.put_parts(Kind::Proto, band, control, data)
     }

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 
 use super::front::Item;
 use super::get::Taken;
+use super::handle::Handle;
 use super::options::{ControlMode, ReadMode, ReadOptions, WriteOptions};
 use super::state::{self, Call};
-use super::stream::Stream;
 use super::way::Way;
 use crate::error::{Errno, Error, Result};
 use crate::events;
@@ -32,7 +32,7 @@ enum Step {
 /// When a reader that could not run service procedures tries again.
 const SERVICE_AGAIN_NS: u64 = 10_000_000;
 
-impl Stream {
+impl Handle {
     /// Reads bytes as the read options say, at most as many as the buffer takes; waits until there are some. 0 is the end
     /// of the stream, or a message without bytes. A buffer without room reads nothing and gives 0. Bytes before a message that
     /// is marked (MSGMARK) are not read together with it.
@@ -58,7 +58,7 @@ impl Stream {
     /// Reads into several buffers as if they were one.
     ///
     /// # Errors
-    /// As [`Stream::read`].
+    /// As [`Handle::read`].
     pub fn readv(&mut self, buffers: &mut [IoSliceMut<'_>]) -> Result<usize> {
         if let [buffer] = buffers {
             return self.read(buffer);
@@ -318,9 +318,9 @@ impl ControlUse {
     }
 }
 
-impl io::Read for Stream {
+impl io::Read for Handle {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        Ok(Stream::read(self, buffer)?)
+        Ok(Handle::read(self, buffer)?)
     }
 
     fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {

@@ -2,12 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
+use super::handle::Handle;
 use super::options::{ErrorOptions, ReadOptions, WriteOptions};
 use super::state::{self, Call};
-use super::stream::Stream;
 use crate::error::{Errno, Error, Result};
 
-impl Stream {
+impl Handle {
     /// How this end reads (I_GRDOPT).
     pub fn read_options(&self) -> ReadOptions {
         ReadOptions::of(self.end.words())

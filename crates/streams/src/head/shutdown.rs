@@ -3,11 +3,11 @@
 use std::net::Shutdown;
 use std::sync::atomic::Ordering;
 
-use super::stream::Stream;
+use super::handle::Handle;
 use crate::error::{Errno, Error, Result};
 use crate::process::end::{Access, READS, WRITES};
 
-impl Stream {
+impl Handle {
     /// Closes a direction of this end for all of its handles, in all processes, as shutdown(2) does with a socket.
     ///
     /// [`Shutdown::Write`]: what was written is still read at the other end, and then the end of the stream; writing here

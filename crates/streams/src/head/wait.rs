@@ -8,7 +8,7 @@ use headwater_os::doorbell::{Heard, Interest};
 
 use headwater_shm::Limit;
 
-use super::stream::Stream;
+use super::handle::Handle;
 use crate::error::{Errno, Result, fixed};
 use crate::events::Place;
 use crate::process::end::{End, Standing, inbox, waiter};
@@ -29,10 +29,10 @@ const VAIN_PAUSE: Duration = Duration::from_millis(1);
 /// A reader that dozes off after less than so many bytes leaves the pages as they are: they are soon used again.
 const PAGES_KEPT: u64 = 64 << 10;
 
-impl Stream {
+impl Handle {
     /// Waits until there is something to read, or the end of it. None: no time limit.
     pub(crate) fn wait_to_read(&mut self, until_ns: Option<u64>) -> Result<()> {
-        let Stream { back, end, .. } = self;
+        let Handle { back, end, .. } = self;
         let End { region, counters, stages, side, futex_ns, .. } = end;
         let before = Standing::of(region, *side);
         let ready = || back.is_readable() || Standing::of(region, *side) != before;
@@ -54,7 +54,7 @@ impl Stream {
 
     /// Waits until there may be room for a message of that band. None: no time limit.
     pub(crate) fn wait_for_room(&mut self, band: u8, until_ns: Option<u64>) -> Result<()> {
-        let Stream { out, end, .. } = self;
+        let Handle { out, end, .. } = self;
         let End { region, counters, stages, side, futex_ns, .. } = end;
         let before = Standing::of(region, *side);
         let ready = || out.may_write(region, band) || Standing::of(region, *side) != before;

@@ -2,9 +2,9 @@
 
 use std::io::{self, IoSlice};
 
+use super::handle::Handle;
 use super::panic::Running;
 use super::state::{self, Call};
-use super::stream::Stream;
 use super::way::Pass;
 use crate::error::{Errno, Result, fixed};
 use crate::events;
@@ -14,7 +14,7 @@ use crate::process::end::Access;
 use crate::queue::lane::writer::Quick;
 use crate::sched::Run;
 
-impl Stream {
+impl Handle {
     /// Writes bytes and returns how many: all of them, unless the handle is non-blocking and there was room for a part, or
     /// a signal came after a part. What is not longer than maxpsz is not mixed with what others write.
     ///
@@ -70,7 +70,7 @@ impl Stream {
     /// Writes several pieces as if they were one.
     ///
     /// # Errors
-    /// As [`Stream::write`].
+    /// As [`Handle::write`].
     pub fn writev(&mut self, pieces: &[IoSlice<'_>]) -> Result<usize> {
         match pieces {
             [] => Ok(0),
@@ -167,9 +167,9 @@ impl Stream {
     }
 }
 
-impl io::Write for Stream {
+impl io::Write for Handle {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(Stream::write(self, bytes)?)
+        Ok(Handle::write(self, bytes)?)
     }
 
     fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {

@@ -16,11 +16,11 @@ use super::end::End;
 use super::fifo;
 use super::region::{NAME, Region};
 use crate::error::{Errno, Error, Result};
-use crate::head::stream::Stream;
+use crate::head::handle::Handle;
 use crate::layout::{Fixed, Header};
 
-impl Stream {
-    /// Whether exec keeps this end open. The new program takes it up by [`Stream::from_fd`] or [`Stream::from_number`],
+impl Handle {
+    /// Whether exec keeps this end open. The new program takes it up by [`Handle::from_fd`] or [`Handle::from_number`],
     /// for which it needs the number of the [descriptor](AsFd) alone, but the end's other descriptors must have been kept.
     ///
     /// # Errors
@@ -33,26 +33,26 @@ impl Stream {
     ///
     /// # Errors
     /// `ENOSTR` for one that is no end of a stream, or whose other descriptors were closed.
-    pub fn from_fd(fd: OwnedFd) -> Result<Stream> {
+    pub fn from_fd(fd: OwnedFd) -> Result<Handle> {
         if files::is_fifo(&fd)? {
             return fifo::of_own_descriptors(fd);
         }
         let doorbell = Doorbell::from_fd(fd).map_err(|_| no_stream("the descriptor is no stream"))?;
         let memory = own_memory(NAME, doorbell.cookie()?)?;
-        Stream::of_parts(doorbell, memory)
+        Handle::of_parts(doorbell, memory)
     }
 
     /// The end behind a descriptor of that number, which stays open beside the handle's own.
     ///
     /// # Errors
-    /// `EBADF` if there is none of that number; else as [`Stream::from_fd`].
-    pub fn from_number(number: u32) -> Result<Stream> {
+    /// `EBADF` if there is none of that number; else as [`Handle::from_fd`].
+    pub fn from_number(number: u32) -> Result<Handle> {
         let fd = descriptors::duplicate(number)
             .map_err(|_| Error::new(Errno::Badf, format!("there is no descriptor {number}")))?;
-        Stream::from_fd(fd)
+        Handle::from_fd(fd)
     }
 
-    /// Sends this end over a local socket (SCM_RIGHTS), to be taken up there by [`Stream::receive_over`]. The sender keeps
+    /// Sends this end over a local socket (SCM_RIGHTS), to be taken up there by [`Handle::receive_over`]. The sender keeps
     /// its handle.
     ///
     /// # Errors
@@ -66,12 +66,12 @@ impl Stream {
     ///
     /// # Errors
     /// `ENOSTR` for something else; `EPROTO` for a stream of another version; what the socket reports.
-    pub fn receive_over(socket: impl AsFd) -> Result<Stream> {
+    pub fn receive_over(socket: impl AsFd) -> Result<Handle> {
         let files = descriptors::receive(socket.as_fd())?;
         let files = match <[OwnedFd; 2]>::try_from(files) {
             Ok([doorbell, memory]) => {
                 let doorbell = Doorbell::from_fd(doorbell).map_err(|_| no_stream("the descriptor is no stream"))?;
-                return Stream::of_parts(doorbell, memory);
+                return Handle::of_parts(doorbell, memory);
             }
             Err(files) => files,
         };
@@ -83,11 +83,11 @@ impl Stream {
         fifo::of_parts(files)
     }
 
-    fn of_parts(doorbell: Doorbell, memory: OwnedFd) -> Result<Stream> {
+    fn of_parts(doorbell: Doorbell, memory: OwnedFd) -> Result<Handle> {
         let region = Region::open(memory)?;
         let side = region.side_of(doorbell.cookie()?);
         let side = side.ok_or_else(|| no_stream("the descriptor and the memory are of two streams"))?;
-        Ok(Stream::over(End::new(region, side, doorbell)))
+        Ok(Handle::over(End::new(region, side, doorbell)))
     }
 
     /// All that the end is in the kernel: the doorbell first, then the memory, then a FIFO's node.

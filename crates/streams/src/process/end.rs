@@ -237,7 +237,7 @@ impl End {
     }
 
     /// Wakes the other end's writers that sleep on the futex. Those that poll see room when a reader takes the packet that
-    /// says that there is none; see `Stream::wake_writers`.
+    /// says that there is none; see `Handle::wake_writers`.
     pub fn wake_writers(&mut self) {
         let place = Place { stream: self.region.inode, end: 1 - self.side, writes: true };
         sleep::wake_on_futex(&self.region.fixed.lanes[1 - self.side].writer.0, place, &mut self.counters);

@@ -26,7 +26,7 @@ use super::attach::{no_stream, own_memory};
 use super::end::{Access, End};
 use super::region::Region;
 use crate::error::{Errno, Error, Result};
-use crate::head::stream::Stream;
+use crate::head::handle::Handle;
 use crate::options::Options;
 
 mod ask;
@@ -67,7 +67,7 @@ impl Fifo {
     /// `EACCES` without the permission to read and to write, or if it is open in a process that this one may not look into and
     /// that lets nobody in; `EINVAL` for a path that is no FIFO; `EINTR` if a signal handler ran; `EMFILE` without twelve free
     /// descriptors; what open(2) reports of the path.
-    pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Stream> {
+    pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Handle> {
         Fifo::open_with(path, access, false, &Options::default())
     }
 
@@ -77,7 +77,7 @@ impl Fifo {
     ///
     /// # Errors
     /// As [`Fifo::open`].
-    pub fn open_with(path: impl AsRef<Path>, access: Access, nonblocking: bool, options: &Options) -> Result<Stream> {
+    pub fn open_with(path: impl AsRef<Path>, access: Access, nonblocking: bool, options: &Options) -> Result<Handle> {
         let path = path.as_ref();
         let side = match access {
             Access::Write => WRITER,
@@ -122,7 +122,7 @@ impl Fifo {
 }
 
 /// The end behind a descriptor of its pipe, of this process, that was there before it could know of it.
-pub(super) fn of_own_descriptors(pipe: OwnedFd) -> Result<Stream> {
+pub(super) fn of_own_descriptors(pipe: OwnedFd) -> Result<Handle> {
     let cookie = descriptors::inode(&pipe)?;
     let region = Region::open(own_memory(NAME, cookie)?)?;
     let memory = descriptors::link(Found::own(region.as_fd()))?;
@@ -137,7 +137,7 @@ pub(super) fn of_own_descriptors(pipe: OwnedFd) -> Result<Stream> {
 
 /// The end that three descriptors from elsewhere are, in the order in which they are sent: an end of its pipe, the memory, the
 /// node.
-pub(super) fn of_parts([pipe, memory, node]: [OwnedFd; 3]) -> Result<Stream> {
+pub(super) fn of_parts([pipe, memory, node]: [OwnedFd; 3]) -> Result<Handle> {
     let region = Region::open(memory)?;
     let memory = descriptors::link(Found::own(region.as_fd()))?;
     // What others sent is not opened anew before it has been seen what it is.
@@ -153,19 +153,19 @@ pub(super) fn of_parts([pipe, memory, node]: [OwnedFd; 3]) -> Result<Stream> {
     Ok(held(stream(region, side, doorbell), node))
 }
 
-fn held(mut stream: Stream, node: OwnedFd) -> Stream {
+fn held(mut stream: Handle, node: OwnedFd) -> Handle {
     keep(&mut stream, node.as_fd());
     stream.end.anchor = Some(node);
     stream
 }
 
 /// Lets others in, if the node is theirs to open too. Where that cannot be done they are refused.
-fn keep(stream: &mut Stream, node: BorrowedFd<'_>) {
+fn keep(stream: &mut Handle, node: BorrowedFd<'_>) {
     stream.end.keeper = Keeper::start(&stream.end, node).ok().flatten().map(Arc::new);
 }
 
-fn stream(region: Region, side: usize, doorbell: Doorbell) -> Stream {
-    let mut stream = Stream::over(End::new(region, side, doorbell));
+fn stream(region: Region, side: usize, doorbell: Doorbell) -> Handle {
+    let mut stream = Handle::over(End::new(region, side, doorbell));
     stream.end.access = if side == WRITER { Access::Write } else { Access::Read };
     stream
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use headwater_os::child::Child;
 use headwater_os::clock::now_ns;
-use headwater_streams::{Access, Fifo, Options, Result, Stream};
+use headwater_streams::{Access, Fifo, Handle, Options, Result};
 
 pub mod users;
 
@@ -106,7 +106,7 @@ pub fn joined(mut child: Child) {
     assert!(child.wait().expect("wait").success());
 }
 
-pub fn read_all(stream: &mut Stream) -> Vec<u8> {
+pub fn read_all(stream: &mut Handle) -> Vec<u8> {
     let mut all = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -172,6 +172,6 @@ pub fn fifo() -> (tempfile::TempDir, PathBuf) {
 }
 
 /// Opens it without waiting.
-pub fn open(path: &Path, access: Access) -> Result<Stream> {
+pub fn open(path: &Path, access: Access) -> Result<Handle> {
     Fifo::open_with(path, access, true, &Options::default())
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use headwater_os::child::Child;
-use headwater_streams::{Stream, pipe};
+use headwater_streams::Handle;
 
 use super::common::{alone, calm, read_all, within};
 use super::{HELD, Holds, use_side};
@@ -19,7 +19,7 @@ const TIMES: usize = 70;
 fn again() {
     let (Ok(number), Ok(left)) = (std::env::var("DEATH_STREAM"), std::env::var("DEATH_LEFT")) else { return };
     let left: usize = left.parse().expect("a number");
-    let mut stream = Stream::from_number(number.parse().expect("a number")).expect("it was kept");
+    let mut stream = Handle::from_number(number.parse().expect("a number")).expect("it was kept");
     if let Err(error) = stream.write(b"x") {
         println!("{left} times before the end: {error}");
         std::process::exit(1);
@@ -43,7 +43,7 @@ fn a_process_may_execute_again_and_again() {
     let _alone = alone();
     for (place, randomly) in [("other places", true), ("the same place", false)] {
         within(Duration::from_secs(60), format!("a program that executes itself, in {place}"));
-        let (near, mut far) = pipe().expect("pipe");
+        let (near, mut far) = Handle::pair().expect("pipe");
         near.set_inheritable(true).expect("fcntl");
         let mut command = myself(&near.as_fd().as_raw_fd().to_string(), TIMES - 1);
         if !randomly {
@@ -69,7 +69,7 @@ fn what_a_program_held_is_free_when_its_process_executes_another() {
     let _alone = alone();
     for holds in [Holds::Writing, Holds::Reading] {
         within(Duration::from_secs(30), format!("{holds:?} is held when the process executes another program"));
-        let (mut near, mut far) = pipe().expect("pipe");
+        let (mut near, mut far) = Handle::pair().expect("pipe");
         far.putmsg(None, Some(HELD), false).expect("room");
         let (ready, mut is_ready) = std::io::pipe().map(|(read, write)| (write, read)).expect("pipe");
         let mut copy = near.try_clone().expect("dup");

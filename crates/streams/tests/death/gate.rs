@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Events, Info, Message, Module, Options, Queue, Result, Stream, pipe_with, register};
+use headwater_streams::{Errno, Events, Handle, Info, Message, Module, Options, Queue, Result, register};
 
 use super::common::{alone, calm, within};
 
@@ -46,11 +46,11 @@ fn wait_until(reached: impl Fn(u32) -> bool) {
 }
 
 /// A handle whose thread holds the writing side of its end until it is told to let go.
-struct Held(JoinHandle<Stream>);
+struct Held(JoinHandle<Handle>);
 
 impl Held {
     /// The module is pushed already.
-    fn by(mut stream: Stream) -> Held {
+    fn by(mut stream: Handle) -> Held {
         set_place(OUTSIDE);
         // High priority waits for no room.
         let writer = std::thread::spawn(move || {
@@ -61,23 +61,23 @@ impl Held {
         Held(writer)
     }
 
-    fn let_go(self) -> Stream {
+    fn let_go(self) -> Handle {
         set_place(LEAVING);
         self.0.join().expect("no panic")
     }
 }
 
 /// Two ends with small queues, of which the first has these modules, the gate among them.
-fn ends(modules: &[&str]) -> (Stream, Stream) {
+fn ends(modules: &[&str]) -> (Handle, Handle) {
     static KNOWN: std::sync::Once = std::sync::Once::new();
     KNOWN.call_once(|| register(Gate).expect("a free name"));
-    let (mut near, far) = pipe_with(&Options { hiwat: 1000, lowat: 500, ..Options::default() }).expect("pipe");
+    let (mut near, far) = Handle::pair_with(&Options { hiwat: 1000, lowat: 500, ..Options::default() }).expect("pipe");
     modules.iter().for_each(|name| near.push(name).expect("known"));
     (near, far)
 }
 
 /// Writes until it is refused.
-fn fill(stream: &mut Stream) -> usize {
+fn fill(stream: &mut Handle) -> usize {
     let (mut written, bytes) = (0, [1; 100]);
     stream.set_nonblocking(true).expect("set");
     loop {
@@ -93,7 +93,7 @@ fn fill(stream: &mut Stream) -> usize {
 }
 
 /// Reads until it is refused.
-fn drain(stream: &mut Stream) -> usize {
+fn drain(stream: &mut Handle) -> usize {
     let (mut read, mut buffer) = (0, [0; 300]);
     loop {
         match stream.read(&mut buffer) {
@@ -213,7 +213,7 @@ fn a_writer_that_comes_out_runs_the_services_that_a_reader_could_not() {
 }
 
 /// What poll(2) says of a descriptor's readability after at most so long.
-fn polled(stream: &Stream, timeout: Duration) -> i16 {
+fn polled(stream: &Handle, timeout: Duration) -> i16 {
     use std::os::fd::{AsFd, AsRawFd};
     let mut polled = libc::pollfd { fd: stream.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one valid pollfd.

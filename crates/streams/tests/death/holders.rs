@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Events, Flush, Stream, pipe};
+use headwater_streams::{Errno, Events, Flush, Handle};
 
 use super::common::{alone, calm, joined, read_all, within};
 use super::{HELD, Holds, hold, holder, refusal, signal, tell, use_side, wait_for};
@@ -15,8 +15,8 @@ const SIDES: [Holds; 2] = [Holds::Writing, Holds::Reading];
 const LONG: Duration = Duration::from_millis(2300);
 
 /// The end whose side is held: with a message there to be borrowed, and another behind it.
-fn ends(holds: Holds) -> (Stream, Stream) {
-    let (mut near, mut far) = pipe().expect("pipe");
+fn ends(holds: Holds) -> (Handle, Handle) {
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     far.putmsg(None, Some(HELD), false).expect("room");
     far.putmsg(None, Some(b"more"), false).expect("room");
     let _ = holds;
@@ -160,7 +160,7 @@ fn what_a_handle_forgot_is_free_when_it_is_dropped() {
 fn a_forked_childs_copy_of_a_place_is_nothing() {
     let _alone = alone();
     within(Duration::from_secs(20), "a copy of a place".into());
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     let mut other = near.try_clone().expect("dup");
     other.set_nonblocking(true).expect("arm");
     // By the bias as well: taken twice.
@@ -308,7 +308,7 @@ fn a_frozen_holder_is_waited_for() {
 
 #[test]
 fn a_holder_that_lives_keeps_what_it_has_though_both_directions_were_shut_down() {
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     far.write(HELD).expect("room");
     near.shutdown(Shutdown::Write).expect("shutdown");
     far.shutdown(Shutdown::Write).expect("shutdown");

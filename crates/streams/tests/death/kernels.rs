@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use headwater_os::child::Child;
 use headwater_os::refuse::{Refusal, refuse, refuse_from};
-use headwater_streams::{Events, Stream, pipe};
+use headwater_streams::{Events, Handle};
 
 use super::common::{self, alone, calm, fifo, joined, open, read_all, within};
 use super::{Holds, holder, use_side};
@@ -84,7 +84,7 @@ fn on_an_older_kernel() {
 }
 
 fn a_child_is_another_user() {
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     near.write(b"parent ").expect("room");
     joined(common::child(|| near.write(b"child ").map(drop)));
     near.write(b"parent").expect("room");
@@ -94,8 +94,8 @@ fn a_child_is_another_user() {
 }
 
 fn a_contended_side_changes_hands() {
-    let (near, mut far) = pipe().expect("pipe");
-    let clones: Vec<Stream> = (0..3).map(|_| near.try_clone().expect("dup")).collect();
+    let (near, mut far) = Handle::pair().expect("pipe");
+    let clones: Vec<Handle> = (0..3).map(|_| near.try_clone().expect("dup")).collect();
     drop(near);
     std::thread::scope(|scope| {
         for mut writer in clones {
@@ -119,7 +119,7 @@ fn a_contended_side_changes_hands() {
 fn the_dead_make_room() {
     for holds in [Holds::Writing, Holds::Reading] {
         for reaped in [false, true] {
-            let (mut near, mut far) = pipe().expect("pipe");
+            let (mut near, mut far) = Handle::pair().expect("pipe");
             far.putmsg(None, Some(b"held"), false).expect("room");
             near.attach().expect("a place");
             let (mut child, control) = holder(near.try_clone().expect("dup"), holds);
@@ -131,7 +131,7 @@ fn the_dead_make_room() {
             drop(control);
         }
     }
-    let (near, mut far) = pipe().expect("pipe");
+    let (near, mut far) = Handle::pair().expect("pipe");
     for round in 0..70 {
         let mut user = Child::fork(|| {
             let mut copy = near.try_clone().expect("dup");

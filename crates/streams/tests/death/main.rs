@@ -15,7 +15,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 use headwater_os::child::Child;
-use headwater_streams::{Errno, Stream};
+use headwater_streams::{Errno, Handle};
 
 /// How a user of an end is in the middle of a call for as long as it likes.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +30,7 @@ enum Holds {
 const HELD: &[u8] = b"held";
 
 /// Is in the middle of a call, says so, and comes out when it is told to; false if it is told to end as it is.
-fn hold(stream: &mut Stream, holds: Holds, control: &UnixStream) -> headwater_streams::Result<bool> {
+fn hold(stream: &mut Handle, holds: Holds, control: &UnixStream) -> headwater_streams::Result<bool> {
     let go_on = |control: &UnixStream| {
         (&mut &*control).write_all(b"x")?;
         Ok::<_, headwater_streams::Error>((&mut &*control).read(&mut [0])? == 1)
@@ -58,7 +58,7 @@ fn hold(stream: &mut Stream, holds: Holds, control: &UnixStream) -> headwater_st
 }
 
 /// A forked process that holds a side of an end, and has said so. Told by a byte, it comes out.
-fn holder(mut stream: Stream, holds: Holds) -> (Child, UnixStream) {
+fn holder(mut stream: Handle, holds: Holds) -> (Child, UnixStream) {
     let (here, there) = UnixStream::pair().expect("pair");
     let child = common::child(|| {
         let _ours = &here;
@@ -77,7 +77,7 @@ fn tell(control: &UnixStream) {
 }
 
 /// What a user of the same side of the same end does meanwhile.
-fn use_side(stream: &mut Stream, holds: Holds) -> headwater_streams::Result<usize> {
+fn use_side(stream: &mut Handle, holds: Holds) -> headwater_streams::Result<usize> {
     match holds {
         Holds::Writing => stream.write(b"more"),
         Holds::Reading => stream.read(&mut [0; 4]),

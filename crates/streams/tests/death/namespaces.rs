@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use headwater_os::child::Child;
-use headwater_streams::{Errno, Stream, pipe};
+use headwater_streams::{Errno, Handle};
 
 use super::common::{alone, calm, read_all, within};
 use super::{Holds, hold, refusal, tell, wait_for};
@@ -73,7 +73,7 @@ fn a_writer_elsewhere_keeps_its_side() {
         return;
     }
     within(Duration::from_secs(30), "a writer in another PID namespace".into());
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     let [here, there, end, ends] = sockets();
     let mut foreign = near.try_clone().expect("dup");
     let mut parent = elsewhere(&ends, || {
@@ -105,7 +105,7 @@ fn a_writer_here_keeps_its_side_against_one_elsewhere() {
         return;
     }
     within(Duration::from_secs(30), "a writer in another PID namespace".into());
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     let [here, there, end, ends] = sockets();
     let mut foreign = near.try_clone().expect("dup");
     let mut place = near.reserve(4).expect("room");
@@ -139,7 +139,7 @@ fn a_side_whose_users_are_all_gone_is_free_wherever_they_were() {
         return;
     }
     within(Duration::from_secs(30), "a writer killed in another PID namespace".into());
-    let (mut near, mut far): (Stream, Stream) = pipe().expect("pipe");
+    let (mut near, mut far): (Handle, Handle) = Handle::pair().expect("pipe");
     let [here, there, end, ends] = sockets();
     let mut foreign = near.try_clone().expect("dup");
     near.write(b"before").expect("room");

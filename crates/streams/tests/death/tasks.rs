@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::SinkExt;
 use headwater_streams::AsyncStream;
-use headwater_streams::{OwnedMessage, pipe};
+use headwater_streams::{Handle, OwnedMessage};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::common::{alone, calm, joined, within};
@@ -15,7 +15,7 @@ fn a_task_does_not_stop_others_while_a_holder_is_stopped() {
     let _alone = alone();
     for holds in [Holds::Writing, Holds::Reading] {
         within(Duration::from_secs(30), format!("a task, while {holds:?} is stopped"));
-        let (near, mut far) = pipe().expect("pipe");
+        let (near, mut far) = Handle::pair().expect("pipe");
         far.putmsg(None, Some(HELD), false).expect("room");
         far.putmsg(None, Some(b"more"), false).expect("room");
         let (child, control) = holder(near.try_clone().expect("dup"), holds);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
 use headwater_os::descriptors;
-use headwater_streams::{Events, Options, Policy, Result, Stream, pipe_with};
+use headwater_streams::{Events, Handle, Options, Policy, Result};
 
 use crate::common::{self, Random, alone, setting};
 use crate::peer::{self, Peer};
@@ -61,7 +61,7 @@ fn case(seed: u64) -> Found {
     let policy = random.one_of(&[Policy::DEFAULT, Policy::DEFAULT, Policy::EAGER]);
     let hiwat = random.one_of(&[100, 5000, 65536]);
     let options = Options { hiwat, lowat: hiwat / 2, policy, ..Options::default() };
-    let (near, far) = pipe_with(&options).expect("pipe");
+    let (near, far) = Handle::pair_with(&options).expect("pipe");
     let mut ends = [Some(near), Some(far)];
     ends.iter_mut().flatten().for_each(|end| end.set_nonblocking(true).expect("arm"));
     let memory = crate::memory_of_stream();
@@ -127,7 +127,7 @@ fn case(seed: u64) -> Found {
 }
 
 /// One of all calls that there are.
-fn call(end: &mut Stream, random: &mut Random, files: &mut u64, modules: bool) -> Result<()> {
+fn call(end: &mut Handle, random: &mut Random, files: &mut u64, modules: bool) -> Result<()> {
     match random.below(30) {
         0..=5 => {
             let file = end.receive_file()?;

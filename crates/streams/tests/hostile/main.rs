@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use common::{Random, alone, setting};
 use headwater_streams::{
-    ControlMode, Errno, ErrorOptions, Events, Flush, Options, Policy, ReadMode, ReadOptions, Result, Select, Stream,
-    WriteOptions, pipe_with,
+    ControlMode, Errno, ErrorOptions, Events, Flush, Handle, Options, Policy, ReadMode, ReadOptions, Result, Select,
+    WriteOptions,
 };
 
 /// What one case may take.
@@ -90,7 +90,7 @@ fn case(seed: u64) -> Done {
     ]);
     let hiwat = random.one_of(&[100, 5000, 65536]);
     let options = Options { hiwat, lowat: hiwat / 2, policy, ..Options::default() };
-    let (near, far) = pipe_with(&options).expect("pipe");
+    let (near, far) = Handle::pair_with(&options).expect("pipe");
     let memory = memory_of_stream();
     let len = memory.metadata().expect("fstat").len();
     let mut ends = [Some(near), Some(far)];
@@ -181,7 +181,7 @@ impl Drop for Stop<'_> {
 }
 
 /// Another handle of the same end instead of this one: what it knows it reads from the memory.
-fn reopen(end: &mut Option<Stream>, done: &mut Done) {
+fn reopen(end: &mut Option<Handle>, done: &mut Done) {
     let clone = end.as_ref().expect("open").try_clone();
     if let Ok(clone) = clone {
         *end = Some(clone);
@@ -252,7 +252,7 @@ fn scribble(memory: &File, len: u64, options: &Options, random: &mut Random) {
 }
 
 /// One of all calls that there are, which is not to wait.
-fn call(end: &mut Stream, random: &mut Random) -> Result<()> {
+fn call(end: &mut Handle, random: &mut Random) -> Result<()> {
     let number = random.below(CALLS);
     call_by_number(number, end, random)
 }
@@ -261,7 +261,7 @@ const CALLS: usize = 36;
 /// The call that pushes a module.
 const PUSH: usize = 25;
 
-fn call_by_number(number: usize, end: &mut Stream, random: &mut Random) -> Result<()> {
+fn call_by_number(number: usize, end: &mut Handle, random: &mut Random) -> Result<()> {
     let len = random.one_of(&[0, 1, 8, 200, 257, 4096, 9000, 70_000]);
     let bytes = vec![7; len];
     let mut buffer = vec![0; random.one_of(&[0, 1, 8, 300, 9000, 70_000])];
@@ -327,7 +327,7 @@ fn call_by_number(number: usize, end: &mut Stream, random: &mut Random) -> Resul
 }
 
 /// A call that may wait, where the other end is gone.
-fn blocking_call(end: &mut Stream, random: &mut Random) -> Result<()> {
+fn blocking_call(end: &mut Handle, random: &mut Random) -> Result<()> {
     let mut buffer = vec![0; random.one_of(&[1, 8, 9000])];
     match random.below(6) {
         0 | 1 => drop(end.read(&mut buffer)?),

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use headwater_streams::{Options, Result, Stream};
+use headwater_streams::{Handle, Options, Result};
 
 use crate::common::Random;
 use crate::packets::{FILES_MAX, cut, packet, send, set, steal};
@@ -62,7 +62,7 @@ const HARSH: [Deed; 6] = [Deed::Foreign, Deed::Empty, Deed::Large, Deed::Shutdow
 #[derive(Debug)]
 pub struct Peer<'s> {
     pub random: Random,
-    pub end: &'s mut Stream,
+    pub end: &'s mut Handle,
     /// The victim's own socket, if it has that.
     pub theirs: Option<RawFd>,
     pub memory: File,
@@ -73,7 +73,7 @@ pub struct Peer<'s> {
 }
 
 /// A call of the library that is not to wait, with modules or without.
-pub fn call(end: &mut Stream, random: &mut Random, modules: bool) -> Result<()> {
+pub fn call(end: &mut Handle, random: &mut Random, modules: bool) -> Result<()> {
     let number = random.below(CALLS);
     if number == PUSH && !modules { Ok(()) } else { call_by_number(number, end, random) }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
-use headwater_streams::{Errno, Options, Policy, Result, Stream};
+use headwater_streams::{Errno, Handle, Options, Policy, Result};
 
 use crate::board::{Board, SECOND, Who};
 use crate::common::{self, Random};
@@ -209,7 +209,7 @@ fn kill(mut victim: Child, after: Option<Duration>) -> std::process::ExitStatus 
     victim.wait().expect("wait")
 }
 
-fn victim(case: &Case, scripts: &Scripts, board: &Board, mut near: Stream, random: Random) -> Result<()> {
+fn victim(case: &Case, scripts: &Scripts, board: &Board, mut near: Handle, random: Random) -> Result<()> {
     let read = [scripts.survivor.as_slice()];
     let mut reader = Reader::new(board, Who::Victim, &read, random);
     match case.part {
@@ -240,7 +240,7 @@ fn victim(case: &Case, scripts: &Scripts, board: &Board, mut near: Stream, rando
     Ok(())
 }
 
-fn fellow(case: &Case, scripts: &Scripts, board: &Board, mut near: Stream, random: Random) {
+fn fellow(case: &Case, scripts: &Scripts, board: &Board, mut near: Handle, random: Random) {
     match case.part {
         Part::Writes => {
             script::write(&mut near, &scripts.fellow, board, Who::Fellow).expect("the survivor reads");
@@ -253,7 +253,7 @@ fn fellow(case: &Case, scripts: &Scripts, board: &Board, mut near: Stream, rando
 }
 
 /// What the other end does. `over`: nobody of the victim's end is left.
-fn survivor(case: &Case, scripts: &Scripts, board: &Board, far: &mut Stream, random: Random, over: impl Fn() -> bool) {
+fn survivor(case: &Case, scripts: &Scripts, board: &Board, far: &mut Handle, random: Random, over: impl Fn() -> bool) {
     let read = [scripts.victim.as_slice(), scripts.fellow.as_slice()];
     match case.part {
         Part::Writes => {

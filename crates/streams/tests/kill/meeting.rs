@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Access, ControlMode, Errno, Fifo, Options, ReadOptions, Result, Stream, pipe_with};
+use headwater_streams::{Access, ControlMode, Errno, Fifo, Handle, Options, ReadOptions, Result};
 use tempfile::TempDir;
 
 use crate::case::{Case, Part};
@@ -19,8 +19,8 @@ pub struct Meeting {
     fifo: Option<Node>,
     /// The victim's end, or one that its fellow uses; and the survivor's. Of a FIFO they are open already if there is a
     /// fellow, who may else have come and gone before the others meet.
-    near: Option<Stream>,
-    far: std::sync::Mutex<Option<Stream>>,
+    near: Option<Handle>,
+    far: std::sync::Mutex<Option<Handle>>,
     fellow: bool,
 }
 
@@ -46,12 +46,12 @@ impl Node {
         Node { directory, path, options: case.options(), victim, survivor, met: AtomicBool::new(false) }
     }
 
-    fn open(&self, access: Access, nonblocking: bool) -> Result<Stream> {
+    fn open(&self, access: Access, nonblocking: bool) -> Result<Handle> {
         Fifo::open_with(&self.path, access, nonblocking, &self.options).map(prepared)
     }
 
     /// Opened without waiting, for who waits from then on.
-    fn open_at_once(&self, access: Access) -> Result<Stream> {
+    fn open_at_once(&self, access: Access) -> Result<Handle> {
         let mut stream = self.open(access, true)?;
         stream.set_nonblocking(false)?;
         Ok(stream)
@@ -59,7 +59,7 @@ impl Node {
 }
 
 /// Reads take all parts.
-fn prepared(mut stream: Stream) -> Stream {
+fn prepared(mut stream: Handle) -> Handle {
     let options = ReadOptions { control: ControlMode::AsData, ..ReadOptions::default() };
     stream.set_read_options(options).expect("no error");
     stream
@@ -80,7 +80,7 @@ impl Meeting {
             }
             return Meeting { fifo: Some(node), near, far: far.into(), fellow };
         }
-        let (near, far) = pipe_with(&case.options()).expect("pipe");
+        let (near, far) = Handle::pair_with(&case.options()).expect("pipe");
         let (mut near, mut far) = (prepared(near), prepared(far));
         for (stream, module) in [(&mut near, case.modules[0]), (&mut far, case.modules[1])] {
             module.into_iter().for_each(|name| stream.push(name).expect("known"));
@@ -97,7 +97,7 @@ impl Meeting {
     }
 
     /// The victim's end.
-    pub fn victim(&mut self) -> Result<Stream> {
+    pub fn victim(&mut self) -> Result<Handle> {
         match &self.fifo {
             // Who is not alone at its end may come when the others have gone.
             Some(node) if self.fellow && node.victim == Access::Read => node.open_at_once(node.victim),
@@ -107,12 +107,12 @@ impl Meeting {
     }
 
     /// The end of the victim's fellow, if it has one. After the fork.
-    pub fn fellow(&mut self) -> Option<Stream> {
+    pub fn fellow(&mut self) -> Option<Handle> {
         self.near.take().filter(|_| self.fellow)
     }
 
     /// The survivor's end. It waits for the victim.
-    pub fn survivor(&self) -> Result<Stream> {
+    pub fn survivor(&self) -> Result<Handle> {
         if let Some(far) = self.far.lock().expect("nobody panics").take() {
             return Ok(far);
         }
@@ -145,7 +145,7 @@ impl Meeting {
 
     /// Every holder of the other end is gone, or will be at once: writes fail, and reads find the end. Those who open a FIFO
     /// next use it as if nothing had been, with the survivor and without.
-    pub fn is_over(&self, mut far: Stream) {
+    pub fn is_over(&self, mut far: Handle) {
         let mut buffer = [0; 4096];
         let node = self.fifo.as_ref();
         if node.is_none_or(|node| node.survivor == Access::Read) {

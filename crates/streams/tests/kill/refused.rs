@@ -5,11 +5,11 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
 use headwater_shm::probe;
-use headwater_streams::{Errno, Options, Stream, pipe_with};
+use headwater_streams::{Errno, Handle, Options};
 
 use crate::common::{alone, calm, child, within};
 
-fn is_readable(stream: &Stream) -> bool {
+fn is_readable(stream: &Handle) -> bool {
     let mut polled = libc::pollfd { fd: stream.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one valid pollfd.
     let done = unsafe { libc::poll(&mut polled, 1, 0) };
@@ -24,7 +24,8 @@ fn a_refused_writer_killed_at_any_place_leaves_what_is_unread_to_be_seen() {
     const HELD: usize = 1100;
     for place in 0.. {
         within(Duration::from_secs(30), format!("a refused writer killed at place {place}"));
-        let (mut near, mut far) = pipe_with(&Options { hiwat: 1000, lowat: 500, ..Options::default() }).expect("pipe");
+        let (mut near, mut far) =
+            Handle::pair_with(&Options { hiwat: 1000, lowat: 500, ..Options::default() }).expect("pipe");
         near.set_nonblocking(true).expect("set");
         far.set_nonblocking(true).expect("set");
         for _ in 0..HELD / MESSAGE {

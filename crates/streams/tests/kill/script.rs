@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Error, Result, Select, Stream};
+use headwater_streams::{Errno, Error, Handle, Result, Select};
 
 use crate::board::{Board, Who, bytes, words};
 use crate::common::Random;
@@ -108,12 +108,12 @@ pub fn script(random: &mut Random, flavour: Flavour, operations: usize, first: u
 }
 
 /// Plays a script to its end, or to the other end's.
-pub fn write(stream: &mut Stream, script: &[Operation], board: &Board, who: Who) -> Result<()> {
+pub fn write(stream: &mut Handle, script: &[Operation], board: &Board, who: Who) -> Result<()> {
     (0..script.len()).try_for_each(|number| write_one(stream, script, number, board, who))
 }
 
 /// Plays one operation of a script.
-pub fn write_one(stream: &mut Stream, script: &[Operation], number: usize, board: &Board, who: Who) -> Result<()> {
+pub fn write_one(stream: &mut Handle, script: &[Operation], number: usize, board: &Board, who: Who) -> Result<()> {
     let operation = &script[number];
     // A second message of high priority would be thrown away, and so would be what waits in a popped module.
     if matches!(operation.call, Call::HighPriority | Call::Pop) && !settle(board, &script[..number], who) {
@@ -140,7 +140,7 @@ fn settle(board: &Board, script: &[Operation], who: Who) -> bool {
     true
 }
 
-fn call(stream: &mut Stream, operation: &Operation) -> Result<()> {
+fn call(stream: &mut Handle, operation: &Operation) -> Result<()> {
     let control = bytes(operation.first, operation.control);
     let data = bytes(operation.first + operation.control as u64, operation.data);
     match operation.call {
@@ -182,7 +182,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Takes something. False at the end of the stream.
-    pub fn step(&mut self, stream: &mut Stream) -> Result<bool> {
+    pub fn step(&mut self, stream: &mut Handle) -> Result<bool> {
         let (control_words, data_words) = (self.random.one_of(&[1, 48]), self.random.one_of(&[2, 40, 512, 4096]));
         let (mut control, mut data) = (std::mem::take(&mut self.control), std::mem::take(&mut self.data));
         let taken = self.take(stream, &mut control[..control_words * 8], &mut data[..data_words * 8]);
@@ -198,7 +198,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Bytes of control and data, and whether they came apart.
-    fn take(&mut self, stream: &mut Stream, control: &mut [u8], data: &mut [u8]) -> Result<(usize, usize, bool)> {
+    fn take(&mut self, stream: &mut Handle, control: &mut [u8], data: &mut [u8]) -> Result<(usize, usize, bool)> {
         let way = self.random.below(8);
         if self.who == Who::Victim {
             self.board.take_in_hand((control.len() + data.len()) / 8);
@@ -240,7 +240,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Takes all until the end of the stream.
-    pub fn read_all(&mut self, stream: &mut Stream) -> Result<()> {
+    pub fn read_all(&mut self, stream: &mut Handle) -> Result<()> {
         while self.step(stream)? {}
         Ok(())
     }
@@ -256,7 +256,7 @@ enum Part {
 }
 
 /// The message at the front, if it is one that can be borrowed.
-fn borrow(stream: &mut Stream) -> Result<Option<headwater_streams::Borrowed<'_>>> {
+fn borrow(stream: &mut Handle) -> Result<Option<headwater_streams::Borrowed<'_>>> {
     match stream.borrow() {
         Err(error) if error.errno() == Errno::Badmsg => Ok(None),
         done => done,

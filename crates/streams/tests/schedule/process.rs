@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use headwater_os::child::{Child, kill_self};
-use headwater_streams::Stream;
+use headwater_streams::Handle;
 
 use crate::board::{Board, Cell};
 use crate::form::FORMS;
@@ -17,7 +17,7 @@ use crate::worker::work;
 const VARIABLE: &str = "HEADWATER_SCHEDULE";
 
 /// Does what a process has to do from the beginning.
-pub fn run(setup: &Setup, board: &Board, process: usize, stream: Stream) {
+pub fn run(setup: &Setup, board: &Board, process: usize, stream: Handle) {
     let hit = setup.victim == process;
     #[cfg(feature = "probes")]
     if let Some(place) = setup.place.filter(|_| hit && setup.event == Event::Kill) {
@@ -37,7 +37,7 @@ pub fn run(setup: &Setup, board: &Board, process: usize, stream: Stream) {
 }
 
 /// After exec: the workers do what is left, but for what they had in their hands.
-pub fn carry_on(setup: &Setup, board: &Board, process: usize, stream: Stream) {
+pub fn carry_on(setup: &Setup, board: &Board, process: usize, stream: Handle) {
     std::thread::scope(|scope| {
         for worker in setup.workers(process) {
             let handle = stream.try_clone().expect("a descriptor");
@@ -56,7 +56,7 @@ pub fn carry_on(setup: &Setup, board: &Board, process: usize, stream: Stream) {
 }
 
 /// In the main thread, while the workers are under way.
-fn happen(setup: &Setup, board: &Board, process: usize, stream: &Stream) -> Option<Child> {
+fn happen(setup: &Setup, board: &Board, process: usize, stream: &Handle) -> Option<Child> {
     let after = Duration::from_micros(setup.after_us);
     match setup.event {
         Event::Nothing | Event::Freeze => None,
@@ -99,12 +99,12 @@ fn happen(setup: &Setup, board: &Board, process: usize, stream: &Stream) -> Opti
 }
 
 /// What a process is that was just executed, if it was executed for a round.
-pub fn of_environment() -> Option<(Setup, Board, usize, Stream)> {
+pub fn of_environment() -> Option<(Setup, Board, usize, Handle)> {
     let text = std::env::var(VARIABLE).ok()?;
     let words: Vec<usize> = text.split(' ').map(|word| word.parse().expect("a number")).collect();
     let [seed, writer, reader, process, number, board] = words[..] else { panic!("{text}") };
     let setup = Setup::of([FORMS[writer], FORMS[reader]], seed as u64);
-    let stream = Stream::from_number(number as u32).expect("it came through exec");
+    let stream = Handle::from_number(number as u32).expect("it came through exec");
     // The number itself is no handle's any more.
     // SAFETY: nobody else in this program knows it.
     unsafe { libc::close(number as i32) };

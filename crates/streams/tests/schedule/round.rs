@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
-use headwater_streams::{Stream, pipe_with};
+use headwater_streams::Handle;
 
 use crate::board::{Board, Cell, WORKERS};
 use crate::process;
@@ -34,7 +34,7 @@ struct Member {
 /// If something hangs, fails, is lost or comes twice.
 pub fn run(setup: &Setup, board: &Board) -> Outcome {
     board.clear();
-    let (near, far) = pipe_with(&setup.options()).expect("pipe");
+    let (near, far) = Handle::pair_with(&setup.options()).expect("pipe");
     let mut ends = [Some(near), Some(far)];
     let mut members: Vec<Member> = Vec::new();
     for process in setup.processes() {
@@ -56,7 +56,7 @@ pub fn run(setup: &Setup, board: &Board) -> Outcome {
 }
 
 /// Until all processes have ended. Returns the longest time in which nothing moved.
-fn watch(setup: &Setup, board: &Board, members: &mut [Member], ends: &mut [Option<Stream>; 2]) -> Duration {
+fn watch(setup: &Setup, board: &Board, members: &mut [Member], ends: &mut [Option<Handle>; 2]) -> Duration {
     let (mut still, mut longest, mut progress) = (Duration::ZERO, Duration::ZERO, 0);
     let mut freezer = Freezer::of(setup);
     let mut last = Instant::now();
@@ -90,7 +90,7 @@ fn watch(setup: &Setup, board: &Board, members: &mut [Member], ends: &mut [Optio
 }
 
 /// Both ends write and read: the end of a direction is told when all of it was written. Returns whether it just was.
-fn close(setup: &Setup, board: &Board, members: &[Member], side: usize, end: &mut Option<Stream>) -> bool {
+fn close(setup: &Setup, board: &Board, members: &[Member], side: usize, end: &mut Option<Handle>) -> bool {
     let Some(stream) = end else { return false };
     let mut here = members.iter().filter(|member| side_of(member.process) == side);
     if here.clone().all(|member| member.over) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use headwater_streams::{AsyncStream, Errno, Error, Result, Stream};
+use headwater_streams::{AsyncStream, Errno, Error, Handle, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::board::{self, Board, Cell, WORKERS};
@@ -34,7 +34,7 @@ struct Hands<'b> {
 }
 
 /// Does all that a worker has to do: until its words are written, and the end of the stream is read.
-pub fn work(setup: &Setup, board: &Board, worker: Worker, stream: Stream) {
+pub fn work(setup: &Setup, board: &Board, worker: Worker, stream: Handle) {
     let mut hands = Hands::new(setup, board, worker);
     match worker.form {
         Form::Tokio => hands.select(stream),
@@ -181,7 +181,7 @@ impl<'b> Hands<'b> {
     }
 
     /// Calls that wait, in one direction.
-    fn block(&mut self, mut stream: Stream) {
+    fn block(&mut self, mut stream: Handle) {
         stream.set_nonblocking(false).expect("no error");
         while self.reads || self.writes {
             self.pause();
@@ -204,7 +204,7 @@ impl<'b> Hands<'b> {
     }
 
     /// Calls that do not wait, and waits for either direction in between.
-    fn pump(&mut self, mut stream: Stream) {
+    fn pump(&mut self, mut stream: Handle) {
         stream.set_nonblocking(true).expect("no error");
         let mut waiter = Waiter::new(self.worker.form, &stream);
         while self.reads || self.writes {
@@ -222,7 +222,7 @@ impl<'b> Hands<'b> {
     }
 
     /// False if everything was refused.
-    fn try_both(&mut self, stream: &mut Stream) -> bool {
+    fn try_both(&mut self, stream: &mut Handle) -> bool {
         let mut done = false;
         if self.reads {
             self.prepare_to_read();
@@ -240,7 +240,7 @@ impl<'b> Hands<'b> {
     }
 
     /// A task that waits for whatever comes first.
-    fn select(&mut self, stream: Stream) {
+    fn select(&mut self, stream: Handle) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let (mut from, mut to) = tokio::io::split(AsyncStream::new(stream).expect("a descriptor"));

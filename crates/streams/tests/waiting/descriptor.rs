@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Access, Errno, Events, Options, Stream, pipe, pipe_with};
+use headwater_streams::{Access, Errno, Events, Handle, Options};
 
 use crate::common::{alone, child, fifo, open};
 
@@ -44,7 +44,7 @@ impl Epoll {
     }
 }
 
-pub fn fill(stream: &mut Stream) -> usize {
+pub fn fill(stream: &mut Handle) -> usize {
     let mut written = 0;
     loop {
         match stream.write(&[7; 1000]) {
@@ -55,7 +55,7 @@ pub fn fill(stream: &mut Stream) -> usize {
     }
 }
 
-pub fn drain(stream: &mut Stream) -> usize {
+pub fn drain(stream: &mut Handle) -> usize {
     let (mut read, mut buffer) = (0, [0; 4096]);
     loop {
         match stream.read(&mut buffer) {
@@ -67,8 +67,8 @@ pub fn drain(stream: &mut Stream) -> usize {
     }
 }
 
-fn nonblocking(options: &Options) -> (Stream, Stream) {
-    let (mut near, mut far) = pipe_with(options).expect("pipe");
+fn nonblocking(options: &Options) -> (Handle, Handle) {
+    let (mut near, mut far) = Handle::pair_with(options).expect("pipe");
     near.set_nonblocking(true).expect("set");
     far.set_nonblocking(true).expect("set");
     (near, far)
@@ -135,7 +135,7 @@ fn a_refused_read_leaves_the_signal_of_room_alone() {
 
 #[test]
 fn data_from_before_shows_in_a_descriptor_that_becomes_nonblocking() {
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     near.write(b"early").expect("room");
     far.set_nonblocking(true).expect("set");
     assert_eq!(polled(&far, libc::POLLIN, NOW), libc::POLLIN);
@@ -174,7 +174,7 @@ fn a_poll_for_either_sees_both_again_and_again() {
     // Small queues: both sides are refused all the time, and each waits for whatever comes first.
     let (near, far) = nonblocking(&Options { hiwat: 3000, lowat: 1000, ..Options::default() });
     const TOTAL: usize = 2_000_000;
-    let pump = |mut stream: Stream| {
+    let pump = |mut stream: Handle| {
         let (mut written, mut read, mut buffer) = (0, 0, [0; 700]);
         let start = Instant::now();
         while written < TOTAL || read < TOTAL {
@@ -201,7 +201,7 @@ fn a_poll_for_either_sees_both_again_and_again() {
 
 #[test]
 fn a_writer_that_fills_the_stream_and_polls_for_either_hears_of_a_byte() {
-    let (mut near, far) = pipe().expect("pipe");
+    let (mut near, far) = Handle::pair().expect("pipe");
     near.set_nonblocking(true).expect("set");
     let mut far = far;
     let peer = std::thread::spawn(move || {

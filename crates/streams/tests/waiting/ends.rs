@@ -5,15 +5,15 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Events, Options, Stream, pipe, pipe_with};
+use headwater_streams::{Errno, Events, Handle, Options};
 
 use super::descriptor::polled;
 use crate::common::{alone, child, read_all};
 
 #[test]
 fn every_handle_notices_that_the_other_end_was_closed() {
-    let (mut near, mut far) = pipe().expect("pipe");
-    let mut handles: Vec<Stream> = (0..3).map(|_| near.try_clone().expect("dup")).collect();
+    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let mut handles: Vec<Handle> = (0..3).map(|_| near.try_clone().expect("dup")).collect();
     for handle in handles.iter_mut().chain([&mut near]) {
         handle.write(b"a").expect("room");
     }
@@ -28,7 +28,7 @@ fn every_handle_notices_that_the_other_end_was_closed() {
 #[test]
 fn after_a_read_has_seen_the_end_no_write_succeeds() {
     let _alone = alone();
-    let (mut near, far) = pipe().expect("pipe");
+    let (mut near, far) = Handle::pair().expect("pipe");
     let mut other = near.try_clone().expect("dup");
     near.write(b"a").expect("room");
     other.write(b"b").expect("room");
@@ -47,7 +47,7 @@ fn after_a_read_has_seen_the_end_no_write_succeeds() {
 #[test]
 fn after_poll_has_said_hung_up_no_write_succeeds() {
     let _alone = alone();
-    let (mut near, far) = pipe().expect("pipe");
+    let (mut near, far) = Handle::pair().expect("pipe");
     near.write(b"a").expect("room");
     let mut peer = child(|| {
         far.try_clone()?.read(&mut [0])?;
@@ -61,7 +61,7 @@ fn after_poll_has_said_hung_up_no_write_succeeds() {
 
 #[test]
 fn an_end_that_writes_no_more_still_reads() {
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     near.write(b"last words").expect("room");
     near.shutdown(Shutdown::Write).expect("shutdown");
     assert_eq!(near.write(b"x").expect_err("shut").errno(), Errno::Pipe);
@@ -82,7 +82,7 @@ fn an_end_that_writes_no_more_still_reads() {
 
 #[test]
 fn an_end_that_reads_no_more_refuses_what_the_other_writes() {
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     far.write(b"before").expect("room");
     near.shutdown(Shutdown::Read).expect("shutdown");
     assert_eq!(far.write(b"after").expect_err("shut").errno(), Errno::Pipe);
@@ -93,7 +93,7 @@ fn an_end_that_reads_no_more_refuses_what_the_other_writes() {
 
 #[test]
 fn shutting_down_wakes_a_reader_and_a_writer_that_sleep() {
-    let (mut near, far) = pipe_with(&Options { hiwat: 1000, lowat: 500, ..Options::default() }).expect("pipe");
+    let (mut near, far) = Handle::pair_with(&Options { hiwat: 1000, lowat: 500, ..Options::default() }).expect("pipe");
     let mut far_reader = far.try_clone().expect("dup");
     let mut far_writer = far.try_clone().expect("dup");
     drop(far);
@@ -121,9 +121,9 @@ fn a_fifo_has_no_half_to_shut_down() {
 }
 
 /// Kills a reader and waits until the kernel has torn it down; returns how many writes of 64 bytes still succeed.
-fn writes_after_the_death_of(reads: impl FnOnce(&mut Stream), writes: impl FnOnce(&mut Stream)) -> usize {
+fn writes_after_the_death_of(reads: impl FnOnce(&mut Handle), writes: impl FnOnce(&mut Handle)) -> usize {
     let _alone = alone();
-    let (mut near, far) = pipe().expect("pipe");
+    let (mut near, far) = Handle::pair().expect("pipe");
     let mut far = Some(far);
     let mut reader = child(|| {
         let mut far = far.take().expect("there");
@@ -144,21 +144,21 @@ fn writes_after_the_death_of(reads: impl FnOnce(&mut Stream), writes: impl FnOnc
 
 #[test]
 fn a_reader_that_is_killed_while_it_waits_is_noticed_by_the_next_write() {
-    let waits = |far: &mut Stream| while far.read(&mut [0; 64]).is_ok() {};
+    let waits = |far: &mut Handle| while far.read(&mut [0; 64]).is_ok() {};
     assert_eq!(writes_after_the_death_of(waits, |_| ()), 0);
-    let some = |near: &mut Stream| (0..500).for_each(|_| assert_eq!(near.write(&[1; 64]).expect("room"), 64));
+    let some = |near: &mut Handle| (0..500).for_each(|_| assert_eq!(near.write(&[1; 64]).expect("room"), 64));
     assert_eq!(writes_after_the_death_of(waits, some), 0);
 }
 
 #[test]
 fn a_reader_that_is_killed_at_its_work_is_noticed_before_as_much_again_is_written() {
-    let works = |far: &mut Stream| assert!(far.read(&mut [0; 64]).expect("there") > 0);
-    let one = |near: &mut Stream| {
+    let works = |far: &mut Handle| assert!(far.read(&mut [0; 64]).expect("there") > 0);
+    let one = |near: &mut Handle| {
         std::thread::sleep(Duration::from_millis(30));
         near.write(&[1; 64]).expect("room");
     };
     assert_eq!(writes_after_the_death_of(works, one), 0, "it waited for what was the last");
-    let some = |near: &mut Stream| {
+    let some = |near: &mut Handle| {
         std::thread::sleep(Duration::from_millis(30));
         (0..10).for_each(|_| assert_eq!(near.write(&[1; 64]).expect("room"), 64));
     };
@@ -169,7 +169,7 @@ fn a_reader_that_is_killed_at_its_work_is_noticed_before_as_much_again_is_writte
 #[test]
 fn a_poll_for_room_waits_also_after_the_other_end_writes_no_more() {
     for wanted in [Events::OUT, Events::OUT | Events::PRI] {
-        let (mut near, mut far) = pipe().expect("pipe");
+        let (mut near, mut far) = Handle::pair().expect("pipe");
         far.set_nonblocking(true).expect("set");
         near.shutdown(Shutdown::Write).expect("shutdown");
         while far.write(&[1; 1000]).is_ok() {}

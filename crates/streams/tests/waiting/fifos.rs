@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use headwater_streams::{Access, Errno, Fifo, Options, Stream};
+use headwater_streams::{Access, Errno, Fifo, Handle, Options};
 
 use super::descriptor::polled;
 use crate::common::{Random, fifo, setting};
@@ -13,7 +13,7 @@ use crate::common::{Random, fifo, setting};
 const TOTAL: usize = 30_000;
 
 /// Reads by turns as a blocking and as a non-blocking handle that polls its descriptor first.
-fn read_by_turns(mut stream: Stream, mut random: Random, got: &AtomicUsize) {
+fn read_by_turns(mut stream: Handle, mut random: Random, got: &AtomicUsize) {
     let mut buffer = [0; 3000];
     while got.load(Ordering::Relaxed) < TOTAL {
         let polls = random.one_in(2);

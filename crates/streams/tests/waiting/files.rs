@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use headwater_os::descriptors::inode;
-use headwater_streams::{Errno, Flush, Info, Kind, Message, Module, Queue, Side, Stream, pipe, register};
+use headwater_streams::{Errno, Flush, Handle, Info, Kind, Message, Module, Queue, Side, register};
 
 use crate::common::{alone, child, joined};
 use crate::descriptor::{SOON, polled};
@@ -16,7 +16,7 @@ fn open(path: &str) -> File {
 
 #[test]
 fn a_flushed_file_is_not_taken_for_the_next_one() {
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     let (first, second) = (open("/proc/self/stat"), open("/dev/null"));
     near.send_file(first.as_fd()).expect("room");
     far.push("pipemod").expect("known");
@@ -29,7 +29,7 @@ fn a_flushed_file_is_not_taken_for_the_next_one() {
 
 #[test]
 fn a_file_outlives_a_sender_that_left_something_unread() {
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     let file = open("/dev/null");
     near.send_file(file.as_fd()).expect("room");
     // Its own doorbell has something in it when it goes.
@@ -43,7 +43,7 @@ fn a_file_outlives_a_sender_that_left_something_unread() {
 
 #[test]
 fn another_handle_that_finds_nothing_leaves_the_file() {
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     let mut other = far.try_clone().expect("dup");
     other.set_nonblocking(true).expect("set");
     let file = open("/dev/null");
@@ -64,7 +64,7 @@ fn another_handle_that_finds_nothing_leaves_the_file() {
 #[test]
 fn a_receiver_without_a_free_descriptor_may_try_again() {
     let _alone = alone();
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     near.send_file(open("/dev/null").as_fd()).expect("room");
     let receiver = child(|| {
         far.attach()?;
@@ -85,7 +85,7 @@ fn a_receiver_without_a_free_descriptor_may_try_again() {
 
 #[test]
 fn files_that_nobody_receives_are_refused_in_the_end_and_read_in_order() {
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     let file = open("/dev/null");
     let sent = (0..1000).take_while(|_| near.send_file(file.as_fd()).is_ok()).count();
     assert!((2..100).contains(&sent), "{sent} files were queued");
@@ -101,7 +101,7 @@ fn files_that_nobody_receives_are_refused_in_the_end_and_read_in_order() {
 #[test]
 fn a_reader_that_looks_while_a_file_is_sent_does_not_lose_it() {
     const FILES: usize = 2000;
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     far.set_nonblocking(true).expect("set");
     let sending = std::thread::spawn(move || {
         let file = open("/dev/null");
@@ -126,7 +126,7 @@ fn a_reader_that_looks_while_a_file_is_sent_does_not_lose_it() {
 
 #[test]
 fn a_refused_file_leaves_a_descriptor_that_tells_of_room() {
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     let file = open("/dev/null");
     // As many whole messages as fit, so that no write has been refused.
     while near.can_put(0).expect("no error") {
@@ -144,7 +144,7 @@ fn a_refused_file_leaves_a_descriptor_that_tells_of_room() {
 
 #[test]
 fn a_flushed_file_does_not_keep_the_signal_of_room_back() {
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     near.set_nonblocking(true).expect("set");
     far.push("pipemod").expect("known");
     near.send_file(open("/dev/null").as_fd()).expect("room");
@@ -156,7 +156,7 @@ fn a_flushed_file_does_not_keep_the_signal_of_room_back() {
 
 #[test]
 fn a_file_before_the_signal_of_room_delays_it_until_it_is_received() {
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     near.set_nonblocking(true).expect("set");
     near.send_file(open("/dev/null").as_fd()).expect("room");
     while near.putpmsg(None, Some(&[1; 1000]), 2).is_ok() {}
@@ -192,10 +192,10 @@ impl Module for Hoard {
 }
 
 /// A stream whose first end hoards, and whose second does not wait.
-fn hoarding() -> (Stream, Stream) {
+fn hoarding() -> (Handle, Handle) {
     static KNOWN: std::sync::Once = std::sync::Once::new();
     KNOWN.call_once(|| register(Hoard).expect("a free name"));
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     near.push("hoard").expect("known");
     far.set_nonblocking(true).expect("set");
     (near, far)

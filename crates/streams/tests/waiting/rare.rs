@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use headwater_streams::pipe;
+use headwater_streams::Handle;
 
 use crate::common::{alone, child};
 
@@ -13,7 +13,7 @@ const TOO_LONG: Duration = Duration::from_millis(24);
 
 #[test]
 fn messages_at_a_steady_rate_find_their_reader_on_the_futex() {
-    let (mut near, mut far) = pipe().expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     let reader = std::thread::spawn(move || while far.read(&mut [0; 64]).expect("no error") > 0 {});
     let (mut late, mut last) = (0, Instant::now());
     for _ in 0..20 {
@@ -32,7 +32,7 @@ fn messages_at_a_steady_rate_find_their_reader_on_the_futex() {
 #[test]
 fn a_writer_that_is_killed_is_noticed_by_a_reader_that_stays_on_the_futex() {
     let _alone = alone();
-    let (near, mut far) = pipe().expect("pipe");
+    let (near, mut far) = Handle::pair().expect("pipe");
     let mut writer = child(|| {
         let mut near = near.try_clone()?;
         for _ in 0..10 {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use headwater_os::child::Child;
-use headwater_streams::{Access, AsyncStream, Errno, Events, Fifo, Options, Stream};
+use headwater_streams::{Access, AsyncStream, Errno, Events, Fifo, Handle, Options};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::descriptor::{Epoll, NOW, SOON, drain, fill, polled};
@@ -14,7 +14,7 @@ use crate::common::{Random, alone, fifo, open, setting};
 
 const BOTH: i16 = libc::POLLIN | libc::POLLOUT;
 
-fn ends() -> (tempfile::TempDir, std::path::PathBuf, Stream, Stream) {
+fn ends() -> (tempfile::TempDir, std::path::PathBuf, Handle, Handle) {
     let (directory, path) = fifo();
     let reader = open(&path, Access::Read).expect("open");
     let writer = open(&path, Access::Write).expect("open");
@@ -105,7 +105,7 @@ fn a_program_that_writes_to_a_fifo_s_writer_is_noticed() {
 }
 
 /// Writes so many bytes in one of several ways of waiting.
-fn write_all(mut writer: Stream, way: usize, total: usize, done: &AtomicBool) {
+fn write_all(mut writer: Handle, way: usize, total: usize, done: &AtomicBool) {
     let edges = Epoll::over(writer.as_fd().as_raw_fd(), libc::EPOLLOUT | libc::EPOLLET);
     writer.set_nonblocking(way != 0).expect("set");
     let mut left = total;

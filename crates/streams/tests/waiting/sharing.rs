@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Options, Stream, pipe, pipe_with};
+use headwater_streams::{Errno, Handle, Options};
 
 use crate::common::{alone, child, joined};
 
@@ -13,7 +13,7 @@ const ASLEEP: Duration = Duration::from_millis(40);
 
 #[test]
 fn one_thread_reads_while_another_writes_and_none_stalls() {
-    let (near, mut far) = pipe_with(&Options { hiwat: 100, lowat: 50, ..Options::default() }).expect("pipe");
+    let (near, mut far) = Handle::pair_with(&Options { hiwat: 100, lowat: 50, ..Options::default() }).expect("pipe");
     let (mut reader, mut writer) = (near.try_clone().expect("dup"), near);
     const ROUNDS: u8 = 40;
     let echo = std::thread::spawn(move || {
@@ -49,10 +49,10 @@ fn one_thread_reads_while_another_writes_and_none_stalls() {
 /// Runs `wait` on one handle of an end until it sleeps, then has the module of that end do something by another handle.
 fn own_module_does<T: Send + 'static>(
     request: &'static [u8],
-    prepare: impl FnOnce(&mut Stream),
-    wait: impl FnOnce(&mut Stream) -> T + Send + 'static,
+    prepare: impl FnOnce(&mut Handle),
+    wait: impl FnOnce(&mut Handle) -> T + Send + 'static,
 ) -> T {
-    let (mut near, _far) = pipe().expect("pipe");
+    let (mut near, _far) = Handle::pair().expect("pipe");
     near.push("testmod").expect("known");
     prepare(&mut near);
     let mut waiter = near.try_clone().expect("dup");
@@ -109,7 +109,7 @@ fn an_error_by_the_own_module_wakes_a_writer_of_the_same_end() {
 
 #[test]
 fn an_answer_wakes_a_reader_that_slept_before_the_other_handle_was_in_use() {
-    let (mut reader, _far) = pipe().expect("pipe");
+    let (mut reader, _far) = Handle::pair().expect("pipe");
     let mut other = reader.try_clone().expect("dup");
     reader.push("testmod").expect("known");
     let (tell, told) = std::sync::mpsc::channel();
@@ -121,8 +121,8 @@ fn an_answer_wakes_a_reader_that_slept_before_the_other_handle_was_in_use() {
 }
 
 /// What `act` does with another handle of the end wakes a reader that has slept alone; returns after what time.
-fn wakes_a_lone_sleeper(act: impl FnOnce(Stream)) -> Duration {
-    let (mut reader, _far) = pipe().expect("pipe");
+fn wakes_a_lone_sleeper(act: impl FnOnce(Handle)) -> Duration {
+    let (mut reader, _far) = Handle::pair().expect("pipe");
     let other = reader.try_clone().expect("dup");
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -140,7 +140,7 @@ fn wakes_a_lone_sleeper(act: impl FnOnce(Stream)) -> Duration {
 }
 
 /// Pushes a module and has it answer.
-fn answer(mut stream: Stream) -> headwater_streams::Result<()> {
+fn answer(mut stream: Handle) -> headwater_streams::Result<()> {
     stream.push("testmod")?;
     stream.putpmsg(Some(b"proto hello"), None, 1)
 }

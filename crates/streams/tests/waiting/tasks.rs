@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use headwater_streams::{AsyncStream, Info, Message, Module, Options, OwnedMessage, Queue, Side, pipe_with, register};
+use headwater_streams::{AsyncStream, Handle, Info, Message, Module, Options, OwnedMessage, Queue, Side, register};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn pair(options: &Options) -> (AsyncStream, AsyncStream) {
-    let (near, far) = pipe_with(options).expect("pipe");
+    let (near, far) = Handle::pair_with(options).expect("pipe");
     (AsyncStream::new(near).expect("runtime"), AsyncStream::new(far).expect("runtime"))
 }
 
@@ -149,7 +149,7 @@ async fn what_the_own_module_raises_wakes_the_task_that_reads() {
 #[tokio::test]
 async fn an_answer_to_one_stream_wakes_the_task_that_reads_by_another_of_the_same_end() {
     know_mirror();
-    let (near, _far) = pipe_with(&Options::default()).expect("pipe");
+    let (near, _far) = Handle::pair_with(&Options::default()).expect("pipe");
     let mut reader = AsyncStream::new(near.try_clone().expect("dup")).expect("runtime");
     let mut writer = AsyncStream::new(near).expect("runtime");
     let reading = tokio::spawn(async move {
@@ -173,7 +173,7 @@ async fn an_answer_to_one_stream_wakes_the_task_that_reads_by_another_of_the_sam
 #[test]
 fn an_answer_to_another_process_wakes_the_task_that_reads() {
     let _alone = crate::common::alone();
-    let (near, _far) = pipe_with(&Options::default()).expect("pipe");
+    let (near, _far) = Handle::pair_with(&Options::default()).expect("pipe");
     let mut other = near.try_clone().expect("dup");
     let (ready, tell) = std::io::pipe().expect("pipe");
     let child = crate::common::child(|| {

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use headwater_streams::{Access, Options, Stream};
+use headwater_streams::{Access, Handle, Options};
 use rustix::fs::{CWD, Mode, OFlags, mkfifoat, open};
 
 use crate::facilities::operation::{self, Figure, Operation, entry};
@@ -59,13 +59,13 @@ pub struct StreamsFifo;
 
 impl Named for StreamsFifo {
     type Of = streams::fifo::StreamsFifo;
-    type Ends = (Stream, Stream);
+    type Ends = (Handle, Handle);
 
     fn make(path: &Path) -> io::Result<()> {
         Ok(headwater_streams::Fifo::create(path, 0o600)?)
     }
 
-    fn open(path: &Path) -> io::Result<(Stream, Stream)> {
+    fn open(path: &Path) -> io::Result<(Handle, Handle)> {
         let open = |access| headwater_streams::Fifo::open_with(path, access, true, &Options::default());
         let reader = open(Access::Read)?;
         Ok((reader, open(Access::Write)?))

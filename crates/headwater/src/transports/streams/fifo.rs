@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use headwater_streams::{Access, Error, Fifo, Options, Stream};
+use headwater_streams::{Access, Error, Fifo, Handle, Options};
 
 use super::super::{Endpoint, Info, Setup, Transport, Unavailable};
 use super::{PIPE, StreamEnd};
@@ -44,7 +44,7 @@ fn one_way(setup: &Setup<'_>, path: &Path) -> Result<(StreamEnd, StreamEnd), Una
 }
 
 /// The reader does not wait for the writer, which then finds it.
-fn open_both(path: &Path, nonblocking: bool) -> Result<(Stream, Stream), Error> {
+fn open_both(path: &Path, nonblocking: bool) -> Result<(Handle, Handle), Error> {
     let options = Options::default();
     let mut reader = Fifo::open_with(path, Access::Read, true, &options)?;
     let mut writer = Fifo::open_with(path, Access::Write, true, &options)?;

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use headwater_results::schema::Standing;
-use headwater_streams::{Counters, Error, Options, Policy, ReadOptions, Stream, WriteOptions, limits, pipe_with};
+use headwater_streams::{Counters, Error, Handle, Options, Policy, ReadOptions, WriteOptions, limits};
 
 use super::{Endpoint, Info, Setup, Transport, Unavailable};
 
@@ -82,7 +82,7 @@ impl<K: Kind> Transport for K {
 impl Recipe {
     fn open(&self, setup: &Setup<'_>) -> Result<(StreamEnd, StreamEnd), Error> {
         let options = Options { hiwat: self.hiwat, lowat: self.hiwat / 2, policy: self.policy, ..Options::default() };
-        let (mut sender, mut receiver) = pipe_with(&options)?;
+        let (mut sender, mut receiver) = Handle::pair_with(&options)?;
         for module in self.modules {
             sender.push(module)?;
         }
@@ -97,7 +97,7 @@ impl Recipe {
 
 /// An end of a stream.
 #[derive(Debug)]
-pub struct StreamEnd(Stream);
+pub struct StreamEnd(Handle);
 
 impl Endpoint for StreamEnd {
     /// The end takes its place in the process that uses it.

@@ -1,6 +1,6 @@
 use std::cell::RefCell;
 
-use crate::{ControlMode, ReadOptions, Select, Stream, pipe};
+use crate::{ControlMode, Handle, ReadOptions, Select};
 
 thread_local! {
     static BETWEEN: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
@@ -14,8 +14,8 @@ pub(super) fn between_looks() {
 }
 
 /// A pipe whose reader finds nothing at its first look, whereupon `send` is called before its second.
-fn interrupted(send: impl FnOnce(&mut Stream) + 'static) -> Stream {
-    let (mut near, mut far) = pipe().expect("pipe");
+fn interrupted(send: impl FnOnce(&mut Handle) + 'static) -> Handle {
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     far.set_nonblocking(true).expect("arm");
     far.set_read_options(ReadOptions { control: ControlMode::AsData, ..ReadOptions::default() }).expect("fine");
     assert!(far.peek(None, None, Select::Any).expect("fine").is_none());
@@ -26,7 +26,7 @@ fn interrupted(send: impl FnOnce(&mut Stream) + 'static) -> Stream {
     far
 }
 
-fn ahead_and_plain(band: Option<u8>) -> impl FnOnce(&mut Stream) {
+fn ahead_and_plain(band: Option<u8>) -> impl FnOnce(&mut Handle) {
     move |near| {
         match band {
             Some(band) => near.putpmsg(Some(b"ahead"), None, band).expect("room"),

@@ -32,7 +32,7 @@ use super::node::{Node, link_of_memory};
 use super::pipe::{Pipe, if_there};
 use super::{WRITER, ask, keep, stream};
 use crate::error::{Errno, Error, Result};
-use crate::head::stream::Stream;
+use crate::head::handle::Handle;
 use crate::options::Options;
 use crate::process::region::Region;
 
@@ -61,7 +61,7 @@ pub(super) struct Located {
 
 /// A handle, before anybody else counts it.
 pub(super) struct Joined {
-    pub stream: Stream,
+    pub stream: Handle,
     /// How often the other end had been opened before this handle could be seen by its users.
     pub seen: u32,
 }
@@ -211,7 +211,7 @@ impl Node {
     }
 
     /// Marks the node for a stream, and lets others in who cannot see it. Returns whether it is marked.
-    fn hold(&self, stream: &mut Stream) -> Result<bool> {
+    fn hold(&self, stream: &mut Handle) -> Result<bool> {
         // Who sees the mark may ask at once to be let in.
         keep(stream, self.file.as_fd());
         probe::at();

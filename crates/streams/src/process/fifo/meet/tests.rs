@@ -1,6 +1,6 @@
 use super::super::READER;
 use super::*;
-use crate::head::stream::Stream;
+use crate::head::handle::Handle;
 
 struct Fifo(tempfile::TempDir);
 
@@ -19,7 +19,7 @@ impl Fifo {
 /// One who opens the FIFO, step by step.
 struct Opener {
     node: Node,
-    stream: Option<Stream>,
+    stream: Option<Handle>,
     is_marked: bool,
 }
 

@@ -23,11 +23,11 @@ use crate::sched::{Effects, Reply, Run};
 
 /// One end of a stream, as one thread of one process uses it.
 ///
-/// A handle belongs to a thread at a time; [`Stream::try_clone`] makes another one of the same end for another thread. A
+/// A handle belongs to a thread at a time; [`Handle::try_clone`] makes another one of the same end for another thread. A
 /// forked child may use its copies of its parent's handles, and passes for another user of the same end. The end is
 /// closed when its last handle anywhere is dropped, or its last process has ended.
 #[derive(Debug)]
-pub struct Stream {
+pub struct Handle {
     /// The direction that this end writes.
     pub(crate) out: Way,
     /// The direction that this end reads.
@@ -53,41 +53,42 @@ const SERVE_MAX: u32 = 100;
 /// there.
 const SERVICE_EVERY_NS: u64 = 10_000_000;
 
-/// Makes a pipe: two ends, each of which reads what the other writes.
-///
-/// # Errors
-/// `EMFILE` without three free descriptors, or what the kernel reports for the memory.
-pub fn pipe() -> Result<(Stream, Stream)> {
-    pipe_with(&Options::default())
-}
-
-/// Makes a pipe of other sizes, or of another policy.
-///
-/// # Errors
-/// `EINVAL` for sizes beyond a limit, else as [`pipe`].
-pub fn pipe_with(options: &Options) -> Result<(Stream, Stream)> {
-    let (near, far) = Doorbell::pair()?;
-    let region = Region::create(NAME, options, [near.cookie()?, far.cookie()?])?;
-    for lane in &region.fixed.lanes {
-        lane.reader.0.sleep.fetch_or(UNMET, Ordering::Relaxed);
+impl Handle {
+    /// Makes a pipe, and a handle of each of its ends: each reads what the other writes. Other handles of an end are made from
+    /// these.
+    ///
+    /// # Errors
+    /// As [`crate::pipe`].
+    pub fn pair() -> Result<(Handle, Handle)> {
+        Handle::pair_with(&Options::default())
     }
-    Ok((Stream::over(End::new(region.clone(), 0, near)), Stream::over(End::new(region, 1, far))))
-}
 
-impl Stream {
-    pub(crate) fn over(end: End) -> Stream {
+    /// Makes a pipe of other sizes, or of another policy.
+    ///
+    /// # Errors
+    /// As [`crate::pipe_with`].
+    pub fn pair_with(options: &Options) -> Result<(Handle, Handle)> {
+        let (near, far) = Doorbell::pair()?;
+        let region = Region::create(NAME, options, [near.cookie()?, far.cookie()?])?;
+        for lane in &region.fixed.lanes {
+            lane.reader.0.sleep.fetch_or(UNMET, Ordering::Relaxed);
+        }
+        Ok((Handle::over(End::new(region.clone(), 0, near)), Handle::over(End::new(region, 1, far))))
+    }
+
+    pub(crate) fn over(end: End) -> Handle {
         let mut out = Way::new(&end.region, end.side);
         out.writer.distrust_reader();
         let back = Way::new(&end.region, 1 - end.side);
-        Stream { out, back, end, nonblocking: false, polls: false, gather: Gather::default() }
+        Handle { out, back, end, nonblocking: false, polls: false, gather: Gather::default() }
     }
 
     /// Another handle of the same end, for another thread.
     ///
     /// # Errors
     /// `EMFILE` without a free descriptor.
-    pub fn try_clone(&self) -> Result<Stream> {
-        let mut stream = Stream::over(self.end.try_clone()?);
+    pub fn try_clone(&self) -> Result<Handle> {
+        let mut stream = Handle::over(self.end.try_clone()?);
         stream.nonblocking = self.nonblocking;
         Ok(stream)
     }
@@ -191,7 +192,7 @@ impl Stream {
         action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>,
     ) -> (Result<T>, Effects) {
         let running = Running { stream: self, outward, pass };
-        let Stream { out, back, end, .. } = &mut *running.stream;
+        let Handle { out, back, end, .. } = &mut *running.stream;
         let direction = if outward { end.side } else { 1 - end.side };
         let (way, other) = if outward { (out, back) } else { (back, out) };
         let (region, me, counters) = end.parts();
@@ -457,7 +458,7 @@ impl Stream {
     }
 }
 
-impl Drop for Stream {
+impl Drop for Handle {
     fn drop(&mut self) {
         if self.end.member().is_some() {
             self.out.retire();
@@ -466,7 +467,7 @@ impl Drop for Stream {
     }
 }
 
-impl AsFd for Stream {
+impl AsFd for Handle {
     /// The end's descriptor: for poll and epoll, and to be passed on.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.end.doorbell().as_fd()
