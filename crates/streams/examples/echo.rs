@@ -4,11 +4,11 @@
 //! `cargo run -p headwater-streams --features tokio --example echo`
 
 use futures_util::{SinkExt, StreamExt};
-use headwater_streams::{AsyncStream, Handle, OwnedMessage};
+use headwater_streams::{AsyncStream, OwnedMessage, pipe};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (near, far) = Handle::pair()?;
+    let (near, far) = pipe()?;
     let mut client = AsyncStream::new(near)?;
     let service = tokio::spawn(serve(AsyncStream::new(far)?));
     for text in ["one", "two", "three"] {

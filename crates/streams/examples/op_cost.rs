@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use headwater_shm::{Wait, pair};
-use headwater_streams::{Handle, Options, Policy};
+use headwater_streams::{Handle, Options, Policy, pipe_with};
 
 fn main() {
     let ways: [(&str, &[&str], Policy); 5] = [
@@ -19,7 +19,7 @@ fn main() {
     ];
     print!("{:>6}  {:^13}", "bytes", "ring");
     ways.iter().for_each(|(name, ..)| print!("  {name:^13}"));
-    println!("   (write + read, ns)");
+    println!("  {:^13}   (write + read, ns)", "shared");
     for size in [1, 8, 64, 256, 1024, 4096] {
         let message = vec![1; size];
         let mut buffer = vec![0; size];
@@ -39,7 +39,12 @@ fn main() {
             );
             print!("  {:>5.1} + {:>5.1}", cost.0, cost.1);
         }
-        println!();
+        let (near, far) = pipe_with(&Options { hiwat: 1 << 18, ..Options::default() }).expect("pipe");
+        let cost = least(
+            || assert_eq!(near.write(black_box(&message)).expect("room"), size),
+            || assert_eq!(far.read(black_box(&mut buffer)).expect("there"), size),
+        );
+        println!("  {:>5.1} + {:>5.1}", cost.0, cost.1);
     }
 }
 

@@ -7,10 +7,10 @@ use std::io::{BufRead, BufReader, Write, stdin};
 use std::net::Shutdown;
 
 use headwater_os::child::Child;
-use headwater_streams::Handle;
+use headwater_streams::{Stream, pipe};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (near, far) = Handle::pair()?;
+    let (near, far) = pipe()?;
     // What a process does not use it drops: the end of the stream comes when the last copy of the other end is gone.
     let (mut near, mut far) = (Some(near), Some(far));
     let mut child = Child::fork(|| {
@@ -30,8 +30,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::process::exit(child.wait()?.code().unwrap_or(1))
 }
 
-fn count_words(stream: headwater_streams::Handle) -> std::io::Result<()> {
-    let mut answers = stream.try_clone()?;
+fn count_words(stream: Stream) -> std::io::Result<()> {
+    let mut answers = stream.clone();
     let (mut lines, mut words) = (0u64, 0u64);
     // Until the parent has shut its direction down.
     for line in BufReader::new(stream).lines() {

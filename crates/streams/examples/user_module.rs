@@ -3,7 +3,7 @@
 //!
 //! `cargo run -p headwater-streams --example user_module`
 
-use headwater_streams::{Handle, Info, Kind, Message, Module, Queue, Result, Side, register};
+use headwater_streams::{Info, Kind, Message, Module, Queue, Result, Side, pipe, register};
 
 /// Numbers the messages that its head writes.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Module for Numbers {
 fn main() -> Result<()> {
     // Every process that uses the stream makes the module known, before it writes or reads there.
     register(Numbers)?;
-    let (mut near, mut far) = Handle::pair()?;
+    let (near, far) = pipe()?;
     near.push("numbers")?;
     println!("modules: {}", near.list()?.join(", "));
     for line in ["a first line", "a second one"] {

@@ -65,14 +65,15 @@ impl Wake for Tasks {
 }
 
 impl AsyncStream {
-    /// Hands an end to the runtime that the calling task runs in. The handle becomes non-blocking.
+    /// Hands an end to the runtime that the calling task runs in, which uses it by a non-blocking handle of its own.
     ///
     /// # Errors
     /// `EMFILE` without a free descriptor; what the runtime reports.
     ///
     /// # Panics
     /// Outside of a tokio runtime with I/O enabled.
-    pub fn new(mut stream: Handle) -> Result<AsyncStream> {
+    pub fn new(stream: impl Into<Handle>) -> Result<AsyncStream> {
+        let mut stream = stream.into();
         stream.set_nonblocking(true)?;
         let descriptor = stream.as_fd().try_clone_to_owned()?;
         #[expect(deprecated, reason = "an OwnedFd keeps its number, which is all that the unsafe successor asks for")]
@@ -154,7 +155,7 @@ impl AsyncStream {
     /// Waits until the doorbell is readable, or a handle of this end has done something since `seen`. The caller has tried
     /// in vain after that, and the doorbell was armed by it.
     fn poll_packets(&mut self, context: &mut Context<'_>, seen: u32) -> Poll<Result<()>> {
-        if self.stream.end.access == Access::Both {
+        if self.stream.end.endpoint.access == Access::Both {
             Tasks::set(&self.tasks.reader, context.waker());
             let waker = Waker::from(Arc::clone(&self.tasks));
             // An edge from before the registration is no news: what it tells of is seen below.
@@ -241,7 +242,7 @@ impl AsyncWrite for AsyncStream {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_unsent(context))?;
-        Poll::Ready(match self.stream.end.access {
+        Poll::Ready(match self.stream.end.endpoint.access {
             Access::Both => self.stream.shutdown(Shutdown::Write).map_err(io::Error::from),
             // An end of a FIFO is closed by dropping it.
             Access::Read | Access::Write => Ok(()),

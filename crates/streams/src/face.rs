@@ -16,3 +16,4 @@ pub use crate::plumb::registry::register;
 pub use crate::policy::Policy;
 pub use crate::process::end::Access;
 pub use crate::process::fifo::Fifo;
+pub use crate::stream::{ReadHalf, Stream, WriteHalf, pipe, pipe_with};

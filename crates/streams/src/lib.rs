@@ -49,6 +49,8 @@ mod process;
 mod queue;
 #[cfg(not(loom))]
 mod sched;
+#[cfg(not(loom))]
+mod stream;
 
 pub use error::{Errno, Error, Result};
 #[cfg(not(loom))]

@@ -2,6 +2,7 @@
 
 mod attach;
 pub(crate) mod end;
+pub(crate) mod endpoint;
 pub(crate) mod fifo;
 pub(crate) mod inbox;
 pub(crate) mod region;

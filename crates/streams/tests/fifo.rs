@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::Duration;
 
-use headwater_streams::{Access, Errno, Fifo, Handle};
+use headwater_streams::{Access, Errno, Fifo, Handle, Stream};
 
 mod common;
 
@@ -17,13 +17,13 @@ fn a_fifo_joins_unrelated_processes() {
     let _alone = alone();
     let (_directory, path) = fifo();
     let writer = child(|| {
-        let mut stream = Fifo::open(&path, Access::Write)?;
+        let mut stream = Fifo::open(&path, Access::Write).map(Stream::into_handle)?;
         for number in 0..1000u32 {
             stream.write(&number.to_le_bytes())?;
         }
         Ok(())
     });
-    let mut reader = Fifo::open(&path, Access::Read).expect("they meet");
+    let mut reader = Fifo::open(&path, Access::Read).map(Stream::into_handle).expect("they meet");
     let all = read_all(&mut reader);
     joined(writer);
     assert!(all.chunks(4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four"))).eq(0..1000));
@@ -54,7 +54,7 @@ fn meets_peers_that_go_at_once(access: Access) {
         let other = if access == Access::Read { Access::Write } else { Access::Read };
         for _ in 0..rounds {
             std::io::Read::read_exact(&mut &there, &mut [0])?;
-            let mut stream = Fifo::open(&path, other)?;
+            let mut stream = Fifo::open(&path, other).map(Stream::into_handle)?;
             if other == Access::Write {
                 stream.write(b"x")?;
             }
@@ -68,7 +68,7 @@ fn meets_peers_that_go_at_once(access: Access) {
     for _ in 0..rounds {
         std::io::Write::write_all(&mut &here, b"x").expect("it waits");
         std::thread::sleep(Duration::from_micros(random.next() % 2000));
-        let mut stream = Fifo::open(&path, access).expect("they meet");
+        let mut stream = Fifo::open(&path, access).map(Stream::into_handle).expect("they meet");
         if access == Access::Read {
             assert_eq!(read_all(&mut stream), b"x");
         }
@@ -120,8 +120,9 @@ fn a_stopped_opener_stops_nobody() {
         signal(&other, libc::SIGSTOP);
         // Waiting for each other: what comes after an open may need something that the stopped process holds.
         let (mut reader, mut writer) = std::thread::scope(|scope| {
-            let reader = scope.spawn(|| Fifo::open(&path, Access::Read).expect("a writer comes"));
-            let writer = Fifo::open(&path, Access::Write).expect("a reader comes");
+            let reader =
+                scope.spawn(|| Fifo::open(&path, Access::Read).map(Stream::into_handle).expect("a writer comes"));
+            let writer = Fifo::open(&path, Access::Write).map(Stream::into_handle).expect("a reader comes");
             (reader.join().expect("it has opened it"), writer)
         });
         signal(&other, libc::SIGCONT);

@@ -169,7 +169,7 @@ fn high_priority_finds_room_whatever_bands_hold() {
 fn a_writer_waits_for_memory_that_another_band_holds_and_is_woken() {
     let pair = || {
         let (near, far) = Handle::pair_with(&Options { hiwat: 5000, lowat: 1000, ..Options::default() }).expect("pipe");
-        let mut first = near.try_clone().expect("dup");
+        let mut first = near.another();
         first.set_nonblocking(true).expect("arm");
         (first, near, far)
     };

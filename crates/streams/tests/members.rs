@@ -45,7 +45,7 @@ fn is_full(error: &Error) -> bool {
 fn the_sixty_fifth_process_is_told_of_the_limit() {
     let _alone = alone();
     let (mut near, far) = Handle::pair().expect("pipe");
-    let mut users = users(MEMBERS, || far.try_clone());
+    let mut users = users(MEMBERS, || Ok(far.another()));
     // A handle that is only carried along does not count; each use of it fails alike, and spoils nothing.
     let mut buffer = [0; 8];
     assert!(is_full(&near.attach().expect_err("full")));
@@ -60,14 +60,14 @@ fn the_sixty_fifth_process_is_told_of_the_limit() {
     kill(users.pop().expect("one of them"));
     near.set_nonblocking(false).expect("no error");
     near.attach().expect("the dead one has left its place");
-    assert!(is_full(&far.try_clone().expect("dup").attach().expect_err("full again")));
+    assert!(is_full(&far.another().attach().expect_err("full again")));
     near.write(b"x").expect("room");
     kill(users.pop().expect("one of them"));
-    let mut reader = far.try_clone().expect("dup");
+    let mut reader = far.another();
     assert_eq!(reader.read(&mut buffer).expect("there"), 1);
     // A handle that is dropped makes room as well.
     drop(reader);
-    far.try_clone().expect("dup").attach().expect("its place");
+    far.another().attach().expect("its place");
 }
 
 #[test]
@@ -76,16 +76,16 @@ fn places_of_the_dead_are_taken_again_and_again() {
     let (mut near, far) = Handle::pair().expect("pipe");
     near.write(b"written before").expect("room");
     for _ in 0..3 {
-        users(MEMBERS - 1, || far.try_clone()).into_iter().for_each(kill);
+        users(MEMBERS - 1, || Ok(far.another())).into_iter().for_each(kill);
     }
     let handles: Vec<Handle> = (0..MEMBERS - 1)
         .map(|number| {
-            let mut handle = far.try_clone().expect("dup");
+            let mut handle = far.another();
             handle.attach().unwrap_or_else(|error| panic!("handle {number}: {error}"));
             handle
         })
         .collect();
-    assert!(is_full(&far.try_clone().expect("dup").attach().expect_err("full")));
+    assert!(is_full(&far.another().attach().expect_err("full")));
     let mut buffer = [0; 32];
     let mut last = handles.into_iter().next_back().expect("many");
     assert_eq!(last.read(&mut buffer).expect("nothing was lost"), 14);

@@ -68,7 +68,7 @@ impl Module for Closing {
 fn modules_are_closed_once_with_the_last_handle_or_when_popped() {
     let closes = || LAST_CLOSES.load(Ordering::Relaxed);
     let (mut near, mut far) = with_module(Closing);
-    let mut other = near.try_clone().expect("dup");
+    let mut other = near.another();
     other.write(b"x").expect("room");
     near.push("closing").expect("known");
     near.pop().expect("pushed");
@@ -145,7 +145,7 @@ fn a_panic_of_a_module_leaves_the_stream_to_others() {
     ];
     for (name, data, serves) in cases {
         let (mut near, mut far) = with_module(Panicking { name, data, serves });
-        let mut other = near.try_clone().expect("dup");
+        let mut other = near.another();
         let mut buffer = [0; 99];
         for round in 0..3 {
             near.write(b"before ").expect("room");
@@ -208,13 +208,13 @@ fn a_read_that_fills_gives_what_it_has_at_a_hang_up() {
     let (mut near, mut far) = Handle::pair_with(&Options::default()).expect("pipe");
     near.push("testmod").expect("known");
     near.set_read_options(ReadOptions { fill: true, ..ReadOptions::default() }).expect("fine");
-    let mut other = near.try_clone().expect("dup");
+    let mut other = near.another();
     // A handle that is in use when the reader falls asleep.
     other.attach().expect("a place");
     far.write(b"abc").expect("room");
     let reader = std::thread::spawn(move || {
         let counts = [near.read(&mut [0; 10]).expect("what is there"), near.read(&mut [0; 10]).expect("the end")];
-        (counts, near.try_clone().expect("dup").read(&mut [0; 10]).expect("the end for a new handle"))
+        (counts, near.another().read(&mut [0; 10]).expect("the end for a new handle"))
     });
     std::thread::sleep(Duration::from_millis(60));
     let start = Instant::now();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use headwater_streams::{
     ControlMode, Errno, Events, Handle, Info, Message, Module, Options, OwnedMessage, Policy, Queue, ReadMode,
-    ReadOptions, Result, Side, WriteOptions, register,
+    ReadOptions, Result, Side, Stream, WriteOptions, register,
 };
 
 /// The policies under which the behaviour must be the same.
@@ -218,7 +218,8 @@ fn a_fifo_is_ready_for_what_it_was_opened_for() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("fifo");
     Fifo::create(&path, 0o600).expect("mkfifo");
-    let open = |access| Fifo::open_with(&path, access, true, &Options::default()).expect("open");
+    let open =
+        |access| Fifo::open_with(&path, access, true, &Options::default()).map(Stream::into_handle).expect("open");
     let mut reader = open(Access::Read);
     let mut writer = open(Access::Write);
     let now = |stream: &mut Handle| stream.poll(Events(0x3ff), Some(Duration::ZERO)).expect("fine");

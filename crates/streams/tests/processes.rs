@@ -84,7 +84,7 @@ fn threads_share_an_end_by_handles_of_their_own() {
     let (near, mut far) = Handle::pair().expect("pipe");
     std::thread::scope(|scope| {
         for number in 0..3u8 {
-            let mut near = near.try_clone().expect("dup");
+            let mut near = near.another();
             scope.spawn(move || (0..10_000).for_each(|_| assert_eq!(near.write(&[number; 8]).expect("room"), 8)));
         }
         drop(near);

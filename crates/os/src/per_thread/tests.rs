@@ -98,8 +98,6 @@ fn a_forked_child_goes_on_with_the_value_of_the_thread_that_forked() {
         let own = *values.get(counted(&made));
         // A thread of the child finds neither the value of the parent's other thread nor that of the thread that forked.
         let mut child = Child::fork(|| {
-            let other = thread::spawn(move || drop(number()));
-            drop(other.join());
             let kept = *values.get(counted(&made)) == own;
             let fresh = thread::scope(|scope| scope.spawn(|| *values.get(counted(&made))).join().expect("a value"));
             i32::from(!(kept && fresh == 2))

@@ -17,7 +17,7 @@ use crate::error::{Result, fixed};
 use crate::layout::EndWords;
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
-use crate::process::end::{Access, End, inbox};
+use crate::process::end::Access;
 use crate::process::inbox::{is_after, ring};
 
 impl Handle {
@@ -29,11 +29,12 @@ impl Handle {
     pub fn send_file(&mut self, file: BorrowedFd<'_>) -> Result<()> {
         self.attach()?;
         self.check_write()?;
-        if self.end.access != Access::Both {
+        if self.end.endpoint.access != Access::Both {
             return Err(fixed!(Inval, "a file is passed through a pipe, and not through a FIFO"));
         }
         let (region, side) = (self.end.region.clone(), self.end.side);
-        let doorbell = self.end.doorbell().try_clone()?;
+        let endpoint = self.end.endpoint.clone();
+        let doorbell = endpoint.doorbell();
         let (own, peer) = (&region.fixed.ends[side].0, &region.fixed.ends[1 - side].0);
         loop {
             let sent = self.run(true, |run| {
@@ -46,7 +47,7 @@ impl Handle {
                 peer.sent.fetch_add(1, Ordering::AcqRel);
                 doorbell.pass(file, number)?;
                 // The descriptor stays readable when the file has been received.
-                ring(peer, &doorbell);
+                ring(peer, doorbell);
                 run.put(0, Message::new(What::of(Kind::PassFile), None, Some(&number.to_le_bytes())).into_owned())?;
                 Ok(true)
             });
@@ -116,9 +117,7 @@ impl Handle {
         let mut number = [0; 4];
         self.back.copy_data(me, &item, &mut number)?;
         let number = file_number(&number);
-        let End { region, doorbell, side, .. } = &self.end;
-        let packets = inbox(region, *side, doorbell.as_ref().expect("open"));
-        let file = packets.take_file(number)?;
+        let file = self.end.inbox().take_file(number)?;
         let (_, me, _) = self.end.parts();
         *room |= self.back.take(me, &item, Taken::ALL)?;
         let lost = || fixed!(Io, "the file is not there: its receiver was killed, or its sender is no friend");

@@ -1,6 +1,7 @@
 //! A handle of one end of a stream: how it is made, and what all of its calls have in common.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use headwater_os::clock::now_ns;
@@ -17,13 +18,14 @@ use crate::layout::Side;
 use crate::options::Options;
 use crate::plumb::chain::Link;
 use crate::process::end::{Access, End};
+use crate::process::endpoint::Endpoint;
 use crate::process::region::{NAME, Region};
 use crate::process::sleep::{BELL, FUTEX, OWED, RINGING, SERVICE, UNMET, calls_for_more, look_at, note_cpu};
 use crate::sched::{Effects, Reply, Run};
 
 /// One end of a stream, as one thread of one process uses it.
 ///
-/// A handle belongs to a thread at a time; [`Handle::try_clone`] makes another one of the same end for another thread. A
+/// A handle belongs to a thread at a time; [`Handle::another`] makes another one of the same end for another thread. A
 /// forked child may use its copies of its parent's handles, and passes for another user of the same end. The end is
 /// closed when its last handle anywhere is dropped, or its last process has ended.
 #[derive(Debug)]
@@ -36,6 +38,8 @@ pub struct Handle {
     pub(crate) nonblocking: bool,
     /// A poll is under way: it waits where it chooses to.
     pub(super) polls: bool,
+    /// The call runs below another one of its thread, in a signal handler: it must not wait for that.
+    pub(crate) nested: bool,
     pub(super) gather: Gather,
 }
 
@@ -73,24 +77,28 @@ impl Handle {
         for lane in &region.fixed.lanes {
             lane.reader.0.sleep.fetch_or(UNMET, Ordering::Relaxed);
         }
-        Ok((Handle::over(End::new(region.clone(), 0, near)), Handle::over(End::new(region, 1, far))))
+        let handle = |region, side, doorbell| Handle::of(Endpoint::new(region, side, doorbell, Access::Both));
+        Ok((handle(region.clone(), 0, near), handle(region, 1, far)))
     }
 
-    pub(crate) fn over(end: End) -> Handle {
+    /// The first handle of an end.
+    pub(crate) fn of(endpoint: Endpoint) -> Handle {
+        Handle::on(Arc::new(endpoint))
+    }
+
+    pub(crate) fn on(endpoint: Arc<Endpoint>) -> Handle {
+        let end = End::new(endpoint);
         let mut out = Way::new(&end.region, end.side);
         out.writer.distrust_reader();
         let back = Way::new(&end.region, 1 - end.side);
-        Handle { out, back, end, nonblocking: false, polls: false, gather: Gather::default() }
+        Handle { out, back, end, nonblocking: false, polls: false, nested: false, gather: Gather::default() }
     }
 
-    /// Another handle of the same end, for another thread.
-    ///
-    /// # Errors
-    /// `EMFILE` without a free descriptor.
-    pub fn try_clone(&self) -> Result<Handle> {
-        let mut stream = Handle::over(self.end.try_clone()?);
-        stream.nonblocking = self.nonblocking;
-        Ok(stream)
+    /// Another handle of the same end, for another thread. It costs no descriptor.
+    pub fn another(&self) -> Handle {
+        let mut handle = Handle::on(self.end.endpoint.clone());
+        handle.nonblocking = self.nonblocking;
+        handle
     }
 
     /// Whether calls that would wait fail with `EAGAIN` instead. A non-blocking handle's descriptor is readable, for poll
@@ -102,7 +110,7 @@ impl Handle {
         self.nonblocking = nonblocking;
         self.end.set_limit(self.limit());
         // A FIFO's writer reads nothing: what lies in its doorbell says that there is room.
-        if nonblocking && self.end.access == Access::Write {
+        if nonblocking && self.end.endpoint.access == Access::Write {
             self.attach()?;
         } else if nonblocking {
             match self.arm_to_read() {
@@ -147,7 +155,7 @@ impl Handle {
     /// How long this call waits for other users of the stream that do not come out of theirs: not at all, or until a signal
     /// handler runs; a poll for a moment, or until a signal handler runs.
     pub(super) fn limit(&self) -> Limit {
-        match self.nonblocking {
+        match self.nonblocking || self.nested {
             _ if self.polls => Limit::Until(now_ns() + POLL_HELD_NS),
             true => Limit::Now,
             false => Limit::Signal,

@@ -111,7 +111,7 @@ impl Handle {
             // Nothing more comes at the end, and the descriptor stays readable.
             let reads = wanted.intersects(Events::IN | Events::PRI | Events::RDNORM | Events::RDBAND) && !at_end;
             let writes = wanted.intersects(Events::OUT | Events::WRNORM);
-            let waited = match (self.end.access, reads, writes) {
+            let waited = match (self.end.endpoint.access, reads, writes) {
                 (Access::Read, ..) | (Access::Both, true, false) => self.wait_to_read(until_ns),
                 (Access::Both, true, true) => self.wait_for_either(until_ns),
                 (Access::Write, ..) | (Access::Both, false, _) => self.wait_for_room(0, until_ns),
@@ -134,7 +134,7 @@ impl Handle {
         if state & (READ_ERROR | WRITE_ERROR) != 0 {
             events |= Events::ERR;
         }
-        if self.end.access != Access::Write && self.back.is_readable() {
+        if self.end.endpoint.access != Access::Write && self.back.is_readable() {
             // What lies in the lane is seen also while another user is in the middle of a read.
             let plain = self.back.reader.bytes_there() != 0;
             let seen = if plain { Events::IN | Events::RDNORM } else { Events::default() };
@@ -144,7 +144,7 @@ impl Handle {
             events |= Events::HUP;
         } else if self.end.shut_to_write() {
             events |= Events::ERR;
-        } else if state & WRITE_ERROR == 0 && self.end.access != Access::Read {
+        } else if state & WRITE_ERROR == 0 && self.end.endpoint.access != Access::Read {
             if unless_held(self.can_put(0), false)? {
                 events |= Events::OUT | Events::WRNORM;
             }

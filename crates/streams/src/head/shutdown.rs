@@ -32,7 +32,7 @@ impl Handle {
     /// `EINVAL` for a FIFO, each end of which has one direction and is closed by dropping it.
     pub fn shutdown(&mut self, direction: Shutdown) -> Result<()> {
         self.attach()?;
-        if self.end.access != Access::Both {
+        if self.end.endpoint.access != Access::Both {
             return Err(Error::new(Errno::Inval, "an end of a FIFO has one direction, and is closed by dropping it"));
         }
         let (reads, writes) = match direction {

@@ -11,7 +11,7 @@ use headwater_shm::Limit;
 use super::handle::Handle;
 use crate::error::{Errno, Result, fixed};
 use crate::events::Place;
-use crate::process::end::{End, Standing, inbox, waiter};
+use crate::process::end::{End, Standing, waiter};
 use crate::process::inbox::block_room;
 use crate::process::sleep::{BELL, RINGING, Waited, announce, futex_ns_after};
 use crate::queue::lane::writer::Open;
@@ -188,8 +188,7 @@ impl Handle {
         let options = self.read_options();
         let (region, me, _) = self.end.parts();
         let pass = self.back.begin_reading(me, region)?;
-        let End { region, doorbell, side, .. } = &self.end;
-        let packets = inbox(region, *side, doorbell.as_ref().expect("open"));
+        let packets = self.end.inbox();
         let armed = packets.arm(|| self.back.is_readable());
         let (_, me, _) = self.end.parts();
         self.back.end_reading(me, pass, options);
@@ -237,8 +236,8 @@ impl Handle {
 
     /// Under the writer's token.
     fn arm_writer(&self, band: u8) -> Result<bool> {
-        let End { region, doorbell, side, .. } = &self.end;
-        let doorbell = doorbell.as_ref().expect("open");
+        let End { region, side, .. } = &self.end;
+        let doorbell = self.end.doorbell();
         let room = || self.out.may_write(region, band);
         let own = &region.fixed.lanes[*side].writer.0;
         for _ in 0..2 {
@@ -283,9 +282,8 @@ impl Handle {
             Err(error) if error.is_held() => return Ok(()),
             pass => pass?,
         };
-        let End { region, doorbell, side, .. } = &self.end;
-        let packets = inbox(region, *side, doorbell.as_ref().expect("open"));
-        let writers = &region.fixed.lanes[1 - *side].writer.0;
+        let packets = self.end.inbox();
+        let writers = &self.end.region.fixed.lanes[1 - self.end.side].writer.0;
         let free = || {
             if !packets.free_room()? {
                 if self.back.is_readable() {

@@ -12,7 +12,8 @@ use headwater_os::descriptors::{self, Found};
 use headwater_os::doorbell::Doorbell;
 use headwater_os::files;
 
-use super::end::End;
+use super::end::Access;
+use super::endpoint::Endpoint;
 use super::fifo;
 use super::region::{NAME, Region};
 use crate::error::{Errno, Error, Result};
@@ -26,7 +27,7 @@ impl Handle {
     /// # Errors
     /// What fcntl(2) reports.
     pub fn set_inheritable(&self, inheritable: bool) -> Result<()> {
-        Ok(self.descriptors().try_for_each(|fd| descriptors::set_inheritable(fd, inheritable))?)
+        Ok(self.end.endpoint.descriptors().try_for_each(|fd| descriptors::set_inheritable(fd, inheritable))?)
     }
 
     /// The end behind a descriptor that came through exec, or that was made by dup(2) in this process.
@@ -58,7 +59,7 @@ impl Handle {
     /// # Errors
     /// What the socket reports.
     pub fn send_over(&self, socket: impl AsFd) -> Result<()> {
-        let files: Vec<BorrowedFd<'_>> = self.descriptors().collect();
+        let files: Vec<BorrowedFd<'_>> = self.end.endpoint.descriptors().collect();
         Ok(descriptors::send(socket.as_fd(), &files)?)
     }
 
@@ -87,13 +88,7 @@ impl Handle {
         let region = Region::open(memory)?;
         let side = region.side_of(doorbell.cookie()?);
         let side = side.ok_or_else(|| no_stream("the descriptor and the memory are of two streams"))?;
-        Ok(Handle::over(End::new(region, side, doorbell)))
-    }
-
-    /// All that the end is in the kernel: the doorbell first, then the memory, then a FIFO's node.
-    fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let End { region, anchor, .. } = &self.end;
-        [self.end.doorbell().as_fd(), region.as_fd()].into_iter().chain(anchor.as_ref().map(AsFd::as_fd))
+        Ok(Handle::of(Endpoint::new(region, side, doorbell, Access::Both)))
     }
 }
 

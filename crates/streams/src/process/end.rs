@@ -1,9 +1,8 @@
-//! One end of a stream in this process: the region, the doorbell, and this handle's place among the members.
+//! One thread's use of an end: its place among the members, and what it remembers.
 //!
 //! It belongs to one handle and is used by one thread at a time. A forked child finds by the epoch that the membership is
 //! its parent's, and joins anew.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use headwater_os::doorbell::{Doorbell, Heard, Interest, OwnWatch};
 use headwater_os::fork::{self, Epoch};
 use headwater_shm::{Limit, Membership, Stages, probe};
 
-use super::fifo::keeper::Keeper;
+use super::endpoint::Endpoint;
 use super::inbox::{self, Inbox};
 use super::region::Region;
 use super::sleep::{self, LOOK, UNMET, Waiter};
@@ -34,22 +33,16 @@ pub enum Access {
     Both,
 }
 
-/// An end. 0 and 1 are alike in a pipe, where 0 is the first of the pair; in a FIFO 0 writes and 1 reads.
+/// An end, as one thread uses it.
 #[derive(Debug)]
 pub(crate) struct End {
+    /// The endpoint's, at hand.
     pub region: Region,
-    /// 0 or 1. Direction 0 leads from end 0 to end 1.
     pub side: usize,
-    pub doorbell: Option<Doorbell>,
     membership: Option<Membership>,
     /// The process that the membership is of.
     epoch: u64,
     epoch_word: Epoch,
-    pub access: Access,
-    /// Of a FIFO: its node in the file system, which stays what it is as long as we hold it.
-    pub anchor: Option<OwnedFd>,
-    /// Of a FIFO that others may open too: who lets them in.
-    pub keeper: Option<Arc<Keeper>>,
     /// Every copy of the other end is gone. For ever in a pipe; in a FIFO another may come.
     pub peer_gone: bool,
     /// The region has contradicted itself; nothing is read from it any more.
@@ -71,6 +64,8 @@ pub(crate) struct End {
     pub unsent: Vec<(bool, Reply)>,
     /// Until then nobody tries again to run the service procedures of the direction that we read.
     pub service_after_ns: u64,
+    /// What all threads of the process share. Dropped last: with the last one the end is closed.
+    pub endpoint: Arc<Endpoint>,
 }
 
 /// In `EndWords::shut`: the end writes no more.
@@ -79,17 +74,13 @@ pub(crate) const WRITES: u32 = 1;
 pub(crate) const READS: u32 = 2;
 
 impl End {
-    pub fn new(region: Region, side: usize, doorbell: Doorbell) -> End {
+    pub fn new(endpoint: Arc<Endpoint>) -> End {
         End {
-            region,
-            side,
-            doorbell: Some(doorbell),
+            region: endpoint.region.clone(),
+            side: endpoint.side,
             membership: None,
             epoch: 0,
             epoch_word: fork::word(),
-            access: Access::Both,
-            anchor: None,
-            keeper: None,
             peer_gone: false,
             dead: None,
             counters: Counters::default(),
@@ -101,6 +92,7 @@ impl End {
             closes_seen: 0,
             unsent: Vec::new(),
             service_after_ns: 0,
+            endpoint,
         }
     }
 
@@ -132,7 +124,7 @@ impl End {
         self.epoch = fork::epoch();
         // A child's copy would take away what its parent is told.
         self.own_watch = None;
-        self.keeper = self.keeper.take().and_then(|keeper| keeper.here(self));
+        self.endpoint.keep_here();
         let others = self.words().joined.fetch_add(1, Ordering::Relaxed);
         let incoming = &self.region.fixed.lanes[1 - self.side].reader.0.sleep;
         if incoming.load(Ordering::Relaxed) & UNMET != 0 {
@@ -153,7 +145,7 @@ impl End {
         if let Some(me) = self.member() {
             me.set_limit(limit);
             // The kernel also shows a hang-up when both directions were shut down, and that proves nobody's death.
-            if self.peer_gone && self.anchor.is_none() && !(self.shut_to_write() && self.shut_to_read()) {
+            if self.peer_gone && !self.endpoint.is_fifo() && !(self.shut_to_write() && self.shut_to_read()) {
                 // Of a pipe nobody can come again: what they held is free, wherever they were.
                 me.note_gone(1 - self.side);
             }
@@ -169,28 +161,19 @@ impl End {
     }
 
     pub fn doorbell(&self) -> &Doorbell {
-        self.doorbell.as_ref().expect("taken when the handle is dropped, and then used no more")
+        self.endpoint.doorbell()
     }
 
     /// Whether the handle may be used so.
     ///
     /// Errors: `EBADF` if not.
     pub fn check_access(&self, access: Access) -> Result<()> {
-        match self.access {
+        match self.endpoint.access {
             Access::Both => Ok(()),
             allowed if allowed == access => Ok(()),
             Access::Read => Err(Error::new(Errno::Badf, "the FIFO was opened for reading alone")),
             Access::Write => Err(Error::new(Errno::Badf, "the FIFO was opened for writing alone")),
         }
-    }
-
-    /// Another handle's view of the same end.
-    pub fn try_clone(&self) -> Result<End> {
-        let mut end = End::new(self.region.clone(), self.side, self.doorbell().try_clone()?);
-        end.access = self.access;
-        end.anchor = self.anchor.as_ref().map(OwnedFd::try_clone).transpose()?;
-        end.keeper = self.keeper.clone();
-        Ok(end)
     }
 
     /// What a run needs of an end that has joined.
@@ -220,7 +203,7 @@ impl End {
         let fixed = &self.region.fixed;
         let place = Place { stream: self.region.inode, end: 1 - self.side, writes: false };
         let (side, peer) = (&fixed.lanes[self.side].reader.0, &fixed.ends[1 - self.side].0);
-        let doorbell = self.doorbell.as_ref().expect("as in `doorbell`");
+        let doorbell = self.endpoint.doorbell();
         let woken = sleep::wake_on_futex(side, place, &mut self.counters);
         let told = tell_by_bell(side, place, peer, doorbell, &mut self.counters);
         woken != Some(0) && told != Some(false)
@@ -296,6 +279,13 @@ impl End {
         Ok(())
     }
 
+    /// The packets for the readers of this end.
+    pub fn inbox(&self) -> Inbox<'_> {
+        let side = &self.region.fixed.lanes[1 - self.side].reader.0;
+        let doorbell = self.endpoint.doorbell();
+        Inbox { end: self.words(), peer: self.peer_words(), side, doorbell, fence: self.region.fence }
+    }
+
     /// Asks the kernel whether the other end has gone, if a handle of it was closed since the last time.
     pub fn look_for_peer(&mut self) -> Result<()> {
         let fixed = &self.region.fixed;
@@ -303,7 +293,7 @@ impl End {
         // Acquire pairs with the count in `drop`: the kernel knows of what is counted.
         let closes = self.peer_words().closes.load(Ordering::Acquire);
         let flagged = sides.iter().any(|side| side.load(Ordering::Relaxed) & LOOK != 0);
-        if !flagged && closes == self.closes_seen && !(self.peer_gone && self.anchor.is_some()) {
+        if !flagged && closes == self.closes_seen && !(self.peer_gone && self.endpoint.is_fifo()) {
             return Ok(());
         }
         self.closes_seen = closes;
@@ -371,34 +361,17 @@ impl End {
 }
 
 impl Drop for End {
-    /// First the descriptor, then the words: whoever reads them asks the kernel and finds the descriptor gone.
+    /// The place among the members is given back before the end may be closed.
     fn drop(&mut self) {
-        // Of a FIFO: a process that is stopped in here must not pass for one that still lets others in.
-        self.keeper = None;
-        self.anchor = None;
-        let joined = self.member().is_some();
-        self.doorbell = None;
-        probe::at();
+        if self.member().is_none() {
+            return;
+        }
         let fixed = &self.region.fixed;
-        let own = &fixed.ends[self.side].0;
-        own.closes.fetch_add(1, Ordering::AcqRel);
-        if joined {
-            let fewer = |joined: u32| joined.checked_sub(1);
-            let last = own.joined.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer) == Ok(1);
-            // A FIFO is one stream for all who open it, in whichever direction.
-            if last && (self.anchor.is_none() || self.peer_words().joined.load(Ordering::Relaxed) == 0) {
-                chain::close_modules(fixed, self.side);
-            }
-        }
-        for side in [&fixed.lanes[self.side].writer.0, &fixed.lanes[1 - self.side].reader.0] {
-            side.sleep.fetch_or(LOOK, Ordering::AcqRel);
-            probe::at();
-        }
-        for (side, writes) in [(&fixed.lanes[self.side].reader.0, false), (&fixed.lanes[1 - self.side].writer.0, true)]
-        {
-            // Who sleeps on the doorbell is woken by the kernel.
-            let place = Place { stream: self.region.inode, end: 1 - self.side, writes };
-            sleep::wake_on_futex(side, place, &mut self.counters);
+        let fewer = |joined: u32| joined.checked_sub(1);
+        let last = fixed.ends[self.side].0.joined.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer) == Ok(1);
+        // A FIFO is one stream for all who open it, in whichever direction.
+        if last && (!self.endpoint.is_fifo() || self.peer_words().joined.load(Ordering::Relaxed) == 0) {
+            chain::close_modules(fixed, self.side);
         }
     }
 }
@@ -451,12 +424,4 @@ pub(crate) fn waiter(region: &Region, side: usize, writes: bool, futex_ns: u64) 
     let (end, peer) = (&fixed.ends[side].0, &fixed.ends[1 - side].0);
     let place = Place { stream: region.inode, end: side, writes };
     Waiter { own, place, end, peer, fence: region.fence, stages: region.policy.stages, futex_ns }
-}
-
-/// The packets for the readers of an end.
-pub(crate) fn inbox<'a>(region: &'a Region, side: usize, doorbell: &'a Doorbell) -> Inbox<'a> {
-    let fixed = &*region.fixed;
-    let own = &fixed.lanes[1 - side].reader.0;
-    let (end, peer) = (&fixed.ends[side].0, &fixed.ends[1 - side].0);
-    Inbox { end, peer, side: own, doorbell, fence: region.fence }
 }

@@ -7,9 +7,8 @@
 //! The ends are many writers and many readers, and either may go and come again. The doorbell is therefore a pipe, which the
 //! kernel lets others open anew, and not a pair of sockets.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -19,15 +18,16 @@ use headwater_os::files;
 use headwater_os::futex;
 use headwater_shm::probe;
 
-use self::keeper::Keeper;
 use self::meet::{Budget, Joined, opened};
 use self::node::{NAME, Node, link_of_memory, name_of_memory};
 use super::attach::{no_stream, own_memory};
-use super::end::{Access, End};
+use super::end::Access;
+use super::endpoint::Endpoint;
 use super::region::Region;
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::options::Options;
+use crate::stream::Stream;
 
 mod ask;
 pub(crate) mod keeper;
@@ -67,7 +67,7 @@ impl Fifo {
     /// `EACCES` without the permission to read and to write, or if it is open in a process that this one may not look into and
     /// that lets nobody in; `EINVAL` for a path that is no FIFO; `EINTR` if a signal handler ran; `EMFILE` without twelve free
     /// descriptors; what open(2) reports of the path.
-    pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Handle> {
+    pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Stream> {
         Fifo::open_with(path, access, false, &Options::default())
     }
 
@@ -77,7 +77,7 @@ impl Fifo {
     ///
     /// # Errors
     /// As [`Fifo::open`].
-    pub fn open_with(path: impl AsRef<Path>, access: Access, nonblocking: bool, options: &Options) -> Result<Handle> {
+    pub fn open_with(path: impl AsRef<Path>, access: Access, nonblocking: bool, options: &Options) -> Result<Stream> {
         let path = path.as_ref();
         let side = match access {
             Access::Write => WRITER,
@@ -117,7 +117,7 @@ impl Fifo {
             Err(error) if error.errno() == Errno::Again => {}
             done => done?,
         }
-        Ok(stream)
+        Ok(stream.into())
     }
 }
 
@@ -153,19 +153,13 @@ pub(super) fn of_parts([pipe, memory, node]: [OwnedFd; 3]) -> Result<Handle> {
     Ok(held(stream(region, side, doorbell), node))
 }
 
-fn held(mut stream: Handle, node: OwnedFd) -> Handle {
-    keep(&mut stream, node.as_fd());
-    stream.end.anchor = Some(node);
+fn held(stream: Handle, node: OwnedFd) -> Handle {
+    stream.end.endpoint.keep(node.as_fd());
+    stream.end.endpoint.set_anchor(node);
     stream
-}
-
-/// Lets others in, if the node is theirs to open too. Where that cannot be done they are refused.
-fn keep(stream: &mut Handle, node: BorrowedFd<'_>) {
-    stream.end.keeper = Keeper::start(&stream.end, node).ok().flatten().map(Arc::new);
 }
 
 fn stream(region: Region, side: usize, doorbell: Doorbell) -> Handle {
-    let mut stream = Handle::over(End::new(region, side, doorbell));
-    stream.end.access = if side == WRITER { Access::Write } else { Access::Read };
-    stream
+    let access = if side == WRITER { Access::Write } else { Access::Read };
+    Handle::of(Endpoint::new(region, side, doorbell, access))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use headwater_os::child::Child;
 use headwater_os::clock::now_ns;
-use headwater_streams::{Access, Fifo, Handle, Options, Result};
+use headwater_streams::{Access, Fifo, Handle, Options, Result, Stream};
 
 pub mod users;
 
@@ -147,12 +147,12 @@ pub fn meet_at_the_same_time(path: &Path) {
         .map(|_| {
             child(|| {
                 start.wait();
-                Fifo::open(path, Access::Write)?.write(b"x").map(drop)
+                Fifo::open(path, Access::Write).map(Stream::into_handle)?.write(b"x").map(drop)
             })
         })
         .collect();
     start.give();
-    let mut reader = Fifo::open(path, Access::Read).expect("they meet");
+    let mut reader = Fifo::open(path, Access::Read).map(Stream::into_handle).expect("they meet");
     let mut count = 0;
     // Who finds another stream than the reader's waits for ever. When those who have come have gone, there is an end.
     while count < WRITERS {
@@ -173,5 +173,5 @@ pub fn fifo() -> (tempfile::TempDir, PathBuf) {
 
 /// Opens it without waiting.
 pub fn open(path: &Path, access: Access) -> Result<Handle> {
-    Fifo::open_with(path, access, true, &Options::default())
+    Fifo::open_with(path, access, true, &Options::default()).map(Stream::into_handle)
 }

@@ -72,7 +72,7 @@ fn what_a_program_held_is_free_when_its_process_executes_another() {
         let (mut near, mut far) = Handle::pair().expect("pipe");
         far.putmsg(None, Some(HELD), false).expect("room");
         let (ready, mut is_ready) = std::io::pipe().map(|(read, write)| (write, read)).expect("pipe");
-        let mut copy = near.try_clone().expect("dup");
+        let mut copy = near.another();
         let mut child = Child::fork(|| {
             std::thread::scope(|scope| {
                 let (tell, told) = std::sync::mpsc::channel();

@@ -111,7 +111,7 @@ fn a_poll_behind_a_stopped_holder_waits_its_time_and_says_not_ready() {
     let _alone = alone();
     within(Duration::from_secs(20), "a poll behind a stopped writer".into());
     let (near, mut far) = ends(&["gate"]);
-    let mut other = near.try_clone().expect("dup");
+    let mut other = near.another();
     fill(&mut other);
     let held = Held::by(near);
     let time = Duration::from_millis(60);
@@ -147,7 +147,7 @@ fn a_signal_ends_a_poll_behind_a_stopped_holder() {
     let mut signals = 0;
     for round in 0..POLLS {
         let (near, _far) = ends(&["gate"]);
-        let mut other = near.try_clone().expect("dup");
+        let mut other = near.another();
         fill(&mut other);
         let held = Held::by(near);
         let (tell_thread, thread) = std::sync::mpsc::channel();
@@ -181,7 +181,7 @@ fn a_writer_that_comes_out_runs_the_services_that_a_reader_could_not() {
     within(Duration::from_secs(30), "a stopped writer that owes a service".into());
     for nonblocking in [true, false] {
         let (near, mut far) = ends(&["srvmod", "gate"]);
-        let mut other = near.try_clone().expect("dup");
+        let mut other = near.another();
         let written = fill(&mut other);
         let held = Held::by(near);
         far.set_nonblocking(true).expect("set");

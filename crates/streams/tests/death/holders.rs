@@ -38,7 +38,7 @@ fn a_call_that_is_not_to_wait_does_not_wait_for_a_stopped_holder() {
     for holds in SIDES {
         within(Duration::from_secs(20), format!("{holds:?} is stopped"));
         let (mut near, mut far) = ends(holds);
-        let (child, control) = holder(near.try_clone().expect("dup"), holds);
+        let (child, control) = holder(near.another(), holds);
         stopped(child.id());
         near.set_nonblocking(true).expect("arm");
         let start = Instant::now();
@@ -74,7 +74,7 @@ fn a_signal_ends_the_wait_for_a_stopped_holder() {
     for holds in SIDES {
         within(Duration::from_secs(20), format!("{holds:?} is stopped"));
         let (mut near, _far) = ends(holds);
-        let (child, control) = holder(near.try_clone().expect("dup"), holds);
+        let (child, control) = holder(near.another(), holds);
         stopped(child.id());
         let (tell_thread, thread) = std::sync::mpsc::channel();
         let waiter = std::thread::spawn(move || {
@@ -108,12 +108,12 @@ fn a_slow_holder_is_waited_for() {
         for holds in SIDES {
             scope.spawn(move || {
                 let (mut near, _far) = ends(holds);
-                let mut slow = near.try_clone().expect("dup");
+                let mut slow = near.another();
                 let (here, there) = std::os::unix::net::UnixStream::pair().expect("pair");
                 std::thread::scope(|scope| {
                     let held = scope.spawn(move || hold(&mut slow, holds, &there).expect("it is not taken away"));
                     wait_for(&here);
-                    let mut other = near.try_clone().expect("dup");
+                    let mut other = near.another();
                     other.set_nonblocking(true).expect("arm");
                     let waiter = scope.spawn(move || use_side(&mut near, holds));
                     let start = Instant::now();
@@ -138,7 +138,7 @@ fn what_a_handle_forgot_is_free_when_it_is_dropped() {
     for holds in SIDES {
         within(Duration::from_secs(20), format!("{holds:?} is forgotten"));
         let (mut near, _far) = ends(holds);
-        let mut forgetful = near.try_clone().expect("dup");
+        let mut forgetful = near.another();
         match holds {
             Holds::Writing => std::mem::forget(forgetful.reserve(4).expect("room")),
             Holds::Reading => std::mem::forget(forgetful.borrow().expect("there")),
@@ -161,7 +161,7 @@ fn a_forked_childs_copy_of_a_place_is_nothing() {
     let _alone = alone();
     within(Duration::from_secs(20), "a copy of a place".into());
     let (mut near, mut far) = Handle::pair().expect("pipe");
-    let mut other = near.try_clone().expect("dup");
+    let mut other = near.another();
     other.set_nonblocking(true).expect("arm");
     // By the bias as well: taken twice.
     for round in 0..2 {
@@ -269,7 +269,7 @@ fn a_frozen_holder_is_waited_for() {
         .into_iter()
         .map(|holds| {
             let (near, far) = ends(holds);
-            let (child, control) = holder(near.try_clone().expect("dup"), holds);
+            let (child, control) = holder(near.another(), holds);
             group.take(child.id());
             (holds, near, far, child, control)
         })
@@ -278,7 +278,7 @@ fn a_frozen_holder_is_waited_for() {
     let mut waiters = Vec::new();
     let mut others = Vec::new();
     for (holds, near, far, child, control) in holding {
-        let mut other = near.try_clone().expect("dup");
+        let mut other = near.another();
         other.set_nonblocking(true).expect("arm");
         let mut near = near;
         waiters.push(std::thread::spawn(move || use_side(&mut near, holds)));
@@ -303,6 +303,7 @@ fn a_frozen_holder_is_waited_for() {
     for waiter in waiters {
         assert_eq!(waiter.join().expect("waiter").expect("it came out"), 4);
     }
+    drop(ends);
     calm();
 }
 

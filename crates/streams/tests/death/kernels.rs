@@ -95,7 +95,7 @@ fn a_child_is_another_user() {
 
 fn a_contended_side_changes_hands() {
     let (near, mut far) = Handle::pair().expect("pipe");
-    let clones: Vec<Handle> = (0..3).map(|_| near.try_clone().expect("dup")).collect();
+    let clones: Vec<Handle> = (0..3).map(|_| near.another()).collect();
     drop(near);
     std::thread::scope(|scope| {
         for mut writer in clones {
@@ -122,7 +122,7 @@ fn the_dead_make_room() {
             let (mut near, mut far) = Handle::pair().expect("pipe");
             far.putmsg(None, Some(b"held"), false).expect("room");
             near.attach().expect("a place");
-            let (mut child, control) = holder(near.try_clone().expect("dup"), holds);
+            let (mut child, control) = holder(near.another(), holds);
             child.kill();
             if reaped {
                 child.wait().expect("wait");
@@ -134,7 +134,7 @@ fn the_dead_make_room() {
     let (near, mut far) = Handle::pair().expect("pipe");
     for round in 0..70 {
         let mut user = Child::fork(|| {
-            let mut copy = near.try_clone().expect("dup");
+            let mut copy = near.another();
             copy.write(b"x").expect("room");
             headwater_os::child::kill_self()
         })

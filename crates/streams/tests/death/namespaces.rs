@@ -75,7 +75,7 @@ fn a_writer_elsewhere_keeps_its_side() {
     within(Duration::from_secs(30), "a writer in another PID namespace".into());
     let (mut near, mut far) = Handle::pair().expect("pipe");
     let [here, there, end, ends] = sockets();
-    let mut foreign = near.try_clone().expect("dup");
+    let mut foreign = near.another();
     let mut parent = elsewhere(&ends, || {
         hold(&mut foreign, Holds::Writing, &there).map(drop)?;
         (&there).write_all(b"x")?;
@@ -107,7 +107,7 @@ fn a_writer_here_keeps_its_side_against_one_elsewhere() {
     within(Duration::from_secs(30), "a writer in another PID namespace".into());
     let (mut near, mut far) = Handle::pair().expect("pipe");
     let [here, there, end, ends] = sockets();
-    let mut foreign = near.try_clone().expect("dup");
+    let mut foreign = near.another();
     let mut place = near.reserve(4).expect("room");
     let mut parent = elsewhere(&ends, || {
         foreign.set_nonblocking(true)?;
@@ -141,7 +141,7 @@ fn a_side_whose_users_are_all_gone_is_free_wherever_they_were() {
     within(Duration::from_secs(30), "a writer killed in another PID namespace".into());
     let (mut near, mut far): (Handle, Handle) = Handle::pair().expect("pipe");
     let [here, there, end, ends] = sockets();
-    let mut foreign = near.try_clone().expect("dup");
+    let mut foreign = near.another();
     near.write(b"before").expect("room");
     let mut parent = elsewhere(&ends, || hold(&mut foreign, Holds::Writing, &there).map(drop));
     wait_for(&here);

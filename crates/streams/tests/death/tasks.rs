@@ -18,7 +18,7 @@ fn a_task_does_not_stop_others_while_a_holder_is_stopped() {
         let (near, mut far) = Handle::pair().expect("pipe");
         far.putmsg(None, Some(HELD), false).expect("room");
         far.putmsg(None, Some(b"more"), false).expect("room");
-        let (child, control) = holder(near.try_clone().expect("dup"), holds);
+        let (child, control) = holder(near.another(), holds);
         signal(child.id(), libc::SIGSTOP);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {

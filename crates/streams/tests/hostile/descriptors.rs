@@ -94,7 +94,7 @@ fn case(seed: u64) -> Found {
     let steps = random.one_of(&[20, 80, 200]);
     for step in 0..steps {
         if random.one_in(25) {
-            reopen(&mut end, &mut found.done);
+            reopen(&mut end);
         }
         // It is stopped in whatever it does.
         if !modules && random.one_in(40) {

@@ -127,7 +127,7 @@ fn case(seed: u64) -> Done {
                 scribble(memory, len, options, &mut between);
             }
             if random.one_in(25) {
-                reopen(&mut ends[random.below(2)], &mut done);
+                reopen(&mut ends[random.below(2)]);
             }
             let end = ends[random.below(2)].as_mut().expect("open");
             done.note(call(end, &mut random));
@@ -181,13 +181,8 @@ impl Drop for Stop<'_> {
 }
 
 /// Another handle of the same end instead of this one: what it knows it reads from the memory.
-fn reopen(end: &mut Option<Handle>, done: &mut Done) {
-    let clone = end.as_ref().expect("open").try_clone();
-    if let Ok(clone) = clone {
-        *end = Some(clone);
-    } else {
-        done.note(clone);
-    }
+fn reopen(end: &mut Option<Handle>) {
+    *end = end.as_ref().map(Handle::another);
 }
 
 /// The memory of the only stream that this process has.

@@ -274,7 +274,7 @@ fn survivor(case: &Case, scripts: &Scripts, board: &Board, far: &mut Handle, ran
             }
         }
         Part::Both => {
-            let mut out = far.try_clone().expect("a descriptor");
+            let mut out = far.another();
             std::thread::scope(|scope| {
                 let writer =
                     scope.spawn(move || match script::write(&mut out, &scripts.survivor, board, Who::Survivor) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Access, ControlMode, Errno, Fifo, Handle, Options, ReadOptions, Result};
+use headwater_streams::{Access, ControlMode, Errno, Fifo, Handle, Options, ReadOptions, Result, Stream};
 use tempfile::TempDir;
 
 use crate::case::{Case, Part};
@@ -47,7 +47,7 @@ impl Node {
     }
 
     fn open(&self, access: Access, nonblocking: bool) -> Result<Handle> {
-        Fifo::open_with(&self.path, access, nonblocking, &self.options).map(prepared)
+        Fifo::open_with(&self.path, access, nonblocking, &self.options).map(Stream::into_handle).map(prepared)
     }
 
     /// Opened without waiting, for who waits from then on.

@@ -25,7 +25,7 @@ pub fn run(setup: &Setup, board: &Board, process: usize, stream: Handle) {
     }
     std::thread::scope(|scope| {
         for worker in setup.workers(process) {
-            let handle = stream.try_clone().expect("a descriptor");
+            let handle = stream.another();
             scope.spawn(move || work(setup, board, worker, handle));
         }
         let mut child = if hit { happen(setup, board, process, &stream) } else { None };
@@ -40,7 +40,7 @@ pub fn run(setup: &Setup, board: &Board, process: usize, stream: Handle) {
 pub fn carry_on(setup: &Setup, board: &Board, process: usize, stream: Handle) {
     std::thread::scope(|scope| {
         for worker in setup.workers(process) {
-            let handle = stream.try_clone().expect("a descriptor");
+            let handle = stream.another();
             let in_hand = board.get(worker.number, Cell::InHand);
             board.set(worker.number, Cell::Lost, in_hand);
             board.set(worker.number, Cell::Gone, 1);
@@ -89,7 +89,7 @@ fn happen(setup: &Setup, board: &Board, process: usize, stream: &Handle) -> Opti
                     board.set(extra.number, Cell::Finished, 1);
                     std::thread::sleep(Duration::from_micros(setup.for_us));
                 } else {
-                    work(setup, board, extra, stream.try_clone().expect("a descriptor"));
+                    work(setup, board, extra, stream.another());
                 }
                 0
             });

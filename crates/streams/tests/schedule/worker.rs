@@ -41,7 +41,7 @@ pub fn work(setup: &Setup, board: &Board, worker: Worker, stream: Handle) {
         Form::Blocking if hands.reads && hands.writes => {
             let mut reading = Hands::new(setup, board, Worker { words: 0, ..worker });
             hands.reads = false;
-            let handle = stream.try_clone().expect("a descriptor");
+            let handle = stream.another();
             std::thread::scope(|scope| {
                 scope.spawn(move || reading.block(handle));
                 hands.block(stream);

@@ -13,7 +13,7 @@ use crate::common::{alone, child, read_all};
 #[test]
 fn every_handle_notices_that_the_other_end_was_closed() {
     let (mut near, mut far) = Handle::pair().expect("pipe");
-    let mut handles: Vec<Handle> = (0..3).map(|_| near.try_clone().expect("dup")).collect();
+    let mut handles: Vec<Handle> = (0..3).map(|_| near.another()).collect();
     for handle in handles.iter_mut().chain([&mut near]) {
         handle.write(b"a").expect("room");
     }
@@ -29,11 +29,11 @@ fn every_handle_notices_that_the_other_end_was_closed() {
 fn after_a_read_has_seen_the_end_no_write_succeeds() {
     let _alone = alone();
     let (mut near, far) = Handle::pair().expect("pipe");
-    let mut other = near.try_clone().expect("dup");
+    let mut other = near.another();
     near.write(b"a").expect("room");
     other.write(b"b").expect("room");
     let mut peer = child(|| {
-        let mut far = far.try_clone()?;
+        let mut far = far.another();
         far.read(&mut [0; 2])?;
         headwater_os::child::kill_self()
     });
@@ -50,7 +50,7 @@ fn after_poll_has_said_hung_up_no_write_succeeds() {
     let (mut near, far) = Handle::pair().expect("pipe");
     near.write(b"a").expect("room");
     let mut peer = child(|| {
-        far.try_clone()?.read(&mut [0])?;
+        far.another().read(&mut [0])?;
         headwater_os::child::kill_self()
     });
     drop(far);
@@ -94,8 +94,8 @@ fn an_end_that_reads_no_more_refuses_what_the_other_writes() {
 #[test]
 fn shutting_down_wakes_a_reader_and_a_writer_that_sleep() {
     let (mut near, far) = Handle::pair_with(&Options { hiwat: 1000, lowat: 500, ..Options::default() }).expect("pipe");
-    let mut far_reader = far.try_clone().expect("dup");
-    let mut far_writer = far.try_clone().expect("dup");
+    let mut far_reader = far.another();
+    let mut far_writer = far.another();
     drop(far);
     let reader = std::thread::spawn(move || far_reader.read(&mut [0]).expect("the end"));
     let writer = std::thread::spawn(move || {

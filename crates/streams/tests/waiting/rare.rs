@@ -34,7 +34,7 @@ fn a_writer_that_is_killed_is_noticed_by_a_reader_that_stays_on_the_futex() {
     let _alone = alone();
     let (near, mut far) = Handle::pair().expect("pipe");
     let mut writer = child(|| {
-        let mut near = near.try_clone()?;
+        let mut near = near.another();
         for _ in 0..10 {
             std::thread::sleep(PERIOD);
             near.write(&[1; 64])?;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use headwater_os::child::Child;
-use headwater_streams::{Access, AsyncStream, Errno, Events, Fifo, Handle, Options};
+use headwater_streams::{Access, AsyncStream, Errno, Events, Fifo, Handle, Options, Stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::descriptor::{Epoll, NOW, SOON, drain, fill, polled};
@@ -133,7 +133,7 @@ fn writers_of_a_fifo_that_wait_in_different_ways_are_all_told() {
     for round in 0..setting("HEADWATER_FIFO_ROUNDS", 30) {
         let (_directory, path) = fifo();
         let options = Options { hiwat: 3000, lowat: 1000, ..Options::default() };
-        let mut reader = Fifo::open_with(&path, Access::Read, true, &options).expect("open");
+        let mut reader = Fifo::open_with(&path, Access::Read, true, &options).map(Stream::into_handle).expect("open");
         let done = Arc::new(AtomicBool::new(false));
         const TOTAL: usize = 200_000;
         let ways: Vec<usize> = (0..2 + round as usize % 3).map(|number| (number + round as usize) % 4).collect();
@@ -181,7 +181,7 @@ fn writers_that_are_killed_leave_the_others_their_signal_of_room() {
     for round in 0..setting("HEADWATER_FIFO_KILLS", 60) {
         let (_directory, path) = fifo();
         let options = Options { hiwat: 2000, lowat: 500, ..Options::default() };
-        let mut reader = Fifo::open_with(&path, Access::Read, true, &options).expect("open");
+        let mut reader = Fifo::open_with(&path, Access::Read, true, &options).map(Stream::into_handle).expect("open");
         let mut writer = open(&path, Access::Write).expect("open");
         let mut rivals: Vec<_> = (0..2).map(|_| rival(&path)).collect();
         let stop = Arc::new(AtomicUsize::new(0));
@@ -223,7 +223,7 @@ fn readers_that_are_killed_leave_the_writer_its_signal_of_room() {
     for round in 0..setting("HEADWATER_FIFO_KILLS", 60) {
         let (_directory, path) = fifo();
         let options = Options { hiwat: 2000, lowat: 500, ..Options::default() };
-        let mut reader = Fifo::open_with(&path, Access::Read, true, &options).expect("open");
+        let mut reader = Fifo::open_with(&path, Access::Read, true, &options).map(Stream::into_handle).expect("open");
         let mut writer = open(&path, Access::Write).expect("open");
         let mut rival = Child::fork(|| {
             let mut reader = open(&path, Access::Read).expect("open");

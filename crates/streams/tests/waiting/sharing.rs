@@ -14,7 +14,7 @@ const ASLEEP: Duration = Duration::from_millis(40);
 #[test]
 fn one_thread_reads_while_another_writes_and_none_stalls() {
     let (near, mut far) = Handle::pair_with(&Options { hiwat: 100, lowat: 50, ..Options::default() }).expect("pipe");
-    let (mut reader, mut writer) = (near.try_clone().expect("dup"), near);
+    let (mut reader, mut writer) = (near.another(), near);
     const ROUNDS: u8 = 40;
     let echo = std::thread::spawn(move || {
         let mut buffer = [0; 200];
@@ -55,7 +55,7 @@ fn own_module_does<T: Send + 'static>(
     let (mut near, _far) = Handle::pair().expect("pipe");
     near.push("testmod").expect("known");
     prepare(&mut near);
-    let mut waiter = near.try_clone().expect("dup");
+    let mut waiter = near.another();
     let waiting = std::thread::spawn(move || (wait(&mut waiter), Instant::now()));
     std::thread::sleep(ASLEEP);
     let start = Instant::now();
@@ -110,7 +110,7 @@ fn an_error_by_the_own_module_wakes_a_writer_of_the_same_end() {
 #[test]
 fn an_answer_wakes_a_reader_that_slept_before_the_other_handle_was_in_use() {
     let (mut reader, _far) = Handle::pair().expect("pipe");
-    let mut other = reader.try_clone().expect("dup");
+    let mut other = reader.another();
     reader.push("testmod").expect("known");
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || tell.send(reader.getmsg(Some(&mut [0; 16]), None).map(|got| got.control)));
@@ -123,7 +123,7 @@ fn an_answer_wakes_a_reader_that_slept_before_the_other_handle_was_in_use() {
 /// What `act` does with another handle of the end wakes a reader that has slept alone; returns after what time.
 fn wakes_a_lone_sleeper(act: impl FnOnce(Handle)) -> Duration {
     let (mut reader, _far) = Handle::pair().expect("pipe");
-    let other = reader.try_clone().expect("dup");
+    let other = reader.another();
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut control = [0; 16];

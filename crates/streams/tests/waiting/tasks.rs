@@ -150,7 +150,7 @@ async fn what_the_own_module_raises_wakes_the_task_that_reads() {
 async fn an_answer_to_one_stream_wakes_the_task_that_reads_by_another_of_the_same_end() {
     know_mirror();
     let (near, _far) = Handle::pair_with(&Options::default()).expect("pipe");
-    let mut reader = AsyncStream::new(near.try_clone().expect("dup")).expect("runtime");
+    let mut reader = AsyncStream::new(near.another()).expect("runtime");
     let mut writer = AsyncStream::new(near).expect("runtime");
     let reading = tokio::spawn(async move {
         let mut answer = [0; 5];
@@ -174,7 +174,7 @@ async fn an_answer_to_one_stream_wakes_the_task_that_reads_by_another_of_the_sam
 fn an_answer_to_another_process_wakes_the_task_that_reads() {
     let _alone = crate::common::alone();
     let (near, _far) = Handle::pair_with(&Options::default()).expect("pipe");
-    let mut other = near.try_clone().expect("dup");
+    let mut other = near.another();
     let (ready, tell) = std::io::pipe().expect("pipe");
     let child = crate::common::child(|| {
         std::io::Read::read_exact(&mut &ready, &mut [0])?;

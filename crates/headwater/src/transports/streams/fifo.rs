@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use headwater_streams::{Access, Error, Fifo, Handle, Options};
+use headwater_streams::{Access, Error, Fifo, Handle, Options, Stream};
 
 use super::super::{Endpoint, Info, Setup, Transport, Unavailable};
 use super::{PIPE, StreamEnd};
@@ -46,8 +46,8 @@ fn one_way(setup: &Setup<'_>, path: &Path) -> Result<(StreamEnd, StreamEnd), Una
 /// The reader does not wait for the writer, which then finds it.
 fn open_both(path: &Path, nonblocking: bool) -> Result<(Handle, Handle), Error> {
     let options = Options::default();
-    let mut reader = Fifo::open_with(path, Access::Read, true, &options)?;
-    let mut writer = Fifo::open_with(path, Access::Write, true, &options)?;
+    let mut reader = Fifo::open_with(path, Access::Read, true, &options).map(Stream::into_handle)?;
+    let mut writer = Fifo::open_with(path, Access::Write, true, &options).map(Stream::into_handle)?;
     for end in [&mut reader, &mut writer] {
         end.set_nonblocking(nonblocking)?;
     }

@@ -22,7 +22,7 @@ use headwater_shm::probe;
 use super::marks;
 use super::node::name_of_memory;
 use crate::error::Result;
-use crate::process::end::End;
+use crate::process::endpoint::Endpoint;
 
 /// The bytes of the node that are claimed, each by the process of that number. They lie below those that are marked.
 const CLAIMS_TO_READ: u64 = 1 << 40;
@@ -59,7 +59,7 @@ struct Gate {
 
 impl Keeper {
     /// Starts one, if others may open the node.
-    pub fn start(end: &End, node: BorrowedFd<'_>) -> Result<Option<Keeper>> {
+    pub fn start(end: &Endpoint, node: BorrowedFd<'_>) -> Result<Option<Keeper>> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let status = files::status(node)?;
         let to_others = [GROUP, OTHERS].into_iter().any(|both| status.permissions & both == both);
@@ -83,12 +83,12 @@ impl Keeper {
         Ok(Some(Keeper { epoch, epoch_word, stop, thread: Some(thread), node: gate }))
     }
 
-    /// For an end that has joined: its keeper in this process, which a forked child does not have yet.
-    pub fn here(self: Arc<Keeper>, end: &End) -> Option<Arc<Keeper>> {
+    /// The keeper in this process, which a forked child does not have yet.
+    pub fn here(self, end: &Endpoint) -> Option<Keeper> {
         if self.epoch_word.is(self.epoch) {
             return Some(self);
         }
-        Keeper::start(end, self.node.node.as_fd()).ok().flatten().map(Arc::new)
+        Keeper::start(end, self.node.node.as_fd()).ok().flatten()
     }
 }
 

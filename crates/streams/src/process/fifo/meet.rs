@@ -30,7 +30,7 @@ use headwater_shm::probe;
 use super::marks::Marks;
 use super::node::{Node, link_of_memory};
 use super::pipe::{Pipe, if_there};
-use super::{WRITER, ask, keep, stream};
+use super::{WRITER, ask, stream};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::options::Options;
@@ -189,9 +189,9 @@ impl Node {
                     Look::Hidden => None,
                 },
             };
-            if let Some(mut joined) = joined {
+            if let Some(joined) = joined {
                 probe::at();
-                let is_marked = self.hold(&mut joined.stream)?;
+                let is_marked = self.hold(&joined.stream)?;
                 probe::at();
                 match self.settle(&joined.stream.end.region, is_marked, budget)? {
                     Look::Nothing => return Ok(joined),
@@ -211,12 +211,12 @@ impl Node {
     }
 
     /// Marks the node for a stream, and lets others in who cannot see it. Returns whether it is marked.
-    fn hold(&self, stream: &mut Handle) -> Result<bool> {
+    fn hold(&self, stream: &Handle) -> Result<bool> {
         // Who sees the mark may ask at once to be let in.
-        keep(stream, self.file.as_fd());
+        stream.end.endpoint.keep(self.file.as_fd());
         probe::at();
         let (anchor, is_marked) = self.anchor(&stream.end.region)?;
-        stream.end.anchor = Some(anchor);
+        stream.end.endpoint.set_anchor(anchor);
         Ok(is_marked)
     }
 

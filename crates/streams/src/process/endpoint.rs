@@ -1,0 +1,109 @@
+//! An end of a stream in a process: what all of its threads share. Dropping it closes the end here.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use headwater_os::doorbell::Doorbell;
+use headwater_shm::probe;
+
+use super::end::Access;
+use super::fifo::keeper::Keeper;
+use super::region::Region;
+use super::sleep::{self, LOOK};
+use crate::counters::Counters;
+use crate::events::Place;
+use crate::layout::EndWords;
+
+/// An end. 0 and 1 are alike in a pipe, where 0 is the first of the pair; in a FIFO 0 writes and 1 reads.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    pub region: Region,
+    /// 0 or 1. Direction 0 leads from end 0 to end 1.
+    pub side: usize,
+    /// None once it is closed.
+    doorbell: Option<Doorbell>,
+    pub access: Access,
+    /// Of a FIFO: its node in the file system, which stays what it is as long as we hold it.
+    anchor: OnceLock<OwnedFd>,
+    /// Of a FIFO that others may open too: who lets them in. A lock that another thread has when the process is forked stays
+    /// locked in the child, so nobody waits for it.
+    keeper: Mutex<Option<Keeper>>,
+    /// Whether calls through a [`crate::Stream`] fail rather than wait.
+    pub nonblocking: AtomicBool,
+}
+
+impl Endpoint {
+    pub fn new(region: Region, side: usize, doorbell: Doorbell, access: Access) -> Endpoint {
+        Endpoint {
+            region,
+            side,
+            doorbell: Some(doorbell),
+            access,
+            anchor: OnceLock::new(),
+            keeper: Mutex::new(None),
+            nonblocking: AtomicBool::new(false),
+        }
+    }
+
+    pub fn doorbell(&self) -> &Doorbell {
+        self.doorbell.as_ref().expect("taken when the endpoint is dropped, and then used no more")
+    }
+
+    pub fn words(&self) -> &EndWords {
+        &self.region.fixed.ends[self.side].0
+    }
+
+    /// A FIFO's node. The first one stays.
+    pub fn set_anchor(&self, node: OwnedFd) {
+        // A second one would be another descriptor of the same file.
+        let _ = self.anchor.set(node);
+    }
+
+    /// Whether this is an end of a FIFO, whose other end may come again.
+    pub fn is_fifo(&self) -> bool {
+        self.access != Access::Both
+    }
+
+    /// Lets others in who may open the FIFO, if the node is theirs to open too. Where that cannot be done they are refused.
+    pub fn keep(&self, node: BorrowedFd<'_>) {
+        if let Ok(mut keeper) = self.keeper.try_lock() {
+            *keeper = Keeper::start(self, node).ok().flatten();
+        }
+    }
+
+    /// After a fork: the child's own keeper, which it does not have yet.
+    pub fn keep_here(&self) {
+        if let Ok(mut keeper) = self.keeper.try_lock() {
+            *keeper = keeper.take().and_then(|keeper| keeper.here(self));
+        }
+    }
+
+    /// All that the end is in the kernel: the doorbell first, then the memory, then a FIFO's node.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        [self.doorbell().as_fd(), self.region.as_fd()].into_iter().chain(self.anchor.get().map(AsFd::as_fd))
+    }
+}
+
+impl Drop for Endpoint {
+    /// First the descriptor, then the words: whoever reads them asks the kernel and finds the descriptor gone.
+    fn drop(&mut self) {
+        // Of a FIFO: a process that is stopped in here must not pass for one that still lets others in.
+        *self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        drop(self.anchor.take());
+        self.doorbell = None;
+        probe::at();
+        let fixed = &self.region.fixed;
+        fixed.ends[self.side].0.closes.fetch_add(1, Ordering::AcqRel);
+        for side in [&fixed.lanes[self.side].writer.0, &fixed.lanes[1 - self.side].reader.0] {
+            side.sleep.fetch_or(LOOK, Ordering::AcqRel);
+            probe::at();
+        }
+        for (side, writes) in [(&fixed.lanes[self.side].reader.0, false), (&fixed.lanes[1 - self.side].writer.0, true)]
+        {
+            // Who sleeps on the doorbell is woken by the kernel.
+            let place = Place { stream: self.region.inode, end: 1 - self.side, writes };
+            sleep::wake_on_futex(side, place, &mut Counters::default());
+        }
+    }
+}

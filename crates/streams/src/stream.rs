@@ -1,0 +1,394 @@
+//! One end of a stream, for all threads of a process at once. Each thread's calls go through a handle of its own, which the
+//! stream makes at the thread's first call and keeps.
+
+use std::fmt;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use headwater_os::per_thread::PerThread;
+
+use crate::counters::Counters;
+use crate::error::Result;
+use crate::head::handle::Handle;
+use crate::head::options::{ErrorOptions, ReadOptions, WriteOptions};
+use crate::head::{Events, Got, Select};
+use crate::message::kind::Flush;
+use crate::message::owned::OwnedMessage;
+use crate::options::Options;
+use crate::process::end::Access;
+use crate::process::endpoint::Endpoint;
+
+mod halves;
+
+pub use halves::{ReadHalf, WriteHalf};
+
+/// One end of a stream.
+///
+/// Any number of threads may use it at once: one reads while another writes, polls or changes options. A clone is the same end
+/// and costs no descriptor. The end is closed when its last clone, half and [`Handle`] in any process is dropped, or its last
+/// process has ended; the other end notices at once. A forked child's copies count as clones.
+///
+/// A call in a signal handler that interrupts a call of its own thread on the same end does not wait for that one: where it
+/// would have to, it fails with `EAGAIN`. A thread's first such call allocates memory, so it is not safe in every handler.
+///
+/// ```
+/// use std::io::{Read, Write};
+///
+/// let (near, far) = headwater_streams::pipe()?;
+/// let answers = far.clone();
+/// let echo = std::thread::spawn(move || std::io::copy(&mut &far, &mut &answers));
+/// (&near).write_all(b"hello")?;
+/// near.shutdown(std::net::Shutdown::Write)?;
+/// let mut text = String::new();
+/// (&near).read_to_string(&mut text)?;
+/// assert_eq!((text.as_str(), echo.join().unwrap()?), ("hello", 5));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Stream {
+    shared: Arc<Shared>,
+}
+
+/// What the clones of an end share.
+struct Shared {
+    /// Dropped before the endpoint, which the last of them would close.
+    handles: PerThread<Handle>,
+    endpoint: Arc<Endpoint>,
+}
+
+/// Makes a pipe: two ends, each of which reads what the other writes.
+///
+/// # Errors
+/// `EMFILE` without three free descriptors, or what the kernel reports for the memory.
+#[doc(alias = "pipe(2)")]
+pub fn pipe() -> Result<(Stream, Stream)> {
+    pipe_with(&Options::default())
+}
+
+/// Makes a pipe of other sizes, or of another policy.
+///
+/// # Errors
+/// `EINVAL` for sizes beyond a limit, else as [`pipe`].
+pub fn pipe_with(options: &Options) -> Result<(Stream, Stream)> {
+    let (near, far) = Handle::pair_with(options)?;
+    Ok((near.into(), far.into()))
+}
+
+impl Stream {
+    /// Calls `action` with the calling thread's handle.
+    #[inline]
+    fn with<T>(&self, action: impl FnOnce(&mut Handle) -> T) -> T {
+        let Shared { handles, endpoint } = &*self.shared;
+        let mut handle = handles.get(|| Handle::on(endpoint.clone()));
+        handle.nonblocking = endpoint.nonblocking.load(Ordering::Relaxed);
+        handle.nested = handle.is_nested();
+        action(&mut handle)
+    }
+
+    /// A handle of this end, for one thread and apart from those that the stream keeps: calls on it spare the look for the
+    /// thread's own, and it can lend out memory ([`Handle::reserve`], [`Handle::borrow`]).
+    pub fn handle(&self) -> Handle {
+        let mut handle = Handle::on(self.shared.endpoint.clone());
+        handle.nonblocking = self.is_nonblocking();
+        handle
+    }
+
+    /// A handle instead of this clone.
+    pub fn into_handle(self) -> Handle {
+        self.into()
+    }
+
+    /// Two halves, for two owners. Dropping the one that writes tells the other end that nothing more comes; the one that reads
+    /// can go on.
+    pub fn into_split(self) -> (ReadHalf, WriteHalf) {
+        halves::of(self)
+    }
+
+    /// Whether calls that would wait fail with `EAGAIN` instead (O_NONBLOCK), for all clones of the end in this process. Then the
+    /// descriptor is readable, for poll and epoll, from when something can be done until a call has failed with `EAGAIN`.
+    ///
+    /// # Errors
+    /// `EPROTO` on a broken stream, or what the kernel reports.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> Result<()> {
+        self.shared.endpoint.nonblocking.store(nonblocking, Ordering::Relaxed);
+        self.with(|handle| handle.set_nonblocking(nonblocking))
+    }
+
+    /// Whether calls that would wait fail with `EAGAIN` instead.
+    pub fn is_nonblocking(&self) -> bool {
+        self.shared.endpoint.nonblocking.load(Ordering::Relaxed)
+    }
+
+    /// What the calling thread's calls on this end have counted.
+    pub fn counters(&self) -> Counters {
+        self.with(|handle| handle.counters())
+    }
+
+    /// How this end reads.
+    #[doc(alias = "I_GRDOPT")]
+    pub fn read_options(&self) -> ReadOptions {
+        ReadOptions::of(self.shared.endpoint.words())
+    }
+
+    /// How this end writes.
+    #[doc(alias = "I_GWROPT")]
+    pub fn write_options(&self) -> WriteOptions {
+        WriteOptions::of(self.shared.endpoint.words())
+    }
+
+    /// How this end reports errors.
+    #[doc(alias = "I_GERROPT")]
+    pub fn error_options(&self) -> ErrorOptions {
+        self.with(|handle| handle.error_options())
+    }
+
+    /// Changes how this end reports errors.
+    #[doc(alias = "I_SERROPT")]
+    pub fn set_error_options(&self, options: ErrorOptions) {
+        self.with(|handle| handle.set_error_options(options));
+    }
+
+    /// High and low water mark of this end's read queue, bytes.
+    pub fn water_marks(&self) -> (u32, u32) {
+        self.with(|handle| handle.water_marks())
+    }
+
+    /// The signals that modules have raised at this end (M_SIG, M_PCSIG) since the last call: bit N for signal N.
+    pub fn take_signals(&self) -> u64 {
+        self.with(|handle| handle.take_signals())
+    }
+
+    /// The most bytes of one write's message.
+    pub fn maxpsz(&self) -> usize {
+        self.with(|handle| handle.maxpsz())
+    }
+
+    /// Throws away what waits in queues.
+    ///
+    /// # Errors
+    /// As [`Handle::flush`], which says more.
+    #[doc(alias = "I_FLUSH")]
+    #[doc(alias = "I_FLUSHBAND")]
+    pub fn flush_queues(&self, flush: Flush) -> Result<()> {
+        self.with(|handle| handle.flush(flush))
+    }
+
+    /// The end behind a descriptor that came through exec, or that was made by dup(2) in this process.
+    ///
+    /// # Errors
+    /// As [`Handle::from_fd`].
+    pub fn from_fd(fd: OwnedFd) -> Result<Stream> {
+        Handle::from_fd(fd).map(Stream::from)
+    }
+
+    /// The end behind a descriptor of that number, which stays open beside the stream's own.
+    ///
+    /// # Errors
+    /// As [`Handle::from_number`].
+    pub fn from_number(number: u32) -> Result<Stream> {
+        Handle::from_number(number).map(Stream::from)
+    }
+
+    /// Sends this end over a local socket (SCM_RIGHTS), to be taken up there by [`Stream::receive_over`].
+    ///
+    /// # Errors
+    /// What the socket reports.
+    pub fn send_over(&self, socket: impl AsFd) -> Result<()> {
+        self.with(|handle| handle.send_over(socket))
+    }
+
+    /// Takes up an end that was sent over a local socket.
+    ///
+    /// # Errors
+    /// As [`Handle::receive_over`].
+    pub fn receive_over(socket: impl AsFd) -> Result<Stream> {
+        Handle::receive_over(socket).map(Stream::from)
+    }
+
+    /// Whether this is an end of a pipe, with two directions.
+    fn has_both_directions(&self) -> bool {
+        self.shared.endpoint.access == Access::Both
+    }
+}
+
+/// Calls that the calling thread's handle makes.
+macro_rules! calls {
+    ($($(#[$about:meta])* $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        impl Stream {
+            $(
+                $(#[$about])*
+                ///
+                /// # Errors
+                #[doc = concat!("As [`Handle::", stringify!($name), "`], which says more.")]
+                #[inline]
+                pub fn $name(&self, $($argument: $type),*) -> Result<$result> {
+                    self.with(|handle| handle.$name($($argument),*))
+                }
+            )*
+        }
+    };
+}
+
+calls! {
+    /// Writes bytes and returns how many.
+    #[doc(alias = "write(2)")]
+    write(bytes: &[u8]) -> usize;
+    /// Writes several pieces as if they were one.
+    #[doc(alias = "writev(2)")]
+    writev(pieces: &[IoSlice<'_>]) -> usize;
+    /// Reads bytes, at most as many as the buffer takes, and waits until there are some. 0 is the end of the stream.
+    #[doc(alias = "read(2)")]
+    read(buffer: &mut [u8]) -> usize;
+    /// Reads into several buffers as if they were one.
+    #[doc(alias = "readv(2)")]
+    readv(buffers: &mut [IoSliceMut<'_>]) -> usize;
+    /// Sends a message of these parts.
+    putmsg(control: Option<&[u8]>, data: Option<&[u8]>, high_priority: bool) -> ();
+    /// Sends a message of these parts in a band.
+    putpmsg(control: Option<&[u8]>, data: Option<&[u8]>, band: u8) -> ();
+    /// Takes the first message, whatever it is, and waits for one if nothing is there.
+    getmsg(control: Option<&mut [u8]>, data: Option<&mut [u8]>) -> Got;
+    /// Takes the message at the front, if it is one of those that are wanted.
+    getpmsg(control: Option<&mut [u8]>, data: Option<&mut [u8]>, select: Select) -> Got;
+    /// Copies the first message without taking it; None if there is none, or it is not of the wanted ones.
+    #[doc(alias = "I_PEEK")]
+    peek(control: Option<&mut [u8]>, data: Option<&mut [u8]>, select: Select) -> Option<Got>;
+    /// Takes the first message whole; None at the end of the stream.
+    receive() -> Option<OwnedMessage>;
+    /// Sends a message.
+    send_message(message: &OwnedMessage) -> ();
+    /// Bytes of data in the first message, and how many messages there are.
+    #[doc(alias = "I_NREAD")]
+    nread() -> (usize, usize);
+    /// Whether the message at the front is marked.
+    #[doc(alias = "I_ATMARK")]
+    is_at_mark() -> bool;
+    /// The band of the first message.
+    #[doc(alias = "I_GETBAND")]
+    band() -> u8;
+    /// Whether a message of that band is there.
+    #[doc(alias = "I_CKBAND")]
+    has_band(band: u8) -> bool;
+    /// Whether a message of that band can be written.
+    #[doc(alias = "I_CANPUT")]
+    can_put(band: u8) -> bool;
+    /// Waits until one of the events is there, or the time is over.
+    #[doc(alias = "poll(2)")]
+    poll(wanted: Events, timeout: Option<Duration>) -> Events;
+    /// Closes one direction or both.
+    #[doc(alias = "shutdown(2)")]
+    shutdown(direction: Shutdown) -> ();
+    /// Puts a module between this end's head and what is below.
+    #[doc(alias = "I_PUSH")]
+    push(name: &str) -> ();
+    /// Takes the module away that was pushed last.
+    #[doc(alias = "I_POP")]
+    pop() -> ();
+    /// The name of the module that was pushed last.
+    #[doc(alias = "I_LOOK")]
+    look() -> String;
+    /// Whether a module of that name is pushed.
+    #[doc(alias = "I_FIND")]
+    find(name: &str) -> bool;
+    /// The names of the end's modules, the last pushed first.
+    #[doc(alias = "I_LIST")]
+    list() -> Vec<String>;
+    /// Sends an open file to the other end.
+    #[doc(alias = "I_SENDFD")]
+    send_file(file: BorrowedFd<'_>) -> ();
+    /// Takes an open file that the other end has sent.
+    #[doc(alias = "I_RECVFD")]
+    receive_file() -> OwnedFd;
+    /// Changes how this end reads, in all processes.
+    #[doc(alias = "I_SRDOPT")]
+    set_read_options(options: ReadOptions) -> ();
+    /// Changes how this end writes, in all processes.
+    #[doc(alias = "I_SWROPT")]
+    set_write_options(options: WriteOptions) -> ();
+    /// Changes the water marks of this end's read queue.
+    set_water_marks(hiwat: u32, lowat: u32) -> ();
+    /// Whether exec keeps this end open.
+    set_inheritable(inheritable: bool) -> ();
+    /// Takes the calling thread's place among the users of the stream, so that its first call does not have to.
+    attach() -> ();
+}
+
+impl From<Handle> for Stream {
+    fn from(handle: Handle) -> Stream {
+        let endpoint = handle.end.endpoint.clone();
+        endpoint.nonblocking.store(handle.nonblocking, Ordering::Relaxed);
+        Stream { shared: Arc::new(Shared { handles: PerThread::default(), endpoint }) }
+    }
+}
+
+impl From<Stream> for Handle {
+    fn from(stream: Stream) -> Handle {
+        stream.handle()
+    }
+}
+
+impl AsFd for Stream {
+    /// The end's descriptor: for poll and epoll, and to be passed on.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.endpoint.doorbell().as_fd()
+    }
+}
+
+impl io::Read for &Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(Stream::read(self, buffer)?)
+    }
+
+    fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        Ok(self.readv(buffers)?)
+    }
+}
+
+impl io::Write for &Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(Stream::write(self, bytes)?)
+    }
+
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        Ok(self.writev(pieces)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl io::Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        io::Read::read(&mut &*self, buffer)
+    }
+
+    fn read_vectored(&mut self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        io::Read::read_vectored(&mut &*self, buffers)
+    }
+}
+
+impl io::Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        io::Write::write(&mut &*self, bytes)
+    }
+
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        io::Write::write_vectored(&mut &*self, pieces)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shared { handles, endpoint } = &*self.shared;
+        formatter.debug_struct("Stream").field("endpoint", endpoint).field("handles", handles).finish()
+    }
+}
