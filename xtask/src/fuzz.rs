@@ -24,7 +24,7 @@ pub struct Options {
 enum Part {
     /// The memory alone
     Memory,
-    /// The sockets, too
+    /// The sockets, too; of a FIFO its pipe, its node and the sockets of keepers; ends that tasks use
     Descriptors,
 }
 

@@ -7,9 +7,11 @@
 
 use std::io;
 use std::sync::OnceLock;
-use std::sync::atomic::{Ordering, compiler_fence, fence};
+use std::sync::atomic::{AtomicU64, Ordering, compiler_fence, fence};
 
 use rustix::thread::{MembarrierCommand, MembarrierQuery};
+
+use crate::fork;
 
 /// How the two sides of a Dekker pattern are ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,14 +79,26 @@ impl Fence {
     }
 }
 
-/// Registers the process, as the target of others' barriers. Idempotent; lost by execve.
+/// The [`fork::epoch`] of the process that is registered; 0: none is.
+static REGISTERED: AtomicU64 = AtomicU64::new(0);
+
+/// Registers the process, as the target of others' barriers. Once: exec loses it, and with it this word; a forked child has
+/// another epoch.
 fn register() -> io::Result<()> {
+    let process = fork::epoch();
+    // Relaxed: the kernel has done it before the word says so, and nothing is published with it.
+    if REGISTERED.load(Ordering::Relaxed) == process {
+        return Ok(());
+    }
     let needed = MembarrierQuery::GLOBAL_EXPEDITED | MembarrierQuery::REGISTER_GLOBAL_EXPEDITED;
     if !rustix::thread::membarrier_query().contains(needed) {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel offers no global expedited membarrier"));
     }
-    rustix::thread::membarrier(MembarrierCommand::RegisterGlobalExpedited)
-        .map_err(|errno| io::Error::new(io::ErrorKind::Unsupported, format!("cannot register for membarrier: {errno}")))
+    rustix::thread::membarrier(MembarrierCommand::RegisterGlobalExpedited).map_err(|errno| {
+        io::Error::new(io::ErrorKind::Unsupported, format!("cannot register for membarrier: {errno}"))
+    })?;
+    REGISTERED.store(process, Ordering::Relaxed);
+    Ok(())
 }
 
 #[cfg(test)]

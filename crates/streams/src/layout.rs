@@ -18,7 +18,7 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, MARKS, NSTRPUSH, PAGE};
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 10;
+pub(crate) const VERSION: u32 = 11;
 /// Queues of a direction: the head's, and one for each module of either end.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH;
 /// Bytes of module state in shared memory.
@@ -120,6 +120,9 @@ shareable! {
     pub(crate) struct Tail {
         pub bytes: AtomicU64,
         pub marks: AtomicU64,
+        /// The position whose byte lies at the window's beginning. Changed only while nothing lies in the lane, before what is
+        /// written next is published.
+        pub origin: AtomicU64,
     }
 
     /// What has been taken. Written by the holder of the reader's token, with Release.

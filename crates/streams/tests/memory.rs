@@ -3,7 +3,14 @@
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use headwater_streams::Handle;
+use headwater_streams::{Errno, Handle, Options};
+
+/// One test at a time: each looks at all streams of the process.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
 
 /// Bytes of all streams of this process that take up pages.
 fn resident() -> u64 {
@@ -20,6 +27,7 @@ fn resident() -> u64 {
 
 #[test]
 fn a_reader_that_dozes_off_gives_the_memory_back() {
+    let _alone = alone();
     let (mut near, mut far) = Handle::pair().expect("pipe");
     let reader = std::thread::spawn(move || {
         let (mut buffer, mut next) = ([0; 4096], 0u32);
@@ -49,4 +57,86 @@ fn a_reader_that_dozes_off_gives_the_memory_back() {
     }
     drop(near);
     assert_eq!(reader.join().expect("no panic"), next);
+}
+
+fn nonblocking() -> (Handle, Handle) {
+    let (mut near, mut far) = Handle::pair_with(&Options::default()).expect("pipe");
+    near.set_nonblocking(true).expect("set");
+    far.set_nonblocking(true).expect("set");
+    (near, far)
+}
+
+#[test]
+fn a_stream_whose_reader_keeps_up_stays_small() {
+    let _alone = alone();
+    let plain = kept_with_little_unread(u64::MAX);
+    assert!(plain <= 40 << 10, "{plain} bytes are kept of a stream with at most 1 KB unread");
+    // The 2048 marks of messages with boundaries are used in turn.
+    let marked = kept_with_little_unread(7);
+    assert!(marked <= 104 << 10, "{marked} bytes are kept of a stream with at most 1 KB unread");
+}
+
+/// What a stream keeps at most, through which 16 MB go of which at most one kilobyte is unread. One message in so many has
+/// boundaries.
+fn kept_with_little_unread(marked_every: u64) -> u64 {
+    let (mut near, mut far) = nonblocking();
+    let (mut next, mut expected) = (0u64, 0u64);
+    let mut most = 0;
+    for round in 0..40_000u64 {
+        let numbers = 1 + round % 100;
+        let message: Vec<u8> = (next..next + numbers).flat_map(u64::to_le_bytes).collect();
+        next += numbers;
+        if round % marked_every == 1 {
+            near.putmsg(None, Some(&message), false).expect("room");
+        } else {
+            assert_eq!(near.write(&message).expect("room"), message.len());
+        }
+        let mut buffer = [0; 1024];
+        loop {
+            let wanted = if round % 3 == 0 { 8 } else { buffer.len() };
+            let count = match far.read(&mut buffer[..wanted]) {
+                // As a program reads that polls; one that reads what is there alone is found behind.
+                Err(error) => break assert_eq!(error.errno(), Errno::Again),
+                Ok(count) => count,
+            };
+            for bytes in buffer[..count].chunks(8) {
+                assert_eq!(bytes, expected.to_le_bytes());
+                expected += 1;
+            }
+        }
+        assert_eq!(expected, next);
+        if round % 1000 == 0 {
+            most = most.max(resident());
+        }
+    }
+    assert!(next * 8 > 16_000_000, "{} bytes have passed", next * 8);
+    most
+}
+
+#[test]
+fn a_reader_that_polls_gives_the_memory_of_a_burst_back() {
+    let _alone = alone();
+    let (mut near, mut far) = nonblocking();
+    let mut buffer = vec![0; 64 << 10];
+    for round in 0..5u8 {
+        // The reader stays behind, so that the whole window is used.
+        let mut unread = 0;
+        for _ in 0..40 {
+            unread += near.write(&[round; 20 << 10]).expect("room");
+            if unread > 40 << 10 {
+                let count = far.read(&mut buffer[..20 << 10]).expect("there");
+                assert!(buffer[..count].iter().all(|byte| *byte == round));
+                unread -= count;
+            }
+        }
+        assert!(resident() > 400 << 10, "{} bytes are in use", resident());
+        std::thread::sleep(Duration::from_millis(110));
+        loop {
+            match far.read(&mut buffer) {
+                Ok(count) => assert!(buffer[..count].iter().all(|byte| *byte == round)),
+                Err(error) => break assert_eq!(error.errno(), Errno::Again),
+            }
+        }
+        assert!(resident() <= 40 << 10, "round {round}: {} bytes are kept", resident());
+    }
 }

@@ -4,8 +4,9 @@
 //! what they see of a kernel FIFO. All bytes are newlines. A full pipe is made free by taking all of it but the last byte: the
 //! reading end stays readable.
 //!
-//! A pipe is writable while it has an unused page. A byte that is left in a full page takes that page, and the next bell
-//! another one; so it has [`PAGES`], and not two.
+//! A pipe is full when all of its slots are used, and vmsplice(2) uses one for each piece, however short: so sixteen bytes fill
+//! it. Unlike write(2) and read(2) it can be told not to wait: whoever was given an end shares its open file, and may clear
+//! O_NONBLOCK there.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -15,44 +16,41 @@ use std::ptr;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::param::page_size;
-use rustix::pipe::{fcntl_getpipe_size, fcntl_setpipe_size};
+use rustix::pipe::{IoSliceRaw, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, vmsplice};
 
 use crate::descriptors::Found;
 
-/// Pages of the pipe.
-const PAGES: usize = 4;
-/// Pages of a pipe that is to be writable whatever lies there.
-const PAGES_WIDE: usize = 8;
+/// Slots of the pipe, each of a page: as many as the kernel gives it.
+const SLOTS: usize = 16;
+/// Slots of a pipe that is to be writable whatever lies there.
+const SLOTS_WIDE: usize = 32;
 
-/// What is written to fill the pipe. A write of whole pages goes behind what is there, and so takes every page that is left.
-static FILLING: [u8; PAGES * 4096] = [BELL; PAGES * 4096];
-/// Fillings that one call writes at most. More than a few are needed only where pages are large.
-const FILLINGS_MAX: usize = 256;
+/// What rings, and fills. A page of it where vmsplice(2) is refused, because a page fills a slot.
+static BELLS: [u8; 4096] = [b'\n'; 4096];
 
-/// What rings, and fills.
-const BELL: u8 = b'\n';
-
+/// Calls that one filling makes at most. More than a few are needed only of a pipe that somebody has enlarged.
+const FILLINGS_MAX: usize = 64;
 /// Reads that one call makes. More can only come of a peer that writes for ever.
 const READS_MAX: usize = 64;
 
 /// Writes a bell. True also if the pipe is full: then it says so already. False if nobody reads it.
 pub(super) fn ring(pipe: BorrowedFd<'_>) -> bool {
-    matches!(write_quietly(pipe, &[BELL]), Ok(_) | Err(Errno::AGAIN))
+    matches!(put(pipe, 1), Ok(()) | Err(Errno::AGAIN))
 }
 
 /// Writes a bell to the pipe of a reading end, by opening it anew.
 pub(super) fn ring_own(pipe: BorrowedFd<'_>) -> bool {
     let opened = Found::own(pipe).open(OFlags::WRONLY | OFlags::NONBLOCK);
-    opened.is_ok_and(|own| matches!(rustix::io::write(own, &[BELL]), Ok(_) | Err(Errno::AGAIN)))
+    opened.is_ok_and(|own| ring(own.as_fd()))
 }
 
 /// Fills the pipe, which was found writable. Returns whether that took anything.
 pub(super) fn fill(pipe: BorrowedFd<'_>, is_writable: impl Fn() -> io::Result<bool>) -> io::Result<bool> {
-    resize(pipe, PAGES);
+    resize(pipe, SLOTS);
     let mut filled = false;
     for _ in 0..FILLINGS_MAX {
-        match write_quietly(pipe, &FILLING) {
-            Ok(_) => filled = true,
+        match put(pipe, SLOTS) {
+            Ok(()) => filled = true,
             // Full; or nobody reads it, which poll shows.
             Err(Errno::AGAIN | Errno::PIPE) => break,
             Err(Errno::INTR) => {}
@@ -67,7 +65,7 @@ pub(super) fn fill(pipe: BorrowedFd<'_>, is_writable: impl Fn() -> io::Result<bo
 
 /// Makes a full pipe writable from its writing end.
 pub(super) fn widen(pipe: BorrowedFd<'_>) -> io::Result<()> {
-    if resize(pipe, PAGES_WIDE) {
+    if resize(pipe, SLOTS_WIDE) {
         return Ok(());
     }
     // The user has as many pages in pipes as one may have (pipe-user-pages-soft).
@@ -75,11 +73,10 @@ pub(super) fn widen(pipe: BorrowedFd<'_>) -> io::Result<()> {
     free(own.as_fd()).map(drop)
 }
 
-/// Takes everything but the last byte if the pipe may be full. Returns how many bytes were another program's.
+/// Takes everything but the last byte. Returns how many bytes were another program's.
 pub(super) fn free(pipe: BorrowedFd<'_>) -> io::Result<usize> {
     let there = rustix::io::ioctl_fionread(pipe)? as usize;
-    // A filling takes a page at least.
-    if there < page_size() { Ok(0) } else { take(pipe, there - 1) }
+    if there < 2 { Ok(0) } else { take(pipe, there - 1) }
 }
 
 /// Takes everything. Returns how many bytes were another program's.
@@ -89,14 +86,14 @@ pub(super) fn drain(pipe: BorrowedFd<'_>) -> io::Result<usize> {
 
 fn take(pipe: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
     let (mut left, mut foreign) = (most, 0);
-    let mut bytes = [MaybeUninit::<u8>::uninit(); PAGES * 4096];
+    let mut bytes = [0; 1024];
     for _ in 0..READS_MAX {
         let wanted = left.min(bytes.len());
-        match rustix::io::read(pipe, &mut bytes[..wanted]) {
-            Ok((taken, _)) => {
-                foreign += taken.iter().filter(|byte| **byte != BELL).count();
-                left -= taken.len();
-                if taken.len() < wanted || left == 0 {
+        match get(pipe, &mut bytes[..wanted]) {
+            Ok(count) => {
+                foreign += bytes[..count].iter().filter(|byte| **byte != BELLS[0]).count();
+                left -= count;
+                if count < wanted || left == 0 {
                     break;
                 }
             }
@@ -107,16 +104,45 @@ fn take(pipe: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
     Ok(foreign)
 }
 
-/// Gives the pipe so many pages if it has another number of them. False if it keeps that.
-fn resize(pipe: BorrowedFd<'_>, pages: usize) -> bool {
-    let wanted = pages * page_size();
+/// Gives the pipe so many slots if it has another number of them. False if it keeps that.
+fn resize(pipe: BorrowedFd<'_>, slots: usize) -> bool {
+    let wanted = slots * page_size();
     // Not without need: it wakes all who poll.
     fcntl_getpipe_size(pipe) == Ok(wanted) || fcntl_setpipe_size(pipe, wanted).is_ok()
 }
 
-/// Writes without waiting, and without SIGPIPE: for pipes there is no flag for that. The kernel sends it to the thread that
-/// writes, so it is blocked there and taken out again.
-fn write_quietly(pipe: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
+/// Reads without waiting.
+fn get(pipe: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: of a reading end the call copies to the valid place that the one piece is.
+    match unsafe { vmsplice(pipe, &[IoSliceRaw::from_slice_mut(bytes)], SpliceFlags::NONBLOCK) } {
+        refused if is_refused(refused) => rustix::io::read(pipe, bytes),
+        done => done,
+    }
+}
+
+/// Uses so many slots, or as many as are free, without waiting and without SIGPIPE.
+fn put(pipe: BorrowedFd<'_>, slots: usize) -> Result<(), Errno> {
+    let piece = || IoSliceRaw::from_slice(&BELLS[..1]);
+    let pieces: [IoSliceRaw<'_>; SLOTS] = std::array::from_fn(|_| piece());
+    quietly(|| {
+        // SAFETY: the pipe refers to the pages that the pieces lie in, which are read-only and never change.
+        match unsafe { vmsplice(pipe, &pieces[..slots], SpliceFlags::NONBLOCK) } {
+            refused if is_refused(refused) => {
+                rustix::io::write(pipe, if slots == 1 { &BELLS[..1] } else { &BELLS[..] }).map(drop)
+            }
+            done => done.map(drop),
+        }
+    })
+}
+
+/// By a system call filter.
+fn is_refused(done: Result<usize, Errno>) -> bool {
+    matches!(done, Err(Errno::NOSYS | Errno::PERM))
+}
+
+/// Writes to a pipe without SIGPIPE: there is no flag for that. The kernel sends it to the thread that writes, so it is blocked
+/// there and taken out again.
+fn quietly(write: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: sigemptyset initialises the set that the others change or read, and pthread_sigmask the old mask; all of them
@@ -130,7 +156,7 @@ fn write_quietly(pipe: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
             libc::sigpending(pending.as_mut_ptr());
             libc::sigismember(pending.as_ptr(), libc::SIGPIPE) == 1
         };
-        let written = rustix::io::write(pipe, bytes);
+        let written = write();
         if written == Err(Errno::PIPE) && !was_pending {
             let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
             while libc::sigtimedwait(set.as_ptr(), ptr::null_mut(), &now) == -1

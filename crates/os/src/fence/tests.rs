@@ -19,6 +19,22 @@ fn the_best_kind_can_be_joined() {
     Fence::Symmetric.join().expect("needs nothing");
 }
 
+#[test]
+fn a_forked_child_registers_anew() {
+    use std::sync::atomic::Ordering::Relaxed;
+    if Fence::best() == Fence::Symmetric {
+        return;
+    }
+    let registered = super::REGISTERED.load(Relaxed);
+    assert_eq!(registered, crate::fork::epoch());
+    let mut child = crate::child::Child::fork(|| {
+        let joined = Fence::Asymmetric.join().is_ok() && Fence::Asymmetric.heavy().is_ok();
+        i32::from(!joined || super::REGISTERED.load(Relaxed) == registered)
+    })
+    .expect("fork");
+    assert!(child.wait().expect("wait").success());
+}
+
 /// One side's words, on lines of their own so that a write waits in the store buffer.
 #[repr(align(128))]
 struct Side {

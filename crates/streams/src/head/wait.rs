@@ -26,8 +26,11 @@ const LOOK_NS: u64 = 20_000_000;
 /// After so many wake-ups in vain of one call the descriptor tells nothing, and is looked at at this rate.
 const VAIN_MAX: u32 = 100;
 const VAIN_PAUSE: Duration = Duration::from_millis(1);
-/// A reader that dozes off after less than so many bytes leaves the pages as they are: they are soon used again.
+/// A reader leaves the pages as they are if no more than these were in use: they are soon used again.
 const PAGES_KEPT: u64 = 64 << 10;
+/// A reader that does not wait, and may come again soon, gives pages back so often: that costs some tens of microseconds, and as
+/// much when they are used again.
+const GIVE_BACK_EVERY_NS: u64 = 100_000_000;
 
 impl Handle {
     /// Waits until there is something to read, or the end of it. None: no time limit.
@@ -138,14 +141,13 @@ impl Handle {
         }
     }
 
-    /// A reader that dozes off gives the memory back that messages have gone through, if that is much and no writer is in the
-    /// middle of a call.
+    /// A reader that finds nothing gives the memory back that messages have gone through, if that is much and no writer is in
+    /// the middle of a call.
     fn give_pages_back(&mut self) -> Result<()> {
-        let position = self.back.reader.position();
-        if position.wrapping_sub(self.end.discarded) < PAGES_KEPT {
+        if self.back.reader.reach() <= PAGES_KEPT {
             return Ok(());
         }
-        self.end.discarded = position;
+        self.back.reader.forget_reach();
         self.end.set_limit(Limit::Now);
         let (region, me, _) = self.end.parts();
         let held = self.back.writer.hold(me);
@@ -308,6 +310,13 @@ impl Handle {
     /// Nothing is there: `EAGAIN` for a handle that is not to wait, once its descriptor would tell of something.
     pub(crate) fn refuse_to_read(&mut self) -> Result<()> {
         let refused = self.nonblocking && self.arm_to_read()?;
+        if refused && self.back.reader.reach() > PAGES_KEPT {
+            let now_ns = now_ns();
+            if now_ns >= self.end.discard_after_ns {
+                self.end.discard_after_ns = now_ns + GIVE_BACK_EVERY_NS;
+                self.give_pages_back()?;
+            }
+        }
         if refused { Err(fixed!(Again, "nothing is there to be read")) } else { Ok(()) }
     }
 

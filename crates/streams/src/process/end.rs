@@ -53,8 +53,8 @@ pub(crate) struct End {
     pub futex_ns: u64,
     /// Tells a sleeper of what other handles of this end do.
     own_watch: Option<OwnWatch>,
-    /// The position up to which the window's pages were given back.
-    pub discarded: u64,
+    /// Before that a reader that does not wait gives no pages back.
+    pub discard_after_ns: u64,
     /// How often no waiter was at the other side, after a write and after a read; see `sleep::look_at`.
     pub quiet: [u32; 2],
     /// How many closes of the other end's handles were looked at.
@@ -87,7 +87,7 @@ impl End {
             stages: Stages::default(),
             futex_ns: sleep::FUTEX_NS,
             own_watch: None,
-            discarded: 0,
+            discard_after_ns: 0,
             quiet: [0; 2],
             closes_seen: 0,
             unsent: Vec::new(),

@@ -6,8 +6,10 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod descriptors;
+mod fifos;
 mod packets;
 mod peer;
+mod tasks;
 
 use std::fs::File;
 use std::io::IoSlice;
@@ -189,7 +191,7 @@ fn reopen(end: &mut Option<Handle>) {
 fn memory_of_stream() -> File {
     let link = |found| headwater_os::descriptors::link(found).unwrap_or_default();
     let mut own = headwater_os::descriptors::own().expect("/proc").into_iter();
-    let found = own.find(|found| link(*found).to_string_lossy().starts_with("/memfd:headwater-stream"));
+    let found = own.find(|found| link(*found).to_string_lossy().starts_with("/memfd:headwater-"));
     File::from(headwater_os::descriptors::duplicate(found.expect("it is open").number).expect("dup"))
 }
 

@@ -170,10 +170,7 @@ impl Peer<'_> {
             Deed::Call => drop(call(self.end, &mut self.random, self.modules)),
             Deed::SendFile => drop(self.end.send_file(self.memory.as_fd())),
             Deed::Scribble if self.modules => {}
-            Deed::Scribble => {
-                let len = self.memory.metadata().map_or(0, |data| data.len());
-                crate::scribble(&self.memory, len, &self.options, &mut self.random);
-            }
+            Deed::Scribble => self.scribble(),
             Deed::Memory => self.spoil_memory(),
             Deed::Flags => {
                 let (socket, flags) = (self.socket(), self.random.one_of(&[0, libc::O_NONBLOCK, libc::O_ASYNC]));
@@ -190,7 +187,12 @@ impl Peer<'_> {
         self.random.one_of(&[0, 1, 2, 3, any % 16, any % 300, any, u32::MAX])
     }
 
-    fn spoil_memory(&mut self) {
+    pub fn scribble(&mut self) {
+        let len = self.memory.metadata().map_or(0, |data| data.len());
+        crate::scribble(&self.memory, len, &self.options, &mut self.random);
+    }
+
+    pub fn spoil_memory(&mut self) {
         let file = self.memory.as_raw_fd();
         let len = self.memory.metadata().map_or(0, |data| data.len());
         let at = (self.random.next() % len.max(1)) as i64;

@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
-use headwater_streams::Handle;
+use headwater_streams::{Access, Fifo, Handle, Stream};
 
 use crate::board::{Board, Cell, WORKERS};
+use crate::common::fifo;
 use crate::process;
 use crate::setup::{Event, Setup, side_of};
 
@@ -34,7 +35,7 @@ struct Member {
 /// If something hangs, fails, is lost or comes twice.
 pub fn run(setup: &Setup, board: &Board) -> Outcome {
     board.clear();
-    let (near, far) = Handle::pair_with(&setup.options()).expect("pipe");
+    let (near, far) = if setup.fifo { ends_of_fifo(setup) } else { Handle::pair_with(&setup.options()).expect("pipe") };
     let mut ends = [Some(near), Some(far)];
     let mut members: Vec<Member> = Vec::new();
     for process in setup.processes() {
@@ -53,6 +54,18 @@ pub fn run(setup: &Setup, board: &Board) -> Outcome {
     let longest = watch(setup, board, &mut members, &mut ends);
     check_words(setup, board, &members);
     Outcome { words: board.count(), longest }
+}
+
+fn ends_of_fifo(setup: &Setup) -> (Handle, Handle) {
+    let (_directory, path) = fifo();
+    let open = |access| {
+        let mut stream =
+            Fifo::open_with(&path, access, true, &setup.options()).map(Stream::into_handle).expect("it is ours");
+        stream.set_nonblocking(false).expect("nobody else uses it");
+        stream
+    };
+    let reader = open(Access::Read);
+    (open(Access::Write), reader)
 }
 
 /// Until all processes have ended. Returns the longest time in which nothing moved.

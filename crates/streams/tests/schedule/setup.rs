@@ -44,6 +44,8 @@ pub struct Setup {
     pub seed: u64,
     /// Of end 0, which writes; of end 1.
     pub forms: [Form; 2],
+    /// The stream is a FIFO and no pipe: end 0 is its writer.
+    pub fifo: bool,
     /// Both ends write and read.
     pub duplex: bool,
     pub sharing: [Sharing; 2],
@@ -76,10 +78,12 @@ impl Setup {
         let ways = [Sharing::One, Sharing::Threads, Sharing::Processes];
         let sharing = [random.one_of(&ways), random.one_of(&ways)];
         let event = random.one_of(&[Event::Nothing, Event::Kill, Event::Kill, Event::Freeze, Event::Exec, Event::Fork]);
+        let fifo = random.one_in(3);
         Setup {
             seed,
             forms,
-            duplex: random.one_in(2),
+            fifo,
+            duplex: random.one_in(2) && !fifo,
             sharing,
             event,
             victim: random.one_of(&[0, 2]),
@@ -99,10 +103,11 @@ impl Setup {
     /// What it is counted under.
     pub fn label(&self) -> String {
         let whom = if self.victim == 0 { "writer" } else { "reader" };
+        let kind = if self.fifo { "FIFO: " } else { "" };
         match (self.event, self.duplex) {
-            (Event::Nothing, _) => "nothing".to_owned(),
+            (Event::Nothing, _) => format!("{kind}nothing"),
             (event, true) => format!("{event:?} of either"),
-            (event, false) => format!("{event:?} of {whom}"),
+            (event, false) => format!("{kind}{event:?} of {whom}"),
         }
     }
 

@@ -83,7 +83,7 @@ fn lane_words(hiwat: u32) -> LaneWords {
     let position = || AtomicU64::new(0);
     let side = || Apart(Side { sleep: word(0), wanted: word(0) });
     LaneWords {
-        tail: Apart(Tail { bytes: position(), marks: position() }),
+        tail: Apart(Tail { bytes: position(), marks: position(), origin: position() }),
         head: Apart(Taken { bytes: position(), marks: position() }),
         writer_token: Apart(twin::token()),
         reader_token: Apart(twin::token()),

@@ -21,6 +21,8 @@ pub(crate) struct LaneReader {
     /// Up to here a quick read may go: `plain_until` when the quick way is open, else `head`.
     quick_until: u64,
     window: Window,
+    /// The position that lies at the window's beginning.
+    origin: u64,
     words: Placed<LaneWords>,
     fence: Fence,
     pub token: Token,
@@ -35,6 +37,8 @@ pub(crate) struct LaneReader {
     next: Option<Marked>,
     /// Bytes that the last look has found.
     found: u64,
+    /// Up to where the window was seen in use; see [`LaneReader::reach`].
+    reach: u64,
 }
 
 /// What stands at the front of a lane.
@@ -59,6 +63,7 @@ impl LaneReader {
             head: 0,
             plain_until: 0,
             window,
+            origin: 0,
             words,
             fence,
             token,
@@ -69,6 +74,7 @@ impl LaneReader {
             next: None,
             quick_until: 0,
             found: 0,
+            reach: 0,
         }
     }
 
@@ -169,7 +175,7 @@ impl LaneReader {
     /// Copies plain bytes without taking them. Under the token.
     pub fn peek_plain(&self, buffer: &mut [u8]) -> usize {
         let there = buffer.len().min(self.plain_until.wrapping_sub(self.head) as usize);
-        self.window.copy_out(self.head, &mut buffer[..there]);
+        self.window.copy_out(self.place(self.head), &mut buffer[..there]);
         there
     }
 
@@ -187,13 +193,13 @@ impl LaneReader {
     #[cfg(not(loom))]
     pub fn data_in_place(&self, message: &Marked) -> [&[AtomicU8]; 2] {
         let part = message.data.unwrap_or(Part { len: 0, taken: 0, gone: true });
-        self.window.in_place(message.data_at().wrapping_add(u64::from(part.taken)), part.left())
+        self.window.in_place(self.place(message.data_at()).wrapping_add(u64::from(part.taken)), part.left())
     }
 
     /// Plain bytes in place, as many as are known to be there and at most `most`. Under the token.
     #[cfg(not(loom))]
     pub fn plain_in_place(&self, most: usize) -> [&[AtomicU8]; 2] {
-        self.window.in_place(self.head, most.min(self.plain_until.wrapping_sub(self.head) as usize))
+        self.window.in_place(self.place(self.head), most.min(self.plain_until.wrapping_sub(self.head) as usize))
     }
 
     /// Gives up plain bytes that were read in place. Under the token.
@@ -248,9 +254,14 @@ impl LaneReader {
         self.tail.wrapping_sub(self.head)
     }
 
-    /// Number of the first byte that has not been taken, as far as this member knows.
-    pub fn position(&self) -> u64 {
-        self.head
+    /// How many bytes of the window were seen in use, from its beginning, since the last [`LaneReader::forget_reach`].
+    pub fn reach(&self) -> u64 {
+        self.reach
+    }
+
+    /// The window's pages were given back.
+    pub fn forget_reach(&mut self) {
+        self.reach = 0;
     }
 
     /// Bytes that the last look at the writer's position has found.
@@ -305,6 +316,9 @@ impl LaneReader {
         }
         self.found = tail.wrapping_sub(self.tail);
         self.tail = tail;
+        // Not older than the bytes that were found, and not newer: it changes only when we have taken all of them.
+        self.origin = self.words.tail.0.origin.load(Ordering::Relaxed);
+        self.reach = self.reach.max(self.place(tail));
         self.marks_tail = self.words.tail.0.marks.load(Ordering::Acquire);
         if self.marks_tail.wrapping_sub(self.marks_head) > MARKS as u64 {
             return Err(Error::corrupt("the number of marks"));
@@ -331,9 +345,15 @@ impl LaneReader {
         count == 0 || count < u64::from(self.words.flow.0.lowat.load(Ordering::Relaxed))
     }
 
+    /// Where a position lies in the window.
+    #[inline(always)]
+    fn place(&self, position: u64) -> u64 {
+        position.wrapping_sub(self.origin)
+    }
+
     #[inline(always)]
     fn take(&mut self, buffer: &mut [u8]) {
-        self.window.copy_out(self.head, buffer);
+        self.window.copy_out(self.place(self.head), buffer);
         probe::at();
         self.advance_to(self.head.wrapping_add(buffer.len() as u64));
     }
@@ -359,7 +379,7 @@ impl LaneReader {
     fn copy_part(&self, at: u64, part: Option<Part>, buffer: &mut [u8]) -> usize {
         let Some(part) = part else { return 0 };
         let count = part.left().min(buffer.len());
-        self.window.copy_out(at.wrapping_add(u64::from(part.taken)), &mut buffer[..count]);
+        self.window.copy_out(self.place(at).wrapping_add(u64::from(part.taken)), &mut buffer[..count]);
         count
     }
 

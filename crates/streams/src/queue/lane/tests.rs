@@ -304,6 +304,11 @@ fn the_quick_way_carries_plain_data_and_keeps_to_hiwat() {
     assert_eq!(writer.lane.quick(&writer.me, &[2; PIECE + 1]), Quick::Refused);
     assert_eq!(writer.lane.quick(&writer.me, &[2; PIECE]), Quick::Done);
     while writer.lane.quick(&writer.me, &[3; 100]) == Quick::Done {}
+    // At times it looks how far the reader has come.
+    while writer.has_room() {
+        writer.plain(&[3; 100]);
+        while writer.lane.quick(&writer.me, &[3; 100]) == Quick::Done {}
+    }
     let count = u64::from(LARGE.hiwat) + 100;
     assert!((count - 99..=count).contains(&reader.lane.bytes_there()), "{}", reader.lane.bytes_there());
     assert!(!writer.has_room());
@@ -325,11 +330,52 @@ fn the_quick_way_is_open_at_hiwat_and_closed_above() {
     }
     let room = Room::new(LARGE);
     let mut writer = room.writer();
-    for len in [8000, 8000, 4000] {
+    for len in [8000, 8000, 3999, 1] {
+        assert!(writer.has_room());
         writer.plain(&vec![0; len]);
     }
     assert_eq!(writer.lane.quick(&writer.me, &[0]), Quick::Done);
     assert_eq!(writer.lane.quick(&writer.me, &[0]), Quick::Refused);
+}
+
+#[test]
+fn an_empty_lane_begins_at_the_beginning_of_its_window() {
+    let room = Room::new(LARGE);
+    let (mut writer, mut reader) = (room.writer(), room.reader());
+    let origin = || room.words().tail.0.origin.load(Ordering::Relaxed);
+    let mut passed = 0;
+    for round in 0..200 {
+        let bytes = vec![round as u8; 1000];
+        assert!(writer.has_room());
+        writer.plain(&bytes);
+        passed += 1000;
+        assert_eq!(reader.plain(1000), bytes);
+        writer.lane.distrust_reader();
+        assert!(passed - origin() <= (4 << 10) + 1000, "{passed} bytes have passed, and it begins at {}", origin());
+    }
+    // While something lies there it begins where it did. All of the window is used.
+    let mut began = origin();
+    let mut unread = VecDeque::new();
+    for round in 0..200u32 {
+        let bytes = round.to_le_bytes().repeat(250);
+        assert!(writer.has_room());
+        writer.plain(&bytes);
+        unread.push_back(bytes);
+        if round < 2 {
+            began = origin();
+        } else {
+            assert_eq!(Some(reader.plain(1000)), unread.pop_front());
+        }
+        assert_eq!(origin(), began);
+    }
+    // Another writer and another reader know it.
+    let (mut writer, mut reader) = (room.writer(), room.reader());
+    writer.message(Kind::Proto, Some(b"control"), Some(b"data"));
+    for bytes in unread {
+        assert_eq!(reader.plain(1000), bytes);
+    }
+    assert_eq!(reader.message().1.as_deref(), Some(&b"control"[..]));
+    assert!(room.guards_stand());
 }
 
 /// The room behind hiwat is one message long, and the quick way writes whatever is short.

@@ -25,6 +25,10 @@ pub(crate) struct LaneWriter {
     /// The longest write that goes in without a look: no longer than maxpsz, at which writes are cut.
     piece: usize,
     window: Window,
+    /// The position that lies at the window's beginning.
+    origin: u64,
+    /// So many bytes go in before the next look at how far the reader has come: ever more, until the reader waits.
+    stride: u64,
     words: Placed<LaneWords>,
     fence: Fence,
     pub token: Token,
@@ -50,6 +54,12 @@ pub(crate) struct LaneWriter {
     asked_at: u64,
     trusted_until: u64,
 }
+
+/// Bytes after which a writer looks how far the reader has come, if the reader has waited since the last look: about so many of
+/// the window are used then, again and again. A look at a reader on another CPU costs as much as some tens of small messages, so
+/// while messages stream it is made less often, in the end once for as much as the queue holds.
+const STRIDE_MIN: u64 = 4 << 10;
+const STRIDE_MAX: u64 = 1 << 32;
 
 /// Which quick way plain data may take from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +99,8 @@ impl LaneWriter {
             append_until: 0,
             piece: 0,
             window,
+            origin: 0,
+            stride: STRIDE_MIN,
             words,
             fence,
             token,
@@ -164,7 +176,7 @@ impl LaneWriter {
             Open::Direct => appends,
             Open::Through => true,
         };
-        let until = if self.is_full() { 0 } else { self.head.wrapping_add(self.hiwat).wrapping_add(1) };
+        let until = if self.is_full() { 0 } else { self.head.wrapping_add(self.unlooked()).wrapping_add(1) };
         self.open_until = if opens { until.min(self.trusted_until) } else { 0 };
         // What a module makes may be longer than any message; then it needs a look.
         let short = appends && self.message_max >= PIECE as u64;
@@ -188,6 +200,7 @@ impl LaneWriter {
     /// The reader waits: whatever happens to it, the next write is to know.
     pub fn distrust_reader(&mut self) {
         (self.asked_at, self.trusted_until, self.open_until) = (self.tail, self.tail, 0);
+        self.stride = STRIDE_MIN;
     }
 
     /// Closes the quick way, so that the next write looks at everything.
@@ -210,8 +223,8 @@ impl LaneWriter {
     /// Whether the queue accepts another message (canput): it is not above hiwat, and nobody has found it so since it was
     /// at lowat. Under the token.
     pub fn has_room(&mut self) -> Result<bool> {
-        if self.is_full() || self.count() > self.hiwat || self.no_mark_left() {
-            let Tail { bytes, marks } = &self.words.tail.0;
+        if self.is_full() || self.count() > self.unlooked() || self.no_mark_left() {
+            let Tail { bytes, marks, .. } = &self.words.tail.0;
             // Nobody else writes them. Who waits goes by them and by the water marks, and would look again for ever.
             if bytes.load(Ordering::Relaxed) != self.tail || marks.load(Ordering::Relaxed) != self.marks_tail {
                 return Err(Error::corrupt("a writer's own position"));
@@ -219,6 +232,7 @@ impl LaneWriter {
             self.set_flow(self.coalescing);
             self.look()?;
             self.note_flow();
+            self.rewind();
         }
         Ok(!self.is_full() && !self.no_mark_left())
     }
@@ -279,8 +293,8 @@ impl LaneWriter {
                 format!("modules send more than the stream's {MARKS} messages at a time"),
             ));
         }
-        self.window.copy_in(self.tail, control_bytes);
-        self.window.copy_in(self.tail.wrapping_add(control_bytes.len() as u64), data_bytes);
+        self.fill(0, control_bytes);
+        self.fill(control_bytes.len(), data_bytes);
         let len = |part: Option<&[u8]>| part.map(|bytes| bytes.len() as u32);
         self.mark(what, len(control), len(data));
         Ok(())
@@ -289,12 +303,13 @@ impl LaneWriter {
     /// The next `len` bytes of the window, to be filled and then marked or published. Under the token.
     #[cfg(not(loom))]
     pub fn place(&self, len: usize) -> [&[AtomicU8]; 2] {
-        self.window.in_place(self.tail, len)
+        self.window.in_place(self.tail.wrapping_sub(self.origin), len)
     }
 
     /// Copies bytes into that place, from its byte `at` on. Under the token.
+    #[inline(always)]
     pub fn fill(&mut self, at: usize, bytes: &[u8]) {
-        self.window.copy_in(self.tail.wrapping_add(at as u64), bytes);
+        self.window.copy_in(self.tail.wrapping_sub(self.origin).wrapping_add(at as u64), bytes);
     }
 
     /// Publishes what has been filled in at the end of the window as a message with boundaries. Under the token.
@@ -395,7 +410,7 @@ impl LaneWriter {
 
     #[inline(always)]
     fn publish(&mut self, bytes: &[u8]) {
-        self.window.copy_in(self.tail, bytes);
+        self.fill(0, bytes);
         probe::at();
         self.advance(bytes.len() as u64);
     }
@@ -415,6 +430,23 @@ impl LaneWriter {
         // Relaxed: read by the token's holders, and as a hint by those who wait.
         self.words.flow.0.full.store(u32::from(full), Ordering::Relaxed);
         probe::at();
+    }
+
+    /// Bytes beyond the reader's last known position that are written without a look.
+    fn unlooked(&self) -> u64 {
+        self.hiwat.min(self.stride)
+    }
+
+    /// After a look. An empty lane begins at the window's beginning again, so that a stream whose reader keeps up does not use
+    /// all of its window: the same pages stay in use, and in the caches.
+    fn rewind(&mut self) {
+        self.stride = (2 * self.stride).min(STRIDE_MAX);
+        if self.count() == 0 && self.origin != self.tail {
+            self.origin = self.tail;
+            // Relaxed: published with the bytes. Whoever reads finds nothing before that.
+            self.words.tail.0.origin.store(self.origin, Ordering::Relaxed);
+            probe::at();
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -455,6 +487,7 @@ impl LaneWriter {
         self.close();
         let before = self.tail;
         self.tail = self.words.tail.0.bytes.load(Ordering::Acquire);
+        self.origin = self.words.tail.0.origin.load(Ordering::Relaxed);
         self.head = self.words.head.0.bytes.load(Ordering::Acquire);
         if self.count() > self.window.len() {
             return Err(Error::corrupt("a writer's position"));
