@@ -129,6 +129,8 @@ complete -c headwater -n "__fish_headwater_using_subcommand export" -s o -l outp
 complete -c headwater -n "__fish_headwater_using_subcommand export" -l launches -d 'A line per launch instead of one per estimate (csv)'
 complete -c headwater -n "__fish_headwater_using_subcommand export" -s h -l help -d 'Print help'
 complete -c headwater -n "__fish_headwater_using_subcommand export" -s V -l version -d 'Print version'
+complete -c headwater -n "__fish_headwater_using_subcommand import" -l test -d 'The test of results without a banner (`netperf -P 0`) or protocol: UDP_STREAM, UDP_RR, TCP_STREAM, TCP_RR; TCP_STREAM/nodelay if it had `-- -D`, UDP_RR/connected if it had `-- -n`' -r
+complete -c headwater -n "__fish_headwater_using_subcommand import" -l columns -d 'The selectors of comma-separated values without a head (`netperf -P 0 -- -o LIST`), or `all`' -r
 complete -c headwater -n "__fish_headwater_using_subcommand import" -s o -l output -d 'Directory of the run [default: headwater-runs/<time of the first file>-<host>]' -r -F
 complete -c headwater -n "__fish_headwater_using_subcommand import" -s h -l help -d 'Print help'
 complete -c headwater -n "__fish_headwater_using_subcommand import" -s V -l version -d 'Print version'

@@ -181,7 +181,8 @@ fn rows_of_suite(wanted: &[String]) -> Result<Vec<Row>> {
     Ok(rows.into_iter().filter(is_wanted).collect())
 }
 
-fn parse_cpus(text: &str) -> Result<(u32, u32)> {
+/// Two CPUs, as in `0,1`.
+pub fn parse_cpus(text: &str) -> Result<(u32, u32)> {
     let numbers = text.split_once(',').and_then(|(first, second)| Some((first.parse().ok()?, second.parse().ok()?)));
     numbers.with_context(|| format!("--cpus {text}: two numbers are meant, such as 0,1"))
 }
@@ -202,13 +203,18 @@ fn job(row: &Row, options: &Options, cpus: Option<(u32, u32)>, scratch: &Path, b
 
 /// The figure of a launch of ours: the median of its samples.
 fn ours(headwater: &Path, job: &Job) -> Result<f64> {
+    own_figure(&launch(headwater, job)?, &job.row)
+}
+
+/// A launch of ours.
+pub fn launch(headwater: &Path, job: &Job) -> Result<Measured> {
     let mut command = shell::command(&headwater.to_string_lossy());
     let mut conductor = command.arg(CONDUCT).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let order = serde_json::to_vec(&Order::Launch { job: Box::new(job.clone()) })?;
     conductor.stdin.take().context("a pipe was asked for")?.write_all(&order)?;
     let output = conductor.wait_with_output()?;
     match serde_json::from_slice(&output.stdout).with_context(|| format!("the conductor: {}", output.status))? {
-        Outcome::Measured(measured) => own_figure(&measured, &job.row),
+        Outcome::Measured(measured) => Ok(*measured),
         Outcome::Unavailable { reason } | Outcome::Failed { reason } => bail!("headwater: {reason}"),
     }
 }
@@ -276,7 +282,7 @@ fn table(side: &Side, rows: &[&Row], figures: &[Figures]) -> String {
 }
 
 /// A value with three significant digits or all before the point.
-fn three_digits(value: f64) -> String {
+pub fn three_digits(value: f64) -> String {
     let before = value.abs().max(f64::MIN_POSITIVE).log10().floor() as i32 + 1;
     format!("{value:.*}", (3 - before).clamp(0, 6) as usize)
 }

@@ -11,6 +11,7 @@ mod ci;
 mod crash;
 mod crosscheck;
 mod crosscheck_lmbench;
+mod crosscheck_netperf;
 mod docs;
 mod fuzz;
 mod schedule;
@@ -43,6 +44,8 @@ enum Chore {
     Crosscheck(crosscheck::Options),
     /// Measure the rows of suite lmbench with Headwater and with plain C programs by turns, and compare
     CrosscheckLmbench(crosscheck_lmbench::Options),
+    /// Measure the rows of suite netperf with Headwater and with netperf by turns, and compare
+    CrosscheckNetperf(crosscheck_netperf::Options),
     /// Kill processes that use a stream, at every place between two stores and at random times
     Crash(crash::Options),
     /// Let a peer scribble over the memory of streams and abuse their descriptors while they are used
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Chore::Calibrate(options) => calibrate::run(&options),
         Chore::Crosscheck(options) => crosscheck::run(&options),
         Chore::CrosscheckLmbench(options) => crosscheck_lmbench::run(&options),
+        Chore::CrosscheckNetperf(options) => crosscheck_netperf::run(&options),
         Chore::Crash(options) => crash::run(&options),
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Schedule(options) => schedule::run(&options),

@@ -77,7 +77,9 @@ fn an_import_is_a_run_like_any_other() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!(text(&output.stdout), "1 row, 2 results: old\n");
     let warning = text(&output.stderr);
-    assert!(warning.contains("2 lines were not understood") && warning.contains("udp.txt:3: odd"), "{warning}");
+    assert!(warning.contains("2 lines were left out"), "{warning}");
+    assert!(warning.contains("udp.txt:3: odd: no result of netperf (and 1 more)"), "{warning}");
+    assert!(warning.contains("socket buffers of 212992 B"), "{warning}");
     assert!(said(here, &["show", "old"]).contains("udp"));
     assert!(said(here, &["export", "old", "--to", "csv", "--launches"]).lines().count() == 7);
     assert!(said(here, &["show", "old", "--json"]).contains("\"udp/flood/64/free\""));
@@ -96,4 +98,32 @@ fn a_failed_import_leaves_nothing_behind() {
     let left: Vec<_> =
         fs::read_dir(here).expect("it is there").map(|entry| entry.expect("an entry").file_name()).collect();
     assert_eq!(left, ["half"]);
+}
+
+#[test]
+fn what_a_file_of_netperf_does_not_say_its_user_says() {
+    let scratch = tempfile::tempdir().expect("a directory for the test");
+    let here = scratch.path();
+    fs::write(here.join("rr.txt"), "16384,131072,131072,16384,1,1,1.00,20000.00,Trans/s\n").expect("writable");
+    let wrong = complained(here, &["import", "netperf", "rr.txt", "-o", "rr"]);
+    assert!(wrong.contains("rr.txt:1: ") && wrong.contains("--test"), "{wrong}");
+    said(here, &["import", "netperf", "--test", "TCP_RR", "rr.txt", "-o", "rr"]);
+    let shown = said(here, &["show", "rr", "--json"]);
+    assert!(shown.contains("\"tcp/rtt/1/free\"") && shown.contains("50000"), "{shown}");
+    assert!(complained(here, &["import", "netperf", "--test", "SCTP", "rr.txt"]).contains("TCP_RR is meant"));
+    let not_netperf = complained(here, &["import", "lmbench", "--test", "TCP_RR", "rr.txt"]);
+    assert!(not_netperf.contains("--test and --columns are for netperf"), "{not_netperf}");
+}
+
+#[test]
+fn a_flood_of_which_only_the_receivers_rate_is_known_is_shown_and_compared() {
+    let scratch = tempfile::tempdir().expect("a directory for the test");
+    let here = scratch.path();
+    let text = "212992,212992,1024,1.00,819.20,10^6bits/s\n";
+    fs::write(here.join("udp.csv"), text).expect("writable");
+    said(here, &["import", "netperf", "--test", "UDP_STREAM", "udp.csv", "udp.csv", "-o", "old"]);
+    assert!(said(here, &["show", "old"]).contains("udp"));
+    let csv = said(here, &["export", "old", "--to", "csv", "--launches"]);
+    assert_eq!(csv.lines().count(), 3, "{csv}");
+    assert!(csv.contains("rx_rate") && !csv.contains("tx_rate"), "{csv}");
 }

@@ -11,19 +11,20 @@ use headwater_results::schema::Event;
 use headwater_results::summary::Fold;
 
 use super::status;
-use crate::import::{self, Format, Imported, Line};
+use crate::import::{self, Format, Imported, LeftOut, Options};
 use crate::plan::suggest::there_are;
 use crate::store::{EVENTS, RUNS, Store};
 
 /// Take results of netperf or lmbench into a run that show, compare and report read
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Formats:
-  netperf  UDP_STREAM over loopback: its text, or comma-separated output with the columns of
-           `netperf -t UDP_STREAM -- -o LOCAL_SEND_SIZE,ELAPSED_TIME,LOCAL_SEND_CALLS,REMOTE_RECV_CALLS`
-  lmbench  result files (results/SYSTEM/HOST.N), each one launch
+  netperf  UDP_STREAM, UDP_RR, TCP_STREAM and TCP_RR over loopback, as netperf prints them: text, or by
+           -o, -O or -k. `-- -o all` says most; of UDP_STREAM plain -o says only what was received
+  lmbench  result files of lmbench 2 and 3 (results/SYSTEM/HOST.N), each one launch
 
 Examples:
   headwater import netperf udp.txt -o udp-2007
+  netperf -P 0 -t TCP_RR > rr.txt; headwater import netperf --test TCP_RR rr.txt
   headwater import lmbench results/x86_64-linux-gnu/brook.*
   headwater compare published:udp/1 udp-2007")]
 pub(super) struct ImportArguments {
@@ -34,6 +35,15 @@ pub(super) struct ImportArguments {
     /// Files of one machine; repeated results of a row are its launches
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
+
+    /// The test of results without a banner (`netperf -P 0`) or protocol: UDP_STREAM, UDP_RR,
+    /// TCP_STREAM, TCP_RR; TCP_STREAM/nodelay if it had `-- -D`, UDP_RR/connected if it had `-- -n`
+    #[arg(long, value_name = "TEST")]
+    test: Option<String>,
+
+    /// The selectors of comma-separated values without a head (`netperf -P 0 -- -o LIST`), or `all`
+    #[arg(long, value_name = "LIST")]
+    columns: Option<String>,
 
     /// Directory of the run [default: headwater-runs/<time of the first file>-<host>]
     #[arg(short, long, value_name = "DIR")]
@@ -46,8 +56,9 @@ fn format(name: &str) -> Result<&'static Format, String> {
 
 pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
     let files = arguments.files.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
-    let mut imported = arguments.format.import(&files)?;
-    let unknown = std::mem::take(&mut imported.unknown);
+    let options = Options { test: arguments.test.clone(), columns: arguments.columns.clone() };
+    let mut imported = arguments.format.import(&files, &options)?;
+    let (left_out, notes) = (std::mem::take(&mut imported.left_out), std::mem::take(&mut imported.notes));
     let started_at = modified(&arguments.files[0])?;
     let host = Some(&*imported.environment.host).filter(|host| !host.is_empty()).unwrap_or(arguments.format.name);
     let run_id = format!("{}-{host}", started_at.replace(':', "-"));
@@ -59,7 +70,7 @@ pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
     store(&directory, &events, &run)?;
     let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     println!("{}, {}: {}", plural(rows, "row"), plural(launches, "result"), directory.display());
-    warn(&unknown);
+    warn(&left_out, &notes);
     Ok(status::OK)
 }
 
@@ -100,20 +111,27 @@ fn store(directory: &Path, events: &[Event], run: &headwater_results::schema::Ru
     Ok(written?)
 }
 
-/// Says how many lines were left out, and shows the first of them.
-fn warn(unknown: &[Line]) {
-    const SHOWN: usize = 3;
-    if unknown.is_empty() {
-        return;
+/// Says what was left out and why: for each reason its first line and how many more there are; then what else to know.
+fn warn(left_out: &[LeftOut], notes: &[String]) {
+    let mut reasons: Vec<(&LeftOut, usize)> = Vec::new();
+    for left in left_out {
+        match reasons.iter_mut().find(|(first, _)| first.why == left.why) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((left, 1)),
+        }
     }
     let mut err = std::io::stderr().lock();
-    let lines = if unknown.len() == 1 { "1 line was".to_owned() } else { format!("{} lines were", unknown.len()) };
-    let _ = writeln!(err, "headwater: {lines} not understood and left out:");
-    for line in unknown.iter().take(SHOWN) {
-        let _ = writeln!(err, "  {}:{}: {}", line.file, line.number, line.text.escape_debug());
+    if !left_out.is_empty() {
+        let lines =
+            if left_out.len() == 1 { "1 line was".to_owned() } else { format!("{} lines were", left_out.len()) };
+        let _ = writeln!(err, "headwater: {lines} left out:");
     }
-    if unknown.len() > SHOWN {
-        let _ = writeln!(err, "  and {} more", unknown.len() - SHOWN);
+    for (LeftOut { line, why }, count) in reasons {
+        let more = if count == 1 { String::new() } else { format!(" (and {} more)", count - 1) };
+        let _ = writeln!(err, "  {}:{}: {}: {why}{more}", line.file, line.number, line.text.trim().escape_debug());
+    }
+    for note in notes {
+        let _ = writeln!(err, "headwater: {note}");
     }
 }
 

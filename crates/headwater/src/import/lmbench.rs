@@ -2,12 +2,13 @@
 //!
 //! Written from the printed form of its results. Round trips of pipe, FIFO, AF_UNIX, UDP and TCP are rows of pattern
 //! `rtt`; everything else keeps its own definition as pattern `lmbench`, under the names of the published table `ltt`.
-//! Lines in brackets are settings; of these the first names the machine. A table by size is a series of rows with sizes;
+//! Of lmbench 2 single figures with the unit `usecs`, and one figure of the socket bandwidth, are known too. What it says of
+//! processors and caches is left out with its reason. Lines in brackets are settings; of these the first names the machine. A table by size is a series of rows with sizes;
 //! its largest size is beyond the caches and is the row without one too, as the suite `lmbench` has it.
 
 use headwater_results::schema::{Metric, Placement, Row, Standing, lmbench_definition};
 
-use super::{File, Format, ImportError, Imported, Line, numbered};
+use super::{File, Format, ImportError, Imported, Line, Options, numbered};
 use crate::plan::rows;
 use crate::{patterns, transports};
 
@@ -22,11 +23,15 @@ pub(super) const FORMAT: Format = Format {
     parse,
 };
 
-fn parse(files: &[File], imported: &mut Imported) -> Result<(), ImportError> {
+fn parse(files: &[File], options: &Options, imported: &mut Imported) -> Result<(), ImportError> {
+    if options.test.is_some() || options.columns.is_some() {
+        return Err(ImportError::usage("--test and --columns are for netperf".into()));
+    }
     let mut machine: Option<(Line, String)> = None;
     for (block, file) in files.iter().enumerate() {
-        let (block, section) = (block as u32, Place::None);
-        let mut reader = Reader { block, section, seen: Vec::new(), largest: Vec::new(), imported };
+        let (block, section) = (block as u32, Place::Other(NO_HEADING));
+        let mut reader =
+            Reader { block, section, loads: Loads::InOrder, seen: Vec::new(), largest: Vec::new(), imported };
         for line in numbered(file) {
             if let Some(found) = uname(&line.text) {
                 same_machine(&mut machine, &line, &found)?;
@@ -66,22 +71,37 @@ fn same_machine(machine: &mut Option<(Line, String)>, line: &Line, found: &str) 
     }
 }
 
+/// Why numbers without a heading are left out.
+const NO_HEADING: &str = "numbers without a heading that says of what";
+
+/// Why a line of words is left out.
+const NOT_KNOWN: &str = "no result of lmbench that is known";
+
+/// In which order the loads of a table go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loads {
+    /// Backwards by the stride.
+    InOrder,
+    /// By chance. The headings of both name a stride, so that it alone does not tell them apart.
+    Random,
+}
+
 /// What the numbers at hand belong to.
 enum Place {
-    None,
     /// One of [`SECTIONS`].
     Known(&'static Section),
     /// Context switches over so many KiB.
     Switches(String),
     /// Loads with such a stride.
     Loads(String),
-    /// A heading that is not known; its lines are unknown too.
-    Unknown,
+    /// A table that becomes no row, and why.
+    Other(&'static str),
 }
 
 struct Reader<'a> {
     block: u32,
     section: Place,
+    loads: Loads,
     /// Ids of rows that this file has had.
     seen: Vec<(String, f64)>,
     /// Of each table by size the largest: name and unit of the row without a size, the size and the figure.
@@ -92,14 +112,19 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn step(&mut self, line: &Line) -> Result<(), ImportError> {
         let text = line.text.trim();
+        if ["Memory load latency", "Random load latency"].contains(&text) {
+            self.loads = if text.starts_with("Random") { Loads::Random } else { Loads::InOrder };
+            self.section = Place::Other(NO_HEADING);
+            return Ok(());
+        }
         if text.is_empty() || (text.starts_with('[') && text.ends_with(']')) {
             return Ok(());
         }
         if let Some(place) = heading(text) {
-            self.section = place;
-            if matches!(self.section, Place::Unknown) {
-                self.imported.unknown.push(line.clone());
+            if let Place::Other(why) = place {
+                self.imported.leave(line, why);
             }
+            self.section = place;
             return Ok(());
         }
         if let Some((rest, single)) = SINGLE.iter().find_map(|single| Some((text.strip_prefix(single.label)?, single)))
@@ -108,7 +133,7 @@ impl Reader<'_> {
         }
         let fields: Vec<&str> = text.split_whitespace().collect();
         if !fields[0].starts_with(|c: char| c.is_ascii_digit()) {
-            self.imported.unknown.push(line.clone());
+            self.imported.leave(line, tables::why_not(text).unwrap_or(NOT_KNOWN));
             return Ok(());
         }
         match &self.section {
@@ -116,15 +141,23 @@ impl Reader<'_> {
             Place::Switches(size) => {
                 let subject = format!("ctxsw-{}p-{size}", fields[0]);
                 line.positive(fields[0], "the number of processes")?;
+                // What is subtracted is measured apart, and on a fast machine it may be the larger one.
+                if fields.get(1).and_then(|figure| figure.parse::<f64>().ok()).is_some_and(|figure| figure <= 0.0) {
+                    self.imported.leave(line, "lmbench subtracted as much as it had measured: nothing is left");
+                    return Ok(());
+                }
                 self.add(line, Target::Row(&subject, Unit::Us), None, field(line, &fields, 1)?)
             }
             Place::Loads(stride) => {
                 let size = bytes(line, fields[0])?;
-                let subject = format!("memory-load-stride-{stride}");
+                let subject = match self.loads {
+                    Loads::InOrder => format!("memory-load-stride-{stride}"),
+                    Loads::Random => format!("memory-load-random-{stride}"),
+                };
                 self.add(line, Target::Row(&subject, Unit::Ns), Some(size), field(line, &fields, 1)?)
             }
-            Place::None | Place::Unknown => {
-                self.imported.unknown.push(line.clone());
+            Place::Other(why) => {
+                self.imported.leave(line, *why);
                 Ok(())
             }
         }
@@ -132,9 +165,9 @@ impl Reader<'_> {
 
     /// `Label: 1.23 microseconds`, where a label may end in the name of a file or host.
     fn single(&mut self, line: &Line, rest: &str, single: &tables::Single) -> Result<(), ImportError> {
-        self.section = Place::None;
+        self.section = Place::Other(NO_HEADING);
         let Some((between, value)) = rest.split_once(':') else {
-            self.imported.unknown.push(line.clone());
+            self.imported.leave(line, "no figure behind its name");
             return Ok(());
         };
         let fits = match single.names {
@@ -144,7 +177,13 @@ impl Reader<'_> {
             Names::Host => ["localhost", "127.0.0.1"].contains(&between.trim()),
         };
         if !fits {
-            self.imported.unknown.push(line.clone());
+            self.imported.leave(
+                line,
+                match single.names {
+                    Names::Host => "over a network this is another measurement: only localhost is imported",
+                    Names::Nothing | Names::File => NOT_KNOWN,
+                },
+            );
             return Ok(());
         }
         let mut words = value.split_whitespace();
@@ -152,6 +191,9 @@ impl Reader<'_> {
         let Some(scale) = tables::scale(unit, single.target.unit()) else {
             return Err(line.error(format!("the unit {unit:?} where {} is expected", single.target.unit().name())));
         };
+        if unit == "usecs" {
+            self.imported.note(format!("{}:{}: lmbench 2 prints this in whole microseconds", line.file, line.number));
+        }
         let figure = line.positive(figure, "the figure")? * scale;
         self.add(line, single.target, None, figure)
     }
@@ -193,7 +235,7 @@ impl Reader<'_> {
             )));
         }
         self.seen.push((row.id.clone(), value));
-        self.imported.add(row, Some(self.block), vec![value], Vec::new());
+        self.imported.add(row, Some(self.block), vec![Some(value)], Vec::new());
         Ok(())
     }
 
@@ -211,7 +253,7 @@ impl Reader<'_> {
 
     fn add_largest(&mut self) {
         for (subject, unit, _, value) in std::mem::take(&mut self.largest) {
-            self.imported.add(own_row(&subject, unit, None), Some(self.block), vec![value], Vec::new());
+            self.imported.add(own_row(&subject, unit, None), Some(self.block), vec![Some(value)], Vec::new());
         }
     }
 
@@ -223,7 +265,7 @@ impl Reader<'_> {
         };
         if let (Some(read), Some(write)) = (value("read"), value("write")) {
             let row = own_row("null-io", Unit::Us, None);
-            self.imported.add(row, Some(self.block), vec![(read + write) / 2.0], Vec::new());
+            self.imported.add(row, Some(self.block), vec![Some((read + write) / 2.0)], Vec::new());
         }
     }
 }
@@ -232,7 +274,9 @@ impl Reader<'_> {
 fn heading(text: &str) -> Option<Place> {
     let is_quoted = text.starts_with('"');
     let text = text.trim_matches('"');
-    if let Some(section) = SECTIONS.iter().find(|section| text.starts_with(section.heading)) {
+    // lmbench 2 prints one figure behind some of them.
+    let section = SECTIONS.iter().find(|section| text.starts_with(section.heading) && !text.contains(':'));
+    if let Some(section) = section {
         return Some(Place::Known(section));
     }
     let size = text.strip_prefix("size=").and_then(|rest| rest.split_whitespace().next());
@@ -240,8 +284,8 @@ fn heading(text: &str) -> Option<Place> {
     match (size, stride) {
         (Some(size), _) => Some(Place::Switches(size.to_owned())),
         (_, Some(stride)) => Some(Place::Loads(stride.to_owned())),
-        _ if ["Memory load latency", "Memory load parallelism"].contains(&text) => Some(Place::None),
-        _ => is_quoted.then_some(Place::Unknown),
+        _ if text == "Memory load parallelism" => Some(Place::Other("how many loads go at once is no row")),
+        _ => is_quoted.then_some(Place::Other("a heading that is not known")),
     }
 }
 

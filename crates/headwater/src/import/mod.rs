@@ -23,7 +23,16 @@ pub struct Format {
     pub name: &'static str,
     /// What it is, in one line.
     pub summary: &'static str,
-    parse: fn(&[File], &mut Imported) -> Result<(), ImportError>,
+    parse: fn(&[File], &Options, &mut Imported) -> Result<(), ImportError>,
+}
+
+/// What the user says of files that do not say it themselves.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The test that results without a banner are of.
+    pub test: Option<String>,
+    /// The selectors of comma-separated values without a head.
+    pub columns: Option<String>,
 }
 
 /// Every format, in the order of the help.
@@ -39,8 +48,10 @@ pub fn find(name: &str) -> Option<&'static Format> {
 pub struct Imported {
     /// The rows, each with the metrics' values of its launches.
     pub rows: Vec<(Row, Vec<Launch>)>,
-    /// Lines that were not understood.
-    pub unknown: Vec<Line>,
+    /// What was not taken in, in the order of the files.
+    pub left_out: Vec<LeftOut>,
+    /// What was taken in and is not quite what its row is, each said once.
+    pub notes: Vec<String>,
     /// What the files say of the machine.
     pub environment: Environment,
     /// How long a launch measured, s; 0 where the files do not say.
@@ -52,8 +63,8 @@ pub struct Imported {
 pub struct Launch {
     /// The replicate that it belongs to, from 0.
     pub block: u32,
-    /// The values.
-    pub values: Vec<f64>,
+    /// The values; none of a metric that the file does not say.
+    pub values: Vec<Option<f64>>,
     /// What was counted.
     pub counters: Vec<(&'static str, f64)>,
 }
@@ -69,10 +80,19 @@ pub struct Line {
     pub text: String,
 }
 
+/// A line that was not taken in, and why not or what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The line.
+    pub line: Line,
+    /// The reason.
+    pub why: String,
+}
+
 /// Why files are not imported, with the place and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError {
-    /// The file's name.
+    /// The file's name; empty where no file is to blame.
     pub file: String,
     /// From 1; 0 where it is the whole file.
     pub line: usize,
@@ -83,6 +103,7 @@ pub struct ImportError {
 impl fmt::Display for ImportError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
+            0 if self.file.is_empty() => formatter.write_str(&self.message),
             0 => write!(formatter, "{}: {}", self.file, self.message),
             line => write!(formatter, "{}:{line}: {}", self.file, self.message),
         }
@@ -91,29 +112,50 @@ impl fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
+impl ImportError {
+    /// That an option is wrong.
+    fn usage(message: String) -> ImportError {
+        ImportError { file: String::new(), line: 0, message }
+    }
+}
+
 impl Format {
     /// The results of `files`, which must be those of one machine.
     ///
     /// # Errors
     /// The first line that cannot be, or that there is no result at all.
-    pub fn import(&self, files: &[File]) -> Result<Imported, ImportError> {
+    pub fn import(&self, files: &[File], options: &Options) -> Result<Imported, ImportError> {
         let mut imported = Imported::default();
-        (self.parse)(files, &mut imported)?;
-        let name = || files.first().map(|(name, _)| name.clone()).unwrap_or_default();
-        if imported.rows.is_empty() {
-            return Err(ImportError {
-                file: name(),
+        (self.parse)(files, options, &mut imported)?;
+        if !imported.rows.is_empty() {
+            return Ok(imported);
+        }
+        match imported.left_out.first() {
+            Some(LeftOut { line, why }) => Err(line.error(format!("no result of {}: {why}", self.name))),
+            None => Err(ImportError {
+                file: files.first().map(|(name, _)| name.clone()).unwrap_or_default(),
                 line: 0,
                 message: format!("no result of {}: {}", self.name, self.summary),
-            });
+            }),
         }
-        Ok(imported)
     }
 }
 
 impl Imported {
+    /// Keeps a line that was not taken in.
+    fn leave(&mut self, line: &Line, why: impl Into<String>) {
+        self.left_out.push(LeftOut { line: line.clone(), why: why.into() });
+    }
+
+    /// Says once what the user should know of results that were taken in.
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
     /// Adds a launch of a row; `block` is the next of that row where it is not given.
-    fn add(&mut self, row: Row, block: Option<u32>, values: Vec<f64>, counters: Vec<(&'static str, f64)>) {
+    fn add(&mut self, row: Row, block: Option<u32>, values: Vec<Option<f64>>, counters: Vec<(&'static str, f64)>) {
         let at = match self.rows.iter().position(|(known, _)| known.id == row.id) {
             Some(at) => at,
             None => {
@@ -156,7 +198,8 @@ impl Imported {
         let mut events = vec![Event::RunStarted(Box::new(header))];
         for (position, (row, launches)) in self.rows.into_iter().enumerate() {
             events.extend(launches.into_iter().map(|launch| {
-                let series = row.metrics.iter().zip(launch.values);
+                let known = row.metrics.iter().zip(launch.values);
+                let series = known.filter_map(|(metric, value)| Some((metric, value?)));
                 Event::LaunchFinished(Box::new(LaunchRecord {
                     row: row.id.clone(),
                     block: launch.block,

@@ -1,228 +1,165 @@
-//! netperf's UDP_STREAM: its classic text, with or without its banner, and the comma-separated output of `-- -o`.
+//! netperf's UDP_STREAM, UDP_RR, TCP_STREAM and TCP_RR over loopback, in every form in which netperf 2.7 prints them: its
+//! classic text, with or without banner (`-P 0`), CPU time (`-c`, `-C`) and detail (`-v 2`), and the output of its omni tests as
+//! comma-separated values (`-o`), as text (`-O`) and as keys with values (`-k`).
 //!
-//! A result is a launch of `udp/flood`: tx is what was sent without error, rx what the receiver got, both over the
-//! sender's elapsed time. Results of other tests, and results over a network, are not understood and said so.
+//! Written from its manual and its output. This file walks over the lines; [`test`] says which test a banner announces,
+//! [`classic`] reads the numbers of the old text, [`record`] what has names, [`rows`] makes rows. What a result does not say
+//! (without a banner, or without the selector) is asked for by `--test` and `--columns`, and never guessed.
 
-use headwater_results::schema::Placement;
+use super::{File, Format, ImportError, Imported, Line, Options, numbered};
+use classic::Units;
+use record::{Record, columns_named};
+use test::Test;
 
-use super::{File, Format, ImportError, Imported, Line, numbered};
-use crate::plan::rows;
-use crate::{patterns, transports};
+mod classic;
+mod record;
+mod rows;
+mod test;
 
 /// In the table of formats.
 pub(super) const FORMAT: Format = Format {
     name: "netperf",
-    summary: "netperf's UDP_STREAM over loopback: its text, or `netperf -t UDP_STREAM -- -o \
-              LOCAL_SEND_SIZE,ELAPSED_TIME,LOCAL_SEND_CALLS,REMOTE_RECV_CALLS`",
+    summary: "netperf's UDP_STREAM, UDP_RR, TCP_STREAM and TCP_RR over loopback, as text or by -o, -O or -k",
     parse,
 };
 
-/// One result.
-#[derive(Clone, Copy, Debug)]
-struct Sample {
-    size: u64,
-    /// Numbers in the sender's line; the receiver's has two fewer.
-    fields: usize,
-    elapsed_s: f64,
-    sent: f64,
-    refused: f64,
-    received: f64,
-}
-
-/// What the lines at hand belong to.
-enum Place {
-    /// UDP_STREAM over loopback, waiting for a sender's line or a receiver's.
-    Stream { sender: Option<(Line, Sample)> },
-    /// Comma-separated results below a head.
-    Separated(Columns),
-    /// A test that is not imported.
-    Other,
-}
-
-fn parse(files: &[File], imported: &mut Imported) -> Result<(), ImportError> {
+fn parse(files: &[File], options: &Options, imported: &mut Imported) -> Result<(), ImportError> {
+    let told = options.test.as_deref().map(Test::told).transpose().map_err(ImportError::usage)?;
+    let columns = options.columns.as_deref().map(columns_named).transpose().map_err(ImportError::usage)?;
     for file in files {
-        // Without a banner (`-P 0`) there is nothing but results.
-        let mut place = Place::Stream { sender: None };
-        for line in numbered(file) {
-            step(&mut place, line, imported)?;
+        let lines: Vec<Line> = numbered(file).collect();
+        let mut reader = Reader {
+            told: told.clone(),
+            columns: columns.clone(),
+            test: told.clone().unwrap_or_default(),
+            units: Units::default(),
+            head: columns.clone(),
+            record: None,
+            imported,
+        };
+        let mut at = 0;
+        while at < lines.len() {
+            at += reader.step(&lines[at..])?;
         }
-        finish(&place)?;
+        reader.finish_record()?;
     }
     Ok(())
 }
 
-fn step(place: &mut Place, line: Line, imported: &mut Imported) -> Result<(), ImportError> {
-    if line.text.contains(" TEST from ") || line.text.contains(" TEST to ") {
-        finish(place)?;
-        *place = place_of(&line.text);
-        if matches!(place, Place::Other) {
-            imported.unknown.push(line);
+struct Reader<'a> {
+    /// What `--test` says.
+    told: Option<Test>,
+    /// What `--columns` says.
+    columns: Option<Vec<String>>,
+    /// What the banner above says, or else `told`.
+    test: Test,
+    /// The units of the classic text's head.
+    units: Units,
+    /// The selectors of the columns of comma-separated lines.
+    head: Option<Vec<String>>,
+    /// Named values that may go on: keys, or a block of human-readable output.
+    record: Option<Record>,
+    imported: &'a mut Imported,
+}
+
+impl Reader<'_> {
+    /// Reads the first of `lines`, and those that belong to it; answers with how many these are.
+    fn step(&mut self, lines: &[Line]) -> Result<usize, ImportError> {
+        let line = &lines[0];
+        let text = line.text.trim();
+        if text.is_empty() || text.starts_with("Interim result:") {
+            return Ok(1);
         }
-        return Ok(());
-    }
-    if let Some(columns) = Columns::of(&line)? {
-        finish(place)?;
-        *place = Place::Separated(columns);
-        return Ok(());
-    }
-    if line.text.trim().is_empty() {
-        return Ok(());
-    }
-    match place {
-        Place::Other => imported.unknown.push(line),
-        Place::Separated(columns) => match columns.sample(&line)? {
-            Some(sample) => add(imported, sample),
-            None => imported.unknown.push(line),
-        },
-        Place::Stream { sender } => {
-            let fields: Vec<&str> = line.text.split_whitespace().collect();
-            if !fields.iter().all(|field| field.parse::<f64>().is_ok()) {
-                if !is_head(fields[0]) {
-                    imported.unknown.push(line);
-                }
-                return Ok(());
+        if let Some(test) = Test::of_banner(text) {
+            self.finish_record()?;
+            (self.test, self.units, self.head) = (test, Units::default(), None);
+            return Ok(1);
+        }
+        if let Some(warning) = text.strip_prefix("!!!") {
+            if warning.contains("Desired confidence") {
+                self.imported.note(format!("{}:{}: netperf did not reach its confidence", line.file, line.number));
             }
-            match sender.take() {
-                None => *sender = Some((line.clone(), sent(&line, &fields)?)),
-                Some((_, sample)) => add(imported, received(&line, &fields, sample)?),
+            return Ok(1);
+        }
+        if let Some((key, value)) = record::key_value(text) {
+            if self.record.as_ref().is_some_and(|record| !record.is_keys() || record.has(key)) {
+                self.finish_record()?;
             }
+            self.record.get_or_insert_with(|| Record::keys(line)).insert(key, value);
+            return Ok(1);
         }
-    }
-    Ok(())
-}
-
-/// A sender's line must have had its receiver's.
-fn finish(place: &Place) -> Result<(), ImportError> {
-    match place {
-        Place::Stream { sender: Some((line, _)) } => {
-            Err(line.error("the receiver's line is missing behind this one; the file is cut off: run netperf again"))
+        if let Some(skipped) = classic::detail(lines) {
+            return Ok(skipped);
         }
-        _ => Ok(()),
-    }
-}
-
-/// What a banner announces: `MIGRATED UDP STREAM TEST from ... to localhost (127.0.0.1) port 0 AF_INET`.
-fn place_of(banner: &str) -> Place {
-    let is_stream = banner.contains("UDP STREAM TEST") || banner.contains("UDP UNIDIRECTIONAL SEND TEST");
-    let to = banner.rsplit_once(" to ").map_or("", |(_, to)| to);
-    let host = to.split_whitespace().next().unwrap_or("");
-    if is_stream && is_loopback(host) { Place::Stream { sender: None } } else { Place::Other }
-}
-
-fn is_loopback(host: &str) -> bool {
-    host.is_empty() || host.starts_with("localhost") || host.starts_with("127.") || host == "::1"
-}
-
-/// The first words of the lines above the figures.
-fn is_head(word: &str) -> bool {
-    ["Socket", "Size", "bytes"].contains(&word)
-}
-
-/// Socket size, message size, elapsed time, messages, errors, throughput; and CPU and demand with `-c`.
-fn sent(line: &Line, fields: &[&str]) -> Result<Sample, ImportError> {
-    if ![6, 8].contains(&fields.len()) {
-        return Err(line.error(format!(
-            "{} numbers where a sender's line of UDP_STREAM has 6, or 8 with -c; of other tests nothing is imported",
-            fields.len()
-        )));
-    }
-    Ok(Sample {
-        size: line.positive(fields[1], "the message size")? as u64,
-        fields: fields.len(),
-        elapsed_s: line.positive(fields[2], "the elapsed time")?,
-        sent: line.positive(fields[3], "the number of messages")?,
-        refused: line.number(fields[4], "the number of errors")?,
-        received: 0.0,
-    })
-}
-
-/// Socket size, elapsed time, messages, throughput; and CPU and demand where the sender's line has them.
-fn received(line: &Line, fields: &[&str], sample: Sample) -> Result<Sample, ImportError> {
-    let expected = sample.fields - 2;
-    if fields.len() != expected {
-        return Err(line.error(format!(
-            "{} numbers where the receiver's line of this UDP_STREAM has {expected}; of other tests nothing is imported",
-            fields.len()
-        )));
-    }
-    Ok(Sample { received: line.number(fields[2], "the number of messages")?, ..sample })
-}
-
-/// Where the columns that matter stand.
-struct Columns {
-    size: usize,
-    elapsed: usize,
-    sent: usize,
-    received: usize,
-    protocol: Option<usize>,
-}
-
-impl Columns {
-    /// Those of a head; `None` for a line that is none.
-    fn of(line: &Line) -> Result<Option<Columns>, ImportError> {
-        let names = fields(&line.text);
-        let find = |wanted: &str| names.iter().position(|name| name.trim() == wanted);
-        // Any selector may stand first; these two are in every choice that could be imported.
-        if names.len() < 2 || (find("Elapsed Time (sec)").is_none() && find("Local Send Calls").is_none()) {
-            return Ok(None);
+        if classic::is_head(text) {
+            self.finish_record()?;
+            self.units.read(text);
+            self.head = None;
+            return Ok(1);
         }
-        let need = |wanted: &str| {
-            find(wanted)
-                .ok_or_else(|| line.error(format!("the column {wanted:?} is missing; ask for it: {}", FORMAT.summary)))
-        };
-        Ok(Some(Columns {
-            size: need("Local Send Size")?,
-            elapsed: need("Elapsed Time (sec)")?,
-            sent: need("Local Send Calls")?,
-            received: need("Remote Recv Calls")?,
-            protocol: find("Protocol"),
-        }))
-    }
-
-    /// A result; `None` for one of another protocol.
-    fn sample(&self, line: &Line) -> Result<Option<Sample>, ImportError> {
-        let fields = fields(&line.text);
-        let field = |at: usize| {
-            fields.get(at).map(|field| field.trim()).ok_or_else(|| {
-                line.error(format!(
-                    "{} fields, fewer than the head has; the file is cut off: run netperf again",
-                    fields.len()
-                ))
-            })
-        };
-        if let Some(protocol) = self.protocol
-            && !field(protocol)?.eq_ignore_ascii_case("udp")
-        {
-            return Ok(None);
+        if let Some(columns) = record::comma_head(text) {
+            self.finish_record()?;
+            self.head = Some(columns);
+            return Ok(1);
         }
-        Ok(Some(Sample {
-            size: line.positive(field(self.size)?, "the message size")? as u64,
-            fields: fields.len(),
-            elapsed_s: line.positive(field(self.elapsed)?, "the elapsed time")?,
-            sent: line.positive(field(self.sent)?, "the number of messages sent")?,
-            refused: 0.0,
-            received: line.number(field(self.received)?, "the number of messages received")?,
-        }))
+        if let Some((columns, values, used)) = record::block(lines) {
+            // A selection of several lines comes as several blocks.
+            if self.record.as_ref().is_some_and(|record| record.is_keys() || columns.iter().any(|key| record.has(key)))
+            {
+                self.finish_record()?;
+            }
+            let record = self.record.get_or_insert_with(|| Record::block(line));
+            columns.iter().zip(&values).for_each(|(key, value)| record.insert(key, value));
+            return Ok(used);
+        }
+        self.values(lines)
     }
-}
 
-/// The fields of a comma-separated line.
-fn fields(text: &str) -> Vec<String> {
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
-    let record = reader.records().next().and_then(Result::ok).unwrap_or_default();
-    record.iter().map(str::to_owned).collect()
-}
+    /// A line of values: under a head of columns, of the classic text, or without any head.
+    fn values(&mut self, lines: &[Line]) -> Result<usize, ImportError> {
+        let line = &lines[0];
+        if let Some(columns) = self.head.clone() {
+            let values = record::values(&line.text);
+            if values.len() < columns.len() {
+                return Err(line.error(format!(
+                    "{} fields, fewer than the {} of the head; the file is cut off: run netperf again",
+                    values.len(),
+                    columns.len()
+                )));
+            }
+            return self.add_values(line, &columns, &values).map(|()| 1);
+        }
+        let values = record::values(&line.text);
+        if let Some(columns) = record::columns_guessed(&values) {
+            return self.add_values(line, &columns, &values).map(|()| 1);
+        }
+        if !classic::begins_with_number(&line.text) {
+            self.imported.leave(line, "no result of netperf");
+            return Ok(1);
+        }
+        self.finish_record()?;
+        classic::result(lines, &self.test, &self.units, self.imported)
+    }
 
-fn add(imported: &mut Imported, sample: Sample) {
-    let udp = transports::find("udp").expect("udp is in the table").info;
-    let flood = patterns::find("flood").expect("flood is in the table").info;
-    let row = rows::of_transport(udp, flood, sample.size, None, Placement::Free);
-    let rate = |messages: f64| messages / sample.elapsed_s;
-    // netperf may count a message more at the receiver than at the sender.
-    let loss = ((sample.sent - sample.received) / sample.sent).max(0.0);
-    let counters = vec![("operations", sample.sent), ("refused", sample.refused)];
-    imported.add(row, None, vec![rate(sample.received), rate(sample.sent), loss], counters);
-    imported.time_s = imported.time_s.max(sample.elapsed_s);
+    fn add_values(&mut self, line: &Line, columns: &[String], values: &[String]) -> Result<(), ImportError> {
+        let mut record = Record::keys(line);
+        columns.iter().zip(values).for_each(|(key, value)| record.insert(key, value));
+        record.add(&self.test, self.imported)
+    }
+
+    /// What has gathered is one result; what follows belongs to the next.
+    fn finish_record(&mut self) -> Result<(), ImportError> {
+        if let Some(record) = self.record.take() {
+            record.add(&self.test, self.imported)?;
+        }
+        if self.test.is_unknown() {
+            self.test = self.told.clone().unwrap_or_default();
+        }
+        if self.head.is_none() {
+            self.head.clone_from(&self.columns);
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use headwater_results::schema::RowOutcome;
 use headwater_results::summary::Fold;
 
-use super::{ImportError, TABLE, find};
+use super::{ImportError, Options, TABLE, find};
 
 /// Any text is taken or refused with a place; nothing panics.
 #[test]
@@ -32,7 +32,7 @@ fn noise_is_refused_with_its_place() {
     ];
     for format in TABLE {
         for text in noise {
-            let error = format.import(&[("noise".to_owned(), text.to_owned())]).expect_err(text);
+            let error = format.import(&[("noise".to_owned(), text.to_owned())], &Options::default()).expect_err(text);
             assert!(error.to_string().starts_with("noise:"), "{error}");
         }
     }
@@ -49,7 +49,9 @@ fn an_error_names_file_line_and_remedy() {
 fn what_is_imported_folds_to_a_whole_run() {
     let text = "[lmbench3.0 results for Linux brook 6.1.0 #1 SMP]\nPipe latency: 8.5 microseconds\n".to_owned();
     let format = find("lmbench").expect("the format exists");
-    let imported = format.import(&[("brook.0".into(), text.clone()), ("brook.1".into(), text)]).expect("results");
+    let imported = format
+        .import(&[("brook.0".into(), text.clone()), ("brook.1".into(), text)], &Options::default())
+        .expect("results");
     let run = Fold::run_of(imported.events("id", "2025-01-01T00:00:00Z", vec!["x".into()])).expect("a run");
     assert_eq!((run.header.run_id.as_str(), run.header.environment.host.as_str()), ("id", "brook"));
     assert_eq!(run.results.len(), 1);

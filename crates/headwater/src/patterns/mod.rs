@@ -13,6 +13,7 @@ use crate::harness::protocol::{Report, Round};
 use crate::harness::worker::Desk;
 use crate::transports::{self, Endpoint};
 
+pub mod acknowledged;
 mod cpu;
 pub mod event_loop;
 pub mod flood;
@@ -183,6 +184,7 @@ macro_rules! table {
 table![
     stream::Stream,
     stream_full::StreamFull,
+    acknowledged::Acknowledged,
     single::Single,
     rtt::RoundTrip,
     rtt_two_channels::RoundTripTwoChannels,

@@ -102,11 +102,27 @@ fn special_transports_are_left_out_of_suites_of_everyone_and_named_by_another() 
     let subjects = |suite: &str| -> Vec<String> {
         plan(&[suite], |_| ()).expect(suite).rows.into_iter().map(|planned| planned.row.subject).collect()
     };
-    let (everyone, named) =
-        ([subjects("overview"), subjects("ipc")].concat(), [subjects("pipes"), subjects("why")].concat());
+    let (everyone, named) = (
+        [subjects("overview"), subjects("ipc")].concat(),
+        [subjects("pipes"), subjects("why"), subjects("netperf")].concat(),
+    );
     for transport in crate::transports::TABLE.iter().map(|entry| entry.info).filter(|info| info.special) {
         let is_in = |rows: &[String]| rows.iter().any(|subject| subject == transport.name);
         assert!(!is_in(&everyone) && is_in(&named), "{}", transport.name);
+    }
+}
+
+#[test]
+fn the_suites_of_udp_measure_on_one_cpu_as_its_published_tables_do() {
+    let udp = plan(&["udp"], |_| ()).expect("udp");
+    let netperf = plan(&["netperf"], |_| ()).expect("netperf");
+    for placement in ["two-cpus", "same-cpu"] {
+        for id in ["udp/flood/1", "udp/flood/16384", "udp/acknowledged/1024", "udp/acknowledged/32768"] {
+            assert!(ids(&udp).contains(&&*format!("{id}/{placement}")), "{id}/{placement}");
+        }
+        for id in ["udp-unconnected/rtt/1", "tcp-nagle/stream-full/16384", "tcp/stream-full/65536", "tcp/rtt/1"] {
+            assert!(ids(&netperf).contains(&&*format!("{id}/{placement}")), "{id}/{placement}");
+        }
     }
 }
 

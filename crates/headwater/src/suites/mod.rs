@@ -10,6 +10,7 @@ use crate::{facilities, patterns, transports};
 pub mod fifo;
 pub mod ipc;
 pub mod lmbench;
+pub mod netperf;
 pub mod overview;
 pub mod pipes;
 pub mod sync;
@@ -67,6 +68,7 @@ pub static TABLE: &[Suite] = &[
     pipes::SUITE,
     why::SUITE,
     udp::SUITE,
+    netperf::SUITE,
     uses::SUITE,
     tracing::SUITE,
 ];

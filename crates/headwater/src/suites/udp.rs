@@ -1,26 +1,30 @@
 //! `udp`: the netperf UDP_STREAM sweep: message sizes doubling from 1 B to 16 KiB, sent and received messages counted
-//! apart. Ten seconds per row, spread over its launches.
+//! apart, on one CPU, as six of the seven published tables were measured, and on two. Ten seconds per row, spread over its
+//! launches. Beside it the bandwidth of UNPv2, for which each message is acknowledged.
 
 use headwater_results::schema::{Placement, Row};
 
-use super::{Axes, Defaults, Suite, doubling};
+use super::{Axes, Defaults, Suite, doubling, everyone};
 
 const LAUNCHES: u32 = 12;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
     name: "udp",
-    summary: "UDP over loopback from 1 B to 16 KiB after netperf's UDP_STREAM: sent, received, lost",
+    summary: "UDP over loopback from 1 B to 16 KiB after netperf's UDP_STREAM: sent, received, lost; and acknowledged",
     defaults: Defaults {
         launches: LAUNCHES,
         time_s: 10.0 / LAUNCHES as f64,
         warm_up_s: 0.05,
         budget_s: None,
-        placements: &[Placement::TwoCpus],
+        placements: &[Placement::TwoCpus, Placement::SameCpu],
     },
     rows,
 };
 
 fn rows(axes: &Axes<'_>) -> Vec<Row> {
-    axes.messaging("flood", &axes.sizes_or(&doubling(1, 16_384)), |_| true)
+    let mut rows = axes.messaging("flood", &axes.sizes_or(&doubling(1, 16_384)), everyone);
+    // One message at a time: calls that take several would be `udp` again.
+    rows.extend(axes.messaging("acknowledged", &axes.sizes_or(&doubling(1024, 32_768)), |info| info.name == "udp"));
+    rows
 }

@@ -1,6 +1,9 @@
 //! `tcp`: a TCP connection over the loopback interface, with `TCP_NODELAY` at both ends, so that a small message never
 //! waits for the acknowledgement of the one before. Buffers are the machine's, which tunes them as it goes.
 //!
+//! `tcp-nagle`: the same without that option, as netperf's TCP_STREAM has it: small messages gather in the sender until what
+//! was sent before is acknowledged (Nagle's algorithm, RFC 896).
+//!
 //! The listener takes a port that the kernel chooses on 127.0.0.1, accepts this one connection and is closed.
 
 use std::os::fd::OwnedFd;
@@ -39,15 +42,38 @@ impl Transport for Tcp {
     };
 
     fn open(setup: &Setup<'_>) -> Result<(SocketEnd, SocketEnd), Unavailable> {
-        let (sender, receiver) = connection()?;
+        let (sender, receiver) = pair(setup)?;
         for end in [&sender, &receiver] {
-            set_tcp_nodelay(end, true).map_err(|error| Unavailable::call("setsockopt TCP_NODELAY", error))?;
-            if setup.nonblocking {
-                set_nonblocking(end).map_err(|error| Unavailable::call("fcntl F_SETFL", error))?;
-            }
+            set_tcp_nodelay(&end.socket, true).map_err(|error| Unavailable::call("setsockopt TCP_NODELAY", error))?;
         }
-        Ok((SocketEnd { socket: sender }, SocketEnd { socket: receiver }))
+        Ok((sender, receiver))
     }
+}
+
+/// The connection, with Nagle's algorithm.
+#[derive(Debug)]
+pub struct TcpNagle;
+
+impl Transport for TcpNagle {
+    type End = SocketEnd;
+
+    const INFO: Info =
+        Info { name: "tcp-nagle", summary: "TCP over loopback without TCP_NODELAY", special: true, ..Tcp::INFO };
+
+    fn open(setup: &Setup<'_>) -> Result<(SocketEnd, SocketEnd), Unavailable> {
+        pair(setup)
+    }
+}
+
+/// The two ends as the system gives them.
+fn pair(setup: &Setup<'_>) -> Result<(SocketEnd, SocketEnd), Unavailable> {
+    let (sender, receiver) = connection()?;
+    if setup.nonblocking {
+        for end in [&sender, &receiver] {
+            set_nonblocking(end).map_err(|error| Unavailable::call("fcntl F_SETFL", error))?;
+        }
+    }
+    Ok((SocketEnd { socket: sender }, SocketEnd { socket: receiver }))
 }
 
 /// A connection over loopback: the connecting end and the accepted one.

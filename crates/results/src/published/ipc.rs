@@ -14,8 +14,7 @@ pub(super) const TABLE: Table = Table {
     date: "2014-01-01T00:00:00Z",
     what: "MB/s (10^6 bytes) with messages of 1 to 64 KiB: divided by the size it is the rate of pattern stream. The latency \
            is the exchange of one byte, so the time of pattern rtt. UDP's bandwidth is about the size over the time of an \
-           exchange, as if each message had been answered, which no pattern of today does: it is a pattern of its own, \
-           unpv2. Whether unix is a stream or a datagram socket is not said.",
+           exchange, as if each message had been acknowledged: the rate of pattern acknowledged. Whether unix is a stream or a datagram socket is not said.",
     read,
 };
 
@@ -44,7 +43,7 @@ fn read(table: &Table) -> Vec<Dataset> {
     let mut results: Vec<_> = bandwidths
         .iter()
         .map(|line| {
-            let pattern = if line.mechanism == "udp" { "unpv2" } else { "stream" };
+            let pattern = if line.mechanism == "udp" { "acknowledged" } else { "stream" };
             let key = Key::new(&subject(&line.mechanism), pattern, Placement::Free).size(line.message_bytes);
             key.with(&[sheet::rate(line.mb_per_s * 1e6 / line.message_bytes as f64)])
         })

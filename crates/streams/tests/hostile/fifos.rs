@@ -216,8 +216,7 @@ impl<'s> Rival<'s> {
     fn new(seed: u64, path: &Path, end: &'s mut Handle, victim: RawFd, options: Options) -> Rival<'s> {
         let pipe = Found::own(end.as_fd()).open(OFlags::RDWR | OFlags::NONBLOCK).expect("all may open it");
         let memory = crate::memory_of_stream();
-        let peer =
-            Peer { random: Random(seed), end, theirs: Some(victim), memory, options, modules: false };
+        let peer = Peer { random: Random(seed), end, theirs: Some(victim), memory, options, modules: false };
         Rival {
             random: Random(seed ^ 0xbad),
             path: path.to_owned(),

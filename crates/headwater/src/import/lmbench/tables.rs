@@ -55,7 +55,9 @@ impl Target<'_> {
 /// The factor from a printed unit to a row's; `None` where they do not fit.
 pub(super) fn scale(printed: &str, unit: Unit) -> Option<f64> {
     match (printed, unit) {
-        ("microseconds", Unit::Us) | ("nanoseconds", Unit::Ns) | ("MB/sec", Unit::MegabytesPerSecond) => Some(1.0),
+        ("microseconds" | "usecs", Unit::Us) | ("nanoseconds", Unit::Ns) | ("MB/sec", Unit::MegabytesPerSecond) => {
+            Some(1.0)
+        }
         ("KB/sec", Unit::MegabytesPerSecond) => Some(1e-3),
         _ => None,
     }
@@ -136,6 +138,7 @@ pub(super) static SINGLE: &[Single] = &[
     over(us("RPC/udp latency using", "rpc-udp")),
     over(us("RPC/tcp latency using", "rpc-tcp")),
     over(us("TCP/IP connection cost to", "tcp-connect")),
+    over(bandwidth("Socket bandwidth using", "tcp-bandwidth")),
     bandwidth("AF_UNIX sock stream bandwidth", "af-unix-bandwidth"),
     bandwidth("Pipe bandwidth", "pipe-bandwidth"),
     of_file(bandwidth("File ", "file-write")),
@@ -181,5 +184,22 @@ pub(super) fn without_size(subject: &str) -> Option<&str> {
         "memory-load-stride-128" => Some("main-memory"),
         _ if subject.starts_with("memory-load-") => None,
         _ => Some(subject),
+    }
+}
+
+/// Why a line of words that lmbench prints becomes no row; `None` for one that is not known.
+pub(super) fn why_not(text: &str) -> Option<&'static str> {
+    const TYPES: [&str; 7] = ["integer ", "int64 ", "uint64 ", "float ", "double ", "STREAM ", "STREAM2 "];
+    match () {
+        () if TYPES.iter().any(|first| text.starts_with(first)) => {
+            Some("operations of the processor and STREAM are no rows: their kernel decides nothing")
+        }
+        () if text.starts_with("tlb:") || text.starts_with('L') && text.contains(" cache: ") => {
+            Some("what lmbench guesses of caches is no row")
+        }
+        () if text.starts_with("Avg xfer:") => {
+            Some("the HTTP figure has no definition: it names neither server nor sizes")
+        }
+        () => None,
     }
 }

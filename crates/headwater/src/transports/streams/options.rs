@@ -39,7 +39,10 @@ pub struct ReadFill;
 impl Kind for ReadFill {
     const RECIPE: Recipe = Recipe {
         info: Info {
-            unfit: &[("stream-full", "would wait until a large buffer is full")],
+            unfit: &[
+                ("stream-full", "would wait until a large buffer is full"),
+                ("acknowledged", "would wait for more than the byte that acknowledges"),
+            ],
             ..variant("streams-fill", Some("fill"), "STREAMS pipe whose reads wait for their whole count (RFILL)")
         },
         fill: true,

@@ -1,7 +1,7 @@
-//! The UDP transports over the loopback interface: [`plain`], several datagrams per call ([`batch`]), and segmentation
-//! offload ([`segment`]). This file makes the pair of sockets that all three share.
+//! The UDP transports over the loopback interface: [`plain`], several datagrams per call ([`batch`]), segmentation
+//! offload ([`segment`]), and sockets that are not connected ([`unconnected`]). This file makes the sockets of all of them.
 //!
-//! Both sockets are bound to 127.0.0.1 and connected to each other. Both buffers are asked for 131071 bytes, as netperf's
+//! Both sockets are bound to 127.0.0.1 and, but for the last, connected to each other. Both buffers are asked for 131071 bytes, as netperf's
 //! UDP_STREAM does in the published rows; the kernel doubles that to 262142, to leave room for its own structures. What
 //! does not fit into the receiver's buffer is dropped: no sender waits, and neither side is told. A pattern that
 //! floods counts that; in a round trip only one message is on its way, and one that is lost all the same leaves both
@@ -27,6 +27,7 @@ use super::{Info, Setup, Unavailable};
 pub mod batch;
 pub mod plain;
 pub mod segment;
+pub mod unconnected;
 
 /// Bytes asked for as `SO_SNDBUF` and `SO_RCVBUF`.
 const BUFFER_BYTES: usize = 131_071;
@@ -75,11 +76,16 @@ impl UdpSocket {
     #[inline]
     fn give_up_after_silence(&mut self) -> io::Result<()> {
         if !self.gives_up {
-            set_socket_timeout(&self.socket, Timeout::Recv, Some(SILENCE))?;
+            receive_until_silence(&self.socket)?;
             self.gives_up = true;
         }
         Ok(())
     }
+}
+
+/// Makes receive calls of a socket give up after [`SILENCE`].
+fn receive_until_silence(socket: &OwnedFd) -> io::Result<()> {
+    Ok(set_socket_timeout(socket, Timeout::Recv, Some(SILENCE))?)
 }
 
 /// Two sockets connected to each other, for messages of at most `size_max` bytes.

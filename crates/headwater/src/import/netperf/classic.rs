@@ -1,0 +1,203 @@
+//! The classic text of netperf's tests: a table of numbers whose head says the units. Called by the reader.
+
+use super::rows::{Figures, add};
+use super::test::{Kind, Test};
+use crate::import::{ImportError, Imported, Line};
+
+/// How the lines above the numbers begin, without their white space.
+const HEADS: [&str; 12] = [
+    "Socket Message Elapsed",
+    "Size Size Time Okay",
+    "bytes bytes secs #",
+    "Recv Send Send",
+    "Socket Socket Message",
+    "Size Size Size Time",
+    "bytes bytes bytes secs.",
+    "Local /Remote",
+    "Socket Size Request Resp.",
+    "Send Recv Size Size Time",
+    "bytes Bytes bytes bytes secs.",
+    "bytes bytes bytes bytes secs.",
+];
+
+/// Which numbers a line without a banner may have, as a remedy.
+const SHAPES: &str = "UDP_STREAM has 6 or 8 numbers and 2 fewer in the next line, TCP_STREAM 5 or 9, TCP_RR and UDP_RR 6 or 10 \
+                      and 2 in the next line";
+
+/// What the head says of the last number.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Units {
+    name: Option<String>,
+}
+
+impl Units {
+    /// Reads one of the head's lines.
+    pub fn read(&mut self, text: &str) {
+        let mut words = text.split_whitespace();
+        if words.next() == Some("bytes") || text.starts_with("bytes") {
+            self.name = words.find(|word| bytes_per_second(word).is_some()).map(str::to_owned);
+        }
+    }
+}
+
+/// Bytes per second of a unit of throughput: `10^6bits/s`, `KBytes/sec`.
+pub(super) fn bytes_per_second(unit: &str) -> Option<f64> {
+    const KIB: f64 = 1024.0;
+    match unit.trim_end_matches("ec") {
+        "10^3bits/s" => Some(1e3 / 8.0),
+        "10^6bits/s" => Some(1e6 / 8.0),
+        "10^9bits/s" => Some(1e9 / 8.0),
+        "KBytes/s" => Some(KIB),
+        "MBytes/s" => Some(KIB * KIB),
+        "GBytes/s" => Some(KIB * KIB * KIB),
+        _ => None,
+    }
+}
+
+/// Whether a line belongs to the head of a table.
+pub(super) fn is_head(text: &str) -> bool {
+    let plain = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    HEADS.iter().any(|head| plain.starts_with(head))
+}
+
+pub(super) fn begins_with_number(text: &str) -> bool {
+    text.split_whitespace().next().is_some_and(|word| word.parse::<f64>().is_ok())
+}
+
+/// How many lines the details of `-v 2` take that begin here: they repeat what was said, or say what no row has.
+pub(super) fn detail(lines: &[Line]) -> Option<usize> {
+    let begins = |at: usize, with: &str| lines.get(at).is_some_and(|line: &Line| line.text.starts_with(with));
+    if begins(0, "Alignment") && begins(1, "Local") && begins(2, "Send") {
+        return Some(lines.len().min(4));
+    }
+    (begins(0, "Maximum") && begins(1, "Segment") && begins(2, "Size")).then_some(lines.len().min(4))
+}
+
+/// The numbers at the beginning of a line; behind them may stand a brand (`-B`).
+fn numbers(line: &Line) -> Vec<&str> {
+    line.text.split_whitespace().take_while(|word| word.parse::<f64>().is_ok()).collect()
+}
+
+/// Reads the result that begins with the first of `lines`; answers with how many lines it has.
+pub(super) fn result(
+    lines: &[Line],
+    test: &Test,
+    units: &Units,
+    imported: &mut Imported,
+) -> Result<usize, ImportError> {
+    let line = &lines[0];
+    let fields = numbers(line);
+    let next = lines.get(1).map(numbers).unwrap_or_default();
+    if fields.len() == 1 {
+        imported.leave(line, "one number says neither size nor time: run netperf without -v 0");
+        return Ok(1);
+    }
+    let Some(kind) = test.kind.or_else(|| kind_of(test, fields.len(), next.len())) else {
+        imported.leave(line, test.why_not());
+        return Ok(1);
+    };
+    match kind {
+        Kind::UdpStream => udp_stream(line, &fields, lines.get(1), &next, test, imported),
+        Kind::TcpStream => tcp_stream(line, &fields, test, units, imported),
+        Kind::UdpRr | Kind::TcpRr => request_response(line, &fields, next.len(), kind, test, units, imported),
+    }
+}
+
+/// Without a banner only the shape of UDP_STREAM is one test's alone.
+fn kind_of(test: &Test, fields: usize, next: usize) -> Option<Kind> {
+    let is_stream = [6, 8].contains(&fields) && next != 2;
+    (test.is_unknown() && is_stream).then_some(Kind::UdpStream)
+}
+
+/// That a line has another number of numbers than its test.
+fn wrong_count(line: &Line, fields: usize, what: &str, expected: &str) -> ImportError {
+    line.error(format!("{fields} numbers where {what} has {expected}; {SHAPES}"))
+}
+
+/// The sender's line: socket size, message size, elapsed time, messages, errors, throughput; the receiver's: socket size,
+/// elapsed time, messages, throughput. Both with CPU time and demand by -c or -C.
+fn udp_stream(
+    line: &Line,
+    fields: &[&str],
+    next_line: Option<&Line>,
+    next: &[&str],
+    test: &Test,
+    imported: &mut Imported,
+) -> Result<usize, ImportError> {
+    if ![6, 8].contains(&fields.len()) {
+        return Err(wrong_count(line, fields.len(), "a sender's line of UDP_STREAM", "6, or 8 with -c"));
+    }
+    let Some(next_line) = next_line.filter(|_| !next.is_empty()) else {
+        return Err(
+            line.error("the receiver's line is missing behind this one; the file is cut off: run netperf again")
+        );
+    };
+    if next.len() != fields.len() - 2 {
+        let expected = format!("{}", fields.len() - 2);
+        return Err(wrong_count(next_line, next.len(), "the receiver's line of this UDP_STREAM", &expected));
+    }
+    let elapsed_s = line.positive(fields[2], "the elapsed time")?;
+    let figures = Figures::Flood {
+        size: line.positive(fields[1], "the message size")? as u64,
+        elapsed_s,
+        sent: Some(line.positive(fields[3], "the number of messages")?),
+        refused: line.number(fields[4], "the number of errors")?,
+        received: next_line.number(next[2], "the number of messages")?,
+        socket_bytes: next[0].parse().ok(),
+    };
+    add(line, test, figures, imported)?;
+    Ok(2)
+}
+
+/// Receiver's and sender's socket size, message size, elapsed time, throughput; CPU time and demand of both by -c or -C.
+fn tcp_stream(
+    line: &Line,
+    fields: &[&str],
+    test: &Test,
+    units: &Units,
+    imported: &mut Imported,
+) -> Result<usize, ImportError> {
+    if ![5, 9].contains(&fields.len()) {
+        return Err(wrong_count(line, fields.len(), "a line of TCP_STREAM", "5, or 9 with -c"));
+    }
+    let unit = units.name.as_deref().unwrap_or("10^6bits/s");
+    let figures = Figures::Stream {
+        size: line.positive(fields[2], "the message size")? as u64,
+        elapsed_s: line.positive(fields[3], "the elapsed time")?,
+        throughput: fields[4].to_owned(),
+        unit: unit.to_owned(),
+        receive_bytes: None,
+    };
+    add(line, test, figures, imported)?;
+    Ok(1)
+}
+
+/// Socket sizes, request, response, elapsed time, rate, CPU time and demand by -c or -C; below, the other end's socket sizes.
+fn request_response(
+    line: &Line,
+    fields: &[&str],
+    next: usize,
+    kind: Kind,
+    test: &Test,
+    units: &Units,
+    imported: &mut Imported,
+) -> Result<usize, ImportError> {
+    if ![6, 10].contains(&fields.len()) {
+        return Err(wrong_count(line, fields.len(), "a line of TCP_RR or UDP_RR", "6, or 10 with -c"));
+    }
+    if next != 2 {
+        return Err(
+            line.error("the other end's line is missing behind this one; the file is cut off: run netperf again")
+        );
+    }
+    let figures = Figures::RoundTrip {
+        kind,
+        request: line.positive(fields[2], "the request size")? as u64,
+        response: line.positive(fields[3], "the response size")? as u64,
+        elapsed_s: line.positive(fields[4], "the elapsed time")?,
+        rate: fields[5].to_owned(),
+        unit: units.name.clone().unwrap_or_else(|| "Trans/s".to_owned()),
+    };
+    add(line, test, figures, imported)?;
+    Ok(2)
+}

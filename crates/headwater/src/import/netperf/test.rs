@@ -1,0 +1,136 @@
+//! Which test a result is of: what a banner announces, or what `--test` says. Called by the reader; parses no figures.
+
+/// The direction of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// UDP_STREAM: one-way, what does not fit is lost.
+    UdpStream,
+    /// TCP_STREAM: one-way.
+    TcpStream,
+    /// UDP_RR: request and answer.
+    UdpRr,
+    /// TCP_RR: request and answer.
+    TcpRr,
+}
+
+impl Kind {
+    /// The kind of a protocol and a direction, as netperf prints them.
+    pub fn of(protocol: &str, direction: &str) -> Option<Kind> {
+        match (protocol.to_ascii_uppercase().as_str(), direction) {
+            ("UDP", "Send") => Some(Kind::UdpStream),
+            ("TCP", "Send") => Some(Kind::TcpStream),
+            ("UDP", "Send|Recv") => Some(Kind::UdpRr),
+            ("TCP", "Send|Recv") => Some(Kind::TcpRr),
+            _ => None,
+        }
+    }
+
+    /// By netperf's own name.
+    fn named(name: &str) -> Option<Kind> {
+        match name {
+            "UDP_STREAM" => Some(Kind::UdpStream),
+            "TCP_STREAM" => Some(Kind::TcpStream),
+            "UDP_RR" => Some(Kind::UdpRr),
+            "TCP_RR" => Some(Kind::TcpRr),
+            _ => None,
+        }
+    }
+}
+
+/// What is known of a test before its figures.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Test {
+    /// As the banner or the user names it; empty where nothing was said.
+    pub name: String,
+    /// The kind; `None` where it is not known, or none that is imported.
+    pub kind: Option<Kind>,
+    /// Of an omni test, the direction, when the banner says no protocol.
+    pub direction: Option<String>,
+    /// Whether TCP_NODELAY was set (`-D`).
+    pub nodelay: bool,
+    /// Whether UDP sockets were connected (`-n`).
+    pub connected: bool,
+    /// Requests on the way beside the first one.
+    pub burst: u32,
+    /// Whether the other end is on another machine.
+    pub remote: bool,
+}
+
+/// Names in banners, of this version and of older ones.
+const BANNERS: [(&str, Kind); 5] = [
+    ("UDP STREAM", Kind::UdpStream),
+    ("UDP UNIDIRECTIONAL SEND", Kind::UdpStream),
+    ("TCP STREAM", Kind::TcpStream),
+    ("UDP REQUEST/RESPONSE", Kind::UdpRr),
+    ("TCP REQUEST/RESPONSE", Kind::TcpRr),
+];
+
+impl Test {
+    /// What `--test` says: a test's name, and `/nodelay` or `/connected` behind it.
+    ///
+    /// # Errors
+    /// What is possible, in words.
+    pub fn told(text: &str) -> Result<Test, String> {
+        let (name, option) = text.split_once('/').unwrap_or((text, ""));
+        let kind = Kind::named(&name.to_ascii_uppercase());
+        let fits = match option {
+            "" => true,
+            "nodelay" => kind == Some(Kind::TcpStream) || kind == Some(Kind::TcpRr),
+            "connected" => kind == Some(Kind::UdpRr) || kind == Some(Kind::UdpStream),
+            _ => false,
+        };
+        if kind.is_none() || !fits {
+            return Err(format!(
+                "--test {text}: UDP_STREAM, UDP_RR, TCP_STREAM or TCP_RR is meant; behind it /connected for UDP sockets by \
+                 `-- -n`, /nodelay for TCP by `-- -D`"
+            ));
+        }
+        let (nodelay, connected) = (option == "nodelay", option == "connected");
+        Ok(Test { name: name.to_owned(), kind, nodelay, connected, ..Test::default() })
+    }
+
+    /// What a banner announces: `MIGRATED UDP STREAM TEST from ... to localhost () port 0 AF_INET : demo`.
+    pub fn of_banner(text: &str) -> Option<Test> {
+        let (name, rest) = text.split_once(" TEST ")?;
+        if !rest.starts_with("from ") && !rest.starts_with("to ") {
+            return None;
+        }
+        let name = name.trim_start_matches("MIGRATED ").trim();
+        let to = rest.strip_prefix("to ").or_else(|| rest.rsplit_once(" to ").map(|(_, to)| to)).unwrap_or("");
+        let options: Vec<&str> = rest.split(" : ").skip(1).map(str::trim).collect();
+        let burst = options.iter().find_map(|option| option.strip_prefix("first burst ")?.parse().ok());
+        Some(Test {
+            kind: BANNERS.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind),
+            direction: name.strip_prefix("OMNI ").map(str::to_owned),
+            name: name.to_owned(),
+            nodelay: options.contains(&"nodelay"),
+            connected: false,
+            burst: burst.unwrap_or(0),
+            remote: !is_loopback(to.split_whitespace().next().unwrap_or("")),
+        })
+    }
+
+    /// Whether neither a banner nor the user has said anything.
+    pub fn is_unknown(&self) -> bool {
+        self.name.is_empty()
+    }
+
+    /// Why a result of this test is not imported, when nothing beside it says more.
+    pub fn why_not(&self) -> String {
+        match () {
+            () if self.is_unknown() => {
+                "nothing says which test this is of: say it with --test TCP_RR (or another), or print banners (-P 1)".into()
+            }
+            () if self.direction.is_some() => {
+                "an omni test does not say its protocol: say it with --test, or add the selectors PROTOCOL and DIRECTION"
+                    .into()
+            }
+            () => format!("no row is {} TEST; UDP_STREAM, UDP_RR, TCP_STREAM and TCP_RR are imported", self.name),
+        }
+    }
+}
+
+/// Whether a host is this machine.
+pub(super) fn is_loopback(host: &str) -> bool {
+    host.is_empty() || host.starts_with("localhost") || host.starts_with("127.") || host == "::1"
+}

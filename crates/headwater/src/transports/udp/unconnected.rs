@@ -1,0 +1,80 @@
+//! `udp-unconnected`: one datagram per system call over sockets without a peer of their own: every send names the receiver,
+//! every receive takes the sender's address, and an answer goes to where the message came from.
+//!
+//! So do servers with many clients, and so does netperf unless it is asked for connected sockets (`-- -n`). For each send the
+//! kernel looks the route up anew, and addresses are copied both ways: that is the difference to [`super::plain`].
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use rustix::net::{RecvFlags, SendFlags, getsockname, recvfrom, sendto};
+
+use super::{INFO, SIZE_MAX, bound, receive_until_silence};
+use crate::harness::payload::Payload;
+use crate::transports::{Endpoint, Info, Setup, Transport, Unavailable};
+
+/// UDP over unconnected sockets.
+#[derive(Debug)]
+pub struct UdpUnconnected;
+
+impl Transport for UdpUnconnected {
+    type End = UdpUnconnectedEnd;
+
+    const INFO: Info = Info {
+        name: "udp-unconnected",
+        summary: "UDP over loopback, sockets not connected: sendto and recvfrom with addresses, socket buffers 131071",
+        special: true,
+        ..INFO
+    };
+
+    fn open(setup: &Setup<'_>) -> Result<(UdpUnconnectedEnd, UdpUnconnectedEnd), Unavailable> {
+        if setup.size > SIZE_MAX {
+            return Err(Unavailable(format!("a message holds at most {SIZE_MAX} B")));
+        }
+        let (sender, receiver) = (bound(setup)?, bound(setup)?);
+        let address = |socket: &OwnedFd| -> Result<SocketAddr, Unavailable> {
+            let address = getsockname(socket).map_err(|error| Unavailable::call("getsockname", error))?;
+            SocketAddr::try_from(address).map_err(|error| Unavailable::call("getsockname", error))
+        };
+        let (of_sender, of_receiver) = (address(&sender)?, address(&receiver)?);
+        let end = |socket, peer| UdpUnconnectedEnd { socket, peer, gives_up: false };
+        Ok((end(sender, of_receiver), end(receiver, of_sender)))
+    }
+}
+
+/// A bound socket.
+#[derive(Debug)]
+pub struct UdpUnconnectedEnd {
+    socket: OwnedFd,
+    /// Where the next message goes: to the other end, as the last message that came said again.
+    peer: SocketAddr,
+    gives_up: bool,
+}
+
+impl Endpoint for UdpUnconnectedEnd {
+    #[inline]
+    fn send_some(&mut self, message: &[u8]) -> io::Result<usize> {
+        Ok(sendto(&self.socket, message, SendFlags::NOSIGNAL, &self.peer)?)
+    }
+
+    #[inline]
+    fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (count, _, from) = recvfrom(&self.socket, buffer, RecvFlags::empty())?;
+        // Any process of this machine may send here; a stranger's message is not answered, and the payload check finds it.
+        match from.and_then(|from| SocketAddr::try_from(from).ok()) {
+            Some(from) if from == self.peer => Ok(count),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "a message of another program came to this port")),
+        }
+    }
+
+    #[inline]
+    fn receive_burst(&mut self, space: &mut Payload, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        if !self.gives_up {
+            receive_until_silence(&self.socket)?;
+            self.gives_up = true;
+        }
+        let count = self.receive_some(space.space())?;
+        each(&space.space()[..count])
+    }
+}

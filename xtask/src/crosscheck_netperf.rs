@@ -1,0 +1,284 @@
+//! `cargo xtask crosscheck-netperf`: are the figures of suite `netperf` those of netperf itself? A launch of ours and a call of
+//! netperf, on the same CPUs, form a pair; every block runs every pair once, rows and sides in random order, and a row is judged
+//! by the ratios within its pairs, so that drift of the machine cancels. What netperf prints is read by `import netperf`. Run by
+//! hand, on an idle machine that has netperf 2.7; it speaks to itself over loopback only.
+
+use std::fs;
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use headwater::harness::conduct::{Job, Measured};
+use headwater::import::{self, Options as ImportOptions};
+use headwater::suites::{self, Axes};
+use headwater_results::estimate::{Estimate, median};
+use headwater_results::random::Random;
+use headwater_results::schema::{Placement, Row};
+
+use crate::crosscheck::agreement::{TOLERANCE, is_within, verdict};
+use crate::crosscheck_lmbench::{launch, three_digits};
+use crate::shell;
+
+/// Least warm-up of a launch of ours, s: as the suite has it.
+const WARM_UP_S: f64 = 0.05;
+
+/// How long a launch of ours may be stuck, s.
+const PATIENCE_S: f64 = 20.0;
+
+/// How long netserver may take until it listens.
+const START: Duration = Duration::from_secs(5);
+
+/// The size that rows of `udp` ask for as their socket buffers.
+const SOCKET_BYTES: &str = "131071";
+
+/// How the two are measured.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Blocks: pairs of each row
+    #[arg(long, default_value_t = 7)]
+    blocks: u32,
+    /// Measured time per launch of ours, ms; a call of netperf takes a second
+    #[arg(long, default_value_t = 400)]
+    time_ms: u32,
+    /// The CPUs of the sender and of the receiver, such as 0,0 for one CPU
+    #[arg(long, value_name = "FIRST,SECOND", default_value = "0,1")]
+    cpus: String,
+    /// The port of netserver, on 127.0.0.1
+    #[arg(long, default_value_t = 12_966)]
+    port: u16,
+    /// Seed of the order
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Rows, or the beginnings of their names, such as udp/rtt; all by default
+    rows: Vec<String>,
+}
+
+/// Ours and netperf's figures of each block, a list per metric that both have; or why there are none.
+#[derive(Clone, Debug, Default)]
+struct Figures {
+    ours: Vec<Vec<f64>>,
+    netperf: Vec<Vec<f64>>,
+    missing: Option<String>,
+}
+
+/// Builds ours, measures by turns and prints the ratios.
+pub fn run(options: &Options) -> Result<()> {
+    let cpus = crate::crosscheck_lmbench::parse_cpus(&options.cpus)?;
+    let version = installed()?;
+    let headwater = shell::release_build()?;
+    let rows = rows(cpus, &options.rows)?;
+    let scratch = std::env::temp_dir().join(format!("crosscheck-{}", std::process::id()));
+    fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let server = Server::start(cpus.1, options.port)?;
+
+    let mut figures = vec![Figures::default(); rows.len()];
+    let mut random = Random::new(options.seed);
+    for block in 0..options.blocks {
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        random.shuffle(&mut order);
+        for index in order {
+            let (row, figures) = (&rows[index], &mut figures[index]);
+            if figures.missing.is_some() {
+                continue;
+            }
+            let job = job(row, options, cpus, &scratch, block);
+            let ours = || launch(&headwater, &job).and_then(|measured| own_figures(&measured, row));
+            let netperf = || netperf(row, cpus.0, options.port);
+            let pair = if random.below(2) == 0 {
+                ours().and_then(|own| Ok((own, netperf()?)))
+            } else {
+                netperf().and_then(|other| Ok((ours()?, other)))
+            };
+            match pair {
+                Ok((own, other)) => {
+                    figures.ours.push(own);
+                    figures.netperf.push(other);
+                }
+                Err(error) => figures.missing = Some(format!("{error:#}")),
+            }
+        }
+        eprintln!("block {} of {}", block + 1, options.blocks);
+    }
+    drop(server);
+    fs::remove_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    println!("{version}, CPUs {}:\n", options.cpus);
+    print!("{}", table(&rows, &figures));
+    Ok(())
+}
+
+/// The version of netperf that is installed.
+fn installed() -> Result<String> {
+    let version = Command::new("netperf").arg("-V").stdin(Stdio::null()).output();
+    let found = |program: &str| Command::new(program).arg("-V").stdin(Stdio::null()).output().is_ok();
+    match version {
+        Ok(output) if found("netserver") && found("taskset") => {
+            let text = String::from_utf8_lossy(&output.stdout);
+            Ok(text.lines().next().unwrap_or_default().trim().to_owned())
+        }
+        _ => bail!(
+            "netperf, netserver or taskset is missing. Debian and Ubuntu have netperf in their section non-free (multiverse): \
+             add it to the sources, then `apt-get install netperf util-linux`. Elsewhere build release 2.7.0 of \
+             github.com/HewlettPackard/netperf. Nothing of it is needed but these programs"
+        ),
+    }
+}
+
+/// A netserver of our own, which ends with this value.
+struct Server(Child);
+
+impl Server {
+    fn start(cpu: u32, port: u16) -> Result<Server> {
+        ensure!(TcpStream::connect(("127.0.0.1", port)).is_err(), "port {port} is in use: choose another by --port");
+        let mut command = Command::new("taskset");
+        command.args(["-c", &cpu.to_string(), "netserver", "-D", "-4", "-L", "127.0.0.1", "-p", &port.to_string()]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let server = Server(command.spawn().context("cannot start netserver")?);
+        let started = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            ensure!(started.elapsed() < START, "netserver does not listen on port {port}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // There is nothing to do about a server that has ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The rows of the suite that are wanted.
+fn rows(cpus: (u32, u32), wanted: &[String]) -> Result<Vec<Row>> {
+    let suite = suites::find("netperf").context("there is no suite netperf")?;
+    let placement = if cpus.0 == cpus.1 { Placement::SameCpu } else { Placement::TwoCpus };
+    let rows = (suite.rows)(&Axes { sizes: None, placements: &[placement], externals: &[] });
+    let is_wanted = |row: &Row| wanted.is_empty() || wanted.iter().any(|wanted| row.id.starts_with(wanted));
+    let rows: Vec<Row> = rows.into_iter().filter(is_wanted).collect();
+    ensure!(!rows.is_empty(), "suite netperf has no such row");
+    Ok(rows)
+}
+
+fn job(row: &Row, options: &Options, cpus: (u32, u32), scratch: &Path, block: u32) -> Job {
+    Job {
+        row: row.clone(),
+        time_s: f64::from(options.time_ms) / 1e3,
+        warm_up_s: WARM_UP_S,
+        cpus: Some(cpus),
+        directory: scratch.to_owned(),
+        token: format!("crosscheck-{block}"),
+        repetitions: 1,
+        command: None,
+        patience_s: PATIENCE_S,
+    }
+}
+
+/// The metrics of a row that are compared: of a flood the loss follows from the rates.
+fn compared(row: &Row) -> impl Iterator<Item = &str> {
+    row.metrics.iter().map(|metric| metric.name.as_str()).filter(|name| *name != "loss")
+}
+
+/// The medians of a launch of ours.
+fn own_figures(measured: &Measured, row: &Row) -> Result<Vec<f64>> {
+    let figure = |name| median(measured.series.get(name)?);
+    compared(row).map(|name| figure(name).with_context(|| format!("headwater: no {name}"))).collect()
+}
+
+/// What netperf is called with for a row: the test, and its own arguments.
+fn arguments(row: &Row) -> Result<(&'static str, Vec<String>)> {
+    let size = row.size_bytes.context("a row of messages has a size")?;
+    let buffers = ["-s", SOCKET_BYTES, "-S", SOCKET_BYTES];
+    let (test, options): (_, &[&str]) = match (row.subject.as_str(), row.pattern.as_str()) {
+        ("udp-unconnected", "flood") => ("UDP_STREAM", &buffers),
+        ("udp", "flood") => ("UDP_STREAM", &["-s", SOCKET_BYTES, "-S", SOCKET_BYTES, "-n"]),
+        ("udp-unconnected", "rtt") => ("UDP_RR", &buffers),
+        ("udp", "rtt") => ("UDP_RR", &["-s", SOCKET_BYTES, "-S", SOCKET_BYTES, "-n"]),
+        ("tcp-nagle", "stream-full") => ("TCP_STREAM", &[]),
+        ("tcp", "stream-full") => ("TCP_STREAM", &["-D"]),
+        ("tcp", "rtt") => ("TCP_RR", &["-D"]),
+        _ => bail!("no test of netperf is {}", row.id),
+    };
+    let sizes = if row.pattern == "rtt" {
+        ["-r".to_owned(), format!("{size},{size}")]
+    } else {
+        ["-m".into(), size.to_string()]
+    };
+    Ok((test, sizes.into_iter().chain(options.iter().map(|&option| option.to_owned())).collect()))
+}
+
+/// The figures of a call of netperf, as its import has them.
+fn netperf(row: &Row, cpu: u32, port: u16) -> Result<Vec<f64>> {
+    let (test, own) = arguments(row)?;
+    let mut command = shell::command("taskset");
+    command.args(["-c", &cpu.to_string(), "netperf", "-4", "-H", "127.0.0.1", "-p", &port.to_string(), "-l", "1"]);
+    command.args(["-t", test, "--"]).args(own).args(["-k", "all"]);
+    figures_of(shell::output(&mut command)?, row)
+}
+
+/// The figures of what netperf printed for a row.
+fn figures_of(text: String, row: &Row) -> Result<Vec<f64>> {
+    let format = import::find("netperf").context("there is no import of netperf")?;
+    let imported = format.import(&[("netperf".to_owned(), text)], &ImportOptions::default())?;
+    let [(found, launches)] = &imported.rows[..] else { bail!("netperf gave {} rows", imported.rows.len()) };
+    ensure!(
+        (found.size_bytes, &found.pattern) == (row.size_bytes, &row.pattern),
+        "netperf measured {}, where {} was meant",
+        found.id,
+        row.id
+    );
+    let value = |name: &str| {
+        let at = found.metrics.iter().position(|metric| metric.name == name)?;
+        launches.first()?.values.get(at).copied().flatten()
+    };
+    compared(row).map(|name| value(name).with_context(|| format!("netperf: no {name}"))).collect()
+}
+
+/// The ratios as a Markdown table, with the verdict below it.
+fn table(rows: &[Row], figures: &[Figures]) -> String {
+    let mut lines = vec![
+        "| row | headwater | netperf | unit | ratio | interval | pairs | within 5 % |".to_owned(),
+        "|---|--:|--:|---|--:|---|--:|---|".to_owned(),
+    ];
+    let (mut all, mut agree) = (0, 0);
+    for (row, figures) in rows.iter().zip(figures) {
+        let name = row.id.rsplit_once('/').map_or(row.id.as_str(), |(name, _)| name);
+        if let Some(reason) = &figures.missing {
+            lines.push(format!("| {name} | - | - | | - | | {} | {reason} |", figures.ours.len()));
+            continue;
+        }
+        for (at, metric) in compared(row).enumerate() {
+            let unit = row.metrics.iter().find(|known| known.name == metric).map_or("", |metric| &metric.unit);
+            let of = |sides: &[Vec<f64>]| sides.iter().map(|values| values[at]).collect::<Vec<f64>>();
+            let (ours, netperf) = (of(&figures.ours), of(&figures.netperf));
+            let ratios: Vec<f64> = ours.iter().zip(&netperf).map(|(ours, netperf)| ours / netperf).collect();
+            let (Some(own), Some(other), Some(estimate)) =
+                (median(&ours), median(&netperf), Estimate::of_launches(&ratios))
+            else {
+                continue;
+            };
+            all += 1;
+            agree += usize::from(is_within(estimate.median));
+            lines.push(format!(
+                "| {name}: {metric} | {} | {} | {unit} | {:.3} | {:.3} .. {:.3} ({:.1} %) | {} | {} |",
+                three_digits(own),
+                three_digits(other),
+                estimate.median,
+                estimate.low,
+                estimate.high,
+                100.0 * estimate.confidence,
+                estimate.n,
+                verdict(&estimate),
+            ));
+        }
+    }
+    lines.push(String::new());
+    lines.push(format!("{agree} of {all} medians are within {:.0} %.", 100.0 * TOLERANCE));
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests;
