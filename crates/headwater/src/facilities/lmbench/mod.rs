@@ -1,5 +1,5 @@
-//! `lmbench`: the rows of the LMbench tables by which reports judge a kernel, "lmbench-equivalent, definition v1": each
-//! as MEASURING defines it, none by the original's code. One file per operation, and the table below.
+//! `lmbench`: the rows of the LMbench tables by which reports judge a kernel, "lmbench-equivalent": each
+//! as docs/lmbench.md defines it, none by the original's code. One file per operation, and the table below.
 //!
 //! Ids, metrics and units are those of the published table `ltt` and of `import lmbench`, so that old results stand beside
 //! today's. The round trips of pipe, AF_UNIX, UDP and TCP are rows of pattern `rtt`. docs/lmbench.md says what each row
