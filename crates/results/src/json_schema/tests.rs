@@ -11,7 +11,7 @@ fn objects(schema: &Value) -> Vec<&Map<String, Value>> {
 
 #[test]
 fn schemas_have_name_title_and_version() {
-    for (schema, id) in [(event_schema(), "urn:headwater:schema:event:2"), (run_schema(), "urn:headwater:schema:run:2")]
+    for (schema, id) in [(event_schema(), "urn:headwater:schema:event:3"), (run_schema(), "urn:headwater:schema:run:3")]
     {
         assert_eq!(schema["$id"], id);
         assert_eq!(schema["version"], SCHEMA_VERSION);
