@@ -14,7 +14,7 @@ pub use crate::twin::*;
 #[cfg(not(loom))]
 mod real {
     pub(crate) use std::hint::spin_loop;
-    pub use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence};
+    pub use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
     pub(crate) use std::thread::yield_now;
 
     pub(crate) use headwater_os::clock::now_ns;

@@ -12,7 +12,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::{Arc, Condvar, Mutex};
 
 pub(crate) use loom::hint::spin_loop;
-pub use loom::sync::atomic::{AtomicU8, Ordering};
+pub use loom::sync::atomic::{AtomicU8, Ordering, fence};
 pub(crate) use loom::thread::yield_now;
 
 use crate::error::Error;
@@ -140,6 +140,17 @@ impl AtomicU32 {
     pub fn fetch_sub(&self, count: u32, order: Ordering) -> u32 {
         self.dependence.note();
         self.word.fetch_sub(count, order)
+    }
+
+    /// As the real one.
+    pub fn fetch_update(
+        &self,
+        hit: Ordering,
+        miss: Ordering,
+        change: impl FnMut(u32) -> Option<u32>,
+    ) -> Result<u32, u32> {
+        self.dependence.note();
+        self.word.fetch_update(hit, miss, change)
     }
 
     /// As the real one.

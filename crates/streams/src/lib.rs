@@ -44,7 +44,6 @@ mod options;
 mod plumb;
 #[cfg(not(loom))]
 mod policy;
-#[cfg(not(loom))]
 mod process;
 mod queue;
 #[cfg(not(loom))]
