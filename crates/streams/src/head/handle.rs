@@ -40,6 +40,8 @@ pub struct Handle {
     pub(super) polls: bool,
     /// The call runs below another one of its thread, in a signal handler: it must not wait for that.
     pub(crate) nested: bool,
+    /// What others have left to do is being done.
+    serves: bool,
     pub(super) gather: Gather,
 }
 
@@ -91,7 +93,16 @@ impl Handle {
         let mut out = Way::new(&end.region, end.side);
         out.writer.distrust_reader();
         let back = Way::new(&end.region, 1 - end.side);
-        Handle { out, back, end, nonblocking: false, polls: false, nested: false, gather: Gather::default() }
+        Handle {
+            out,
+            back,
+            end,
+            nonblocking: false,
+            polls: false,
+            nested: false,
+            serves: false,
+            gather: Gather::default(),
+        }
     }
 
     /// Another handle of the same end, for another thread. It costs no descriptor.
@@ -402,6 +413,17 @@ impl Handle {
 
     #[cold]
     fn serve(&mut self, outward: bool) -> Result<()> {
+        // A run that ends in here finds what it owes itself, if the side was held: it must not begin anew, and so on.
+        if self.serves {
+            return Ok(());
+        }
+        self.serves = true;
+        let served = self.serve_in_turn(outward);
+        self.serves = false;
+        served
+    }
+
+    fn serve_in_turn(&mut self, outward: bool) -> Result<()> {
         for _ in 0..SERVE_MAX {
             if self.writing_side(outward).sleep.fetch_and(!OWED, Ordering::Relaxed) & OWED == 0 {
                 break;
