@@ -322,8 +322,7 @@ impl Handle {
         note_cpu(self.end.words());
         self.end.look_for_peer()?;
         if self.end.peer_gone {
-            self.out.writer.close();
-            return Err(fixed!(Pipe, "the other end of the stream is gone"));
+            return self.reader_left();
         }
         let lane = &self.end.region.fixed.lanes[self.end.side];
         if !self.end.region.policy.wake_once {
@@ -342,7 +341,7 @@ impl Handle {
                 // Flagged as asleep, and not to be woken: it is about to sleep, or was killed.
                 self.end.ask_for_peer()?;
                 if self.end.peer_gone {
-                    return Err(Error::new(Errno::Pipe, "the other end of the stream is gone"));
+                    return self.reader_left();
                 }
             }
         }
@@ -351,6 +350,13 @@ impl Handle {
             return self.settle(checked);
         }
         Ok(())
+    }
+
+    /// The other end is gone. What it has read was written before it went, and is no error of the call that wrote it; the next
+    /// one is told.
+    fn reader_left(&mut self) -> Result<()> {
+        self.out.writer.close();
+        if self.out.writer.is_all_taken() { Ok(()) } else { Err(fixed!(Pipe, "the other end of the stream is gone")) }
     }
 
     /// Somebody at the writing side of the direction that we read sleeps, waits to be serviced, or was closed.

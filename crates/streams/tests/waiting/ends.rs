@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use headwater_streams::{Errno, Events, Handle, Options};
 
 use super::descriptor::polled;
-use crate::common::{alone, child, read_all};
+use crate::common::{alone, child, read_all, setting};
 
 #[test]
 fn every_handle_notices_that_the_other_end_was_closed() {
@@ -184,5 +184,27 @@ fn a_poll_for_room_waits_also_after_the_other_end_writes_no_more() {
         });
         assert_eq!(far.poll(wanted, Some(Duration::from_secs(10))).expect("no error"), Events::OUT);
         reading.join().expect("no panic");
+    }
+}
+
+#[test]
+fn what_was_read_before_the_reader_left_is_no_error_of_the_write() {
+    let _alone = alone();
+    for round in 0..setting("HEADWATER_CLOSE_ROUNDS", 2_000) {
+        let (mut near, mut far) = Handle::pair().expect("pipe");
+        // Long enough for one that polls and one that waits on the futex.
+        let reader = std::thread::spawn(move || {
+            let mut got = [0; 8];
+            if round % 2 == 0 {
+                polled(far.as_fd(), libc::POLLIN, Duration::from_secs(4));
+            }
+            assert_eq!(far.read(&mut got).expect("read"), 5);
+        });
+        if round % 3 == 0 {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        assert_eq!(near.write(b"hello").expect("it was read"), 5, "round {round}");
+        reader.join().expect("no panic");
+        assert_eq!(near.write(b"after").expect_err("nobody reads").errno(), Errno::Pipe);
     }
 }

@@ -348,6 +348,14 @@ impl LaneWriter {
         self.words.tail.0.bytes.load(Ordering::Relaxed).wrapping_sub(head)
     }
 
+    /// Whether the reader has taken all that was published: a look from without the token.
+    pub fn is_all_taken(&self) -> bool {
+        let (tail, head) = (&self.words.tail.0, &self.words.head.0);
+        // Acquire: before what else is looked at.
+        head.bytes.load(Ordering::Acquire) == tail.bytes.load(Ordering::Relaxed)
+            && head.marks.load(Ordering::Relaxed) == tail.marks.load(Ordering::Relaxed)
+    }
+
     /// A look at the lane from without the token: whether a writer may go on. For waiting; it changes nothing.
     /// What holds here makes [`LaneWriter::has_room`] true, or a writer would neither sleep nor get on.
     pub fn may_go_on(&self) -> bool {
