@@ -6,8 +6,10 @@
 //! Where the kernel refuses to wipe the page (before Linux 4.14, or a system call filter), a handler of fork(3) wipes it; a
 //! child of a bare clone(2) is then found out by [`epoch`] alone.
 
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
@@ -73,6 +75,65 @@ pub fn in_children(reset: extern "C" fn()) -> std::io::Result<()> {
     }
 }
 
+/// In the low half the threads that are in [`held_off`], in the high half those in fork(3).
+static TURN: AtomicU64 = AtomicU64::new(0);
+const FORKING: u64 = 1 << 32;
+/// How long who waits for the others sleeps: a thread of a higher priority that only yielded would keep them from going on.
+const LOOK_EVERY: Duration = Duration::from_micros(20);
+
+/// Does something while no thread of this process is in fork(3): what is opened and closed in it, no child gets. A child of a bare
+/// clone(2) does. `action` makes a few system calls that do not wait; signals are handled after it, so that no handler forks in it.
+pub fn held_off<T>(action: impl FnOnce() -> T) -> T {
+    static HANDLERS: AtomicU32 = AtomicU32::new(0);
+    // Two threads that come first both install them, which does no harm but is not repeated.
+    if HANDLERS.load(Ordering::Relaxed) == 0 {
+        // SAFETY: the handlers take nothing, and do what a signal handler may.
+        let installed = unsafe { libc::pthread_atfork(Some(begin_fork), Some(end_fork), Some(begin_child)) };
+        HANDLERS.store(u32::from(installed == 0), Ordering::Relaxed);
+    }
+    without_signals(|| {
+        // Acquire and Release in the whole: what is done inside stays between the two.
+        while TURN
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, |turn| (turn < FORKING).then_some(turn + 1))
+            .is_err()
+        {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        let done = action();
+        TURN.fetch_sub(1, Ordering::Release);
+        done
+    })
+}
+
+unsafe extern "C" fn begin_fork() {
+    TURN.fetch_add(FORKING, Ordering::Acquire);
+    while !TURN.load(Ordering::Acquire).is_multiple_of(FORKING) {
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+unsafe extern "C" fn end_fork() {
+    // A handler that was installed in the middle of a fork may have seen no beginning.
+    let _ = TURN.fetch_update(Ordering::Release, Ordering::Relaxed, |turn| turn.checked_sub(FORKING));
+}
+
+unsafe extern "C" fn begin_child() {
+    TURN.store(0, Ordering::Relaxed);
+}
+
+fn without_signals<T>(action: impl FnOnce() -> T) -> T {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigfillset initialises the set that is read, and pthread_sigmask the old mask, which is set again.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+        let done = action();
+        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
+        done
+    }
+}
+
 /// What the kernel would do in a child.
 extern "C" fn wipe() {
     // SAFETY: as in `word`.
@@ -114,6 +175,10 @@ fn map() -> *mut AtomicU64 {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
     use super::*;
     use crate::child::Child;
     use crate::refuse::{Refusal, refuse};
@@ -150,6 +215,44 @@ mod tests {
         assert!(child.wait().expect("wait").success());
         assert!(word().is(here));
         println!("a child was known");
+    }
+
+    #[test]
+    fn a_child_has_nothing_of_what_is_open_for_a_moment() {
+        let (source, sink) = crate::files::shared_pipe().expect("pipe");
+        let source = std::sync::Arc::new(source);
+        drop(sink);
+        let is_over = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let opener = std::thread::spawn({
+            let (source, is_over) = (source.clone(), is_over.clone());
+            move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK;
+                    let own = crate::descriptors::Found::own(source.as_fd());
+                    held_off(|| own.open(flags).map(drop)).expect("open");
+                }
+            }
+        });
+        let mut children = Vec::new();
+        let until = now_ns() + 400_000_000;
+        while now_ns() < until {
+            let mut child = Child::fork(|| {
+                let mut polled = [PollFd::new(&*source, PollFlags::empty())];
+                // The parent opens it again and again, and this process sees a moment without it unless it has it itself.
+                for _ in 0..100_000 {
+                    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+                    if poll(&mut polled, Some(&now)).is_ok() && polled[0].revents().contains(PollFlags::HUP) {
+                        return 0;
+                    }
+                }
+                1
+            })
+            .expect("fork");
+            children.push(child.wait().expect("wait").success());
+        }
+        is_over.store(true, Ordering::Relaxed);
+        opener.join().expect("no panic");
+        assert!(children.iter().all(|told| *told), "{} have a copy", children.iter().filter(|told| !**told).count());
     }
 
     #[test]

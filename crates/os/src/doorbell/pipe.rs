@@ -19,6 +19,7 @@ use rustix::param::page_size;
 use rustix::pipe::{IoSliceRaw, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, vmsplice};
 
 use crate::descriptors::Found;
+use crate::fork::held_off;
 
 /// Slots of the pipe, each of a page: as many as the kernel gives it.
 const SLOTS: usize = 16;
@@ -38,10 +39,13 @@ pub(super) fn ring(pipe: BorrowedFd<'_>) -> bool {
     matches!(put(pipe, 1), Ok(()) | Err(Errno::AGAIN))
 }
 
-/// Writes a bell to the pipe of a reading end, by opening it anew.
+/// Writes a bell to the pipe of a reading end, by opening it anew. A child that got that descriptor would be a writer for as long
+/// as it lives.
 pub(super) fn ring_own(pipe: BorrowedFd<'_>) -> bool {
-    let opened = Found::own(pipe).open(OFlags::WRONLY | OFlags::NONBLOCK);
-    opened.is_ok_and(|own| ring(own.as_fd()))
+    held_off(|| {
+        let opened = Found::own(pipe).open(OFlags::WRONLY | OFlags::NONBLOCK);
+        opened.is_ok_and(|own| ring(own.as_fd()))
+    })
 }
 
 /// Fills the pipe, which was found writable. Returns whether that took anything.
@@ -69,8 +73,10 @@ pub(super) fn widen(pipe: BorrowedFd<'_>) -> io::Result<()> {
         return Ok(());
     }
     // The user has as many pages in pipes as one may have (pipe-user-pages-soft).
-    let own = Found::own(pipe).open(OFlags::RDONLY | OFlags::NONBLOCK)?;
-    free(own.as_fd()).map(drop)
+    held_off(|| {
+        let own = Found::own(pipe).open(OFlags::RDONLY | OFlags::NONBLOCK)?;
+        free(own.as_fd()).map(drop)
+    })
 }
 
 /// Takes everything but the last byte. Returns how many bytes were another program's.
