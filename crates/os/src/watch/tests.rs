@@ -111,11 +111,13 @@ fn what_is_unknown_is_not_compared() {
 #[test]
 fn a_process_that_executes_another_program_has_ended() {
     let mut child = Command::new("sh")
-        .args(["-c", "read go; exec cat"])
+        .args(["-c", "echo; read go; exec cat"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .expect("sh");
+    // As in `sleeper`: it has answered, so it is loaded.
+    child.stdout.as_mut().expect("a pipe").read_exact(&mut [0]).expect("sh writes a line");
     let id = id_of(child.id());
     assert!(!id.has_ended());
     let (input, output) = (child.stdin.as_mut().expect("a pipe"), child.stdout.as_mut().expect("a pipe"));
