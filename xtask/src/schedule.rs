@@ -11,6 +11,9 @@ pub struct Options {
     /// Minutes for each of the 36 pairs of a writer's and a reader's form of waiting
     #[arg(long, default_value_t = 1.0)]
     minutes: f64,
+    /// So many runs at once, which divide the pairs and load the machine
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=36))]
+    jobs: u64,
     /// Seed of the first round; each further one has the next
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -25,11 +28,30 @@ pub struct Options {
 /// With the feature `probes` processes are also killed between two stores.
 pub fn run(options: &Options) -> Result<()> {
     let seconds = (options.minutes * 60.0).ceil().max(1.0);
-    let settings = [
-        ("HEADWATER_SECONDS", seconds.to_string()),
-        ("HEADWATER_SEED", options.seed.to_string()),
-        ("HEADWATER_CASE", options.case.clone()),
-        ("HEADWATER_EVENT", options.event.clone()),
-    ];
-    shell::long_test(&["--package", "headwater-streams", "--test", "schedule", "--features", "probes"], "", &settings)
+    let job = |number: u64| {
+        let settings = [
+            ("HEADWATER_SECONDS", seconds.to_string()),
+            ("HEADWATER_SEED", options.seed.to_string()),
+            ("HEADWATER_CASE", options.case.clone()),
+            ("HEADWATER_EVENT", options.event.clone()),
+            ("HEADWATER_JOBS", options.jobs.to_string()),
+            ("HEADWATER_JOB", number.to_string()),
+        ];
+        shell::long_test(
+            &["--package", "headwater-streams", "--test", "schedule", "--features", "probes"],
+            "",
+            &settings,
+        )
+    };
+    std::thread::scope(|scope| {
+        let jobs: Vec<_> = (0..options.jobs)
+            .map(|number| {
+                scope.spawn({
+                    let job = &job;
+                    move || job(number)
+                })
+            })
+            .collect();
+        jobs.into_iter().try_for_each(|job| job.join().expect("no panic"))
+    })
 }

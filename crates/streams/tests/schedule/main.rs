@@ -2,7 +2,8 @@
 //! stopped, replaced by exec or forked: no wait lasts longer than its bound, and no message is lost or doubled.
 //!
 //! `cargo xtask schedule` runs the long form. A failure names its forms and its seed; `HEADWATER_CASE=edge/tokio` and
-//! `HEADWATER_SEED` repeat it; `HEADWATER_EVENT=Kill` leaves out what happens to nobody, or otherwise.
+//! `HEADWATER_SEED` repeat it; `HEADWATER_EVENT=Kill` leaves out what happens to nobody, or otherwise. With `HEADWATER_JOBS=6`
+//! and `HEADWATER_JOB=0` to 5 six runs divide the pairs.
 
 mod board;
 #[path = "../common/mod.rs"]
@@ -52,7 +53,10 @@ fn no_wait_lasts_long_and_no_message_is_lost_in_any_form() {
     let wanted = std::env::var("HEADWATER_CASE").unwrap_or_default();
     let event = std::env::var("HEADWATER_EVENT").unwrap_or_default();
     let pairs = FORMS.iter().flat_map(|writer| FORMS.map(|reader| [*writer, reader]));
-    let pairs: Vec<[Form; 2]> = pairs.filter(|forms| setup::name(*forms).contains(&wanted)).collect();
+    let pairs = pairs.filter(|forms| setup::name(*forms).contains(&wanted)).enumerate();
+    // Every how many-th pair, and from which on: for several runs at once.
+    let (jobs, job) = (setting("HEADWATER_JOBS", 1), setting("HEADWATER_JOB", 0));
+    let pairs: Vec<[Form; 2]> = pairs.filter(|(at, _)| *at as u64 % jobs == job).map(|(_, forms)| forms).collect();
     // The short form takes all pairs by turns; the long form gives each pair its time.
     let long_s = setting("HEADWATER_SECONDS", 0);
     let until = Instant::now() + Duration::from_secs(6);
