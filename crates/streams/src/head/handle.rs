@@ -21,6 +21,7 @@ use crate::process::end::{Access, End};
 use crate::process::endpoint::Endpoint;
 use crate::process::region::{NAME, Region};
 use crate::process::sleep::{BELL, FUTEX, OWED, RINGING, SERVICE, UNMET, calls_for_more, look_at, note_cpu};
+use crate::queue::store::HEAD;
 use crate::sched::{Effects, Reply, Run};
 
 /// One end of a stream, as one thread of one process uses it.
@@ -356,7 +357,9 @@ impl Handle {
     /// one is told.
     fn reader_left(&mut self) -> Result<()> {
         self.out.writer.close();
-        if self.out.writer.is_all_taken() { Ok(()) } else { Err(fixed!(Pipe, "the other end of the stream is gone")) }
+        // What is not plain data may lie in the store.
+        let is_read = self.out.writer.is_taken() && self.out.store.is_empty(HEAD);
+        if is_read { Ok(()) } else { Err(fixed!(Pipe, "the other end of the stream is gone")) }
     }
 
     /// Somebody at the writing side of the direction that we read sleeps, waits to be serviced, or was closed.

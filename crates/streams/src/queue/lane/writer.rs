@@ -348,12 +348,13 @@ impl LaneWriter {
         self.words.tail.0.bytes.load(Ordering::Relaxed).wrapping_sub(head)
     }
 
-    /// Whether the reader has taken all that was published: a look from without the token.
-    pub fn is_all_taken(&self) -> bool {
-        let (tail, head) = (&self.words.tail.0, &self.words.head.0);
+    /// Whether the reader has taken all that this member has published: a look from without the token.
+    pub fn is_taken(&self) -> bool {
+        let head = &self.words.head.0;
+        let is_at = |head: u64, tail: u64| head.wrapping_sub(tail) as i64 >= 0;
         // Acquire: before what else is looked at.
-        head.bytes.load(Ordering::Acquire) == tail.bytes.load(Ordering::Relaxed)
-            && head.marks.load(Ordering::Relaxed) == tail.marks.load(Ordering::Relaxed)
+        is_at(head.bytes.load(Ordering::Acquire), self.tail)
+            && is_at(head.marks.load(Ordering::Relaxed), self.marks_tail)
     }
 
     /// A look at the lane from without the token: whether a writer may go on. For waiting; it changes nothing.
