@@ -17,7 +17,7 @@ pub enum Limit {
     Until(u64),
     /// Until a signal handler runs: [`Error::Interrupted`].
     Signal,
-    /// As long as it takes, signals or not: for what must not end half-way.
+    /// As long as it takes, signals or not: for what has begun and must not end half-way.
     Unlimited,
 }
 

@@ -31,6 +31,7 @@ mod error;
 mod events;
 #[cfg(not(loom))]
 mod face;
+mod flags;
 #[cfg(not(loom))]
 mod head;
 mod layout;
@@ -44,6 +45,7 @@ mod options;
 mod plumb;
 #[cfg(not(loom))]
 mod policy;
+#[cfg(not(loom))]
 mod process;
 mod queue;
 #[cfg(not(loom))]

@@ -12,6 +12,7 @@ use headwater_shm::{Limit, Membership, probe};
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
 use crate::events;
+use crate::head::CHANGED;
 use crate::message::Message;
 use crate::message::kind::What;
 use crate::plumb::chain::Link;
@@ -44,6 +45,10 @@ pub(crate) struct Effects {
     pub room: bool,
     /// The state of the reading end has changed: all of its sleepers look again.
     pub changed: bool,
+    /// A service procedure could not be run, because another user of the stream is in the middle of a call.
+    pub owed: bool,
+    /// The store of the other direction was used: services there may be owed since.
+    pub used_other: bool,
     pub replies: Vec<Reply>,
 }
 
@@ -65,6 +70,13 @@ pub(crate) struct Run<'s, 'm> {
     pending: Option<(usize, Message<'m>)>,
     /// How often a message was asked for.
     gets: usize,
+    /// How long the call waits for other users of the stream.
+    limit: Limit,
+    /// Something has been done that others see, and that repeating the call, or the service procedure that runs, would do
+    /// again: what is under way is completed, whoever has to be waited for.
+    acted: bool,
+    /// What was under way met another user that does not come out of its call, and was given up.
+    gave_up: bool,
 }
 
 impl<'s, 'm> Run<'s, 'm> {
@@ -82,7 +94,55 @@ impl<'s, 'm> Run<'s, 'm> {
         counters: &'s mut Counters,
     ) -> Run<'s, 'm> {
         let effects = Effects::default();
-        Run { region, me, direction, chain, lane, far, other_store, store, counters, effects, pending: None, gets: 0 }
+        Run {
+            region,
+            me,
+            direction,
+            chain,
+            lane,
+            far,
+            other_store,
+            store,
+            counters,
+            effects,
+            pending: None,
+            gets: 0,
+            limit: me.limit(),
+            acted: false,
+            gave_up: false,
+        }
+    }
+
+    /// What is under way must be completed from here on.
+    #[inline]
+    pub fn act(&mut self) {
+        self.acted = true;
+    }
+
+    /// Does something under the store's token, waiting for it as long as may be.
+    pub fn with_store<T>(&mut self, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+        self.set_limit();
+        let done = self.store.with(self.me, action);
+        self.note(done)
+    }
+
+    /// As [`Run::with_store`], of the other direction.
+    pub fn with_other_store<T>(&mut self, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+        self.set_limit();
+        self.effects.used_other = true;
+        let done = self.other_store.with(self.me, action);
+        self.note(done)
+    }
+
+    /// Before anything that waits for a token.
+    pub fn set_limit(&self) {
+        self.me.set_limit(if self.acted { Limit::Unlimited } else { self.limit });
+    }
+
+    /// After anything that waits for a token.
+    pub fn note<T>(&mut self, done: Result<T>) -> Result<T> {
+        self.gave_up |= done.as_ref().is_err_and(Error::is_held);
+        done
     }
 
     /// Hands a message to the queue at a place of the chain; behind the last one it is delivered to the head.
@@ -92,10 +152,7 @@ impl<'s, 'm> Run<'s, 'm> {
         let What { kind, band, .. } = message.what;
         events::put(self.region.inode, self.direction as u8, at as u8, kind as u8, band, message.len() as u64);
         match chain.get(at) {
-            Some(link) => {
-                self.me.set_limit(Limit::Unlimited);
-                link.module.put(message, &mut Queue { run: self, at })
-            }
+            Some(link) => link.module.put(message, &mut Queue { run: self, at }),
             None => self.deliver(message),
         }
     }
@@ -105,10 +162,10 @@ impl<'s, 'm> Run<'s, 'm> {
     pub fn can_put_from(&mut self, at: usize, band: u8) -> Result<bool> {
         if let Some(link) = self.chain.get(at..).and_then(|rest| rest.iter().find(|link| link.service)) {
             let queue = link.queue;
-            return self.store.with(self.me, |store| Ok(store.can_put(queue, band)));
+            return self.with_store(|store| Ok(store.can_put(queue, band)));
         }
         if band > 0 || !self.region.policy.lane {
-            return self.store.with(self.me, |store| Ok(store.can_put(HEAD, band)));
+            return self.with_store(|store| Ok(store.can_put(HEAD, band)));
         }
         if self.lane.has_room()? {
             return Ok(true);
@@ -128,7 +185,7 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Whether the writers at the head may send a message in some band above 0 that was used before.
     pub fn can_put_in_some_band(&mut self) -> Result<bool> {
         let queue = self.chain.iter().find(|link| link.service).map_or(HEAD, |link| link.queue);
-        self.store.with(self.me, |store| Ok(store.can_put_in_some_band(queue)))
+        self.with_store(|store| Ok(store.can_put_in_some_band(queue)))
     }
 
     /// Queues a message at a place of the chain, and enables the queue (putq).
@@ -164,10 +221,14 @@ impl<'s, 'm> Run<'s, 'm> {
         if self.gets > SERVICES_MAX {
             return Err(Error::corrupt("a queue has no end"));
         }
+        if self.store.has_lifted() {
+            // The one before it is not put back any more.
+            self.act();
+        }
         if !self.store.is_empty(queue)
             && let Some((message, room)) = {
                 let tail = self.lane.tail();
-                self.store.with(self.me, |store| store.lift(queue, tail))?
+                self.with_store(|store| store.lift(queue, tail))?
             }
         {
             probe::at();
@@ -192,22 +253,33 @@ impl<'s, 'm> Run<'s, 'm> {
     }
 
     /// Runs the service procedures of all enabled queues, those nearest to the head first, until none is enabled; then
-    /// stores what still waits.
-    pub fn finish(&mut self) -> Result<()> {
-        let mut done = self.run_services();
-        if self.store.has_lifted() {
-            self.store.with(self.me, Store::settle)?;
+    /// stores what still waits. What the run was made for has been `done`, or not.
+    pub fn finish<T>(&mut self, done: Result<T>) -> Result<T> {
+        if self.gave_up && done.is_err() {
+            // Nothing has happened; and what was asked for before waits for the same user.
+            let enabled = |link: &Link| link.service && self.store.is_enabled(link.queue);
+            self.effects.owed = self.chain.iter().any(enabled);
+            return done;
         }
+        let mut finished = self.run_services_and_settle();
         for _ in 0..SERVICES_MAX {
-            if done.is_err() || !self.enable_for_memory() {
+            if finished.is_err() || self.effects.owed || !self.enable_for_memory() {
                 break;
             }
-            done = self.run_services();
-            if self.store.has_lifted() {
-                self.store.with(self.me, Store::settle)?;
-            }
+            finished = self.run_services_and_settle();
         }
-        done.and_then(|()| self.store_pending())
+        let finished = finished.and_then(|()| self.store_pending());
+        done.and_then(|done| finished.map(|()| done))
+    }
+
+    fn run_services_and_settle(&mut self) -> Result<()> {
+        let done = self.run_services();
+        // Given up: the next one that takes the direction puts the message back.
+        if self.store.has_lifted() && !self.effects.owed {
+            self.me.set_limit(Limit::Unlimited);
+            self.store.with(self.me, Store::settle)?;
+        }
+        done
     }
 
     fn run_services(&mut self) -> Result<()> {
@@ -219,15 +291,36 @@ impl<'s, 'm> Run<'s, 'm> {
             };
             let Some(at) = chain.iter().rposition(enabled) else { break };
             self.counters.service_runs += 1;
-            self.me.set_limit(Limit::Unlimited);
+            // What this call has brought is still in its hands: then this is a part of the call.
+            let (own, carries) = (self.acted, self.pending.is_some());
+            (self.acted, self.gave_up) = (own && carries, false);
             probe::at();
             let (stream, end) = (self.region.inode, self.direction as u8);
             events::service_begin(stream, end, at as u8);
-            chain[at].module.service(&mut Queue { run: self, at })?;
+            let done = chain[at].module.service(&mut Queue { run: self, at });
             events::service_end(stream, end, at as u8);
             probe::at();
+            let acted = self.acted;
+            self.acted = own || carries && acted;
+            if self.gave_up && !acted {
+                self.owe_service(at);
+                // The call has failed, if what it brought went into the service; else it is as good as without the service.
+                return if carries { done } else { Ok(()) };
+            }
+            done?;
         }
         Ok(())
+    }
+
+    /// A service procedure was given up before it had done anything.
+    #[cold]
+    fn owe_service(&mut self, at: usize) {
+        self.store.enable(self.chain[at].queue);
+        self.effects.owed = true;
+        if self.store.has_lifted() {
+            // Whoever takes the direction next, we too, puts the message back.
+            self.lane.token.notify(CHANGED);
+        }
     }
 
     /// Asks for the service of the last queue before the head, because there is room in the head's; and of whoever waits for
@@ -269,7 +362,8 @@ impl<'s, 'm> Run<'s, 'm> {
             let len = message.len();
             return Err(Error::new(Errno::Range, format!("a message of {len} bytes exceeds this stream's {most}")));
         }
-        if self.store.with(self.me, |store| put(store, queue, message))? {
+        if self.with_store(|store| put(store, queue, message))? {
+            self.act();
             return Ok(());
         }
         Err(Error::new(Errno::Nosr, format!("the stream has no memory left for a message of {} bytes", message.len())))

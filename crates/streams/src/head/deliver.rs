@@ -30,9 +30,16 @@ impl<'m> Run<'_, 'm> {
             self.effects.delivered = true;
             let data = message.data().unwrap_or_default();
             // What comes out of a module's queue is all there or not at all; see `Store::land`.
-            return if self.store.has_lifted() { self.lane.append_whole(data) } else { self.lane.append_plain(data) };
+            let done =
+                if self.store.has_lifted() { self.lane.append_whole(data) } else { self.lane.append_plain(data) };
+            self.act();
+            return done;
         }
-        self.deliver_slowly(message)
+        let done = self.deliver_slowly(message);
+        if done.is_ok() {
+            self.act();
+        }
+        done
     }
 
     #[inline(never)]
@@ -59,7 +66,7 @@ impl<'m> Run<'_, 'm> {
             Kind::PcProto => {
                 // Only one waits at a head; a second is thrown away.
                 let waits = |store: &mut Store| store.find(HEAD, |stored| stored.what.kind == Kind::PcProto);
-                if self.store.with(self.me, waits)?.is_some() { Ok(()) } else { self.queue_at_head(&message) }
+                if self.with_store(waits)?.is_some() { Ok(()) } else { self.queue_at_head(&message) }
             }
             Kind::Data | Kind::Proto | Kind::IocAck | Kind::IocNak => self.queue_at_head(&message),
             // It keeps its place behind what waits there, and is raised when it comes to the front.
@@ -146,9 +153,11 @@ impl<'m> Run<'_, 'm> {
 
     /// Throws away what waits at the head.
     fn flush_head(&mut self, which: Which) -> Result<()> {
-        self.store.with(self.me, |store| store.flush(HEAD, which))?;
+        self.with_store(|store| store.flush(HEAD, which))?;
         if matches!(which, Which::All | Which::Band(0)) {
-            self.far.hold(self.me)?;
+            self.set_limit();
+            let held = self.far.hold(self.me);
+            self.note(held)?;
             let flushed = self.far.flush();
             self.far.release(self.me, false);
             flushed?;

@@ -46,6 +46,7 @@ impl Handle {
                 own.files.store(number, Ordering::Relaxed);
                 peer.sent.fetch_add(1, Ordering::AcqRel);
                 doorbell.pass(file, number)?;
+                run.act();
                 // The descriptor stays readable when the file has been received.
                 ring(peer, doorbell);
                 run.put(0, Message::new(What::of(Kind::PassFile), None, Some(&number.to_le_bytes())).into_owned())?;

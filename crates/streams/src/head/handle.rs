@@ -182,12 +182,16 @@ impl Handle {
         action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>,
     ) -> Result<T> {
         let (done, effects) = self.run_once(outward, action)?;
+        let used_other = effects.used_other;
         self.follow_up(outward, effects)?;
         let way = if outward { &self.out } else { &self.back };
         if way.chain.is_empty() {
             return done;
         }
-        let served = self.serve_owed(outward);
+        let mut served = self.serve_owed(outward);
+        if used_other {
+            served = served.and(self.serve_owed(!outward));
+        }
         done.and_then(|done| served.map(|()| done))
     }
 
@@ -218,15 +222,21 @@ impl Handle {
         let (region, me, counters) = end.parts();
         let Way { writer, reader, store, chain, .. } = way;
         let mut run = Run::new(region, me, direction, chain, writer, reader, store, &mut other.store, counters);
-        // From its first put or service procedure on a run does not stop half-way.
+        // The run changes it: from the first thing on that it has done, it does not stop half-way.
         let limit = me.limit();
-        let done = action(&mut run);
-        let finished = if run.chain.is_empty() { Ok(()) } else { run.finish() };
+        let mut done = action(&mut run);
+        if !run.chain.is_empty() {
+            done = run.finish(done);
+        }
         let effects = run.effects;
         me.set_limit(limit);
+        if effects.owed {
+            // Before the token is given back: whoever takes it next looks.
+            region.fixed.lanes[direction].writer.0.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
+        }
         way.end(me, pass);
         std::mem::forget(running);
-        (done.and_then(|done| finished.map(|()| done)), effects)
+        (done, effects)
     }
 
     /// Wakes whom a run has done something for, and sends what it answered.
@@ -384,13 +394,13 @@ impl Handle {
         Ok(())
     }
 
-    /// Runs the service procedures of a direction that wait for room. Whoever has made it is not to wait for a writer that
-    /// is stopped in the middle of a call: that one does it when it comes out.
-    pub(crate) fn service_if_free(&mut self, outward: bool) -> Result<()> {
+    /// Runs the service procedures of a direction that wait for room. Whoever has made it is not to wait for another user
+    /// that is stopped in the middle of a call: that one does it when it comes out. False: it is left to that one.
+    pub(crate) fn service_if_free(&mut self, outward: bool) -> Result<bool> {
         if now_ns() >= self.end.service_after_ns {
             match self.service_within(Limit::Now, outward) {
                 Err(error) if error.is_held() => self.end.service_after_ns = now_ns() + SERVICE_EVERY_NS,
-                done => return done,
+                done => return done.map(|()| true),
             }
         }
         self.writing_side(outward).sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
@@ -398,8 +408,8 @@ impl Handle {
         // Pairs with the light fence in `serve_owed`: the other sees the flag when it comes out, or it has done so by now.
         self.end.region.fence.heavy()?;
         match self.service_within(Limit::Until(1), outward) {
-            Err(error) if error.is_held() => Ok(()),
-            done => done,
+            Err(error) if error.is_held() => Ok(false),
+            done => done.map(|()| true),
         }
     }
 
@@ -410,7 +420,7 @@ impl Handle {
         done
     }
 
-    /// After the writing side of a direction was left: runs the service procedures that another could not run meanwhile.
+    /// After a token of a direction was left: runs the service procedures that another could not run meanwhile.
     #[inline]
     pub(crate) fn serve_owed(&mut self, outward: bool) -> Result<()> {
         self.end.region.fence.light();
@@ -438,9 +448,23 @@ impl Handle {
                 break;
             }
             probe::at();
-            self.service_if_free(outward)?;
+            if !self.service_if_free(outward)? {
+                // It is owed again, to the one that is in the way.
+                break;
+            }
         }
         Ok(())
+    }
+
+    /// After a call that reads: what another user could not run meanwhile, because this one had the reader's token or the
+    /// store's. Only streams with modules have service procedures.
+    #[inline]
+    pub(crate) fn serve_owed_to_reader(&mut self) -> Result<()> {
+        let plumbing = &self.end.region.fixed.plumbing;
+        if plumbing.iter().all(|end| end.count.load(Ordering::Relaxed) == 0) {
+            return Ok(());
+        }
+        self.serve_owed(false)
     }
 
     /// The writing side of a direction, as somebody to be woken.
@@ -455,10 +479,14 @@ impl Handle {
 
     /// There is room at the head of a direction: runs the service procedures that wait for it.
     fn service(&mut self, outward: bool) -> Result<()> {
-        self.run(outward, |run| {
+        let (done, effects) = self.run_once(outward, |run| {
             run.enable_last();
             Ok(())
-        })
+        })?;
+        let owed = effects.owed;
+        self.follow_up(outward, effects)?;
+        done?;
+        if owed { Err(headwater_shm::Error::WouldBlock.into()) } else { self.serve_owed(outward) }
     }
 
     /// Runs whatever still waits in the queues of modules on the way to us. True if there is something to read then.
@@ -473,11 +501,14 @@ impl Handle {
                 let waits = run.chain.iter().filter(waiting).inspect(|link| run.store.enable(link.queue)).count();
                 Ok(waits > 0)
             })?;
-            let delivered = effects.delivered;
+            let (delivered, owed) = (effects.delivered, effects.owed);
             self.follow_up(false, effects)?;
             let waited = done?;
             if self.back.is_readable() {
                 return Ok(true);
+            }
+            if owed {
+                return Err(headwater_shm::Error::WouldBlock.into());
             }
             // What was delivered, another reader has taken already; or has just made room. A module that then delivers
             // nothing keeps it for good.
@@ -512,3 +543,6 @@ impl AsFd for Handle {
         self.end.doorbell().as_fd()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

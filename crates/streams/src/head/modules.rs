@@ -64,11 +64,14 @@ impl Handle {
     /// Takes the module away that was pushed last, and what waits in its queues.
     fn unplug(&mut self) -> Result<()> {
         let side = self.end.side;
-        let slot = self.replumb(|stream| stack::pop(&stream.end.region.fixed.plumbing[side]))?;
-        let (_, me, _) = self.end.parts();
-        for way in [&mut self.out, &mut self.back] {
-            way.store.with(me, |store| store.flush(queue_of(side, slot), Which::All))?;
-        }
+        self.replumb(|stream| {
+            let slot = stack::pop(&stream.end.region.fixed.plumbing[side])?;
+            let (_, me, _) = stream.end.parts();
+            for way in [&mut stream.out, &mut stream.back] {
+                way.store.with(me, |store| store.flush(queue_of(side, slot), Which::All))?;
+            }
+            Ok(())
+        })?;
         // Who waited for room in its queues looks again.
         self.end.wake_own_writers()?;
         self.wake_writers()
@@ -118,7 +121,7 @@ impl Handle {
     }
 
     /// Changes the plumbing while nobody sends in either direction; all members read it anew at their next call.
-    fn replumb<T>(&mut self, change: impl FnOnce(&Handle) -> Result<T>) -> Result<T> {
+    fn replumb<T>(&mut self, change: impl FnOnce(&mut Handle) -> Result<T>) -> Result<T> {
         // Always direction 0 first, so that two who do this do not wait for each other.
         let (first, second) =
             if self.end.side == 0 { (&mut self.out, &mut self.back) } else { (&mut self.back, &mut self.out) };
@@ -127,10 +130,21 @@ impl Handle {
         probe::at();
         if let Err(error) = second.writer.hold(me) {
             first.writer.release(me, Open::Closed);
+            self.serve_owed(true)?;
+            self.serve_owed(false)?;
             return Err(error);
         }
         probe::at();
-        // What follows is not done by halves.
+        // Another user that is stopped with a store's token is waited for as long as the call may, and no longer. What follows
+        // is not done by halves.
+        let looked = first.store.with(me, |_| Ok(())).and_then(|()| second.store.with(me, |_| Ok(())));
+        if let Err(error) = looked {
+            first.writer.release(me, Open::Closed);
+            second.writer.release(me, Open::Closed);
+            self.serve_owed(true)?;
+            self.serve_owed(false)?;
+            return Err(error);
+        }
         me.set_limit(Limit::Unlimited);
         let landed = first.land(me).and_then(|()| second.land(me));
         let changed = landed.and_then(|()| change(self));

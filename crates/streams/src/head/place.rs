@@ -171,6 +171,8 @@ impl Borrowed<'_> {
 impl Drop for Borrowed<'_> {
     fn drop(&mut self) {
         self.stream.end_borrowing(self.pass);
+        // A failure is found again by the next call.
+        let _ = self.stream.serve_owed_to_reader();
     }
 }
 

@@ -227,6 +227,7 @@ impl Handle {
         if room || self.back.store.is_memory_awaited() {
             self.service_if_free(false)?;
         }
+        self.serve_owed_to_reader()?;
         if self.back.reader.writer_sleeps() { self.attend_writer() } else { Ok(()) }
     }
 

@@ -42,6 +42,7 @@ impl<'m> Queue<'_, '_, 'm> {
         let link = &self.run.chain[self.at];
         let from = Some((link.end, link.slot));
         self.run.effects.replies.push(Reply { from, message: message.into_owned() });
+        self.run.act();
         Ok(())
     }
 
@@ -111,12 +112,11 @@ impl<'m> Queue<'_, '_, 'm> {
         let which = band.map_or(Which::All, Which::Band);
         let queue = self.run.chain[self.at].queue;
         let (own, other) = if self.side() == Side::Read { (read, write) } else { (write, read) };
-        let me = self.run.me;
-        if own && self.run.store.with(me, |store| store.flush(queue, which))? {
+        if own && self.run.with_store(|store| store.flush(queue, which))? {
             self.run.back_enable(self.at);
         }
         if other {
-            self.run.other_store.with(me, |store| store.flush(queue, which))?;
+            self.run.with_other_store(|store| store.flush(queue, which))?;
         }
         Ok(())
     }
@@ -142,5 +142,6 @@ impl<'m> Queue<'_, '_, 'm> {
         for (word, value) in words.iter().zip(state) {
             word.store(value, Ordering::Relaxed);
         }
+        self.run.act();
     }
 }

@@ -44,8 +44,8 @@ pub struct Fifo;
 const WRITER: usize = 0;
 const READER: usize = 1;
 
-/// How long an open may wait for the answers of those who have the FIFO open and are not to be seen: in all, and if it is told
-/// not to wait.
+/// How long an open may be kept busy by others before it has found their stream: by the answers of those who are not to be seen,
+/// and by streams that come and go; the second if it is told not to wait.
 const FOR_ANSWERS: Duration = Duration::from_millis(500);
 const WITHOUT_WAITING: Duration = Duration::from_millis(200);
 
@@ -72,8 +72,9 @@ impl Fifo {
     }
 
     /// Opens a FIFO. The first to open it gives it its sizes and its policy; whom `nonblocking` lets not wait gets a
-    /// non-blocking handle, and as a writer `ENXIO` if nobody reads. It waits for nothing but the answer, for at most 0.2 s, of
-    /// processes that have the FIFO open and whose descriptors the kernel does not show to this one.
+    /// non-blocking handle, and as a writer `ENXIO` if nobody reads. It waits for nothing but the answer of processes that have the
+    /// FIFO open and whose descriptors the kernel does not show to this one. All that others can make it wait for or do again
+    /// has 0.2 s together, and 0.5 s if it may wait; a look at the open descriptors that has begun by then is the last.
     ///
     /// # Errors
     /// As [`Fifo::open`].

@@ -4,7 +4,7 @@
 //! on the doorbell, where it costs nothing until something happens, and which the kernel also ends when the other end is
 //! gone. This file has the first two, and the wake-ups; [`super::inbox`] has the rules of the doorbell.
 //!
-//! Each side of a lane has one word of flags, whose rules are in [`super::flags`]. Readers and writers of an end have words of
+//! Each side of a lane has one word of flags, whose rules are in [`crate::flags`]. Readers and writers of an end have words of
 //! their own, and are told by different signals: a packet in the doorbell, and room in its send buffer.
 
 use std::sync::atomic::{self, Ordering};
@@ -16,10 +16,10 @@ use headwater_os::fence::Fence;
 use headwater_os::futex::{self, Slept};
 use headwater_shm::{Stage, Stages, probe};
 
-pub(crate) use super::flags::*;
 use crate::counters::Counters;
 use crate::error::Result;
 use crate::events::Place;
+pub(crate) use crate::flags::*;
 use crate::layout::{EndWords, Side};
 
 /// How long a sleeper stays on the futex before it goes to the doorbell, unless it has learnt better.

@@ -172,6 +172,11 @@ impl Store {
         probe::at();
     }
 
+    /// Whether a queue's service procedure is to run.
+    pub fn is_enabled(&self, queue: usize) -> bool {
+        self.words.queues[queue].flags.load(Ordering::Relaxed) & ENABLED != 0
+    }
+
     /// Whether a queue's service procedure was to run; now it is not any more.
     pub fn take_enabled(&self, queue: usize) -> bool {
         let flags = &self.words.queues[queue].flags;

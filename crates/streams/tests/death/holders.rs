@@ -24,7 +24,7 @@ fn ends(holds: Holds) -> (Handle, Handle) {
     (near, far)
 }
 
-fn stopped(pid: u32) {
+pub(super) fn stopped(pid: u32) {
     signal(pid, libc::SIGSTOP);
     let state = || fs::read_to_string(format!("/proc/{pid}/stat")).expect("/proc");
     while !state().rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T')) {

@@ -8,6 +8,7 @@ mod exec;
 mod gate;
 mod holders;
 mod kernels;
+mod modules;
 mod namespaces;
 mod tasks;
 

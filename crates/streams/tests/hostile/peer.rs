@@ -67,7 +67,7 @@ pub struct Peer<'s> {
     pub theirs: Option<RawFd>,
     pub memory: File,
     pub options: Options,
-    /// Whether modules are pushed. A procedure that is under way waits for the store as long as it takes, so a peer with
+    /// Whether modules are pushed. A procedure that has done something waits for the store as long as it takes, so a peer with
     /// modules does not pretend to be in the middle of a call for ever.
     pub modules: bool,
 }

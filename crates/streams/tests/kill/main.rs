@@ -10,6 +10,8 @@ mod common;
 mod meeting;
 #[cfg(feature = "probes")]
 mod refused;
+#[cfg(feature = "probes")]
+mod room;
 mod script;
 
 use std::time::Duration;

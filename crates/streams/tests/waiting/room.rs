@@ -2,15 +2,14 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use headwater_os::child::Child;
 use headwater_streams::{Access, AsyncStream, Errno, Events, Fifo, Handle, Options, Stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::descriptor::{Epoll, NOW, SOON, drain, fill, polled};
-use crate::common::{Random, alone, fifo, open, setting};
+use crate::common::{Random, fifo, open, setting};
 
 const BOTH: i16 = libc::POLLIN | libc::POLLOUT;
 
@@ -159,99 +158,6 @@ fn writers_of_a_fifo_that_wait_in_different_ways_are_all_told() {
         }
         done.store(true, Ordering::Relaxed);
         writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
-    }
-}
-
-/// Another process writes as much as it can, until it is killed.
-fn rival(path: &std::path::Path) -> Child {
-    Child::fork(|| {
-        let mut writer = open(path, Access::Write).expect("open");
-        loop {
-            if writer.write(&[2; 300]).is_err() {
-                polled(&writer, libc::POLLOUT, Duration::from_millis(3));
-            }
-        }
-    })
-    .expect("fork")
-}
-
-#[test]
-fn writers_that_are_killed_leave_the_others_their_signal_of_room() {
-    let _alone = alone();
-    for round in 0..setting("HEADWATER_FIFO_KILLS", 60) {
-        let (_directory, path) = fifo();
-        let options = Options { hiwat: 2000, lowat: 500, ..Options::default() };
-        let mut reader = Fifo::open_with(&path, Access::Read, true, &options).map(Stream::into_handle).expect("open");
-        let mut writer = open(&path, Access::Write).expect("open");
-        let mut rivals: Vec<_> = (0..2).map(|_| rival(&path)).collect();
-        let stop = Arc::new(AtomicUsize::new(0));
-        let stopped = stop.clone();
-        let reads = std::thread::spawn(move || {
-            let mut buffer = [0; 900];
-            while stopped.load(Ordering::Acquire) == 0 {
-                if let Err(error) = reader.read(&mut buffer) {
-                    assert_eq!(error.errno(), Errno::Again, "{error}");
-                    polled(&reader, libc::POLLIN, Duration::from_millis(500));
-                }
-            }
-        });
-        let mut random = Random(round);
-        for step in 0..200 {
-            match writer.write(&[1; 200]) {
-                Ok(_) => {}
-                Err(error) => {
-                    assert_eq!(error.errno(), Errno::Again, "{error}");
-                    let shown = polled(&writer, libc::POLLOUT, SOON);
-                    assert_eq!(shown, libc::POLLOUT, "round {round}, step {step}: no room is told");
-                }
-            }
-            if step == 50 || step == 100 {
-                std::thread::sleep(Duration::from_micros(random.below(3000) as u64));
-                let mut killed = rivals.pop().expect("two");
-                killed.kill();
-                killed.wait().expect("wait");
-            }
-        }
-        stop.store(1, Ordering::Release);
-        reads.join().expect("no panic");
-    }
-}
-
-#[test]
-fn readers_that_are_killed_leave_the_writer_its_signal_of_room() {
-    let _alone = alone();
-    for round in 0..setting("HEADWATER_FIFO_KILLS", 60) {
-        let (_directory, path) = fifo();
-        let options = Options { hiwat: 2000, lowat: 500, ..Options::default() };
-        let mut reader = Fifo::open_with(&path, Access::Read, true, &options).map(Stream::into_handle).expect("open");
-        let mut writer = open(&path, Access::Write).expect("open");
-        let mut rival = Child::fork(|| {
-            let mut reader = open(&path, Access::Read).expect("open");
-            loop {
-                if reader.read(&mut [0; 700]).is_err() {
-                    polled(&reader, libc::POLLIN, Duration::from_millis(3));
-                }
-            }
-        })
-        .expect("fork");
-        let writes = std::thread::spawn(move || {
-            for step in 0..400 {
-                while let Err(error) = writer.write(&[1; 200]) {
-                    assert_eq!(error.errno(), Errno::Again, "{error}");
-                    let shown = polled(&writer, libc::POLLOUT, SOON);
-                    assert_eq!(shown, libc::POLLOUT, "step {step}: no room is told");
-                }
-            }
-        });
-        std::thread::sleep(Duration::from_micros(Random(round).below(3000) as u64));
-        rival.kill();
-        rival.wait().expect("wait");
-        while !writes.is_finished() {
-            if reader.read(&mut [0; 700]).is_err() {
-                polled(&reader, libc::POLLIN, Duration::from_millis(100));
-            }
-        }
-        writes.join().unwrap_or_else(|_| panic!("round {round}"));
     }
 }
 

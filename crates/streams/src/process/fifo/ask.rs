@@ -35,18 +35,19 @@ pub(super) fn ask(node: &Node, budget: &Budget) -> Result<Option<Located>> {
     let file = node.open_both()?;
     show(&file)?;
     let mut names = names.iter().filter_map(|name| Some((name.as_str(), process_of(name, &beginning)?))).peekable();
-    while names.peek().is_some() && !budget.left().is_zero() {
+    while names.peek().is_some() && !budget.is_over() {
         let mut asked = Vec::new();
         while asked.len() < AT_A_TIME
             && let Some((name, pid)) = names.next()
         {
             asked.extend(connect(name, pid)?);
-            if budget.left().is_zero() {
+            if budget.is_over() {
                 break;
             }
         }
-        let time = if names.peek().is_some() { TURN.min(budget.left()) } else { budget.left() };
-        if let Some(located) = first_of(node, &file, asked, &Budget::of(time))? {
+        // How much of the time is kept for the others.
+        let kept = if names.peek().is_some() { budget.left().saturating_sub(TURN) } else { Duration::ZERO };
+        if let Some(located) = first_of(node, &file, asked, budget, kept)? {
             return Ok(Some(located));
         }
     }
@@ -67,11 +68,17 @@ fn connect(name: &str, pid: u32) -> Result<Option<(OwnedFd, Peer)>> {
     Ok(is_keeper.then_some((socket, peer)))
 }
 
-/// The first stream that comes over one of these connections.
-fn first_of(node: &Node, file: &OwnedFd, mut asked: Vec<(OwnedFd, Peer)>, budget: &Budget) -> Result<Option<Located>> {
-    while !asked.is_empty() && !budget.left().is_zero() {
+/// The first stream that comes over one of these connections, until so much of the time is left.
+fn first_of(
+    node: &Node,
+    file: &OwnedFd,
+    mut asked: Vec<(OwnedFd, Peer)>,
+    budget: &Budget,
+    kept: Duration,
+) -> Result<Option<Located>> {
+    while !asked.is_empty() && budget.left() > kept {
         let sockets: Vec<_> = asked.iter().map(|(socket, _)| socket.as_fd()).collect();
-        let ready = local::wait_for_any(&sockets, budget.left())?;
+        let ready = local::wait_for_any(&sockets, budget.step().min(budget.left().saturating_sub(kept)))?;
         probe::at();
         for at in (0..ready.len()).rev().filter(|at| ready[*at]) {
             let (socket, keeper) = asked.swap_remove(at);

@@ -15,6 +15,7 @@
 //! Where marks are missing, because a stranger's locks are in the way or because they name a process that has ended and left a
 //! child, the memory is looked for in all of /proc by its name. Where the kernel hides the holder, see `ask`.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -74,20 +75,38 @@ enum Look {
     Hidden,
 }
 
-/// When an open has to have an answer from others, and how often it has looked.
+/// The time that an open has for all that others may make it wait for or do again, and how often it has looked. What it has
+/// begun when the time is over is the last thing that it does.
 pub(super) struct Budget {
-    until_ns: u64,
+    left: Cell<Duration>,
+    asked_ns: Cell<u64>,
     tries: u32,
 }
 
+/// No more than this counts of the time between two questions what is left. Nothing that is done in between takes longer, unless
+/// this process was stopped, which is no reason to give up.
+const STEP_MAX: Duration = Duration::from_millis(50);
+
 impl Budget {
     pub fn of(time: Duration) -> Budget {
-        Budget { until_ns: now_ns() + time.as_nanos() as u64, tries: 0 }
+        Budget { left: Cell::new(time), asked_ns: Cell::new(now_ns()), tries: 0 }
     }
 
     /// What is left of the time.
     pub fn left(&self) -> Duration {
-        Duration::from_nanos(self.until_ns.saturating_sub(now_ns()))
+        let now_ns = now_ns();
+        let step = Duration::from_nanos(now_ns.saturating_sub(self.asked_ns.replace(now_ns)));
+        self.left.set(self.left.get().saturating_sub(step.min(STEP_MAX)));
+        self.left.get()
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.left().is_zero()
+    }
+
+    /// How long one wait may last.
+    pub fn step(&self) -> Duration {
+        self.left().min(STEP_MAX)
     }
 
     /// Sleeps before the next try; false if there is none.
@@ -95,8 +114,7 @@ impl Budget {
     /// Errors: `EINTR`.
     fn pause(&mut self) -> Result<bool> {
         self.tries += 1;
-        // Time that this process was stopped for is no reason to give up.
-        if self.tries > TRIES || self.left().is_zero() && self.tries > 2 * QUICK_TRIES {
+        if self.tries > TRIES || self.is_over() {
             return Ok(false);
         }
         local::wait_for_any::<OwnedFd>(&[], TRY_EVERY)?;
@@ -198,7 +216,7 @@ impl Node {
                     Look::Stream(other) => next = Some(other),
                     Look::Hidden => {}
                 }
-                if next.is_some() && !budget.left().is_zero() {
+                if next.is_some() && !budget.is_over() {
                     continue;
                 }
             }
@@ -240,7 +258,7 @@ impl Node {
                     }
                     probe::at();
                     rounds += 1;
-                    if rounds > TRIES {
+                    if rounds > if budget.is_over() { QUICK_TRIES } else { TRIES } {
                         return Ok(Look::Hidden);
                     }
                 }
@@ -262,6 +280,10 @@ impl Node {
         };
         let (mut marks, mut hidden, mut gone) = (0, false, false);
         for mark in Marks::of(&self.file, except) {
+            if marks > 0 && budget.is_over() {
+                gone = true;
+                break;
+            }
             marks += 1;
             match self.of_mark(mark?)? {
                 Look::Stream(located) if fits(&located) => return Ok(Look::Stream(located)),
@@ -278,7 +300,8 @@ impl Node {
         {
             return Ok(Look::Stream(located));
         }
-        if unknown && budget.tries < QUICK_TRIES {
+        // Later there is no next look.
+        if unknown && budget.tries < QUICK_TRIES && !budget.is_over() {
             return Ok(Look::Hidden);
         }
         let is_kept_from_marking = || -> Result<bool> { Ok(marks == 0 && super::marks::are_locked(&self.file)?) };

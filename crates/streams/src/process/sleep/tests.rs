@@ -1,6 +1,23 @@
+use std::cell::Cell;
+
 use headwater_shm::sync::AtomicU32;
 
 use super::*;
+
+/// Counts what would interrupt other CPUs.
+#[derive(Default)]
+struct Counted(Cell<u32>);
+
+impl Barrier for &Counted {
+    fn is_asymmetric(&self) -> bool {
+        true
+    }
+
+    fn heavy(&self) -> Result<()> {
+        self.0.set(self.0.get() + 1);
+        Ok(())
+    }
+}
 
 fn side() -> Side {
     Side { sleep: AtomicU32::new(0), wanted: AtomicU32::new(0) }
@@ -12,9 +29,9 @@ fn flags(side: &Side) -> u32 {
 
 #[test]
 fn the_second_waiter_needs_no_barrier_until_none_has_come_for_long() {
-    let (side, mut quiet) = (side(), 0);
+    let (side, mut quiet, barriers) = (side(), 0, Counted::default());
     assert_eq!(look_at(&side, &mut quiet), 0, "nothing was asked of the other side");
-    assert_eq!(announce(&side, FUTEX, 0, Fence::Asymmetric).expect("membarrier"), FUTEX | FENCING | FENCED);
+    assert_eq!(announce(&side, FUTEX, 0, &barriers).expect("a barrier"), FUTEX | FENCING | FENCED);
     for _ in 0..3 * QUIET {
         assert_ne!(look_at(&side, &mut quiet) & FENCED, 0, "a waiter relies on it");
     }
@@ -22,13 +39,16 @@ fn the_second_waiter_needs_no_barrier_until_none_has_come_for_long() {
     for _ in 0..QUIET - 1 {
         assert_eq!(look_at(&side, &mut quiet), FENCING | FENCED);
     }
-    announce(&side, BELL, RINGING, Fence::Asymmetric).expect("no call");
+    announce(&side, BELL, RINGING, &barriers).expect("no call");
+    assert_eq!(barriers.0.get(), 1, "the first waiter's");
     look_at(&side, &mut quiet);
     side.sleep.fetch_and(!BELL, Ordering::Relaxed);
     for _ in 0..QUIET {
         look_at(&side, &mut quiet);
     }
     assert_eq!(flags(&side), 0, "no waiter has come for long");
+    announce(&side, FUTEX, 0, &barriers).expect("a barrier");
+    assert_eq!(barriers.0.get(), 2, "nobody passes fences any more");
 }
 
 #[test]

@@ -168,3 +168,81 @@ fn a_length_beyond_the_streams_is_no_buffer() {
         assert!(store.with(&me, take_first).is_err(), "{len}");
     }
 }
+
+/// A hostile process that writes to the words of the store while it is used. What it changes between a check and the use of
+/// what was checked must not matter: each word is read once.
+#[test]
+fn words_that_change_all_the_time_are_harmless() {
+    let (region, me, mut store) = store();
+    let hostile = region.store(0);
+    let (words, links) = (&*hostile.words, &hostile.links[..]);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let (mut fine, mut corrupt) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // The first blocks and pages are those in use. Each word changes between what fits and what does not.
+            let values = [0, 1, 2, 3, 4, 253, 4096, 20_000, BLOCKS as u32, u32::MAX - 1, u32::MAX];
+            let (mut at, mut writes) = (0_usize, 0_u32);
+            while !done.load(Ordering::Relaxed) {
+                at = at.wrapping_mul(0x5851_f42d).wrapping_add(0x1405_7b7e);
+                let (which, value) = ((at >> 8) % 4, values[(at >> 16) % values.len()]);
+                let block = &words.blocks[which];
+                let StoreWords { free_block, free_page, used_blocks, used_pages, lifted, lifted_from, .. } = words;
+                let [first, last] = [&words.queues[HEAD].first, &words.queues[HEAD].last];
+                let targets = [
+                    &block.next,
+                    &block.control,
+                    &block.data,
+                    &block.control_taken,
+                    &block.data_taken,
+                    &block.page,
+                    &block.page,
+                    &links[which],
+                    free_block,
+                    free_page,
+                    used_blocks,
+                    used_pages,
+                    lifted,
+                    lifted_from,
+                    first,
+                    last,
+                ];
+                targets[(at >> 24) % targets.len()].store(value, Ordering::Relaxed);
+                writes += 1;
+                if writes % 4096 == 0 {
+                    // On a single CPU it comes in between as often as it wakes.
+                    std::thread::sleep(std::time::Duration::from_micros(1));
+                }
+            }
+        });
+        let until = std::time::Instant::now() + std::time::Duration::from_millis(500);
+        let mut round = 0_usize;
+        while std::time::Instant::now() < until {
+            round += 1;
+            let message = message([0, 10, 300, 5000][round % 4], round as u8);
+            let (mut control, mut data) = ([0; 3], [0; 300]);
+            let done = store.with(&me, |store| {
+                store.put(HEAD, &message)?;
+                if let Some(stored) = store.first(HEAD)? {
+                    store.copy_control(&stored, &mut control)?;
+                    store.copy_data(&stored, &mut data)?;
+                    store.take(HEAD, &stored, Some(1), Some(2), false)?;
+                }
+                match round % 3 {
+                    0 => store.flush(HEAD, Which::All).map(drop),
+                    1 => take_first(store).map(drop),
+                    _ => store.land(0),
+                }
+            });
+            match done {
+                Ok(()) => fine += 1,
+                Err(error) => {
+                    assert!(error.is_fatal(), "{error}");
+                    corrupt += 1;
+                }
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert!(fine > 100 && corrupt > 100, "{fine} calls went well, {corrupt} found the store corrupt");
+}

@@ -134,3 +134,28 @@ fn a_withdrawn_stream_is_passed_by() {
     assert!(decide(maker.region(), WITHDRAWN) && !decide(maker.region(), SETTLED));
     assert_eq!(fifo.opener().found(), None);
 }
+
+#[test]
+fn rivals_that_come_again_and_again_end_with_the_time() {
+    let fifo = Fifo::new();
+    let own = fifo.opener().makes().marks();
+    // None has decided, and all are withdrawn by the first.
+    let rivals: Vec<_> = (0..TRIES).map(|_| fifo.opener().makes().marks()).collect();
+    let settle = |budget: &mut Budget| own.node.settle(own.region(), own.is_marked, budget).expect("no error");
+    assert!(matches!(settle(&mut Budget::of(Duration::ZERO)), Look::Hidden), "it goes on without time");
+    let withdrawn = rivals.iter().filter(|rival| settled(rival.region()).load(Ordering::Acquire) == WITHDRAWN).count();
+    assert_eq!(withdrawn, QUICK_TRIES as usize + 1, "it is not given up at the first");
+    assert!(matches!(settle(&mut budget()), Look::Nothing), "in time it gets through");
+}
+
+#[test]
+fn time_that_a_process_was_stopped_for_is_no_reason_to_give_up() {
+    let budget = Budget::of(Duration::from_millis(200));
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(budget.left() >= Duration::from_millis(149), "{:?}", budget.left());
+    for _ in 0..3 {
+        assert!(!budget.is_over());
+        std::thread::sleep(STEP_MAX);
+    }
+    assert!(budget.is_over());
+}

@@ -32,12 +32,21 @@ struct Room {
     arms: AtomicU32,
     sent: AtomicU32,
     taken: AtomicU32,
-    /// What lies in the doorbell: for each packet the arming that it answers.
-    packets: Mutex<VecDeque<u32>>,
+    /// The reader's token, and how much was read.
+    head: Mutex<u32>,
+    doorbell: Mutex<Doorbell>,
     arrived: Condvar,
     /// Barriers that were asked for, and those that the writer has passed.
     asked: AtomicU32,
     passed: AtomicU32,
+}
+
+#[derive(Default)]
+struct Doorbell {
+    /// For each packet the arming that it answers.
+    packets: VecDeque<u32>,
+    /// How often the end's own readers were told to look.
+    nudges: u32,
 }
 
 /// The writer has ended: whatever it did is seen.
@@ -52,7 +61,8 @@ impl Room {
             arms: word(0),
             sent: word(0),
             taken: word(0),
-            packets: Mutex::new(VecDeque::new()),
+            head: Mutex::new(0),
+            doorbell: Mutex::new(Doorbell::default()),
             arrived: Condvar::new(),
             asked: word(0),
             passed: word(0),
@@ -76,7 +86,7 @@ impl Room {
     fn ring(&self) {
         self.sent.fetch_add(1, Ordering::AcqRel);
         let number = self.arms.load(Ordering::Acquire);
-        self.packets.lock().expect("no holder panics").push_back(number);
+        self.doorbell.lock().expect("no holder panics").packets.push_back(number);
         self.arrived.notify_all();
     }
 
@@ -96,32 +106,39 @@ impl Room {
 
     /// Takes what is published, until it is so much.
     fn read(&self, count: u32) {
-        let mut head = 0;
-        while head < count {
-            head = self.look(head);
-            if head < count {
-                self.sleep();
+        let mut left = count;
+        while left > 0 {
+            let nudges = self.nudges();
+            left -= self.take_at_most(left);
+            if left > 0 {
+                self.sleep(nudges);
             }
         }
     }
 
-    /// Sleeps until the doorbell is readable.
-    fn sleep(&self) {
-        let packets = self.packets.lock().expect("no holder panics");
-        if packets.is_empty() {
-            drop(self.arrived.wait(packets).expect("no holder panics"));
+    fn nudges(&self) -> u32 {
+        self.doorbell.lock().expect("no holder panics").nudges
+    }
+
+    /// Sleeps until the doorbell is readable, or the end's readers were told to look.
+    fn sleep(&self, nudges: u32) {
+        let mut doorbell = self.doorbell.lock().expect("no holder panics");
+        while doorbell.packets.is_empty() && doorbell.nudges == nudges {
+            doorbell = self.arrived.wait(doorbell).expect("no holder panics");
         }
     }
 
-    /// Takes what was published since; if nothing was, the doorbell tells when something is. As `Inbox::arm`.
-    fn look(&self, head: u32) -> u32 {
-        let mut head = head;
-        while !self.arm(|| self.tail.load(Ordering::Acquire) != head) {
-            head = self.tail.load(Ordering::Acquire);
+    /// Takes what was published since, and not more than `most`; if there is less, the doorbell tells when there is something.
+    fn take_at_most(&self, most: u32) -> u32 {
+        let mut head = self.head.lock().expect("no holder panics");
+        let before = *head;
+        while *head - before < most && !self.arm(|| self.tail.load(Ordering::Acquire) != *head) {
+            *head = self.tail.load(Ordering::Acquire).min(before + most);
         }
-        head
+        *head - before
     }
 
+    /// As `Inbox::arm`.
     fn arm(&self, ready: impl Fn() -> bool) -> bool {
         let was_armed = self.side.sleep.load(Ordering::Acquire) & (BELL | RINGING) == BELL;
         let arms = self.arms.load(Ordering::Relaxed) + 1;
@@ -137,12 +154,18 @@ impl Room {
         if self.side.sleep.load(Ordering::Acquire) & (BELL | RINGING) != BELL {
             announce(&self.side, BELL, RINGING, self).expect("it reaches the writer");
         }
-        !ready()
+        let is_ready = ready();
+        if is_ready {
+            // What was taken out may have been another's.
+            self.doorbell.lock().expect("no holder panics").nudges += 1;
+            self.arrived.notify_all();
+        }
+        !is_ready
     }
 
     /// Takes packets out that were counted, and those that nobody counted. Returns whether one answers the latest arming.
     fn take(&self, until: u32, arms: u32, was_armed: bool) -> bool {
-        let mut packets = self.packets.lock().expect("no holder panics");
+        let packets = &mut self.doorbell.lock().expect("no holder panics").packets;
         let mut fresh = false;
         while self.taken.load(Ordering::Relaxed) < until {
             let Some(number) = packets.pop_front() else {
@@ -189,6 +212,29 @@ fn loom_flags_lose_no_wake_up_of_one_reader() {
             })
         };
         room.read(2);
+        writer.join().expect("writer");
+    });
+}
+
+/// Two readers of one side, which take turns by its token, wait for a message each. Neither takes the other's signal.
+#[test]
+fn loom_flags_lose_no_wake_up_of_two_readers() {
+    explore(2, || {
+        let room = Room::new(0);
+        let reader = {
+            let room = room.clone();
+            thread::spawn(move || room.read(1))
+        };
+        let writer = {
+            let room = room.clone();
+            thread::spawn(move || {
+                let mut quiet = 0;
+                (0..2).for_each(|_| room.publish(&mut quiet, || room.ring()));
+                room.end();
+            })
+        };
+        room.read(1);
+        reader.join().expect("reader");
         writer.join().expect("writer");
     });
 }

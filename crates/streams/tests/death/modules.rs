@@ -1,0 +1,79 @@
+//! A holder that is stopped, in the way of a module's procedure: the call that runs the procedure waits no longer for it than it
+//! would without modules.
+
+use std::time::{Duration, Instant};
+
+use headwater_streams::{Errno, Flush, Handle};
+
+use super::common::{alone, calm, joined, read_all, within};
+use super::holders::stopped;
+use super::{HELD, Holds, holder, refusal, signal, tell};
+
+const FLUSH: Flush = Flush { read: true, write: false, band: None };
+
+/// What a flush through a module throws away is borrowed at the other end, by a process that is stopped.
+fn borrowed_behind(module: &str) -> (Handle, Handle) {
+    let (mut near, far) = Handle::pair().expect("pipe");
+    near.push(module).expect("known");
+    near.write(HELD).expect("room");
+    near.attach().expect("a place");
+    (near, far)
+}
+
+#[test]
+fn a_flush_through_a_module_that_is_not_to_wait_does_not_wait_for_a_stopped_reader() {
+    let _alone = alone();
+    for module in ["nullmod", "srvmod"] {
+        within(Duration::from_secs(20), format!("a reader behind {module} is stopped"));
+        let (mut near, mut far) = borrowed_behind(module);
+        let (child, control) = holder(far.another(), Holds::Reading);
+        stopped(child.id());
+        near.set_nonblocking(true).expect("arm");
+        let start = Instant::now();
+        for _ in 0..3 {
+            let error = near.flush(FLUSH).expect_err("it is borrowed");
+            assert_eq!(error.errno(), Errno::Again, "{error}");
+            assert!(error.is_held());
+        }
+        assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+        // What is not in the way goes through.
+        assert_eq!(near.write(b"more").expect("room"), 4);
+        signal(child.id(), libc::SIGCONT);
+        tell(&control);
+        joined(child);
+        drop(near);
+        assert_eq!(read_all(&mut far), b"more");
+    }
+    calm();
+}
+
+#[test]
+fn a_signal_ends_a_flush_through_a_module_behind_a_stopped_reader() {
+    let _alone = alone();
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: installs a handler that does nothing, for a signal that nothing else here uses.
+    unsafe { libc::signal(libc::SIGUSR2, nothing as extern "C" fn(libc::c_int) as usize) };
+    within(Duration::from_secs(20), "a reader behind a module is stopped".into());
+    let (mut near, far) = borrowed_behind("nullmod");
+    let (child, control) = holder(far.another(), Holds::Reading);
+    stopped(child.id());
+    let (tell_thread, thread) = std::sync::mpsc::channel();
+    let waiter = std::thread::spawn(move || {
+        // SAFETY: no arguments, always succeeds.
+        tell_thread.send(unsafe { libc::pthread_self() }).expect("the test waits");
+        (refusal(near.flush(FLUSH)), near)
+    });
+    let thread = thread.recv().expect("it runs");
+    while !waiter.is_finished() {
+        std::thread::sleep(Duration::from_millis(20));
+        // SAFETY: the thread has not been joined, so its number is valid.
+        unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
+    }
+    let (errno, mut near) = waiter.join().expect("waiter");
+    assert_eq!(errno, Errno::Intr);
+    signal(child.id(), libc::SIGCONT);
+    tell(&control);
+    near.flush(FLUSH).expect("it came out");
+    joined(child);
+    calm();
+}
