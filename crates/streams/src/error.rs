@@ -86,7 +86,23 @@ impl fmt::Debug for Errno {
     }
 }
 
-/// An errno, and why. One word, so that what a call returns fits in registers; no allocation where the reason is known when
+/// An errno, and why.
+///
+/// The reason is the error's text. [`io::Error`] has room for a number or for a text, and not for both: by `?` and `From` it keeps
+/// the number, for which programs ask, and says what strerror(3) says. [`Error::into_io_with_reason`] keeps the text. So do
+/// the calls of [`Stream`](crate::Stream) and [`Handle`](crate::Handle) themselves, which return this type; those of
+/// [`io::Read`] and [`io::Write`] cannot.
+///
+/// ```
+/// use headwater_streams::{Errno, Error};
+///
+/// let error = || Error::new(Errno::Range, "a part of 9 bytes exceeds strctlsz 8");
+/// assert_eq!(std::io::Error::from(error()).raw_os_error(), Some(34));
+/// let described = error().into_io_with_reason();
+/// assert_eq!(described.to_string(), "a part of 9 bytes exceeds strctlsz 8");
+/// assert_eq!(Error::from(described).errno(), Errno::Range);
+/// ```
+// One word, so that what a call returns fits in registers; no allocation where the reason is known when
 /// the library is compiled, as that of every `EAGAIN` is.
 #[derive(Debug)]
 pub struct Error(StaticOrBox<Cause>);
@@ -158,6 +174,12 @@ impl Error {
         Error::of(Cause { errno, why: why.into(), fatal: true, held: false, source: None })
     }
 
+    /// As an error of the standard library that says the reason, and has the kind that belongs to the number.
+    /// [`io::Error::raw_os_error`] does not give the number; what `Error::from` makes of it has it again. It allocates.
+    pub fn into_io_with_reason(self) -> io::Error {
+        io::Error::new(io::Error::from_raw_os_error(self.errno().number()).kind(), self)
+    }
+
     /// Whether the stream is dead.
     pub(crate) fn is_fatal(&self) -> bool {
         self.0.fatal
@@ -183,7 +205,12 @@ impl std::error::Error for Error {
 }
 
 impl From<io::Error> for Error {
+    /// Keeps the number, and the reason of one that [`Error::into_io_with_reason`] has made.
     fn from(source: io::Error) -> Error {
+        let source = match source.downcast::<Error>() {
+            Ok(error) => return error,
+            Err(source) => source,
+        };
         let errno = match (source.raw_os_error(), source.kind()) {
             (Some(number), _) => Errno(number),
             (None, io::ErrorKind::Interrupted) => Errno::Intr,
@@ -224,8 +251,8 @@ impl From<headwater_shm::Error> for Error {
 }
 
 impl From<Error> for io::Error {
-    /// Keeps the number, which [`io::Error::raw_os_error`] gives, and not the reason: what has both would have to be
-    /// allocated for every `EAGAIN`.
+    /// Keeps the number, which [`io::Error::raw_os_error`] gives, and not the reason: no [`io::Error`] has both, and one with a
+    /// reason would have to be allocated for every `EAGAIN`. See [`Error::into_io_with_reason`].
     fn from(error: Error) -> io::Error {
         io::Error::from_raw_os_error(error.errno().number())
     }

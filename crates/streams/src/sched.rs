@@ -259,6 +259,7 @@ impl<'s, 'm> Run<'s, 'm> {
             // Nothing has happened; and what was asked for before waits for the same user.
             let enabled = |link: &Link| link.service && self.store.is_enabled(link.queue);
             self.effects.owed = self.chain.iter().any(enabled);
+            self.leave_lifted();
             return done;
         }
         let mut finished = self.run_services_and_settle();
@@ -274,12 +275,19 @@ impl<'s, 'm> Run<'s, 'm> {
 
     fn run_services_and_settle(&mut self) -> Result<()> {
         let done = self.run_services();
-        // Given up: the next one that takes the direction puts the message back.
-        if self.store.has_lifted() && !self.effects.owed {
-            self.me.set_limit(Limit::Unlimited);
-            self.store.with(self.me, Store::settle)?;
+        if !self.effects.owed {
+            self.settle()?;
         }
         done
+    }
+
+    /// What was lifted has been passed on.
+    fn settle(&mut self) -> Result<()> {
+        if !self.store.has_lifted() {
+            return Ok(());
+        }
+        self.me.set_limit(Limit::Unlimited);
+        self.store.with(self.me, Store::settle)
     }
 
     fn run_services(&mut self) -> Result<()> {
@@ -308,6 +316,7 @@ impl<'s, 'm> Run<'s, 'm> {
                 return if carries { done } else { Ok(()) };
             }
             done?;
+            self.settle()?;
         }
         Ok(())
     }
@@ -317,8 +326,12 @@ impl<'s, 'm> Run<'s, 'm> {
     fn owe_service(&mut self, at: usize) {
         self.store.enable(self.chain[at].queue);
         self.effects.owed = true;
+        self.leave_lifted();
+    }
+
+    /// What was lifted, if anything, was not passed on: whoever takes the direction next, we too, puts it back.
+    fn leave_lifted(&mut self) {
         if self.store.has_lifted() {
-            // Whoever takes the direction next, we too, puts the message back.
             self.lane.token.notify(CHANGED);
         }
     }

@@ -93,6 +93,23 @@ fn what_the_kernel_says_keeps_its_number() {
 }
 
 #[test]
+fn an_error_of_the_standard_library_says_the_number_or_the_reason() {
+    let (mut near, _far) = with(Options { strctlsz: 8, ..Options::default() });
+    let mut refused = || near.putmsg(Some(&[0; 9]), None, false).expect_err("too long");
+    let reason = refused().to_string();
+    assert!(reason.contains("strctlsz 8"), "{reason}");
+    let numbered = io::Error::from(refused());
+    assert_eq!((numbered.raw_os_error(), numbered.to_string().contains(&reason)), (Some(34), false));
+    let described = refused().into_io_with_reason();
+    assert_eq!((described.raw_os_error(), described.to_string()), (None, reason.clone()));
+    let again = Error::from(described);
+    assert_eq!((again.errno(), again.to_string()), (Errno::Range, reason));
+    near.set_nonblocking(true).expect("set");
+    let again = near.read(&mut [0]).expect_err("nothing is there").into_io_with_reason();
+    assert_eq!(again.kind(), io::ErrorKind::WouldBlock);
+}
+
+#[test]
 fn an_error_is_one_word() {
     assert_eq!(size_of::<Result<(), Error>>(), size_of::<usize>());
     assert_eq!(size_of::<Result<usize, Error>>(), 2 * size_of::<usize>());

@@ -508,7 +508,9 @@ impl Handle {
                 return Ok(true);
             }
             if owed {
-                return Err(headwater_shm::Error::WouldBlock.into());
+                self.serve_owed(false)?;
+                let held = Err(headwater_shm::Error::WouldBlock.into());
+                return if self.back.is_readable() { Ok(true) } else { held };
             }
             // What was delivered, another reader has taken already; or has just made room. A module that then delivers
             // nothing keeps it for good.

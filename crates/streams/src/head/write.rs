@@ -61,6 +61,8 @@ impl Handle {
 
     #[inline(never)]
     fn write_as_message(&mut self, bytes: &[u8]) -> Result<usize> {
+        // Another thread may have made the end one that does not wait.
+        self.end.set_limit(self.limit());
         let (done, effects) = self.run_entered(true, Pass::Biased, |run| run.put(0, Message::data_of(bytes)));
         self.follow_up(true, effects)?;
         self.serve_owed(true)?;

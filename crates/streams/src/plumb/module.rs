@@ -71,6 +71,10 @@ pub trait Module: Send + Sync + fmt::Debug {
 
     /// A message has come (put procedure). What is neither passed on nor queued is gone.
     ///
+    /// An operation on the queue may fail because another user of the stream does not come out of its call
+    /// ([`Error::is_held`](crate::Error::is_held)), as long as the call has not passed on or queued anything, answered, or changed
+    /// its state. If that is passed on, the call fails and the message counts as never sent.
+    ///
     /// # Errors
     /// Those of the operations on the queue, passed on.
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
@@ -96,7 +100,9 @@ pub trait Module: Send + Sync + fmt::Debug {
         next.put(data)
     }
 
-    /// The queue was enabled (service procedure): passes on what the next queue takes, and puts back what it does not.
+    /// The queue was enabled (service procedure): passes on what the next queue takes, and puts back what it does not. If an
+    /// operation fails as described at [`Module::put`], the message that was got last goes back to its queue, and the procedure
+    /// is run again when the other user has come out.
     ///
     /// # Errors
     /// Those of the operations on the queue, passed on.

@@ -19,6 +19,7 @@ use headwater_streams::{Access, Fifo, Handle, Options, Policy, Stream};
 
 use crate::common::{self, Random, alone, fifo, setting};
 use crate::peer::{self, Peer};
+use crate::rage::{Deeds, rage};
 use crate::{Done, PATIENCE};
 
 /// No call and no open that does not wait lasts longer.
@@ -232,20 +233,15 @@ impl<'s> Rival<'s> {
 
     /// Until it is killed.
     fn rage(&mut self) -> ! {
-        let count = 2 + self.random.below(5);
-        let mut deeds: Vec<Deed> = (0..count).map(|_| self.random.one_of(&MILD)).collect();
-        if self.random.one_in(3) {
-            deeds.push(self.random.one_of(&HARSH));
-        }
-        let pause_us = self.random.one_of(&[0, 5, 50, 300]);
-        loop {
-            let deed = self.random.one_of(&deeds);
-            for _ in 0..self.random.one_of(&[1, 1, 1, 1, 3, 50]) {
-                self.commit(deed);
-            }
-            self.serve();
-            std::thread::sleep(Duration::from_micros(pause_us));
-        }
+        let deeds = Deeds {
+            mild: &MILD,
+            harsh: &HARSH,
+            often: 50,
+            random: |rival: &mut Self| &mut rival.random,
+            commit: |rival, deed| rival.commit(deed),
+            after: |rival| rival.serve(),
+        };
+        rage(self, deeds)
     }
 
     fn commit(&mut self, deed: Deed) {

@@ -9,6 +9,7 @@ mod descriptors;
 mod fifos;
 mod packets;
 mod peer;
+mod rage;
 mod tasks;
 
 use std::fs::File;

@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
-use std::time::Duration;
 
 use headwater_streams::{Handle, Options, Result};
 
 use crate::common::Random;
 use crate::packets::{FILES_MAX, cut, packet, send, set, steal};
+use crate::rage::{Deeds, rage};
 use crate::{CALLS, PUSH, call_by_number};
 
 /// What it does in one case, some of these.
@@ -41,7 +41,6 @@ enum Deed {
     Ends,
 }
 
-/// Most cases have no deed of the second kind, which spoils a stream at once.
 const MILD: [Deed; 13] = [
     Deed::Bell,
     Deed::NoRoom,
@@ -81,21 +80,15 @@ pub fn call(end: &mut Handle, random: &mut Random, modules: bool) -> Result<()> 
 impl Peer<'_> {
     /// Until it is killed.
     pub fn rage(&mut self) -> ! {
-        let count = 2 + self.random.below(5);
-        let mut deeds: Vec<Deed> = (0..count).map(|_| self.random.one_of(&MILD)).collect();
-        if self.random.one_in(3) {
-            deeds.push(self.random.one_of(&HARSH));
-        }
-        let pause_us = self.random.one_of(&[0, 5, 50, 300]);
-        loop {
-            let deed = self.random.one_of(&deeds);
-            // Now and then very often.
-            let times = self.random.one_of(&[1, 1, 1, 1, 3, 300]);
-            for _ in 0..times {
-                self.commit(deed);
-            }
-            std::thread::sleep(Duration::from_micros(pause_us));
-        }
+        let deeds = Deeds {
+            mild: &MILD,
+            harsh: &HARSH,
+            often: 300,
+            random: |peer: &mut Self| &mut peer.random,
+            commit: |peer, deed| peer.commit(deed),
+            after: |_| (),
+        };
+        rage(self, deeds)
     }
 
     /// One of the sockets.

@@ -155,6 +155,10 @@ fn what_a_service_procedure_could_not_pass_on_is_passed_on_when_the_store_is_fre
 struct Later;
 
 static KEEPS: AtomicBool = AtomicBool::new(true);
+/// Its put procedure passes on an older message before it queues the new one.
+static TAKES_OLDER: AtomicBool = AtomicBool::new(false);
+/// For the tests that use the module.
+static LATER: std::sync::Mutex<()> = std::sync::Mutex::new(());
 static BEFORE_PASSING: std::sync::Mutex<Option<Box<dyn FnOnce() + Send>>> = std::sync::Mutex::new(None);
 
 impl Module for Later {
@@ -163,6 +167,14 @@ impl Module for Later {
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        if TAKES_OLDER.load(Ordering::Relaxed)
+            && let Some(older) = queue.get()?
+        {
+            if let Some(action) = BEFORE_PASSING.lock().expect("no panic").take() {
+                action();
+            }
+            queue.put_next(older)?;
+        }
         queue.put_queue(message)
     }
 
@@ -180,9 +192,40 @@ impl Module for Later {
     }
 }
 
+fn with_later() -> std::sync::MutexGuard<'static, ()> {
+    static KNOWN: std::sync::Once = std::sync::Once::new();
+    KNOWN.call_once(|| crate::register(Later).expect("a free name"));
+    LATER.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[test]
+fn what_a_put_procedure_had_got_goes_back_when_the_call_is_given_up() {
+    let _alone = with_later();
+    KEEPS.store(true, Ordering::Relaxed);
+    let (mut near, mut far) = ends(&["later"]);
+    near.putpmsg(Some(b"one"), None, 1).expect("room");
+    near.set_nonblocking(true).expect("arm");
+    let (tell, told) = channel();
+    let other = far.another();
+    let hold = move || tell.send(Holder::new(other, false)).expect("there");
+    *BEFORE_PASSING.lock().expect("no panic") = Some(Box::new(hold));
+    TAKES_OLDER.store(true, Ordering::Relaxed);
+    let mut near = within(move || {
+        held(&near.putpmsg(Some(b"two"), None, 1).expect_err("the store is held"), Errno::Again);
+        near
+    });
+    TAKES_OLDER.store(false, Ordering::Relaxed);
+    KEEPS.store(false, Ordering::Relaxed);
+    drop(told.recv().expect("it was held").let_go());
+    near.putpmsg(Some(b"two"), None, 1).expect("free");
+    for text in [b"one", b"two"] {
+        assert_eq!(far.receive().expect("whole").expect("one").control.as_deref(), Some(&text[..]));
+    }
+}
+
 #[test]
 fn a_service_procedure_that_was_given_up_is_run_again_by_who_comes_next() {
-    crate::register(Later).expect("a free name");
+    let _alone = with_later();
     for (between, serves) in [(false, true), (false, false), (true, true), (true, false)] {
         let case = format!("held between get and put: {between}, the holder serves: {serves}");
         KEEPS.store(true, Ordering::Relaxed);
@@ -262,4 +305,35 @@ fn what_a_call_has_begun_is_completed() {
     for _ in 0..2 {
         assert_eq!(far.receive().expect("whole").expect("one").control.as_deref(), Some(&b"two"[..]));
     }
+}
+
+/// Sends all that comes in a band, which does not lie in the lane.
+#[derive(Debug)]
+struct Banded;
+
+impl Module for Banded {
+    fn info(&self) -> Info {
+        Info::new("banded")
+    }
+
+    fn put<'m>(&self, mut message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        message.what.band = 1;
+        queue.put_next(message)
+    }
+}
+
+#[test]
+fn a_short_write_goes_by_what_another_thread_has_made_of_the_end() {
+    crate::register(Banded).expect("a free name");
+    let (mut near, far) = ends(&["banded"]);
+    near.write(b"a").expect("room");
+    near.write(b"b").expect("room");
+    // As `Stream` does it before each call.
+    near.nonblocking = true;
+    let holder = Holder::of_store(far.another());
+    let near = within(move || {
+        held(&near.write(b"c").expect_err("the store is held"), Errno::Again);
+        near
+    });
+    drop((holder.let_go(), near));
 }
