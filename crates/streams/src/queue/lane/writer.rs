@@ -58,7 +58,7 @@ pub(crate) struct LaneWriter {
 /// Bytes after which a writer looks how far the reader has come, if the reader has waited since the last look: about so many of
 /// the window are used then, again and again. A look at a reader on another CPU costs as much as some tens of small messages, so
 /// while messages stream it is made less often, in the end once for as much as the queue holds.
-const STRIDE_MIN: u64 = 16 << 10;
+const STRIDE_MIN: u64 = 4 << 10;
 const STRIDE_MAX: u64 = 1 << 32;
 
 /// Which quick way plain data may take from now on.
