@@ -182,7 +182,9 @@ fn words_that_change_all_the_time_are_harmless() {
         scope.spawn(|| {
             // The first blocks and pages are those in use. Each word changes between what fits and what does not.
             let values = [0, 1, 2, 3, 4, 253, 4096, 20_000, BLOCKS as u32, u32::MAX - 1, u32::MAX];
-            let (mut at, mut writes) = (0_usize, 0_u32);
+            let (mut at, mut writes) = (0_usize, 0_u64);
+            // Also if the other thread fails.
+            let end = std::time::Instant::now() + std::time::Duration::from_secs(5);
             while !done.load(Ordering::Relaxed) {
                 at = at.wrapping_mul(0x5851_f42d).wrapping_add(0x1405_7b7e);
                 let (which, value) = ((at >> 8) % 4, values[(at >> 16) % values.len()]);
@@ -212,6 +214,9 @@ fn words_that_change_all_the_time_are_harmless() {
                 if writes % 4096 == 0 {
                     // On a single CPU it comes in between as often as it wakes.
                     std::thread::sleep(std::time::Duration::from_micros(1));
+                    if std::time::Instant::now() > end {
+                        return;
+                    }
                 }
             }
         });
