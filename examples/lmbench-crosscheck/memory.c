@@ -270,11 +270,11 @@ static void zero(const struct row *row, long operations) {
     }
 }
 
-/* The copy begins two lines before a page's end (`row->second` is 128), or with a page (0). */
+/* The copy begins with a page, or `row->second` bytes behind its begin. */
 static void make_areas(const struct row *row) {
     make_area(row);
     copy_area = populated((size_t)row->first * mebi + page);
-    if (row->second) copy_area += page - 128;
+    copy_area += row->second;
 }
 
 static void copy_by_library(const struct row *row, long operations) {
@@ -439,10 +439,10 @@ static struct row rows[] = {
     {"file-open-close", MB, OF_FILE, .quantity = 64 << 20, .prepare = make_file_and_buffer, .run = open_read_close},
     {"mmap-reread", MB, OF_FILE, OF_PIECES, .prepare = make_file_and_map, .run = read_mapped},
     {"mmap-open-close", MB, OF_FILE, .quantity = 64 << 20, .prepare = make_file, .run = open_map_close},
-    {"bcopy-libc", MB, .quantity = 64 << 20, .first = 64, .second = 128, .prepare = make_areas, .run = copy_by_library},
-    {"bcopy-hand", MB, OF_PIECES, .first = 64, .second = 128, .prepare = make_areas, .run = copy_words},
-    {"aligned-bcopy-libc", MB, .quantity = 64 << 20, .first = 64, .prepare = make_areas, .run = copy_by_library},
-    {"partial-bcopy-hand", MB, OF_PIECES, .first = 64, .second = 128, .prepare = make_areas, .run = copy_fourth_words},
+    {"bcopy-libc", MB, .quantity = 64 << 20, .first = 64, .prepare = make_areas, .run = copy_by_library},
+    {"bcopy-hand", MB, OF_PIECES, .first = 64, .prepare = make_areas, .run = copy_words},
+    {"aligned-bcopy-libc", MB, .quantity = 64 << 20, .first = 64, .second = 1920, .prepare = make_areas, .run = copy_by_library},
+    {"partial-bcopy-hand", MB, OF_PIECES, .first = 64, .prepare = make_areas, .run = copy_fourth_words},
     {"memory-read", MB, OF_PIECES, .first = 128, .second = 1, .prepare = make_area, .run = read_words},
     {"memory-write", MB, OF_PIECES, .first = 128, .second = 1, .prepare = make_area, .run = write_words},
     {"partial-mmap-read", MB, OF_PIECES, .first = 128, .second = 4, .prepare = make_area, .run = read_words},

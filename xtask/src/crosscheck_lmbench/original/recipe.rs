@@ -28,8 +28,9 @@ pub enum Printed {
     Second,
     /// Lines `processes us`, of which there is one.
     Switch,
-    /// `size files creates-per-second deletes-per-second`: us per operation, of that column.
-    PerSecond(usize),
+    /// Lines `size files creates-per-second deletes-per-second`, of every size if one asks for 0k: us per operation, of the
+    /// line of so many KiB and of that column.
+    PerSecond { kib: u32, column: usize },
     /// Lines `MiB ns`: the value of the line whose size is nearest to so many KiB.
     Latency(u32),
 }
@@ -59,9 +60,10 @@ impl Printed {
                 words.get(at.checked_sub(1)?)?.parse().ok()?
             }
             Printed::Second | Printed::Switch => pairs().next_back()?[1],
-            Printed::PerSecond(column) => {
-                let line = text.lines().rev().find(|line| line.split_whitespace().count() == 4)?;
-                1e6 / line.split_whitespace().nth(column)?.parse::<f64>().ok()?
+            Printed::PerSecond { kib, column } => {
+                let words = |line: &'_ str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+                let is_of_size = |line: &Vec<String>| line.len() == 4 && line[0] == format!("{kib}k");
+                1e6 / text.lines().map(words).find(is_of_size)?[column].parse::<f64>().ok()?
             }
             Printed::Latency(kib) => {
                 let distance = |mib: f64| (mib * 1024.0 / f64::from(kib)).ln().abs();
@@ -123,7 +125,9 @@ pub fn recipe(subject: &str) -> Option<Recipe> {
         _ => {
             if let Some((what, size)) = subject.split_once('-').filter(|(what, _)| ["create", "delete"].contains(what))
             {
-                return one("lat_fs", &format!("-s {size}"), PerSecond(if what == "create" { 2 } else { 3 }));
+                let kib = size.strip_suffix('k')?.parse().ok()?;
+                let column = if what == "create" { 2 } else { 3 };
+                return one("lat_fs", &format!("-s {size}"), PerSecond { kib, column });
             }
             if let Some((count, what)) = subject.strip_prefix("select-").and_then(|rest| rest.split_once('-')) {
                 let what = if what == "fd" { "file" } else { what };
