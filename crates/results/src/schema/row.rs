@@ -125,6 +125,9 @@ const LMBENCH_REVISED: &[(&str, u32)] = &[
     ("bcopy-libc", 2),
     ("aligned-bcopy-libc", 2),
     ("bzero-copy", 2),
+    ("l1-cache", 2),
+    ("l2-cache", 2),
+    ("main-memory", 2),
 ];
 
 /// The version of the definition of a row of facility `lmbench`.
