@@ -377,12 +377,12 @@ static void open_map_close(const struct row *row, long operations) {
 
 static void **place;
 
-/* A ring of pointers 128 bytes apart through `row->first` KiB, backwards, or by chance. */
+/* A ring of pointers 128 bytes apart through `row->first` KiB, forwards, or by chance. */
 static void make_ring(const struct row *row) {
     size_t bytes = (size_t)row->first * 1024, places = bytes / 128;
     char *memory = populated(bytes);
     uint32_t *tour = malloc(places * sizeof *tour);
-    for (size_t number = 0; number < places; number++) tour[number] = (uint32_t)(places - 1 - number);
+    for (size_t number = 0; number < places; number++) tour[number] = (uint32_t)number;
     if (row->second) shuffle(tour, places);
     for (size_t number = 0; number < places; number++) {
         size_t from = tour[number], to = tour[(number + 1) % places];

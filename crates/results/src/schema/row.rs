@@ -129,6 +129,9 @@ const LMBENCH_REVISED: &[(&str, u32)] = &[
     ("aligned-bcopy-libc", 3),
     ("partial-bcopy-hand", 2),
     ("bzero-copy", 2),
+    ("l1-cache", 2),
+    ("l2-cache", 2),
+    ("main-memory", 2),
 ];
 
 /// The version of the definition of a row of facility `lmbench`.

@@ -17,6 +17,9 @@ pub enum Server {
     None,
     /// The program itself, by `-s`; `-S localhost` ends it.
     Program,
+    /// `lmhttp`, which serves the directory that it is started in, until it is killed. The client reads the list
+    /// of pages from its input, and has no repetitions: the list is written several times.
+    Http,
 }
 
 /// Where a figure stands.
@@ -99,6 +102,7 @@ pub fn recipe(subject: &str) -> Option<Recipe> {
         "udp" => served("lat_udp", "localhost", us),
         "tcp" => served("lat_tcp", "localhost", us),
         "tcp-connect" => served("lat_connect", "localhost", us),
+        "http" => Some(of("lat_http", &["localhost"], Server::Http, Before("MB/sec"))),
         "mmap-latency" => one("lat_mmap", "64m FILE", Second),
         "page-fault" => one("lat_pagefault", "FILE", us),
         "pipe-bandwidth" => one("bw_pipe", "", Before("MB/sec")),
