@@ -270,11 +270,11 @@ static void zero(const struct row *row, long operations) {
     }
 }
 
-/* The copy begins two lines before a page's end (`row->second` is 128), or with a page (0). */
+/* The copy begins with a page, or `row->second` bytes behind its begin. */
 static void make_areas(const struct row *row) {
     make_area(row);
     copy_area = populated((size_t)row->first * mebi + page);
-    if (row->second) copy_area += page - 128;
+    copy_area += row->second;
 }
 
 static void copy_by_library(const struct row *row, long operations) {
@@ -377,12 +377,12 @@ static void open_map_close(const struct row *row, long operations) {
 
 static void **place;
 
-/* A ring of pointers 128 bytes apart through `row->first` KiB, backwards, or by chance. */
+/* A ring of pointers 128 bytes apart through `row->first` KiB, forwards, or by chance. */
 static void make_ring(const struct row *row) {
     size_t bytes = (size_t)row->first * 1024, places = bytes / 128;
     char *memory = populated(bytes);
     uint32_t *tour = malloc(places * sizeof *tour);
-    for (size_t number = 0; number < places; number++) tour[number] = (uint32_t)(places - 1 - number);
+    for (size_t number = 0; number < places; number++) tour[number] = (uint32_t)number;
     if (row->second) shuffle(tour, places);
     for (size_t number = 0; number < places; number++) {
         size_t from = tour[number], to = tour[(number + 1) % places];
@@ -439,10 +439,10 @@ static struct row rows[] = {
     {"file-open-close", MB, OF_FILE, .quantity = 64 << 20, .prepare = make_file_and_buffer, .run = open_read_close},
     {"mmap-reread", MB, OF_FILE, OF_PIECES, .prepare = make_file_and_map, .run = read_mapped},
     {"mmap-open-close", MB, OF_FILE, .quantity = 64 << 20, .prepare = make_file, .run = open_map_close},
-    {"bcopy-libc", MB, .quantity = 64 << 20, .first = 64, .second = 128, .prepare = make_areas, .run = copy_by_library},
-    {"bcopy-hand", MB, OF_PIECES, .first = 64, .second = 128, .prepare = make_areas, .run = copy_words},
-    {"aligned-bcopy-libc", MB, .quantity = 64 << 20, .first = 64, .prepare = make_areas, .run = copy_by_library},
-    {"partial-bcopy-hand", MB, OF_PIECES, .first = 64, .second = 128, .prepare = make_areas, .run = copy_fourth_words},
+    {"bcopy-libc", MB, .quantity = 64 << 20, .first = 64, .prepare = make_areas, .run = copy_by_library},
+    {"bcopy-hand", MB, OF_PIECES, .first = 64, .prepare = make_areas, .run = copy_words},
+    {"aligned-bcopy-libc", MB, .quantity = 64 << 20, .first = 64, .second = 1920, .prepare = make_areas, .run = copy_by_library},
+    {"partial-bcopy-hand", MB, OF_PIECES, .first = 64, .prepare = make_areas, .run = copy_fourth_words},
     {"memory-read", MB, OF_PIECES, .first = 128, .second = 1, .prepare = make_area, .run = read_words},
     {"memory-write", MB, OF_PIECES, .first = 128, .second = 1, .prepare = make_area, .run = write_words},
     {"partial-mmap-read", MB, OF_PIECES, .first = 128, .second = 4, .prepare = make_area, .run = read_words},

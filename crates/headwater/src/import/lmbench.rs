@@ -131,6 +131,9 @@ impl Reader<'_> {
         {
             return self.single(line, rest, single);
         }
+        if let Some(figures) = text.strip_prefix(tables::HTTP) {
+            return self.http(line, figures.trim());
+        }
         let fields: Vec<&str> = text.split_whitespace().collect();
         if !fields[0].starts_with(|c: char| c.is_ascii_digit()) {
             self.imported.leave(line, tables::why_not(text).unwrap_or(NOT_KNOWN));
@@ -196,6 +199,20 @@ impl Reader<'_> {
         }
         let figure = line.positive(figure, "the figure")? * scale;
         self.add(line, single.target, None, figure)
+    }
+
+    /// `Avg xfer: 3.2KB, 41.8KB in 0.5000 millisecs, 83.60 MB/sec`, which names no host.
+    fn http(&mut self, line: &Line, figures: &str) -> Result<(), ImportError> {
+        self.section = Place::Other(NO_HEADING);
+        if !figures.starts_with(tables::HTTP_PAGES) {
+            self.imported.leave(line, "other pages than those that LMbench brings along: another measurement");
+            return Ok(());
+        }
+        let Some(figure) = figures.strip_suffix(" MB/sec").and_then(|rest| rest.split_whitespace().next_back()) else {
+            return Err(line.error("an HTTP figure ends in MB/sec"));
+        };
+        let figure = line.positive(figure, "the figure")?;
+        self.add(line, Target::Row("http", Unit::MegabytesPerSecond), None, figure)
     }
 
     fn in_section(&mut self, line: &Line, fields: &[&str], section: &Section) -> Result<(), ImportError> {

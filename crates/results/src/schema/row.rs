@@ -109,6 +109,8 @@ pub const LMBENCH_VALUE: &str = "lmbench_value";
 /// begin with it. Results of the original program, published and imported, have these versions too: a definition changes
 /// to become the original's.
 const LMBENCH_REVISED: &[(&str, u32)] = &[
+    ("stat", 2),
+    ("fstat", 2),
     ("signal-install", 2),
     ("ctxsw-", 2),
     ("tcp-connect", 2),
@@ -122,9 +124,14 @@ const LMBENCH_REVISED: &[(&str, u32)] = &[
     ("file-open-close", 2),
     ("mmap-reread", 2),
     ("mmap-open-close", 2),
-    ("bcopy-libc", 2),
-    ("aligned-bcopy-libc", 2),
+    ("bcopy-libc", 3),
+    ("bcopy-hand", 2),
+    ("aligned-bcopy-libc", 3),
+    ("partial-bcopy-hand", 2),
     ("bzero-copy", 2),
+    ("l1-cache", 2),
+    ("l2-cache", 2),
+    ("main-memory", 2),
 ];
 
 /// The version of the definition of a row of facility `lmbench`.

@@ -1,6 +1,9 @@
 //! `l1-cache`, `l2-cache`, `main-memory`, `main-memory-random`: a ring of pointers 128 bytes apart, each load waiting for the
-//! one before. The ring leads backwards through the memory, which modern processors foresee; that of `main-memory-random`
+//! one before. The ring leads forwards through the memory, which modern processors foresee; that of `main-memory-random`
 //! leads through all places by chance, so that nothing can be foreseen, and of 4 KiB pages most loads miss the TLB too.
+//!
+//! LMbench's manual says backwards, and so did version 1; but the ring in the memory of a running `lat_mem_rd` of lmbench 3
+//! leads forwards, and its figures are what version 2 stands beside.
 //!
 //! The working sets: half of the first data cache; a quarter of the second, or twice the first if that is more, so that it is
 //! in the one and not in the other; 192 MiB, more than last caches have.
@@ -51,11 +54,8 @@ impl Operation for MemoryLatency {
         };
         need(bytes as u64)?;
         let places = (bytes / STRIDE) as u32;
-        let mut tour: Vec<u32> = (0..places).rev().collect();
-        if job.row.subject == "main-memory-random" {
-            Random::new(SEED).shuffle(&mut tour);
-        }
-        let ring = Ring::new(bytes, STRIDE, &tour).map_err(|error| Unavailable::call("mmap", error))?;
+        let ring = Ring::new(bytes, STRIDE, &tour(&job.row.subject, places))
+            .map_err(|error| Unavailable::call("mmap", error))?;
         Ok(MemoryLatency { ring, places: places.into() })
     }
 
@@ -74,6 +74,15 @@ impl Operation for MemoryLatency {
         self.ring.follow(operations);
         Ok(())
     }
+}
+
+/// The places of a row's ring, in the order in which it leads through them.
+fn tour(subject: &str, places: u32) -> Vec<u32> {
+    let mut tour: Vec<u32> = (0..places).collect();
+    if subject == "main-memory-random" {
+        Random::new(SEED).shuffle(&mut tour);
+    }
+    tour
 }
 
 /// Bytes of the data cache of that level of the CPU that this process is on, as sysfs tells it.
@@ -103,6 +112,25 @@ fn size_bytes(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ring_leads_forwards_by_its_stride_and_back_to_the_first_place() {
+        let mut ring = Ring::new(1024, STRIDE, &tour("main-memory", 8)).expect("it fits");
+        let mut offsets = Vec::new();
+        for _ in 0..9 {
+            offsets.push(ring.offset());
+            ring.follow(1);
+        }
+        assert_eq!(offsets, [0, 128, 256, 384, 512, 640, 768, 896, 0]);
+    }
+
+    #[test]
+    fn the_ring_by_chance_leads_through_every_place_in_another_order() {
+        let mut by_chance = tour("main-memory-random", 1000);
+        assert_ne!(by_chance, tour("main-memory", 1000));
+        by_chance.sort_unstable();
+        assert_eq!(by_chance, tour("main-memory", 1000));
+    }
 
     #[test]
     fn sizes_are_read_as_sysfs_writes_them() {

@@ -21,6 +21,7 @@ pub mod file_reread;
 mod file_set;
 pub mod fork;
 pub mod fstat;
+pub mod http;
 pub mod memory;
 pub mod memory_latency;
 pub mod mhz;
@@ -72,6 +73,7 @@ static TABLE: &[operation::Entry] = &[
     entry::<rpc::Rpc<rpc::Udp>>(),
     entry::<rpc::Rpc<rpc::Tcp>>(),
     entry::<tcp_connect::TcpConnect>(),
+    entry::<http::Http>(),
     entry::<create::Create>(),
     entry::<delete::Delete>(),
     entry::<mmap_latency::MmapLatency>(),

@@ -155,8 +155,8 @@ fn a_row_has_the_version_of_its_own_definition() {
     let mut revised: Vec<&str> = others.iter().filter(|(_, version)| *version == 2).map(|(name, _)| *name).collect();
     revised.sort_unstable();
     let expected = "aligned-bcopy-libc bcopy-libc bzero-copy create-0k create-10k create-1k create-4k delete-0k delete-10k \
-                    delete-1k delete-4k file-open-close file-reread mmap-latency mmap-open-close mmap-reread page-fault \
-                    prot-fault signal-install tcp-bandwidth tcp-connect";
+                    delete-1k delete-4k file-open-close file-reread l1-cache l2-cache main-memory mmap-latency \
+                    mmap-open-close mmap-reread page-fault prot-fault signal-install tcp-bandwidth tcp-connect";
     assert_eq!(revised.join(" "), expected);
     assert!(others.iter().all(|(_, version)| [1, 2].contains(version)));
 }

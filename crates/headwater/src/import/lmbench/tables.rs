@@ -187,6 +187,10 @@ pub(super) fn without_size(subject: &str) -> Option<&str> {
     }
 }
 
+/// How the line of `lat_http` begins, and what it says of the pages that LMbench brings along.
+pub(super) const HTTP: &str = "Avg xfer:";
+pub(super) const HTTP_PAGES: &str = "3.2KB, 41.8KB in";
+
 /// Why a line of words that lmbench prints becomes no row; `None` for one that is not known.
 pub(super) fn why_not(text: &str) -> Option<&'static str> {
     const TYPES: [&str; 7] = ["integer ", "int64 ", "uint64 ", "float ", "double ", "STREAM ", "STREAM2 "];
@@ -196,9 +200,6 @@ pub(super) fn why_not(text: &str) -> Option<&'static str> {
         }
         () if text.starts_with("tlb:") || text.starts_with('L') && text.contains(" cache: ") => {
             Some("what lmbench guesses of caches is no row")
-        }
-        () if text.starts_with("Avg xfer:") => {
-            Some("the HTTP figure has no definition: it names neither server nor sizes")
         }
         () => None,
     }

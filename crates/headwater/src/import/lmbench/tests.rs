@@ -173,7 +173,6 @@ const WITHOUT_ROW: &[(&str, &str)] = &[
         "memory-load-random-16",
         "by chance in an order that the manual does not describe; main-memory-random has its own",
     ),
-    ("http", "the report gives a figure, but no definition of it"),
 ];
 
 /// What suite `lmbench` has of the old table and results have not.
@@ -226,7 +225,7 @@ fn everything() -> String {
         writeln!(text, "\"stride={stride}\n0.00049 1.5\n67.10886 1.5\n").expect("a string");
     }
     writeln!(text, "Random load latency\n\"stride=16\n0.00049 1.5\n67.10886 1.5\n").expect("a string");
-    text
+    text + "Avg xfer: 3.2KB, 41.8KB in 0.4840 millisecs, 86.30 MB/sec\n"
 }
 
 #[test]
@@ -315,6 +314,17 @@ fn whole_files_of_lmbench_3_are_read_with_every_kind_of_load() {
 }
 
 #[test]
+fn the_figure_of_http_is_imported_for_the_pages_of_lmbench_alone() {
+    let imported = import(&[&corpus("3-default")]).expect("results");
+    assert_eq!(value(&imported, "http/lmbench/free"), Some(89.64));
+    let other = import(&["Simple stat: 1 microseconds\nAvg xfer: 9.9KB, 99.8KB in 0.5 millisecs, 200 MB/sec\n"]);
+    let other = other.expect("results");
+    assert_eq!((value(&other, "http/lmbench/free"), other.left_out.len()), (None, 1));
+    let error = import(&["Avg xfer: 3.2KB, 41.8KB in 0.5 millisecs, fast\n"]).expect_err("no figure");
+    assert!(error.message.contains("MB/sec"), "{error}");
+}
+
+#[test]
 fn what_is_left_out_of_a_whole_file_is_told_by_line_and_reason() {
     let imported = import(&[&corpus("3-default")]).expect("results");
     let mut reasons: Vec<&str> = imported.left_out.iter().map(|left| left.why.as_str()).collect();
@@ -326,7 +336,6 @@ fn what_is_left_out_of_a_whole_file_is_told_by_line_and_reason() {
             "how many loads go at once is no row",
             "no result of lmbench that is known",
             "operations of the processor and STREAM are no rows: their kernel decides nothing",
-            "the HTTP figure has no definition: it names neither server nor sizes",
             "what lmbench guesses of caches is no row",
         ]
     );

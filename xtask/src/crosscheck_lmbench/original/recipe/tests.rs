@@ -12,8 +12,9 @@ fn figures_stand_where_the_programs_print_them() {
         (Printed::Second, "67.11 3846.22\n", Some(3846.22)),
         (Printed::Second, "usage: bw_mem\n", None),
         (Printed::Switch, "\n\"size=64k ovr=1.41\n96 4.96\n", Some(4.96)),
-        (Printed::PerSecond(2), "0k\t6002\t5000\t200000\n", Some(200.0)),
-        (Printed::PerSecond(3), "0k\t6002\t5000\t200000\n", Some(5.0)),
+        (Printed::PerSecond { kib: 0, column: 2 }, "0k\t6002\t5000\t200000\n10k\t5065\t135088\t250555\n", Some(200.0)),
+        (Printed::PerSecond { kib: 0, column: 3 }, "0k\t6002\t5000\t200000\n10k\t5065\t135088\t250555\n", Some(5.0)),
+        (Printed::PerSecond { kib: 4, column: 3 }, "0k\t6002\t5000\t200000\n", None),
         (Printed::Latency(512), "\"stride=128\n0.25000 1.8\n0.50000 1.6\n1.00000 1.5\n", Some(1.6)),
         (Printed::Latency(20), "\"stride=128\n0.01562 1.1\n0.02344 1.2\n", Some(1.2)),
     ] {
