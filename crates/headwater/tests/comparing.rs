@@ -236,7 +236,8 @@ fn an_interrupted_run_is_not_taken_up_by_another_build() {
     fs::write(&file, &text[..whole]).expect("room on the disk");
     let bytes = fs::read(&program).expect("it is there");
     fs::write(&program, [&bytes[..], &[0]].concat()).expect("room on the disk");
-    let wanted = ["headwater-old", "variant old", "built again", "measure again, or go on with the program of that time"];
+    let wanted =
+        ["headwater-old", "variant old", "built again", "measure again, or go on with the program of that time"];
     refused(&place.run(&["run", "--resume", "r"]), &wanted);
     fs::write(&program, bytes).expect("room on the disk");
     let own = text.split("\"fingerprint\":\"").nth(1).and_then(|rest| rest.split('"').next()).expect("it says which");

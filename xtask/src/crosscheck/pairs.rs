@@ -63,13 +63,7 @@ pub fn by_turns<F: Clone + Default>(
 }
 
 /// A launch of ours in a block; time and warm-up in s.
-pub fn job(
-    row: &Row,
-    (time_s, warm_up_s): (f64, f64),
-    cpus: Option<(u32, u32)>,
-    scratch: &Path,
-    block: u32,
-) -> Job {
+pub fn job(row: &Row, (time_s, warm_up_s): (f64, f64), cpus: Option<(u32, u32)>, scratch: &Path, block: u32) -> Job {
     Job {
         row: row.clone(),
         time_s,

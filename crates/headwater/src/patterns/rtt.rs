@@ -143,12 +143,7 @@ pub(super) fn reply<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>
 
 /// The answering side sends back the first `bytes` bytes of each message that it received.
 #[inline]
-pub(super) fn answer<E: Endpoint>(
-    end: &mut E,
-    round: &Round,
-    desk: &mut Desk<'_>,
-    bytes: usize,
-) -> io::Result<Report> {
+pub(super) fn answer<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>, bytes: usize) -> io::Result<Report> {
     let start_ns = now_ns();
     for sequence in round.first..round.first + round.messages() {
         if round.full_check {

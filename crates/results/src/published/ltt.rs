@@ -52,7 +52,8 @@ fn read(table: &Table) -> Vec<Dataset> {
         .into_iter()
         .map(|((machine, configuration), lines)| {
             let (host, placement) = ltt_host(&machine);
-            let own = workloads.iter().filter(|line| (&line.machine, &line.configuration) == (&machine, &configuration));
+            let own =
+                workloads.iter().filter(|line| (&line.machine, &line.configuration) == (&machine, &configuration));
             let workloads = own.map(|line| workload(line, placement));
             let results = workloads.chain(lines.iter().map(|line| result(line, placement))).collect();
             let name = format!("{machine}-{}", configuration.to_lowercase());

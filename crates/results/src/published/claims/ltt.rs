@@ -52,12 +52,7 @@ pub(super) const ROWS: Claim = Claim {
 const IS_WORKLOAD: fn(&str) -> bool = |pattern| pattern == "workload";
 
 /// A case for each machine and configuration, of the rows whose pattern `is_meant`; the remark counts those within `bound`.
-fn cases(
-    is_meant: fn(&str) -> bool,
-    configurations: &[&str],
-    bound: f64,
-    holds: impl Fn(&Case) -> bool,
-) -> Vec<Case> {
+fn cases(is_meant: fn(&str) -> bool, configurations: &[&str], bound: f64, holds: impl Fn(&Case) -> bool) -> Vec<Case> {
     let names = ["up", "smp4"].into_iter().flat_map(|machine| configurations.iter().map(move |name| (machine, name)));
     let of_name = |(machine, configuration): (&str, &&str)| {
         let name = format!("{machine}-{configuration}");
