@@ -55,7 +55,7 @@ complete -c headwater -n "__fish_headwater_using_subcommand run" -l seed -d 'See
 complete -c headwater -n "__fish_headwater_using_subcommand run" -s b -l budget -d 'The most that the whole run may take; launches are shortened, then left out' -r
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l patience -d 'Give a row up when one of its processes keeps silent for so long [default: 10s]' -r
 complete -c headwater -n "__fish_headwater_using_subcommand run" -s o -l output -d 'Directory of this run [default: headwater-runs/<time>-<host>]' -r -F
-complete -c headwater -n "__fish_headwater_using_subcommand run" -l resume -d 'Go on with the interrupted run in DIR, in the same order, with its own settings; with --more also with a finished one' -r -F
+complete -c headwater -n "__fish_headwater_using_subcommand run" -l resume -d 'Go on with the interrupted run in DIR, in the same order, with its own settings, by the same builds; with --more also with a finished one' -r -F
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l more -d 'With --resume: so many launches more of every row, of a finished run too, in blocks of their own' -r
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l config -d 'Take options from a TOML file; those on the command line win' -r -F
 complete -c headwater -n "__fish_headwater_using_subcommand run" -l quick -d 'A quick look: the same as --budget 55s'

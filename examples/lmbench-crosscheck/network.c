@@ -1,7 +1,9 @@
 /* Rows between two processes: round trips, RPC, connections. */
 #include "connection.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 /* --- Round trips of `first` bytes --- */
 
@@ -224,6 +226,97 @@ static void connect_and_close(const struct row *row, long operations) {
     }
 }
 
+/* --- Pages from an HTTP/1.0 server, a connection for each --- */
+
+enum { PAGES = 14, HEADER = 138, MESSAGE_MAX = 1 << 16 };
+static const int page_bytes[PAGES] = {16292, 3830, 752, 1322, 773, 596, 125, 125, 116, 270, 640, 4002, 10757, 248};
+static char directory[] = "/tmp/lmbench-http-XXXXXX";
+static char http_message[MESSAGE_MAX];
+
+static int connected_socket(void) {
+    int on = 1, end = (int)must(socket(AF_INET, SOCK_STREAM, 0), "socket");
+    must(setsockopt(end, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), "SO_REUSEADDR");
+    must(connect(end, (struct sockaddr *)&service_address, sizeof service_address), "connect");
+    return end;
+}
+
+static void send_all(int to, const char *bytes, size_t count) {
+    while (count > 0) {
+        ssize_t sent = must(send(to, bytes, count, MSG_NOSIGNAL), "send");
+        bytes += sent;
+        count -= (size_t)sent;
+    }
+}
+
+static void serve_page(int connection, const char *header) {
+    char name[32];
+    int on = 1, page;
+    must(setsockopt(connection, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), "SO_REUSEADDR");
+    ssize_t count = must(recv(connection, http_message, MESSAGE_MAX - 1, 0), "recv");
+    http_message[count] = 0;
+    if (sscanf(http_message, "GET /page-%d HTTP/1.0", &page) != 1) return;
+    snprintf(name, sizeof name, "page-%02d", page);
+    int file = (int)must(open(name, O_RDONLY), "open");
+    struct stat status;
+    must(fstat(file, &status), "fstat");
+    send_all(connection, header, HEADER);
+    while ((count = must(read(file, http_message, MESSAGE_MAX), "read")) > 0) {
+        send_all(connection, http_message, (size_t)count);
+    }
+    close(file);
+}
+
+static void serve_http(const struct row *row) {
+    (void)row;
+    ensure(mkdtemp(directory) != NULL, "mkdtemp");
+    must(chdir(directory), "chdir");
+    for (int page = 0; page < PAGES; page++) {
+        char name[32];
+        snprintf(name, sizeof name, "page-%02d", page);
+        int file = (int)must(open(name, O_WRONLY | O_CREAT, 0600), "open");
+        ensure(write(file, http_message, (size_t)page_bytes[page]) == page_bytes[page], "write");
+        close(file);
+    }
+    int listener = listening(&service_address, WAITING_MAX);
+    if (fork_helper(1) != 0) return;
+    char header[HEADER + 1];
+    snprintf(header, sizeof header, "HTTP/1.0 200 OK\r\nServer: %-109s\r\n\r\n", "plain");
+    ensure(strlen(header) == HEADER, "header");
+    for (;;) {
+        int connection = (int)must(accept(listener, NULL, NULL), "accept");
+        serve_page(connection, header);
+        close(connection);
+    }
+}
+
+static void fetch_pages(const struct row *row, long operations) {
+    (void)row;
+    while (operations--) {
+        for (int page = 0; page < PAGES; page++) {
+            char request[64];
+            int length = snprintf(request, sizeof request, "GET /page-%02d HTTP/1.0\r\n\r\n", page);
+            int end = connected_socket();
+            send_all(end, request, (size_t)length);
+            ssize_t total = 0, count;
+            while ((count = must(recv(end, http_message + total, (size_t)(MESSAGE_MAX - total), 0), "recv")) > 0) {
+                total += count;
+            }
+            ensure(total == HEADER + page_bytes[page], "page");
+            close(end);
+        }
+    }
+}
+
+static void remove_pages(const struct row *row) {
+    (void)row;
+    for (int page = 0; page < PAGES; page++) {
+        char name[32];
+        snprintf(name, sizeof name, "page-%02d", page);
+        unlink(name);
+    }
+    rmdir(directory);
+}
+
 /* --- The rows --- */
 
 #define US .unit = "us"
@@ -238,6 +331,7 @@ static const struct row rows[] = {
     {"rpc-tcp", US, .prepare = serve_rpc_tcp, .run = call_tcp},
     {"tcp-connect", US, .prepare = serve_connections, .run = connect_and_close, .piece_max = WAITING_MAX,
      .tidy = catch_up},
+    {"http", "MB/s", .quantity = 41780, .prepare = serve_http, .run = fetch_pages, .clean = remove_pages},
 };
 
 int main(int count, char **words) { return measure_main(count, words, rows, sizeof rows / sizeof rows[0]); }

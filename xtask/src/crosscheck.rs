@@ -13,6 +13,7 @@ use headwater_results::schema::{MetricResult, Placement, RowOutcome, RowResult, 
 use crate::shell;
 
 pub mod agreement;
+pub mod pairs;
 
 use agreement::{TOLERANCE, is_within, verdict};
 

@@ -6,19 +6,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
-use anyhow::{Context, Result, bail, ensure};
-use headwater::harness::conduct::{Job, Measured, Outcome};
-use headwater::harness::launch::{CONDUCT, Order};
+use anyhow::{Context, Result, ensure};
+use headwater::harness::conduct::{Job, Measured};
 use headwater::suites::{self, Axes};
-use headwater_results::estimate::{Estimate, median};
-use headwater_results::random::Random;
+use headwater_results::estimate::median;
 use headwater_results::schema::{Placement, Row};
 
-use crate::crosscheck::agreement::{TOLERANCE, is_within, verdict};
+use crate::crosscheck::pairs::{Line, Pairs, by_turns, job, launch, parse_cpus, table as pair_table};
 use crate::shell;
 
 mod original;
@@ -29,9 +25,6 @@ const SMALL: &str = "small";
 
 /// Least warm-up of a launch of ours, s: as the suite has it.
 const WARM_UP_S: f64 = 0.015;
-
-/// How long a launch of ours may be stuck, s.
-const PATIENCE_S: f64 = 20.0;
 
 /// How the two are measured.
 #[derive(Debug, clap::Args)]
@@ -65,14 +58,6 @@ struct Pair {
     plain: PathBuf,
 }
 
-/// What was measured of a row: ours and the other side's figure of each block, or why there is none.
-#[derive(Clone, Debug, Default)]
-struct Figures {
-    ours: Vec<f64>,
-    theirs: Vec<f64>,
-    missing: Option<String>,
-}
-
 /// What stands in the table beside ours, and what it says about a row that is not within the tolerance.
 struct Side {
     name: &'static str,
@@ -88,44 +73,25 @@ pub fn run(options: &Options) -> Result<()> {
     let pairs = pairs(&build(&place)?, &options.rows)?;
     let rows: Vec<&Row> = pairs.iter().map(|pair| &pair.row).collect();
     let figures = measure(options, &rows, |index, _| plain(&pairs[index], options))?;
-    print!("{}", table(&Side { name: "plain C", cause: |_| None }, &rows, &figures));
+    print!("{}", table(&Side { name: "plain C", cause: |_| None }, &rows, figures));
     Ok(())
 }
 
 /// Measures each row by Headwater and by `other`, which gets the number of the row and a directory for its files.
-fn measure(options: &Options, rows: &[&Row], other: impl Fn(usize, &Path) -> Result<f64>) -> Result<Vec<Figures>> {
+fn measure(options: &Options, rows: &[&Row], other: impl Fn(usize, &Path) -> Result<f64>) -> Result<Vec<Pairs<f64>>> {
     let headwater = shell::release_build()?;
     let cpus = options.cpus.as_deref().map(parse_cpus).transpose()?;
     // As deep as the directory of a run and those of the plain programs: a path costs by its parts.
     let scratch = std::env::temp_dir().join(format!("crosscheck-{}", std::process::id()));
     fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
 
-    let mut figures = vec![Figures::default(); rows.len()];
-    let mut random = Random::new(options.seed);
-    for block in 0..options.blocks {
-        let mut order: Vec<usize> = (0..rows.len()).collect();
-        random.shuffle(&mut order);
-        for index in order {
-            let figures = &mut figures[index];
-            if figures.missing.is_some() {
-                continue;
-            }
-            let job = job(rows[index], options, cpus, &scratch, block);
-            let measured = if random.below(2) == 0 {
-                ours(&headwater, &job).and_then(|own| Ok((own, other(index, &scratch)?)))
-            } else {
-                other(index, &scratch).and_then(|other| Ok((ours(&headwater, &job)?, other)))
-            };
-            match measured {
-                Ok((own, other)) => {
-                    figures.ours.push(own);
-                    figures.theirs.push(other);
-                }
-                Err(error) => figures.missing = Some(format!("{error:#}")),
-            }
-        }
-        eprintln!("block {} of {}", block + 1, options.blocks);
-    }
+    let times_s = (f64::from(options.time_ms) / 1e3, WARM_UP_S);
+    let figures = by_turns(
+        (options.blocks, options.seed),
+        rows.len(),
+        |index, block| ours(&headwater, &job(rows[index], times_s, cpus, &scratch, block)),
+        |index| other(index, &scratch),
+    );
     fs::remove_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     Ok(figures)
 }
@@ -181,42 +147,9 @@ fn rows_of_suite(wanted: &[String]) -> Result<Vec<Row>> {
     Ok(rows.into_iter().filter(is_wanted).collect())
 }
 
-/// Two CPUs, as in `0,1`.
-pub fn parse_cpus(text: &str) -> Result<(u32, u32)> {
-    let numbers = text.split_once(',').and_then(|(first, second)| Some((first.parse().ok()?, second.parse().ok()?)));
-    numbers.with_context(|| format!("--cpus {text}: two numbers are meant, such as 0,1"))
-}
-
-fn job(row: &Row, options: &Options, cpus: Option<(u32, u32)>, scratch: &Path, block: u32) -> Job {
-    Job {
-        row: row.clone(),
-        time_s: f64::from(options.time_ms) / 1e3,
-        warm_up_s: WARM_UP_S,
-        cpus,
-        directory: scratch.to_owned(),
-        token: format!("crosscheck-{block}"),
-        repetitions: 1,
-        command: None,
-        patience_s: PATIENCE_S,
-    }
-}
-
 /// The figure of a launch of ours: the median of its samples.
 fn ours(headwater: &Path, job: &Job) -> Result<f64> {
     own_figure(&launch(headwater, job)?, &job.row)
-}
-
-/// A launch of ours.
-pub fn launch(headwater: &Path, job: &Job) -> Result<Measured> {
-    let mut command = shell::command(&headwater.to_string_lossy());
-    let mut conductor = command.arg(CONDUCT).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    let order = serde_json::to_vec(&Order::Launch { job: Box::new(job.clone()) })?;
-    conductor.stdin.take().context("a pipe was asked for")?.write_all(&order)?;
-    let output = conductor.wait_with_output()?;
-    match serde_json::from_slice(&output.stdout).with_context(|| format!("the conductor: {}", output.status))? {
-        Outcome::Measured(measured) => Ok(*measured),
-        Outcome::Unavailable { reason } | Outcome::Failed { reason } => bail!("headwater: {reason}"),
-    }
 }
 
 fn own_figure(measured: &Measured, row: &Row) -> Result<f64> {
@@ -243,48 +176,16 @@ fn figure_of(text: &str, row: &Row) -> Result<f64> {
     figure.with_context(|| format!("a plain program printed {text:?} for {} in {unit}", row.subject))
 }
 
-/// The ratios as a Markdown table, with the verdict below it.
-fn table(side: &Side, rows: &[&Row], figures: &[Figures]) -> String {
-    let mut lines = vec![
-        format!("| row | headwater | {} | unit | ratio | interval | pairs | within 5 % |", side.name),
-        "|---|--:|--:|---|--:|---|--:|---|".to_owned(),
-    ];
-    let (mut compared, mut agree) = (0, 0);
-    for (row, figures) in rows.iter().zip(figures) {
-        let ratios: Vec<f64> = figures.ours.iter().zip(&figures.theirs).map(|(ours, other)| ours / other).collect();
-        let all = (median(&figures.ours), median(&figures.theirs), Estimate::of_launches(&ratios));
-        let (Some(ours), Some(theirs), Some(estimate), None) = (all.0, all.1, all.2, &figures.missing) else {
-            let reason = figures.missing.as_deref().unwrap_or("no pair");
-            lines.push(format!("| {} | - | - | | - | | {} | {reason} |", row.subject, ratios.len()));
-            continue;
-        };
-        compared += 1;
-        agree += usize::from(is_within(estimate.median));
-        let cause = (side.cause)(row).filter(|_| !is_within(estimate.median));
-        lines.push(format!(
-            "| {} | {} | {} | {} | {:.3} | {:.3} .. {:.3} ({:.1} %) | {} | {}{} |",
-            row.subject,
-            three_digits(ours),
-            three_digits(theirs),
-            row.metrics[0].unit,
-            estimate.median,
-            estimate.low,
-            estimate.high,
-            100.0 * estimate.confidence,
-            estimate.n,
-            verdict(&estimate),
-            cause.map(|cause| format!(": {cause}")).unwrap_or_default(),
-        ));
-    }
-    lines.push(String::new());
-    lines.push(format!("{agree} of {compared} medians are within {:.0} %.", 100.0 * TOLERANCE));
-    lines.join("\n") + "\n"
-}
-
-/// A value with three significant digits or all before the point.
-pub fn three_digits(value: f64) -> String {
-    let before = value.abs().max(f64::MIN_POSITIVE).log10().floor() as i32 + 1;
-    format!("{value:.*}", (3 - before).clamp(0, 6) as usize)
+/// The table of the rows, with the verdict below it.
+fn table(side: &Side, rows: &[&Row], figures: Vec<Pairs<f64>>) -> String {
+    let line = |(row, pairs): (&&Row, Pairs<f64>)| Line {
+        name: row.subject.clone(),
+        unit: row.metrics[0].unit.clone(),
+        pairs,
+        cause: (side.cause)(row),
+    };
+    let lines: Vec<Line> = rows.iter().zip(figures).map(line).collect();
+    pair_table(side.name, &lines)
 }
 
 #[cfg(test)]

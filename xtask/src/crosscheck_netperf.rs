@@ -5,27 +5,21 @@
 
 use std::fs;
 use std::net::TcpStream;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use headwater::harness::conduct::{Job, Measured};
+use headwater::harness::conduct::Measured;
 use headwater::import::{self, Options as ImportOptions};
 use headwater::suites::{self, Axes};
-use headwater_results::estimate::{Estimate, median};
-use headwater_results::random::Random;
+use headwater_results::estimate::median;
 use headwater_results::schema::{Placement, Row};
 
-use crate::crosscheck::agreement::{TOLERANCE, is_within, verdict};
-use crate::crosscheck_lmbench::{launch, three_digits};
+use crate::crosscheck::pairs::{self, Line, Pairs, by_turns, job, launch, parse_cpus};
 use crate::shell;
 
 /// Least warm-up of a launch of ours, s: as the suite has it.
 const WARM_UP_S: f64 = 0.05;
-
-/// How long a launch of ours may be stuck, s.
-const PATIENCE_S: f64 = 20.0;
 
 /// How long netserver may take until it listens.
 const START: Duration = Duration::from_secs(5);
@@ -55,17 +49,9 @@ pub struct Options {
     rows: Vec<String>,
 }
 
-/// Ours and netperf's figures of each block, a list per metric that both have; or why there are none.
-#[derive(Clone, Debug, Default)]
-struct Figures {
-    ours: Vec<Vec<f64>>,
-    netperf: Vec<Vec<f64>>,
-    missing: Option<String>,
-}
-
 /// Builds ours, measures by turns and prints the ratios.
 pub fn run(options: &Options) -> Result<()> {
-    let cpus = crate::crosscheck_lmbench::parse_cpus(&options.cpus)?;
+    let cpus = parse_cpus(&options.cpus)?;
     let version = installed()?;
     let headwater = shell::release_build()?;
     let rows = rows(cpus, &options.rows)?;
@@ -73,34 +59,13 @@ pub fn run(options: &Options) -> Result<()> {
     fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     let server = Server::start(cpus.1, options.port)?;
 
-    let mut figures = vec![Figures::default(); rows.len()];
-    let mut random = Random::new(options.seed);
-    for block in 0..options.blocks {
-        let mut order: Vec<usize> = (0..rows.len()).collect();
-        random.shuffle(&mut order);
-        for index in order {
-            let (row, figures) = (&rows[index], &mut figures[index]);
-            if figures.missing.is_some() {
-                continue;
-            }
-            let job = job(row, options, cpus, &scratch, block);
-            let ours = || launch(&headwater, &job).and_then(|measured| own_figures(&measured, row));
-            let netperf = || netperf(row, cpus.0, options.port);
-            let pair = if random.below(2) == 0 {
-                ours().and_then(|own| Ok((own, netperf()?)))
-            } else {
-                netperf().and_then(|other| Ok((ours()?, other)))
-            };
-            match pair {
-                Ok((own, other)) => {
-                    figures.ours.push(own);
-                    figures.netperf.push(other);
-                }
-                Err(error) => figures.missing = Some(format!("{error:#}")),
-            }
-        }
-        eprintln!("block {} of {}", block + 1, options.blocks);
-    }
+    let times_s = (f64::from(options.time_ms) / 1e3, WARM_UP_S);
+    let ours = |index: usize, block| {
+        let row: &Row = &rows[index];
+        own_figures(&launch(&headwater, &job(row, times_s, Some(cpus), &scratch, block))?, row)
+    };
+    let turns = (options.blocks, options.seed);
+    let figures = by_turns(turns, rows.len(), ours, |index| netperf(&rows[index], cpus.0, options.port));
     drop(server);
     fs::remove_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     println!("{version}, CPUs {}:\n", options.cpus);
@@ -163,20 +128,6 @@ fn rows(cpus: (u32, u32), wanted: &[String]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn job(row: &Row, options: &Options, cpus: (u32, u32), scratch: &Path, block: u32) -> Job {
-    Job {
-        row: row.clone(),
-        time_s: f64::from(options.time_ms) / 1e3,
-        warm_up_s: WARM_UP_S,
-        cpus: Some(cpus),
-        directory: scratch.to_owned(),
-        token: format!("crosscheck-{block}"),
-        repetitions: 1,
-        command: None,
-        patience_s: PATIENCE_S,
-    }
-}
-
 /// The metrics of a row that are compared: of a flood the loss follows from the rates.
 fn compared(row: &Row) -> impl Iterator<Item = &str> {
     row.metrics.iter().map(|metric| metric.name.as_str()).filter(|name| *name != "loss")
@@ -237,47 +188,24 @@ fn figures_of(text: String, row: &Row) -> Result<Vec<f64>> {
     compared(row).map(|name| value(name).with_context(|| format!("netperf: no {name}"))).collect()
 }
 
-/// The ratios as a Markdown table, with the verdict below it.
-fn table(rows: &[Row], figures: &[Figures]) -> String {
-    let mut lines = vec![
-        "| row | headwater | netperf | unit | ratio | interval | pairs | within 5 % |".to_owned(),
-        "|---|--:|--:|---|--:|---|--:|---|".to_owned(),
-    ];
-    let (mut all, mut agree) = (0, 0);
-    for (row, figures) in rows.iter().zip(figures) {
+/// The table of every metric that is compared, with the verdict below it.
+fn table(rows: &[Row], figures: &[Pairs<Vec<f64>>]) -> String {
+    let of_row = |(row, figures): (&Row, &Pairs<Vec<f64>>)| -> Vec<Line> {
         let name = row.id.rsplit_once('/').map_or(row.id.as_str(), |(name, _)| name);
-        if let Some(reason) = &figures.missing {
-            lines.push(format!("| {name} | - | - | | - | | {} | {reason} |", figures.ours.len()));
-            continue;
+        if figures.missing.is_some() {
+            let pairs = Pairs { missing: figures.missing.clone(), ..Pairs::default() };
+            return vec![Line { name: name.to_owned(), pairs, ..Line::default() }];
         }
-        for (at, metric) in compared(row).enumerate() {
+        let line = |(at, metric): (usize, &str)| {
+            let of = |side: &[Vec<f64>]| side.iter().map(|values| values[at]).collect();
             let unit = row.metrics.iter().find(|known| known.name == metric).map_or("", |metric| &metric.unit);
-            let of = |sides: &[Vec<f64>]| sides.iter().map(|values| values[at]).collect::<Vec<f64>>();
-            let (ours, netperf) = (of(&figures.ours), of(&figures.netperf));
-            let ratios: Vec<f64> = ours.iter().zip(&netperf).map(|(ours, netperf)| ours / netperf).collect();
-            let (Some(own), Some(other), Some(estimate)) =
-                (median(&ours), median(&netperf), Estimate::of_launches(&ratios))
-            else {
-                continue;
-            };
-            all += 1;
-            agree += usize::from(is_within(estimate.median));
-            lines.push(format!(
-                "| {name}: {metric} | {} | {} | {unit} | {:.3} | {:.3} .. {:.3} ({:.1} %) | {} | {} |",
-                three_digits(own),
-                three_digits(other),
-                estimate.median,
-                estimate.low,
-                estimate.high,
-                100.0 * estimate.confidence,
-                estimate.n,
-                verdict(&estimate),
-            ));
-        }
-    }
-    lines.push(String::new());
-    lines.push(format!("{agree} of {all} medians are within {:.0} %.", 100.0 * TOLERANCE));
-    lines.join("\n") + "\n"
+            let pairs = Pairs { ours: of(&figures.ours), theirs: of(&figures.theirs), missing: None };
+            Line { name: format!("{name}: {metric}"), unit: unit.to_owned(), pairs, cause: None }
+        };
+        compared(row).enumerate().map(line).collect()
+    };
+    let lines: Vec<Line> = rows.iter().zip(figures).flat_map(of_row).collect();
+    pairs::table("netperf", &lines)
 }
 
 #[cfg(test)]

@@ -121,4 +121,6 @@ pub fn write(path: &Path, record: &Record) -> anyhow::Result<()> {
 }
 
 #[cfg(test)]
+pub mod testing;
+#[cfg(test)]
 mod tests;

@@ -222,6 +222,89 @@ fn launches_of_another_build_are_not_added() {
 }
 
 #[test]
+fn an_interrupted_run_is_not_taken_up_by_another_build() {
+    let place = Place::new();
+    let program = place.path("headwater-old");
+    fs::copy(env!("CARGO_BIN_EXE_headwater"), &program).expect("room on the disk");
+    let old = format!("old={}", program.display());
+    succeeded(&place.run(&[&QUICK[..], &["--variant", &old, "--variant", "new=", "-o", "r"]].concat()));
+    // As if it had been killed after its third launch.
+    let file = place.path("r/run.jsonl");
+    let text = fs::read_to_string(&file).expect("events");
+    let third = text.match_indices("launch_finished").nth(2).expect("a third launch").0;
+    let whole = third + text[third..].find('\n').expect("its end") + 1;
+    fs::write(&file, &text[..whole]).expect("room on the disk");
+    let bytes = fs::read(&program).expect("it is there");
+    fs::write(&program, [&bytes[..], &[0]].concat()).expect("room on the disk");
+    let wanted =
+        ["headwater-old", "variant old", "built again", "measure again, or go on with the program of that time"];
+    refused(&place.run(&["run", "--resume", "r"]), &wanted);
+    fs::write(&program, bytes).expect("room on the disk");
+    let own = text.split("\"fingerprint\":\"").nth(1).and_then(|rest| rest.split('"').next()).expect("it says which");
+    fs::write(&file, text[..whole].replace(own, "0123456789abcdef")).expect("room on the disk");
+    refused(&place.run(&["run", "--resume", "r"]), &["not the build that measured it", "measure again, or go on"]);
+    // By the builds that began it, it is.
+    fs::write(&file, &text[..whole]).expect("room on the disk");
+    succeeded(&place.run(&["run", "--resume", "r", "--quiet"]));
+    assert_eq!(blocks(&place.read("r")).0, [[0, 1, 2], [0, 1, 2]]);
+}
+
+/// Runs a script in a mount namespace of its own, with `small`, a file system of 1 MiB that holds a copy of the run `r`;
+/// `None` where none can be made.
+fn on_a_small_file_system(place: &Place, script: &str) -> Option<Output> {
+    let namespace = ["--mount", "--map-root-user"];
+    if !Command::new("unshare").args(namespace).arg("true").status().is_ok_and(|status| status.success()) {
+        println!("skipped: no mount namespace can be made here");
+        return None;
+    }
+    let script = format!("mkdir small; mount -t tmpfs -o size=1m tmpfs small; cp -r r small/r\n{script}");
+    let mut command = Command::new("unshare");
+    command.args(namespace).args(["sh", "-ec", &script]).current_dir(place.0.path()).stdin(Stdio::null());
+    let output = command.env("HEADWATER", env!("CARGO_BIN_EXE_headwater")).output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(output)
+}
+
+#[test]
+fn a_disk_that_fills_up_under_more_launches_is_told_and_the_run_stays_usable() {
+    let place = Place::new();
+    succeeded(&place.run(&[&QUICK[..], &["-o", "r"]].concat()));
+    // One page is left, which has room for a few launches of the forty.
+    let script = "dd if=/dev/zero of=small/fill bs=1k 2>dd || truncate -s -4096 small/fill
+        $HEADWATER run --resume small/r --more 40 --quiet || echo more $?
+        $HEADWATER show small/r >shown || echo show $?
+        rm small/fill
+        $HEADWATER run --resume small/r --quiet && echo resumed
+        cp -r small/r after";
+    let Some(output) = on_a_small_file_system(&place, script) else { return };
+    let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said, "more 2\nshow 4\nresumed\n", "{complained}");
+    let wanted = ["run.jsonl: No space left on device", "`headwater run --resume small/r` goes on"];
+    assert!(wanted.iter().all(|part| complained.contains(part)), "{complained}");
+    assert_eq!(complained.matches("headwater: ").count(), 1, "one error, and `show` has none: {complained}");
+    let shown = fs::read_to_string(place.path("shown")).expect("it printed");
+    assert!(shown.contains("pipe") && shown.contains("Interrupted"), "{shown}");
+    assert_eq!(blocks(&place.read("after")), (vec![(0..43).collect()], 43));
+}
+
+#[test]
+fn a_run_on_a_read_only_file_system_gets_no_more_launches_and_is_still_shown() {
+    let place = Place::new();
+    succeeded(&place.run(&[&QUICK[..], &["-o", "r"]].concat()));
+    let script = "mount -o remount,ro small
+        $HEADWATER run --resume small/r --more 1 --quiet || echo more $?
+        $HEADWATER show small/r >shown && echo shown
+        mount -o remount,rw small
+        $HEADWATER run --resume small/r --more 1 --quiet && echo resumed
+        cp -r small/r after";
+    let Some(output) = on_a_small_file_system(&place, script) else { return };
+    let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said, "more 2\nshown\nresumed\n", "{complained}");
+    assert!(complained.contains("small/r/run.jsonl: Read-only file system"), "{complained}");
+    assert_eq!(blocks(&place.read("after")), (vec![(0..4).collect()], 4));
+}
+
+#[test]
 fn a_run_of_variants_fails_as_a_comparison_does() {
     let place = Place::new();
     refused(&place.run(&["run", "pipe", "--fail-on", "regression"]), &["--fail-on", "--variant"]);
@@ -233,19 +316,19 @@ fn a_run_of_variants_fails_as_a_comparison_does() {
     };
     assert_eq!(run("3", "few", "regression:5%"), Some(3), "three launches exclude nothing");
     assert_eq!(run("8", "many", "never"), Some(0));
-    // Variant b becomes half as fast; with one launch more as it is both sides are compared again.
+    // Variant b becomes an eighth as fast, which no busy machine hides; with one launch more as it is both sides are compared again.
     let file = place.path("many/run.jsonl");
     let text = fs::read_to_string(&file).expect("events");
-    let halved = text.lines().map(|line| {
+    let slowed = text.lines().map(|line| {
         let mut event: serde_json::Value = serde_json::from_str(line).expect("an event");
         if event["event"] == "launch_finished" && event["row"].as_str().is_some_and(|row| row.ends_with("/b")) {
             let rates = event["series"]["rate"].as_array_mut().expect("rates");
-            rates.iter_mut().for_each(|rate| *rate = (rate.as_f64().expect("a rate") / 2.0).into());
+            rates.iter_mut().for_each(|rate| *rate = (rate.as_f64().expect("a rate") / 8.0).into());
         }
         format!("{event}\n")
     });
-    let halved: String = halved.collect();
-    fs::write(&file, halved).expect("room on the disk");
+    let slowed: String = slowed.collect();
+    fs::write(&file, slowed).expect("room on the disk");
     let again = |fail_on: &str| {
         place.run(&["run", "--resume", "many", "--more", "1", "--quiet", "--fail-on", fail_on]).status.code()
     };

@@ -205,14 +205,14 @@ fn published(row: &Line, configuration: &str) -> Option<f64> {
     if row.metric.name == "cpu" {
         return None;
     }
-    let (table, machine) = if row.pattern == WORKLOAD { ("workloads", "smp4") } else { ("ltt", "up") };
+    let machine = if row.pattern == WORKLOAD { "smp4" } else { "up" };
     let value = |run: &Run| {
         let is_it = |result: &&RowResult| result.row.subject == row.subject && result.row.pattern == row.pattern;
         let own = run.results.iter().find(is_it)?.metrics.first()?;
         Some((own.estimate.median, own.metric.better))
     };
-    let (off, better) = value(&published::run(table, &format!("{machine}-a"))?)?;
-    let (on, _) = value(&published::run(table, &format!("{machine}-{configuration}"))?)?;
+    let (off, better) = value(&published::run("ltt", &format!("{machine}-a"))?)?;
+    let (on, _) = value(&published::run("ltt", &format!("{machine}-{configuration}"))?)?;
     Some(if better == Better::Lower { on / off } else { off / on })
 }
 

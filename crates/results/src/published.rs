@@ -14,7 +14,6 @@ mod pipes;
 mod sheet;
 mod sync;
 mod udp;
-mod workloads;
 
 use crate::schema::Run;
 
@@ -49,8 +48,7 @@ pub struct Dataset {
 }
 
 /// Every table, in the order of the list.
-static TABLES: &[Table] =
-    &[pipes::TABLE, udp::TABLE, fifo::TABLE, ipc::TABLE, sync::TABLE, ltt::TABLE, workloads::TABLE];
+static TABLES: &[Table] = &[pipes::TABLE, udp::TABLE, fifo::TABLE, ipc::TABLE, sync::TABLE, ltt::TABLE];
 
 /// Every table, in the order of the list.
 pub fn tables() -> &'static [Table] {

@@ -65,7 +65,7 @@ pub fn run(options: &Options, programs: &Path) -> Result<()> {
         Run { options, programs, scratch, row }.figure(&recipe)
     })?;
     println!("LMbench {}, {}\n", version(), programs.display());
-    print!("{}", table(&Side { name: "original", cause: |row| cause(&row.subject) }, &rows, &figures));
+    print!("{}", table(&Side { name: "original", cause: |row| cause(&row.subject) }, &rows, figures));
     for row in left_out {
         println!("Not compared: {}", row.subject);
     }

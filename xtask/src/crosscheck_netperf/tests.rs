@@ -36,12 +36,12 @@ fn the_figures_are_those_of_the_same_row() {
 #[test]
 fn a_row_is_judged_by_the_ratios_within_pairs() {
     // The machine became ten times slower in the middle.
-    let figures = Figures {
+    let figures = Pairs {
         ours: vec![vec![1.0, 2.0], vec![10.0, 20.0], vec![1.02, 3.0]],
-        netperf: vec![vec![1.0, 1.0], vec![10.0, 10.0], vec![1.0, 1.0]],
+        theirs: vec![vec![1.0, 1.0], vec![10.0, 10.0], vec![1.0, 1.0]],
         missing: None,
     };
-    let missing = Figures { missing: Some("netperf: no rate".to_owned()), ..Figures::default() };
+    let missing = Pairs { missing: Some("netperf: no rate".to_owned()), ..Pairs::default() };
     let text = table(&[row("udp/flood/64/"), row("tcp/rtt/1/")], &[figures, missing]);
     assert!(text.contains("| udp/flood/64: rx_rate | 1.02 | 1.00 | messages/s | 1.000 | 1.000 .. 1.020"), "{text}");
     assert!(text.contains("| udp/flood/64: tx_rate | 3.00 | 1.00 | messages/s | 2.000 |"), "{text}");

@@ -175,7 +175,8 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// Go on with the interrupted run in DIR, in the same order, with its own settings; with --more also with a finished one
+    /// Go on with the interrupted run in DIR, in the same order, with its own settings, by the same builds; with --more also with
+    /// a finished one
     #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with_all = ["output", "sizes", "placement", "launches", "seed", "time", "warm_up", "transport_cmd", "selection", "budget", "quick", "variant", "against"])]
     #[serde(skip)]
     resume: Option<PathBuf>,

@@ -112,8 +112,10 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
         teller.event(&Event::RunResumed { at: now(), launches: arguments.more.map(|_| plan.settings.launches) })?;
     }
     let end = course.run(&scratch, &stop, &mut teller);
-    let (run, directory) = teller.close()?;
+    let closed = teller.close();
+    // Why the run ended comes first: a disk that is full for an event is full for the document too.
     let end = end?;
+    let (run, directory) = closed?;
     if arguments.trace && end.signal.is_none() {
         let count = trace::rows::record(&course, &directory, &scratch, &stop)?;
         if !arguments.quiet {
@@ -161,12 +163,12 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
             );
         }
         let mut plan = Plan::of_header(header)?;
+        same_programs(header, &plan).map_err(|what| anyhow!("{}: {what}", directory.display()))?;
         if let Some(launches) = events.iter().rev().find_map(launches_wanted) {
             plan.settings.launches = launches;
             plan.settings.budget_s = None;
         }
         if let Some(more) = arguments.more {
-            same_programs(header, &plan).map_err(|what| anyhow!("{}: {what}", directory.display()))?;
             plan.settings.launches = launches_of(&events, plan.settings.launches) + more;
             plan.settings.budget_s = None;
             if plan.settings.launches > LAUNCHES_MAX {
@@ -228,7 +230,7 @@ fn launches_of(events: &[Event], planned: u32) -> u32 {
 
 /// Launches of another build are not those of the same row.
 fn same_programs(header: &RunHeader, plan: &Plan) -> Result<(), String> {
-    let remedy = "measure again, or with --variant the program of that time";
+    let remedy = "measure again, or go on with the program of that time";
     let differs = |was: &Program, is: &Program| was.fingerprint != is.fingerprint;
     let own = HarnessProgram::own()?.identity().map_err(|error| error.to_string())?;
     if header.program.as_ref().is_some_and(|was| differs(was, &own)) {

@@ -1,11 +1,11 @@
 //! Requests that cannot be met say why and what would help; those that can take the machine's noise into account.
 
 use headwater_results::compare::MINIMUM_EFFECT;
-use headwater_results::compare::noise::{Assessment, Drift};
 use headwater_results::schema::{Event, LaunchRecord, RunStatus};
 use headwater_results::summary::Fold;
 
 use super::*;
+use crate::noise::testing::record;
 use crate::store;
 
 fn request() -> Request {
@@ -86,33 +86,11 @@ fn environments_of_two_runs_are_compared_and_of_one_are_not() {
     assert_eq!(compared[0].environment, []);
 }
 
-fn record(within: f64, apart: f64) -> Record {
-    let drift = |deviation| Drift { deviation, rows: 100 };
-    Record {
-        host: "h".to_owned(),
-        kernel: "6.18".to_owned(),
-        started_at: "2026-01-01T00:00:00Z".to_owned(),
-        run: "r".to_owned(),
-        assessment: Assessment {
-            rows: 100,
-            blocks: 12,
-            below_alpha: 5,
-            called_different: 0,
-            difference_median: 0.01,
-            difference_p95: 0.05,
-            resolution_median: 0.02,
-            drift: drift(within),
-        },
-        apart: drift(apart),
-        earlier: Vec::new(),
-    }
-}
-
 #[test]
 fn a_noise_record_is_in_the_intervals_of_runs_apart() {
     let directory = tempfile::TempDir::new().expect("a temporary directory");
     let file = directory.path().join("noise.json");
-    noise::write(&file, &record(0.0, 0.1)).expect("room on the disk");
+    noise::write(&file, &record(1, 0.0, 0.1)).expect("room on the disk");
     let asked = Request { noise: Noise::File(file), ..request() };
     let runs = named(vec![("a", run("h", &["pipe", "fifo"], 12)), ("b", run("h", &["pipe", "fifo"], 12))]);
     let apart = &compare_runs(&runs, &asked).expect("comparable")[0];

@@ -6,9 +6,9 @@
 
 use std::io;
 
-use headwater_os::clock::now_ns;
 use headwater_results::schema::Standing;
 
+use super::rtt::{accepts_answers, answer, in_batches};
 use super::stream::{PAIR, RATE};
 use super::{Ends, Info, Pattern, Topology, accepts_size, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
@@ -36,10 +36,7 @@ impl Pattern for Acknowledged {
     };
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
-        // An answer that is held back makes no sense here either.
-        if let Some((_, reason)) = transport.unfit.iter().find(|(pattern, _)| *pattern == "rtt") {
-            return Err(format!("{} {reason}", transport.name));
-        }
+        accepts_answers(transport)?;
         if transport.standing == Standing::Null {
             return Err(format!("no message of {} goes from one end to the other", transport.name));
         }
@@ -49,7 +46,8 @@ impl Pattern for Acknowledged {
     fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
         match ends {
             Ends::Sender(end) => send_all(end, round, desk),
-            Ends::Receiver(end) => acknowledge_all(end, round, desk),
+            // The acknowledgement is the first byte of the message, so that it cannot be that of the one before.
+            Ends::Receiver(end) => answer(end, round, desk, 1),
             _ => Err(wrong_ends()),
         }
     }
@@ -65,24 +63,14 @@ impl Pattern for Acknowledged {
 /// The sender's loop: stamps mark the acknowledgement of each batch's last message.
 fn send_all<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
     // A queue takes no buffer that is smaller than its messages may be.
-    let mut answer = Payload::new(desk.payload.size());
-    let mut stamps_ns = Vec::with_capacity(round.batches as usize);
-    let mut sequence = round.first;
-    let start_ns = now_ns();
-    for _ in 0..round.batches {
-        for _ in 0..round.batch {
-            let message = desk.payload.message(sequence);
-            let expected = message[0];
-            end.send(message)?;
-            let count = end.receive_some(answer.space())?;
-            if count != 1 || answer.space()[0] != expected {
-                return Err(wrong_acknowledgement(sequence, count));
-            }
-            sequence += 1;
-        }
-        stamps_ns.push(now_ns());
-    }
-    Ok(Report { start_ns, end_ns: now_ns(), stamps_ns, ..Report::default() })
+    let mut reply = Payload::new(desk.payload.size());
+    in_batches(round, |sequence| {
+        let message = desk.payload.message(sequence);
+        let expected = message[0];
+        end.send(message)?;
+        let count = end.receive_some(reply.space())?;
+        if count == 1 && reply.space()[0] == expected { Ok(()) } else { Err(wrong_acknowledgement(sequence, count)) }
+    })
 }
 
 #[cold]
@@ -94,23 +82,6 @@ fn wrong_acknowledgement(sequence: u64, count: usize) -> io::Error {
             format!("message {sequence} was acknowledged by {count} bytes that are not its first one"),
         ),
     }
-}
-
-/// The receiver's loop. The acknowledgement is the first byte of the message, so that it cannot be that of the one before.
-fn acknowledge_all<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
-    let start_ns = now_ns();
-    for sequence in round.first..round.first + round.messages() {
-        if round.full_check {
-            desk.payload.poison();
-        }
-        end.receive(desk.payload.space())?;
-        desk.payload.verify(sequence)?;
-        if round.full_check {
-            desk.payload.verify_all(sequence)?;
-        }
-        end.send(&desk.payload.space()[..1])?;
-    }
-    Ok(Report { start_ns, end_ns: now_ns(), ..Report::default() })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::io;
 use headwater_results::schema::Standing;
 
 use super::cpu::CPU;
-use super::rtt::{RTT, ask, reply};
+use super::rtt::{RTT, accepts_answers, ask, reply};
 use super::stream::{RATE, receive_all, send_all};
 use super::whole_rounds::{conduct_rounds, elapsed_ns};
 use super::{Ends, Info, Pattern, Topology, accepts_reliable, wrong_ends};
@@ -75,9 +75,7 @@ impl Pattern for PairsRoundTrip {
     };
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
-        if let Some((_, reason)) = transport.unfit.iter().find(|(pattern, _)| *pattern == "rtt") {
-            return Err(format!("{} {reason}", transport.name));
-        }
+        accepts_answers(transport)?;
         accepts_crowd(transport, size)
     }
 

@@ -22,6 +22,17 @@ use crate::transports::{self, Endpoint};
 #[derive(Debug)]
 pub struct RoundTrip;
 
+/// Whether a transport of at most one message on the way is fit: one that holds writes back would wait for ever.
+///
+/// # Errors
+/// The reason, for `list`.
+pub(super) fn accepts_answers(transport: &transports::Info) -> Result<(), String> {
+    match transport.unfit.iter().find(|(pattern, _)| *pattern == RoundTrip::INFO.name) {
+        Some((_, reason)) => Err(format!("{} {reason}", transport.name)),
+        None => Ok(()),
+    }
+}
+
 /// The metric of every pattern of request and answer.
 pub(super) const RTT: MetricInfo = MetricInfo { name: "rtt", unit: "ns", better: Better::Lower };
 
@@ -91,12 +102,18 @@ fn exchange<E: Endpoint>(end: &mut E, sequence: u64, round: &Round, desk: &mut D
 
 /// The asking side.
 pub(super) fn ask<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    in_batches(round, |sequence| exchange(end, sequence, round, desk))
+}
+
+/// Makes an exchange for each message of a round; stamps mark the end of each batch.
+#[inline]
+pub(super) fn in_batches(round: &Round, mut exchange: impl FnMut(u64) -> io::Result<()>) -> io::Result<Report> {
     let mut stamps_ns = Vec::with_capacity(round.batches as usize);
     let mut sequence = round.first;
     let start_ns = now_ns();
     for _ in 0..round.batches {
         for _ in 0..round.batch {
-            exchange(end, sequence, round, desk)?;
+            exchange(sequence)?;
             sequence += 1;
         }
         stamps_ns.push(now_ns());
@@ -120,6 +137,13 @@ pub(super) fn ask_timed<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk
 
 /// The answering side sends back what it received.
 pub(super) fn reply<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    let bytes = desk.payload.size();
+    answer(end, round, desk, bytes)
+}
+
+/// The answering side sends back the first `bytes` bytes of each message that it received.
+#[inline]
+pub(super) fn answer<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>, bytes: usize) -> io::Result<Report> {
     let start_ns = now_ns();
     for sequence in round.first..round.first + round.messages() {
         if round.full_check {
@@ -130,7 +154,7 @@ pub(super) fn reply<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>
         if round.full_check {
             desk.payload.verify_all(sequence)?;
         }
-        end.send(desk.payload.space())?;
+        end.send(&desk.payload.space()[..bytes])?;
     }
     Ok(Report { start_ns, end_ns: now_ns(), ..Report::default() })
 }

@@ -8,7 +8,7 @@ use std::io;
 
 use super::cpu::{self, CPU};
 use super::joined::Joined;
-use super::rtt::{RTT, ask, ask_timed, conduct_rtt, reply};
+use super::rtt::{RTT, accepts_answers, ask, ask_timed, conduct_rtt, reply};
 use super::{Ends, Info, Pattern, Topology, accepts_size, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Round};
@@ -34,10 +34,7 @@ impl Pattern for RoundTripTwoChannels {
     };
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
-        // Held-back writes make no sense here either, for the same reason as over one channel.
-        if let Some((_, reason)) = transport.unfit.iter().find(|(pattern, _)| *pattern == "rtt") {
-            return Err(format!("{} {reason}", transport.name));
-        }
+        accepts_answers(transport)?;
         accepts_size(transport, size)
     }
 

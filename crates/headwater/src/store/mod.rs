@@ -89,17 +89,27 @@ impl Store {
         &self.directory
     }
 
-    /// Appends one event and waits until it is on disk.
+    /// Appends one event and waits until it is on disk. Of one that cannot be written whole nothing stays, so that what is
+    /// there can be read.
     ///
     /// # Errors
-    /// What the system reports, the full disk among it.
+    /// What the system reports, the full disk among it, and how to go on.
     pub fn append(&mut self, event: &Event) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(event).map_err(|error| StoreError::new(&self.directory, error))?;
         line.push(b'\n');
-        self.events
-            .write_all(&line)
-            .and_then(|()| self.events.sync_data())
-            .map_err(|error| StoreError::new(&self.directory.join(EVENTS), error))
+        let before = self.events.metadata().map_or(0, |metadata| metadata.len());
+        self.events.write_all(&line).and_then(|()| self.events.sync_data()).map_err(|error| {
+            let remedy = match before {
+                0 => String::new(),
+                _ => format!(
+                    "; the launches so far are kept, and `headwater run --resume {}` goes on",
+                    self.directory.display()
+                ),
+            };
+            // If this fails too, `--resume` cuts the torn line off.
+            let _ = self.events.set_len(before);
+            StoreError::new(&self.directory.join(EVENTS), format!("{error}{remedy}"))
+        })
     }
 
     /// Writes the document beside the events.

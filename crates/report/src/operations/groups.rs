@@ -2,8 +2,10 @@
 
 use headwater_results::schema::RowResult;
 
-/// The patterns of operations.
-pub(crate) const PATTERNS: [&str; 2] = ["lmbench", "kernel"];
+/// The patterns of operations, and the whole workloads that a report has beside them.
+pub(crate) const PATTERNS: [&str; 3] = ["lmbench", "kernel", WORKLOAD];
+
+const WORKLOAD: &str = "workload";
 
 /// A table.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ enum Members {
     Rest,
     /// Rows of pattern `kernel`.
     Today,
+    /// Rows of pattern `workload` of a report; those of `headwater overhead` have a configuration as their variant.
+    Workloads,
 }
 
 /// The tables, from top to bottom.
@@ -128,6 +132,7 @@ pub(super) static GROUPS: &[Group] = &[
         members: Members::Rest,
     },
     Group { caption: "Today's kernel: time of each, lower is better.", unit: None, members: Members::Today },
+    Group { caption: "Whole workloads: time of each, lower is better.", unit: None, members: Members::Workloads },
 ];
 
 /// Round trips that are rows of the old table: transport and bytes.
@@ -152,6 +157,7 @@ impl Group {
                 (is_old && !GROUPS.iter().any(is_elsewhere)).then_some(0)
             }
             Members::Today => (row.pattern == "kernel").then_some(0),
+            Members::Workloads => (row.pattern == WORKLOAD && row.variant.is_none()).then_some(0),
         }
     }
 

@@ -105,13 +105,15 @@ pub static TABLE: &[Claim] = &[
     pipes::THREE_TO_SIX,
     pipes::LIS_SLOW,
     pipes::LIS_25,
-    udp::THIRTY_TO_FORTY,
+    pipes::LIS_UP_TO_25,
+    udp::AS_MUCH_AS_30_TO_40,
     udp::UBUNTU,
     udp::FORTY_TO_SIXTY,
     udp::XTIOS,
-    fifo::THIRTY,
+    fifo::SAVING_30,
     ipc::PIPE_AHEAD,
-    ltt::WORKLOADS,
+    ltt::DAEMON_OFF,
+    ltt::DAEMON_ON,
     ltt::ROWS,
 ];
 

@@ -20,8 +20,10 @@ fn every_line_of_every_file_is_a_figure_of_some_row() {
                 + lines(include_str!("../../data/published/ipc_latency.csv"))
         }
         "sync" => lines(include_str!("../../data/published/sync.csv")),
-        "ltt" => lines(include_str!("../../data/published/lmbench_tracing.csv")),
-        "workloads" => lines(include_str!("../../data/published/workloads_tracing.csv")),
+        "ltt" => {
+            lines(include_str!("../../data/published/lmbench_tracing.csv"))
+                + lines(include_str!("../../data/published/workloads_tracing.csv"))
+        }
         other => panic!("no file for {other}"),
     };
     for table in tables() {
@@ -72,7 +74,28 @@ fn figures_are_those_of_the_reports_in_todays_units() {
     assert_eq!(value("sync", "fedora20", "record-lock/sync/process-5/free", "total"), 3_757_362.0);
     assert_eq!(value("ltt", "up-a", "pipe/rtt/1/same-cpu", "rtt"), 6509.0);
     assert_eq!(value("ltt", "up-a", "pipe-bandwidth/lmbench/same-cpu", "bandwidth"), 323.57);
-    assert_eq!(value("workloads", "smp4-d", "compile/workload/free", "elapsed"), 651.0);
+}
+
+#[test]
+fn set_1_of_the_tracing_report_is_there_cell_by_cell() {
+    // Machine and configuration: compile, compress, all of LMbench, in seconds.
+    for (dataset, cells) in [
+        ("smp4-a", &[("compile", 638.0), ("compress", 200.0), ("lmbench", 867.0)][..]),
+        ("smp4-b", &[]),
+        ("smp4-c", &[("compile", 640.0), ("compress", 201.0), ("lmbench", 871.0)]),
+        ("smp4-d", &[("compile", 651.0), ("compress", 204.0), ("lmbench", 872.0)]),
+        ("up-a", &[("lmbench", 272.05)]),
+        ("up-b", &[]),
+        ("up-c", &[("lmbench", 270.87)]),
+        ("up-d", &[("lmbench", 275.08)]),
+    ] {
+        let run = run("ltt", dataset).expect("the dataset exists");
+        let of_set = run.results.iter().filter(|result| result.row.pattern == "workload");
+        let found: Vec<(&str, f64)> =
+            of_set.map(|result| (result.row.subject.as_str(), result.metrics[0].estimate.median)).collect();
+        assert_eq!(found, cells, "{dataset}");
+        assert_eq!(run.results.len() - found.len(), 100, "{dataset}: set 2");
+    }
 }
 
 #[test]

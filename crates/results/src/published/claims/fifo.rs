@@ -3,13 +3,17 @@
 use super::{Case, Claim, Needs, Unit, Wording, find, is_about};
 use crate::schema::RowResult;
 
-/// "About 30 %".
-pub(super) const THIRTY: Claim = Claim {
+/// The least amount of data that is large here, bytes: messages times their size. The author does not say where large begins;
+/// a pipe of FreeBSD holds 64 KiB, and this is sixteen times as much.
+const LARGE_MIN: u64 = 1 << 20;
+
+/// "Saving 30% of time".
+pub(super) const SAVING_30: Claim = Claim {
     table: "fifo",
-    says: "The new FIFO is about 30 % faster than the old one",
-    wording: Wording::InSense,
-    how: "Elapsed time of fifo-socket over fifo, by the number of messages, over all sizes; holds where the mean change is \
-          about 30 %.",
+    says: "With large amounts of data the new FIFO is faster than the old one, \"saving 30% of time\"",
+    wording: Wording::Quoted { from: "the report" },
+    how: "Elapsed time of fifo over fifo-socket, by the number of messages, over the sizes at which the messages are 1 MiB \
+          together or more; holds where the mean saves about 30 %.",
     unit: Unit::Change,
     needs: Needs::Every,
     check,
@@ -18,10 +22,10 @@ pub(super) const THIRTY: Claim = Claim {
 fn check() -> Vec<Case> {
     let datasets = find("fifo").map(|table| table.datasets()).unwrap_or_default();
     let results: Vec<RowResult> = datasets.into_iter().flat_map(|dataset| dataset.run.results).collect();
-    let elapsed = |subject: &str, count: u64, size: Option<u64>| {
+    let elapsed = |subject: &str, count: u64, size: u64| {
         let found = results.iter().find(|result| {
             let row = &result.row;
-            row.subject == subject && row.messages == Some(count) && row.size_bytes == size
+            row.subject == subject && row.messages == Some(count) && row.size_bytes == Some(size)
         });
         Some(found?.metrics.first()?.estimate.median)
     };
@@ -30,13 +34,13 @@ fn check() -> Vec<Case> {
     counts.dedup();
     let of_count = |count: u64| {
         let new = results.iter().filter(|result| result.row.subject == "fifo" && result.row.messages == Some(count));
-        let sizes: Vec<Option<u64>> = new.map(|result| result.row.size_bytes).collect();
-        let ratio = |size| Some(elapsed("fifo-socket", count, size)? / elapsed("fifo", count, size)?);
-        let ratios: Vec<f64> = sizes.iter().filter_map(|&size| ratio(size)).collect();
-        let case = Case::of(format!("{count} messages"), &ratios, |case| is_about(case.mean - 1.0, 0.3));
-        let slower = sizes.iter().zip(&ratios).find(|(_, ratio)| **ratio < 1.0).and_then(|(size, _)| *size);
-        let remark = slower.map(|size| format!("at {size} B the new one took {:.1} times as long", 1.0 / case.low));
-        case.remarked(remark.unwrap_or_default())
+        let large: Vec<u64> =
+            new.filter_map(|result| result.row.size_bytes).filter(|size| size * count >= LARGE_MIN).collect();
+        let ratio = |&size: &u64| Some(elapsed("fifo", count, size)? / elapsed("fifo-socket", count, size)?);
+        let ratios: Vec<f64> = large.iter().filter_map(ratio).collect();
+        let smallest = large.iter().min()?;
+        let case = Case::of(format!("{count} messages"), &ratios, |case| is_about(1.0 - case.mean, 0.3));
+        Some(case.remarked(format!("from {smallest} B on")))
     };
-    counts.into_iter().map(of_count).collect()
+    counts.into_iter().filter_map(of_count).collect()
 }

@@ -19,16 +19,16 @@ fn both_ways(subject: &str, holds: impl Fn(&Case) -> bool) -> Vec<Case> {
     received.zip(sent).flat_map(|(received, sent)| [received, sent]).collect()
 }
 
-/// "30-40 %".
-pub(super) const THIRTY_TO_FORTY: Claim = Claim {
+/// "As much as 30-40%".
+pub(super) const AS_MUCH_AS_30_TO_40: Claim = Claim {
     table: "udp",
-    says: "UDP over STREAMS is 30 to 40 % faster than over sockets",
-    wording: Wording::InSense,
-    how: "Rate of xti-udp over udp at each size; holds where the mean, in whole percent, lies between 30 and 40. Table 4 \
-          is the exception that the report itself names.",
+    says: "UDP over STREAMS is faster than over sockets by \"as much as 30-40%\"",
+    wording: Wording::Quoted { from: "the report" },
+    how: "Rate of xti-udp over udp at each size; holds where it is 30 % higher at some size, in whole percent, and one table is \
+          enough.",
     unit: Unit::Change,
-    needs: Needs::Every,
-    check: || both_ways("xti-udp", |case| (30.0..=40.0).contains(&per_cent(case.mean))),
+    needs: Needs::One,
+    check: || both_ways("xti-udp", |case| per_cent(case.high) >= 30.0),
 };
 
 /// "About 5 %".

@@ -1,0 +1,152 @@
+//! Pairs of a launch of ours and a run of another program: made by turns and judged by their ratios. What the crosschecks with
+//! LMbench and with netperf share. It knows neither.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, bail};
+use headwater::harness::conduct::{Job, Measured, Outcome};
+use headwater::harness::launch::{CONDUCT, Order};
+use headwater_results::estimate::{Estimate, median};
+use headwater_results::random::Random;
+use headwater_results::schema::Row;
+
+use super::agreement::{TOLERANCE, is_within, verdict};
+use crate::shell;
+
+/// How long a launch of ours may be stuck, s.
+const PATIENCE_S: f64 = 20.0;
+
+/// What was measured of a row: the figures of both sides of each block, or why there are none.
+#[derive(Clone, Debug, Default)]
+pub struct Pairs<F> {
+    pub ours: Vec<F>,
+    pub theirs: Vec<F>,
+    pub missing: Option<String>,
+}
+
+/// Measures `rows` rows: each of the blocks has every pair once, rows and sides in random order. A row that fails is left out
+/// from then on.
+pub fn by_turns<F: Clone + Default>(
+    (blocks, seed): (u32, u64),
+    rows: usize,
+    ours: impl Fn(usize, u32) -> Result<F>,
+    theirs: impl Fn(usize) -> Result<F>,
+) -> Vec<Pairs<F>> {
+    let mut all = vec![Pairs::default(); rows];
+    let mut random = Random::new(seed);
+    for block in 0..blocks {
+        let mut order: Vec<usize> = (0..rows).collect();
+        random.shuffle(&mut order);
+        for index in order {
+            let pairs = &mut all[index];
+            if pairs.missing.is_some() {
+                continue;
+            }
+            let pair = if random.below(2) == 0 {
+                ours(index, block).and_then(|own| Ok((own, theirs(index)?)))
+            } else {
+                theirs(index).and_then(|other| Ok((ours(index, block)?, other)))
+            };
+            match pair {
+                Ok((own, other)) => {
+                    pairs.ours.push(own);
+                    pairs.theirs.push(other);
+                }
+                Err(error) => pairs.missing = Some(format!("{error:#}")),
+            }
+        }
+        eprintln!("block {} of {}", block + 1, blocks);
+    }
+    all
+}
+
+/// A launch of ours in a block; time and warm-up in s.
+pub fn job(row: &Row, (time_s, warm_up_s): (f64, f64), cpus: Option<(u32, u32)>, scratch: &Path, block: u32) -> Job {
+    Job {
+        row: row.clone(),
+        time_s,
+        warm_up_s,
+        cpus,
+        directory: scratch.to_owned(),
+        token: format!("crosscheck-{block}"),
+        repetitions: 1,
+        command: None,
+        patience_s: PATIENCE_S,
+    }
+}
+
+/// Makes the launch by the program `headwater`.
+pub fn launch(headwater: &Path, job: &Job) -> Result<Measured> {
+    let mut command = shell::command(&headwater.to_string_lossy());
+    let mut conductor = command.arg(CONDUCT).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let order = serde_json::to_vec(&Order::Launch { job: Box::new(job.clone()) })?;
+    conductor.stdin.take().context("a pipe was asked for")?.write_all(&order)?;
+    let output = conductor.wait_with_output()?;
+    match serde_json::from_slice(&output.stdout).with_context(|| format!("the conductor: {}", output.status))? {
+        Outcome::Measured(measured) => Ok(*measured),
+        Outcome::Unavailable { reason } | Outcome::Failed { reason } => bail!("headwater: {reason}"),
+    }
+}
+
+/// Two CPUs, as in `0,1`.
+pub fn parse_cpus(text: &str) -> Result<(u32, u32)> {
+    let numbers = text.split_once(',').and_then(|(first, second)| Some((first.parse().ok()?, second.parse().ok()?)));
+    numbers.with_context(|| format!("--cpus {text}: two numbers are meant, such as 0,1"))
+}
+
+/// A line of the table: one figure of a row, by both sides.
+#[derive(Clone, Debug, Default)]
+pub struct Line {
+    pub name: String,
+    pub unit: String,
+    pub pairs: Pairs<f64>,
+    /// Why the two are apart, where that is known.
+    pub cause: Option<&'static str>,
+}
+
+/// The ratios beside the figures of `other` as a Markdown table, with the verdict below it.
+pub fn table(other: &str, lines: &[Line]) -> String {
+    let mut text = vec![
+        format!("| row | headwater | {other} | unit | ratio | interval | pairs | within 5 % |"),
+        "|---|--:|--:|---|--:|---|--:|---|".to_owned(),
+    ];
+    let (mut compared, mut agree) = (0, 0);
+    for Line { name, unit, pairs, cause } in lines {
+        let ratios: Vec<f64> = pairs.ours.iter().zip(&pairs.theirs).map(|(ours, other)| ours / other).collect();
+        let all = (median(&pairs.ours), median(&pairs.theirs), Estimate::of_launches(&ratios));
+        let (Some(ours), Some(theirs), Some(estimate), None) = (all.0, all.1, all.2, &pairs.missing) else {
+            let reason = pairs.missing.as_deref().unwrap_or("no pair");
+            text.push(format!("| {name} | - | - | | - | | {} | {reason} |", ratios.len()));
+            continue;
+        };
+        compared += 1;
+        agree += usize::from(is_within(estimate.median));
+        let cause = cause.filter(|_| !is_within(estimate.median));
+        text.push(format!(
+            "| {name} | {} | {} | {unit} | {:.3} | {:.3} .. {:.3} ({:.1} %) | {} | {}{} |",
+            three_digits(ours),
+            three_digits(theirs),
+            estimate.median,
+            estimate.low,
+            estimate.high,
+            100.0 * estimate.confidence,
+            estimate.n,
+            verdict(&estimate),
+            cause.map(|cause| format!(": {cause}")).unwrap_or_default(),
+        ));
+    }
+    text.push(String::new());
+    text.push(format!("{agree} of {compared} medians are within {:.0} %.", 100.0 * TOLERANCE));
+    text.join("\n") + "\n"
+}
+
+/// A value with three significant digits or all before the point.
+fn three_digits(value: f64) -> String {
+    let before = value.abs().max(f64::MIN_POSITIVE).log10().floor() as i32 + 1;
+    format!("{value:.*}", (3 - before).clamp(0, 6) as usize)
+}
+
+#[cfg(test)]
+mod tests;

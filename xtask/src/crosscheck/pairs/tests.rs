@@ -1,0 +1,63 @@
+use std::cell::RefCell;
+
+use anyhow::anyhow;
+
+use super::*;
+
+#[test]
+fn a_line_is_judged_by_the_ratios_within_pairs() {
+    let line = |name: &str, ours: &[f64], theirs: &[f64]| Line {
+        name: name.to_owned(),
+        unit: "us".to_owned(),
+        pairs: Pairs { ours: ours.to_vec(), theirs: theirs.to_vec(), missing: None },
+        cause: Some("it does less"),
+    };
+    let mut missing = line("fork", &[], &[]);
+    missing.pairs.missing = Some("headwater: no room".to_owned());
+    // Of the first the machine became ten times slower in the middle.
+    let same = line("stat", &[1.0, 10.0, 1.02], &[1.0, 10.0, 1.0]);
+    let text = table("plain C", &[same, missing, line("fstat", &[2.0, 2.0, 2.0], &[1.0, 1.0, 1.0])]);
+    assert!(text.contains("| stat | 1.02 | 1.00 | us | 1.000 | 1.000 .. 1.020"), "{text}");
+    assert!(text.contains("| fork | - | - | | - | | 0 | headwater: no room |"), "{text}");
+    assert!(!text.lines().any(|line| line.contains("| stat ") && line.contains("it does less")), "{text}");
+    assert!(text.contains("| no: it does less |"), "{text}");
+    assert!(text.ends_with("1 of 2 medians are within 5 %.\n"), "{text}");
+}
+
+#[test]
+fn every_block_has_every_pair_once_and_sides_in_both_orders() {
+    let calls = RefCell::new(Vec::new());
+    let all = by_turns(
+        (20, 1),
+        3,
+        |row, block| {
+            calls.borrow_mut().push(("ours", row, block));
+            if (row, block) == (2, 4) { Err(anyhow!("no room")) } else { Ok(f64::from(block)) }
+        },
+        |row| {
+            calls.borrow_mut().push(("theirs", row, 0));
+            Ok(1.0)
+        },
+    );
+    let blocks: Vec<f64> = (0..20).map(f64::from).collect();
+    assert!(all[..2].iter().all(|pairs| pairs.ours == blocks && pairs.theirs == [1.0; 20]), "{all:?}");
+    assert_eq!((all[2].ours.len(), all[2].missing.as_deref()), (4, Some("no room")));
+    let calls = calls.into_inner();
+    let of_row = |row| calls.iter().filter(|call| call.1 == row).map(|call| call.0).collect::<Vec<_>>();
+    let first: Vec<&str> = of_row(0).chunks(2).map(|pair| pair[0]).collect();
+    assert!(first.contains(&"ours") && first.contains(&"theirs"), "{first:?}");
+    assert!(of_row(2).len() <= 10, "it is not tried again");
+}
+
+#[test]
+fn cpus_are_two_numbers() {
+    assert_eq!(parse_cpus("0,1").expect("two"), (0, 1));
+    assert!(parse_cpus("0").is_err() && parse_cpus("0,b").is_err());
+}
+
+#[test]
+fn values_have_three_digits() {
+    for (value, text) in [(0.0899, "0.0899"), (1.234, "1.23"), (148.2, "148"), (9123.4, "9123"), (0.0, "0.000000")] {
+        assert_eq!(three_digits(value), text);
+    }
+}
