@@ -103,7 +103,7 @@ impl Handle {
         let taken = self.take_first_file(&mut room);
         let (_, me, _) = self.end.parts();
         self.back.end_reading(me, pass, options);
-        self.after_taking(room)?;
+        self.after_taking(room);
         taken
     }
 

@@ -214,7 +214,7 @@ impl Handle {
             Ok(Some(done))
         })();
         way.end_reading(me, pass, options);
-        self.after_taking(room)?;
+        self.after_taking(room);
         done
     }
 

@@ -163,7 +163,7 @@ impl Borrowed<'_> {
         let all = count == this.item.data.unwrap_or(0);
         let taken = this.stream.back.take(me, &this.item, Taken { control: None, data: Some(count), all });
         this.stream.end_borrowing(this.pass);
-        this.stream.after_taking(false)?;
+        this.stream.after_taking(false);
         taken.map(|_| ())
     }
 }

@@ -46,7 +46,7 @@ impl Handle {
             match self.back.reader.quick(me, buffer) {
                 Quick::Done => return Ok(buffer.len()),
                 Quick::Attend => {
-                    self.attend_writer()?;
+                    self.tell_taken();
                     return Ok(buffer.len());
                 }
                 Quick::Refused => {}
@@ -82,13 +82,21 @@ impl Handle {
             self.end.check_access(Access::Read)?;
             return state::check(self.end.words(), Call::Read).map(|()| 0);
         }
-        let done = self.read_until_enough(buffer);
-        self.settle(done)
+        let mut read = 0;
+        match self.read_until_enough(buffer, &mut read) {
+            // What was taken is said first: nobody else can read it. A fault that stays is found by the next call.
+            Err(error) if read > 0 => {
+                let _: Result<()> = self.settle(Err(error));
+                Ok(read)
+            }
+            done => self.settle(done),
+        }
     }
 
-    fn read_until_enough(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        let mut read = 0;
+    /// How many bytes it has taken is in `taken` also after an error.
+    fn read_until_enough(&mut self, buffer: &mut [u8], taken: &mut usize) -> Result<usize> {
         loop {
+            let read = *taken;
             state::check(self.end.words(), Call::Read)?;
             let options = self.read_options();
             if self.end.region.policy.stages && !self.nonblocking && self.back.reader.known() == 0 {
@@ -103,18 +111,16 @@ impl Handle {
             let step = if there { self.read_step(&mut buffer[read..], options, read)? } else { Step::Empty };
             match step {
                 Step::Last(count) => return Ok(read + count),
-                Step::More(count) => read += count,
+                Step::More(count) => *taken = read + count,
                 Step::Empty if read > 0 && !options.fill => return Ok(read),
-                Step::Empty => match self.wait_for_more(buffer.len() - read) {
-                    Ok(true) => {}
-                    Ok(false) => return Ok(read),
-                    // What was read before is said first.
-                    Err(error) if read > 0 && matches!(error.errno(), Errno::Again | Errno::Intr) => return Ok(read),
-                    Err(error) => return Err(error),
-                },
+                Step::Empty => {
+                    if !self.wait_for_more(buffer.len() - read)? {
+                        return Ok(read);
+                    }
+                }
             }
-            if read == buffer.len() {
-                return Ok(read);
+            if *taken == buffer.len() {
+                return Ok(*taken);
             }
         }
     }
@@ -125,7 +131,7 @@ impl Handle {
         let Way { reader, store, .. } = &mut self.back;
         let taken = reader.look_and_take(me, buffer, || store.is_empty(HEAD))?;
         if taken == Quick::Attend {
-            self.attend_writer()?;
+            self.tell_taken();
         }
         Ok(taken != Quick::Refused)
     }
@@ -141,7 +147,7 @@ impl Handle {
             loop {
                 let front = match way.front_but_signals(me, region, &mut room) {
                     // What was taken before is read first.
-                    Err(error) if error.is_held() && taken > 0 => return Ok(Step::Last(taken)),
+                    Err(error) if !error.is_fatal() && taken > 0 => return Ok(Step::Last(taken)),
                     front => front?,
                 };
                 let Some(item) = front else {
@@ -192,7 +198,7 @@ impl Handle {
                 }
                 let (into, before) = (&mut buffer[taken..], taken);
                 let all = options.mode == ReadMode::MessageDiscard;
-                let done = (|| {
+                let done: Result<usize> = (|| {
                     let copied = match control.to_read() {
                         Some(_) => way.copy_control(me, &item, into)?,
                         None => 0,
@@ -207,7 +213,7 @@ impl Handle {
                     Ok(copied + count)
                 })();
                 let count = match done {
-                    Err(error) if Error::is_held(&error) && before > 0 => return Ok(Step::Last(before)),
+                    Err(error) if !error.is_fatal() && before > 0 => return Ok(Step::Last(before)),
                     done => done?,
                 };
                 taken += count;
@@ -218,12 +224,25 @@ impl Handle {
             }
         })();
         way.end_reading(me, pass, options);
-        self.after_taking(room)?;
+        self.after_taking(room);
         step
     }
 
-    /// Tells those who wait for room.
-    pub(crate) fn after_taking(&mut self, room: bool) -> Result<()> {
+    /// Tells those who wait for room, after something was taken or nothing was there. What was taken is not lost by an error: a
+    /// fault that stays is found by the next call.
+    pub(crate) fn after_taking(&mut self, room: bool) {
+        let told = self.tell_writers(room);
+        let _ = self.settle(told);
+    }
+
+    /// As [`Handle::after_taking`], when a writer is known to sleep.
+    #[cold]
+    fn tell_taken(&mut self) {
+        let told = self.attend_writer();
+        let _ = self.settle(told);
+    }
+
+    fn tell_writers(&mut self, room: bool) -> Result<()> {
         if room || self.back.store.is_memory_awaited() {
             self.service_if_free(false)?;
         }
