@@ -150,6 +150,7 @@ pub fn cause(subject: &str) -> Option<&'static str> {
         "null-call" => Some("ours has no C library in between"),
         "fork" => Some("the original's process has libraries mapped, and ours more memory of its own"),
         "execve" | "sh" => Some("the original's program is linked with a C library; ours has no libraries"),
+        "http" => Some("the original's server writes a date for every page and maps the large ones"),
         "mhz" => Some("the original prints a half of this processor's frequency"),
         _ if subject.starts_with("select-") => {
             Some("the original's set lacks the descriptors below the number that are not its own")
