@@ -160,6 +160,7 @@ pub fn cause(subject: &str) -> Option<&'static str> {
             "on one CPU the original's caller overruns its server's queue, and a SYN is sent again after a second; ours waits",
         ),
         "mhz" => Some("the original at times prints a half of the processor's frequency"),
+        "http" => Some("the original's server writes a date for every page and maps the large ones"),
         _ if subject.starts_with("select-") => {
             Some("the original's set lacks those of the N descriptors that were open before: 8 or 9")
         }
