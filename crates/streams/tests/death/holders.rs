@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Events, Flush, Handle};
+use headwater_streams::{Errno, Events, Flush, Handle, ReadOptions};
 
 use super::common::{alone, calm, joined, read_all, within};
 use super::{HELD, Holds, hold, holder, refusal, signal, tell, use_side, wait_for};
@@ -96,6 +96,52 @@ fn a_signal_ends_the_wait_for_a_stopped_holder() {
         assert_eq!(use_side(&mut near, holds).expect("it came out"), 4);
         joined(child);
     }
+    calm();
+}
+
+/// A read that wants more than is there has taken what was there, and then waits for another reader, which has come before it.
+#[test]
+fn what_a_read_has_taken_is_said_though_another_reader_is_in_the_way_of_the_rest() {
+    let _alone = alone();
+    within(Duration::from_secs(40), "a reader is in another one's way".into());
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: as above.
+    unsafe { libc::signal(libc::SIGUSR2, nothing as extern "C" fn(libc::c_int) as usize) };
+    let mut met = 0;
+    for _ in 0..200 {
+        let (mut near, mut far) = Handle::pair().expect("pipe");
+        let mut reader = far.another();
+        far.set_read_options(ReadOptions { fill: true, ..ReadOptions::default() }).expect("set");
+        far.set_nonblocking(true).expect("arm");
+        near.write(b"0123456789").expect("room");
+        let (tell_thread, thread) = std::sync::mpsc::channel();
+        let waiter = std::thread::spawn(move || {
+            // SAFETY: no arguments, always succeeds.
+            tell_thread.send(unsafe { libc::pthread_self() }).expect("the test waits");
+            reader.read(&mut [0; 30])
+        });
+        let thread = thread.recv().expect("it runs");
+        std::thread::sleep(Duration::from_millis(2));
+        near.write(b"x").expect("room");
+        // Whoever of the two comes first has it.
+        if let Ok(borrowed) = far.borrow() {
+            met += 1;
+            while !waiter.is_finished() {
+                std::thread::sleep(Duration::from_millis(5));
+                // SAFETY: the thread has not been joined, so its number is valid.
+                unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
+            }
+            drop(borrowed);
+        } else {
+            near.write(&[1; 30]).expect("room");
+        }
+        let count = waiter.join().expect("no panic").expect("what was taken is said");
+        assert!((10..=30).contains(&count), "{count}");
+        if met == 20 {
+            break;
+        }
+    }
+    assert!(met > 0, "the other reader never came first");
     calm();
 }
 
