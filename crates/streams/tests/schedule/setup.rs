@@ -123,10 +123,12 @@ impl Setup {
         (0..threads).map(|thread| self.worker(side, process % 2 + thread)).collect()
     }
 
-    /// The worker in a child that the victim forks.
+    /// The worker in a child that the victim forks. It starts no thread: the standard library cannot in a child that was forked
+    /// while another thread starts.
     pub fn extra(&self) -> Worker {
         let worker = self.worker(side_of(self.victim), 2);
-        Worker { words: worker.words / 8, ..worker }
+        let form = if self.duplex && worker.form == Form::Blocking { Form::Poll } else { worker.form };
+        Worker { words: worker.words / 8, form, ..worker }
     }
 
     fn worker(&self, side: usize, number: usize) -> Worker {
