@@ -6,7 +6,6 @@
 //! Where the kernel refuses to wipe the page (before Linux 4.14, or a system call filter), a handler of fork(3) wipes it; a
 //! child of a bare clone(2) is then found out by [`epoch`] alone.
 
-use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,6 +13,7 @@ use std::time::Duration;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use crate::clock::now_ns;
+use crate::thread::without_signals;
 
 /// The word; 0 in a child that has not called [`epoch`] yet, or before the first call.
 #[derive(Debug, Clone, Copy)]
@@ -119,19 +119,6 @@ unsafe extern "C" fn end_fork() {
 
 unsafe extern "C" fn begin_child() {
     TURN.store(0, Ordering::Relaxed);
-}
-
-fn without_signals<T>(action: impl FnOnce() -> T) -> T {
-    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
-    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: sigfillset initialises the set that is read, and pthread_sigmask the old mask, which is set again.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-        let done = action();
-        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
-        done
-    }
 }
 
 /// What the kernel would do in a child.

@@ -20,6 +20,20 @@ pub fn name(place: &mut [u8; 16]) -> &str {
     std::ffi::CStr::from_bytes_until_nul(place).ok().and_then(|name| name.to_str().ok()).unwrap_or_default()
 }
 
+/// Does something while the calling thread handles no signal.
+pub(crate) fn without_signals<T>(action: impl FnOnce() -> T) -> T {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigfillset initialises the set that is read, and pthread_sigmask the old mask, which is set again.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+        let done = action();
+        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
+        done
+    }
+}
+
 /// Something that is done at the end of each thread that has asked for it. Unlike a thread-local with a destructor, asking
 /// for it allocates nothing, so a signal handler may.
 #[derive(Debug)]
@@ -83,22 +97,18 @@ impl Thread {
     pub fn start(body: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
         let body: Box<Body> = Box::new(Box::new(body));
         let body = Box::into_raw(body).cast::<c_void>();
-        let mut all = MaybeUninit::<libc::sigset_t>::uninit();
-        let mut before = MaybeUninit::<libc::sigset_t>::uninit();
         let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
         let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
-        // SAFETY: each place is initialised by the call that is made for it before another reads it. A new thread inherits
-        // the mask, which is then set back. `body` is given to the thread, or taken back below.
-        let code = unsafe {
-            libc::sigfillset(all.as_mut_ptr());
+        // A new thread inherits the mask.
+        // SAFETY: each place is initialised by the call that is made for it before another reads it. `body` is given to the
+        // thread, or taken back below.
+        let code = without_signals(|| unsafe {
             libc::pthread_attr_init(attributes.as_mut_ptr());
             libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK_BYTES);
-            libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
             let code = libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), run, body);
-            libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
             libc::pthread_attr_destroy(attributes.as_mut_ptr());
             code
-        };
+        });
         if code != 0 {
             // SAFETY: no thread was started, so the box is still ours alone.
             drop(unsafe { Box::from_raw(body.cast::<Body>()) });

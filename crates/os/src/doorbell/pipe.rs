@@ -39,13 +39,15 @@ pub(super) fn ring(pipe: BorrowedFd<'_>) -> bool {
     matches!(put(pipe, 1), Ok(()) | Err(Errno::AGAIN))
 }
 
-/// Writes a bell to the pipe of a reading end, by opening it anew. A child that got that descriptor would be a writer for as long
-/// as it lives.
+/// Writes a bell to the pipe of a reading end.
 pub(super) fn ring_own(pipe: BorrowedFd<'_>) -> bool {
-    held_off(|| {
-        let opened = Found::own(pipe).open(OFlags::WRONLY | OFlags::NONBLOCK);
-        opened.is_ok_and(|own| ring(own.as_fd()))
-    })
+    at_other_end(pipe, OFlags::WRONLY, ring).unwrap_or(false)
+}
+
+/// Does something at the pipe's other end, which is opened for the moment. A child that got that descriptor would be a writer, or
+/// a reader, for as long as it lives.
+fn at_other_end<T>(pipe: BorrowedFd<'_>, access: OFlags, action: impl FnOnce(BorrowedFd<'_>) -> T) -> io::Result<T> {
+    held_off(|| Ok(action(Found::own(pipe).open(access | OFlags::NONBLOCK)?.as_fd())))
 }
 
 /// Fills the pipe, which was found writable. Returns whether that took anything.
@@ -73,10 +75,7 @@ pub(super) fn widen(pipe: BorrowedFd<'_>) -> io::Result<()> {
         return Ok(());
     }
     // The user has as many pages in pipes as one may have (pipe-user-pages-soft).
-    held_off(|| {
-        let own = Found::own(pipe).open(OFlags::RDONLY | OFlags::NONBLOCK)?;
-        free(own.as_fd()).map(drop)
-    })
+    at_other_end(pipe, OFlags::RDONLY, free)?.map(drop)
 }
 
 /// Takes everything but the last byte. Returns how many bytes were another program's.

@@ -82,19 +82,15 @@ impl Handle {
             self.end.check_access(Access::Read)?;
             return state::check(self.end.words(), Call::Read).map(|()| 0);
         }
-        let mut read = 0;
-        match self.read_until_enough(buffer, &mut read) {
-            // What was taken is said first: nobody else can read it. A fault that stays is found by the next call.
-            Err(error) if read > 0 => {
-                let _: Result<()> = self.settle(Err(error));
-                Ok(read)
-            }
-            done => self.settle(done),
-        }
+        let mut taken = 0;
+        let done = self.read_until_enough(buffer, &mut taken);
+        let done = self.settle(done);
+        // What was taken is said first: nobody else can read it. A fault that stays is found by the next call.
+        if taken > 0 { Ok(taken) } else { done.map(|()| 0) }
     }
 
-    /// How many bytes it has taken is in `taken` also after an error.
-    fn read_until_enough(&mut self, buffer: &mut [u8], taken: &mut usize) -> Result<usize> {
+    /// Counts the bytes that it takes, also those before an error.
+    fn read_until_enough(&mut self, buffer: &mut [u8], taken: &mut usize) -> Result<()> {
         loop {
             let read = *taken;
             state::check(self.end.words(), Call::Read)?;
@@ -106,21 +102,25 @@ impl Handle {
             // A look from without the token, which costs less than one under it.
             let there = self.back.reader.known() != 0 || self.back.is_readable();
             if there && options.mode == ReadMode::Bytes && self.read_plain(&mut buffer[read..])? {
-                return Ok(buffer.len());
+                *taken = buffer.len();
+                return Ok(());
             }
             let step = if there { self.read_step(&mut buffer[read..], options, read)? } else { Step::Empty };
             match step {
-                Step::Last(count) => return Ok(read + count),
-                Step::More(count) => *taken = read + count,
-                Step::Empty if read > 0 && !options.fill => return Ok(read),
+                Step::Last(count) => {
+                    *taken += count;
+                    return Ok(());
+                }
+                Step::More(count) => *taken += count,
+                Step::Empty if read > 0 && !options.fill => return Ok(()),
                 Step::Empty => {
                     if !self.wait_for_more(buffer.len() - read)? {
-                        return Ok(read);
+                        return Ok(());
                     }
                 }
             }
             if *taken == buffer.len() {
-                return Ok(*taken);
+                return Ok(());
             }
         }
     }
