@@ -10,7 +10,7 @@ use headwater_streams::{Errno, Handle};
 
 mod common;
 
-use common::{alone, child, joined, read_all};
+use common::{Interruptible, alone, child, joined, read_all};
 
 #[test]
 fn a_forked_child_writes_and_its_parent_reads() {
@@ -174,24 +174,14 @@ fn an_idle_reader_makes_no_wake_up() {
 #[test]
 fn a_signal_interrupts_a_waiting_reader() {
     let _alone = alone();
-    extern "C" fn nothing(_: libc::c_int) {}
     let (_near, mut far) = Handle::pair().expect("pipe");
-    // SAFETY: installs a handler that does nothing, for a signal that nothing else here uses.
-    unsafe { libc::signal(libc::SIGUSR2, nothing as extern "C" fn(libc::c_int) as usize) };
-    let (tell, told) = std::sync::mpsc::channel();
-    let reader = std::thread::spawn(move || {
-        // SAFETY: no arguments, always succeeds.
-        tell.send(unsafe { libc::pthread_self() }).expect("the test waits");
-        far.read(&mut [0]).expect_err("nothing comes").errno()
-    });
-    let thread = told.recv().expect("it runs");
+    let reader = Interruptible::start(move || far.read(&mut [0]).expect_err("nothing comes").errno());
     let start = Instant::now();
     while !reader.is_finished() && start.elapsed() < Duration::from_secs(5) {
         std::thread::sleep(Duration::from_millis(30));
-        // SAFETY: the thread has not been joined, so its number is valid.
-        unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
+        reader.interrupt();
     }
-    assert_eq!(reader.join().expect("reader"), Errno::Intr);
+    assert_eq!(reader.join(), Errno::Intr);
 }
 
 #[test]

@@ -198,19 +198,21 @@ impl Barrier for &Room {
     }
 }
 
+/// A writer in a thread, which has found no reader so often.
+fn publish_two(room: &Arc<Room>, mut quiet: u32) -> thread::JoinHandle<()> {
+    let room = room.clone();
+    thread::spawn(move || {
+        (0..2).for_each(|_| room.publish(&mut quiet, || room.ring()));
+        room.end();
+    })
+}
+
 /// A reader arms again and again while a writer publishes, asks for fences, and gives them up.
 #[test]
 fn loom_flags_lose_no_wake_up_of_one_reader() {
     explore(2, || {
         let room = Room::new(0);
-        let writer = {
-            let room = room.clone();
-            thread::spawn(move || {
-                let mut quiet = 0;
-                (0..2).for_each(|_| room.publish(&mut quiet, || room.ring()));
-                room.end();
-            })
-        };
+        let writer = publish_two(&room, 0);
         room.read(2);
         writer.join().expect("writer");
     });
@@ -225,14 +227,7 @@ fn loom_flags_lose_no_wake_up_of_two_readers() {
             let room = room.clone();
             thread::spawn(move || room.read(1))
         };
-        let writer = {
-            let room = room.clone();
-            thread::spawn(move || {
-                let mut quiet = 0;
-                (0..2).for_each(|_| room.publish(&mut quiet, || room.ring()));
-                room.end();
-            })
-        };
+        let writer = publish_two(&room, 0);
         room.read(1);
         reader.join().expect("reader");
         writer.join().expect("writer");
@@ -244,14 +239,7 @@ fn loom_flags_lose_no_wake_up_of_two_readers() {
 fn loom_flags_lose_no_reader_that_comes_when_fences_are_given_up() {
     explore(2, || {
         let room = Room::new(FENCING | FENCED);
-        let writer = {
-            let room = room.clone();
-            thread::spawn(move || {
-                let mut quiet = QUIET - 1;
-                (0..2).for_each(|_| room.publish(&mut quiet, || room.ring()));
-                room.end();
-            })
-        };
+        let writer = publish_two(&room, QUIET - 1);
         room.read(2);
         writer.join().expect("writer");
     });

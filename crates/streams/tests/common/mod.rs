@@ -102,6 +102,49 @@ pub fn child(body: impl FnOnce() -> Result<()>) -> Child {
     .expect("fork")
 }
 
+/// A thread whose calls are interrupted: by SIGUSR2, whose handler does nothing and which nothing else in the tests uses.
+pub struct Interruptible<T> {
+    thread: std::thread::JoinHandle<T>,
+    number: libc::pthread_t,
+}
+
+impl<T: Send + 'static> Interruptible<T> {
+    pub fn start(work: impl FnOnce() -> T + Send + 'static) -> Interruptible<T> {
+        extern "C" fn nothing(_: libc::c_int) {}
+        // SAFETY: installs a handler that does nothing.
+        unsafe { libc::signal(libc::SIGUSR2, nothing as extern "C" fn(libc::c_int) as usize) };
+        let (tell, told) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            // SAFETY: no arguments, always succeeds.
+            tell.send(unsafe { libc::pthread_self() }).expect("the test waits");
+            work()
+        });
+        Interruptible { thread, number: told.recv().expect("it runs") }
+    }
+
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    pub fn interrupt(&self) {
+        // SAFETY: the thread has not been joined, so its number is valid.
+        unsafe { libc::pthread_kill(self.number, libc::SIGUSR2) };
+    }
+
+    pub fn join(self) -> T {
+        self.thread.join().expect("no panic")
+    }
+
+    /// Interrupts it again and again until it has ended.
+    pub fn end(self, every: Duration) -> T {
+        while !self.is_finished() {
+            std::thread::sleep(every);
+            self.interrupt();
+        }
+        self.join()
+    }
+}
+
 pub fn joined(mut child: Child) {
     assert!(child.wait().expect("wait").success());
 }

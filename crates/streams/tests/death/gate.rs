@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use headwater_streams::{Errno, Events, Handle, Info, Message, Module, Options, Queue, Result, register};
 
-use super::common::{alone, calm, within};
+use super::common::{Interruptible, alone, calm, within};
 
 /// Where the writer is: [`OUTSIDE`], [`INSIDE`], or told to come out.
 static PLACE: Mutex<u32> = Mutex::new(OUTSIDE);
@@ -140,9 +140,6 @@ fn a_poll_behind_a_stopped_holder_waits_its_time_and_says_not_ready() {
 fn a_signal_ends_a_poll_behind_a_stopped_holder() {
     let _alone = alone();
     within(Duration::from_secs(20), "a signal for a poll behind a stopped writer".into());
-    extern "C" fn nothing(_: libc::c_int) {}
-    // SAFETY: installs a handler that does nothing, for a signal that nothing else here uses.
-    unsafe { libc::signal(libc::SIGUSR2, nothing as extern "C" fn(libc::c_int) as usize) };
     const POLLS: u32 = 16;
     let mut signals = 0;
     for round in 0..POLLS {
@@ -150,22 +147,14 @@ fn a_signal_ends_a_poll_behind_a_stopped_holder() {
         let mut other = near.another();
         fill(&mut other);
         let held = Held::by(near);
-        let (tell_thread, thread) = std::sync::mpsc::channel();
-        let polling = std::thread::spawn(move || {
-            // SAFETY: no arguments, always succeeds.
-            tell_thread.send(unsafe { libc::pthread_self() }).expect("the test waits");
-            other.poll(Events::OUT, None)
-        });
-        let thread = thread.recv().expect("it runs");
+        let polling = Interruptible::start(move || other.poll(Events::OUT, None));
         while !polling.is_finished() {
             std::thread::sleep(Duration::from_micros(20_000 + 1_300 * u64::from(round)));
-            // SAFETY: the thread has not been joined, so its number is valid.
-            unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
+            polling.interrupt();
             signals += 1;
             std::thread::sleep(Duration::from_millis(8));
         }
-        let done = polling.join().expect("no panic");
-        assert_eq!(done.expect_err("a handler ran").errno(), Errno::Intr);
+        assert_eq!(polling.join().expect_err("a handler ran").errno(), Errno::Intr);
         drop(held.let_go());
     }
     // One that comes while the thread does not sleep is lost, and half of them if a poll looks for the writer deaf to signals.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use headwater_streams::{Errno, Events, Flush, Handle, ReadOptions};
 
-use super::common::{alone, calm, joined, read_all, within};
+use super::common::{Interruptible, alone, calm, joined, read_all, within};
 use super::{HELD, Holds, hold, holder, refusal, signal, tell, use_side, wait_for};
 
 const SIDES: [Holds; 2] = [Holds::Writing, Holds::Reading];
@@ -68,28 +68,13 @@ fn a_call_that_is_not_to_wait_does_not_wait_for_a_stopped_holder() {
 #[test]
 fn a_signal_ends_the_wait_for_a_stopped_holder() {
     let _alone = alone();
-    extern "C" fn nothing(_: libc::c_int) {}
-    // SAFETY: installs a handler that does nothing, for a signal that nothing else here uses.
-    unsafe { libc::signal(libc::SIGUSR2, nothing as extern "C" fn(libc::c_int) as usize) };
     for holds in SIDES {
         within(Duration::from_secs(20), format!("{holds:?} is stopped"));
         let (mut near, _far) = ends(holds);
         let (child, control) = holder(near.another(), holds);
         stopped(child.id());
-        let (tell_thread, thread) = std::sync::mpsc::channel();
-        let waiter = std::thread::spawn(move || {
-            // SAFETY: no arguments, always succeeds.
-            tell_thread.send(unsafe { libc::pthread_self() }).expect("the test waits");
-            let errno = refusal(use_side(&mut near, holds));
-            (errno, near)
-        });
-        let thread = thread.recv().expect("it runs");
-        while !waiter.is_finished() {
-            std::thread::sleep(Duration::from_millis(20));
-            // SAFETY: the thread has not been joined, so its number is valid.
-            unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
-        }
-        let (errno, mut near) = waiter.join().expect("waiter");
+        let waiter = Interruptible::start(move || (refusal(use_side(&mut near, holds)), near));
+        let (errno, mut near) = waiter.end(Duration::from_millis(20));
         assert_eq!(errno, Errno::Intr);
         signal(child.id(), libc::SIGCONT);
         tell(&control);
@@ -104,9 +89,6 @@ fn a_signal_ends_the_wait_for_a_stopped_holder() {
 fn what_a_read_has_taken_is_said_though_another_reader_is_in_the_way_of_the_rest() {
     let _alone = alone();
     within(Duration::from_secs(40), "a reader is in another one's way".into());
-    extern "C" fn nothing(_: libc::c_int) {}
-    // SAFETY: as above.
-    unsafe { libc::signal(libc::SIGUSR2, nothing as extern "C" fn(libc::c_int) as usize) };
     let mut met = 0;
     for _ in 0..200 {
         let (mut near, mut far) = Handle::pair().expect("pipe");
@@ -114,28 +96,18 @@ fn what_a_read_has_taken_is_said_though_another_reader_is_in_the_way_of_the_rest
         far.set_read_options(ReadOptions { fill: true, ..ReadOptions::default() }).expect("set");
         far.set_nonblocking(true).expect("arm");
         near.write(b"0123456789").expect("room");
-        let (tell_thread, thread) = std::sync::mpsc::channel();
-        let waiter = std::thread::spawn(move || {
-            // SAFETY: no arguments, always succeeds.
-            tell_thread.send(unsafe { libc::pthread_self() }).expect("the test waits");
-            reader.read(&mut [0; 30])
-        });
-        let thread = thread.recv().expect("it runs");
+        let waiter = Interruptible::start(move || reader.read(&mut [0; 30]));
         std::thread::sleep(Duration::from_millis(2));
         near.write(b"x").expect("room");
         // Whoever of the two comes first has it.
-        if let Ok(borrowed) = far.borrow() {
+        let done = if let Ok(_borrowed) = far.borrow() {
             met += 1;
-            while !waiter.is_finished() {
-                std::thread::sleep(Duration::from_millis(5));
-                // SAFETY: the thread has not been joined, so its number is valid.
-                unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
-            }
-            drop(borrowed);
+            waiter.end(Duration::from_millis(5))
         } else {
             near.write(&[1; 30]).expect("room");
-        }
-        let count = waiter.join().expect("no panic").expect("what was taken is said");
+            waiter.join()
+        };
+        let count = done.expect("what was taken is said");
         assert!((10..=30).contains(&count), "{count}");
         if met == 20 {
             break;

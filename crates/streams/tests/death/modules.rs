@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use headwater_streams::{Errno, Flush, Handle};
 
-use super::common::{alone, calm, joined, read_all, within};
+use super::common::{Interruptible, alone, calm, joined, read_all, within};
 use super::holders::stopped;
 use super::{HELD, Holds, holder, refusal, signal, tell};
 
@@ -50,26 +50,12 @@ fn a_flush_through_a_module_that_is_not_to_wait_does_not_wait_for_a_stopped_read
 #[test]
 fn a_signal_ends_a_flush_through_a_module_behind_a_stopped_reader() {
     let _alone = alone();
-    extern "C" fn nothing(_: libc::c_int) {}
-    // SAFETY: installs a handler that does nothing, for a signal that nothing else here uses.
-    unsafe { libc::signal(libc::SIGUSR2, nothing as extern "C" fn(libc::c_int) as usize) };
     within(Duration::from_secs(20), "a reader behind a module is stopped".into());
     let (mut near, far) = borrowed_behind("nullmod");
     let (child, control) = holder(far.another(), Holds::Reading);
     stopped(child.id());
-    let (tell_thread, thread) = std::sync::mpsc::channel();
-    let waiter = std::thread::spawn(move || {
-        // SAFETY: no arguments, always succeeds.
-        tell_thread.send(unsafe { libc::pthread_self() }).expect("the test waits");
-        (refusal(near.flush(FLUSH)), near)
-    });
-    let thread = thread.recv().expect("it runs");
-    while !waiter.is_finished() {
-        std::thread::sleep(Duration::from_millis(20));
-        // SAFETY: the thread has not been joined, so its number is valid.
-        unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
-    }
-    let (errno, mut near) = waiter.join().expect("waiter");
+    let waiter = Interruptible::start(move || (refusal(near.flush(FLUSH)), near));
+    let (errno, mut near) = waiter.end(Duration::from_millis(20));
     assert_eq!(errno, Errno::Intr);
     signal(child.id(), libc::SIGCONT);
     tell(&control);

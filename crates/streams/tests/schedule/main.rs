@@ -12,6 +12,7 @@ mod form;
 mod process;
 mod round;
 mod setup;
+mod threads;
 mod worker;
 
 use std::collections::BTreeMap;

@@ -9,6 +9,7 @@ use crate::board::{Board, Cell, WORKERS};
 use crate::common::fifo;
 use crate::process;
 use crate::setup::{Event, Setup, side_of};
+use crate::threads::Threads;
 
 /// So long nothing may move while somebody could. A sleeper that was told nothing looks after a second.
 const BOUND: Duration = Duration::from_secs(3);
@@ -100,7 +101,7 @@ fn watch(setup: &Setup, board: &Board, members: &mut [Member], ends: &mut [Optio
         progress = now;
         longest = longest.max(still);
         if still >= BOUND {
-            let before = starved.replace(Threads::of(members));
+            let before = starved.replace(threads_of(members));
             let is_starved = starved.as_ref().is_some_and(|now| now.want_to_run(before.as_ref()));
             assert!(is_starved, "nothing moves: {}\n{setup:?}", describe(setup, board, members));
             still = Duration::ZERO;
@@ -205,62 +206,10 @@ fn describe(setup: &Setup, board: &Board, members: &[Member]) -> String {
             )
         })
     });
-    workers.collect::<String>()
-        + &Threads::of(members).0.iter().map(Thread::describe).collect::<String>()
-        + &format!("\n{} words have arrived", board.count())
+    workers.collect::<String>() + &threads_of(members).describe() + &format!("\n{} words have arrived", board.count())
 }
 
-/// The threads of the processes that have not ended.
-#[derive(Debug)]
-struct Threads(Vec<Thread>);
-
-#[derive(Debug)]
-struct Thread {
-    number: String,
-    /// R: it wants to run, S: it sleeps, T: it is stopped.
-    state: String,
-    /// CPU time.
-    ticks: u64,
-    call: String,
-}
-
-impl Threads {
-    /// CPU time within [`BOUND`], in ticks of 10 ms, of threads that run and get nowhere.
-    const BUSY: u64 = 50;
-
-    fn of(members: &[Member]) -> Threads {
-        let processes = members.iter().filter(|member| !member.over).map(|member| member.child.id());
-        let tasks =
-            processes.flat_map(|pid| std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten());
-        let read = |path: std::path::PathBuf| std::fs::read_to_string(path).unwrap_or_default();
-        let threads = tasks.map(|task| {
-            let stat = read(task.path().join("stat"));
-            let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-            let number = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
-            Thread {
-                number: task.file_name().to_string_lossy().into_owned(),
-                state: fields.first().copied().unwrap_or_default().to_owned(),
-                ticks: number(11) + number(12),
-                call: read(task.path().join("syscall")).trim().to_owned(),
-            }
-        });
-        Threads(threads.collect())
-    }
-
-    fn ticks(&self) -> u64 {
-        self.0.iter().map(|thread| thread.ticks).sum()
-    }
-
-    /// Whether a thread would go on, and the machine gives it no CPU: between two looks at threads that could run they had
-    /// hardly any. At the first look it is not known yet.
-    fn want_to_run(&self, before: Option<&Threads>) -> bool {
-        let used = before.map_or(0, |before| self.ticks().saturating_sub(before.ticks()));
-        self.0.iter().any(|thread| thread.state == "R") && used < Self::BUSY
-    }
-}
-
-impl Thread {
-    fn describe(&self) -> String {
-        format!("\nthread {}: {}, {} ticks, {}", self.number, self.state, self.ticks, self.call)
-    }
+/// Of the processes that have not ended.
+fn threads_of(members: &[Member]) -> Threads {
+    Threads::of(members.iter().filter(|member| !member.over).map(|member| member.child.id()))
 }
