@@ -36,7 +36,7 @@ pub struct Options {
 const FILE: &str = "crates/headwater/src/transports/pipe.rs";
 const SEND: &str = "        Ok(rustix::io::write(descriptor, message)?)";
 const SLOW_SEND: &str = "        let mut chain = message.len() as u64 | 1;
-        for _ in 0..3 + message.len() / 840 {
+        for _ in 0..2 + message.len() / 640 {
             chain = std::hint::black_box(chain.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         }
         std::hint::black_box(chain);
