@@ -12,11 +12,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("os", &[]),
     ("shm", &["os"]),
     ("trace", &["os", "shm"]),
-    ("trace-c", &["trace"]),
+    ("trace-tools", &["os", "shm", "trace"]),
+    ("trace-c", &["trace", "trace-tools"]),
     ("streams", &["os", "shm", "trace"]),
     ("results", &[]),
     ("report", &["results"]),
-    ("headwater", &["os", "shm", "trace", "streams", "results", "report"]),
+    ("headwater", &["os", "shm", "trace", "trace-tools", "streams", "results", "report"]),
 ];
 
 /// Every dependency of one crate of ours on another is in [`ALLOWED`], in whichever table of the manifest it stands.

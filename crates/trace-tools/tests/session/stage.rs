@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use headwater_trace::consumer::{Consumer, Totals};
-use headwater_trace::ctf::{Item, Reader};
+use headwater_trace::WhenFull;
 use headwater_trace::region::{Layout, Region};
-use headwater_trace::schema::Clock;
-use headwater_trace::{Value, WhenFull};
+use headwater_trace_tools::Value;
+use headwater_trace_tools::consumer::{Consumer, Totals};
+use headwater_trace_tools::ctf::{Item, Reader};
+use headwater_trace_tools::schema::Clock;
 
 use crate::program;
 

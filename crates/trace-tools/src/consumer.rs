@@ -7,15 +7,14 @@
 mod who;
 
 use std::path::Path;
-use std::sync::atomic::Ordering;
 
 use headwater_os::clock;
 use headwater_os::ticks;
 use headwater_shm::logs::{Held, Log, WhenFull};
+use headwater_trace::region::{EVENTS_MAX, Region};
 
 use crate::ctf::{self, Error, Packet, Writer};
 use crate::record::{HEAD, RECORD_MAX, records};
-use crate::region::{EVENTS_MAX, OVER, Region};
 use crate::schema::{Schema, StreamKind};
 
 /// Most bytes of a packet. Larger ones save nothing, and whoever reads a trace holds one of each ring in memory.
@@ -92,10 +91,7 @@ pub struct Pending {
 /// What there is of a session that is not in the trace in the directory. For one that refuses what finds no room.
 pub fn pending(region: &Region, directory: &Path) -> Pending {
     let rings = rings(region, &ctf::positions(directory).unwrap_or_default());
-    let lost = rings
-        .iter()
-        .map(|ring| ring.log.lost())
-        .fold(region.header.outside.load(Ordering::Relaxed), u64::saturating_add);
+    let lost = rings.iter().map(|ring| ring.log.lost()).fold(region.lost_outside(), u64::saturating_add);
     Pending { lost, left_bytes: rings.iter().map(Ring::left_bytes).sum() }
 }
 
@@ -167,8 +163,7 @@ impl Consumer {
         let rings = rings(&region, positions);
         let greeted = positions.iter().find(|position| position.ring as usize == rings.len());
         let greeted = greeted.and_then(|position| position.position).unwrap_or(0) as u32;
-        let header = &region.header;
-        let (known, closed) = (vec![false; EVENTS_MAX], header.state.load(Ordering::Relaxed) == OVER);
+        let (known, closed) = (vec![false; EVENTS_MAX], region.is_over());
         Consumer {
             region,
             writer,
@@ -199,7 +194,7 @@ impl Consumer {
     /// As those of [`Writer::packet`]: a full disk, for example. What was not carried stays where it is, as long as there
     /// is room; the next call may succeed.
     pub fn carry(&mut self) -> Result<u64, Error> {
-        if self.region.cpus.when_full() == WhenFull::Overwrite {
+        if self.region.when_full() == WhenFull::Overwrite {
             return Ok(0);
         }
         let mut carried = 0;
@@ -372,7 +367,7 @@ impl Consumer {
     /// [`Unfinished`] by those of [`Writer::packet`] and [`Writer::close`].
     pub fn finish(mut self) -> Result<Totals, Unfinished> {
         self.close();
-        let done = match self.region.cpus.when_full() {
+        let done = match self.region.when_full() {
             WhenFull::Refuse => self.carry().map(|_| ()),
             WhenFull::Overwrite => self.snap(),
         };
@@ -380,13 +375,13 @@ impl Consumer {
     }
 
     fn end(mut self, done: Result<(), Error>) -> Result<Totals, Unfinished> {
-        if self.region.cpus.when_full() == WhenFull::Refuse {
+        if self.region.when_full() == WhenFull::Refuse {
             // Also of rings that were not come to, because there was no room for one before them.
             for at in 0..self.rings.len() {
                 self.note_loss(at, self.rings[at].log.lost())?;
             }
         }
-        let outside = self.region.header.outside.load(Ordering::Relaxed);
+        let outside = self.region.lost_outside();
         if outside > 0 {
             // They were in no log; a trace has loss of rings only.
             let lost = self.rings[0].discarded.saturating_add(outside);
@@ -406,7 +401,7 @@ impl Consumer {
     /// From now on every event is refused.
     fn close(&mut self) {
         if !std::mem::replace(&mut self.closed, true) {
-            self.region.header.state.store(OVER, Ordering::Relaxed);
+            self.region.end();
             self.rings.iter().for_each(|ring| ring.log.close());
             std::thread::sleep(std::time::Duration::from_millis(SETTLING_MS));
         }
@@ -426,8 +421,9 @@ impl Ring {
 
 /// The logs of a session, and how far they have been carried to a trace with these positions.
 fn rings(region: &Region, positions: &[ctf::Position]) -> Vec<Ring> {
-    let cpus = (0..region.cpus.len()).filter_map(|cpu| Some((region.cpus.log(cpu)?, cpu as u32)));
-    let threads = (0..region.threads.len()).filter_map(|number| Some((region.threads.log(number)?, u32::MAX)));
+    let cpus = (0..region.cpu_logs().len()).filter_map(|cpu| Some((region.cpu_logs().log(cpu)?, cpu as u32)));
+    let threads =
+        (0..region.thread_logs().len()).filter_map(|number| Some((region.thread_logs().log(number)?, u32::MAX)));
     let ring = |(number, (log, cpu)): (usize, (Log, u32))| {
         let number = number as u32;
         let position = positions.iter().find(|position| position.ring == number);

@@ -1,10 +1,11 @@
 //! The threads that are noted apart from the logs, as records of a trace.
 
+use headwater_trace::event::THREAD;
+use headwater_trace::region::EVENTS_MAX;
+
 use super::{Consumer, STREAM};
 use crate::ctf::{Error, Packet};
-use crate::event::THREAD;
 use crate::record::{HEAD, Head};
-use crate::region::EVENTS_MAX;
 
 impl Consumer {
     /// Writes who the session's threads are, into a ring of its own behind those of the logs. Who has said so before the first

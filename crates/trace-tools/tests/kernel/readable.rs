@@ -2,11 +2,11 @@
 
 use std::process::Command;
 
-use headwater_trace::ctf::{Item, Reader, Writer};
-use headwater_trace::kernel::format::Format;
-use headwater_trace::kernel::plan::Plan;
-use headwater_trace::kernel::{Mode, Session, Settings, Tracefs};
-use headwater_trace::schema::{Clock, FieldKind, Schema, StreamKind};
+use headwater_trace_tools::ctf::{Item, Reader, Writer};
+use headwater_trace_tools::kernel::format::Format;
+use headwater_trace_tools::kernel::plan::Plan;
+use headwater_trace_tools::kernel::{Mode, Session, Settings, Tracefs};
+use headwater_trace_tools::schema::{Clock, FieldKind, Schema, StreamKind};
 
 use crate::common::{Waiting, only, usable};
 

@@ -3,7 +3,7 @@
 
 use super::lex::{Token, tokens};
 use super::{Metadata, PACKET_AND_TYPES, SIGNATURE, STREAM, STREAM_NAME, TIME, TRACE};
-use crate::schema::{Base, Clock, EventKind, Field, FieldKind, Schema, StreamKind};
+use crate::schema::{Base, Check, Clock, EventKind, Field, FieldKind, Schema, StreamKind};
 
 type Result<T> = std::result::Result<T, (usize, String)>;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use headwater_os::child::Child;
-use headwater_trace::kernel::{Mode, Session, Settings, snapshot};
+use headwater_trace_tools::kernel::{Mode, Session, Settings, snapshot};
 
 use crate::common::{EVENTS, Waiting, call, only, seen, usable};
 

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use headwater_os::memory::SharedMemory;
 use headwater_os::shared::Shared;
-use headwater_trace::consumer::Consumer;
 use headwater_trace::event::{Event, Type};
-use headwater_trace::record::HEAD;
 use headwater_trace::region::Region;
+use headwater_trace_tools::consumer::Consumer;
+use headwater_trace_tools::record::HEAD;
 
 use crate::forbid::in_handler;
 

@@ -1,4 +1,4 @@
-//! How fast traces are written and read: `cargo run --release -p headwater-trace --example ctf_speed -- DIRECTORY`, a new one.
+//! How fast traces are written and read: `cargo run --release -p headwater-trace-tools --example ctf_speed -- DIRECTORY`, a new one.
 //! Records have 32 bytes (a head and two numbers); 8 million of them in packets of 64 KiB, in two rings. The file system's
 //! cache is part of what is measured; nothing is synced.
 
@@ -6,11 +6,11 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use headwater_trace::ctf::{Item, Packet, Reader, Writer};
-use headwater_trace::export::{Choice, text};
-use headwater_trace::record::Head;
-use headwater_trace::schema::{Base, Clock, EventKind, Field, FieldKind, Schema, StreamKind};
-use headwater_trace::stat::Stat;
+use headwater_trace_tools::ctf::{Item, Packet, Reader, Writer};
+use headwater_trace_tools::export::{Choice, text};
+use headwater_trace_tools::record::Head;
+use headwater_trace_tools::schema::{Base, Clock, EventKind, Field, FieldKind, Schema, StreamKind};
+use headwater_trace_tools::stat::Stat;
 
 const PACKETS: u64 = 4096;
 const RECORDS: u64 = 2048;

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use headwater_trace::WhenFull;
-use headwater_trace::consumer::{self, Consumer};
+use headwater_trace_tools::consumer::{self, Consumer};
 use stage::Stage;
 
 /// Not a test: the traced program. Without a part it does nothing.
@@ -333,9 +333,9 @@ fn threads_have_names_in_a_session_that_has_overwritten_what_they_said() {
         let seen = stage.read();
         for trace in [snapped, stage.trace()] {
             let (mut named, mut heard, mut span) = (Vec::new(), Vec::new(), None);
-            let mut reader = headwater_trace::ctf::Reader::open(&[trace]).expect("a trace");
+            let mut reader = headwater_trace_tools::ctf::Reader::open(&[trace]).expect("a trace");
             while let Some(item) = reader.next().expect("sound") {
-                let headwater_trace::ctf::Item::Record(record) = item else { continue };
+                let headwater_trace_tools::ctf::Item::Record(record) = item else { continue };
                 span = span.or(Some(record.kind.name.clone()));
                 if record.kind.name == "headwater:thread" {
                     assert_eq!(record.field("pid").and_then(|pid| pid.as_u64()), Some(child.id().into()));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use headwater_trace::kernel::{Mode, Session, Settings, Tracefs, sweep};
+use headwater_trace_tools::kernel::{Mode, Session, Settings, Tracefs, sweep};
 
 use crate::common::{Waiting, only, usable};
 

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use headwater_trace::WhenFull;
-use headwater_trace::consumer::{self, Consumer};
+use headwater_trace_tools::consumer::{self, Consumer};
 
 use crate::program::{self, Board};
 use crate::stage::Stage;

@@ -1,7 +1,7 @@
 //! What is not ours stays as it is, and what is refused is said.
 
 use headwater_os::child::Child;
-use headwater_trace::kernel::{Error, Mode, Session, Settings, Support, Tracefs};
+use headwater_trace_tools::kernel::{Error, Mode, Session, Settings, Support, Tracefs};
 
 use crate::common::{Waiting, only, usable};
 

@@ -12,7 +12,7 @@ use super::files::{self, file_name, stream_files};
 use super::packet::{BEFORE_ALL, HEAD, Head};
 use super::walk::walk;
 use super::{Error, Metadata};
-use crate::schema::{EventKind, Schema};
+use crate::schema::{Check, EventKind, Schema};
 use crate::shape::Shapes;
 
 /// Most files that a writer keeps open: a trace with a ring per thread may have more than a process may have descriptors.

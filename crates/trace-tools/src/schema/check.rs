@@ -17,11 +17,17 @@ fn unfit<T>(why: impl Into<String>) -> Result<T, Unfit> {
     Err(Unfit(why.into()))
 }
 
-impl Schema {
-    /// Whether a trace can be described so.
+/// What CTF may not be able to say.
+pub trait Check {
+    /// Whether a trace can hold it.
     ///
-    /// Errors: the first part that cannot, and why.
-    pub fn check(&self) -> Result<(), Unfit> {
+    /// # Errors
+    /// The first part that cannot be written, and why.
+    fn check(&self) -> Result<(), Unfit>;
+}
+
+impl Check for Schema {
+    fn check(&self) -> Result<(), Unfit> {
         self.clock.check()?;
         let mut names = BTreeSet::new();
         for stream in &self.streams {
@@ -45,7 +51,7 @@ impl Schema {
     }
 }
 
-impl Clock {
+impl Check for Clock {
     fn check(&self) -> Result<(), Unfit> {
         identifier("clock", &self.name)?;
         if self.frequency_hz == 0 {
@@ -58,7 +64,7 @@ impl Clock {
     }
 }
 
-impl StreamKind {
+impl Check for StreamKind {
     fn check(&self) -> Result<(), Unfit> {
         // It becomes the name of files.
         identifier("stream", &self.name)?;
@@ -73,11 +79,8 @@ impl StreamKind {
     }
 }
 
-impl EventKind {
-    /// Whether a trace can hold such events.
-    ///
-    /// Errors: the first part of it that cannot be written, and why.
-    pub fn check(&self) -> Result<(), Unfit> {
+impl Check for EventKind {
+    fn check(&self) -> Result<(), Unfit> {
         let event = format!("event {}", self.name);
         printable(&event, &self.name, &[])?;
         if self.name.is_empty() {
@@ -101,7 +104,7 @@ impl EventKind {
     }
 }
 
-impl FieldKind {
+impl Check for FieldKind {
     fn check(&self) -> Result<(), Unfit> {
         let (bytes, sizes): (u8, &[u8]) = match self {
             FieldKind::Unsigned { bytes, .. } | FieldKind::Signed { bytes } => (*bytes, &[1, 2, 4, 8]),

@@ -2,7 +2,7 @@ use expect_test::{expect, expect_file};
 use proptest::prelude::*;
 
 use super::*;
-use crate::schema::{Clock, Field, StreamKind};
+use crate::schema::{Check, Clock, Field, StreamKind};
 use crate::testing;
 
 fn sample() -> Metadata {

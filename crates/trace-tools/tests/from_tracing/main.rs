@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use headwater_trace::consumer::{self, Totals};
-use headwater_trace::ctf::{Item, Reader};
 use headwater_trace::region::{Layout, Region};
-use headwater_trace::schema::Clock;
 use headwater_trace::{WhenFull, session};
+use headwater_trace_tools::consumer::{self, Totals};
+use headwater_trace_tools::ctf::{Item, Reader};
+use headwater_trace_tools::schema::Clock;
 use tracing::{Level, event, info, info_span, trace, warn};
 use tracing_subscriber::layer::SubscriberExt;
 

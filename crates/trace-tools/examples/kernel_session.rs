@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::time::Instant;
 
-use headwater_trace::kernel::{Error, Mode, Session, Settings};
+use headwater_trace_tools::kernel::{Error, Mode, Session, Settings};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use headwater_trace::kernel::{Mode, Session, Settings};
+use headwater_trace_tools::kernel::{Mode, Session, Settings};
 
 use crate::common::{Seen, Waiting, call, only, seen, usable};
 

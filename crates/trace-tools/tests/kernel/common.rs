@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 
 use headwater_os::child::Child;
-use headwater_trace::kernel::{Capture, Mode, Settings, Support, Totals};
-use headwater_trace::record::records;
+use headwater_trace_tools::kernel::{Capture, Mode, Settings, Support, Totals};
+use headwater_trace_tools::record::records;
 
 pub const EVENTS: [&str; 1] = ["raw_syscalls"];
 
