@@ -130,7 +130,7 @@ impl Layout {
     fn cpus() -> usize {
         let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
         let last = possible.trim().rsplit(['-', ',']).next().and_then(|last| last.parse::<usize>().ok());
-        last.map_or_else(|| headwater_os::machine::online_cpus() as usize, |last| last + 1).clamp(1, CPUS_MAX)
+        last.map_or_else(|| headwater_os::cpu::online() as usize, |last| last + 1).clamp(1, CPUS_MAX)
     }
 
     /// Bytes of the file of a session with such logs of the CPUs.

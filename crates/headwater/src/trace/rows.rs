@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use headwater_os::signal::StopSignals;
+use headwater_os_tools::signal::StopSignals;
 use headwater_report::TraceLink;
 use headwater_trace::WhenFull;
 use headwater_trace::session::VARIABLE;

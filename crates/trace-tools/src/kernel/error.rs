@@ -89,7 +89,7 @@ impl Error {
     pub fn file(doing: &'static str, path: &Path, source: io::Error) -> Error {
         let path = path.to_owned();
         match source.kind() {
-            io::ErrorKind::PermissionDenied if !headwater_os::machine::is_root() => Error::Permission { path },
+            io::ErrorKind::PermissionDenied if !headwater_os_tools::machine::is_root() => Error::Permission { path },
             io::ErrorKind::PermissionDenied => {
                 let why = match super::support::lockdown() {
                     Some(mode) => format!("lockdown={mode}"),

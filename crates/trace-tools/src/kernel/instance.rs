@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use headwater_os::child;
-use headwater_os::guard::{Guard, Saved, Source, Will};
-use headwater_os::mapping;
+use headwater_os_tools::mapping;
+use headwater_os_tools::reaper::{Guard, Saved, Source, Will};
 
 use super::drain::Pipe;
 use super::events::Selection;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use headwater_os::files::{private, reserve};
-use headwater_os::signal::is_stop_asked;
+use headwater_os_tools::signal::is_stop_asked;
 use rustix::fs::{FlockOperation, MemfdFlags, flock, memfd_create};
 use rustix::io::Errno;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use headwater_os::syscalls;
+use headwater_os_tools::syscalls;
 
 use super::format::{Format, Place, RawField};
 use crate::record::{HEAD, Head, RECORD_MAX};

@@ -47,7 +47,7 @@ fn an_unknown_event_or_process_is_said_and_leaves_nothing() {
 
 #[test]
 fn a_user_without_privileges_is_told_so() {
-    if !usable() || !headwater_os::machine::is_root() {
+    if !usable() || !headwater_os_tools::machine::is_root() {
         println!("skipped: only root can become another user");
         return;
     }

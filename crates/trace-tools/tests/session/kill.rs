@@ -121,7 +121,7 @@ fn a_full_disk_harms_no_program_and_is_said() {
     // Every write to it fails as on a full disk.
     std::fs::create_dir(stage.trace()).expect("a directory");
     let mut consumer = Consumer::begin(stage.region(), &stage.trace(), Vec::new()).expect("a trace");
-    for cpu in 0..headwater_os::machine::online_cpus() {
+    for cpu in 0..headwater_os::cpu::online() {
         std::os::unix::fs::symlink(Path::new("/dev/full"), stage.trace().join(format!("user-{cpu}"))).expect("a link");
     }
     let mut said = None;
@@ -135,7 +135,7 @@ fn a_full_disk_harms_no_program_and_is_said() {
     let unfinished = consumer.finish().expect_err("the disk is full");
     let lost = unfinished.totals.lost;
     assert!(lost > 0 && unfinished.left_bytes > 0, "{unfinished:?}");
-    for cpu in 0..headwater_os::machine::online_cpus() {
+    for cpu in 0..headwater_os::cpu::online() {
         std::fs::remove_file(stage.trace().join(format!("user-{cpu}"))).expect("a link");
     }
     let totals = consumer::recover(stage.region(), &stage.trace(), Vec::new()).expect("there is room");

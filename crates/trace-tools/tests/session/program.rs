@@ -6,7 +6,7 @@ use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use headwater_os::memory::SharedMemory;
-use headwater_os::shared::Shared;
+use headwater_os_tools::shared::Shared;
 use headwater_trace::event::{Event, Type};
 use headwater_trace::region::Region;
 use headwater_trace_tools::consumer::Consumer;

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use headwater_os::child::Child;
 use headwater_os::cpu;
 use headwater_os::files::pipe;
-use headwater_os::limits::allow_descriptors;
+use headwater_os_tools::limits::allow_descriptors;
 
 use crate::facilities::operation::{Figure, Operation, Run};
 use crate::harness::conduct::Job;

@@ -1,7 +1,7 @@
 //! Loops over the words of memory: every word, or every fourth, is loaded or stored by an instruction of its own. A word has
 //! 8 bytes, except where files are summed. For the bandwidths of memory and of files.
 
-use headwater_os::mapping::{Integer, Word};
+use headwater_os_tools::mapping::{Integer, Word};
 
 /// Words per turn of a loop, so that its own instructions hardly count.
 const TURN: usize = 32;
@@ -99,7 +99,7 @@ pub fn copy<const STEP: usize>(from: &[Word], to: &mut [Word]) {
 
 #[cfg(test)]
 mod tests {
-    use headwater_os::mapping::Memory;
+    use headwater_os_tools::mapping::Memory;
 
     use super::*;
 

@@ -44,6 +44,6 @@ fn wrong_step() -> i32 {
 
 #[test]
 fn descriptors_are_allowed_up_to_the_hard_limit() {
-    let mut child = crate::child::Child::fork(wrong_step).expect("fork");
+    let mut child = headwater_os::child::Child::fork(wrong_step).expect("fork");
     assert_eq!(child.wait().expect("wait").code(), Some(0));
 }

@@ -103,7 +103,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
 
     use super::*;
-    use crate::child::Child;
+    use headwater_os::child::Child;
 
     #[test]
     fn a_store_faults_as_often_as_is_asked_for_and_is_done() {

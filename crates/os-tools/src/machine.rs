@@ -46,13 +46,6 @@ pub fn uname() -> Uname {
     }
 }
 
-/// CPUs that are on line, at least 1. More than this process may use, if its affinity is restricted.
-pub fn online_cpus() -> u32 {
-    // SAFETY: sysconf(3) takes a number and touches no memory of ours.
-    let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-    u32::try_from(count).unwrap_or(1).max(1)
-}
-
 /// Whether this process has the effective user id 0.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()

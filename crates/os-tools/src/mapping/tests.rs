@@ -11,7 +11,7 @@ fn faults(body: impl FnOnce()) -> u64 {
 }
 
 fn in_child(body: impl FnOnce() -> bool) {
-    let mut child = crate::child::Child::fork(|| i32::from(!body())).expect("fork");
+    let mut child = headwater_os::child::Child::fork(|| i32::from(!body())).expect("fork");
     assert!(child.wait().expect("wait").success());
 }
 

@@ -7,8 +7,8 @@ use std::fs::OpenOptions;
 use std::io;
 use std::process::ExitStatus;
 
-use crate::child::Child;
 use crate::namespace;
+use headwater_os::child::Child;
 
 /// The outcome of a trial.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use linux_raw_sys::ioctl::{UFFDIO_API, UFFDIO_COPY, UFFDIO_REGISTER};
 use rustix::io::Errno;
 use rustix::mm::{UserfaultfdFlags, userfaultfd};
 
-use crate::cpu;
 use crate::mapping::{Memory, page_bytes};
+use headwater_os::cpu;
 
 /// Faults of the kernel itself are not waited for, so that anybody may have the descriptor.
 const USER_MODE_ONLY: UserfaultfdFlags = UserfaultfdFlags::from_bits_retain(UFFD_USER_MODE_ONLY);

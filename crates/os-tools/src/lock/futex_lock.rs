@@ -6,8 +6,8 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::futex;
 use crate::shared::{ProcessShared, Shared};
+use headwater_os::futex;
 
 /// Nobody holds it.
 const FREE: u32 = 0;

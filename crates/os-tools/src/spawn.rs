@@ -1,5 +1,5 @@
 //! Processes that are started, end at once and are waited for, so that what that costs can be measured. A process that
-//! is to live longer is a [`crate::child::Child`].
+//! is to live longer is a [`headwater_os::child::Child`].
 
 use std::ffi::{CString, OsStr};
 use std::io;

@@ -1,5 +1,5 @@
 //! Mappings of one process: made, touched, protected, emptied and unmapped, so that what the kernel does for them can be
-//! measured, and memory to run loops over. What processes share is [`crate::memory`].
+//! measured, and memory to run loops over. What processes share is [`headwater_os::memory`].
 //!
 //! A mapping is handed out as [`Word`]s; a private one that is borrowed mutably, as plain bytes too. It never grows.
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-use crate::futex;
+use headwater_os::futex;
 
 /// What may lie in memory that several processes change at the same time.
 ///
@@ -103,9 +103,9 @@ impl Barrier {
             let _ = futex::wake(&self.generation, u32::MAX);
             return;
         }
-        let spin_until_ns = crate::clock::now_ns() + Self::SPIN_NS;
+        let spin_until_ns = headwater_os::clock::now_ns() + Self::SPIN_NS;
         while self.generation.load(Ordering::Acquire) == generation {
-            if crate::clock::now_ns() < spin_until_ns {
+            if headwater_os::clock::now_ns() < spin_until_ns {
                 std::hint::spin_loop();
             } else {
                 let _ = futex::wait(&self.generation, generation, Some(Self::PATIENCE));

@@ -60,7 +60,7 @@ mod tests {
     use rustix::process::{getpid, kill_process};
 
     use super::*;
-    use crate::child::Child;
+    use headwater_os::child::Child;
 
     /// Signals handled after each of four steps. In a process of its own, with one thread: the kernel then delivers a
     /// signal before the call that sends it returns.

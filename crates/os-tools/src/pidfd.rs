@@ -38,7 +38,7 @@ mod tests {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
     use super::*;
-    use crate::child::Child;
+    use headwater_os::child::Child;
 
     #[test]
     fn a_process_is_there_until_it_was_waited_for() {

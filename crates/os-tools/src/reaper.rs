@@ -267,7 +267,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::child::{Child, exists, kill_self};
+    use headwater_os::child::{Child, exists, kill_self};
 
     fn gone_within(limit: Duration, mut there: impl FnMut() -> bool) -> bool {
         let start = Instant::now();
