@@ -14,6 +14,7 @@ const HOMES: [&str; 4] = ["crates/os/", "crates/os-tools/", "crates/shm/", "crat
 const ROOTS: &[(&str, &str)] = &[
     ("crates/results/src/lib.rs", "#![forbid(unsafe_code)]"),
     ("crates/report/src/lib.rs", "#![forbid(unsafe_code)]"),
+    ("crates/ring/src/lib.rs", "#![deny(unsafe_code)]"),
     ("crates/trace-tools/src/lib.rs", "#![forbid(unsafe_code)]"),
     ("crates/streams/src/lib.rs", "#![deny(unsafe_code)]"),
     ("crates/headwater/src/lib.rs", "#![deny(unsafe_code)]"),

@@ -1,4 +1,4 @@
-//! The loom twin of `sync`: the same names over loom's atomics, a heap region and a modelled futex.
+//! The loom model of `sync`: the same names over loom's atomics, memory on the heap and a modelled futex.
 //!
 //! Compiled under `--cfg loom` only. Loom's atomics are larger than real ones, so the words lie in a box instead of a
 //! mapping; every byte of the window is a cell that loom watches for races. The modelled futex has no time limit: a
@@ -15,19 +15,17 @@ pub(crate) use loom::hint::spin_loop;
 pub use loom::sync::atomic::{AtomicU8, Ordering, fence};
 pub(crate) use loom::thread::yield_now;
 
-use crate::error::Error;
-use crate::layout::{Apart, End, Words};
 use crate::member::Members;
 use crate::token::TokenWords;
 
 /// A table of members, all of its slots free.
 pub fn members(slots: usize) -> Members {
-    crate::member::twin_table(slots)
+    crate::member::model_table(slots)
 }
 
 /// A free token.
 pub fn token() -> TokenWords {
-    crate::token::twin_words()
+    crate::token::model_words()
 }
 
 /// Makes all accesses of one word depend on each other, so that loom tries them in every order.
@@ -226,7 +224,8 @@ pub fn compiler_fence(order: Ordering) {
     loom::sync::atomic::fence(order);
 }
 
-pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) -> io::Result<Slept> {
+/// As the real one.
+pub fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) -> io::Result<Slept> {
     let queue = word.queue.lock().expect("no holder panics");
     if word.load(Ordering::Relaxed) != expected {
         return Ok(Slept::Changed);
@@ -235,7 +234,8 @@ pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Durat
     Ok(Slept::Woken)
 }
 
-pub(crate) fn futex_wake(word: &AtomicU32, _count: u32) -> io::Result<usize> {
+/// As the real one.
+pub fn futex_wake(word: &AtomicU32, _count: u32) -> io::Result<usize> {
     let _queue = word.queue.lock().expect("no holder panics");
     word.woken.notify_one();
     Ok(1)
@@ -269,11 +269,12 @@ impl Fence {
 }
 
 /// Time stands still and nobody moves: what depends on either is outside the model.
-pub(crate) fn now_ns() -> u64 {
+pub fn now_ns() -> u64 {
     0
 }
 
-pub(crate) fn current_cpu() -> u32 {
+/// As [`now_ns`].
+pub fn current_cpu() -> u32 {
     0
 }
 
@@ -288,34 +289,41 @@ pub(crate) fn nap(_duration: Duration) -> io::Result<Slept> {
 
 /// Every process of the model lives on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ProcessId(u64);
+pub struct ProcessId(u64);
 
 impl ProcessId {
-    pub(crate) fn own() -> ProcessId {
+    /// As the real one.
+    pub fn own() -> ProcessId {
         ProcessId(1)
     }
 
-    pub(crate) fn from_words(place: u64, _birth: u64, _image: u64) -> ProcessId {
+    /// As the real one.
+    pub fn from_words(place: u64, _birth: u64, _image: u64) -> ProcessId {
         ProcessId(place)
     }
 
-    pub(crate) fn place(self) -> u64 {
+    /// As the real one.
+    pub fn place(self) -> u64 {
         self.0
     }
 
-    pub(crate) fn birth(self) -> u64 {
+    /// As the real one.
+    pub fn birth(self) -> u64 {
         1
     }
 
-    pub(crate) fn image(self) -> u64 {
+    /// As the real one.
+    pub fn image(self) -> u64 {
         1
     }
 
-    pub(crate) fn pid(self) -> u32 {
+    /// As the real one.
+    pub fn pid(self) -> u32 {
         std::process::id()
     }
 
-    pub(crate) fn has_ended(self) -> bool {
+    /// As the real one.
+    pub fn has_ended(self) -> bool {
         false
     }
 }
@@ -359,52 +367,5 @@ impl Window {
 
     fn cell(&self, at: u64) -> &UnsafeCell<u8> {
         &self.cells[at as usize % self.cells.len()]
-    }
-}
-
-/// A region on the heap, of any power of two.
-#[derive(Debug, Clone)]
-pub(crate) struct Region {
-    words: Arc<Words>,
-    window: Window,
-}
-
-impl Region {
-    pub(crate) fn create(window_bytes: usize) -> io::Result<Region> {
-        let end = || {
-            Apart(End {
-                status: AtomicU32::new(0),
-                cpu: AtomicU32::new(0),
-                owner: AtomicU64::new(0),
-                birth: AtomicU64::new(0),
-            })
-        };
-        let index = || Apart(AtomicU64::new(0));
-        let words = Words { tail: index(), head: index(), sender: end(), receiver: end() };
-        Ok(Region { words: Arc::new(words), window: Window::new(window_bytes as u64, window_bytes) })
-    }
-
-    pub(crate) fn populate(&self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    pub(crate) fn words(&self) -> &Words {
-        &self.words
-    }
-
-    pub(crate) fn window(&self) -> u64 {
-        self.window.len()
-    }
-
-    pub(crate) fn fence(&self) -> Fence {
-        Fence
-    }
-
-    pub(crate) fn copy_in(&self, at: u64, source: &[u8]) {
-        self.window.copy_in(at, source);
-    }
-
-    pub(crate) fn copy_out(&self, at: u64, target: &mut [u8]) {
-        self.window.copy_out(at, target);
     }
 }

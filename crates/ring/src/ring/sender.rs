@@ -3,12 +3,14 @@
 #[cfg(not(loom))]
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use headwater_shm::sync::Ordering;
+
 use super::{Standing, piece};
+use crate::Region;
 use crate::error::Error;
-use crate::eventcount::{self, ASLEEP, AWAKE, CLOSED};
 use crate::layout::low_water;
 use crate::owner;
-use crate::sync::{Ordering, Region};
+use crate::parker::{self, ASLEEP, AWAKE, CLOSED};
 use crate::wait::{Counters, Wait, Waited, Waiter, note_cpu};
 
 /// Writes a byte stream. One per ring; `&mut` keeps it to one thread at a time.
@@ -114,7 +116,7 @@ impl Sender {
         // Release pairs with the Acquire load of `tail` in `Receiver::look`.
         words.tail.0.store(self.tail, Ordering::Release);
         self.region.fence().light();
-        if eventcount::status(&words.receiver.0) != AWAKE {
+        if parker::status(&words.receiver.0) != AWAKE {
             return self.attend_receiver();
         }
         Ok(())
@@ -125,10 +127,10 @@ impl Sender {
     #[inline(never)]
     fn attend_receiver(&mut self) -> Result<(), Error> {
         let receiver = &self.region.words().receiver.0;
-        match eventcount::status(receiver) {
+        match parker::status(receiver) {
             AWAKE => Ok(()),
             ASLEEP => {
-                self.waiter.counters.wakes += u64::from(eventcount::wake(receiver));
+                self.waiter.counters.wakes += u64::from(parker::wake(receiver));
                 Ok(())
             }
             CLOSED => {
@@ -156,7 +158,7 @@ impl Sender {
     fn look(&mut self) -> Result<(), Error> {
         self.attach()?;
         let words = self.region.words();
-        if self.receiver_ended || eventcount::status(&words.receiver.0) == CLOSED {
+        if self.receiver_ended || parker::status(&words.receiver.0) == CLOSED {
             self.limit = self.tail;
             return Err(Error::Closed);
         }
@@ -183,7 +185,7 @@ impl Sender {
         // The same rule by which `Receiver::attend_sender` decides to wake us.
         let ready = || {
             tail.wrapping_sub(words.head.0.load(Ordering::Relaxed)) <= low
-                || eventcount::status(&words.receiver.0) == CLOSED
+                || parker::status(&words.receiver.0) == CLOSED
         };
         let waited = self.waiter.wait(&words.sender.0, &words.receiver.0, self.region.fence(), ready)?;
         self.receiver_ended = waited == Waited::PeerEnded;
@@ -205,7 +207,7 @@ impl Drop for Sender {
     fn drop(&mut self) {
         if self.standing.is_ours() {
             let words = self.region.words();
-            eventcount::close(&words.sender.0, &words.receiver.0, self.region.fence());
+            parker::close(&words.sender.0, &words.receiver.0, self.region.fence());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Streams messages between two processes through the ring and through the kernel's pipe, in many short interleaved
 //! pieces, and prints the medians of the ratios.
 //!
-//! `cargo run --release -p headwater-shm --example ring_bench [-- PIECE_MS ROUNDS [FILTER]]`
+//! `cargo run --release -p headwater-ring --example ring_bench [-- PIECE_MS ROUNDS [FILTER]]`
 //!
 //! One row per message size; both ends copy: the writer from one buffer, the reader into one buffer with reads of the
 //! message's size. On two CPUs the writer is bound to CPU 0 and the reader to CPU 1, else both to CPU 0. This is the
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
 use headwater_os::cpu;
-use headwater_shm::{Wait, pair};
+use headwater_ring::{Wait, pair};
 
 const SIZES: [usize; 7] = [1, 8, 64, 256, 1 << 10, 4 << 10, 64 << 10];
 

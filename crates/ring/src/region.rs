@@ -9,11 +9,10 @@ use std::sync::atomic::Ordering;
 
 use headwater_os::fence::Fence;
 use headwater_os::memory::SharedMemory;
+use headwater_shm::{Placed, Window};
 
 use crate::error::Error;
 use crate::layout::{Header, MAGIC, VERSION, WINDOW_AT, WINDOW_MAX, WINDOW_MIN, WORDS_AT, Words};
-use crate::placed::Placed;
-use crate::window::Window;
 
 /// A mapped region whose header has been checked. Clones share the mapping.
 #[derive(Debug, Clone)]

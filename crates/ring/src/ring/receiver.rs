@@ -3,12 +3,14 @@
 #[cfg(not(loom))]
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use headwater_shm::sync::Ordering;
+
 use super::{Standing, piece};
+use crate::Region;
 use crate::error::Error;
-use crate::eventcount::{self, ASLEEP, AWAKE, CLOSED};
 use crate::layout::low_water;
 use crate::owner;
-use crate::sync::{Ordering, Region};
+use crate::parker::{self, ASLEEP, AWAKE, CLOSED};
 use crate::wait::{Counters, Wait, Waited, Waiter, note_cpu};
 
 /// Reads a byte stream. One per ring; `&mut` keeps it to one thread at a time.
@@ -127,7 +129,7 @@ impl Receiver {
         // Release pairs with the Acquire load of `head` in `Sender::look`.
         words.head.0.store(self.head, Ordering::Release);
         self.region.fence().light();
-        if eventcount::status(&words.sender.0) != AWAKE {
+        if parker::status(&words.sender.0) != AWAKE {
             return self.attend_sender();
         }
         Ok(())
@@ -138,14 +140,14 @@ impl Receiver {
     #[inline(never)]
     fn attend_sender(&mut self) -> Result<(), Error> {
         let words = self.region.words();
-        match eventcount::status(&words.sender.0) {
+        match parker::status(&words.sender.0) {
             // A closed sender has left bytes to read; the end of the stream is for `look` to find.
             AWAKE | CLOSED => Ok(()),
             ASLEEP => {
                 // Relaxed: the sender sleeps, so `tail` stands still; and it decides by the same rule.
                 let used = words.tail.0.load(Ordering::Relaxed).wrapping_sub(self.head);
                 if used <= low_water(self.region.window()) {
-                    self.waiter.counters.wakes += u64::from(eventcount::wake(&words.sender.0));
+                    self.waiter.counters.wakes += u64::from(parker::wake(&words.sender.0));
                 }
                 Ok(())
             }
@@ -172,7 +174,7 @@ impl Receiver {
         self.attach()?;
         let words = self.region.words();
         // The status before `tail`: a sender that is seen as closed has published its last.
-        let closed = self.sender_ended || eventcount::status(&words.sender.0) == CLOSED;
+        let closed = self.sender_ended || parker::status(&words.sender.0) == CLOSED;
         // Acquire pairs with the Release store in `Sender::publish`: the bytes are there.
         let tail = words.tail.0.load(Ordering::Acquire);
         let there = tail.wrapping_sub(self.head);
@@ -191,7 +193,7 @@ impl Receiver {
     fn wait_for_bytes(&mut self) -> Result<(), Error> {
         let words = self.region.words();
         let head = self.head;
-        let ready = || words.tail.0.load(Ordering::Relaxed) != head || eventcount::status(&words.sender.0) == CLOSED;
+        let ready = || words.tail.0.load(Ordering::Relaxed) != head || parker::status(&words.sender.0) == CLOSED;
         let waited = self.waiter.wait(&words.receiver.0, &words.sender.0, self.region.fence(), ready)?;
         self.sender_ended = waited == Waited::PeerEnded;
         Ok(())
@@ -212,7 +214,7 @@ impl Drop for Receiver {
     fn drop(&mut self) {
         if self.standing.is_ours() {
             let words = self.region.words();
-            eventcount::close(&words.receiver.0, &words.sender.0, self.region.fence());
+            parker::close(&words.receiver.0, &words.sender.0, self.region.fence());
         }
     }
 }

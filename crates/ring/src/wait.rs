@@ -5,13 +5,13 @@
 use std::time::Duration;
 
 use headwater_os::futex::Slept;
+use headwater_shm::sync::{Fence, Ordering, current_cpu, now_ns};
+use headwater_shm::{Stage, Stages, spin_for};
 
 use crate::error::Error;
-use crate::eventcount;
 use crate::layout::End;
 use crate::owner;
-use crate::stages::{Stage, Stages, spin_for};
-use crate::sync::{Fence, Ordering, current_cpu, now_ns};
+use crate::parker;
 
 /// What an end does while it cannot go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl Waiter {
         let start_ns = now_ns();
         // By the clock, not by the reason of the return: a peer that wakes us in vain cannot keep us from the watch.
         while now_ns() - start_ns < WATCH_EVERY_NS {
-            let slept = eventcount::sleep(own, fence, WATCH_EVERY, &mut ready)?;
+            let slept = parker::sleep(own, fence, WATCH_EVERY, &mut ready)?;
             self.counters.sleeps += u64::from(slept != Slept::Changed);
             if ready() {
                 self.counters.rescues += u64::from(slept == Slept::TimedOut);

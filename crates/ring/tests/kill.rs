@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use headwater_shm::{Error, Receiver, Sender, Wait, pair};
+use headwater_ring::{Error, Receiver, Sender, Wait, pair};
 
 /// Two looks at the peer's life (100 ms apart) and much room for a busy machine.
 const BOUND: Duration = Duration::from_secs(3);

@@ -3,7 +3,7 @@
 //! The sender copies bytes in and publishes them by one Release store of `tail`; the receiver copies them out and gives
 //! the room back by one Release store of `head`. Each keeps the other's index as it last saw it and looks again only
 //! when that is not enough, so that the cache lines of the indices travel as seldom as possible. After publishing, each
-//! looks whether the other sleeps (`eventcount`).
+//! looks whether the other sleeps (`parker`).
 //!
 //! A half belongs to the process that attaches it, by [`Sender::attach`] or by its first use. Until then it belongs to
 //! nobody: a pair made before a fork can be dropped by the parent, and each child drops the half it does not use,
@@ -14,10 +14,11 @@ pub(crate) mod sender;
 
 use std::io;
 
-use crate::sync::Region;
-use crate::wait::Wait;
 use receiver::Receiver;
 use sender::Sender;
+
+use crate::Region;
+use crate::wait::Wait;
 
 /// Makes a ring with a window of that many bytes and returns its two halves, neither of which is attached yet.
 ///

@@ -1,4 +1,4 @@
-//! An eventcount for one sleeper: the end of a ring that waits sleeps on its own status word, and the other end looks
+//! A parker for one sleeper: the end of a ring that waits sleeps on its own status word, and the other end looks
 //! at that word after each publication, paying a plain load.
 //!
 //! Dekker's pattern keeps wake-ups from being lost. The sleeper writes ASLEEP, passes the heavy fence and looks at the
@@ -11,10 +11,10 @@
 use std::io;
 use std::time::Duration;
 
-use crate::layout::End;
-use crate::sync::{Fence, Ordering, futex_wait, futex_wake};
-
 use headwater_os::futex::Slept;
+use headwater_shm::sync::{Fence, Ordering, futex_wait, futex_wake};
+
+use crate::layout::End;
 
 /// The end runs; nobody need wake it. Also the state of an end that nobody has attached yet.
 pub(crate) const AWAKE: u32 = 0;

@@ -7,10 +7,10 @@ use headwater_os::watch::ProcessId;
 use proptest::prelude::*;
 
 use super::pair;
+use crate::Region;
 use crate::error::Error;
-use crate::eventcount::{ASLEEP, AWAKE, CLOSED};
 use crate::layout::Words;
-use crate::sync::Region;
+use crate::parker::{ASLEEP, AWAKE, CLOSED};
 use crate::{Receiver, Sender, Wait};
 
 fn ring(window: usize) -> (Sender, Receiver) {

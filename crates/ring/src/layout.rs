@@ -8,8 +8,8 @@
 //!
 //! Whoever attaches reads it with checks; nothing here is trusted (see `region`).
 
-use crate::shareable;
-use crate::sync::{AtomicU32, AtomicU64};
+use headwater_shm::sync::{AtomicU32, AtomicU64};
+use headwater_shm::{CachePadded, shareable};
 
 /// "HWRING" and two zero bytes: what this memory is.
 #[cfg(not(loom))]
@@ -27,11 +27,6 @@ pub(crate) const WORDS_AT: usize = 128;
 #[cfg(not(loom))]
 pub(crate) const WINDOW_AT: usize = 4096;
 
-/// A value on cache lines of its own. Two lines, because processors prefetch lines in adjacent pairs.
-#[repr(C, align(128))]
-#[derive(Debug)]
-pub struct Apart<T>(pub T);
-
 shareable! {
     /// What the region is. Written once by the creator.
     pub(crate) struct Header {
@@ -46,16 +41,16 @@ shareable! {
     /// What changes while the ring runs. Indices count bytes since the ring was made and never wrap in practice (2^64).
     pub(crate) struct Words {
         /// Bytes published. Only the sender writes it, with Release after the bytes.
-        pub tail: Apart<AtomicU64>,
+        pub tail: CachePadded<AtomicU64>,
         /// Bytes taken. Only the receiver writes it, with Release after it has copied them out.
-        pub head: Apart<AtomicU64>,
-        pub sender: Apart<End>,
-        pub receiver: Apart<End>,
+        pub head: CachePadded<AtomicU64>,
+        pub sender: CachePadded<End>,
+        pub receiver: CachePadded<End>,
     }
 
     /// One end's standing. The peer reads `status` on each operation, so all that lies beside it changes seldom.
     pub(crate) struct End {
-        /// An `eventcount` state. The end itself writes it; the peer only turns ASLEEP into AWAKE.
+        /// A `parker` state. The end itself writes it; the peer only turns ASLEEP into AWAKE.
         pub status: AtomicU32,
         /// The CPU on which the end last waited, plus one; 0: it has not said. The end writes it; a hint.
         pub cpu: AtomicU32,

@@ -4,9 +4,10 @@
 //! vain, asks the kernel about it. A process that is killed therefore ends the stream within the time between two such
 //! looks (see `wait`), however it dies. One in another PID namespace is never found to be dead.
 
+use headwater_shm::sync::{Ordering, ProcessId};
+
 use crate::error::Error;
 use crate::layout::End;
-use crate::sync::{Ordering, ProcessId};
 
 /// Makes the calling process the owner of an end. Returns its id.
 ///
