@@ -13,7 +13,7 @@ use headwater::harness::run::{Course, Observer};
 use headwater::harness::scratch::Scratch;
 use headwater::plan::{Plan, Wishes};
 use headwater_os::child::exists;
-use headwater_os::signal::StopSignals;
+use headwater_os_tools::signal::StopSignals;
 use headwater_results::schema::{Event, Row};
 
 /// Panics when the second launch has ended.

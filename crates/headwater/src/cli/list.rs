@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{Write, stdout};
 
 use anyhow::anyhow;
-use headwater_os::{cpu, signal::StopSignals};
+use headwater_os::cpu;
+use headwater_os_tools::signal::StopSignals;
 use serde_json::json;
 
 use super::{ListArguments, published, status};

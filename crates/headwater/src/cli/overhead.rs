@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
-use headwater_os::signal::StopSignals;
 use headwater_os::{clock, cpu};
+use headwater_os_tools::signal::StopSignals;
 use headwater_results::overhead::Overhead;
 use headwater_results::schema::{Event, Placement, Row, RunHeader, RunStatus, SCHEMA_VERSION, Settings};
 

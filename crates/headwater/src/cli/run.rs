@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow, bail};
-use headwater_os::signal::StopSignals;
 use headwater_os::{clock, cpu};
+use headwater_os_tools::signal::StopSignals;
 use headwater_results::schema::{Event, Program, Row, Run, RunHeader, RunStatus, SCHEMA_VERSION};
 use headwater_results::summary::Fold;
 
@@ -358,7 +358,7 @@ pub(super) fn now() -> String {
 
 /// The name of a run that begins now.
 pub(super) fn run_id() -> String {
-    format!("{}-{}", now().replace(':', "-"), headwater_os::machine::uname().host)
+    format!("{}-{}", now().replace(':', "-"), headwater_os_tools::machine::uname().host)
 }
 
 fn header(plan: &Plan, directory: &Path, programs: &BTreeMap<Option<String>, HarnessProgram>) -> RunHeader {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use headwater_os::machine::{self, Group};
-use headwater_os::{clock, limits, rseq, ticks};
-use headwater_trace::kernel::{Support, Tracefs, stale};
+use headwater_os::{clock, rseq, ticks};
+use headwater_os_tools::limits;
+use headwater_os_tools::machine::{self, Group};
 use headwater_trace::region::Layout;
+use headwater_trace_tools::kernel::{Support, Tracefs, stale};
 
 use crate::environment::{Source, parse_cpu_max};
 use crate::trace;

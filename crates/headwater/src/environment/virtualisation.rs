@@ -1,6 +1,6 @@
 //! Which hypervisor runs this machine, if any.
 
-use headwater_os::machine::hypervisor_signature;
+use headwater_os_tools::machine::hypervisor_signature;
 
 use super::Source;
 use super::cpu::parse_cpuinfo;

@@ -6,7 +6,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use headwater_os::child::{die_with, kill_group};
-use headwater_os::signal::{StopSignals, unblock_stop_signals};
+use headwater_os_tools::signal::{StopSignals, unblock_stop_signals};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use headwater_os::machine::Throttle;
-use headwater_os::signal::StopSignals;
+use headwater_os_tools::machine::Throttle;
+use headwater_os_tools::signal::StopSignals;
 use headwater_results::schema::{Event, LaunchRecord, Placement, Row, RunStatus};
 
 use super::conduct::{Job, Measured, Outcome};

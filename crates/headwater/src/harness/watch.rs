@@ -3,8 +3,8 @@
 
 use std::time::Instant;
 
-use headwater_os::machine::{CpuTimes, Throttle};
-use headwater_os::usage::Usage;
+use headwater_os_tools::machine::{CpuTimes, Throttle};
+use headwater_os_tools::usage::Usage;
 
 /// A look at the machine before a launch.
 #[derive(Debug)]

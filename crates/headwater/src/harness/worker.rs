@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicU64;
 
 use headwater_os::child::Child;
 use headwater_os::cpu;
-use headwater_os::shared::{Barrier, Shared};
-use headwater_os::usage::Usage;
+use headwater_os_tools::shared::{Barrier, Shared};
+use headwater_os_tools::usage::Usage;
 
 use super::conduct::{Job, LaunchError};
 use super::guard;

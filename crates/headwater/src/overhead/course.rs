@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{anyhow, bail};
-use headwater_os::machine::Throttle;
-use headwater_os::signal::StopSignals;
+use headwater_os_tools::machine::Throttle;
+use headwater_os_tools::signal::StopSignals;
 use headwater_results::overhead::{EVENTS, LOST, SEEN};
 use headwater_results::schema::{Event, LaunchRecord, Row, RowOutcome, RunStatus};
 

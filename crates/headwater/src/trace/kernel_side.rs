@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use headwater_os::files::make_private_directory;
-use headwater_trace::ctf::{self, Packet, Writer};
-use headwater_trace::kernel::{self, Capture, Clock, Mode, Session, Settings, Tracefs};
-use headwater_trace::schema::{self, Schema};
+use headwater_trace_tools::ctf::{self, Packet, Writer};
+use headwater_trace_tools::kernel::{self, Capture, Clock, Mode, Session, Settings, Tracefs};
+use headwater_trace_tools::schema::{self, Schema};
 
 use super::{KERNEL, PAGES, environment};
 
@@ -145,7 +145,7 @@ pub(super) fn convert(mut capture: Capture, trace: &Path, clock: &schema::Clock,
     let written = Writer::create(trace, &schema).map_err(io::Error::other).and_then(|mut writer| {
         let totals = capture.convert(&mut |packet| {
             end.bytes += write(&mut writer, packet).map_err(io::Error::other)?;
-            end.written += headwater_trace::record::records(packet.records).count() as u64;
+            end.written += headwater_trace_tools::record::records(packet.records).count() as u64;
             Ok(())
         });
         writer.close().map_err(io::Error::other)?;

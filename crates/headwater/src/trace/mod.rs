@@ -33,7 +33,7 @@ pub const BUFFER_BYTES: usize = 4 << 20;
 /// The environment of a trace: who wrote it, where, of what.
 fn environment(command: &str) -> Vec<(String, String)> {
     let facts = [
-        ("hostname", headwater_os::machine::uname().host),
+        ("hostname", headwater_os_tools::machine::uname().host),
         ("tracer_name", "headwater".to_owned()),
         ("tracer_version", env!("CARGO_PKG_VERSION").to_owned()),
         ("command", command.escape_debug().to_string()),

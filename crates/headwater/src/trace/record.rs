@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use headwater_os::signal::StopSignals;
+use headwater_os_tools::signal::StopSignals;
 use headwater_trace::listen;
 use headwater_trace::session::VARIABLE;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

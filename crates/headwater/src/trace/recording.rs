@@ -10,11 +10,11 @@ use anyhow::{Context, anyhow};
 use headwater_os::files::make_private_directory;
 use headwater_os::{clock, ticks};
 use headwater_trace::WhenFull;
-use headwater_trace::consumer::{Consumer, Totals, Unfinished};
-use headwater_trace::ctf;
-use headwater_trace::kernel::{self, Support};
 use headwater_trace::region::{EVENTS_MAX, Layout, Region};
-use headwater_trace::schema::Clock;
+use headwater_trace_tools::consumer::{Consumer, Totals, Unfinished};
+use headwater_trace_tools::ctf;
+use headwater_trace_tools::kernel::{self, Support};
+use headwater_trace_tools::schema::Clock;
 
 use super::kernel_side::KernelSide;
 use super::{KernelEnd, KernelOrder, SessionFile, USER, environment, fresh_directory, memory};

@@ -5,11 +5,11 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use headwater_os::signal::StopSignals;
+use headwater_os_tools::signal::StopSignals;
 use headwater_report::TraceLink;
 use headwater_trace::WhenFull;
-use headwater_trace::export::{Choice, chrome, timeline};
 use headwater_trace::session::VARIABLE;
+use headwater_trace_tools::export::{Choice, chrome, timeline};
 use serde::{Deserialize, Serialize};
 
 use super::recording::{ClockChoice, Order, Recording};

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use headwater_os::files::make_private_directory;
-use headwater_trace::consumer::{self, Totals};
-use headwater_trace::kernel;
 use headwater_trace::region::Region;
+use headwater_trace_tools::consumer::{self, Totals};
+use headwater_trace_tools::kernel;
 
 use super::{KERNEL, KernelEnd, PAGES, SessionFile, USER, environment, fresh_directory, kernel_side};
 

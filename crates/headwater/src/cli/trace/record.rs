@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use headwater_trace::WhenFull;
-use headwater_trace::consumer::Totals;
 use headwater_trace::region::EVENTS_MAX;
+use headwater_trace_tools::consumer::Totals;
 
 use super::super::in_words;
 use super::{events, grouped, size};

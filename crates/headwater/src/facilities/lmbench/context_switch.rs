@@ -18,8 +18,8 @@ use std::io::{self, Read, Write};
 use headwater_os::child::Child;
 use headwater_os::cpu;
 use headwater_os::files::pipe;
-use headwater_os::limits::allow_descriptors;
-use headwater_os::mapping::Memory;
+use headwater_os_tools::limits::allow_descriptors;
+use headwater_os_tools::mapping::Memory;
 
 use super::words::{EVERY, sum};
 use crate::facilities::operation::{Figure, Operation, Run};

@@ -10,7 +10,7 @@
 use std::hint::black_box;
 use std::io;
 
-use headwater_os::mapping::{Memory, page_bytes};
+use headwater_os_tools::mapping::{Memory, page_bytes};
 
 use super::memory::PIECE;
 use super::words::{EVERY, FOURTH, copy};

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use headwater_os::mapping::Memory;
+use headwater_os_tools::mapping::Memory;
 use rustix::fs::{Mode, OFlags, SeekFrom, open, seek};
 
 use super::words::{EVERY, sum};

@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::io;
 
-use headwater_os::mapping::Memory as Mapping;
+use headwater_os_tools::mapping::Memory as Mapping;
 
 use super::words::{EVERY, FOURTH, fill, sum, sum_and_fill};
 use crate::facilities::operation::{Figure, Operation, need};

@@ -11,8 +11,8 @@
 use std::fs;
 use std::io;
 
-use headwater_os::chase::Ring;
 use headwater_os::cpu;
+use headwater_os_tools::pointer_chase::Ring;
 use headwater_results::random::Random;
 
 use crate::facilities::operation::{Figure, Operation, need};

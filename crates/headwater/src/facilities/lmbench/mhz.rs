@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::io;
 
-use headwater_os::cycles::{BLOCK, add};
+use headwater_os_tools::cycles::{BLOCK, add};
 
 use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;

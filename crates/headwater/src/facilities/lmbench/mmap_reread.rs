@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::io;
 
-use headwater_os::mapping::{MappedFile, View};
+use headwater_os_tools::mapping::{MappedFile, View};
 use rustix::fs::{Mode, OFlags, open};
 
 use super::file_reread::summed;

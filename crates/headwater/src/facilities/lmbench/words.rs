@@ -1,7 +1,7 @@
 //! Loops over memory: every element, or every fourth, is loaded or stored by an instruction of its own. The bandwidths of
 //! memory have integers of 4 bytes as elements, sums of files words of 8.
 
-use headwater_os::mapping::{Element, Integer};
+use headwater_os_tools::mapping::{Element, Integer};
 
 /// Elements per turn of a loop, so that its own instructions hardly count.
 const TURN: usize = 32;
@@ -81,7 +81,7 @@ pub fn copy<const STEP: usize>(from: &[Integer], to: &mut [Integer]) {
 
 #[cfg(test)]
 mod tests {
-    use headwater_os::mapping::Memory;
+    use headwater_os_tools::mapping::Memory;
 
     use super::*;
 

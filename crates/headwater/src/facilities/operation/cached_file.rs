@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use headwater_os::limits;
+use headwater_os_tools::limits;
 
 use super::room::need;
 use crate::harness::conduct::Job;

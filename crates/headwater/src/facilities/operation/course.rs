@@ -4,7 +4,7 @@
 use std::io;
 
 use headwater_os::clock::now_ns;
-use headwater_os::heap;
+use headwater_os_tools::heap;
 use headwater_results::estimate::median;
 
 use super::{Operation, Run};

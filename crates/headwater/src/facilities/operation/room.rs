@@ -1,7 +1,7 @@
 //! Whether there is memory for an operation, asked before it is taken: a process that goes on in a full machine or control
 //! group is killed, and a row that is skipped says why.
 
-use headwater_os::machine::available_bytes;
+use headwater_os_tools::machine::available_bytes;
 
 use crate::transports::Unavailable;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use headwater_os::clock::{self, now_ns};
 use headwater_os::cpu;
-use headwater_os::shared::{Barrier, Shared};
+use headwater_os_tools::shared::{Barrier, Shared};
 use headwater_results::schema::WorkerKind;
 
 use super::{Counters, Primitive};

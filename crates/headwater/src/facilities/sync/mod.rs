@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use headwater_os::shared::{ProcessShared, Shared};
+use headwater_os_tools::shared::{ProcessShared, Shared};
 use headwater_results::schema::{Better, Row};
 
 use super::{Entry, Info, Subject};

@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use headwater_os::ticks;
-use headwater_trace::consumer::snapshot;
 use headwater_trace::region::{Layout, Region};
-use headwater_trace::schema::Clock;
 use headwater_trace::{WhenFull, session};
+use headwater_trace_tools::consumer::snapshot;
+use headwater_trace_tools::schema::Clock;
 
 use crate::harness::conduct::Job;
 use crate::harness::scratch::Scratch;
