@@ -58,7 +58,7 @@ pub use ring::pair;
 pub use ring::receiver::Receiver;
 pub use ring::sender::Sender;
 pub use stages::{Stage, Stages};
-pub use token::{Hold, Outer, Token, TokenWords};
+pub use token::{Hold, Token, TokenWords};
 #[cfg(loom)]
 pub use twin::{Placed, Window};
 pub use wait::{Counters, Wait};
