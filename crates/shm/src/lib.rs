@@ -45,7 +45,7 @@ pub use member::{MEMBERS, Member, Members, Membership};
 #[cfg(not(loom))]
 pub use placed::Placed;
 pub use stages::{Stage, Stages, spin_for};
-pub use token::{Hold, Outer, Token, TokenWords};
+pub use token::{Hold, Token, TokenWords};
 #[cfg(not(loom))]
 pub use window::Window;
 
