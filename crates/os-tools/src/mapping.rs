@@ -55,49 +55,82 @@ impl Integer {
     }
 }
 
-/// An element of a mapping that can be added up.
-pub trait Element {
+/// Elements that are added up by one turn of a loop.
+pub const TURN: usize = 32;
+
+/// Elements of a mapping that can be added up.
+pub trait Element: Sized {
     /// A sum of such elements, modulo its range.
     type Sum: Copy + Default;
 
-    /// Adds it to `sum`: where the processor can, load and addition are one instruction, so that as many loads as possible are
-    /// under way.
-    fn add_to(&self, sum: &mut Self::Sum);
+    /// Adds all elements of a turn to two sums, by turns. On x86-64 each is one instruction that loads and adds.
+    fn add_all(turn: &[Self; TURN], sums: &mut [Self::Sum; 2]);
 
-    /// The sum of two sums.
-    fn joined(one: Self::Sum, other: Self::Sum) -> Self::Sum;
+    /// The sum of both, and of elements that make no turn.
+    fn total(sums: [Self::Sum; 2], rest: &[Self]) -> Self::Sum;
 }
 
-/// [`Element`] of a type of the given width; the format gives the register its width on x86-64.
-macro_rules! element {
-    ($element:ty, $sum:ty, $register:literal) => {
-        impl Element for $element {
-            type Sum = $sum;
-
-            #[inline(always)]
-            fn add_to(&self, sum: &mut $sum) {
-                #[cfg(all(target_arch = "x86_64", not(miri)))]
-                // SAFETY: a load of this element, which is readable while it is borrowed; nothing is stored.
-                unsafe {
-                    std::arch::asm!(concat!("add ", $register, ", [{at}]"), sum = inout(reg) *sum,
-                        at = in(reg) self.0.as_ptr(), options(nostack, readonly));
-                }
-                #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-                {
-                    *sum = sum.wrapping_add(self.get());
-                }
-            }
-
-            #[inline(always)]
-            fn joined(one: $sum, other: $sum) -> $sum {
-                one.wrapping_add(other)
-            }
+/// Adds elements at these byte offsets of a turn to two sums, by turns.
+macro_rules! add_by_turns {
+    ($turn:expr, $sums:expr, $register:literal, [$($one:literal $two:literal)*]) => {{
+        let [mut one, mut two] = *$sums;
+        // SAFETY: loads inside the turn, which is readable while it is borrowed; nothing is stored.
+        unsafe {
+            std::arch::asm!(
+                $(concat!("add {one", $register, "}, [{turn} + ", $one, "]"),
+                  concat!("add {two", $register, "}, [{turn} + ", $two, "]"),)*
+                turn = in(reg) $turn.as_ptr(), one = inout(reg) one, two = inout(reg) two, options(nostack, readonly)
+            );
         }
-    };
+        *$sums = [one, two];
+    }};
 }
 
-element!(Word, u64, "{sum:r}");
-element!(Integer, u32, "{sum:e}");
+impl Element for Word {
+    type Sum = u64;
+
+    #[inline(always)]
+    fn add_all(turn: &[Word; TURN], sums: &mut [u64; 2]) {
+        #[cfg(target_arch = "x86_64")]
+        add_by_turns!(turn, sums, ":r", [0 8 16 24 32 40 48 56 64 72 80 88 96 104 112 120 128 136 144 152 160 168 176 184 192 200 208 216 224 232 240 248]);
+        #[cfg(not(target_arch = "x86_64"))]
+        turn.iter().enumerate().for_each(|(at, word)| sums[at % 2] = sums[at % 2].wrapping_add(word.get()));
+    }
+
+    fn total(sums: [u64; 2], rest: &[Word]) -> u64 {
+        rest.iter().map(Word::get).chain(sums).fold(0, u64::wrapping_add)
+    }
+}
+
+impl Element for Integer {
+    type Sum = u32;
+
+    #[inline(always)]
+    fn add_all(turn: &[Integer; TURN], sums: &mut [u32; 2]) {
+        #[cfg(target_arch = "x86_64")]
+        add_by_turns!(turn, sums, ":e", [0 4 8 12 16 20 24 28 32 36 40 44 48 52 56 60 64 68 72 76 80 84 88 92 96 100 104 108 112 116 120 124]);
+        #[cfg(not(target_arch = "x86_64"))]
+        turn.iter().enumerate().for_each(|(at, integer)| sums[at % 2] = sums[at % 2].wrapping_add(integer.get()));
+    }
+
+    fn total(sums: [u32; 2], rest: &[Integer]) -> u32 {
+        rest.iter().map(Integer::get).chain(sums).fold(0, u32::wrapping_add)
+    }
+}
+
+impl Integer {
+    /// Adds every fourth integer of a turn to two sums, as [`Element::add_all`].
+    #[inline(always)]
+    pub fn add_fourth(turn: &[Integer; TURN], sums: &mut [u32; 2]) {
+        #[cfg(target_arch = "x86_64")]
+        add_by_turns!(turn, sums, ":e", [0 16 32 48 64 80 96 112]);
+        #[cfg(not(target_arch = "x86_64"))]
+        turn.iter()
+            .step_by(4)
+            .enumerate()
+            .for_each(|(at, integer)| sums[at % 2] = sums[at % 2].wrapping_add(integer.get()));
+    }
+}
 
 /// Anonymous memory of this process alone; a forked child has a copy. Unmapped when dropped.
 #[derive(Debug)]

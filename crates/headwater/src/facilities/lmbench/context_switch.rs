@@ -21,7 +21,7 @@ use headwater_os::files::pipe;
 use headwater_os_tools::limits::allow_descriptors;
 use headwater_os_tools::mapping::Memory;
 
-use super::words::{EVERY, sum};
+use super::words::sum;
 use crate::facilities::operation::{Figure, Operation, Run};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
@@ -175,7 +175,7 @@ impl Array {
 
     fn add_up(&self) {
         if let Some(memory) = &self.memory {
-            black_box(sum::<EVERY, _>(&memory.words()[..self.words]));
+            black_box(sum(&memory.words()[..self.words]));
         }
     }
 }

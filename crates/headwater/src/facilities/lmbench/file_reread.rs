@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use headwater_os_tools::mapping::Memory;
 use rustix::fs::{Mode, OFlags, SeekFrom, open, seek};
 
-use super::words::{EVERY, sum};
+use super::words::sum;
 use crate::facilities::operation::{CachedFile, FILE_BYTES, Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
@@ -72,7 +72,7 @@ impl FileReread {
             seek(&self.descriptor, SeekFrom::Start(0))?;
             count = rustix::io::read(&self.descriptor, self.buffer.bytes_mut())?;
         }
-        Ok(sum::<EVERY, _>(&self.buffer.words()[..count / 8]))
+        Ok(sum(&self.buffer.words()[..count / 8]))
     }
 
     /// The sum of the whole file, opened anew.
@@ -83,7 +83,7 @@ impl FileReread {
         loop {
             match rustix::io::read(descriptor.as_fd(), self.buffer.bytes_mut())? {
                 0 => return Ok(total),
-                count => total = total.wrapping_add(sum::<EVERY, _>(&self.buffer.words()[..count / 8])),
+                count => total = total.wrapping_add(sum(&self.buffer.words()[..count / 8])),
             }
         }
     }

@@ -10,7 +10,7 @@ use std::io;
 
 use headwater_os_tools::mapping::Memory as Mapping;
 
-use super::words::{EVERY, FOURTH, fill, sum, sum_and_fill};
+use super::words::{EVERY, FOURTH, fill, sum, sum_and_fill, sum_of_fourth};
 use crate::facilities::operation::{Figure, Operation, need};
 use crate::harness::conduct::Job;
 use crate::harness::lmbench_rule::LmbenchRule;
@@ -91,7 +91,7 @@ impl Operation for Memory {
         let sums: u32 = (0..4).map(|piece| self.pass(piece)).fold(0, u32::wrapping_add);
         let expected_sums =
             if matches!(self.pass, Pass::Write | Pass::PartialWrite | Pass::Zero) { 0 } else { sum_of(touched) };
-        let left = sum::<EVERY, _>(&self.area.integers()[first..][..PIECE / 4]);
+        let left = sum(&self.area.integers()[first..][..PIECE / 4]);
         let expected_left = match stored {
             None => sum_of(1),
             Some(value) => sum_of(1).wrapping_sub(sum_of(touched)).wrapping_add(value.wrapping_mul(count / touched)),
@@ -121,8 +121,8 @@ impl Memory {
     fn pass(&mut self, piece: usize) -> u32 {
         let integers = &mut self.area.integers_mut()[piece * (PIECE / 4)..][..PIECE / 4];
         match self.pass {
-            Pass::Read => sum::<EVERY, _>(integers),
-            Pass::PartialRead => sum::<FOURTH, _>(integers),
+            Pass::Read => sum(integers),
+            Pass::PartialRead => sum_of_fourth(integers),
             Pass::PartialReadWrite => sum_and_fill(integers, VALUE),
             Pass::Write => {
                 fill::<EVERY>(integers, VALUE);

@@ -9,7 +9,7 @@ use headwater_os_tools::mapping::{MappedFile, View};
 use rustix::fs::{Mode, OFlags, open};
 
 use super::file_reread::summed;
-use super::words::{EVERY, sum};
+use super::words::sum;
 use crate::facilities::operation::{CachedFile, FILE_BYTES, Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
@@ -43,7 +43,7 @@ impl Operation for MmapReread {
         let view = MappedFile::new(file.open()?, FILE_BYTES).and_then(|mapped| mapped.map());
         let view = view.map_err(|error| Unavailable::call("mmap", error))?;
         // The first pass brings the pages.
-        black_box(sum::<EVERY, _>(view.words()));
+        black_box(sum(view.words()));
         Ok(MmapReread { view: (!opens(job)).then_some(view), next: 0, file })
     }
 
@@ -79,14 +79,14 @@ impl MmapReread {
         let descriptor = open(self.file.path(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let mapped = MappedFile::new(descriptor, FILE_BYTES)?;
         let view = mapped.map()?;
-        Ok(sum::<EVERY, _>(view.words()))
+        Ok(sum(view.words()))
     }
 }
 
 /// The sum of a piece.
 #[inline]
 fn piece_of(view: &View, piece: usize) -> u64 {
-    sum::<EVERY, _>(&view.words()[piece * (PIECE / 8)..][..PIECE / 8])
+    sum(&view.words()[piece * (PIECE / 8)..][..PIECE / 8])
 }
 
 fn opens(job: &Job) -> bool {

@@ -1,10 +1,7 @@
 //! Loops over memory: every element, or every fourth, is loaded or stored by an instruction of its own. The bandwidths of
 //! memory have integers of 4 bytes as elements, sums of files words of 8.
 
-use headwater_os_tools::mapping::{Element, Integer};
-
-/// Elements per turn of a loop, so that its own instructions hardly count.
-const TURN: usize = 32;
+use headwater_os_tools::mapping::{Element, Integer, TURN};
 
 /// Every element.
 pub const EVERY: usize = 1;
@@ -12,20 +9,23 @@ pub const EVERY: usize = 1;
 /// Every fourth element.
 pub const FOURTH: usize = 4;
 
-/// The sum of every `STEP`th element, modulo its range: two sums, by turns, as the original has them (docs/lmbench.md).
+/// The sum of all elements, modulo its range.
 #[inline(never)]
-pub fn sum<const STEP: usize, T: Element>(elements: &[T]) -> T::Sum {
-    let mut sums = [T::Sum::default(); 2];
-    let turns = elements.chunks_exact(TURN);
-    turns.remainder().iter().step_by(STEP).for_each(|element| element.add_to(&mut sums[0]));
-    for turn in turns {
-        let mut index = 0;
-        while index < TURN {
-            turn[index].add_to(&mut sums[index / STEP % 2]);
-            index += STEP;
-        }
-    }
-    T::joined(sums[0], sums[1])
+pub fn sum<T: Element>(elements: &[T]) -> T::Sum {
+    let (turns, rest) = elements.as_chunks();
+    let mut sums = Default::default();
+    turns.iter().for_each(|turn| T::add_all(turn, &mut sums));
+    T::total(sums, rest)
+}
+
+/// The sum of every fourth integer, modulo its range. There must be whole turns of them.
+#[inline(never)]
+pub fn sum_of_fourth(integers: &[Integer]) -> u32 {
+    let (turns, rest) = integers.as_chunks();
+    assert!(rest.is_empty(), "whole turns");
+    let mut sums = Default::default();
+    turns.iter().for_each(|turn| Integer::add_fourth(turn, &mut sums));
+    Integer::total(sums, rest)
 }
 
 /// Stores `value` into every `STEP`th integer.
@@ -42,24 +42,25 @@ pub fn fill<const STEP: usize>(integers: &mut [Integer], value: u32) {
     turns.into_remainder().iter_mut().step_by(STEP).for_each(|integer| integer.set(value));
 }
 
-/// The sum of every fourth integer as it was, each of which gets `value` then; as [`sum`].
+/// The sum of every fourth integer as it was, each of which gets `value` then: two sums, by turns.
 #[inline(never)]
 pub fn sum_and_fill(integers: &mut [Integer], value: u32) -> u32 {
-    let mut sums = [0; 2];
+    let mut sums = [0u32; 2];
     let mut turns = integers.chunks_exact_mut(TURN);
     for turn in &mut turns {
         let mut index = 0;
         while index < TURN {
-            turn[index].add_to(&mut sums[index / FOURTH % 2]);
+            let part = &mut sums[index / FOURTH % 2];
+            *part = part.wrapping_add(turn[index].get());
             turn[index].set(value);
             index += FOURTH;
         }
     }
     for integer in turns.into_remainder().iter_mut().step_by(FOURTH) {
-        integer.add_to(&mut sums[0]);
+        sums[0] = sums[0].wrapping_add(integer.get());
         integer.set(value);
     }
-    Integer::joined(sums[0], sums[1])
+    Integer::total(sums, &[])
 }
 
 /// Copies every `STEP`th integer to its place in `to`; both have as many integers.
@@ -107,15 +108,16 @@ mod tests {
     #[test]
     fn every_integer_counts_once_and_so_does_every_fourth() {
         let memory = memory();
-        let integers = &memory.integers()[..COUNT];
-        assert_eq!((sum::<EVERY, _>(integers), sum::<FOURTH, _>(integers)), (every(1), every(4)));
+        let integers = &memory.integers()[..2 * TURN];
+        assert_eq!(sum(&memory.integers()[..COUNT]), every(1));
+        assert_eq!(sum_of_fourth(integers), (1..=2 * TURN as u32).step_by(4).sum::<u32>());
     }
 
     #[test]
     fn every_word_counts_once_with_its_upper_half() {
         let mut memory = Memory::populated(COUNT * 8).expect("memory");
         memory.words_mut().iter_mut().zip(1..).for_each(|(word, number)| word.set(number << 33));
-        assert_eq!(sum::<EVERY, _>(&memory.words()[..COUNT]), u64::from(every(1)) << 33);
+        assert_eq!(sum(&memory.words()[..COUNT]), u64::from(every(1)) << 33);
     }
 
     #[test]
@@ -151,6 +153,6 @@ mod tests {
     fn what_is_summed_and_stored_is_every_fourth_integer() {
         let mut memory = memory();
         assert_eq!(sum_and_fill(&mut memory.integers_mut()[..COUNT], 0), every(4));
-        assert_eq!(sum::<EVERY, _>(&memory.integers()[..COUNT]), every(1) - every(4));
+        assert_eq!(sum(&memory.integers()[..COUNT]), every(1) - every(4));
     }
 }
