@@ -1,5 +1,5 @@
-//! `getppid`, `getppid-flight`, `getppid-drain`: a system call without a kernel session, and recorded by one, which makes two
-//! events of it. The session records this process alone, so that nobody else pays.
+//! `getppid`, `getppid-flight`, `getppid-drain`: a system call without a kernel session, and recorded by one, which
+//! makes two events of it. The session records only this process and does not slow down others.
 
 use std::fs;
 use std::hint::black_box;
