@@ -60,7 +60,7 @@ impl Pattern for Wake {
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
         if transport.standing == Standing::Null {
-            return Err(format!("nobody sleeps in {}", transport.name));
+            return Err(format!("no process sleeps in {}", transport.name));
         }
         if transport.spins {
             return Err(format!("a receiver of {} never sleeps", transport.name));

@@ -25,7 +25,7 @@ pub struct Getppid {
 impl Operation for Getppid {
     const ROWS: &'static [(&'static str, &'static str)] = &[
         ("getppid", "getppid() without a session"),
-        ("getppid-flight", "getppid() recorded by a kernel session that nobody reads: two events"),
+        ("getppid-flight", "getppid() recorded by a kernel session without a reader: two events"),
         ("getppid-drain", "getppid() recorded by a kernel session into files"),
     ];
     const FIGURE: Figure = Figure::Nanoseconds;
