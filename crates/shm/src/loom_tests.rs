@@ -68,7 +68,7 @@ impl Table {
         let me = crate::Membership::join(&self.members, crate::sync::Fence, &[&self.words]).expect("a slot");
         let mut token = crate::Token::new(self.words.clone(), 0);
         token.hold(&me).expect("in the end");
-        token.release(&me);
+        token.leave(&me);
         token.retire();
     }
 
@@ -77,13 +77,12 @@ impl Table {
         let me = crate::Membership::join(&self.members, crate::sync::Fence, &[&self.words]).expect("a slot");
         let mut token = crate::Token::new(self.words.clone(), 0);
         for _ in 0..2 {
-            let biased = token.enter(&me);
-            if !biased {
+            if !token.enter(&me) {
                 token.hold(&me).expect("hold");
             }
             // SAFETY: the token admits one; loom reports it if not.
             inside.with_mut(|count| unsafe { *count += 1 });
-            if biased { token.leave(&me) } else { token.release(&me) }
+            token.leave(&me);
         }
         token.retire();
     }

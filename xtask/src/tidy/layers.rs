@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use toml::{Table, Value};
 
-use super::Found;
+use super::Finding;
 use super::tree::Tree;
 
 /// A folder of crates/ and the folders that it may use. xtask is free: it is not part of the product.
@@ -39,11 +39,11 @@ const C_LIBRARY: [&str; 2] = ["os", "os-tools"];
 
 /// Every dependency of one crate of ours on another is in [`ALLOWED`], in whichever table of the manifest it stands, or is one
 /// of its tests and in [`ALLOWED_IN_TESTS`].
-pub fn edges(tree: &Tree) -> Vec<Found> {
+pub fn edges(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (folder, path, text) in manifests(tree) {
         let Some((_, allowed)) = ALLOWED.iter().find(|(name, _)| *name == folder) else {
-            found.push(Found::at(path, 1, format!("{folder} has no place in the layers: give it one in ALLOWED")));
+            found.push(Finding::at(path, 1, format!("{folder} has no place in the layers: give it one in ALLOWED")));
             continue;
         };
         let tests = ALLOWED_IN_TESTS.iter().find(|(name, _)| *name == folder).map_or(&[][..], |(_, allowed)| allowed);
@@ -52,7 +52,7 @@ pub fn edges(tree: &Tree) -> Vec<Found> {
             // A crate may name itself, to switch on its own features for its tests.
             let is_allowed = allowed.contains(&other) || kind == "dev-dependencies" && tests.contains(&other);
             if other != folder && !is_allowed {
-                found.push(Found::at(path, line_of(text, &package), format!("{folder} must not use {other}")));
+                found.push(Finding::at(path, line_of(text, &package), format!("{folder} must not use {other}")));
             }
         }
     }
@@ -60,14 +60,14 @@ pub fn edges(tree: &Tree) -> Vec<Found> {
 }
 
 /// What a program that uses the runtime links is in [`LINKED`]; tests may use more.
-pub fn linked(tree: &Tree) -> Vec<Found> {
+pub fn linked(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (folder, path, text) in manifests(tree) {
         let Some((_, allowed)) = LINKED.iter().find(|(name, _)| *name == folder) else { continue };
         for (_, package) in dependencies(text).into_iter().filter(|(kind, _)| *kind != "dev-dependencies") {
             if folder_of(&package).is_none() && !allowed.contains(&package.as_str()) {
                 let message = format!("every program that uses {folder} would compile {package}");
-                found.push(Found::at(path, line_of(text, &package), message));
+                found.push(Finding::at(path, line_of(text, &package), message));
             }
         }
     }
@@ -75,11 +75,11 @@ pub fn linked(tree: &Tree) -> Vec<Found> {
 }
 
 /// `libc` is a dependency of [`C_LIBRARY`] alone; tests may use it anywhere.
-pub fn libc(tree: &Tree) -> Vec<Found> {
+pub fn libc(tree: &Tree) -> Vec<Finding> {
     manifests(tree)
         .filter(|(folder, _, _)| !C_LIBRARY.contains(folder))
         .filter(|(_, _, text)| dependencies(text).contains(&("dependencies", "libc".to_owned())))
-        .map(|(_, path, text)| Found::at(path, line_of(text, "libc"), "system calls go through os, or rustix"))
+        .map(|(_, path, text)| Finding::at(path, line_of(text, "libc"), "system calls go through os, or rustix"))
         .collect()
 }
 
@@ -125,7 +125,7 @@ fn line_of(text: &str, package: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn messages(found: &[Found]) -> Vec<String> {
+    fn messages(found: &[Finding]) -> Vec<String> {
         found.iter().map(|found| format!("{}:{} {}", found.path, found.line, found.message)).collect()
     }
 

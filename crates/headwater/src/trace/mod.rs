@@ -14,10 +14,10 @@ mod session_file;
 pub mod snapshot;
 pub mod view;
 
-pub use kernel_side::{KernelEnd, KernelOrder};
-pub use memory::{Found, HOME, found};
+pub use kernel_side::{KernelConfig, KernelEnd};
+pub use memory::{HOME, SessionMemory, found};
 pub use pace::Pace;
-pub use recording::{ClockChoice, Ended, Order, Recording};
+pub use recording::{ClockChoice, Recording, RecordingConfig, RecordingOutcome};
 pub use session_file::{FILE, SessionFile};
 
 /// The trace of programs in a recording.

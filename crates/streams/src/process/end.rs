@@ -176,6 +176,12 @@ impl End {
         }
     }
 
+    /// Our place among the members, of an end that has joined.
+    #[inline]
+    pub fn me(&self) -> &Membership {
+        self.membership.as_ref().expect("a call joins before anything else")
+    }
+
     /// What a run needs of an end that has joined.
     pub fn parts(&mut self) -> (&Region, &Membership, &mut Counters) {
         (&self.region, self.membership.as_ref().expect("a call joins before anything else"), &mut self.counters)

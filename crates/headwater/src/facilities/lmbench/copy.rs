@@ -16,7 +16,7 @@ use super::memory::PIECE;
 use super::words::{EVERY, FOURTH, copy};
 use crate::facilities::operation::{Figure, Operation, need};
 use crate::harness::conduct::Job;
-use crate::harness::old_rule::OldRule;
+use crate::harness::lmbench_rule::LmbenchRule;
 use crate::transports::Unavailable;
 
 /// Each area, bytes.
@@ -55,7 +55,7 @@ impl Operation for Copy {
         ("partial-bcopy-hand", "load and store of every fourth integer of 64 MiB, all bytes counted once"),
     ];
     const FIGURE: Figure = Figure::Bandwidth;
-    const OLD_RULE: OldRule = OldRule::Best;
+    const LMBENCH_RULE: LmbenchRule = LmbenchRule::Best;
 
     fn quantity(job: &Job) -> f64 {
         piece_bytes(job) as f64

@@ -13,7 +13,7 @@ use headwater_os_tools::mapping::Memory as Mapping;
 use super::words::{EVERY, FOURTH, fill, sum, sum_and_fill};
 use crate::facilities::operation::{Figure, Operation, need};
 use crate::harness::conduct::Job;
-use crate::harness::old_rule::OldRule;
+use crate::harness::lmbench_rule::LmbenchRule;
 use crate::transports::Unavailable;
 
 /// The whole memory, bytes.
@@ -55,7 +55,7 @@ impl Operation for Memory {
         ("bzero-copy", "one memset() of 256 MiB with zeros"),
     ];
     const FIGURE: Figure = Figure::Bandwidth;
-    const OLD_RULE: OldRule = OldRule::Best;
+    const LMBENCH_RULE: LmbenchRule = LmbenchRule::Best;
 
     fn quantity(job: &Job) -> f64 {
         if job.row.subject == "bzero-copy" { AREA as f64 } else { PIECE as f64 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use headwater_os_tools::limits;
 
-use super::room::need;
+use super::memory_check::need;
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 

@@ -9,7 +9,7 @@ use headwater_results::estimate::median;
 
 use super::{Operation, Run};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
-use crate::harness::old_rule;
+use crate::harness::lmbench_rule;
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::{Batches, Rounds};
 use crate::harness::worker;
@@ -102,7 +102,7 @@ pub(super) fn measured<O: Operation>(batches: &Batches, job: &Job) -> Measured {
     let values = |durations_ns: &[f64]| -> Vec<f64> {
         durations_ns.iter().map(|ns| O::FIGURE.value(ns / count, quantity)).collect()
     };
-    let old = |values: &[f64]| O::OLD_RULE.of(values, own.better);
+    let old = |values: &[f64]| O::LMBENCH_RULE.of(values, own.better);
     let mut measured = batches.measured(&ROLES);
     let whole = values(&batches.durations_ns);
     let (series, value) = if O::SUBTRACTED.is_some() {
@@ -120,7 +120,7 @@ pub(super) fn measured<O: Operation>(batches: &Batches, job: &Job) -> Measured {
         (whole, value)
     };
     measured.series.insert(own.name.to_owned(), series);
-    old_rule::add_value(&mut measured, &job.row, value);
+    lmbench_rule::add_value(&mut measured, &job.row, value);
     if O::FIGURE.is_time() {
         measured.batch_operations = (count * quantity).round() as u64;
         measured.counters.entry("operations".to_owned()).and_modify(|operations| *operations *= quantity);

@@ -15,12 +15,12 @@ use headwater_results::schema::{Event, LaunchRecord, Row, RowOutcome, RunStatus}
 use super::arms::{Arm, Kind, Probe};
 use super::kernel::{Counts, Tracing};
 use super::rows;
-use super::timed::{Failure, Order, Running, TIMED, Task, Timed};
-use super::tool::Seen;
-use super::user::{Beside, Sessions};
+use super::timed::{Failure, Running, TIMED, Task, Timed, TimedRequest};
+use super::tool::ToolCounts;
+use super::user::{Sessions, UserSession};
 use super::workloads::Workload;
 use crate::environment;
-use crate::harness::guard::Guard;
+use crate::harness::cpu_check::CpuCheck;
 use crate::harness::run::{End, Observer};
 use crate::harness::scratch::Scratch;
 use crate::harness::watch::Watch;
@@ -39,7 +39,7 @@ pub const BLOCKS_MAX: u32 = 10_000;
 
 /// What is to be measured.
 #[derive(Debug)]
-pub struct Course<'a> {
+pub struct OverheadRunner<'a> {
     /// What is run.
     pub workloads: &'a [Workload],
     /// What is run instead where the tracer is to be linked in.
@@ -62,14 +62,14 @@ pub struct Course<'a> {
 
 /// One thing that is launched in every block.
 #[derive(Clone, Copy, Debug)]
-struct Item<'a> {
-    what: What<'a>,
+struct BlockItem<'a> {
+    target: Target<'a>,
     arm: &'static Arm,
 }
 
 /// What it runs.
 #[derive(Clone, Copy, Debug)]
-enum What<'a> {
+enum Target<'a> {
     Workload(&'a Workload),
     Probe(Probe),
 }
@@ -81,19 +81,19 @@ struct Launched {
     /// Of the session, where there was one.
     counts: Option<Counts>,
     /// What another tracer says that it saw.
-    seen: Option<Seen>,
+    seen: Option<ToolCounts>,
 }
 
 /// What launches share.
-struct Stage<'a> {
+struct RunContext<'a> {
     scratch: &'a Scratch,
     stop: &'a StopSignals,
-    guard: Guard,
+    cpu_check: CpuCheck,
     throttle: Option<Throttle>,
     started: Instant,
 }
 
-impl<'a> Course<'a> {
+impl<'a> OverheadRunner<'a> {
     /// Its rows, in the order of the tables.
     pub fn rows(&self) -> Vec<Row> {
         let arms = || self.arms.iter();
@@ -105,10 +105,10 @@ impl<'a> Course<'a> {
         self.arms.iter().flat_map(|&arm| arm.probes(self.arms).iter().map(move |&probe| (probe, arm)))
     }
 
-    fn items(&self) -> Vec<Item<'a>> {
+    fn items(&self) -> Vec<BlockItem<'a>> {
         let workloads = self.workloads.iter();
-        let of = |workload| self.arms.iter().map(move |&arm| Item { what: What::Workload(workload), arm });
-        let probes = self.probes().map(|(probe, arm)| Item { what: What::Probe(probe), arm });
+        let of = |workload| self.arms.iter().map(move |&arm| BlockItem { target: Target::Workload(workload), arm });
+        let probes = self.probes().map(|(probe, arm)| BlockItem { target: Target::Probe(probe), arm });
         workloads.flat_map(of).chain(probes).collect()
     }
 
@@ -118,9 +118,9 @@ impl<'a> Course<'a> {
     /// # Errors
     /// What went wrong with the command. False if a signal came.
     pub fn warm_up(&self, scratch: &Scratch, stop: &StopSignals) -> anyhow::Result<bool> {
-        let mut stage = self.stage(scratch, stop);
+        let mut context = self.context(scratch, stop);
         for workload in self.workloads.iter().chain(self.built) {
-            match self.launch(Item { what: What::Workload(workload), arm: self.arms[0] }, &mut stage) {
+            match self.launch(BlockItem { target: Target::Workload(workload), arm: self.arms[0] }, &mut context) {
                 Ok(_) => {}
                 Err(Failure::Stopped(_)) => return Ok(false),
                 Err(Failure::Failed(what)) => bail!("{}: {what}", workload.name),
@@ -138,13 +138,13 @@ impl<'a> Course<'a> {
         let items = self.items();
         let blocks = self.blocks.unwrap_or(BLOCKS_MAX);
         let total = items.len() * blocks as usize;
-        let mut stage = self.stage(scratch, stop);
+        let mut context = self.context(scratch, stop);
         let mut end = End { status: RunStatus::Complete, signal: None, blocks_left_out: 0 };
         let mut given_up = BTreeSet::new();
         let mut block_s = 0.0_f64;
         'blocks: for block in 0..blocks {
             let block_started = Instant::now();
-            let elapsed_s = stage.started.elapsed().as_secs_f64();
+            let elapsed_s = context.started.elapsed().as_secs_f64();
             if block > 0 && self.time_s.is_some_and(|time_s| elapsed_s + block_s > time_s) {
                 end.blocks_left_out = blocks - block;
                 break;
@@ -157,7 +157,7 @@ impl<'a> Course<'a> {
                 }
                 observer.launch(&row, block, block as usize * items.len() + position, total);
                 let place = (block, position as u32);
-                match self.measure(item, &row, place, &mut stage, observer)? {
+                match self.measure(item, &row, place, &mut context, observer)? {
                     Ok(()) => {}
                     Err(Failure::Stopped(signal)) => {
                         end.status = RunStatus::Interrupted;
@@ -182,40 +182,40 @@ impl<'a> Course<'a> {
         Ok(end)
     }
 
-    fn stage<'s>(&self, scratch: &'s Scratch, stop: &'s StopSignals) -> Stage<'s> {
-        let guard = Guard::new(self.cpus, 0.0);
-        Stage { scratch, stop, guard, throttle: Throttle::find(), started: Instant::now() }
+    fn context<'s>(&self, scratch: &'s Scratch, stop: &'s StopSignals) -> RunContext<'s> {
+        let cpu_check = CpuCheck::new(self.cpus, 0.0);
+        RunContext { scratch, stop, cpu_check, throttle: Throttle::find(), started: Instant::now() }
     }
 
-    fn row(&self, item: Item<'_>) -> Row {
-        match item.what {
-            What::Workload(workload) => rows::of_workload(workload, item.arm),
-            What::Probe(probe) => rows::of_probe(probe, item.arm),
+    fn row(&self, item: BlockItem<'_>) -> Row {
+        match item.target {
+            Target::Workload(workload) => rows::of_workload(workload, item.arm),
+            Target::Probe(probe) => rows::of_probe(probe, item.arm),
         }
     }
 
     /// Measures one launch, and again where the CPUs were disturbed; every attempt is an event, and the last one counts.
     fn measure(
         &self,
-        item: Item<'_>,
+        item: BlockItem<'_>,
         row: &Row,
         (block, position): (u32, u32),
-        stage: &mut Stage<'_>,
+        context: &mut RunContext<'_>,
         observer: &mut dyn Observer,
     ) -> anyhow::Result<Result<(), Failure>> {
         for attempt in 1.. {
-            let before = stage.guard.wait(None);
-            let started_s = stage.started.elapsed().as_secs_f64();
-            let watch = Watch::start(stage.throttle.as_ref());
-            let launched = match self.launch(item, stage) {
+            let before = context.cpu_check.wait(None);
+            let started_s = context.started.elapsed().as_secs_f64();
+            let watch = Watch::start(context.throttle.as_ref());
+            let launched = match self.launch(item, context) {
                 Ok(launched) => launched,
                 Err(failure) => return Ok(Err(failure)),
             };
-            let seen = watch.end(stage.throttle.as_ref());
+            let seen = watch.end(context.throttle.as_ref());
             if attempt == 1 {
-                stage.guard.earn(seen.elapsed_s * REPEATED);
+                context.cpu_check.add_allowance(seen.elapsed_s * REPEATED);
             }
-            let slowdown = stage.guard.slowdown(None).max(before);
+            let slowdown = context.cpu_check.slowdown(None).max(before);
             let mut record = LaunchRecord {
                 row: row.id.clone(),
                 block,
@@ -233,32 +233,33 @@ impl<'a> Course<'a> {
             let inner = record.clone();
             fill(&mut record, &launched, item.is_probe());
             observer.event(&Event::LaunchFinished(Box::new(record)))?;
-            if let What::Workload(Workload { run: Some(run), .. }) = item.what {
+            if let Target::Workload(Workload { run: Some(run), .. }) = item.target {
                 take_rows(run, &inner, item.arm, observer)?;
                 fs::remove_dir_all(run)?;
             }
-            if !stage.guard.wants_again(slowdown, attempt, seen.elapsed_s) {
+            if !context.cpu_check.should_repeat(slowdown, attempt, seen.elapsed_s) {
                 return Ok(Ok(()));
             }
         }
         unreachable!("attempts are limited")
     }
 
-    fn launch(&self, item: Item<'_>, stage: &mut Stage<'_>) -> Result<Launched, Failure> {
+    fn launch(&self, item: BlockItem<'_>, context: &mut RunContext<'_>) -> Result<Launched, Failure> {
         let failed = |what: &dyn std::fmt::Display| Failure::Failed(what.to_string());
-        let path = |name: &str| stage.scratch.path().join(name);
+        let path = |name: &str| context.scratch.path().join(name);
         let [file, errors, said, recorded] = ["order.json", "errors", "said", "recorded.data"].map(path);
         let tracing = if item.is_probe() { &self.tracing.of_probe() } else { self.tracing };
-        let (task, codes) = match item.what {
-            What::Workload(workload) => {
+        let (task, codes) = match item.target {
+            Target::Workload(workload) => {
                 let built = self.built.filter(|_| item.arm.takes_built());
                 let workload = built.unwrap_or(workload);
                 (workload.task.clone(), workload.codes)
             }
-            What::Probe(Probe::Calls) => (Task::Calls { time_s: PROBE_S }, &[0][..]),
-            What::Probe(Probe::Events) => (Task::Events, &[0][..]),
+            Target::Probe(Probe::Calls) => (Task::Calls { time_s: PROBE_S }, &[0][..]),
+            Target::Probe(Probe::Events) => (Task::Events, &[0][..]),
         };
-        let order = serde_json::to_vec(&Order { task, errors: errors.clone() }).map_err(|error| failed(&error))?;
+        let order =
+            serde_json::to_vec(&TimedRequest { task, errors: errors.clone() }).map_err(|error| failed(&error))?;
         fs::write(&file, order).map_err(|error| failed(&error))?;
         let own = std::env::current_exe().map_err(|error| failed(&error))?;
         let mut words = [own.as_path(), TIMED.as_ref(), &file].map(|word| word.to_string_lossy().into_owned()).to_vec();
@@ -266,7 +267,7 @@ impl<'a> Course<'a> {
             Kind::Tool(tool) => words = tool.wrap(words, &tracing.events, &recorded),
             _ => words.extend(["--parent".to_owned(), std::process::id().to_string()]),
         }
-        let outcome = self.watched(item, tracing, &words, &said, stage);
+        let outcome = self.watched(item, tracing, &words, &said, context);
         let (timed, counts) = outcome.map_err(|failure| match failure {
             Failure::Failed(what) => Failure::Failed(with_last_line(what, &said)),
             stopped @ Failure::Stopped(_) => stopped,
@@ -285,31 +286,31 @@ impl<'a> Course<'a> {
     /// The process from its start to its end, and the session around what it times.
     fn watched(
         &self,
-        item: Item<'_>,
+        item: BlockItem<'_>,
         tracing: &Tracing,
         words: &[String],
         said: &Path,
-        stage: &Stage<'_>,
+        context: &RunContext<'_>,
     ) -> Result<(Timed, Option<Counts>), Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
         let kind = item.arm.kind;
         let mut user = self.user.start(kind, item.is_probe()).map_err(Failure::Failed)?;
-        let mut running = Running::start(words, user.as_ref().map(Beside::memory), said, stage.stop)?;
-        let kernel = tracing.start(kind, running.id(), stage.scratch.path()).map_err(|error| failed(&error))?;
-        let timed = running.time(stage.stop, &mut || user.as_mut().and_then(Beside::carry))?;
+        let mut running = Running::start(words, user.as_ref().map(UserSession::memory), said, context.stop)?;
+        let kernel = tracing.start(kind, running.id(), context.scratch.path()).map_err(|error| failed(&error))?;
+        let timed = running.time(context.stop, &mut || user.as_mut().and_then(UserSession::carry))?;
         kernel.as_ref().map(|recording| recording.pause()).transpose().map_err(|error| failed(&error))?;
-        running.end(stage.stop)?;
+        running.end(context.stop)?;
         let counts = match (kernel, user) {
             (Some(kernel), _) => Some(kernel.stop()),
-            (None, user) => user.map(Beside::stop),
+            (None, user) => user.map(UserSession::stop),
         };
         Ok((timed, counts.transpose().map_err(Failure::Failed)?))
     }
 }
 
-impl Item<'_> {
+impl BlockItem<'_> {
     fn is_probe(&self) -> bool {
-        matches!(self.what, What::Probe(_))
+        matches!(self.target, Target::Probe(_))
     }
 }
 
@@ -327,7 +328,7 @@ fn fill(record: &mut LaunchRecord, launched: &Launched, is_probe: bool) {
     if let Some(Counts { events, lost }) = launched.counts {
         record.counters.extend([(EVENTS.to_owned(), events as f64), (LOST.to_owned(), lost as f64)]);
     }
-    if let Some(Seen { events, lost }) = launched.seen {
+    if let Some(ToolCounts { events, lost }) = launched.seen {
         record.counters.insert(SEEN.to_owned(), events as f64);
         record.counters.extend(lost.map(|lost| (LOST.to_owned(), lost as f64)));
     }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::crew::{Crew, Floor, Lap};
+use super::worker_group::{RoundTimes, SharedState, WorkerGroup};
 use super::{Primitive, TOTAL};
 use crate::harness::conduct::{Job, LaunchError, Measured};
 
@@ -34,19 +34,19 @@ const WARM_UP_STRETCH_MAX: f64 = 4.0;
 /// Runs a launch of primitive `P`.
 ///
 /// # Errors
-/// [`LaunchError::Unavailable`] if the primitive cannot be made here, else as [`Crew::round`].
+/// [`LaunchError::Unavailable`] if the primitive cannot be made here, else as [`WorkerGroup::round`].
 pub fn conduct<P: Primitive>(job: &Job) -> Result<Measured, LaunchError> {
     let workers = job.row.workers.unwrap_or(1);
     let primitive = P::create(job)?;
-    let floor = Floor::new(workers)?;
-    let mut crew = Crew::fork(&primitive, &floor, job)?;
+    let floor = SharedState::new(workers)?;
+    let mut group = WorkerGroup::fork(&primitive, &floor, job)?;
 
-    crew.check()?;
-    let addition_ns = calibrate(&mut crew, job)?;
-    let warm_up = warm_up(&mut crew, job, addition_ns, P::ADDITIONS_MIN)?;
+    group.check()?;
+    let addition_ns = calibrate(&mut group, job)?;
+    let warm_up = warm_up(&mut group, job, addition_ns, P::ADDITIONS_MIN)?;
     let plan = Plan::new(warm_up.addition_ns, job.time_s, P::ADDITIONS_MIN);
-    let laps = (0..plan.rounds).map(|_| crew.round(plan.additions)).collect::<Result<Vec<Lap>, _>>()?;
-    crew.finish()?;
+    let laps = (0..plan.rounds).map(|_| group.round(plan.additions)).collect::<Result<Vec<RoundTimes>, _>>()?;
+    group.finish()?;
 
     let mut measured = measured(&plan, &laps, workers);
     measured.warm_up_s = warm_up.elapsed_s;
@@ -76,11 +76,11 @@ impl Plan {
 }
 
 /// Raises the additions until a round is long enough to tell; answers with its duration per addition by each worker, ns.
-fn calibrate(crew: &mut Crew<'_>, job: &Job) -> Result<f64, LaunchError> {
+fn calibrate(group: &mut WorkerGroup<'_>, job: &Job) -> Result<f64, LaunchError> {
     let enough_ns = CALIBRATION_NS.min(job.time_s * 1e8);
     let mut additions = ADDITIONS_FIRST;
     loop {
-        let elapsed_ns = crew.round(additions)?.elapsed_ns;
+        let elapsed_ns = group.round(additions)?.elapsed_ns;
         if elapsed_ns >= enough_ns || additions >= ADDITIONS {
             return Ok(elapsed_ns / additions as f64);
         }
@@ -100,14 +100,19 @@ struct WarmUp {
 }
 
 /// Runs until the least time is over and the rounds show no slope.
-fn warm_up(crew: &mut Crew<'_>, job: &Job, mut addition_ns: f64, additions_min: u64) -> Result<WarmUp, LaunchError> {
+fn warm_up(
+    group: &mut WorkerGroup<'_>,
+    job: &Job,
+    mut addition_ns: f64,
+    additions_min: u64,
+) -> Result<WarmUp, LaunchError> {
     let started = Instant::now();
     loop {
         let wanted = job.warm_up_s * 1e9 / WARM_UP_ROUNDS as f64 / addition_ns;
         let additions = (wanted as u64).clamp(additions_min, ADDITIONS);
         let mut laps_ns = [0.0; WARM_UP_ROUNDS];
         for lap_ns in &mut laps_ns {
-            *lap_ns = crew.round(additions)?.elapsed_ns;
+            *lap_ns = group.round(additions)?.elapsed_ns;
         }
         let (early, late) = laps_ns.split_at(WARM_UP_ROUNDS / 2);
         let steady = (least(late) / least(early) - 1.0).abs() <= SLOPE_MAX;
@@ -125,10 +130,10 @@ fn least(durations_ns: &[f64]) -> f64 {
 }
 
 /// The samples, scaled to the additions of the definition, and what all measured rounds cost.
-pub(super) fn measured(plan: &Plan, laps: &[Lap], workers: u32) -> Measured {
+pub(super) fn measured(plan: &Plan, laps: &[RoundTimes], workers: u32) -> Measured {
     let scale = ADDITIONS as f64 / plan.additions as f64;
     let total_us = laps.iter().map(|lap| lap.elapsed_ns / 1e3 * scale).collect();
-    let mut all = Lap::default();
+    let mut all = RoundTimes::default();
     for lap in laps {
         all.add_cost(&lap.cost);
     }

@@ -17,21 +17,21 @@ const REPETITIONS: usize = 11;
 
 /// What becomes of the repetitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OldRule {
+pub enum LmbenchRule {
     /// Their median.
     Median,
     /// The best of them.
     Best,
 }
 
-impl OldRule {
+impl LmbenchRule {
     /// The value that the rule makes of the batches of a launch, in their order; `None` without any.
     pub fn of(self, batches: &[f64], better: Better) -> Option<f64> {
         let repetitions = &batches[..batches.len().min(REPETITIONS)];
         match (self, better) {
-            (OldRule::Median, _) => median(repetitions),
-            (OldRule::Best, Better::Lower) => repetitions.iter().copied().reduce(f64::min),
-            (OldRule::Best, Better::Higher) => repetitions.iter().copied().reduce(f64::max),
+            (LmbenchRule::Median, _) => median(repetitions),
+            (LmbenchRule::Best, Better::Lower) => repetitions.iter().copied().reduce(f64::min),
+            (LmbenchRule::Best, Better::Higher) => repetitions.iter().copied().reduce(f64::max),
         }
     }
 }
@@ -47,7 +47,7 @@ pub fn with_value(mut row: Row) -> Row {
 }
 
 /// Adds the value to what a launch measured, where the row wants it: by `rule`, of the batches of the row's own figure.
-pub fn add(measured: &mut Measured, row: &Row, rule: OldRule) {
+pub fn add(measured: &mut Measured, row: &Row, rule: LmbenchRule) {
     let own = row.metrics.first();
     let batches = own.and_then(|own| Some((own, measured.series.get(&own.name)?)));
     add_value(measured, row, batches.and_then(|(own, batches)| rule.of(batches, own.better)));

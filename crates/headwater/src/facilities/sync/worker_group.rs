@@ -17,27 +17,27 @@ use crate::harness::conduct::{Job, LaunchError, Team};
 use crate::harness::protocol::{Cost, Report, Role, Round};
 use crate::harness::worker;
 
-/// Additions by each worker in [`Crew::check`]. A sleep takes about 60 us, so that this lasts 3 ms for each worker: long
+/// Additions by each worker in [`WorkerGroup::check`]. A sleep takes about 60 us, so that this lasts 3 ms for each worker: long
 /// enough that all have started before the first is done.
 const CHECKED_ADDITIONS: u64 = 50;
 
 /// What the workers share beside the primitive.
 #[derive(Debug)]
-pub struct Floor {
+pub struct SharedState {
     counters: Counters,
     /// Where they meet before each round.
     barrier: Shared<Barrier>,
     workers: u32,
 }
 
-impl Floor {
+impl SharedState {
     /// Makes it before the fork.
     ///
     /// # Errors
     /// [`LaunchError::Failed`] if memory cannot be had.
-    pub fn new(workers: u32) -> Result<Floor, LaunchError> {
+    pub fn new(workers: u32) -> Result<SharedState, LaunchError> {
         let failed = |error| LaunchError::system("mmap", error);
-        Ok(Floor {
+        Ok(SharedState {
             counters: Counters::new().map_err(failed)?,
             barrier: Shared::new(Barrier::default()).map_err(failed)?,
             workers,
@@ -63,9 +63,9 @@ impl Floor {
 
 /// The workers, and how far their counters must have come.
 #[derive(Debug)]
-pub struct Crew<'a> {
+pub struct WorkerGroup<'a> {
     team: Team,
-    floor: &'a Floor,
+    floor: &'a SharedState,
     subject: &'a str,
     /// Additions by all workers since the start.
     expected: u64,
@@ -73,19 +73,23 @@ pub struct Crew<'a> {
 
 /// One round of all workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Lap {
+pub struct RoundTimes {
     /// From the first start to the last end, ns.
     pub elapsed_ns: f64,
     /// What it cost all workers together.
     pub cost: Cost,
 }
 
-impl<'a> Crew<'a> {
+impl<'a> WorkerGroup<'a> {
     /// Forks the workers that the job asks for.
     ///
     /// # Errors
     /// [`LaunchError::Failed`] if a line or a fork fails.
-    pub fn fork<P: Primitive>(primitive: &P, floor: &'a Floor, job: &'a Job) -> Result<Crew<'a>, LaunchError> {
+    pub fn fork<P: Primitive>(
+        primitive: &P,
+        floor: &'a SharedState,
+        job: &'a Job,
+    ) -> Result<WorkerGroup<'a>, LaunchError> {
         let links = match job.row.worker_kind {
             Some(WorkerKind::Thread) => vec![worker::fork(Role::Worker, None, |side| {
                 worker::serve(side, |round| add_in_threads(primitive, floor, job, round))
@@ -98,14 +102,14 @@ impl<'a> Crew<'a> {
                 })
                 .collect::<Result<_, _>>()?,
         };
-        Ok(Crew { team: Team::new(links, job), floor, subject: &job.row.subject, expected: 0 })
+        Ok(WorkerGroup { team: Team::new(links, job), floor, subject: &job.row.subject, expected: 0 })
     }
 
     /// Has every worker add `additions` times.
     ///
     /// # Errors
-    /// As [`Team::round`] and [`Floor::verify`].
-    pub fn round(&mut self, additions: u64) -> Result<Lap, LaunchError> {
+    /// As [`Team::round`] and [`SharedState::verify`].
+    pub fn round(&mut self, additions: u64) -> Result<RoundTimes, LaunchError> {
         self.run(&Round { batch: additions, batches: 1, ..Round::default() })
     }
 
@@ -113,12 +117,12 @@ impl<'a> Crew<'a> {
     /// pass by luck.
     ///
     /// # Errors
-    /// As [`Crew::round`].
+    /// As [`WorkerGroup::round`].
     pub fn check(&mut self) -> Result<(), LaunchError> {
         self.run(&Round { batch: CHECKED_ADDITIONS, batches: 1, full_check: true, ..Round::default() }).map(drop)
     }
 
-    fn run(&mut self, round: &Round) -> Result<Lap, LaunchError> {
+    fn run(&mut self, round: &Round) -> Result<RoundTimes, LaunchError> {
         let reports = self.team.round(round)?;
         self.expected += round.messages() * u64::from(self.floor.workers);
         self.floor.verify(self.subject, self.expected)?;
@@ -140,7 +144,7 @@ fn cpu_of(job: &Job, worker: u32) -> Option<u32> {
 }
 
 /// One worker's part of a round.
-fn add_all<P: Primitive>(primitive: &P, floor: &Floor, worker: u32, round: &Round) -> io::Result<Report> {
+fn add_all<P: Primitive>(primitive: &P, floor: &SharedState, worker: u32, round: &Round) -> io::Result<Report> {
     let worker = worker as usize;
     let counter = P::counter(&floor.counters, worker);
     floor.barrier.wait(floor.workers);
@@ -162,7 +166,7 @@ fn add_all<P: Primitive>(primitive: &P, floor: &Floor, worker: u32, round: &Roun
 /// time begins.
 pub(super) fn add_in_threads<P: Primitive>(
     primitive: &P,
-    floor: &Floor,
+    floor: &SharedState,
     job: &Job,
     round: &Round,
 ) -> io::Result<Report> {
@@ -188,16 +192,16 @@ fn span_ns(reports: &[Report]) -> (u64, u64) {
     (start_ns, end_ns)
 }
 
-fn lap(reports: &[Report]) -> Lap {
+fn lap(reports: &[Report]) -> RoundTimes {
     let (start_ns, end_ns) = span_ns(reports);
-    let mut lap = Lap { elapsed_ns: end_ns.saturating_sub(start_ns).max(1) as f64, cost: Cost::default() };
+    let mut lap = RoundTimes { elapsed_ns: end_ns.saturating_sub(start_ns).max(1) as f64, cost: Cost::default() };
     for report in reports {
         lap.add_cost(&report.cost.unwrap_or_default());
     }
     lap
 }
 
-impl Lap {
+impl RoundTimes {
     /// Adds up what several workers, or several rounds, cost.
     pub fn add_cost(&mut self, cost: &Cost) {
         self.cost.user_s += cost.user_s;

@@ -21,15 +21,15 @@ pub const ATTEMPTS_MAX: u32 = 6;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// How often a slow CPU is looked at again before the launch goes ahead anyway.
-const LOOKS_MAX: u32 = 10;
+const PROBES_MAX: u32 = 10;
 
 /// Rounds of the loop in one look, about 30 us, and looks of which the fastest counts.
 const ROUNDS: u64 = 10_000;
-const LOOKS: u32 = 3;
+const PROBES: u32 = 3;
 
 /// Watches the CPUs of a run.
 #[derive(Debug)]
-pub struct Guard {
+pub struct CpuCheck {
     /// The shortest time of the loop on any CPU so far, ns.
     best_ns: u64,
     /// What the guard may still add to the run, s.
@@ -38,20 +38,20 @@ pub struct Guard {
     cpus: Vec<u32>,
 }
 
-impl Guard {
+impl CpuCheck {
     /// A guard that adds at most `allowance_s` to the run.
-    pub fn new(cpus: &[u32], allowance_s: f64) -> Guard {
-        Guard { best_ns: u64::MAX, allowance_s, cpus: cpus.to_vec() }
+    pub fn new(cpus: &[u32], allowance_s: f64) -> CpuCheck {
+        CpuCheck { best_ns: u64::MAX, allowance_s, cpus: cpus.to_vec() }
     }
 
     /// Lets it add so much more.
-    pub fn earn(&mut self, seconds: f64) {
+    pub fn add_allowance(&mut self, seconds: f64) {
         self.allowance_s += seconds;
     }
 
     /// Waits until the CPUs are as fast as they were, or for as long as it may; the slowdown that is left.
     pub fn wait(&mut self, used: Option<(u32, u32)>) -> f64 {
-        for _ in 0..LOOKS_MAX {
+        for _ in 0..PROBES_MAX {
             let slowdown = self.slowdown(used);
             if slowdown <= SLOWDOWN_MAX || !self.may_spend(PAUSE.as_secs_f64()) {
                 return slowdown;
@@ -62,7 +62,7 @@ impl Guard {
     }
 
     /// Whether a launch that took `elapsed_s` and has ended now is to be tried again. `attempt` counts from 1.
-    pub fn wants_again(&mut self, slowdown: f64, attempt: u32, elapsed_s: f64) -> bool {
+    pub fn should_repeat(&mut self, slowdown: f64, attempt: u32, elapsed_s: f64) -> bool {
         slowdown > SLOWDOWN_MAX && attempt < ATTEMPTS_MAX && self.may_spend(elapsed_s)
     }
 
@@ -84,9 +84,9 @@ impl Guard {
 
     /// The slowdown that the workers of a launch saw at the ends of their round; 1 where they do not say, as external
     /// programs do not.
-    pub fn slowdown_within(&mut self, counters: &BTreeMap<String, f64>) -> f64 {
+    pub fn slowdown_during(&mut self, counters: &BTreeMap<String, f64>) -> f64 {
         let times: Vec<u64> =
-            counters.iter().filter(|(name, _)| name.ends_with(LOOK)).map(|(_, ns)| *ns as u64).collect();
+            counters.iter().filter(|(name, _)| name.ends_with(PROBE_NS)).map(|(_, ns)| *ns as u64).collect();
         self.judge(&times)
     }
 
@@ -107,22 +107,22 @@ impl Guard {
 }
 
 /// The counter in which a worker says how long the loop took at the slower end of its round, ns.
-pub const LOOK: &str = "look_ns";
+pub const PROBE_NS: &str = "look_ns";
 
 /// The time of the loop on the CPU of the calling thread, ns. Workers look right before and right after every round.
-pub fn look() -> u64 {
+pub fn probe_ns() -> u64 {
     let once = |_| {
         let start = clock::now_ns();
         std::hint::black_box(four_chains(std::hint::black_box(1)));
         clock::now_ns() - start
     };
-    (0..LOOKS).map(once).min().unwrap_or_default()
+    (0..PROBES).map(once).min().unwrap_or_default()
 }
 
 /// The time of the loop on `cpu`, ns; the calling thread stays there.
 fn time_on(cpu: u32) -> Option<u64> {
     cpu::bind(cpu).ok()?;
-    Some(look())
+    Some(probe_ns())
 }
 
 /// Four independent chains of shifts and exclusive ors (Marsaglia, 2003): together they keep a core's arithmetic units

@@ -13,17 +13,17 @@ fn row() -> Row {
 fn only_the_first_eleven_repetitions_count() {
     let mut batches = vec![5.0; 11];
     batches.extend([0.0; 20]);
-    assert_eq!(OldRule::Median.of(&batches, Better::Lower), Some(5.0));
-    assert_eq!(OldRule::Best.of(&batches, Better::Lower), Some(5.0));
+    assert_eq!(LmbenchRule::Median.of(&batches, Better::Lower), Some(5.0));
+    assert_eq!(LmbenchRule::Best.of(&batches, Better::Lower), Some(5.0));
 }
 
 #[test]
 fn the_best_is_the_least_time_and_the_highest_rate() {
     let batches = [3.0, 1.0, 2.0];
-    assert_eq!(OldRule::Best.of(&batches, Better::Lower), Some(1.0));
-    assert_eq!(OldRule::Best.of(&batches, Better::Higher), Some(3.0));
-    assert_eq!(OldRule::Median.of(&batches, Better::Higher), Some(2.0));
-    assert_eq!(OldRule::Best.of(&[], Better::Higher), None);
+    assert_eq!(LmbenchRule::Best.of(&batches, Better::Lower), Some(1.0));
+    assert_eq!(LmbenchRule::Best.of(&batches, Better::Higher), Some(3.0));
+    assert_eq!(LmbenchRule::Median.of(&batches, Better::Higher), Some(2.0));
+    assert_eq!(LmbenchRule::Best.of(&[], Better::Higher), None);
 }
 
 #[test]
@@ -34,8 +34,8 @@ fn the_value_is_added_where_the_row_wants_it() {
     assert_eq!((&*wanting.metrics[1].name, &*wanting.metrics[1].unit), (NAME, &*plain.metrics[0].unit));
     let own = plain.metrics[0].name.clone();
     let mut measured = Measured { series: [(own, vec![1.0, 9.0, 2.0])].into(), ..Measured::default() };
-    add(&mut measured, &plain, OldRule::Median);
+    add(&mut measured, &plain, LmbenchRule::Median);
     assert!(!measured.series.contains_key(NAME));
-    add(&mut measured, &wanting, OldRule::Median);
+    add(&mut measured, &wanting, LmbenchRule::Median);
     assert_eq!(measured.series[NAME], [2.0]);
 }
