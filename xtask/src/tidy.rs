@@ -74,6 +74,7 @@ impl Finding {
 /// Every rule, in the order of CONTRIBUTING.md.
 static RULES: &[Rule] = &[
     Rule { name: "layers", check: layers::edges },
+    Rule { name: "linked", check: layers::linked },
     Rule { name: "libc", check: layers::libc },
     Rule { name: "purity", check: purity::check },
     Rule { name: "unsafe", check: unsafety::check },
