@@ -84,6 +84,7 @@ impl<'w> ReadSide<'w> {
     }
 
     /// Does something under the store's token.
+    #[inline]
     pub fn with_store<T>(&mut self, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
         self.store.with(self.end.me(), action)
     }
@@ -97,6 +98,7 @@ impl<'w> ReadSide<'w> {
     ///
     /// The lane is looked at first, then the store, and the lane not again: what was sent before the data that are found in
     /// the lane is then seen in the store.
+    #[inline]
     pub fn front(&mut self) -> Result<Option<Item>> {
         self.lane.find()?;
         #[cfg(test)]
@@ -128,6 +130,7 @@ impl<'w> ReadSide<'w> {
     }
 
     /// As [`ReadSide::front`], after the signals that stand there were raised.
+    #[inline]
     pub fn front_but_signals(&mut self) -> Result<Option<Item>> {
         for _ in 0..EMPTY_MAX {
             let front = self.front()?;
@@ -141,6 +144,7 @@ impl<'w> ReadSide<'w> {
     }
 
     /// Copies what is left of the control part, as far as it fits.
+    #[inline]
     pub fn copy_control(&mut self, item: &Item, buffer: &mut [u8]) -> Result<usize> {
         match &item.place {
             Place::Plain => Ok(0),
@@ -150,6 +154,7 @@ impl<'w> ReadSide<'w> {
     }
 
     /// Copies what is left of the data part, as far as it fits.
+    #[inline]
     pub fn copy_data(&mut self, item: &Item, buffer: &mut [u8]) -> Result<usize> {
         match &item.place {
             Place::Plain => Ok(self.lane.peek_plain(buffer)),
@@ -159,6 +164,7 @@ impl<'w> ReadSide<'w> {
     }
 
     /// Takes so much of the message at the front.
+    #[inline]
     pub fn take(&mut self, item: &Item, taken: Taken) -> Result<()> {
         let Taken { control, data, all } = taken;
         match &item.place {

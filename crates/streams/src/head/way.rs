@@ -59,6 +59,7 @@ impl Way {
         let Way { writer, reader, store, chain, direction, quick, data } = self;
         let (lane, hold) = writer.enter(me)?;
         let mut side = WriteSide { lane, far: reader, store, chain, quick, data, me };
+        let Some(hold) = hold else { return Ok(side) };
         let notices = side.lane.take_notices();
         if (hold == Hold::Fresh || notices != 0)
             && let Err(error) = side.refresh(region, *direction)
@@ -85,6 +86,7 @@ impl Way {
         let direction = self.direction;
         let (lane, hold) = self.reader.enter(end.me())?;
         let mut side = ReadSide::new(lane, &mut self.store, end, options);
+        let Some(hold) = hold else { return Ok(side) };
         let notices = side.lane.take_notices();
         if (hold == Hold::Fresh || notices & CHANGED != 0)
             && let Err(error) = chain::resolve(&end.region.fixed, direction)
@@ -205,7 +207,7 @@ impl WriteSide<'_> {
 }
 
 fn may_write(chain: &[Link], store: &Store, lane: &LaneWriter, region: &Region, band: u8) -> bool {
-    match chain.iter().find(|link| link.service) {
+    match chain::next_service(chain, 0) {
         Some(link) => store.may_go_on(link.queue, band),
         None if band > 0 || !region.policy.lane => store.may_go_on(HEAD, band),
         None => lane.may_go_on(),
