@@ -104,7 +104,7 @@ impl<'w> ReadSide<'w> {
         #[cfg(test)]
         tests::between_looks();
         if !self.store.is_empty(HEAD)
-            && let Some(stored) = self.with_store(|store| store.first(HEAD))?
+            && let Some(stored) = self.store.with(self.end.me(), |store| store.first(HEAD))?
         {
             return Ok(Some(Item {
                 what: stored.what,
@@ -133,8 +133,10 @@ impl<'w> ReadSide<'w> {
     #[inline]
     pub fn front_but_signals(&mut self) -> Result<Option<Item>> {
         for _ in 0..EMPTY_MAX {
-            let front = self.front()?;
-            let Some(item) = front.filter(|item| item.what.kind == Kind::Signal) else { return Ok(front) };
+            let item = match self.front()? {
+                Some(item) if item.what.kind == Kind::Signal => item,
+                front => return Ok(front),
+            };
             let mut number = [0];
             self.copy_data(&item, &mut number)?;
             self.take(&item, Taken::ALL)?;
@@ -149,7 +151,7 @@ impl<'w> ReadSide<'w> {
         match &item.place {
             Place::Plain => Ok(0),
             Place::Marked(marked) => Ok(self.lane.copy_control(marked, buffer)),
-            Place::Stored(stored) => self.with_store(|store| store.copy_control(stored, buffer)),
+            Place::Stored(stored) => self.store.with(self.end.me(), |store| store.copy_control(stored, buffer)),
         }
     }
 
@@ -159,7 +161,7 @@ impl<'w> ReadSide<'w> {
         match &item.place {
             Place::Plain => Ok(self.lane.peek_plain(buffer)),
             Place::Marked(marked) => Ok(self.lane.copy_data(marked, buffer)),
-            Place::Stored(stored) => self.with_store(|store| store.copy_data(stored, buffer)),
+            Place::Stored(stored) => self.store.with(self.end.me(), |store| store.copy_data(stored, buffer)),
         }
     }
 
@@ -174,7 +176,7 @@ impl<'w> ReadSide<'w> {
             }
             Place::Marked(marked) => self.lane.take_parts(marked, control, data, all)?,
             Place::Stored(stored) => {
-                self.room |= self.with_store(|store| store.take(HEAD, stored, control, data, all))?;
+                self.room |= self.store.with(self.end.me(), |store| store.take(HEAD, stored, control, data, all))?;
             }
         }
         Ok(())
