@@ -1,7 +1,9 @@
 //! The message at the front of the head's queue, wherever it lies: in the lane, or in the store; and the guard of the reader's
 //! side, which alone can look at it.
 
-use super::deliver::raise;
+use headwater_shm::Hold;
+
+use super::deliver::{CHANGED, raise};
 use super::get::Taken;
 use super::options::{ReadMode, ReadOptions};
 use super::way::is_readable;
@@ -9,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::events;
 use crate::limits::EMPTY_MAX;
 use crate::message::kind::{Kind, What};
+use crate::plumb::chain;
 use crate::process::end::End;
 use crate::queue::lane::reader::{Front, ReaderGuard};
 use crate::queue::lane::{Guard, Marked, there};
@@ -60,6 +63,26 @@ pub(crate) struct ReadSide<'w> {
     room: bool,
 }
 
+/// Looks at what others have changed, after a side was taken as a lock.
+// By value, and back: a guard that nobody has a reference to stays in registers.
+#[cold]
+#[inline(never)]
+pub(super) fn look_at_notices<'w>(
+    mut lane: ReaderGuard<'w>,
+    hold: Hold,
+    end: &End,
+    direction: usize,
+) -> Result<ReaderGuard<'w>> {
+    let notices = lane.take_notices();
+    if (hold == Hold::Fresh || notices & CHANGED != 0)
+        && let Err(error) = chain::resolve(&end.region.fixed, direction)
+    {
+        lane.doubt();
+        return Err(error);
+    }
+    Ok(lane)
+}
+
 impl Guard for ReadSide<'_> {}
 
 impl Drop for ReadSide<'_> {
@@ -98,7 +121,6 @@ impl<'w> ReadSide<'w> {
     ///
     /// The lane is looked at first, then the store, and the lane not again: what was sent before the data that are found in
     /// the lane is then seen in the store.
-    #[inline]
     pub fn front(&mut self) -> Result<Option<Item>> {
         self.lane.find()?;
         #[cfg(test)]
@@ -130,13 +152,10 @@ impl<'w> ReadSide<'w> {
     }
 
     /// As [`ReadSide::front`], after the signals that stand there were raised.
-    #[inline]
     pub fn front_but_signals(&mut self) -> Result<Option<Item>> {
         for _ in 0..EMPTY_MAX {
-            let item = match self.front()? {
-                Some(item) if item.what.kind == Kind::Signal => item,
-                front => return Ok(front),
-            };
+            let front = self.front()?;
+            let Some(item) = front.filter(|item| item.what.kind == Kind::Signal) else { return Ok(front) };
             let mut number = [0];
             self.copy_data(&item, &mut number)?;
             self.take(&item, Taken::ALL)?;
@@ -166,7 +185,6 @@ impl<'w> ReadSide<'w> {
     }
 
     /// Takes so much of the message at the front.
-    #[inline]
     pub fn take(&mut self, item: &Item, taken: Taken) -> Result<()> {
         let Taken { control, data, all } = taken;
         match &item.place {

@@ -230,12 +230,13 @@ impl ReadSide<'_> {
     fn read(&mut self, buffer: &mut [u8], options: ReadOptions, read: usize) -> Result<Step> {
         let (mut taken, mut empty) = (0, 0);
         loop {
-            let item = match self.front_but_signals() {
-                Ok(Some(item)) => item,
-                Ok(None) => return Ok(if taken > 0 { Step::More(taken) } else { Step::Empty }),
+            let front = match self.front_but_signals() {
                 // What was taken before is read first.
                 Err(error) if !error.is_fatal() && taken > 0 => return Ok(Step::Last(taken)),
-                Err(error) => return Err(error),
+                front => front?,
+            };
+            let Some(item) = front else {
+                return Ok(if taken > 0 { Step::More(taken) } else { Step::Empty });
             };
             if item.is_plain() && options.mode == ReadMode::Bytes {
                 taken += self.lane.take_plain(&mut buffer[taken..]);

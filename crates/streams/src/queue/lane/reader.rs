@@ -123,7 +123,7 @@ impl LaneReader {
     /// Enters if the token is ours by its bias and nothing has changed; else takes it, and reads anew what others may have
     /// changed. The quick way is then closed until [`ReaderGuard::open`]. No [`Hold`]: nothing has changed, and no notice was set.
     #[cfg(not(loom))]
-    #[inline]
+    #[inline(always)]
     pub fn enter<'l>(&'l mut self, me: &'l Membership) -> Result<(ReaderGuard<'l>, Option<Hold>)> {
         if self.token.enter(me) {
             return Ok((ReaderGuard { lane: self, me }, None));

@@ -152,7 +152,7 @@ impl LaneWriter {
     /// Enters if the token is ours by its bias and nothing has changed; else takes it, and reads anew what others may have
     /// changed. The quick way is then closed until [`WriterGuard::open`]. No [`Hold`]: nothing has changed, and no notice was set.
     #[cfg(not(loom))]
-    #[inline]
+    #[inline(always)]
     pub fn enter<'l>(&'l mut self, me: &'l Membership) -> Result<(WriterGuard<'l>, Option<Hold>)> {
         if self.token.enter(me) {
             return Ok((WriterGuard { lane: self, me }, None));
