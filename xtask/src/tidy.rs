@@ -73,6 +73,7 @@ impl Found {
 /// Every rule, in the order of CONTRIBUTING.md.
 static RULES: &[Rule] = &[
     Rule { name: "layers", check: layers::edges },
+    Rule { name: "components", check: layers::components },
     Rule { name: "libc", check: layers::libc },
     Rule { name: "purity", check: purity::check },
     Rule { name: "unsafe", check: unsafety::check },

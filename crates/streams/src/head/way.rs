@@ -4,13 +4,13 @@ use std::sync::atomic::Ordering;
 
 use headwater_shm::{Hold, Membership};
 
-use super::data::DataChain;
 use super::deliver::CHANGED;
 use super::front::{self, ReadSide};
 use super::options::{ReadMode, ReadOptions, WriteOptions};
 use crate::error::Result;
 use crate::events;
 use crate::plumb::chain::{self, Link};
+use crate::plumb::data::DataChain;
 use crate::process::end::End;
 use crate::process::region::Region;
 use crate::queue::lane::reader::LaneReader;

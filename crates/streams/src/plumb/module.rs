@@ -6,9 +6,9 @@
 
 use std::fmt;
 
+use super::data::Next;
 use super::queue::Queue;
 use crate::error::Result;
-use crate::head::Next;
 use crate::limits;
 use crate::message::Message;
 

@@ -13,10 +13,10 @@ use headwater_shm::{Placed, Token, Window};
 
 use super::sleep::BELL;
 use crate::error::{Errno, Error, Result};
-use crate::head::options::{ReadOptions, WriteOptions};
 use crate::layout::{Fixed, MAGIC, Mark, Offsets, VERSION};
 use crate::limits::{self, BLOCKS, CUT_MAX, FASTBUF, MARKS, PAGE};
 use crate::options::Options;
+use crate::options::head::{ReadOptions, WriteOptions};
 use crate::policy::Policy;
 use crate::queue::flow::WaterMarks;
 use crate::queue::store::Store;
