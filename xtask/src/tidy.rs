@@ -75,6 +75,7 @@ impl Finding {
 static RULES: &[Rule] = &[
     Rule { name: "layers", check: layers::edges },
     Rule { name: "linked", check: layers::linked },
+    Rule { name: "components", check: layers::components },
     Rule { name: "libc", check: layers::libc },
     Rule { name: "purity", check: purity::check },
     Rule { name: "unsafe", check: unsafety::check },

@@ -1,6 +1,7 @@
 //! The stream head: what a process that holds an end can do with it. One file for each group of calls.
 
-mod data;
+pub(crate) use crate::options::head as options;
+
 mod deliver;
 mod file;
 mod front;
@@ -8,7 +9,6 @@ mod gather;
 mod get;
 pub(crate) mod handle;
 mod modules;
-pub mod options;
 mod panic;
 mod place;
 pub(crate) mod poll;
@@ -21,7 +21,6 @@ mod wait;
 mod way;
 mod write;
 
-pub use data::Next;
 pub use get::{Got, Select};
 pub use place::{Borrowed, Reserved};
 pub use poll::Events;

@@ -40,6 +40,9 @@ pub struct Handle {
     pub(super) polls: bool,
     /// The call runs below another one of its thread, in a signal handler: it must not wait for that.
     pub(crate) nested: bool,
+    /// Answers of modules that could not be sent, because another user of the other direction is in the middle of a call:
+    /// with the next call. The direction is out or not.
+    unsent: Vec<(bool, Reply)>,
     /// What others have left to do is being done.
     serves: bool,
     pub(super) gather: Gather,
@@ -100,6 +103,7 @@ impl Handle {
             nonblocking: false,
             polls: false,
             nested: false,
+            unsent: Vec::new(),
             serves: false,
             gather: Gather::default(),
         }
@@ -160,7 +164,7 @@ impl Handle {
             self.back.forget();
         }
         self.end.set_limit(self.limit());
-        if self.end.unsent.is_empty() { Ok(()) } else { self.send_unsent() }
+        if self.unsent.is_empty() { Ok(()) } else { self.send_unsent() }
     }
 
     /// How long this call waits for other users of the stream that do not come out of theirs: not at all, or until a signal
@@ -234,14 +238,14 @@ impl Handle {
     #[cold]
     fn send_replies(&mut self, outward: bool, effects: &mut Effects) -> Result<()> {
         let replies = effects.replies.drain(..).map(|reply| (!outward, reply));
-        self.end.unsent.extend(replies);
+        self.unsent.extend(replies);
         self.send_unsent()
     }
 
     /// Sends what modules have answered. What they answered to has been sent, so what cannot go now goes with the next call.
     #[cold]
     fn send_unsent(&mut self) -> Result<()> {
-        let mut waiting = std::mem::take(&mut self.end.unsent);
+        let mut waiting = std::mem::take(&mut self.unsent);
         for _ in 0..REPLIES_MAX {
             let Some((direction, _)) = waiting.first() else { break };
             let direction = *direction;
@@ -254,7 +258,7 @@ impl Handle {
             let (sent, effects) = match run {
                 Err(error) if error.is_held() => {
                     waiting.truncate(REPLIES_MAX);
-                    self.end.unsent = waiting;
+                    self.unsent = waiting;
                     return Ok(());
                 }
                 run => run?,

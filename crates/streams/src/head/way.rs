@@ -4,13 +4,13 @@ use std::sync::atomic::Ordering;
 
 use headwater_shm::{Hold, Membership};
 
-use super::data::DataChain;
 use super::deliver::CHANGED;
-use super::front::ReadSide;
+use super::front::{self, ReadSide};
 use super::options::{ReadMode, ReadOptions, WriteOptions};
 use crate::error::Result;
 use crate::events;
 use crate::plumb::chain::{self, Link};
+use crate::plumb::data::DataChain;
 use crate::process::end::End;
 use crate::process::region::Region;
 use crate::queue::lane::reader::LaneReader;
@@ -54,18 +54,14 @@ impl Way {
     }
 
     /// Takes the writer's token, and reads anew what has changed.
-    #[inline]
+    // In line, so that the guard is made where it stays.
+    #[inline(always)]
     pub fn begin<'w>(&'w mut self, me: &'w Membership, region: &Region) -> Result<WriteSide<'w>> {
         let Way { writer, reader, store, chain, direction, quick, data } = self;
         let (lane, hold) = writer.enter(me)?;
         let mut side = WriteSide { lane, far: reader, store, chain, quick, data, me };
-        let notices = side.lane.take_notices();
-        if (hold == Hold::Fresh || notices != 0)
-            && let Err(error) = side.refresh(region, *direction)
-        {
-            // A module that is not known is not passed by.
-            side.lane.doubt();
-            return Err(error);
+        if let Some(hold) = hold {
+            side.look_at_notices(hold, region, *direction)?;
         }
         Ok(side)
     }
@@ -80,19 +76,14 @@ impl Way {
     ///
     /// Errors: `EINVAL` if this process does not know a module on the way, whose service procedure a reader may have to run;
     /// before anything is taken.
-    #[inline]
+    #[inline(always)]
     pub fn begin_reading<'w>(&'w mut self, end: &'w End, options: ReadOptions) -> Result<ReadSide<'w>> {
-        let direction = self.direction;
         let (lane, hold) = self.reader.enter(end.me())?;
-        let mut side = ReadSide::new(lane, &mut self.store, end, options);
-        let notices = side.lane.take_notices();
-        if (hold == Hold::Fresh || notices & CHANGED != 0)
-            && let Err(error) = chain::resolve(&end.region.fixed, direction)
-        {
-            side.lane.doubt();
-            return Err(error);
-        }
-        Ok(side)
+        let lane = match hold {
+            None => lane,
+            Some(hold) => front::look_at_notices(lane, hold, end, self.direction)?,
+        };
+        Ok(ReadSide::new(lane, &mut self.store, end, options))
     }
 
     /// The guard of the reader's side again.
@@ -172,6 +163,16 @@ impl WriteSide<'_> {
         may_write(self.chain, self.store, &self.lane, region, band)
     }
 
+    #[cold]
+    fn look_at_notices(&mut self, hold: Hold, region: &Region, direction: usize) -> Result<()> {
+        let notices = self.lane.take_notices();
+        if hold == Hold::Kept && notices == 0 {
+            return Ok(());
+        }
+        // A module that is not known is not passed by.
+        self.refresh(region, direction).inspect_err(|_| self.lane.doubt())
+    }
+
     /// Somebody else may have held the token, or has changed something.
     fn refresh(&mut self, region: &Region, direction: usize) -> Result<()> {
         *self.quick = Open::Closed;
@@ -205,7 +206,7 @@ impl WriteSide<'_> {
 }
 
 fn may_write(chain: &[Link], store: &Store, lane: &LaneWriter, region: &Region, band: u8) -> bool {
-    match chain.iter().find(|link| link.service) {
+    match chain::next_service(chain, 0) {
         Some(link) => store.may_go_on(link.queue, band),
         None if band > 0 || !region.policy.lane => store.may_go_on(HEAD, band),
         None => lane.may_go_on(),
