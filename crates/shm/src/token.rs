@@ -437,7 +437,7 @@ mod tests;
 
 /// A free token for loom, whose atomics cannot be made of zeros.
 #[cfg(loom)]
-pub(crate) fn twin_words() -> TokenWords {
+pub(crate) fn model_words() -> TokenWords {
     let zero = || AtomicU32::new(0);
     TokenWords { lock: zero(), last: zero(), seizures: zero() }
 }

@@ -1,24 +1,27 @@
-//! `layers`: which crate may use which, after the drawing in ARCHITECTURE.md. `libc`: only os knows the C library. `components`:
-//! which part of streams may use which.
+//! `layers`: which crate may use which, after the drawing in ARCHITECTURE.md. `libc`: only os and os-tools know the C library.
+//! `components`: which part of streams may use which.
 
 use std::collections::BTreeSet;
 
 use toml::{Table, Value};
 
-use super::Found;
+use super::Finding;
 use super::source::product_code;
 use super::tree::Tree;
 
 /// A folder of crates/ and the folders that it may use. xtask is free: it is not part of the product.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("os", &[]),
+    ("os-tools", &["os"]),
     ("shm", &["os"]),
+    ("ring", &["os", "shm"]),
     ("trace", &["os", "shm"]),
+    ("trace-tools", &["os", "os-tools", "shm", "trace"]),
     ("trace-c", &["trace"]),
     ("streams", &["os", "shm", "trace"]),
     ("results", &[]),
     ("report", &["results"]),
-    ("headwater", &["os", "shm", "trace", "streams", "results", "report"]),
+    ("headwater", &["os", "os-tools", "ring", "trace", "trace-tools", "streams", "results", "report"]),
 ];
 
 /// The components of streams, from the lowest up: each may use itself and those before it. A file belongs to the component with
@@ -46,7 +49,7 @@ const AGAINST: &[(&str, &str)] = &[
 const STREAMS: &str = "crates/streams/src/";
 
 /// Every `crate::` path of streams leads to the same component or a lower one.
-pub fn components(tree: &Tree) -> Vec<Found> {
+pub fn components(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut against: BTreeSet<_> = AGAINST.iter().collect();
     for (path, text) in tree.files_in(STREAMS, &["rs"]) {
@@ -55,7 +58,7 @@ pub fn components(tree: &Tree) -> Vec<Found> {
             continue;
         }
         let Some(own) = component_of(module) else {
-            found.push(Found::at(
+            found.push(Finding::at(
                 path,
                 1,
                 format!("{module} is of no component of streams: give it one in COMPONENTS"),
@@ -69,7 +72,7 @@ pub fn components(tree: &Tree) -> Vec<Found> {
                 Some(known) => drop(against.remove(known)),
                 None => {
                     let (own, other) = (COMPONENTS[own].0, COMPONENTS[other].0);
-                    found.push(Found::at(path, line, format!("{own} must not know {other}: crate::{used}")));
+                    found.push(Finding::at(path, line, format!("{own} must not know {other}: crate::{used}")));
                 }
             }
         }
@@ -77,7 +80,7 @@ pub fn components(tree: &Tree) -> Vec<Found> {
     let is_here = tree.files_in(STREAMS, &["rs"]).next().is_some();
     for (file, other) in against.into_iter().filter(|_| is_here) {
         let path = format!("{STREAMS}{file}.rs");
-        found.push(Found::at(&path, 1, format!("{file} does not use {other} any more: take it out of AGAINST")));
+        found.push(Finding::at(&path, 1, format!("{file} does not use {other} any more: take it out of AGAINST")));
     }
     found
 }
@@ -103,31 +106,40 @@ fn crate_paths(code: &str) -> Vec<(usize, String)> {
     paths
 }
 
-/// Every dependency of one crate of ours on another is in [`ALLOWED`], in whichever table of the manifest it stands.
-pub fn edges(tree: &Tree) -> Vec<Found> {
+/// What only the tests of a folder may use on top.
+const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[("trace-c", &["trace-tools"]), ("streams", &["os-tools", "ring"])];
+
+/// The crates that may depend on the C library.
+const C_LIBRARY: [&str; 2] = ["os", "os-tools"];
+
+/// Every dependency of one crate of ours on another is in [`ALLOWED`], in whichever table of the manifest it stands, or is one
+/// of its tests and in [`ALLOWED_IN_TESTS`].
+pub fn edges(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (folder, path, text) in manifests(tree) {
         let Some((_, allowed)) = ALLOWED.iter().find(|(name, _)| *name == folder) else {
-            found.push(Found::at(path, 1, format!("{folder} has no place in the layers: give it one in ALLOWED")));
+            found.push(Finding::at(path, 1, format!("{folder} has no place in the layers: give it one in ALLOWED")));
             continue;
         };
-        for (_, package) in dependencies(text) {
+        let tests = ALLOWED_IN_TESTS.iter().find(|(name, _)| *name == folder).map_or(&[][..], |(_, allowed)| allowed);
+        for (kind, package) in dependencies(text) {
             let Some(other) = folder_of(&package) else { continue };
             // A crate may name itself, to switch on its own features for its tests.
-            if other != folder && !allowed.contains(&other) {
-                found.push(Found::at(path, line_of(text, &package), format!("{folder} must not use {other}")));
+            let is_allowed = allowed.contains(&other) || kind == "dev-dependencies" && tests.contains(&other);
+            if other != folder && !is_allowed {
+                found.push(Finding::at(path, line_of(text, &package), format!("{folder} must not use {other}")));
             }
         }
     }
     found
 }
 
-/// `libc` is a dependency of os alone; tests may use it anywhere.
-pub fn libc(tree: &Tree) -> Vec<Found> {
+/// `libc` is a dependency of [`C_LIBRARY`] alone; tests may use it anywhere.
+pub fn libc(tree: &Tree) -> Vec<Finding> {
     manifests(tree)
-        .filter(|(folder, _, _)| *folder != "os")
+        .filter(|(folder, _, _)| !C_LIBRARY.contains(folder))
         .filter(|(_, _, text)| dependencies(text).contains(&("dependencies", "libc".to_owned())))
-        .map(|(_, path, text)| Found::at(path, line_of(text, "libc"), "system calls go through os, or rustix"))
+        .map(|(_, path, text)| Finding::at(path, line_of(text, "libc"), "system calls go through os, or rustix"))
         .collect()
 }
 
@@ -173,7 +185,7 @@ fn line_of(text: &str, package: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn messages(found: &[Found]) -> Vec<String> {
+    fn messages(found: &[Finding]) -> Vec<String> {
         found.iter().map(|found| format!("{}:{} {}", found.path, found.line, found.message)).collect()
     }
 
@@ -184,6 +196,8 @@ mod tests {
             ("crates/os/Cargo.toml", "[dev-dependencies]\nheadwater-shm.workspace = true\n"),
             ("crates/report/Cargo.toml", "[target.'cfg(unix)'.dependencies]\nx = { package = \"headwater-os\" }\n"),
             ("crates/new/Cargo.toml", ""),
+            ("crates/streams/Cargo.toml", "[dev-dependencies]\nheadwater-os-tools = \"1\"\n"),
+            ("crates/trace-c/Cargo.toml", "[dependencies]\nheadwater-trace-tools = \"1\"\n"),
         ]);
         assert_eq!(
             messages(&edges(&tree)),
@@ -191,6 +205,7 @@ mod tests {
                 "crates/new/Cargo.toml:1 new has no place in the layers: give it one in ALLOWED",
                 "crates/os/Cargo.toml:2 os must not use shm",
                 "crates/report/Cargo.toml:2 report must not use os",
+                "crates/trace-c/Cargo.toml:2 trace-c must not use trace-tools",
             ]
         );
     }

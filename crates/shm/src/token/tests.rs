@@ -9,7 +9,7 @@ use headwater_os::memory::SharedMemory;
 use super::*;
 use crate::member::MEMBERS;
 use crate::sync::{ProcessId, now_ns};
-use crate::{Apart, Limit, Member};
+use crate::{CachePadded, Limit, Member};
 
 /// A region with a table, one token, and a word that the token protects.
 struct Shared {
@@ -17,7 +17,7 @@ struct Shared {
     fence: Fence,
 }
 
-const TABLE_BYTES: usize = MEMBERS * size_of::<Apart<Member>>();
+const TABLE_BYTES: usize = MEMBERS * size_of::<CachePadded<Member>>();
 
 impl Shared {
     fn new() -> Shared {
@@ -392,7 +392,7 @@ fn a_foreign_holder_keeps_its_token_until_its_side_is_gone() {
         })
         .expect("fork");
         child.wait().expect("wait");
-        let table: Placed<[Apart<Member>]> = Placed::slice_at(&shared.memory, 0, MEMBERS).expect("inside");
+        let table: Placed<[CachePadded<Member>]> = Placed::slice_at(&shared.memory, 0, MEMBERS).expect("inside");
         let place = &table[1].0.place;
         for namespace in [0, 77] {
             place.store(namespace << 32 | place.load(Ordering::Relaxed) & u64::from(u32::MAX), Ordering::Relaxed);
@@ -410,7 +410,7 @@ fn a_foreign_holder_keeps_its_token_until_its_side_is_gone() {
 #[test]
 fn what_a_process_had_before_an_exec_is_free() {
     let shared = Shared::new();
-    let table: Placed<[Apart<Member>]> = Placed::slice_at(&shared.memory, 0, MEMBERS).expect("inside");
+    let table: Placed<[CachePadded<Member>]> = Placed::slice_at(&shared.memory, 0, MEMBERS).expect("inside");
     for _ in 0..3 {
         for _ in 0..MEMBERS {
             let (me, mut token) = shared.join();

@@ -35,9 +35,9 @@ const GIVE_BACK_EVERY_NS: u64 = 100_000_000;
 impl Handle {
     /// Waits until there is something to read, or the end of it. None: no time limit.
     pub(crate) fn wait_to_read(&mut self, until_ns: Option<u64>) -> Result<()> {
+        let before = self.end.standing()?;
         let Handle { back, end, .. } = self;
         let End { region, counters, stages, side, futex_ns, .. } = end;
-        let before = Standing::of(region, *side);
         let ready = || back.is_readable() || Standing::of(region, *side) != before;
         let brief = waiter(region, *side, false, *futex_ns).wait_briefly(stages, counters, until_ns, ready)?;
         let waited = match brief {
@@ -57,9 +57,9 @@ impl Handle {
 
     /// Waits until there may be room for a message of that band. None: no time limit.
     pub(crate) fn wait_for_room(&mut self, band: u8, until_ns: Option<u64>) -> Result<()> {
+        let before = self.end.standing()?;
         let Handle { out, end, .. } = self;
         let End { region, counters, stages, side, futex_ns, .. } = end;
-        let before = Standing::of(region, *side);
         let ready = || out.may_write(region, band) || Standing::of(region, *side) != before;
         let brief = waiter(region, *side, true, *futex_ns).wait_briefly(stages, counters, until_ns, ready)?;
         let waited = match brief {
@@ -71,7 +71,7 @@ impl Handle {
 
     /// Waits for something to read, or for room for a message of band 0. None: no time limit.
     pub(crate) fn wait_for_either(&mut self, until_ns: Option<u64>) -> Result<()> {
-        let before = self.end.standing();
+        let before = self.end.standing()?;
         let waited = self.wait_on_doorbell(Interest::Both, 0, before, until_ns)?;
         self.after_waiting(waited)
     }
@@ -96,7 +96,7 @@ impl Handle {
             };
             let armed = (interest == Interest::Room || self.arm_to_read()?)
                 && (interest == Interest::Packets || self.arm_to_write(band)?);
-            if !armed || self.end.standing() != before {
+            if !armed || self.end.standing()? != before {
                 return Ok(Waited::LookAgain);
             }
             let [own, peer] =
@@ -117,14 +117,14 @@ impl Handle {
                 let heard = self.end.wait_at_doorbell(interest, left)?;
                 place.block_end(true, heard == Heard::Ready);
                 // The other end has taken a packet of ours, or a nudge was for others: the doorbell is armed as before.
-                if heard != Heard::Nudged || self.may_go_on(interest, band) || self.end.standing() != before {
+                if heard != Heard::Nudged || self.may_go_on(interest, band) || self.end.standing()? != before {
                     break heard;
                 }
             };
             let now_ns = now_ns();
             self.end.futex_ns = futex_ns_after(before_ns + now_ns - begin_ns);
             match heard {
-                _ if self.may_go_on(interest, band) || self.end.standing() != before => return Ok(Waited::LookAgain),
+                _ if self.may_go_on(interest, band) || self.end.standing()? != before => return Ok(Waited::LookAgain),
                 Heard::Gone => return Ok(Waited::Gone),
                 Heard::Interrupted => return Ok(Waited::Interrupted),
                 // Also of a descriptor that is ready all the time.
