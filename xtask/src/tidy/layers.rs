@@ -1,5 +1,6 @@
-//! `layers`: which crate may use which, after the drawing in ARCHITECTURE.md. `libc`: only os and os-tools know the C library.
-//! `components`: which part of streams may use which.
+//! `layers`: which crate may use which, after the drawing in ARCHITECTURE.md. `linked`: what a program that uses the
+//! runtime compiles. `libc`: only os and os-tools know the C library. `components`: which
+//! part of streams may use which.
 
 use std::collections::BTreeSet;
 
@@ -109,6 +110,14 @@ fn crate_paths(code: &str) -> Vec<(usize, String)> {
 /// What only the tests of a folder may use on top.
 const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[("trace-c", &["trace-tools"]), ("streams", &["os-tools", "ring"])];
 
+/// What the crates that a program links may use of others, whatever its features: what a user compiles stays a handful.
+const LINKED: &[(&str, &[&str])] = &[
+    ("os", &["libc", "rustix"]),
+    ("shm", &["loom"]),
+    ("trace", &["tracing-core", "tracing-subscriber"]),
+    ("streams", &["futures-core", "futures-sink", "tokio"]),
+];
+
 /// The crates that may depend on the C library.
 const C_LIBRARY: [&str; 2] = ["os", "os-tools"];
 
@@ -128,6 +137,21 @@ pub fn edges(tree: &Tree) -> Vec<Finding> {
             let is_allowed = allowed.contains(&other) || kind == "dev-dependencies" && tests.contains(&other);
             if other != folder && !is_allowed {
                 found.push(Finding::at(path, line_of(text, &package), format!("{folder} must not use {other}")));
+            }
+        }
+    }
+    found
+}
+
+/// What a program that uses the runtime links is in [`LINKED`]; tests may use more.
+pub fn linked(tree: &Tree) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (folder, path, text) in manifests(tree) {
+        let Some((_, allowed)) = LINKED.iter().find(|(name, _)| *name == folder) else { continue };
+        for (_, package) in dependencies(text).into_iter().filter(|(kind, _)| *kind != "dev-dependencies") {
+            if folder_of(&package).is_none() && !allowed.contains(&package.as_str()) {
+                let message = format!("every program that uses {folder} would compile {package}");
+                found.push(Finding::at(path, line_of(text, &package), message));
             }
         }
     }
@@ -206,6 +230,23 @@ mod tests {
                 "crates/os/Cargo.toml:2 os must not use shm",
                 "crates/report/Cargo.toml:2 report must not use os",
                 "crates/trace-c/Cargo.toml:2 trace-c must not use trace-tools",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_program_links_a_handful_of_crates() {
+        let tree = Tree::from([
+            ("crates/os/Cargo.toml", "[dependencies]\nlibc = \"1\"\nio-uring = \"1\"\n"),
+            ("crates/trace/Cargo.toml", "[dependencies]\nserde = { version = \"1\", optional = true }\n"),
+            ("crates/streams/Cargo.toml", "[dependencies]\nheadwater-os = \"1\"\n[dev-dependencies]\nserde = \"1\"\n"),
+            ("crates/headwater/Cargo.toml", "[dependencies]\nserde = \"1\"\n"),
+        ]);
+        assert_eq!(
+            messages(&linked(&tree)),
+            [
+                "crates/os/Cargo.toml:3 every program that uses os would compile io-uring",
+                "crates/trace/Cargo.toml:2 every program that uses trace would compile serde",
             ]
         );
     }

@@ -24,7 +24,7 @@ pub enum Side {
 /// What a module says of itself (module_info).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Info {
-    /// By which it is pushed, at most [`NAME_MAX`] bytes (FMNAMESZ).
+    /// By which it is pushed: 1 to 16 bytes (FMNAMESZ).
     pub name: &'static str,
     /// High water mark of its queues, bytes.
     pub hiwat: u32,
