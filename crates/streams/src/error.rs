@@ -41,6 +41,8 @@ errnos! {
     Again = 11,
     /// No permission.
     Acces = 13,
+    /// An address at which the caller has no memory.
+    Fault = 14,
     /// In use.
     Busy = 16,
     /// An argument that makes no sense here.

@@ -18,9 +18,9 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, MARKS, NSTRPUSH, PAGE};
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 11;
-/// Queues of a direction: the head's, and one for each module of either end.
-pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH;
+pub(crate) const VERSION: u32 = 12;
+/// Queues of a direction: the head's, one for each module of either end, and one for the answers to the head's ioctls.
+pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH + 1;
 /// Bytes of module state in shared memory.
 pub(crate) const STATE_WORDS: usize = 8;
 
@@ -100,6 +100,15 @@ shareable! {
         pub own_events: AtomicU32,
         /// Signals that were raised and not yet taken, one bit each.
         pub signals: AtomicU64,
+        /// Who of the end is in an ioctl; only one is.
+        pub ioctl_token: TokenWords,
+        /// The number of the ioctl whose answer is awaited; 0: of none. Written under the token above.
+        pub ioctl: AtomicU32,
+        /// The number of the end's last ioctl. Written under the same token.
+        pub ioctls: AtomicU32,
+        /// Counts what whoever is in an ioctl is to look at: answers, hang-ups, errors. Its lowest bit says that somebody
+        /// sleeps on it; see `head::ioctl::answer`. Changed by exchanges only.
+        pub answers: AtomicU32,
     }
 
     /// A direction's fast way: plain bytes and marked messages of band 0, in order.

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+pub mod ioctl;
 pub mod kind;
 pub mod owned;
 

@@ -15,7 +15,7 @@ use crate::counters::Counters;
 use crate::error::Result;
 use crate::head::handle::Handle;
 use crate::head::options::{ErrorOptions, ReadOptions, WriteOptions};
-use crate::head::{Events, Got, Select};
+use crate::head::{Events, Got, IoctlTimeout, Select, UserMemory};
 use crate::message::kind::Flush;
 use crate::message::owned::OwnedMessage;
 use crate::options::Options;
@@ -297,6 +297,11 @@ calls! {
     /// The names of the end's modules, the last pushed first.
     #[doc(alias = "I_LIST")]
     list() -> Vec<String>;
+    /// Sends an ioctl with data of its own down the stream, and waits for the answer.
+    #[doc(alias = "I_STR")]
+    ioctl(command: u32, data: &mut Vec<u8>, timeout: IoctlTimeout) -> i32;
+    /// Sends an ioctl with its argument alone down the stream; what it transfers is copied from and to the caller's memory.
+    transparent_ioctl(command: u32, argument: u64, memory: &mut dyn UserMemory) -> i32;
     /// Sends an open file to the other end.
     #[doc(alias = "I_SENDFD")]
     send_file(file: BorrowedFd<'_>) -> ();

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use headwater_shm::probe;
 
 use super::file::{file_number, note_delivered};
+use super::ioctl::answer;
 use super::options::{ReadOptions, SetOptions};
 use super::state::{HUNG_UP, READ_ERROR, WRITE_ERROR};
 use crate::error::Result;
@@ -68,7 +69,8 @@ impl<'m> Run<'_, 'm> {
                 let waits = |store: &mut Store| store.find(HEAD, |stored| stored.what.kind == Kind::PcProto);
                 if self.with_store(waits)?.is_some() { Ok(()) } else { self.queue_at_head(&message) }
             }
-            Kind::Data | Kind::Proto | Kind::IocAck | Kind::IocNak => self.queue_at_head(&message),
+            Kind::Data | Kind::Proto => self.queue_at_head(&message),
+            Kind::IocAck | Kind::IocNak | Kind::CopyIn | Kind::CopyOut => self.deliver_answer(&message),
             // It keeps its place behind what waits there, and is raised when it comes to the front.
             Kind::Signal if self.lane.count_now() > 0 && self.region.policy.lane => {
                 self.effects.delivered = true;
@@ -108,15 +110,13 @@ impl<'m> Run<'_, 'm> {
                 self.region.fixed.lanes[1 - self.direction].reader.0.wanted.store(wanted, Ordering::Relaxed);
                 Ok(())
             }
-            Kind::Ioctl => {
-                // A pipe's far head knows no ioctl.
-                let mut refusal = message.into_owned();
-                refusal.what = What::of(Kind::IocNak);
-                self.effects.replies.push(Reply { from: None, message: refusal });
+            Kind::Ioctl | Kind::IocData => {
+                self.refuse_ioctl(message);
                 Ok(())
             }
-            // For drivers, which a pipe has none of.
+            // For drivers, which a pipe has none of, and for neighbouring modules.
             Kind::Break | Kind::Delay | Kind::Control | Kind::Stop | Kind::Start => Ok(()),
+            Kind::StopInput | Kind::StartInput | Kind::Event | Kind::Reserved | Kind::PcReserved => Ok(()),
         }
     }
 
@@ -136,6 +136,7 @@ impl<'m> Run<'_, 'm> {
     fn announce(&mut self) {
         self.far.token.notify(CHANGED | URGENT);
         self.effects.changed = true;
+        answer::tell(&self.region.fixed.ends[1 - self.direction].0);
     }
 
     fn flush(&mut self, mut message: Message<'m>) -> Result<()> {

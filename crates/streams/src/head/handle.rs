@@ -39,6 +39,8 @@ pub struct Handle {
     pub(crate) nonblocking: bool,
     /// A poll is under way: it waits where it chooses to.
     pub(super) polls: bool,
+    /// An ioctl is under way: when it is over.
+    pub(super) ioctl_until_ns: Option<u64>,
     /// The call runs below another one of its thread, in a signal handler: it must not wait for that.
     pub(crate) nested: bool,
     /// What others have left to do is being done.
@@ -100,6 +102,7 @@ impl Handle {
             end,
             nonblocking: false,
             polls: false,
+            ioctl_until_ns: None,
             nested: false,
             serves: false,
             gather: Gather::default(),
@@ -161,16 +164,23 @@ impl Handle {
             self.back.forget();
         }
         self.end.set_limit(self.limit());
+        self.send_what_waits()
+    }
+
+    /// Sends answers of modules that could not go before.
+    pub(super) fn send_what_waits(&mut self) -> Result<()> {
         if self.end.unsent.is_empty() { Ok(()) } else { self.send_unsent() }
     }
 
     /// How long this call waits for other users of the stream that do not come out of theirs: not at all, or until a signal
-    /// handler runs; a poll for a moment, or until a signal handler runs.
+    /// handler runs; a poll for a moment, an ioctl for its time, or until a signal handler runs.
     pub(super) fn limit(&self) -> Limit {
-        match self.nonblocking || self.nested {
+        match self.ioctl_until_ns {
             _ if self.polls => Limit::Until(now_ns() + POLL_HELD_NS),
-            true => Limit::Now,
-            false => Limit::Signal,
+            _ if self.nested => Limit::Now,
+            Some(until_ns) => Limit::Until(until_ns),
+            None if self.nonblocking => Limit::Now,
+            None => Limit::Signal,
         }
     }
 

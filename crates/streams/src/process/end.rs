@@ -117,7 +117,8 @@ impl End {
         let table = self.region.fixed.part(|fixed| &fixed.members[..]);
         let lanes = &self.region.fixed.lanes;
         let tokens = lanes.iter().flat_map(|lane| [&lane.writer_token.0, &lane.reader_token.0, &lane.store_token.0]);
-        let tokens: Vec<_> = tokens.collect();
+        let ioctls = self.region.fixed.ends.iter().map(|end| &end.0.ioctl_token);
+        let tokens: Vec<_> = tokens.chain(ioctls).collect();
         let membership = Membership::join(&table, self.region.fence, &tokens)?;
         membership.set_side(self.side);
         self.membership = Some(membership);

@@ -12,7 +12,7 @@ use headwater_shm::{Membership, Placed, Token, Window, probe};
 use super::lane::{Part, there};
 use super::order::Rank;
 use crate::error::{Error, Result};
-use crate::layout::{Block, Flow, QueueWords, StoreWords};
+use crate::layout::{Block, Flow, QUEUES, QueueWords, StoreWords};
 use crate::limits::{BLOCKS, PAGE};
 use crate::message::Message;
 use crate::message::kind::What;
@@ -37,6 +37,8 @@ const BAND_MASK: u32 = 0xff << BAND_SHIFT;
 
 /// The queue of the reading head; those of modules follow.
 pub(crate) const HEAD: usize = 0;
+/// The queue of what answers the reading head's ioctl.
+pub(crate) const ANSWERS: usize = QUEUES - 1;
 
 /// One member's view of a direction's store.
 #[derive(Debug)]
