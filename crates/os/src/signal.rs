@@ -1,8 +1,20 @@
-//! SIGINT, SIGTERM and SIGHUP as a descriptor: nothing runs in a handler, the caller polls and cleans up in order.
+//! SIGINT, SIGTERM and SIGHUP as a descriptor: nothing runs in a handler, the caller polls and cleans up in order. And the
+//! signals that streams send.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// Something has happened at a stream.
+pub const SIGPOLL: i32 = libc::SIGPOLL;
+/// A message of a priority band has come to a stream.
+pub const SIGURG: i32 = libc::SIGURG;
+
+/// Raises SIGPIPE in the calling thread, as the kernel does when it writes to a pipe that nobody reads.
+pub fn raise_sigpipe() {
+    // SAFETY: takes a number.
+    unsafe { libc::raise(libc::SIGPIPE) };
+}
 
 /// A descriptor that becomes readable when the user or the system asks this process to stop.
 #[derive(Debug)]

@@ -29,6 +29,8 @@ macro_rules! errnos {
 errnos! {
     /// No such file.
     Noent = 2,
+    /// No such process.
+    Srch = 3,
     /// Interrupted by a signal.
     Intr = 4,
     /// An I/O error: push and pop on a stream with an error.

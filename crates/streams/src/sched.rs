@@ -12,7 +12,7 @@ use headwater_shm::{Limit, Membership, probe};
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
 use crate::events;
-use crate::head::CHANGED;
+use crate::head::{CHANGED, SignalEvents};
 use crate::message::Message;
 use crate::message::kind::What;
 use crate::plumb::chain::Link;
@@ -41,6 +41,8 @@ pub(crate) struct Effects {
     pub delivered: bool,
     /// It is to be told at once, however little it waits for.
     pub urgent: bool,
+    /// What has happened at the reading end that signals are sent for.
+    pub happened: SignalEvents,
     /// Writers that waited for room may go on.
     pub room: bool,
     /// The state of the reading end has changed: all of its sleepers look again.

@@ -15,7 +15,7 @@ use crate::counters::Counters;
 use crate::error::Result;
 use crate::head::handle::Handle;
 use crate::head::options::{ErrorOptions, ReadOptions, WriteOptions};
-use crate::head::{Events, Got, IoctlTimeout, Select, UserMemory};
+use crate::head::{Events, Got, IoctlTimeout, Select, SignalEvents, UserMemory};
 use crate::message::kind::Flush;
 use crate::message::owned::OwnedMessage;
 use crate::options::Options;
@@ -302,6 +302,18 @@ calls! {
     ioctl(command: u32, data: &mut Vec<u8>, timeout: IoctlTimeout) -> i32;
     /// Sends an ioctl with its argument alone down the stream; what it transfers is copied from and to the caller's memory.
     transparent_ioctl(command: u32, argument: u64, memory: &mut dyn UserMemory) -> i32;
+    /// Registers this process to be sent SIGPOLL or SIGURG when one of these events happens at this end.
+    #[doc(alias = "I_SETSIG")]
+    set_signals(events: SignalEvents) -> ();
+    /// What this process is registered for.
+    #[doc(alias = "I_GETSIG")]
+    signals() -> SignalEvents;
+    /// Registers another process, or a process group, which has a negative number.
+    #[doc(alias = "I_ESETSIG")]
+    set_signals_of(pid: i32, events: SignalEvents) -> ();
+    /// What another process, or a process group, is registered for.
+    #[doc(alias = "I_EGETSIG")]
+    signals_of(pid: i32) -> SignalEvents;
     /// Sends an open file to the other end.
     #[doc(alias = "I_SENDFD")]
     send_file(file: BorrowedFd<'_>) -> ();

@@ -2,11 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
+use headwater_os::signal::SIGPOLL;
 use headwater_shm::probe;
 
 use super::file::{file_number, note_delivered};
 use super::ioctl::answer;
 use super::options::{ReadOptions, SetOptions};
+use super::signals::SignalEvents;
 use super::state::{HUNG_UP, READ_ERROR, WRITE_ERROR};
 use crate::error::Result;
 use crate::layout::EndWords;
@@ -29,6 +31,7 @@ impl<'m> Run<'_, 'm> {
     pub fn deliver(&mut self, message: Message<'m>) -> Result<()> {
         if message.is_plain() && self.region.policy.lane && message.len() > 0 {
             self.effects.delivered = true;
+            self.happens(SignalEvents::INPUT | SignalEvents::RDNORM);
             let data = message.data().unwrap_or_default();
             // What comes out of a module's queue is all there or not at all; see `Store::land`.
             let done =
@@ -50,6 +53,7 @@ impl<'m> Run<'_, 'm> {
             Kind::PassFile => {
                 if message.what.band == 0 && self.region.policy.lane {
                     self.lane.append(message.what, None, message.data())?;
+                    self.happens(SignalEvents::of_arrival(message.what));
                     self.effects.delivered = true;
                 } else {
                     self.queue_at_head(&message)?;
@@ -62,6 +66,7 @@ impl<'m> Run<'_, 'm> {
             }
             Kind::Data | Kind::Proto if message.what.band == 0 && self.region.policy.lane => {
                 self.effects.delivered = true;
+                self.happens(SignalEvents::of_arrival(message.what));
                 self.lane.append(message.what, message.control(), message.data())
             }
             Kind::PcProto => {
@@ -79,13 +84,15 @@ impl<'m> Run<'_, 'm> {
             }
             Kind::Signal if !self.store.is_empty(HEAD) => self.queue_at_head(&message),
             Kind::Signal | Kind::PcSignal => {
-                raise(reader, message.data().and_then(|data| data.first()).copied().unwrap_or(0));
+                let number = message.data().and_then(|data| data.first()).copied().unwrap_or(0);
+                self.happens(raise(reader, number));
                 self.announce();
                 Ok(())
             }
             Kind::Flush => self.flush(message),
             Kind::Hangup => {
                 reader.state.fetch_or(HUNG_UP, Ordering::Release);
+                self.happens(SignalEvents::HANGUP);
                 self.announce();
                 Ok(())
             }
@@ -96,6 +103,7 @@ impl<'m> Run<'_, 'm> {
             }
             Kind::Error => {
                 set_error(reader, &message);
+                self.happens(SignalEvents::ERROR);
                 self.announce();
                 Ok(())
             }
@@ -124,12 +132,21 @@ impl<'m> Run<'_, 'm> {
     fn queue_at_head(&mut self, message: &Message<'_>) -> Result<()> {
         self.store_message(HEAD, message, Store::put)?;
         probe::at();
+        if message.what.kind != Kind::Signal {
+            self.happens(SignalEvents::of_arrival(message.what));
+        }
         self.effects.delivered = true;
         if self.region.policy.lane {
             self.effects.urgent = true;
             self.far.token.notify(URGENT);
         }
         Ok(())
+    }
+
+    /// Something has happened at the reading end that signals are sent for, when the token is given back.
+    #[inline]
+    fn happens(&mut self, events: SignalEvents) {
+        self.effects.happened = self.effects.happened | events;
     }
 
     /// The reading end's members look again at what it may do, those who sleep too.
@@ -183,11 +200,12 @@ impl<'m> Run<'_, 'm> {
     }
 }
 
-/// Notes a signal for the end's processes to take.
-pub(crate) fn raise(end: &EndWords, number: u8) {
+/// Notes a signal for the end's processes to take. Returns what that is for those that are registered for signals.
+pub(crate) fn raise(end: &EndWords, number: u8) -> SignalEvents {
     if (1..64).contains(&number) {
         end.signals.fetch_or(1 << number, Ordering::Release);
     }
+    if i32::from(number) == SIGPOLL { SignalEvents::MSG } else { SignalEvents::default() }
 }
 
 fn set_error(end: &EndWords, message: &Message<'_>) {

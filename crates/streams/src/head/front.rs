@@ -7,6 +7,7 @@ use headwater_shm::{Hold, Membership};
 use super::deliver::{CHANGED, URGENT, raise};
 use super::get::Taken;
 use super::options::{ReadMode, ReadOptions};
+use super::signals::signal;
 use super::way::{Pass, Way};
 use crate::error::{Error, Result};
 use crate::events;
@@ -132,7 +133,8 @@ impl Way {
             let mut number = [0];
             self.copy_data(me, &item, &mut number)?;
             *room |= self.take(me, &item, Taken::ALL)?;
-            raise(&region.fixed.ends[1 - self.direction()].0, number[0]);
+            let reader = 1 - self.direction();
+            signal(region, reader, raise(&region.fixed.ends[reader].0, number[0]));
         }
         Err(Error::corrupt("a queue has no end"))
     }

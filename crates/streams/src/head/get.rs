@@ -277,7 +277,13 @@ impl Handle {
     pub fn can_put(&mut self, band: u8) -> Result<bool> {
         self.attach()?;
         state::check(self.end.words(), Call::SetWrite)?;
-        self.run(true, |run| run.can_put_from(0, band))
+        let can_put = self.run(true, |run| run.can_put_from(0, band))?;
+        if !can_put && self.end.words().listened.load(Ordering::Relaxed) != 0 {
+            // There is a signal when there is room.
+            self.note_refused(band);
+            return self.arm_to_write(band).map(|armed| !armed);
+        }
+        Ok(can_put)
     }
 
     /// Whether nothing will be read but what is there: the end has been hung up, its peer is gone, or one of the two has

@@ -10,6 +10,7 @@ use headwater_shm::{Limit, probe};
 
 use super::gather::Gather;
 use super::panic::Running;
+use super::signals::signal;
 use super::way::{Pass, Way};
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result, fixed};
@@ -297,6 +298,14 @@ impl Handle {
 
     #[inline]
     pub(super) fn tell(&mut self, outward: bool, effects: &Effects) -> Result<()> {
+        let reader = if outward { 1 - self.end.side } else { self.end.side };
+        let told = self.wake(outward, effects);
+        signal(&self.end.region, reader, effects.happened);
+        told
+    }
+
+    #[inline]
+    fn wake(&mut self, outward: bool, effects: &Effects) -> Result<()> {
         if effects.delivered {
             let lane = &self.end.region.fixed.lanes[if outward { self.end.side } else { 1 - self.end.side }];
             self.end.region.fence.light();
@@ -307,7 +316,12 @@ impl Handle {
         }
         if effects.room {
             // The writers of a direction are at its first end.
-            if outward { self.end.wake_own_writers()? } else { self.wake_writers()? }
+            if outward {
+                self.end.wake_own_writers()?
+            } else {
+                self.wake_writers()?
+            }
+            self.signal_room(outward);
         }
         if effects.changed { self.tell_changed(outward) } else { Ok(()) }
     }
@@ -400,6 +414,7 @@ impl Handle {
             self.end.counters.back_enables += 1;
             events::back_enable(self.end.region.inode, 1 - self.end.side as u8, 0);
             self.wake_writers()?;
+            self.signal_room(false);
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::get::Taken;
 use super::handle::Handle;
+use super::signals::{SignalEvents, signal};
 use super::state::{self, Call};
 use super::way::Pass;
 use crate::error::{Errno, Error, Result};
@@ -124,7 +125,9 @@ impl Reserved<'_> {
         let asleep = self.stream.out.writer.reader_sleeps();
         let Reserved { stream, pass, .. } = &mut *std::mem::ManuallyDrop::new(self);
         stream.end_writing(*pass);
-        if asleep { stream.attend_reader(true, false) } else { Ok(()) }
+        let told = if asleep { stream.attend_reader(true, false) } else { Ok(()) };
+        signal(&stream.end.region, 1 - stream.end.side, SignalEvents::of_arrival(what));
+        told
     }
 }
 
