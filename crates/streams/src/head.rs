@@ -1,5 +1,6 @@
 //! The stream head: what a process that holds an end can do with it. One file for each group of calls.
 
+mod close;
 mod data;
 mod deliver;
 mod file;
@@ -7,6 +8,7 @@ mod front;
 mod gather;
 mod get;
 pub(crate) mod handle;
+mod insert;
 pub(crate) mod ioctl;
 mod modules;
 pub mod options;

@@ -111,6 +111,8 @@ shareable! {
         /// Counts what whoever is in an ioctl is to look at: answers, hang-ups, errors. Its lowest bit says that somebody
         /// sleeps on it; see `head::ioctl::answer`. Changed by exchanges only.
         pub answers: AtomicU32,
+        /// How long a close waits for the end's own modules, ms (I_SETCLTIME). Written by the end's members.
+        pub close_ms: AtomicU32,
         /// What some process is registered for (I_SETSIG). A hint: more than that at times. Changed by exchanges, and stored by
         /// who ends a registration.
         pub listened: AtomicU32,

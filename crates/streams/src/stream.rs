@@ -157,6 +157,34 @@ impl Stream {
         self.with(|handle| handle.water_marks())
     }
 
+    /// A word that names this end of its stream among all of the machine.
+    pub fn name(&self) -> u64 {
+        self.with(|handle| handle.name())
+    }
+
+    /// As [`Stream::putmsg`], with the name of another stream's end put into the control part.
+    ///
+    /// # Errors
+    /// As [`Handle::putmsg_naming`], which says more.
+    #[doc(alias = "I_FDINSERT")]
+    pub fn putmsg_naming(
+        &self,
+        control: &[u8],
+        data: Option<&[u8]>,
+        high_priority: bool,
+        other: &Stream,
+        offset: usize,
+    ) -> Result<()> {
+        let other = other.handle();
+        self.with(|handle| handle.putmsg_naming(control, data, high_priority, &other, offset))
+    }
+
+    /// How long [`Handle::close`] waits at most.
+    #[doc(alias = "I_GETCLTIME")]
+    pub fn close_time(&self) -> Duration {
+        self.with(|handle| handle.close_time())
+    }
+
     /// The signals that modules have raised at this end (M_SIG, M_PCSIG) since the last call: bit N for signal N.
     pub fn take_signals(&self) -> u64 {
         self.with(|handle| handle.take_signals())
@@ -267,6 +295,8 @@ calls! {
     /// Whether the message at the front is marked.
     #[doc(alias = "I_ATMARK")]
     is_at_mark() -> bool;
+    /// Whether the message at the front is the last one that is marked.
+    is_at_last_mark() -> bool;
     /// The band of the first message.
     #[doc(alias = "I_GETBAND")]
     band() -> u8;
@@ -276,6 +306,8 @@ calls! {
     /// Whether a message of that band can be written.
     #[doc(alias = "I_CANPUT")]
     can_put(band: u8) -> bool;
+    /// Whether a message can be written in band 0, or in another that was used before.
+    can_put_in_any_band() -> bool;
     /// Waits until one of the events is there, or the time is over.
     #[doc(alias = "poll(2)")]
     poll(wanted: Events, timeout: Option<Duration>) -> Events;
@@ -314,6 +346,9 @@ calls! {
     /// What another process, or a process group, is registered for.
     #[doc(alias = "I_EGETSIG")]
     signals_of(pid: i32) -> SignalEvents;
+    /// Changes how long [`Handle::close`] waits.
+    #[doc(alias = "I_SETCLTIME")]
+    set_close_time(time: Duration) -> ();
     /// Sends an open file to the other end.
     #[doc(alias = "I_SENDFD")]
     send_file(file: BorrowedFd<'_>) -> ();

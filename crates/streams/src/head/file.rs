@@ -28,7 +28,7 @@ impl Handle {
     /// files that were not received; else as [`Handle::write`].
     pub fn send_file(&mut self, file: BorrowedFd<'_>) -> Result<()> {
         self.attach()?;
-        self.check_write()?;
+        self.may_write()?;
         if self.end.endpoint.access != Access::Both {
             return Err(fixed!(Inval, "a file is passed through a pipe, and not through a FIFO"));
         }

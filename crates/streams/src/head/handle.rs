@@ -393,7 +393,11 @@ impl Handle {
         self.out.writer.close();
         // What is not plain data may lie in the store.
         let is_read = self.out.writer.is_taken() && self.out.store.is_empty(HEAD);
-        if is_read { Ok(()) } else { Err(fixed!(Pipe, "the other end of the stream is gone")) }
+        if is_read {
+            return Ok(());
+        }
+        self.raise_sigpipe();
+        Err(fixed!(Pipe, "the other end of the stream is gone"))
     }
 
     /// Somebody at the writing side of the direction that we read sleeps, waits to be serviced, or was closed.

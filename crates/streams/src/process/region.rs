@@ -73,6 +73,7 @@ impl Region {
         for end in &fixed.ends {
             end.0.write_options.store(WriteOptions::PIPE.bits(), Ordering::Relaxed);
             end.0.read_options.store(ReadOptions::default().bits(), Ordering::Relaxed);
+            end.0.close_ms.store(limits::CLOSE_MS, Ordering::Relaxed);
         }
         header.magic.store(MAGIC, Ordering::Relaxed);
         let region = Region::over(memory, fixed)?;

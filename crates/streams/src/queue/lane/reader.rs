@@ -338,6 +338,14 @@ impl LaneReader {
         self.words.writer.0.sleep.load(Ordering::Relaxed) != 0
     }
 
+    /// How many messages in the lane are marked (MSGMARK). Under the token.
+    #[cfg(not(loom))]
+    pub fn marked(&self) -> usize {
+        let count = self.marks_tail.wrapping_sub(self.marks_head).min(MARKS as u64);
+        let marks = (0..count).map(|at| &self.marks[self.marks_head.wrapping_add(at) as usize % MARKS]);
+        marks.filter(|mark| Marked::read(mark).is_ok_and(|message| message.what.marked)).count()
+    }
+
     /// Whether a writer that waits may go on: below lowat, or empty.
     pub fn is_low(&self) -> bool {
         // The writer sleeps, so its position stands still.
