@@ -6,7 +6,7 @@ pub use crate::counters::Counters;
 pub use crate::head::handle::Handle;
 pub use crate::head::options::{ControlMode, ErrorOptions, ReadMode, ReadOptions, SetOptions, WriteOptions};
 pub use crate::head::{
-    Borrowed, Events, Got, IoctlTimeout, MemoryAt, Next, Reserved, Select, SignalEvents, UserMemory,
+    Borrowed, Events, Got, IoctlTimeout, MemoryAt, Next, ReceivedFile, Reserved, Select, SignalEvents, UserMemory,
 };
 pub use crate::message::Message;
 pub use crate::message::ioctl::{IoctlBlock, PRIVATE_WORDS};

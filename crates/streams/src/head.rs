@@ -27,6 +27,7 @@ mod write;
 
 pub use data::Next;
 pub(crate) use deliver::CHANGED;
+pub use file::ReceivedFile;
 pub use get::{Got, Select};
 pub use ioctl::{IoctlTimeout, MemoryAt, UserMemory};
 pub use place::{Borrowed, Reserved};

@@ -56,6 +56,15 @@ impl<'a> Message<'a> {
         self.data.iter().flat_map(Chain::blocks)
     }
 
+    /// Does something with each block of the data part. For the way on which nearly all have one.
+    #[inline]
+    pub(crate) fn each_data_block<E>(&self, mut each: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        match &self.data {
+            Some(data) if data.is_one_block() => each(data.bytes()),
+            data => data.iter().flat_map(Chain::blocks).try_for_each(each),
+        }
+    }
+
     /// Puts the data of another message behind this one's, as blocks of their own; nothing is copied (linkb).
     ///
     /// ```

@@ -15,7 +15,7 @@ use crate::counters::Counters;
 use crate::error::Result;
 use crate::head::handle::Handle;
 use crate::head::options::{ErrorOptions, ReadOptions, WriteOptions};
-use crate::head::{Events, Got, IoctlTimeout, Select, SignalEvents, UserMemory};
+use crate::head::{Events, Got, IoctlTimeout, ReceivedFile, Select, SignalEvents, UserMemory};
 use crate::message::kind::Flush;
 use crate::message::owned::OwnedMessage;
 use crate::options::Options;
@@ -355,6 +355,9 @@ calls! {
     /// Takes an open file that the other end has sent.
     #[doc(alias = "I_RECVFD")]
     receive_file() -> OwnedFd;
+    /// Takes an open file that the other end has sent, with the user and group that have sent it.
+    #[doc(alias = "I_RECVFD")]
+    receive_file_from() -> ReceivedFile;
     /// Changes how this end reads, in all processes.
     #[doc(alias = "I_SRDOPT")]
     set_read_options(options: ReadOptions) -> ();

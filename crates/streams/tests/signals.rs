@@ -119,10 +119,11 @@ fn what_comes_is_told_by_its_own_event() {
                 (0..3).for_each(|_| plain(&mut far).expect("room"));
                 near.set_signals(*events).expect("room");
                 taken();
-                for round in 0..2 {
+                // Some of the writes would take the quick way.
+                for round in 0..10 {
                     send(&mut far).expect("room");
                     // A second message of high priority is thrown away.
-                    let expected = if round == 1 && *events == SignalEvents::HIPRI { (0, 0) } else { *expected };
+                    let expected = if round > 0 && *events == SignalEvents::HIPRI { (0, 0) } else { *expected };
                     assert_eq!(taken_like(expected), expected, "{policy:?} {module:?}, case {at}, round {round}");
                 }
             }

@@ -20,6 +20,17 @@ use crate::message::kind::{Kind, What};
 use crate::process::end::Access;
 use crate::process::inbox::{is_after, ring};
 
+/// An open file that was received, and who has sent it.
+#[derive(Debug)]
+pub struct ReceivedFile {
+    /// The file.
+    pub file: OwnedFd,
+    /// Effective user of the process that sent it, on the kernel's word; None if the kernel does not say.
+    pub user: Option<u32>,
+    /// Its effective group.
+    pub group: Option<u32>,
+}
+
 impl Handle {
     /// Sends an open file to the other end.
     ///
@@ -62,13 +73,22 @@ impl Handle {
         }
     }
 
-    /// Takes an open file that the other end has sent. If several processes read the same end, the one that takes it may
+    /// Takes an open file that the other end has sent. As [`Handle::receive_file_from`], without who has sent it.
+    ///
+    /// # Errors
+    /// As [`Handle::receive_file_from`].
+    pub fn receive_file(&mut self) -> Result<OwnedFd> {
+        Ok(self.receive_file_from()?.file)
+    }
+
+    /// Takes an open file that the other end has sent, with the user and the group that have sent it (I_RECVFD). If several processes read the same end, the one that takes it may
     /// find that another has received it.
     ///
     /// # Errors
     /// `EBADMSG` if the message at the front is another; `EAGAIN` for a non-blocking handle when nothing is there; `ENXIO`
     /// at the end of the stream; `EMFILE` without a free descriptor: the file stays.
-    pub fn receive_file(&mut self) -> Result<OwnedFd> {
+    #[doc(alias = "strrecvfd")]
+    pub fn receive_file_from(&mut self) -> Result<ReceivedFile> {
         self.attach()?;
         loop {
             state::check(self.end.words(), Call::Read)?;
@@ -95,7 +115,7 @@ impl Handle {
     }
 
     /// Takes the file of the message at the front, then the message. None if nothing is there.
-    fn take_file(&mut self) -> Result<Option<OwnedFd>> {
+    fn take_file(&mut self) -> Result<Option<ReceivedFile>> {
         let options = self.read_options();
         let (region, me, _) = self.end.parts();
         let pass = self.back.begin_reading(me, region)?;
@@ -108,7 +128,7 @@ impl Handle {
     }
 
     /// Under the reader's token.
-    fn take_first_file(&mut self, room: &mut bool) -> Result<Option<OwnedFd>> {
+    fn take_first_file(&mut self, room: &mut bool) -> Result<Option<ReceivedFile>> {
         self.back.reader.look()?;
         let (region, me, _) = self.end.parts();
         let Some(item) = self.back.front_but_signals(me, region, room)? else { return Ok(None) };
@@ -122,7 +142,8 @@ impl Handle {
         let (_, me, _) = self.end.parts();
         *room |= self.back.take(me, &item, Taken::ALL)?;
         let lost = || fixed!(Io, "the file is not there: its receiver was killed, or its sender is no friend");
-        file.ok_or_else(lost).map(Some)
+        let (file, sender) = file.ok_or_else(lost)?;
+        Ok(Some(ReceivedFile { file, user: sender.map(|from| from.user), group: sender.map(|from| from.group) }))
     }
 }
 

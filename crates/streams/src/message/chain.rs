@@ -78,6 +78,11 @@ impl<'a> Chain<'a> {
         }
     }
 
+    #[inline]
+    pub fn is_one_block(&self) -> bool {
+        self.rest.is_none()
+    }
+
     /// The blocks in their order.
     pub fn blocks(&self) -> impl Iterator<Item = &[u8]> {
         let rest = self.rest.iter().flat_map(|rest| rest.blocks.iter());

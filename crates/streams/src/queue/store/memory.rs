@@ -60,10 +60,11 @@ impl Store {
         // Not read again from the block, where another process could have changed it.
         self.copy_in(block, page, 0, control)?;
         let mut at = control.len();
-        for bytes in message.data_blocks() {
-            self.copy_in(block, page, at, bytes)?;
+        message.each_data_block(|bytes| {
+            let place = at;
             at += bytes.len();
-        }
+            self.copy_in(block, page, place, bytes)
+        })?;
         Ok(Some(block))
     }
 
