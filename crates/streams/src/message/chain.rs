@@ -27,11 +27,11 @@ impl Block<'_> {
         }
     }
 
-    fn into_vec(self) -> Vec<u8> {
+    fn into_owned(self) -> Block<'static> {
         match self {
-            Block::Borrowed(bytes) => bytes.to_vec(),
-            Block::Owned(bytes) => bytes,
-            Block::Shared(bytes) => Arc::unwrap_or_clone(bytes),
+            Block::Borrowed(bytes) => Block::Owned(bytes.to_vec()),
+            Block::Owned(bytes) => Block::Owned(bytes),
+            Block::Shared(bytes) => Block::Shared(bytes),
         }
     }
 
@@ -44,118 +44,116 @@ impl Block<'_> {
     }
 }
 
-/// A part of a message.
+/// A part of a message. No larger than a block, since most messages are one, and are passed on by value.
 #[derive(Debug, Clone)]
-pub(crate) struct Chain<'a> {
-    first: Block<'a>,
-    rest: Option<Box<Rest<'a>>>,
+pub(crate) enum Chain<'a> {
+    One(Block<'a>),
+    Many(Box<Many<'a>>),
 }
 
-/// The blocks behind the first (b_cont).
+/// Several blocks (b_cont).
 #[derive(Debug, Clone)]
-struct Rest<'a> {
+pub(crate) struct Many<'a> {
     blocks: Vec<Block<'a>>,
     /// All blocks as one, if somebody has asked for them.
     joined: OnceLock<Vec<u8>>,
 }
 
+const _: () = assert!(size_of::<Option<Chain<'_>>>() == size_of::<Vec<u8>>());
+
 impl<'a> Chain<'a> {
     #[inline]
     pub fn borrowed(bytes: &'a [u8]) -> Chain<'a> {
-        Chain { first: Block::Borrowed(bytes), rest: None }
+        Chain::One(Block::Borrowed(bytes))
     }
 
     pub fn owned(bytes: Vec<u8>) -> Chain<'a> {
-        Chain { first: Block::Owned(bytes), rest: None }
+        Chain::One(Block::Owned(bytes))
+    }
+
+    fn of_blocks(blocks: Vec<Block<'a>>) -> Chain<'a> {
+        Chain::Many(Box::new(Many { blocks, joined: OnceLock::new() }))
+    }
+
+    fn into_blocks(self) -> Vec<Block<'a>> {
+        match self {
+            Chain::One(block) => vec![block],
+            Chain::Many(many) => many.blocks,
+        }
     }
 
     /// All bytes in one piece.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        match &self.rest {
-            None => self.first.bytes(),
-            Some(rest) => rest.joined.get_or_init(|| self.blocks().flatten().copied().collect()),
+        match self {
+            Chain::One(block) => block.bytes(),
+            Chain::Many(many) => many.joined.get_or_init(|| self.blocks().flatten().copied().collect()),
         }
     }
 
     #[inline]
     pub fn is_one_block(&self) -> bool {
-        self.rest.is_none()
+        matches!(self, Chain::One(_))
     }
 
     /// The blocks in their order.
     pub fn blocks(&self) -> impl Iterator<Item = &[u8]> {
-        let rest = self.rest.iter().flat_map(|rest| rest.blocks.iter());
-        std::iter::once(&self.first).chain(rest).map(Block::bytes)
+        let blocks = match self {
+            Chain::One(block) => std::slice::from_ref(block),
+            Chain::Many(many) => &many.blocks,
+        };
+        blocks.iter().map(Block::bytes)
     }
 
     #[inline]
     pub fn len(&self) -> usize {
-        match &self.rest {
-            None => self.first.bytes().len(),
-            Some(_) => self.blocks().map(<[u8]>::len).sum(),
+        match self {
+            Chain::One(block) => block.bytes().len(),
+            Chain::Many(_) => self.blocks().map(<[u8]>::len).sum(),
         }
     }
 
     /// All bytes in one block of the message's own, to be changed.
     pub fn to_mut(&mut self) -> &mut Vec<u8> {
-        if self.rest.is_some() {
-            self.first = Block::Owned(self.bytes().to_vec());
-            self.rest = None;
+        if let Chain::Many(_) | Chain::One(Block::Borrowed(_)) = self {
+            *self = Chain::owned(self.bytes().to_vec());
         }
-        if let Block::Borrowed(bytes) = self.first {
-            self.first = Block::Owned(bytes.to_vec());
-        }
-        match &mut self.first {
-            Block::Owned(bytes) => bytes,
-            Block::Shared(bytes) => Arc::make_mut(bytes),
-            Block::Borrowed(_) => unreachable!("it was made the message's own above"),
+        match self {
+            Chain::One(Block::Owned(bytes)) => bytes,
+            Chain::One(Block::Shared(bytes)) => Arc::make_mut(bytes),
+            _ => unreachable!("it was made one block of the message's own above"),
         }
     }
 
     /// Blocks of another chain behind those of this one (linkb).
     pub fn link(&mut self, other: Chain<'a>) {
-        let blocks =
-            &mut self.rest.get_or_insert_with(|| Box::new(Rest { blocks: Vec::new(), joined: OnceLock::new() })).blocks;
-        blocks.push(other.first);
-        blocks.extend(other.rest.into_iter().flat_map(|rest| rest.blocks));
-        self.forget_joined();
+        let mut blocks = std::mem::replace(self, Chain::borrowed(&[])).into_blocks();
+        blocks.extend(other.into_blocks());
+        *self = Chain::of_blocks(blocks);
     }
 
     /// Takes the blocks behind the first off (unlinkb).
     pub fn unlink(&mut self) -> Option<Chain<'a>> {
-        let mut blocks = self.rest.take()?.blocks.into_iter();
-        let mut chain = Chain { first: blocks.next()?, rest: None };
-        blocks.for_each(|block| chain.link(Chain { first: block, rest: None }));
-        Some(chain)
+        let Chain::Many(many) = self else { return None };
+        let mut rest = many.blocks.split_off(1);
+        let first = many.blocks.pop()?;
+        *self = Chain::One(first);
+        if rest.len() == 1 { rest.pop().map(Chain::One) } else { Some(Chain::of_blocks(rest)) }
     }
 
     /// Another chain of the same bytes, none of which is copied unless they are changed (dupmsg).
     pub fn share(&mut self) -> Chain<'a> {
-        let first = self.first.share();
-        let rest = self.rest.as_mut().map(|rest| {
-            let blocks = rest.blocks.iter_mut().map(Block::share).collect();
-            Box::new(Rest { blocks, joined: OnceLock::new() })
-        });
-        Chain { first, rest }
+        match self {
+            Chain::One(block) => Chain::One(block.share()),
+            Chain::Many(many) => Chain::of_blocks(many.blocks.iter_mut().map(Block::share).collect()),
+        }
     }
 
     /// The same chain with bytes of its own.
     pub fn into_owned(self) -> Chain<'static> {
-        let own = |block: Block<'a>| match block {
-            Block::Shared(bytes) => Block::Shared(bytes),
-            block => Block::Owned(block.into_vec()),
-        };
-        let rest = self.rest.map(|rest| {
-            let blocks = rest.blocks.into_iter().map(own).collect();
-            Box::new(Rest { blocks, joined: OnceLock::new() })
-        });
-        Chain { first: own(self.first), rest }
-    }
-
-    fn forget_joined(&mut self) {
-        if let Some(rest) = &mut self.rest {
-            rest.joined = OnceLock::new();
+        match self {
+            Chain::One(block) => Chain::One(block.into_owned()),
+            Chain::Many(many) => Chain::of_blocks(many.blocks.into_iter().map(Block::into_owned).collect()),
         }
     }
 }
@@ -168,3 +166,6 @@ impl PartialEq for Chain<'_> {
 }
 
 impl Eq for Chain<'_> {}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
