@@ -35,7 +35,7 @@ impl Word {
     }
 }
 
-/// Four bytes of a mapping. Each load is an instruction of its own, as that of a [`Word`].
+/// Four bytes of a mapping. Each load and store is an instruction of its own, as those of a [`Word`].
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Integer(AtomicU32);
@@ -47,7 +47,57 @@ impl Integer {
         // Relaxed and atomic: as for a word.
         self.0.load(Ordering::Relaxed)
     }
+
+    /// Stores `value`. The borrow is mutable, so that what is mapped read-only is never stored to.
+    #[inline(always)]
+    pub fn set(&mut self, value: u32) {
+        self.0.store(value, Ordering::Relaxed);
+    }
 }
+
+/// An element of a mapping that can be added up.
+pub trait Element {
+    /// A sum of such elements, modulo its range.
+    type Sum: Copy + Default;
+
+    /// Adds it to `sum`: where the processor can, load and addition are one instruction, so that as many loads as possible are
+    /// under way.
+    fn add_to(&self, sum: &mut Self::Sum);
+
+    /// The sum of two sums.
+    fn joined(one: Self::Sum, other: Self::Sum) -> Self::Sum;
+}
+
+/// [`Element`] of a type of the given width; the format gives the register its width on x86-64.
+macro_rules! element {
+    ($element:ty, $sum:ty, $register:literal) => {
+        impl Element for $element {
+            type Sum = $sum;
+
+            #[inline(always)]
+            fn add_to(&self, sum: &mut $sum) {
+                #[cfg(all(target_arch = "x86_64", not(miri)))]
+                // SAFETY: a load of this element, which is readable while it is borrowed; nothing is stored.
+                unsafe {
+                    std::arch::asm!(concat!("add ", $register, ", [{at}]"), sum = inout(reg) *sum,
+                        at = in(reg) self.0.as_ptr(), options(nostack, readonly));
+                }
+                #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+                {
+                    *sum = sum.wrapping_add(self.get());
+                }
+            }
+
+            #[inline(always)]
+            fn joined(one: $sum, other: $sum) -> $sum {
+                one.wrapping_add(other)
+            }
+        }
+    };
+}
+
+element!(Word, u64, "{sum:r}");
+element!(Integer, u32, "{sum:e}");
 
 /// Anonymous memory of this process alone; a forked child has a copy. Unmapped when dropped.
 #[derive(Debug)]
@@ -137,6 +187,12 @@ impl Memory {
     pub fn words_mut(&mut self) -> &mut [Word] {
         // SAFETY: as for `bytes_mut`; a word is as long and at most as aligned as a page's part of 8 bytes.
         unsafe { std::slice::from_raw_parts_mut(self.0.base.as_ptr().cast(), self.0.len / size_of::<Word>()) }
+    }
+
+    /// Its integers.
+    pub fn integers_mut(&mut self) -> &mut [Integer] {
+        // SAFETY: as for the words.
+        unsafe { std::slice::from_raw_parts_mut(self.0.base.as_ptr().cast(), self.0.len / size_of::<Integer>()) }
     }
 
     /// Its bytes, for reading.
