@@ -304,7 +304,7 @@ impl Handle {
         told
     }
 
-    #[inline]
+    #[inline(always)]
     fn wake(&mut self, outward: bool, effects: &Effects) -> Result<()> {
         if effects.delivered {
             let lane = &self.end.region.fixed.lanes[if outward { self.end.side } else { 1 - self.end.side }];
