@@ -10,6 +10,9 @@ use crate::message::kind::Flush;
 use crate::queue::store::Which;
 use crate::sched::{Reply, Run};
 
+mod ioctl;
+mod shape;
+
 /// One of a module's two queues, for as long as one of its procedures runs.
 #[derive(Debug)]
 pub struct Queue<'q, 's, 'm> {
