@@ -25,10 +25,10 @@ mod wait;
 mod way;
 mod write;
 
+pub use crate::process::listeners::SignalEvents;
 pub use file::ReceivedFile;
 pub use get::{Got, Select};
 pub use ioctl::{IoctlTimeout, MemoryAt, UserMemory};
 pub use place::{Borrowed, Reserved};
 pub use poll::Events;
-pub use signals::SignalEvents;
 pub(crate) use way::WriteSide;

@@ -5,5 +5,6 @@ pub(crate) mod end;
 pub(crate) mod endpoint;
 pub(crate) mod fifo;
 pub(crate) mod inbox;
+pub(crate) mod listeners;
 pub(crate) mod region;
 pub(crate) mod sleep;

@@ -8,12 +8,12 @@ use headwater_shm::probe;
 use super::file::{file_number, note_delivered};
 use super::ioctl::answer;
 use super::options::{ReadOptions, SetOptions};
-use super::signals::SignalEvents;
 use super::state::{HUNG_UP, READ_ERROR, WRITE_ERROR};
 use crate::error::Result;
 use crate::layout::EndWords;
 use crate::message::Message;
 use crate::message::kind::{Flush, Kind, What};
+use crate::process::listeners::SignalEvents;
 use crate::queue::store::{HEAD, Store, Which};
 use crate::sched::{Reply, Run};
 

@@ -9,7 +9,6 @@ use headwater_os::doorbell::Doorbell;
 use headwater_shm::{Limit, probe};
 
 use super::gather::Gather;
-use super::signals::signal;
 use super::way::Way;
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result, fixed};
@@ -19,6 +18,7 @@ use crate::options::Options;
 use crate::plumb::chain::Link;
 use crate::process::end::{Access, End};
 use crate::process::endpoint::Endpoint;
+use crate::process::listeners::signal;
 use crate::process::region::{NAME, Region};
 use crate::process::sleep::{BELL, FUTEX, OWED, RINGING, SERVICE, UNMET, calls_for_more, look_at, note_cpu};
 use crate::queue::store::HEAD;
