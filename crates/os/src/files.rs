@@ -108,6 +108,11 @@ pub fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// The group as which this process acts.
+pub fn own_group() -> u32 {
+    rustix::process::getegid().as_raw()
+}
+
 /// Whether a descriptor is of a FIFO, named or not.
 ///
 /// Errors: what fstat(2) reports.

@@ -114,7 +114,7 @@ pub struct Token {
 }
 
 /// The tokens that a member is inside of around another one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outer(u32);
 
 /// What a holder may assume.

@@ -18,7 +18,7 @@ mod settings;
 mod shutdown;
 pub(crate) mod state;
 mod wait;
-mod way;
+pub(crate) mod way;
 mod write;
 
 pub use data::Next;

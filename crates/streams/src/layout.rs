@@ -6,6 +6,7 @@
 //! | the marks of lane 0, then of lane 1 | the lane's writer |
 //! | the store of direction 0, then of 1: queues, blocks, pages | whoever holds the store's token |
 //! | the window of lane 0, then of lane 1 | the lane's writer |
+//! | the memory of the driver's instance, if the stream ends in a driver | the driver's procedures |
 //!
 //! Direction 0 leads from end 0 to end 1, direction 1 back. The parts that a stream does not use are never touched, so
 //! they take address space and no memory.
@@ -18,9 +19,11 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, MARKS, NSTRPUSH, PAGE};
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 11;
-/// Queues of a direction: the head's, and one for each module of either end.
-pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH;
+pub(crate) const VERSION: u32 = 12;
+/// Queues of a direction: the head's, one for each module of either end, and the driver's.
+pub(crate) const QUEUES: usize = 2 + 2 * NSTRPUSH;
+/// What stands for a slot of end 1 in the driver's place: it has one of its own.
+pub(crate) const DRIVER: usize = NSTRPUSH;
 /// Bytes of module state in shared memory.
 pub(crate) const STATE_WORDS: usize = 8;
 
@@ -35,6 +38,19 @@ shareable! {
         pub members: [Apart<Member>; MEMBERS],
         /// The modules of each end.
         pub slots: [[Slot; NSTRPUSH]; 2],
+        pub device: DeviceWords,
+    }
+
+    /// Of a stream that ends in a driver: end 0 is the user's, and in the place of end 1 is the driver.
+    pub(crate) struct DeviceWords {
+        /// The driver. Its name is written once by the creator, and read once by whoever attaches.
+        pub driver: Slot,
+        /// The minor number. Written once by the creator.
+        pub minor: AtomicU32,
+        /// How often the stream was opened by name.
+        pub opens: AtomicU32,
+        /// 1 from when somebody calls the driver's close procedure. Set by an exchange.
+        pub closed: AtomicU32,
     }
 
     /// What the region is. Written once by the creator, checked once by whoever attaches.
@@ -54,6 +70,8 @@ shareable! {
         pub nstrpush: AtomicU32,
         /// By which descriptor the ends are known: the cookies of their doorbells. Of a FIFO: twice that of its pipe.
         pub cookies: [AtomicU64; 2],
+        /// Length of the driver's own memory, bytes; 0 or a power of two.
+        pub instance: AtomicU64,
         /// Of a FIFO: whether this is the stream of all who open the node; see `process::fifo::meet`. Written by whoever opens
         /// the node, by an exchange.
         pub settled: AtomicU32,
@@ -253,6 +271,7 @@ pub(crate) const ABSENT: u32 = u32::MAX;
 pub(crate) struct Offsets {
     pub window_bytes: usize,
     pub pages: usize,
+    pub instance_bytes: usize,
 }
 
 impl Offsets {
@@ -282,9 +301,14 @@ impl Offsets {
         self.store(2) + direction * self.window_bytes
     }
 
+    /// The driver's own memory.
+    pub(crate) fn instance(self) -> usize {
+        self.window(2)
+    }
+
     /// Length of the whole region.
     pub(crate) fn region(self) -> usize {
-        self.window(2)
+        self.instance() + page_up(self.instance_bytes)
     }
 
     fn store_bytes(self) -> usize {

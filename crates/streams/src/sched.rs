@@ -13,12 +13,13 @@ use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
 use crate::events;
 use crate::head::CHANGED;
+use crate::head::way::Way;
 use crate::message::Message;
 use crate::message::kind::What;
 use crate::plumb::chain::Link;
 use crate::plumb::queue::Queue;
 use crate::process::region::Region;
-use crate::process::sleep::SERVICE;
+use crate::process::sleep::{OWED, SERVICE};
 use crate::queue::lane::reader::LaneReader;
 use crate::queue::lane::writer::LaneWriter;
 use crate::queue::store::{HEAD, Store};
@@ -49,7 +50,29 @@ pub(crate) struct Effects {
     pub owed: bool,
     /// The store of the other direction was used: services there may be owed since.
     pub used_other: bool,
+    /// A queue of the other direction was enabled.
+    pub enabled_other: bool,
+    /// Something was done in the other direction, from within this run: its effects are in [`Way::inner_effects`].
+    pub went_back: bool,
     pub replies: Vec<Reply>,
+}
+
+/// The other direction of the stream, as a run knows it.
+#[derive(Debug)]
+pub(crate) enum Other<'s> {
+    /// All of it.
+    Way(&'s mut Way),
+    /// The store: it is the direction of the run from which this one is made.
+    Outer(&'s mut Store),
+}
+
+impl Other<'_> {
+    pub fn store(&mut self) -> &mut Store {
+        match self {
+            Other::Way(way) => &mut way.store,
+            Other::Outer(store) => store,
+        }
+    }
 }
 
 /// A run in progress.
@@ -60,9 +83,9 @@ pub(crate) struct Run<'s, 'm> {
     pub direction: usize,
     pub chain: &'s [Link],
     pub lane: &'s mut LaneWriter,
-    /// The reading side of the same lane, and the store of the other direction: for what flushes throw away.
+    /// The reading side of the same lane: for what flushes throw away. And the other direction.
     pub far: &'s mut LaneReader,
-    pub other_store: &'s mut Store,
+    pub other: Other<'s>,
     pub store: &'s mut Store,
     pub counters: &'s mut Counters,
     pub effects: Effects,
@@ -90,7 +113,7 @@ impl<'s, 'm> Run<'s, 'm> {
         lane: &'s mut LaneWriter,
         far: &'s mut LaneReader,
         store: &'s mut Store,
-        other_store: &'s mut Store,
+        other: Other<'s>,
         counters: &'s mut Counters,
     ) -> Run<'s, 'm> {
         let effects = Effects::default();
@@ -101,7 +124,7 @@ impl<'s, 'm> Run<'s, 'm> {
             chain,
             lane,
             far,
-            other_store,
+            other,
             store,
             counters,
             effects,
@@ -119,6 +142,43 @@ impl<'s, 'm> Run<'s, 'm> {
         self.acted = true;
     }
 
+    /// Makes a run back, from a driver's place in direction 0 on, while this one has its token: so what several processes send
+    /// back has the order in which it was sent forth. Tokens are taken along the flow, direction 0 before direction 1, and whatever
+    /// goes against the flow is done after a run: nobody waits for one that waits for him.
+    pub fn back<T>(&mut self, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Result<T> {
+        self.set_limit();
+        self.effects.went_back = true;
+        self.effects.used_other = true;
+        let Other::Way(way) = &mut self.other else { return Err(Error::corrupt("a run back from a run back")) };
+        let entered = way.enter_inner(self.me, self.region);
+        let Way { writer, reader, store, chain, inner_effects, .. } = &mut **way;
+        if let Err(error) = entered {
+            self.gave_up |= error.is_held();
+            return Err(error);
+        }
+        let (outer, counters) = (Other::Outer(&mut *self.store), &mut *self.counters);
+        let mut run = Run::new(self.region, self.me, 1 - self.direction, chain, writer, reader, store, outer, counters);
+        run.effects = std::mem::take(inner_effects);
+        let done = action(&mut run);
+        let done = run.finish(done);
+        *inner_effects = run.effects;
+        let (acted, gave_up) = (run.acted, run.gave_up);
+        self.acted |= acted;
+        self.gave_up |= gave_up && done.is_err();
+        if inner_effects.owed {
+            // Before the token is given back: whoever takes it next looks.
+            self.region.fixed.lanes[1 - self.direction].writer.0.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
+        }
+        if acted && done.is_ok() && self.store.has_lifted() {
+            // It has arrived elsewhere, and is not put back when this process dies.
+            self.with_store(|store| {
+                store.note_arrival();
+                Ok(())
+            })?;
+        }
+        done
+    }
+
     /// Does something under the store's token, waiting for it as long as may be.
     pub fn with_store<T>(&mut self, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
         self.set_limit();
@@ -130,7 +190,7 @@ impl<'s, 'm> Run<'s, 'm> {
     pub fn with_other_store<T>(&mut self, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
         self.set_limit();
         self.effects.used_other = true;
-        let done = self.other_store.with(self.me, action);
+        let done = self.other.store().with(self.me, action);
         self.note(done)
     }
 
@@ -363,6 +423,13 @@ impl<'s, 'm> Run<'s, 'm> {
         }
     }
 
+    /// Stores a message by putq in a queue of the other direction.
+    pub fn store_message_other(&mut self, queue: usize, message: &Message<'_>) -> Result<()> {
+        self.check_len(message)?;
+        let is_stored = self.with_other_store(|store| store.put(queue, message))?;
+        self.after_storing(is_stored, message)
+    }
+
     /// Stores a message by putq or putbq.
     pub fn store_message(
         &mut self,
@@ -370,12 +437,22 @@ impl<'s, 'm> Run<'s, 'm> {
         message: &Message<'_>,
         put: impl FnOnce(&mut Store, usize, &Message<'_>) -> Result<bool>,
     ) -> Result<()> {
+        self.check_len(message)?;
+        let is_stored = self.with_store(|store| put(store, queue, message))?;
+        self.after_storing(is_stored, message)
+    }
+
+    fn check_len(&self, message: &Message<'_>) -> Result<()> {
         let most = self.region.message_max();
         if message.len() as u64 > most {
             let len = message.len();
             return Err(Error::new(Errno::Range, format!("a message of {len} bytes exceeds this stream's {most}")));
         }
-        if self.with_store(|store| put(store, queue, message))? {
+        Ok(())
+    }
+
+    fn after_storing(&mut self, is_stored: bool, message: &Message<'_>) -> Result<()> {
+        if is_stored {
             self.act();
             return Ok(());
         }

@@ -67,7 +67,7 @@ impl Way {
             self.reader.token.clear(URGENT | CHANGED);
         }
         if (hold == Hold::Fresh || notices & CHANGED != 0)
-            && let Err(error) = chain::resolve(&region.fixed, self.direction())
+            && let Err(error) = chain::resolve(region, self.direction())
         {
             self.reader.release(me, false);
             // Whoever asks finds it again.
@@ -86,6 +86,7 @@ impl Way {
                 self.reader.open(open);
                 self.reader.token.leave(me);
             }
+            Pass::Inner(_) => unreachable!("a reader's token is taken inside of no other"),
             Pass::Held => self.reader.release(me, open),
         }
     }

@@ -22,7 +22,7 @@ use crate::process::endpoint::Endpoint;
 use crate::process::region::{NAME, Region};
 use crate::process::sleep::{BELL, FUTEX, OWED, RINGING, SERVICE, UNMET, calls_for_more, look_at, note_cpu};
 use crate::queue::store::HEAD;
-use crate::sched::{Effects, Reply, Run};
+use crate::sched::{Effects, Other, Reply, Run};
 
 /// One end of a stream, as one thread of one process uses it.
 ///
@@ -221,7 +221,7 @@ impl Handle {
         let (way, other) = if outward { (out, back) } else { (back, out) };
         let (region, me, counters) = end.parts();
         let Way { writer, reader, store, chain, .. } = way;
-        let mut run = Run::new(region, me, direction, chain, writer, reader, store, &mut other.store, counters);
+        let mut run = Run::new(region, me, direction, chain, writer, reader, store, Other::Way(other), counters);
         // The run changes it: from the first thing on that it has done, it does not stop half-way.
         let limit = me.limit();
         let mut done = action(&mut run);
@@ -234,6 +234,9 @@ impl Handle {
             // Before the token is given back: whoever takes it next looks.
             region.fixed.lanes[direction].writer.0.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
         }
+        if effects.went_back {
+            other.leave_inner(me);
+        }
         way.end(me, pass);
         std::mem::forget(running);
         (done, effects)
@@ -244,6 +247,9 @@ impl Handle {
     pub(crate) fn follow_up(&mut self, outward: bool, mut effects: Effects) -> Result<()> {
         probe::at();
         self.tell(outward, &effects)?;
+        if effects.went_back {
+            self.follow_up_back(outward)?;
+        }
         if effects.replies.is_empty() { Ok(()) } else { self.send_replies(outward, &mut effects) }
     }
 
@@ -254,35 +260,56 @@ impl Handle {
         self.send_unsent()
     }
 
+    /// As [`Handle::follow_up`], of what a run along `outward` has done in the other direction.
+    fn follow_up_back(&mut self, outward: bool) -> Result<()> {
+        let way = if outward { &mut self.back } else { &mut self.out };
+        let mut effects = std::mem::take(&mut way.inner_effects);
+        self.tell(!outward, &effects)?;
+        if !effects.replies.is_empty() {
+            self.send_replies(!outward, &mut effects)?;
+        }
+        self.serve_owed(!outward)
+    }
+
     /// Sends what modules have answered. What they answered to has been sent, so what cannot go now goes with the next call.
     #[cold]
     fn send_unsent(&mut self) -> Result<()> {
-        let mut waiting = std::mem::take(&mut self.end.unsent);
+        // They stay in the list until it is their turn: what is done meanwhile may answer too, and goes behind them.
+        let mut done = Ok(());
         for _ in 0..REPLIES_MAX {
-            let Some((direction, _)) = waiting.first() else { break };
+            let Some((direction, _)) = self.end.unsent.first() else { break };
             let direction = *direction;
             let (region, me, _) = self.end.parts();
             let way = if direction { &mut self.out } else { &mut self.back };
             let pass = match way.begin(me, region) {
                 Err(error) if error.is_held() => {
-                    waiting.truncate(REPLIES_MAX);
-                    self.end.unsent = waiting;
-                    return Ok(());
+                    self.end.unsent.truncate(REPLIES_MAX);
+                    return done;
                 }
-                pass => pass?,
+                Err(error) => {
+                    self.end.unsent.clear();
+                    return Err(error);
+                }
+                Ok(pass) => pass,
             };
-            let (_, Reply { from, message }) = waiting.remove(0);
+            let (_, Reply { from, message }) = self.end.unsent.remove(0);
             let (sent, effects) = self.run_entered(direction, pass, |run| {
                 let at =
                     from.and_then(|(end, slot)| run.chain.iter().position(|link| (link.end, link.slot) == (end, slot)));
                 run.put(at.map_or(0, |at| at + 1), message)
             });
-            sent?;
-            self.tell(direction, &effects)?;
-            self.serve_owed(direction)?;
-            waiting.extend(effects.replies.into_iter().map(|reply| (!direction, reply)));
+            done = done.and(sent);
+            let told = self.tell_of_run(direction, effects);
+            done = done.and(told).and(self.serve_owed(direction));
         }
-        Ok(())
+        done
+    }
+
+    /// Notes what a run has answered, and wakes whom it has done something for.
+    fn tell_of_run(&mut self, direction: bool, mut effects: Effects) -> Result<()> {
+        self.end.unsent.extend(effects.replies.drain(..).map(|reply| (!direction, reply)));
+        self.tell(direction, &effects)?;
+        if effects.went_back { self.follow_up_back(direction) } else { Ok(()) }
     }
 
     #[inline]
@@ -299,7 +326,16 @@ impl Handle {
             // The writers of a direction are at its first end.
             if outward { self.end.wake_own_writers()? } else { self.wake_writers()? }
         }
-        if effects.changed { self.tell_changed(outward) } else { Ok(()) }
+        if effects.changed | effects.enabled_other { self.tell_more(outward, effects) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn tell_more(&mut self, outward: bool, effects: &Effects) -> Result<()> {
+        if effects.changed {
+            self.tell_changed(outward)?;
+        }
+        // Another user that is in the way does it when it comes out.
+        if effects.enabled_other { self.service_if_free(!outward).map(drop) } else { Ok(()) }
     }
 
     /// The end at the far side of a direction has a new state: its readers and writers look at it.
@@ -457,11 +493,11 @@ impl Handle {
     }
 
     /// After a call that reads: what another user could not run meanwhile, because this one had the reader's token or the
-    /// store's. Only streams with modules have service procedures.
+    /// store's. Only streams with modules or a driver have service procedures.
     #[inline]
     pub(crate) fn serve_owed_to_reader(&mut self) -> Result<()> {
         let plumbing = &self.end.region.fixed.plumbing;
-        if plumbing.iter().all(|end| end.count.load(Ordering::Relaxed) == 0) {
+        if self.end.region.driver.is_none() && plumbing.iter().all(|end| end.count.load(Ordering::Relaxed) == 0) {
             return Ok(());
         }
         self.serve_owed(false)

@@ -54,7 +54,7 @@ impl Handle {
     pub fn pop(&mut self) -> Result<()> {
         self.attach()?;
         state::check(self.end.words(), Call::Plumb)?;
-        let name = self.look()?;
+        let name = self.modules()?.into_iter().next().ok_or_else(|| fixed!(Inval, "no module is pushed"))?;
         registry::find(&name)?.close();
         self.unplug()?;
         events::pop(self.end.region.inode, self.end.side as u8, &name);
@@ -77,29 +77,38 @@ impl Handle {
         self.wake_writers()
     }
 
-    /// The name of the module that was pushed last (I_LOOK).
+    /// The name of the module that was pushed last, or of the driver (I_LOOK).
     ///
     /// # Errors
-    /// `EINVAL` if there is none.
+    /// `EINVAL` if there is neither.
     pub fn look(&self) -> Result<String> {
         let names = self.list()?;
         names.into_iter().next().ok_or_else(|| fixed!(Inval, "no module is pushed"))
     }
 
-    /// Whether a module of that name is pushed (I_FIND).
+    /// Whether a module of that name is pushed, or the driver has that name (I_FIND).
     ///
     /// # Errors
     /// `EINVAL` for a name that this process does not know.
     pub fn find(&self, name: &str) -> Result<bool> {
-        registry::find(name)?;
+        if registry::find_driver(name).is_err() {
+            registry::find(name)?;
+        }
         Ok(self.list()?.iter().any(|pushed| pushed == name))
     }
 
-    /// The names of the end's modules, the last pushed first (I_LIST).
+    /// The names of the end's modules, the last pushed first, then that of the driver (I_LIST).
     ///
     /// # Errors
     /// `EPROTO` on a broken stream.
     pub fn list(&self) -> Result<Vec<String>> {
+        let mut names = self.modules()?;
+        names.extend(self.end.region.driver.map(|driver| driver.0.info().name.to_owned()));
+        Ok(names)
+    }
+
+    /// The names of the end's modules, the last pushed first.
+    fn modules(&self) -> Result<Vec<String>> {
         let (fixed, side) = (&self.end.region.fixed, self.end.side);
         chain::stack(&fixed.plumbing[side])?.into_iter().rev().map(|slot| chain::name(fixed, side, slot)).collect()
     }

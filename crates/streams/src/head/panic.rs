@@ -18,7 +18,10 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         let Running { stream, outward, pass } = self;
         let (_, me, _) = stream.end.parts();
-        let way = if *outward { &mut stream.out } else { &mut stream.back };
+        let (way, other) =
+            if *outward { (&mut stream.out, &mut stream.back) } else { (&mut stream.back, &mut stream.out) };
+        other.leave_inner(me);
+        let sent_back = std::mem::take(&mut other.inner_effects).delivered;
         way.data.abandon();
         // What a service procedure had got goes back to its queue, unless it had passed it on. On an error the next member
         // that takes the token does it.
@@ -27,5 +30,8 @@ impl Drop for Running<'_> {
         // What was delivered before is told: nobody knows whether there was any.
         let effects = Effects { delivered: true, urgent: true, room: true, ..Effects::default() };
         let _ = stream.tell(*outward, &effects);
+        if sent_back {
+            let _ = stream.tell(!*outward, &effects);
+        }
     }
 }

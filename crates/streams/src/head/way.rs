@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use headwater_shm::{Hold, Membership};
+use headwater_shm::{Hold, Membership, Outer};
 
 use super::data::DataRun;
 use super::deliver::CHANGED;
@@ -14,6 +14,7 @@ use crate::process::region::Region;
 use crate::queue::lane::reader::LaneReader;
 use crate::queue::lane::writer::{LaneWriter, Open};
 use crate::queue::store::{HEAD, Store};
+use crate::sched::Effects;
 
 /// One direction of a stream.
 #[derive(Debug)]
@@ -26,6 +27,10 @@ pub(crate) struct Way {
     /// Which quick way plain data may take.
     quick: Open,
     pub data: DataRun,
+    /// How the token was taken, while a run along the other direction has it too.
+    inner: Option<Pass>,
+    /// What such runs have to tell when they are over.
+    pub inner_effects: Effects,
 }
 
 /// How a token was taken.
@@ -33,6 +38,8 @@ pub(crate) struct Way {
 pub(crate) enum Pass {
     /// By its bias.
     Biased,
+    /// By its bias, inside of another token.
+    Inner(Outer),
     /// As a lock.
     Held,
 }
@@ -56,6 +63,8 @@ impl Way {
             direction,
             quick: Open::Closed,
             data: DataRun::default(),
+            inner: None,
+            inner_effects: Effects::default(),
         }
     }
 
@@ -65,6 +74,28 @@ impl Way {
         if self.writer.token.enter(me) {
             return Ok(Pass::Biased);
         }
+        self.hold(me, region)
+    }
+
+    /// Takes the writer's token for one who may have another, and keeps it until [`Way::leave_inner`].
+    pub fn enter_inner(&mut self, me: &Membership, region: &Region) -> Result<()> {
+        if self.inner.is_none() {
+            self.inner = Some(match self.writer.token.enter_inner(me) {
+                Some(outer) => Pass::Inner(outer),
+                None => self.hold(me, region)?,
+            });
+        }
+        Ok(())
+    }
+
+    /// Gives the token back, if a run along the other direction has taken it.
+    pub fn leave_inner(&mut self, me: &Membership) {
+        if let Some(pass) = self.inner.take() {
+            self.end(me, pass);
+        }
+    }
+
+    fn hold(&mut self, me: &Membership, region: &Region) -> Result<Pass> {
         let hold = self.writer.hold(me)?;
         let notices = self.writer.token.notices();
         if hold == Hold::Fresh || notices != 0 {
@@ -97,6 +128,10 @@ impl Way {
             Pass::Biased => {
                 self.writer.open(quick);
                 self.writer.token.leave(me);
+            }
+            Pass::Inner(outer) => {
+                self.writer.open(quick);
+                self.writer.token.leave_inner(me, outer);
             }
             Pass::Held => self.writer.release(me, quick),
         }
@@ -153,7 +188,7 @@ impl Way {
         // A reader of messages is to find the boundaries of writes.
         let coalescing = policy.coalescing && read.mode == ReadMode::Bytes && !write.delimit;
         self.writer.set_flow(coalescing);
-        self.chain = chain::resolve(fixed, self.direction)?;
+        self.chain = chain::resolve(region, self.direction)?;
         let undisturbed = from.state.load(Ordering::Relaxed) == 0;
         let usual = policy.lane && policy.wake_once && undisturbed && !write.delimit;
         self.quick = match self.chain[..] {

@@ -257,6 +257,11 @@ impl End {
         if side.sleep.load(Ordering::Relaxed) & (sleep::BELL | sleep::RINGING) == 0 {
             return;
         }
+        if let Some(far) = self.endpoint.far() {
+            // The driver's end tells them.
+            tell_by_bell(side, place, &fixed.ends[self.side].0, far, &mut self.counters);
+            return;
+        }
         // Release pairs with the Acquire in `own_events`: before whoever is nudged looks.
         self.words().own_events.fetch_add(1, Ordering::Release);
         probe::at();
@@ -283,7 +288,8 @@ impl End {
     pub fn inbox(&self) -> Inbox<'_> {
         let side = &self.region.fixed.lanes[1 - self.side].reader.0;
         let doorbell = self.endpoint.doorbell();
-        Inbox { end: self.words(), peer: self.peer_words(), side, doorbell, fence: self.region.fence }
+        let far = self.endpoint.far();
+        Inbox { end: self.words(), peer: self.peer_words(), side, doorbell, far, fence: self.region.fence }
     }
 
     /// Asks the kernel whether the other end has gone, if a handle of it was closed since the last time.

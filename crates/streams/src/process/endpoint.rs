@@ -7,6 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use headwater_os::doorbell::Doorbell;
 use headwater_shm::probe;
 
+use super::device;
 use super::end::Access;
 use super::fifo::keeper::Keeper;
 use super::region::Region;
@@ -24,6 +25,8 @@ pub(crate) struct Endpoint {
     /// None once it is closed.
     doorbell: Option<Doorbell>,
     pub access: Access,
+    /// Of a device: the other end of the doorbell, by which the driver tells our own end. None once it is closed.
+    far: Option<Doorbell>,
     /// Of a FIFO: its node in the file system, which stays what it is as long as we hold it.
     anchor: OnceLock<OwnedFd>,
     /// Of a FIFO that others may open too: who lets them in. A lock that another thread has when the process is forked stays
@@ -40,6 +43,7 @@ impl Endpoint {
             side,
             doorbell: Some(doorbell),
             access,
+            far: None,
             anchor: OnceLock::new(),
             keeper: Mutex::new(None),
             nonblocking: AtomicBool::new(false),
@@ -48,6 +52,18 @@ impl Endpoint {
 
     pub fn doorbell(&self) -> &Doorbell {
         self.doorbell.as_ref().expect("taken when the endpoint is dropped, and then used no more")
+    }
+
+    /// The user's end of a stream that ends in a driver.
+    pub fn of_device(region: Region, doorbell: Doorbell, far: Doorbell) -> Endpoint {
+        let mut endpoint = Endpoint::new(region, 0, doorbell, Access::Both);
+        endpoint.far = Some(far);
+        endpoint
+    }
+
+    /// Of a device: what rings at our own end.
+    pub fn far(&self) -> Option<&Doorbell> {
+        self.far.as_ref()
     }
 
     pub fn words(&self) -> &EndWords {
@@ -79,9 +95,12 @@ impl Endpoint {
         }
     }
 
-    /// All that the end is in the kernel: the doorbell first, then the memory, then a FIFO's node.
+    /// All that the end is in the kernel: the doorbell first, then the memory, then a FIFO's node or a device's other doorbell.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        [self.doorbell().as_fd(), self.region.as_fd()].into_iter().chain(self.anchor.get().map(AsFd::as_fd))
+        [self.doorbell().as_fd(), self.region.as_fd()]
+            .into_iter()
+            .chain(self.anchor.get().map(AsFd::as_fd))
+            .chain(self.far().map(AsFd::as_fd))
     }
 }
 
@@ -104,6 +123,9 @@ impl Drop for Endpoint {
             // Who sleeps on the doorbell is woken by the kernel.
             let place = Place { stream: self.region.inode, end: 1 - self.side, writes };
             sleep::wake_on_futex(side, place, &mut Counters::default());
+        }
+        if let Some(far) = self.far.take() {
+            device::close_last(&self.region, far);
         }
     }
 }

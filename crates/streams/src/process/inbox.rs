@@ -33,6 +33,8 @@ pub(crate) struct Inbox<'a> {
     /// The side that is told by its packets: the end's readers.
     pub side: &'a Side,
     pub doorbell: &'a Doorbell,
+    /// Of a device: what rings at this very end.
+    pub far: Option<&'a Doorbell>,
     pub fence: Fence,
 }
 
@@ -86,7 +88,10 @@ impl Inbox<'_> {
             // Others at this end look now; one that is not of this library when the other end's process rings back.
             self.end.own_events.fetch_add(1, Ordering::Release);
             self.doorbell.nudge_own()?;
-            ask_echo(self.side, self.peer, self.doorbell);
+            match self.far {
+                Some(far) => drop(ring(self.end, far)),
+                None => ask_echo(self.side, self.peer, self.doorbell),
+            }
         }
         Ok(!is_ready)
     }
