@@ -8,6 +8,7 @@
 //! exported is safe to call with any arguments.
 
 pub mod arena;
+pub mod attendant;
 pub mod chase;
 pub mod child;
 pub mod claim;

@@ -23,7 +23,7 @@ fn open(driver: &str) -> Handle {
 
 fn small(driver: &str, hiwat: u32, nonblocking: bool) -> Handle {
     let stream = Options { hiwat, lowat: hiwat / 4, maxpsz: 512, ..Options::default() };
-    let options = DeviceOptions { stream, nonblocking };
+    let options = DeviceOptions { stream, nonblocking, ..DeviceOptions::default() };
     options.open_private(driver).map(Stream::into_handle).expect("known")
 }
 

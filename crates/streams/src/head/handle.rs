@@ -148,6 +148,11 @@ impl Handle {
         Counters { coalesced_bytes: self.out.writer.coalesced(), service_runs, ..counters }
     }
 
+    /// The minor number, of a device.
+    pub fn minor(&self) -> Option<u32> {
+        self.end.endpoint.minor()
+    }
+
     /// Takes this process's place at the end, so that the first call does not have to. A forked child does it again.
     ///
     /// # Errors

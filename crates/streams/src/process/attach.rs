@@ -1,7 +1,9 @@
 //! How an end goes from process to process: by fork without doing anything, over a socket, and through exec.
 //!
 //! An end of a pipe is its doorbell's descriptor and the memory's, and both must arrive; one of a FIFO is three: an end of
-//! its pipe, the memory and the node; so is a device: both ends of its doorbell, and the memory. After exec they are found among the process's own descriptors: the memory's header names the doorbell.
+//! its pipe, the memory and the node. A device is both ends of its doorbell, the memory, and the file in which its minor number is
+//! locked, if others find it by name. After exec they are found among the process's own descriptors: the memory's header names
+//! the doorbell.
 
 use std::fs::File;
 use std::mem::offset_of;
@@ -82,15 +84,15 @@ impl Handle {
             }
             Err(files) => files,
         };
+        if files.first().is_some_and(|first| !files::is_fifo(first).unwrap_or(true)) {
+            return device::of_files(files);
+        }
         let count = files.len();
         let files = <[OwnedFd; 3]>::try_from(files).map_err(|_| {
             let why =
-                format!("{count} descriptors came over the socket; an end of a pipe has two, a FIFO or a device three");
+                format!("{count} descriptors came over the socket; an end of a pipe has two, one of a FIFO three");
             Error::new(Errno::Nostr, why)
         })?;
-        if !files::is_fifo(&files[0])? {
-            return device::of_files(files);
-        }
         fifo::of_parts(files)
     }
 

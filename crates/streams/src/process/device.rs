@@ -5,12 +5,15 @@
 //! answers makes the descriptor readable, whichever process it runs in.
 
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use headwater_os::doorbell::Doorbell;
 use headwater_os::files;
 
+use self::directory::Directory;
+use self::named::Named;
 use super::attach::no_stream;
 use super::end::Access;
 use super::endpoint::Endpoint;
@@ -22,6 +25,9 @@ use crate::plumb::driver::{DriverLink, Opening};
 use crate::plumb::queue::Queue;
 use crate::plumb::registry;
 use crate::stream::Stream;
+
+mod directory;
+mod named;
 
 /// Opening devices.
 ///
@@ -39,6 +45,22 @@ use crate::stream::Stream;
 pub struct Device;
 
 impl Device {
+    /// Opens a new stream to a driver under a minor number that nobody has open (clone open); [`Stream::minor`] tells it.
+    ///
+    /// # Errors
+    /// As [`DeviceOptions::open`].
+    pub fn open(driver: &str) -> Result<Stream> {
+        DeviceOptions::default().open(driver)
+    }
+
+    /// Opens the stream of that minor number: the one that other processes have open under it, or a new one.
+    ///
+    /// # Errors
+    /// As [`DeviceOptions::open`].
+    pub fn open_minor(driver: &str, minor: u32) -> Result<Stream> {
+        DeviceOptions { minor: Some(minor), ..DeviceOptions::default() }.open(driver)
+    }
+
     /// Opens a new stream to a driver, which this process and those that it forks or passes it to know alone: nobody else can open
     /// it by its number, which is 0.
     ///
@@ -51,8 +73,14 @@ impl Device {
 }
 
 /// How a device is opened.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct DeviceOptions {
+    /// The minor number; None: any that nobody has open (clone open).
+    pub minor: Option<u32>,
+    /// The directory in which processes find the device, which is this user's or one for a group that its administrator has made.
+    /// None: `$HEADWATER_RUNTIME_DIR`, else `headwater` in `$XDG_RUNTIME_DIR` or `/run/user/UID`, else `headwater-UID` in the
+    /// directory for temporary files.
+    pub directory: Option<PathBuf>,
     /// Sizes and policy of the stream, if this open makes it.
     pub stream: Options,
     /// Calls fail with `EAGAIN` instead of waiting (O_NONBLOCK).
@@ -60,6 +88,26 @@ pub struct DeviceOptions {
 }
 
 impl DeviceOptions {
+    /// Opens a device that other processes find by its name and minor number. As long as the stream is open, a thread of this
+    /// process hands it to those who open the same number.
+    ///
+    /// # Errors
+    /// `EINVAL` for a driver that this process does not know, a minor number beyond [`limits::MINORS`](crate::limits::MINORS), or
+    /// sizes beyond a limit; what the driver's open procedure reports; `EAGAIN` if all minor numbers are open; `EBUSY` if the number is
+    /// open in processes that do not answer; `EACCES` for a directory that others may use; `EMFILE` without twelve free
+    /// descriptors.
+    pub fn open(&self, driver: &str) -> Result<Stream> {
+        let driver = registry::find_driver(driver)?;
+        let directory = Directory::open(self.directory.as_deref())?;
+        let named = Named { driver, directory: &directory, options: self };
+        let mut stream = match self.minor {
+            Some(minor) => named.open_minor(minor)?,
+            None => named.open_any()?,
+        };
+        stream.set_nonblocking(self.nonblocking)?;
+        Ok(stream.into())
+    }
+
     /// As [`Device::open_private`].
     ///
     /// # Errors
@@ -114,9 +162,16 @@ fn with_queue(
 
 /// An end of a device was closed here. If no process holds it any more, which the kernel shows at the doorbell's other end,
 /// its driver's close procedure is called, in the driver's place.
-pub(crate) fn close_last(region: &Region, far: Doorbell) {
+pub(crate) fn close_last(region: &Region, far: Doorbell, socket: Option<&Path>) {
     let Some(driver) = region.driver else { return };
-    if !far.is_alone().unwrap_or(false) || region.fixed.device.closed.swap(1, Ordering::AcqRel) != 0 {
+    if !far.is_alone().unwrap_or(false) {
+        return;
+    }
+    if let Some(socket) = socket {
+        // The minor number is still locked, so nobody else has a socket there.
+        let _ = std::fs::remove_file(socket);
+    }
+    if region.fixed.device.closed.swap(1, Ordering::AcqRel) != 0 {
         return;
     }
     let mut stream = Handle::of(Endpoint::new(region.clone(), 1, far, Access::Both));
@@ -141,8 +196,21 @@ pub(super) fn of_parts(region: Region, doorbell: Doorbell, far: Doorbell) -> Res
 }
 
 /// As [`of_parts`], of descriptors in the order in which [`Endpoint::descriptors`] has them.
-pub(super) fn of_files([doorbell, memory, far]: [OwnedFd; 3]) -> Result<Handle> {
+pub(super) fn of_files(files: Vec<OwnedFd>) -> Result<Handle> {
+    let (doorbell, memory, lock, far) = match <[OwnedFd; 4]>::try_from(files) {
+        Ok([doorbell, memory, lock, far]) => (doorbell, memory, Some(lock), far),
+        Err(files) => {
+            let files =
+                <[OwnedFd; 3]>::try_from(files).map_err(|_| no_stream("a device has three or four descriptors"))?;
+            let [doorbell, memory, far] = files;
+            (doorbell, memory, None, far)
+        }
+    };
     let [doorbell, far] =
         [doorbell, far].map(|socket| Doorbell::from_fd(socket).map_err(|_| no_stream("the descriptor is no stream")));
-    of_parts(Region::open(memory)?, doorbell?, far?)
+    let stream = of_parts(Region::open(memory)?, doorbell?, far?)?;
+    if let Some(lock) = lock {
+        stream.end.endpoint.set_anchor(lock);
+    }
+    Ok(stream)
 }

@@ -1,9 +1,11 @@
 //! An end of a stream in a process: what all of its threads share. Dropping it closes the end here.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use headwater_os::attendant::Attendant;
 use headwater_os::doorbell::Doorbell;
 use headwater_shm::probe;
 
@@ -27,11 +29,14 @@ pub(crate) struct Endpoint {
     pub access: Access,
     /// Of a device: the other end of the doorbell, by which the driver tells our own end. None once it is closed.
     far: Option<Doorbell>,
-    /// Of a FIFO: its node in the file system, which stays what it is as long as we hold it.
+    /// Of a FIFO: its node in the file system, which stays what it is as long as we hold it. Of a device that others find by
+    /// name: the file in which its minor number is locked.
     anchor: OnceLock<OwnedFd>,
     /// Of a FIFO that others may open too: who lets them in. A lock that another thread has when the process is forked stays
     /// locked in the child, so nobody waits for it.
     keeper: Mutex<Option<Keeper>>,
+    /// Of a device that others find by name: who hands it to them, and the path of the socket.
+    attendant: Mutex<Option<(Attendant, PathBuf)>>,
     /// Whether calls through a [`crate::Stream`] fail rather than wait.
     pub nonblocking: AtomicBool,
 }
@@ -46,6 +51,7 @@ impl Endpoint {
             far: None,
             anchor: OnceLock::new(),
             keeper: Mutex::new(None),
+            attendant: Mutex::new(None),
             nonblocking: AtomicBool::new(false),
         }
     }
@@ -64,6 +70,11 @@ impl Endpoint {
     /// Of a device: what rings at our own end.
     pub fn far(&self) -> Option<&Doorbell> {
         self.far.as_ref()
+    }
+
+    /// The minor number, of a device.
+    pub fn minor(&self) -> Option<u32> {
+        self.region.driver.map(|_| self.region.fixed.device.minor.load(Ordering::Relaxed))
     }
 
     pub fn words(&self) -> &EndWords {
@@ -88,8 +99,20 @@ impl Endpoint {
         }
     }
 
+    /// Lets others in who open the device by name.
+    pub fn attend(&self, attendant: Attendant, path: PathBuf) {
+        if let Ok(mut place) = self.attendant.try_lock() {
+            *place = Some((attendant, path));
+        }
+    }
+
     /// After a fork: the child's own keeper, which it does not have yet.
     pub fn keep_here(&self) {
+        if let Ok(mut place) = self.attendant.try_lock()
+            && let Some((attendant, path)) = place.take()
+        {
+            *place = attendant.here().ok().map(|attendant| (attendant, path));
+        }
         if let Ok(mut keeper) = self.keeper.try_lock() {
             *keeper = keeper.take().and_then(|keeper| keeper.here(self));
         }
@@ -109,7 +132,15 @@ impl Drop for Endpoint {
     fn drop(&mut self) {
         // Of a FIFO: a process that is stopped in here must not pass for one that still lets others in.
         *self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
-        drop(self.anchor.take());
+        // It has copies of the descriptors. A device's minor number is locked until its stream is closed.
+        let attended = self.attendant.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let path = attended.map(|(attendant, path)| {
+            drop(attendant);
+            path
+        });
+        if self.far.is_none() {
+            drop(self.anchor.take());
+        }
         self.doorbell = None;
         probe::at();
         let fixed = &self.region.fixed;
@@ -125,7 +156,7 @@ impl Drop for Endpoint {
             sleep::wake_on_futex(side, place, &mut Counters::default());
         }
         if let Some(far) = self.far.take() {
-            device::close_last(&self.region, far);
+            device::close_last(&self.region, far, path.as_deref());
         }
     }
 }
