@@ -1,5 +1,6 @@
 //! The stream head: what a process that holds an end can do with it. One file for each group of calls.
 
+mod beyond;
 mod data;
 mod deliver;
 mod file;

@@ -51,6 +51,9 @@ shareable! {
         pub opens: AtomicU32,
         /// 1 from when somebody calls the driver's close procedure. Set by an exchange.
         pub closed: AtomicU32,
+        /// The cookie by which end 0 of the partner is known; 0: it has none yet. Written once, by whoever opens the later one of the
+        /// two: of its own stream by an exchange, of the other under the writer's token of direction 1.
+        pub partner: AtomicU64,
     }
 
     /// What the region is. Written once by the creator, checked once by whoever attaches.

@@ -18,6 +18,7 @@ use crate::message::Message;
 use crate::message::kind::What;
 use crate::plumb::chain::Link;
 use crate::plumb::queue::Queue;
+use crate::process::device::partner::Partner;
 use crate::process::region::Region;
 use crate::process::sleep::{OWED, SERVICE};
 use crate::queue::lane::reader::LaneReader;
@@ -52,6 +53,8 @@ pub(crate) struct Effects {
     pub used_other: bool,
     /// A queue of the other direction was enabled.
     pub enabled_other: bool,
+    /// There is room for what the partner's driver sends.
+    pub enabled_partner: bool,
     /// Something was done in the other direction, from within this run: its effects are in [`Way::inner_effects`].
     pub went_back: bool,
     pub replies: Vec<Reply>,
@@ -89,6 +92,8 @@ pub(crate) struct Run<'s, 'm> {
     pub store: &'s mut Store,
     pub counters: &'s mut Counters,
     pub effects: Effects,
+    /// The other one of two streams that the driver pairs.
+    pub partner: Option<&'s Partner>,
     /// The newest message of a queue, which is otherwise empty.
     pending: Option<(usize, Message<'m>)>,
     /// How often a message was asked for.
@@ -128,6 +133,7 @@ impl<'s, 'm> Run<'s, 'm> {
             store,
             counters,
             effects,
+            partner: None,
             pending: None,
             gets: 0,
             limit: me.limit(),
@@ -169,14 +175,37 @@ impl<'s, 'm> Run<'s, 'm> {
             // Before the token is given back: whoever takes it next looks.
             self.region.fixed.lanes[1 - self.direction].writer.0.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
         }
-        if acted && done.is_ok() && self.store.has_lifted() {
-            // It has arrived elsewhere, and is not put back when this process dies.
-            self.with_store(|store| {
-                store.note_arrival();
-                Ok(())
-            })?;
+        if acted && done.is_ok() {
+            self.note_arrival()?;
         }
         done
+    }
+
+    /// What was lifted has arrived elsewhere, and is not put back when this process dies.
+    fn note_arrival(&mut self) -> Result<()> {
+        if !self.store.has_lifted() {
+            return Ok(());
+        }
+        self.with_store(|store| {
+            store.note_arrival();
+            Ok(())
+        })
+    }
+
+    /// Makes a run along the way to the partner's head. None if there is no partner. As with [`Run::back`], tokens are taken along the
+    /// flow.
+    pub fn along_partner<T>(&mut self, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Option<Result<T>> {
+        let limit = if self.acted { Limit::Unlimited } else { self.limit };
+        let done = self.partner?.run(limit, action)?;
+        Some(self.note(done))
+    }
+
+    /// Sends a message to the partner's head.
+    pub fn put_partner(&mut self, message: Message<'m>) -> Result<()> {
+        let put = self.along_partner(|run| run.put(1, message));
+        put.unwrap_or_else(|| Err(Error::new(Errno::Nxio, "the stream has no partner")))?;
+        self.act();
+        self.note_arrival()
     }
 
     /// Does something under the store's token, waiting for it as long as may be.

@@ -288,7 +288,11 @@ fn a_number_whose_holder_is_stopped_is_busy_and_nobody_waits_for_ever() {
     let holder = Holder::start(|| open(directory.path(), "echo", Some(5)));
     let pid = holder.child.id() as libc::pid_t;
     // SAFETY: our own child, which has not been waited for.
-    unsafe { libc::kill(pid, libc::SIGSTOP) };
+    unsafe {
+        libc::kill(pid, libc::SIGSTOP);
+        // All of its threads have stopped.
+        assert_eq!(libc::waitpid(pid, &mut 0, libc::WUNTRACED), pid);
+    }
     let start = Instant::now();
     let refused = open(directory.path(), "echo", Some(5)).expect_err("nobody answers");
     assert_eq!(refused.errno(), Errno::Busy);

@@ -166,6 +166,9 @@ impl Handle {
             self.back.forget();
         }
         self.end.set_limit(self.limit());
+        if self.end.region.driver.is_some_and(|driver| driver.0.info().pairs) {
+            self.meet_partner()?;
+        }
         if self.end.unsent.is_empty() { Ok(()) } else { self.send_unsent() }
     }
 
@@ -201,7 +204,7 @@ impl Handle {
     }
 
     #[inline]
-    fn run_once<'m, T>(
+    pub(super) fn run_once<'m, T>(
         &mut self,
         outward: bool,
         action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>,
@@ -224,9 +227,10 @@ impl Handle {
         let Handle { out, back, end, .. } = &mut *running.stream;
         let direction = if outward { end.side } else { 1 - end.side };
         let (way, other) = if outward { (out, back) } else { (back, out) };
-        let (region, me, counters) = end.parts();
+        let (region, me, counters, partner) = end.parts_for_run();
         let Way { writer, reader, store, chain, .. } = way;
         let mut run = Run::new(region, me, direction, chain, writer, reader, store, Other::Way(other), counters);
+        run.partner = partner;
         // The run changes it: from the first thing on that it has done, it does not stop half-way.
         let limit = me.limit();
         let mut done = action(&mut run);
@@ -259,21 +263,10 @@ impl Handle {
     }
 
     #[cold]
-    fn send_replies(&mut self, outward: bool, effects: &mut Effects) -> Result<()> {
+    pub(super) fn send_replies(&mut self, outward: bool, effects: &mut Effects) -> Result<()> {
         let replies = effects.replies.drain(..).map(|reply| (!outward, reply));
         self.end.unsent.extend(replies);
         self.send_unsent()
-    }
-
-    /// As [`Handle::follow_up`], of what a run along `outward` has done in the other direction.
-    fn follow_up_back(&mut self, outward: bool) -> Result<()> {
-        let way = if outward { &mut self.back } else { &mut self.out };
-        let mut effects = std::mem::take(&mut way.inner_effects);
-        self.tell(!outward, &effects)?;
-        if !effects.replies.is_empty() {
-            self.send_replies(!outward, &mut effects)?;
-        }
-        self.serve_owed(!outward)
     }
 
     /// Sends what modules have answered. What they answered to has been sent, so what cannot go now goes with the next call.
@@ -331,21 +324,16 @@ impl Handle {
             // The writers of a direction are at its first end.
             if outward { self.end.wake_own_writers()? } else { self.wake_writers()? }
         }
-        if effects.changed | effects.enabled_other { self.tell_more(outward, effects) } else { Ok(()) }
-    }
-
-    #[cold]
-    fn tell_more(&mut self, outward: bool, effects: &Effects) -> Result<()> {
-        if effects.changed {
-            self.tell_changed(outward)?;
+        if effects.changed | effects.enabled_other | effects.enabled_partner {
+            self.tell_more(outward, effects)
+        } else {
+            Ok(())
         }
-        // Another user that is in the way does it when it comes out.
-        if effects.enabled_other { self.service_if_free(!outward).map(drop) } else { Ok(()) }
     }
 
     /// The end at the far side of a direction has a new state: its readers and writers look at it.
     #[cold]
-    fn tell_changed(&mut self, outward: bool) -> Result<()> {
+    pub(super) fn tell_changed(&mut self, outward: bool) -> Result<()> {
         let way = if outward { &self.back } else { &self.out };
         way.announce();
         if outward {

@@ -8,7 +8,7 @@ use crate::error::{Result, fixed};
 use crate::events;
 use crate::message::Message;
 use crate::message::kind::{Flush, Kind, What};
-use crate::plumb::chain::{self, queue_of};
+use crate::plumb::chain::{self, Link, queue_of};
 use crate::plumb::queue::Queue;
 use crate::plumb::{registry, stack};
 use crate::queue::lane::writer::Open;
@@ -43,6 +43,7 @@ impl Handle {
             self.unplug()?;
         } else {
             events::push(self.end.region.inode, side as u8, name);
+            self.enable_all()?;
         }
         opened
     }
@@ -72,7 +73,20 @@ impl Handle {
             }
             Ok(())
         })?;
-        // Who waited for room in its queues looks again.
+        self.enable_all()
+    }
+
+    /// Whoever waits for room behind a module that has come or gone looks again: who makes room now does not know of it.
+    fn enable_all(&mut self) -> Result<()> {
+        for outward in [true, false] {
+            let way = if outward { &self.out } else { &self.back };
+            let chain = chain::resolve(&self.end.region, way.direction())?;
+            let may_wait = |link: &&Link| link.service && (link.is_driver() || !way.store.is_empty(link.queue));
+            let waits = chain.iter().filter(may_wait).inspect(|link| way.store.enable(link.queue)).count();
+            if waits > 0 {
+                self.service_if_free(outward)?;
+            }
+        }
         self.end.wake_own_writers()?;
         self.wake_writers()
     }

@@ -25,13 +25,17 @@ pub struct DriverInfo {
     pub services: [bool; 2],
     /// Bytes of its own memory for each stream, at most [`limits::INSTANCE_MAX`]; see [`Queue::read_instance`].
     pub instance: usize,
+    /// Whether the streams of minor numbers 2n and 2n + 1 are partners: each may be opened by name once, and each may send to the
+    /// other ([`Queue::put_partner`]). When the last process that has one of them open has ended, the other is hung up as a pipe
+    /// is; [`Driver::close`] is then not called.
+    pub pairs: bool,
 }
 
 impl DriverInfo {
     /// A driver of that name without service procedures and without memory.
     pub const fn new(name: &'static str) -> DriverInfo {
         let Info { hiwat, lowat, services, .. } = Info::new(name);
-        DriverInfo { name, hiwat, lowat, services, instance: 0 }
+        DriverInfo { name, hiwat, lowat, services, instance: 0, pairs: false }
     }
 }
 

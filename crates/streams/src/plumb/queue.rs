@@ -229,6 +229,41 @@ impl<'m> Queue<'_, '_, 'm> {
         self.run.act();
     }
 
+    /// Of a driver that [pairs](super::driver::DriverInfo::pairs) streams: whether the partner is open and reached.
+    pub fn has_partner(&self) -> bool {
+        self.run.partner.is_some()
+    }
+
+    /// Whether a message of that band can be sent to the partner's head: false also as long as there is no partner. If not, the
+    /// partner's read queue is enabled when it can, if it has a service procedure; and this write queue when the partner has
+    /// come.
+    ///
+    /// # Errors
+    /// `EINVAL` but on a driver's write side; `EPROTO` if the shared memory makes no sense.
+    pub fn can_put_partner(&mut self, band: u8) -> Result<bool> {
+        self.check_last()?;
+        self.run.along_partner(|run| run.can_put_from(1, band)).unwrap_or(Ok(false))
+    }
+
+    /// Sends a message to the partner, from the driver's read queue there on.
+    ///
+    /// # Errors
+    /// `ENXIO` without a partner; `EPIPE` if it is gone; `EINVAL` but on a driver's write side; what the way reports, as
+    /// [`Queue::put_next`].
+    pub fn put_partner(&mut self, message: Message<'m>) -> Result<()> {
+        self.check_last()?;
+        self.run.put_partner(message)
+    }
+
+    /// Asks for the service procedure of the partner's write queue to be run, when the current run is over: there is room here.
+    pub fn enable_partner(&mut self) {
+        self.run.effects.enabled_partner = true;
+    }
+
+    fn check_last(&self) -> Result<()> {
+        if self.is_last() { Ok(()) } else { Err(fixed!(Inval, "only the write side of a driver sends to its partner")) }
+    }
+
     /// The minor number of the device that the stream was opened as; None where no driver is.
     pub fn minor(&self) -> Option<u32> {
         self.run.region.driver.map(|_| self.run.region.fixed.device.minor.load(Ordering::Relaxed))

@@ -5,7 +5,7 @@
 //! answers makes the descriptor readable, whichever process it runs in.
 
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,7 +13,7 @@ use headwater_os::doorbell::Doorbell;
 use headwater_os::files;
 
 use self::directory::Directory;
-use self::named::Named;
+use self::named::{Name, Named};
 use super::attach::no_stream;
 use super::end::Access;
 use super::endpoint::Endpoint;
@@ -27,7 +27,8 @@ use crate::plumb::registry;
 use crate::stream::Stream;
 
 mod directory;
-mod named;
+pub(crate) mod named;
+pub(crate) mod partner;
 
 /// Opening devices.
 ///
@@ -99,7 +100,7 @@ impl DeviceOptions {
     pub fn open(&self, driver: &str) -> Result<Stream> {
         let driver = registry::find_driver(driver)?;
         let directory = Directory::open(self.directory.as_deref())?;
-        let named = Named { driver, directory: &directory, options: self };
+        let named = Named { driver, directory: Arc::new(directory), options: self };
         let mut stream = match self.minor {
             Some(minor) => named.open_minor(minor)?,
             None => named.open_any()?,
@@ -162,14 +163,14 @@ fn with_queue(
 
 /// An end of a device was closed here. If no process holds it any more, which the kernel shows at the doorbell's other end,
 /// its driver's close procedure is called, in the driver's place.
-pub(crate) fn close_last(region: &Region, far: Doorbell, socket: Option<&Path>) {
+pub(crate) fn close_last(region: &Region, far: Doorbell, name: Option<&Name>) {
     let Some(driver) = region.driver else { return };
     if !far.is_alone().unwrap_or(false) {
         return;
     }
-    if let Some(socket) = socket {
+    if let Some(name) = name {
         // The minor number is still locked, so nobody else has a socket there.
-        let _ = std::fs::remove_file(socket);
+        name.remove_socket();
     }
     if region.fixed.device.closed.swap(1, Ordering::AcqRel) != 0 {
         return;

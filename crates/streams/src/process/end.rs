@@ -11,6 +11,7 @@ use headwater_os::doorbell::{Doorbell, Heard, Interest, OwnWatch};
 use headwater_os::fork::{self, Epoch};
 use headwater_shm::{Limit, Membership, Stages, probe};
 
+use super::device::partner::Partner;
 use super::endpoint::Endpoint;
 use super::inbox::{self, Inbox};
 use super::region::Region;
@@ -176,7 +177,13 @@ impl End {
         }
     }
 
-    /// What a run needs of an end that has joined.
+    /// What a run needs of an end that has joined, and the other one of two streams that a driver pairs.
+    pub fn parts_for_run(&mut self) -> (&Region, &Membership, &mut Counters, Option<&Partner>) {
+        let me = self.membership.as_ref().expect("a call joins before anything else");
+        (&self.region, me, &mut self.counters, self.endpoint.partner())
+    }
+
+    /// What a call needs of an end that has joined.
     pub fn parts(&mut self) -> (&Region, &Membership, &mut Counters) {
         (&self.region, self.membership.as_ref().expect("a call joins before anything else"), &mut self.counters)
     }

@@ -1,7 +1,6 @@
 //! An end of a stream in a process: what all of its threads share. Dropping it closes the end here.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -10,6 +9,8 @@ use headwater_os::doorbell::Doorbell;
 use headwater_shm::probe;
 
 use super::device;
+use super::device::named::Name;
+use super::device::partner::Partner;
 use super::end::Access;
 use super::fifo::keeper::Keeper;
 use super::region::Region;
@@ -35,8 +36,14 @@ pub(crate) struct Endpoint {
     /// Of a FIFO that others may open too: who lets them in. A lock that another thread has when the process is forked stays
     /// locked in the child, so nobody waits for it.
     keeper: Mutex<Option<Keeper>>,
-    /// Of a device that others find by name: who hands it to them, and the path of the socket.
-    attendant: Mutex<Option<(Attendant, PathBuf)>>,
+    /// Of a device that others find by name: who hands it to them.
+    attendant: Mutex<Option<Attendant>>,
+    /// Where they find it.
+    name: OnceLock<Name>,
+    /// Of a device whose driver pairs streams: the other one.
+    partner: OnceLock<Box<Partner>>,
+    /// Whether `far` was given up: the partner's processes alone have it.
+    is_far_given: AtomicBool,
     /// Whether calls through a [`crate::Stream`] fail rather than wait.
     pub nonblocking: AtomicBool,
 }
@@ -52,6 +59,9 @@ impl Endpoint {
             anchor: OnceLock::new(),
             keeper: Mutex::new(None),
             attendant: Mutex::new(None),
+            name: OnceLock::new(),
+            partner: OnceLock::new(),
+            is_far_given: AtomicBool::new(false),
             nonblocking: AtomicBool::new(false),
         }
     }
@@ -69,7 +79,30 @@ impl Endpoint {
 
     /// Of a device: what rings at our own end.
     pub fn far(&self) -> Option<&Doorbell> {
-        self.far.as_ref()
+        self.far.as_ref().filter(|_| !self.is_far_given.load(Ordering::Acquire))
+    }
+
+    /// Gives up the other end of the doorbell, which the partner's processes have now, and lets nobody in any more.
+    pub fn give_far_up(&self) {
+        if let Ok(mut attendant) = self.attendant.try_lock() {
+            *attendant = None;
+        }
+        if let Some(far) = &self.far
+            && !self.is_far_given.swap(true, Ordering::AcqRel)
+        {
+            // Its number stays taken, for threads that use it at this moment.
+            let _ = far.give_up(self.region.as_fd());
+        }
+    }
+
+    /// The other one of two streams.
+    pub fn partner(&self) -> Option<&Partner> {
+        self.partner.get().map(|partner| &**partner)
+    }
+
+    /// False if it has one already.
+    pub fn set_partner(&self, partner: Partner) -> bool {
+        self.partner.set(Box::new(partner)).is_ok()
     }
 
     /// The minor number, of a device.
@@ -100,18 +133,19 @@ impl Endpoint {
     }
 
     /// Lets others in who open the device by name.
-    pub fn attend(&self, attendant: Attendant, path: PathBuf) {
+    pub fn attend(&self, attendant: Attendant, name: Name) {
+        let _ = self.name.set(name);
         if let Ok(mut place) = self.attendant.try_lock() {
-            *place = Some((attendant, path));
+            *place = Some(attendant);
         }
     }
 
     /// After a fork: the child's own keeper, which it does not have yet.
     pub fn keep_here(&self) {
         if let Ok(mut place) = self.attendant.try_lock()
-            && let Some((attendant, path)) = place.take()
+            && let Some(attendant) = place.take()
         {
-            *place = attendant.here().ok().map(|attendant| (attendant, path));
+            *place = attendant.here().ok();
         }
         if let Ok(mut keeper) = self.keeper.try_lock() {
             *keeper = keeper.take().and_then(|keeper| keeper.here(self));
@@ -133,11 +167,7 @@ impl Drop for Endpoint {
         // Of a FIFO: a process that is stopped in here must not pass for one that still lets others in.
         *self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         // It has copies of the descriptors. A device's minor number is locked until its stream is closed.
-        let attended = self.attendant.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        let path = attended.map(|(attendant, path)| {
-            drop(attendant);
-            path
-        });
+        *self.attendant.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         if self.far.is_none() {
             drop(self.anchor.take());
         }
@@ -155,8 +185,8 @@ impl Drop for Endpoint {
             let place = Place { stream: self.region.inode, end: 1 - self.side, writes };
             sleep::wake_on_futex(side, place, &mut Counters::default());
         }
-        if let Some(far) = self.far.take() {
-            device::close_last(&self.region, far, path.as_deref());
+        if let Some(far) = self.far.take().filter(|_| !*self.is_far_given.get_mut()) {
+            device::close_last(&self.region, far, self.name.get());
         }
     }
 }

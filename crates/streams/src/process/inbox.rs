@@ -158,6 +158,13 @@ impl Inbox<'_> {
         Ok(None)
     }
 
+    /// Of a device: rings at this very end.
+    pub fn ring_by_driver(&self) {
+        if let Some(far) = self.far {
+            ring(self.end, far);
+        }
+    }
+
     /// Whether the other end has sent files that were not received.
     fn has_files(&self) -> bool {
         self.peer.files.load(Ordering::Relaxed) != self.end.files_taken.load(Ordering::Relaxed)

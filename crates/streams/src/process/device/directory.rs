@@ -22,7 +22,6 @@ const GROUP: u32 = 0o70;
 #[derive(Debug)]
 pub(super) struct Directory {
     fd: OwnedFd,
-    path: PathBuf,
     /// Whether its group may use it.
     is_shared: bool,
 }
@@ -51,7 +50,7 @@ impl Directory {
         } else if permissions & ALL != 0 || is_shared && !may_be_shared {
             format!("its permissions {permissions:o} let others use it")
         } else {
-            return Ok(Directory { fd, path, is_shared });
+            return Ok(Directory { fd, is_shared });
         };
         Err(Error::new(Errno::Acces, format!("the directory of devices, {}, is not safe: {why}", path.display())))
     }
@@ -64,11 +63,6 @@ impl Directory {
     /// A path by which the socket of a minor number is reached, short enough for an address.
     pub fn socket(&self, driver: &str, minor: u32) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}/{}", self.fd.as_raw_fd(), node(driver, minor)))
-    }
-
-    /// The path by which everybody reaches it.
-    pub fn socket_for_all(&self, driver: &str, minor: u32) -> PathBuf {
-        self.path.join(node(driver, minor))
     }
 
     /// Removes what a process that was killed has left of a socket. For the one that has locked the minor number.
