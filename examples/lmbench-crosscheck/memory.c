@@ -9,9 +9,6 @@ static const size_t page = 4096, mebi = 1 << 20;
 
 static void nothing(const struct row *row) { (void)row; }
 
-/* Words of 8 bytes; each load and store is an instruction of its own. */
-typedef volatile uint64_t word;
-
 /* What is summed goes here, so that it is summed. */
 static volatile uint64_t sink;
 
@@ -200,23 +197,29 @@ static void receive(const struct row *row, long operations) {
 
 /* --- Loops over memory --- */
 
-/* Turns of 32 words as ours, for a shorter one is slower: its few loads are foreseen less far. The words are not volatile,
- * so that a load and its addition may be one instruction; but no two loads may. */
-#define ADD(at, step) total += words[at], total += words[at + step], total += words[at + 2 * step], \
-                      total += words[at + 3 * step]
+/* Turns of 32 elements as ours, for a shorter one is slower: its few loads are foreseen less far. The elements are not
+ * volatile, so that a load and its addition may be one instruction; but no two loads may. Two sums, by turns. */
+#define ADD(at, step) sums[0] += from[at], sums[1] += from[at + step], sums[0] += from[at + 2 * step], \
+                      sums[1] += from[at + 3 * step]
+#define SUM_OF_TURNS(element, step, additions) \
+    element sums[2] = {0}; \
+    for (const element *from = memory, *end = from + bytes / sizeof *from; from < end; from += 32) { additions; } \
+    return sums[0] + sums[1]
+#define ALL ADD(0, 1), ADD(4, 1), ADD(8, 1), ADD(12, 1), ADD(16, 1), ADD(20, 1), ADD(24, 1), ADD(28, 1)
 
 __attribute__((noinline, optimize("no-tree-vectorize")))
-static uint64_t sum(const uint64_t *words, size_t bytes, size_t step) {
-    uint64_t total = 0;
-    if (step == 1) {
-        for (const uint64_t *end = words + bytes / 8; words < end; words += 32) {
-            ADD(0, 1), ADD(4, 1), ADD(8, 1), ADD(12, 1), ADD(16, 1), ADD(20, 1), ADD(24, 1), ADD(28, 1);
-        }
-    } else {
-        for (const uint64_t *end = words + bytes / 8; words < end; words += 32) ADD(0, 4), ADD(16, 4);
-    }
-    return total;
+static uint64_t sum_of_integers(const void *memory, size_t bytes) { SUM_OF_TURNS(uint32_t, 1, ALL); }
+
+__attribute__((noinline, optimize("no-tree-vectorize")))
+static uint64_t sum_of_fourth_integers(const void *memory, size_t bytes) {
+    SUM_OF_TURNS(uint32_t, 4, (ADD(0, 4), ADD(16, 4)));
 }
+
+__attribute__((noinline, optimize("no-tree-vectorize")))
+static uint64_t sum_of_words(const void *memory, size_t bytes) { SUM_OF_TURNS(uint64_t, 1, ALL); }
+
+/* What is stored and copied by hand: volatile, so that no two stores become one. */
+typedef volatile uint32_t integer;
 
 enum { PIECE = 8 << 20 };
 static char *area, *copy_area;
@@ -231,35 +234,38 @@ static size_t turn(const struct row *row) {
 
 static void make_area(const struct row *row) { area = populated((size_t)row->first * mebi); }
 
-static void read_words(const struct row *row, long operations) {
-    while (operations--) sink = sum((const uint64_t *)(area + turn(row)), PIECE, (size_t)row->second);
+static void read_integers(const struct row *row, long operations) {
+    while (operations--) {
+        const char *piece = area + turn(row);
+        sink = row->second == 1 ? sum_of_integers(piece, PIECE) : sum_of_fourth_integers(piece, PIECE);
+    }
 }
 
-static void write_words(const struct row *row, long operations) {
+static void write_integers(const struct row *row, long operations) {
     while (operations--) {
-        word *words = (word *)(area + turn(row));
+        integer *to = (integer *)(area + turn(row));
         if (row->second == 1) {
-            for (word *end = words + PIECE / 8; words < end; words += 8) {
-                words[0] = 7, words[1] = 7, words[2] = 7, words[3] = 7;
-                words[4] = 7, words[5] = 7, words[6] = 7, words[7] = 7;
+            for (integer *end = to + PIECE / 4; to < end; to += 8) {
+                to[0] = 7, to[1] = 7, to[2] = 7, to[3] = 7;
+                to[4] = 7, to[5] = 7, to[6] = 7, to[7] = 7;
             }
         } else {
-            for (word *end = words + PIECE / 8; words < end; words += 16) {
-                words[0] = 7, words[4] = 7, words[8] = 7, words[12] = 7;
+            for (integer *end = to + PIECE / 4; to < end; to += 16) {
+                to[0] = 7, to[4] = 7, to[8] = 7, to[12] = 7;
             }
         }
     }
 }
 
-static void read_and_write_words(const struct row *row, long operations) {
+static void read_and_write_integers(const struct row *row, long operations) {
     while (operations--) {
-        uint64_t sums[4] = {0};
-        word *words = (word *)(area + turn(row));
-        for (word *end = words + PIECE / 8; words < end; words += 16) {
-            sums[0] += words[0], words[0] = 7, sums[1] += words[4], words[4] = 7;
-            sums[2] += words[8], words[8] = 7, sums[3] += words[12], words[12] = 7;
+        uint32_t sums[2] = {0};
+        integer *at = (integer *)(area + turn(row));
+        for (integer *end = at + PIECE / 4; at < end; at += 16) {
+            sums[0] += at[0], at[0] = 7, sums[1] += at[4], at[4] = 7;
+            sums[0] += at[8], at[8] = 7, sums[1] += at[12], at[12] = 7;
         }
-        sink = sums[0] + sums[1] + sums[2] + sums[3];
+        sink = sums[0] + sums[1];
     }
 }
 
@@ -284,40 +290,28 @@ static void copy_by_library(const struct row *row, long operations) {
     }
 }
 
-static void copy_words(const struct row *row, long operations) {
+static void copy_integers(const struct row *row, long operations) {
     while (operations--) {
         size_t at = turn(row);
-        const word *from = (const word *)(area + at), *end = from + PIECE / 8;
-        for (word *to = (word *)(copy_area + at); from < end; from += 8, to += 8) {
+        const integer *from = (const integer *)(area + at), *end = from + PIECE / 4;
+        for (integer *to = (integer *)(copy_area + at); from < end; from += 8, to += 8) {
             to[0] = from[0], to[1] = from[1], to[2] = from[2], to[3] = from[3];
             to[4] = from[4], to[5] = from[5], to[6] = from[6], to[7] = from[7];
         }
     }
 }
 
-static void copy_fourth_words(const struct row *row, long operations) {
+static void copy_fourth_integers(const struct row *row, long operations) {
     while (operations--) {
         size_t at = turn(row);
-        const word *from = (const word *)(area + at), *end = from + PIECE / 8;
-        for (word *to = (word *)(copy_area + at); from < end; from += 16, to += 16) {
+        const integer *from = (const integer *)(area + at), *end = from + PIECE / 4;
+        for (integer *to = (integer *)(copy_area + at); from < end; from += 16, to += 16) {
             to[0] = from[0], to[4] = from[4], to[8] = from[8], to[12] = from[12];
         }
     }
 }
 
-/* --- Files by their integers --- */
-
-/* One sum of integers of 4 bytes: each addition waits for the one before. Turns of 32 as above. */
-#define ADD_NEXT(at) total += integers[at], total += integers[at + 1], total += integers[at + 2], total += integers[at + 3]
-
-__attribute__((noinline, optimize("no-tree-vectorize")))
-static uint32_t sum_of_integers(const volatile uint32_t *integers, size_t bytes) {
-    uint32_t total = 0;
-    for (const volatile uint32_t *end = integers + bytes / 4; integers < end; integers += 32) {
-        ADD_NEXT(0), ADD_NEXT(4), ADD_NEXT(8), ADD_NEXT(12), ADD_NEXT(16), ADD_NEXT(20), ADD_NEXT(24), ADD_NEXT(28);
-    }
-    return total;
-}
+/* --- Files by their words --- */
 
 static char *buffer;
 enum { READ = 64 << 10 };
@@ -335,7 +329,7 @@ static void read_on(const struct row *row, long operations) {
             must(lseek(file_fd, 0, SEEK_SET), "lseek");
             count = must(read(file_fd, buffer, READ), "read");
         }
-        sink = sum_of_integers((const uint32_t *)buffer, (size_t)count);
+        sink = sum_of_words(buffer, (size_t)count);
     }
 }
 
@@ -345,7 +339,7 @@ static void open_read_close(const struct row *row, long operations) {
         int fd = (int)must(open(file, O_RDONLY), "open");
         uint64_t total = 0;
         long count;
-        while ((count = must(read(fd, buffer, READ), "read")) > 0) total += sum_of_integers((const uint32_t *)buffer, (size_t)count);
+        while ((count = must(read(fd, buffer, READ), "read")) > 0) total += sum_of_words(buffer, (size_t)count);
         sink = total;
         close(fd);
     }
@@ -354,11 +348,11 @@ static void open_read_close(const struct row *row, long operations) {
 static void make_file_and_map(const struct row *row) {
     make_file(row);
     area = map_file(row);
-    sink = sum_of_integers((const uint32_t *)area, (size_t)row->first * mebi);
+    sink = sum_of_words(area, (size_t)row->first * mebi);
 }
 
 static void read_mapped(const struct row *row, long operations) {
-    while (operations--) sink = sum_of_integers((const uint32_t *)(area + turn(row)), PIECE);
+    while (operations--) sink = sum_of_words(area + turn(row), PIECE);
 }
 
 static void open_map_close(const struct row *row, long operations) {
@@ -367,7 +361,7 @@ static void open_map_close(const struct row *row, long operations) {
         int fd = (int)must(open(file, O_RDONLY), "open");
         void *view = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
         ensure(view != MAP_FAILED, "mmap");
-        sink = sum_of_integers(view, bytes);
+        sink = sum_of_words(view, bytes);
         must(munmap(view, bytes), "munmap");
         close(fd);
     }
@@ -440,15 +434,15 @@ static struct row rows[] = {
     {"mmap-reread", MB, OF_FILE, OF_PIECES, .prepare = make_file_and_map, .run = read_mapped},
     {"mmap-open-close", MB, OF_FILE, .quantity = 64 << 20, .prepare = make_file, .run = open_map_close},
     {"bcopy-libc", MB, .quantity = 64 << 20, .first = 64, .prepare = make_areas, .run = copy_by_library},
-    {"bcopy-hand", MB, OF_PIECES, .first = 64, .prepare = make_areas, .run = copy_words},
+    {"bcopy-hand", MB, OF_PIECES, .first = 64, .prepare = make_areas, .run = copy_integers},
     {"aligned-bcopy-libc", MB, .quantity = 64 << 20, .first = 64, .second = 1920, .prepare = make_areas, .run = copy_by_library},
-    {"partial-bcopy-hand", MB, OF_PIECES, .first = 64, .prepare = make_areas, .run = copy_fourth_words},
-    {"memory-read", MB, OF_PIECES, .first = 128, .second = 1, .prepare = make_area, .run = read_words},
-    {"memory-write", MB, OF_PIECES, .first = 128, .second = 1, .prepare = make_area, .run = write_words},
-    {"partial-mmap-read", MB, OF_PIECES, .first = 128, .second = 4, .prepare = make_area, .run = read_words},
-    {"partial-mmap-write", MB, OF_PIECES, .first = 128, .second = 4, .prepare = make_area, .run = write_words},
-    {"partial-mmap-read-write", MB, OF_PIECES, .first = 128, .prepare = make_area, .run = read_and_write_words},
-    {"bzero-copy", MB, .quantity = 128 << 20, .first = 128, .prepare = make_area, .run = zero},
+    {"partial-bcopy-hand", MB, OF_PIECES, .first = 64, .prepare = make_areas, .run = copy_fourth_integers},
+    {"memory-read", MB, OF_PIECES, .first = 256, .second = 1, .prepare = make_area, .run = read_integers},
+    {"memory-write", MB, OF_PIECES, .first = 256, .second = 1, .prepare = make_area, .run = write_integers},
+    {"partial-mmap-read", MB, OF_PIECES, .first = 256, .second = 4, .prepare = make_area, .run = read_integers},
+    {"partial-mmap-write", MB, OF_PIECES, .first = 256, .second = 4, .prepare = make_area, .run = write_integers},
+    {"partial-mmap-read-write", MB, OF_PIECES, .first = 256, .prepare = make_area, .run = read_and_write_integers},
+    {"bzero-copy", MB, .quantity = 256 << 20, .first = 256, .prepare = make_area, .run = zero},
     {"mhz", .unit = "MHz", .quantity = 200, .prepare = nothing, .run = add},
     {"l1-cache", NS, .prepare = make_ring, .run = follow},
     {"l2-cache", NS, .prepare = make_ring, .run = follow},

@@ -31,8 +31,8 @@ pub struct Options {
     rows: Vec<String>,
 }
 
-/// What is slowed, and by what: a chain of multiplications, which with its way through memory takes 8 cycles each: about 3 % of a pipe's stream of
-/// 64 B and of 64 KiB.
+/// What is slowed, and by what: a chain of multiplications, each of which takes 8 cycles with its way through memory. It takes
+/// 3 % of a pipe's stream of 64 KiB, and 4 to 5 % of one of 64 B, where one step is 1.7 %.
 const FILE: &str = "crates/headwater/src/transports/pipe.rs";
 const SEND: &str = "        Ok(rustix::io::write(descriptor, message)?)";
 const SLOW_SEND: &str = "        let mut chain = message.len() as u64 | 1;

@@ -25,11 +25,11 @@ mod trace_cost;
 #[command(bin_name = "cargo xtask")]
 struct Arguments {
     #[command(subcommand)]
-    command: Chore,
+    command: Task,
 }
 
 #[derive(Debug, Subcommand)]
-enum Chore {
+enum Task {
     /// Everything that must hold before a change is merged
     Ci(ci::Options),
     /// Check the rules of the house that a machine can check (CONTRIBUTING.md lists them)
@@ -60,19 +60,19 @@ enum Chore {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Chore::Ci(options) => ci::run(&options),
-        Chore::Tidy(options) => tidy::run(&options),
-        Chore::Docs => docs::run(),
-        Chore::Bench(options) => bench::run(&options),
-        Chore::Calibrate(options) => calibrate::run(&options),
-        Chore::Crosscheck(options) => crosscheck::run(&options),
-        Chore::CrosscheckLmbench(options) => crosscheck_lmbench::run(&options),
-        Chore::CrosscheckNetperf(options) => crosscheck_netperf::run(&options),
-        Chore::Crash(options) => crash::run(&options),
-        Chore::Fuzz(options) => fuzz::run(&options),
-        Chore::Schedule(options) => schedule::run(&options),
-        Chore::Soak(options) => soak::run(&options),
-        Chore::TraceCost(options) => trace_cost::run(&options),
+        Task::Ci(options) => ci::run(&options),
+        Task::Tidy(options) => tidy::run(&options),
+        Task::Docs => docs::run(),
+        Task::Bench(options) => bench::run(&options),
+        Task::Calibrate(options) => calibrate::run(&options),
+        Task::Crosscheck(options) => crosscheck::run(&options),
+        Task::CrosscheckLmbench(options) => crosscheck_lmbench::run(&options),
+        Task::CrosscheckNetperf(options) => crosscheck_netperf::run(&options),
+        Task::Crash(options) => crash::run(&options),
+        Task::Fuzz(options) => fuzz::run(&options),
+        Task::Schedule(options) => schedule::run(&options),
+        Task::Soak(options) => soak::run(&options),
+        Task::TraceCost(options) => trace_cost::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

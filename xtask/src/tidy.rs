@@ -53,20 +53,20 @@ impl fmt::Display for Violation {
 /// A rule by its name in CONTRIBUTING.md.
 struct Rule {
     name: &'static str,
-    check: fn(&Tree) -> Vec<Found>,
+    check: fn(&Tree) -> Vec<Finding>,
 }
 
 /// A [`Violation`] before it knows its rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct Finding {
     path: String,
     line: usize,
     message: String,
 }
 
-impl Found {
-    fn at(path: &str, line: usize, message: impl Into<String>) -> Found {
-        Found { path: path.to_owned(), line, message: message.into() }
+impl Finding {
+    fn at(path: &str, line: usize, message: impl Into<String>) -> Finding {
+        Finding { path: path.to_owned(), line, message: message.into() }
     }
 }
 
@@ -115,12 +115,12 @@ fn check(tree: &Tree, rules: &[Rule]) -> Vec<Violation> {
     rules.iter().flat_map(|rule| (rule.check)(tree).into_iter().map(|found| named(rule.name, found))).collect()
 }
 
-fn named(rule: &'static str, Found { path, line, message }: Found) -> Violation {
+fn named(rule: &'static str, Finding { path, line, message }: Finding) -> Violation {
     Violation { path, line, rule, message }
 }
 
 /// CONTRIBUTING.md names every rule, so that a violation can be looked up.
-fn rules(tree: &Tree) -> Vec<Found> {
+fn rules(tree: &Tree) -> Vec<Finding> {
     const PATH: &str = "CONTRIBUTING.md";
     let text = tree.text(PATH).unwrap_or_default();
     RULES
@@ -128,7 +128,7 @@ fn rules(tree: &Tree) -> Vec<Found> {
         .map(|rule| rule.name)
         .chain(["fresh"])
         .filter(|name| !text.contains(&format!("`{name}`")))
-        .map(|name| Found::at(PATH, 1, format!("does not explain the rule `{name}`")))
+        .map(|name| Finding::at(PATH, 1, format!("does not explain the rule `{name}`")))
         .collect()
 }
 

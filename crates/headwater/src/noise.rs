@@ -26,12 +26,12 @@ pub struct Record {
     pub apart: Drift,
     /// What was found before, the newest first, [`KEPT`] at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub earlier: Vec<Earlier>,
+    pub earlier: Vec<PreviousNoise>,
 }
 
 /// What an earlier measurement of the noise found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Earlier {
+pub struct PreviousNoise {
     /// When its run began, RFC 3339.
     pub started_at: String,
     /// The deviation in the same blocks.
@@ -45,7 +45,7 @@ const KEPT: usize = 8;
 
 /// The floor that holds on a machine, from all that its record keeps.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Floor {
+pub struct NoiseFloor {
     /// The deviation.
     pub deviation: f64,
     /// How many measurements it is the median of.
@@ -58,7 +58,7 @@ impl Record {
     /// This record with an older one of the same machine behind it.
     #[must_use]
     pub fn after(mut self, older: Record) -> Record {
-        let last = Earlier {
+        let last = PreviousNoise {
             started_at: older.started_at,
             within: older.assessment.drift.deviation,
             apart: older.apart.deviation,
@@ -69,13 +69,13 @@ impl Record {
 
     /// The floor in the same blocks, or between runs: the median over the measurements, so that one bad day does not rule the
     /// machine. Of an even number the larger of the middle two counts.
-    pub fn floor(&self, paired: bool) -> Floor {
+    pub fn floor(&self, paired: bool) -> NoiseFloor {
         let own = if paired { self.assessment.drift } else { self.apart }.deviation;
         let earlier = self.earlier.iter().map(|earlier| if paired { earlier.within } else { earlier.apart });
         let mut deviations: Vec<f64> = std::iter::once(own).chain(earlier).collect();
         deviations.sort_by(f64::total_cmp);
         let oldest = self.earlier.last().map_or(&self.started_at, |earlier| &earlier.started_at);
-        Floor {
+        NoiseFloor {
             deviation: deviations[deviations.len() / 2],
             measurements: deviations.len(),
             from_to: [oldest.clone(), self.started_at.clone()],
@@ -83,7 +83,7 @@ impl Record {
     }
 }
 
-impl Floor {
+impl NoiseFloor {
     /// Where it is known from: `measured 2025-01-01`, `median of 5 measurements, 2025-01-01 to 2025-02-01`.
     pub fn words(&self) -> String {
         let [from, to] = self.from_to.each_ref().map(|time| time.split('T').next().unwrap_or(time));

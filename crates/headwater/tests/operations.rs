@@ -7,7 +7,7 @@ use std::path::Path;
 use conductor::{Conductor, assert_gone};
 use headwater::facilities::{Entry, find};
 use headwater::harness::conduct::{Job, Measured, Outcome};
-use headwater::harness::old_rule;
+use headwater::harness::lmbench_rule;
 use headwater::plan::rows::of_subject;
 use headwater_results::schema::{Placement, Standing};
 
@@ -23,7 +23,7 @@ fn facility(name: &str) -> &'static Entry {
 fn job(entry: &Entry, subject: &str, directory: &Path) -> Job {
     let subject = (entry.subjects)().into_iter().find(|known| known.name == subject).expect("a subject of the table");
     Job {
-        row: old_rule::with_value(of_subject(&subject, entry.info, Placement::Free)),
+        row: lmbench_rule::with_value(of_subject(&subject, entry.info, Placement::Free)),
         time_s: 0.01,
         warm_up_s: 0.001,
         cpus: None,
@@ -91,7 +91,7 @@ fn nothing_costs_less_than_the_null_call() {
     let scratch = tempfile::tempdir().expect("a directory for the test");
     let figure = |entry: &Entry, subject: &str| {
         let measured = measured(&job(entry, subject, scratch.path()));
-        let (_, samples) = measured.series.into_iter().find(|(name, _)| name != old_rule::NAME).expect("a figure");
+        let (_, samples) = measured.series.into_iter().find(|(name, _)| name != lmbench_rule::NAME).expect("a figure");
         // What disturbs a batch only makes it longer.
         samples.into_iter().fold(f64::INFINITY, f64::min)
     };
@@ -106,7 +106,7 @@ fn a_difference_is_that_of_its_parts() {
     let (whole_ns, subtracted_ns) = (measured.counters["whole_ns"], measured.counters["subtracted_ns"]);
     assert!(whole_ns > subtracted_ns && subtracted_ns > 0.0, "{whole_ns} {subtracted_ns}");
     // Every sample is of its own batch, so that their medians differ a little from the difference of medians.
-    let value_us = measured.series[old_rule::NAME][0];
+    let value_us = measured.series[lmbench_rule::NAME][0];
     let parts_us = (whole_ns - subtracted_ns) / 1e3;
     assert!((value_us / parts_us - 1.0).abs() < 0.5, "{value_us} us against {parts_us} us");
 }

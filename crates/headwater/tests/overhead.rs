@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use headwater::store;
 use headwater_results::schema::{Event, RowOutcome, Run};
-use headwater_trace::kernel::{Support, Tracefs};
+use headwater_trace_tools::kernel::{Support, Tracefs};
 
 fn headwater(temporary: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));

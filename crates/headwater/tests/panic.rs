@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use headwater::harness::launch::CONDUCT;
-use headwater::harness::run::{Course, Observer};
+use headwater::harness::run::{BlockRunner, Observer};
 use headwater::harness::scratch::Scratch;
-use headwater::plan::{Plan, Wishes};
+use headwater::plan::{Plan, RunRequest};
 use headwater_os::child::exists;
-use headwater_os::signal::StopSignals;
+use headwater_os_tools::signal::StopSignals;
 use headwater_results::schema::{Event, Row};
 
 /// Panics when the second launch has ended.
@@ -38,10 +38,10 @@ fn main() -> ExitCode {
         return headwater::cli::main();
     }
     std::panic::set_hook(Box::new(|_| ()));
-    let wishes = Wishes {
+    let wishes = RunRequest {
         selection: vec!["fifo/stream".into(), "sysv-mq/stream".into()],
         time_s: Some(0.005),
-        ..Wishes::default()
+        ..RunRequest::default()
     };
     let plan = Plan::new(&wishes, 1, || 1).expect("rows of the overview");
     let stop = StopSignals::watch().expect("a descriptor");
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     let run = catch_unwind(AssertUnwindSafe(|| {
         // The run owns its private directory, as `headwater run` does.
         let scratch = scratch;
-        Course::new(&plan, &[0]).expect("the test's own file").run(&scratch, &stop, &mut clumsy)
+        BlockRunner::new(&plan, &[0]).expect("the test's own file").run(&scratch, &stop, &mut clumsy)
     }));
     assert!(run.is_err() && clumsy.launches == 2, "it panicked in the second launch");
     assert!(!directory.exists(), "the private directory is gone");

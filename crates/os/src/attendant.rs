@@ -8,10 +8,10 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
+use crate::abstract_socket::Listener;
 use crate::descriptors;
 use crate::files;
 use crate::fork::{self, Epoch};
-use crate::local::Listener;
 use crate::thread::Thread;
 
 /// How long it waits when it has no descriptor left for somebody who comes.
@@ -96,8 +96,8 @@ fn attend(listener: RawFd, files: &[RawFd], stopped: &OwnedFd) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abstract_socket as local;
     use crate::child::Child;
-    use crate::local;
 
     const PATIENCE: Duration = Duration::from_secs(5);
 

@@ -13,6 +13,13 @@ pub fn allowed() -> io::Result<Vec<u32>> {
     Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect())
 }
 
+/// CPUs that are on line, at least 1. More than this process may use, if its affinity is restricted.
+pub fn online() -> u32 {
+    // SAFETY: sysconf(3) takes a number and touches no memory of ours.
+    let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    u32::try_from(count).unwrap_or(1).max(1)
+}
+
 /// The CPU that the calling thread runs on at this moment; a hint, since it may move right after.
 pub fn current() -> u32 {
     sched_getcpu() as u32

@@ -27,6 +27,7 @@ use rustix::net::{
 
 use crate::descriptors;
 
+mod close;
 mod own;
 mod packet;
 mod pipe;

@@ -1,9 +1,10 @@
 //! The asymmetric fence: two sides each write one word and then read the other's (Dekker's pattern). One side does it
 //! on every operation, the other only before it sleeps; the second pays for both.
 //!
-//! Used by `headwater-shm`'s eventcount. Both sides must use the same kind, so whoever creates a shared region writes
-//! the kind into it, and who attaches calls [`Fence::join`] with what he finds there. It never falls back on its own:
-//! a process that cannot join must not attach, because the other side has already stopped paying for a real fence.
+//! Used by `headwater-shm`'s tokens, the streams' sleep and the gauge's ring. Both sides must use the same kind, so the
+//! process that creates a shared region writes the kind into it, and a process that attaches calls [`Fence::join`] with the
+//! kind that it finds there. It never falls back on its own: a process that cannot join must not attach, because the other
+//! side has already stopped paying for a real fence.
 
 use std::io;
 use std::sync::OnceLock;

@@ -1,6 +1,6 @@
 //! Sleeping on a word and waking who sleeps there, across processes.
 //!
-//! Used by `headwater-shm`'s eventcount and by the gauge's futex lock. It never spins and never retries: what the
+//! Used by `headwater-shm`, the streams' sleep and the gauge's ring and futex lock. It never spins and never retries: what the
 //! word means, and when to look again, is the caller's business.
 
 use std::io;

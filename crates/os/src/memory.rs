@@ -138,7 +138,7 @@ impl SharedMemory {
         };
         // SAFETY: the length is not 0; Miri knows no shared mapping, and one process needs none.
         #[cfg(miri)]
-        let base = unsafe { std::alloc::alloc_zeroed(twin_layout(len)) };
+        let base = unsafe { std::alloc::alloc_zeroed(heap_layout(len)) };
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
         Ok(SharedMemory { base, len, fd })
     }
@@ -214,7 +214,7 @@ impl Drop for SharedMemory {
     fn drop(&mut self) {
         // SAFETY: allocated by `map` with this layout, and borrows from `get` have ended with `self`.
         #[cfg(miri)]
-        return unsafe { std::alloc::dealloc(self.base.as_ptr(), twin_layout(self.len)) };
+        return unsafe { std::alloc::dealloc(self.base.as_ptr(), heap_layout(self.len)) };
         // SAFETY: the range is exactly what `map` made, and borrows from `get` have ended with `self`.
         #[cfg(not(miri))]
         let unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
@@ -223,9 +223,9 @@ impl Drop for SharedMemory {
     }
 }
 
-/// The heap twin of a mapping, under Miri.
+/// What a mapping is under Miri: memory of the heap.
 #[cfg(miri)]
-fn twin_layout(len: usize) -> std::alloc::Layout {
+fn heap_layout(len: usize) -> std::alloc::Layout {
     std::alloc::Layout::from_size_align(len, 4096).expect("a mapping's length is one of an allocation")
 }
 

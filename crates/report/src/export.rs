@@ -13,7 +13,7 @@ mod openmetrics;
 use headwater_results::schema::{MetricResult, RowOutcome, Run};
 
 /// A run with what to call it.
-pub type Named = (String, Run);
+pub type NamedRun = (String, Run);
 
 /// What a user may choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Format {
     /// Whether [`Options::launches`] means anything to it.
     pub has_launches: bool,
     /// The text, in UTF-8 and with a line end at its end.
-    pub write: fn(&[Named], &Options) -> String,
+    pub write: fn(&[NamedRun], &Options) -> String,
 }
 
 /// Every format, in the order of the help.
@@ -46,14 +46,14 @@ pub fn find(name: &str) -> Option<&'static Format> {
 
 impl Format {
     /// The runs in this format. Runs of the same name are numbered, for most formats need to tell them apart.
-    pub fn export(&self, runs: &[Named], options: &Options) -> String {
+    pub fn export(&self, runs: &[NamedRun], options: &Options) -> String {
         (self.write)(&distinct(runs), options)
     }
 }
 
 /// The runs, the second of a name with `#2` behind it, and so on.
-fn distinct(runs: &[Named]) -> Vec<Named> {
-    let mut named: Vec<Named> = Vec::new();
+fn distinct(runs: &[NamedRun]) -> Vec<NamedRun> {
+    let mut named: Vec<NamedRun> = Vec::new();
     for (name, run) in runs {
         let mut candidate = name.clone();
         let mut number = 1;

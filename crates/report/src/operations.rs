@@ -33,7 +33,7 @@ pub(crate) struct Column<'a> {
 
 /// A table with a line of words above it.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct TitledTable {
     pub caption: String,
     pub grid: Grid,
 }
@@ -43,7 +43,7 @@ type Text<'a> = &'a dyn Fn(f64) -> String;
 
 /// How cells are filled.
 #[derive(Clone, Copy)]
-pub(crate) struct Filling<'a> {
+pub(crate) struct CellFilling<'a> {
     /// Whether the figure by the old rule stands where a row has it.
     pub old: bool,
     /// An interval in a few characters; the text of a value is the cell's.
@@ -103,13 +103,13 @@ pub(crate) fn placement(columns: &[Column<'_>]) -> Option<Placement> {
 }
 
 /// The tables that have a line, in the order of the reports.
-pub(crate) fn parts(columns: &[Column<'_>], filling: &Filling<'_>) -> Vec<Part> {
+pub(crate) fn parts(columns: &[Column<'_>], filling: &CellFilling<'_>) -> Vec<TitledTable> {
     let part = |group: &Group| {
         let lines = lines(group, columns);
         let heads = columns.iter().map(|column| column.head.clone()).collect();
         let lines: Vec<Line> = lines.into_iter().map(|line| line.draw(group, columns, filling)).collect();
         let grid = Grid { corner: "operation".to_owned(), heads, lines };
-        (!grid.lines.is_empty()).then(|| Part { caption: group.caption.to_owned(), grid })
+        (!grid.lines.is_empty()).then(|| TitledTable { caption: group.caption.to_owned(), grid })
     };
     GROUPS.iter().filter_map(part).collect()
 }
@@ -147,7 +147,7 @@ impl Key<'_> {
         column.rows.iter().find(is_it).copied()
     }
 
-    fn draw(&self, group: &Group, columns: &[Column<'_>], filling: &Filling<'_>) -> Line {
+    fn draw(&self, group: &Group, columns: &[Column<'_>], filling: &CellFilling<'_>) -> Line {
         let figures: Vec<_> = columns
             .iter()
             .map(|column| self.find(column).and_then(|result| Some((result, figure(result, filling.old)?))))

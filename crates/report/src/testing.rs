@@ -12,7 +12,7 @@ use headwater_results::schema::{
 use headwater_results::summary::Fold;
 
 /// A run in the making: rows with what came of them.
-pub(crate) struct Made {
+pub(crate) struct TestRun {
     header: RunHeader,
     events: Vec<Event>,
     random: u64,
@@ -34,9 +34,9 @@ const TRANSPORTS: [Transport; 9] = [
     ("null", Standing::Null, 8.0, 0.0),
 ];
 
-impl Made {
+impl TestRun {
     /// Nothing yet; rows get this many launches.
-    pub fn new(launches: u32) -> Made {
+    pub fn new(launches: u32) -> TestRun {
         let settings = Settings {
             selection: vec!["overview".to_owned()],
             launches,
@@ -62,7 +62,7 @@ impl Made {
             clock_read_ns: 24.0,
             clock_resolution_ns: 1.0,
         };
-        Made { header, events: Vec::new(), random: 1 }
+        TestRun { header, events: Vec::new(), random: 1 }
     }
 
     /// Uniform in 0..1, the same in every test run (a 64-bit LCG, Knuth's constants).
@@ -72,7 +72,7 @@ impl Made {
     }
 
     /// Adds a row whose metrics have these values in each launch, give or take `spread` (a share).
-    pub fn measure(&mut self, row: &Row, values: &[f64], spread: f64) -> &mut Made {
+    pub fn measure(&mut self, row: &Row, values: &[f64], spread: f64) -> &mut TestRun {
         self.header.rows.push(row.clone());
         for block in 0..self.header.settings.launches {
             let mut record = LaunchRecord {
@@ -101,14 +101,14 @@ impl Made {
     }
 
     /// Adds a row that the machine cannot run.
-    pub fn skip(&mut self, row: &Row, reason: &str) -> &mut Made {
+    pub fn skip(&mut self, row: &Row, reason: &str) -> &mut TestRun {
         self.header.rows.push(row.clone());
         self.events.push(Event::RowSkipped { row: row.clone(), reason: reason.to_owned() });
         self
     }
 
     /// Adds a row whose only launch failed.
-    pub fn fail(&mut self, row: &Row, reason: &str) -> &mut Made {
+    pub fn fail(&mut self, row: &Row, reason: &str) -> &mut TestRun {
         self.header.rows.push(row.clone());
         let reason = reason.to_owned();
         self.events.push(Event::LaunchFailed { row: row.id.clone(), block: 0, reason });
@@ -116,13 +116,13 @@ impl Made {
     }
 
     /// Adds a row that had no turn.
-    pub fn leave(&mut self, row: &Row) -> &mut Made {
+    pub fn leave(&mut self, row: &Row) -> &mut TestRun {
         self.header.rows.push(row.clone());
         self
     }
 
     /// Changes what the run set out to do.
-    pub fn header(&mut self, change: impl FnOnce(&mut RunHeader)) -> &mut Made {
+    pub fn header(&mut self, change: impl FnOnce(&mut RunHeader)) -> &mut TestRun {
         change(&mut self.header);
         self
     }
@@ -137,8 +137,8 @@ impl Made {
 }
 
 /// Everything that the suite `overview` has, with something skipped, failed and noisy.
-pub(crate) fn overview(launches: u32) -> Made {
-    let mut made = Made::new(launches);
+pub(crate) fn overview(launches: u32) -> TestRun {
+    let mut made = TestRun::new(launches);
     for (name, standing, fixed_ns, byte_ns) in TRANSPORTS {
         for size in [64, 4096, 65_536] {
             let rate = 1e9 / (fixed_ns + byte_ns * size as f64);
@@ -233,8 +233,8 @@ pub(crate) fn operation(subject: &str, pattern: &str, unit: &str) -> Row {
 }
 
 /// The suite of basic operations, as far as it shows every table.
-pub(crate) fn operations(launches: u32) -> Made {
-    let mut made = Made::new(launches);
+pub(crate) fn operations(launches: u32) -> TestRun {
+    let mut made = TestRun::new(launches);
     let rows = [
         ("null-call", "us", 0.0712),
         ("open-close", "us", 1.23),
@@ -272,7 +272,7 @@ pub(crate) fn overhead(launches: u32) -> Run {
         let metric = |name: &str| Metric { name: name.to_owned(), unit: "s".to_owned(), better: Better::Lower };
         Row { metrics: vec![metric("elapsed"), metric("cpu")], ..of("compile", "workload", "s", name) }
     };
-    let mut made = Made::new(launches);
+    let mut made = TestRun::new(launches);
     for (name, factor, call) in
         [("off", 1.0, 1.0), ("null", 1.001, 1.0), ("flight", 1.1, 2.4), ("user-drain", 1.0, 1.0)]
     {

@@ -6,7 +6,7 @@ use headwater_results::compare::{ALPHA, MINIMUM_EFFECT, Ratio};
 use headwater_results::schema::{Better, MetricResult, RowResult, Run};
 
 use crate::grid::{Cell, Grid, Line};
-use crate::operations::Filling;
+use crate::operations::CellFilling;
 use crate::{rows, units};
 
 /// The patterns and facilities that are shown here, in the order of the table.
@@ -56,7 +56,7 @@ pub(crate) struct Times {
 
 /// A row beside its reference.
 #[derive(Clone, Debug)]
-pub(crate) struct Beside<'a> {
+pub(crate) struct PairedRow<'a> {
     /// The row.
     pub result: &'a RowResult,
     /// How many times as good as the reference by the own figure.
@@ -72,7 +72,7 @@ pub(crate) struct Beside<'a> {
 }
 
 /// The rows of a pattern at one size, the reference among them.
-fn group<'a>(rows: &[&'a RowResult]) -> Vec<Beside<'a>> {
+fn group<'a>(rows: &[&'a RowResult]) -> Vec<PairedRow<'a>> {
     let of = |name: &str| rows.iter().copied().find(|result| result.row.subject == name);
     let reference = REFERENCES.iter().find_map(|&(name, words)| Some((of(name)?, words)));
     let beside = |&result: &&'a RowResult| match reference {
@@ -84,11 +84,11 @@ fn group<'a>(rows: &[&'a RowResult]) -> Vec<Beside<'a>> {
     rows.iter().map(beside).collect()
 }
 
-fn plain(result: &RowResult) -> Beside<'_> {
-    Beside { result, times: None, cpu_times: None, words: None, is_worse: false, costs_more: false }
+fn plain(result: &RowResult) -> PairedRow<'_> {
+    PairedRow { result, times: None, cpu_times: None, words: None, is_worse: false, costs_more: false }
 }
 
-fn judged<'a>(result: &'a RowResult, reference: &RowResult, name: &str) -> Beside<'a> {
+fn judged<'a>(result: &'a RowResult, reference: &RowResult, name: &str) -> PairedRow<'a> {
     let Some((own, other)) = rows::own(result).zip(rows::own(reference)) else { return plain(result) };
     let times =
         paired(own, other).map(|times| if own.metric.better == Better::Lower { times.inverse() } else { times });
@@ -104,7 +104,7 @@ fn judged<'a>(result: &'a RowResult, reference: &RowResult, name: &str) -> Besid
         (_, true) => Some(if is_timed { "faster than" } else { "less than" }),
         _ => None,
     };
-    Beside {
+    PairedRow {
         result,
         times,
         cpu_times,
@@ -134,7 +134,7 @@ fn paired(one: &MetricResult, other: &MetricResult) -> Option<Times> {
 }
 
 /// The groups of rows that this run has of one placement, each with its pattern and size.
-pub(crate) fn groups<'a>(rows: &[&'a RowResult]) -> Vec<(&'static str, Option<u64>, Vec<Beside<'a>>)> {
+pub(crate) fn groups<'a>(rows: &[&'a RowResult]) -> Vec<(&'static str, Option<u64>, Vec<PairedRow<'a>>)> {
     let mut groups = Vec::new();
     for pattern in PATTERNS {
         let of_pattern: Vec<&RowResult> = rows.iter().copied().filter(|result| result.row.pattern == pattern).collect();
@@ -161,7 +161,7 @@ pub(crate) fn name(pattern: &str, size: Option<u64>) -> String {
 }
 
 /// The table of rows of one placement.
-pub(crate) fn grid(rows: &[&RowResult], filling: &Filling<'_>) -> Grid {
+pub(crate) fn grid(rows: &[&RowResult], filling: &CellFilling<'_>) -> Grid {
     let mut lines = Vec::new();
     for (pattern, size, group) in groups(rows) {
         lines.push(Line { label: format!("{}:", name(pattern, size)), is_quiet: true, cells: Vec::new() });
@@ -171,7 +171,7 @@ pub(crate) fn grid(rows: &[&RowResult], filling: &Filling<'_>) -> Grid {
     Grid { corner: "pattern, transport".to_owned(), heads, lines }
 }
 
-fn line(beside: &Beside<'_>, filling: &Filling<'_>) -> Line {
+fn line(beside: &PairedRow<'_>, filling: &CellFilling<'_>) -> Line {
     let result = beside.result;
     let text = |found: Option<&MetricResult>| {
         found.map_or_else(|| "-".to_owned(), |found| units::quantity(found.estimate.median, &found.metric.unit))
@@ -200,7 +200,7 @@ fn line(beside: &Beside<'_>, filling: &Filling<'_>) -> Line {
     }
 }
 
-impl Beside<'_> {
+impl PairedRow<'_> {
     /// The words of the table. What is worse needs no second word: its CPU time stands beside it.
     fn verdict(&self) -> String {
         match (&self.words, self.costs_more && !self.is_worse) {

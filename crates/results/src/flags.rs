@@ -8,7 +8,7 @@ mod modes;
 mod row;
 mod series;
 
-pub use batches::{Grain, grain, quantised, too_few_samples};
+pub use batches::{BatchResolution, grain, quantised, too_few_samples};
 pub use modes::{Modes, modes_of, two_modes};
 pub use row::{LaunchFacts, flags_of_row};
 pub use series::{autocorrelated, change_point, few_launches, sloped, wide_interval};

@@ -1,19 +1,13 @@
-//! What can go wrong at one end of a ring.
+//! What can go wrong with what lies in shared memory.
 
 use std::fmt;
 use std::io;
 
-/// Why an operation failed. On a ring, every error but [`Error::System`] is final: the same end keeps reporting it.
+/// Why an operation failed.
 #[derive(Debug)]
 pub enum Error {
-    /// The other end is closed or its process has ended. For the receiver only after it has read what was published.
-    Closed,
-    /// The stream ended inside what [`Receiver::read_exact`](crate::Receiver::read_exact) was to read.
-    UnexpectedEnd,
     /// What the region says cannot be true; the text names it. The peer is broken or hostile.
     Corrupt(&'static str),
-    /// This half is already in use, by the process of that number.
-    InUse(u32),
     /// The region has no room for another member; holds how many it has room for.
     Full(usize),
     /// Another member holds a [`Token`](crate::Token), and the call is not to wait for it.
@@ -29,10 +23,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Closed => write!(f, "the other end of the ring is closed"),
-            Error::UnexpectedEnd => write!(f, "the stream ended too early"),
             Error::Corrupt(what) => write!(f, "the shared region is corrupt: {what}"),
-            Error::InUse(pid) => write!(f, "this half of the ring is in use by process {pid}"),
             Error::Full(most) => write!(f, "{most} handles use this stream already, which is its limit"),
             Error::WouldBlock => {
                 write!(f, "another user of the stream is in the middle of a call and has not come out of it")
@@ -57,10 +48,8 @@ impl From<io::Error> for Error {
 impl From<Error> for io::Error {
     fn from(error: Error) -> io::Error {
         let kind = match &error {
-            Error::Closed => io::ErrorKind::BrokenPipe,
-            Error::UnexpectedEnd => io::ErrorKind::UnexpectedEof,
             Error::Corrupt(_) => io::ErrorKind::InvalidData,
-            Error::InUse(_) | Error::Full(_) => io::ErrorKind::ResourceBusy,
+            Error::Full(_) => io::ErrorKind::ResourceBusy,
             Error::WouldBlock => io::ErrorKind::WouldBlock,
             Error::TimedOut => io::ErrorKind::TimedOut,
             Error::Interrupted => io::ErrorKind::Interrupted,

@@ -1,67 +1,51 @@
-//! Byte streams between two processes over memory they share: the region, the ring in it, and the eventcount by which
-//! one end sleeps until the other has done something.
+//! Position-independent shared memory: values and windows of bytes placed in it, members of a region and the tokens that
+//! admit one of them, logs.
 //!
-//! The gauge's ring rows use it, and STREAMS lays its messages over it. It knows no message and no descriptor beyond
-//! the memfd of the region. Everything read from shared memory is input: the other process may be hostile or dying, and
-//! the worst it can do is spoil this one stream ([`Error::Corrupt`]).
-//!
-//! ```
-//! let (mut sender, mut receiver) = headwater_shm::pair(4096, headwater_shm::Wait::Sleep)?;
-//! let reader = std::thread::spawn(move || {
-//!     let mut text = [0; 5];
-//!     receiver.read_exact(&mut text).map(|()| text)
-//! });
-//! sender.write_all(b"hello")?;
-//! assert_eq!(&reader.join().expect("no panic")?, b"hello");
-//! # Ok::<(), std::io::Error>(())
-//! ```
+//! STREAMS and the tracer lay their structures over it, and so does the gauge's ring. It is a part of them and changes with
+//! them. It knows no message and no descriptor. Everything read from shared memory is input: the other processes may be
+//! hostile or dying, and the worst they can do is spoil what lies there ([`Error::Corrupt`]).
 
 #![deny(unsafe_code)]
 
+mod cache_padded;
 mod error;
-mod eventcount;
-mod layout;
 mod limit;
 #[cfg(not(loom))]
 #[allow(unsafe_code, reason = "logs are written by code that names places in memory")]
 pub mod logs;
+#[cfg(loom)]
+#[allow(unsafe_code, reason = "loom's cells are raw pointers")]
+pub mod loom_model;
 mod member;
-mod owner;
 #[cfg(not(loom))]
 #[allow(unsafe_code, reason = "references into shared memory")]
 mod placed;
 #[doc(hidden)]
 pub mod probe;
-#[cfg(not(loom))]
-mod region;
-mod ring;
 mod shareable;
 mod stages;
 pub mod sync;
 mod token;
-#[cfg(loom)]
-#[allow(unsafe_code, reason = "loom's cells are raw pointers")]
-pub mod twin;
-mod wait;
 #[cfg(not(loom))]
 #[allow(unsafe_code, reason = "copies in and out of shared memory")]
 mod window;
 
+pub use cache_padded::CachePadded;
+#[doc(hidden)]
+pub use cache_padded::CachePadded as Apart;
 pub use error::Error;
 pub use headwater_os::memory::Shareable;
-pub use layout::{Apart, WINDOW_MAX, WINDOW_MIN};
 pub use limit::Limit;
+#[doc(hidden)]
+#[cfg(loom)]
+pub use loom_model as twin;
+#[cfg(loom)]
+pub use loom_model::{Placed, Window};
 pub use member::{MEMBERS, Member, Members, Membership};
 #[cfg(not(loom))]
 pub use placed::Placed;
-pub use ring::pair;
-pub use ring::receiver::Receiver;
-pub use ring::sender::Sender;
-pub use stages::{Stage, Stages};
-pub use token::{Hold, Outer, Token, TokenWords};
-#[cfg(loom)]
-pub use twin::{Placed, Window};
-pub use wait::{Counters, Wait};
+pub use stages::{Stage, Stages, spin_for};
+pub use token::{Hold, Token, TokenWords};
 #[cfg(not(loom))]
 pub use window::Window;
 

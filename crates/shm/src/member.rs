@@ -9,8 +9,8 @@
 //! ended or executed another program; or the kernel has said that nobody is left at its side of the stream. A member of
 //! another PID namespace counts as alive until then.
 
+use crate::cache_padded::CachePadded;
 use crate::error::Error;
-use crate::layout::Apart;
 use crate::limit::Limit;
 use crate::probe;
 use crate::shareable;
@@ -60,7 +60,7 @@ impl Member {
 }
 
 /// The table of a region.
-pub type Members = Placed<[Apart<Member>]>;
+pub type Members = Placed<[CachePadded<Member>]>;
 
 /// A handle's place in the table, given back when it is dropped by the process that took it.
 #[derive(Debug)]
@@ -193,7 +193,7 @@ fn take_free(table: &Members, process: ProcessId) -> Option<usize> {
 }
 
 fn take_dead(table: &Members, process: ProcessId) -> Result<usize, Error> {
-    for (slot, Apart(member)) in table.iter().enumerate() {
+    for (slot, CachePadded(member)) in table.iter().enumerate() {
         let Some((found, _)) = member.occupant() else { continue };
         if found.place() != 0 && !found.has_ended() {
             continue;
@@ -214,10 +214,10 @@ fn take_dead(table: &Members, process: ProcessId) -> Result<usize, Error> {
 
 /// A table for loom, whose atomics cannot be made of zeros.
 #[cfg(loom)]
-pub(crate) fn twin_table(slots: usize) -> Members {
+pub(crate) fn model_table(slots: usize) -> Members {
     let word = || AtomicU64::new(0);
     let half = || AtomicU32::new(0);
     let slot =
-        || Apart(Member { place: word(), birth: word(), image: word(), busy: half(), side: half(), tag: half() });
+        || CachePadded(Member { place: word(), birth: word(), image: word(), busy: half(), side: half(), tag: half() });
     Placed::from_vec((0..slots).map(|_| slot()).collect())
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use headwater_os::memory::{Shareable, SharedMemory};
 
-use crate::layout::Apart;
+use crate::cache_padded::CachePadded;
 
 /// A `T` (or `[T]`) at a fixed place of a mapping. Clones share the mapping.
 #[derive(Debug)]
@@ -66,4 +66,4 @@ impl<T: ?Sized> Clone for Placed<T> {
 }
 
 // SAFETY: all of its bytes but the padding are those of a `Shareable`.
-unsafe impl<T: Shareable> Shareable for Apart<T> {}
+unsafe impl<T: Shareable> Shareable for CachePadded<T> {}

@@ -138,7 +138,7 @@ impl Stages {
 }
 
 /// Spins until `ready`, at most for `limit_ns`; returns whether it came.
-pub(crate) fn spin_for(limit_ns: u64, ready: &mut impl FnMut() -> bool) -> bool {
+pub fn spin_for(limit_ns: u64, ready: &mut impl FnMut() -> bool) -> bool {
     let start_ns = now_ns();
     loop {
         for _ in 0..SPINS_PER_CLOCK {

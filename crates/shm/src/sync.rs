@@ -1,7 +1,7 @@
-//! The world a ring lives in: the real one, or loom's. The ring itself does not know which.
+//! Atomics, fences, futexes, processes and clocks: the real ones, or loom's. What uses them does not know which.
 //!
 //! Nothing else in this crate names an atomic, a futex, a fence or a clock of its own. What is public is for algorithms
-//! of other crates over this memory, which loom shall model too: STREAMS' lanes.
+//! of other crates over this memory, which loom shall model too: STREAMS' lanes, the ring.
 
 /// A word of this process alone, which no model is about.
 pub(crate) use std::sync::atomic::AtomicU64 as LocalU64;
@@ -9,7 +9,7 @@ pub(crate) use std::sync::atomic::AtomicU64 as LocalU64;
 #[cfg(not(loom))]
 pub use self::real::*;
 #[cfg(loom)]
-pub use crate::twin::*;
+pub use crate::loom_model::*;
 
 #[cfg(not(loom))]
 mod real {
@@ -17,13 +17,13 @@ mod real {
     pub use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
     pub(crate) use std::thread::yield_now;
 
-    pub(crate) use headwater_os::clock::now_ns;
-    pub(crate) use headwater_os::cpu::current as current_cpu;
+    pub use headwater_os::clock::now_ns;
+    pub use headwater_os::cpu::current as current_cpu;
     pub use headwater_os::fence::Fence;
     pub(crate) use headwater_os::fork::epoch;
-    pub(crate) use headwater_os::futex::{nap, wait as futex_wait, wake as futex_wake};
-    pub(crate) use headwater_os::watch::ProcessId;
+    pub(crate) use headwater_os::futex::nap;
+    pub use headwater_os::futex::{wait as futex_wait, wake as futex_wake};
+    pub use headwater_os::watch::ProcessId;
 
     pub(crate) use crate::placed::Placed;
-    pub(crate) use crate::region::Region;
 }

@@ -107,15 +107,11 @@ pub struct Token {
     words: Placed<TokenWords>,
     /// Our bit in the busy word of a member.
     bit: u32,
-    /// The lock word under which we may enter by the busy word alone.
+    /// The lock word under which we may enter by the busy word alone; none while the token is held as a lock.
     bias: u32,
-    /// Uses in a row by us.
+    /// Uses in a row by us. 0: the next hold is [`Hold::Fresh`].
     streak: u32,
 }
-
-/// The tokens that a member is inside of around another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outer(u32);
 
 /// What a holder may assume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,10 +146,9 @@ impl Token {
         false
     }
 
-    /// As [`Token::enter`], for one who may be inside another token by its bias. Returns what [`Token::leave_inner`] needs,
-    /// or None if the token must be held.
+    /// As [`Token::enter`], for one who may be inside another token by its bias. Then [`Token::leave_inner`] must follow.
     #[inline]
-    pub fn enter_inner(&self, me: &Membership) -> Option<Outer> {
+    pub fn enter_inner(&self, me: &Membership) -> bool {
         let busy = &me.own().busy;
         // Only we write it.
         let outer = busy.load(Ordering::Relaxed);
@@ -162,24 +157,32 @@ impl Token {
         probe::at();
         compiler_fence(Ordering::SeqCst);
         if self.words.lock.load(Ordering::Relaxed) == self.bias {
-            return Some(Outer(outer));
+            return true;
         }
         busy.store(outer, Ordering::Release);
-        None
+        false
     }
 
-    /// Leaves after [`Token::enter_inner`].
+    /// Leaves after [`Token::enter_inner`], or gives back what was taken by [`Token::hold`].
     #[inline]
-    pub fn leave_inner(&self, me: &Membership, outer: Outer) {
+    pub fn leave_inner(&mut self, me: &Membership) {
+        if self.bias == NO_BIAS {
+            return self.release(me);
+        }
+        let busy = &me.own().busy;
+        let outer = busy.load(Ordering::Relaxed) & !self.bit;
         // Release: as in `leave`.
         probe::at();
-        me.own().busy.store(outer.0, Ordering::Release);
+        busy.store(outer, Ordering::Release);
         probe::at();
     }
 
-    /// Leaves after [`Token::enter`].
+    /// Leaves after [`Token::enter`], or gives back what was taken by [`Token::hold`].
     #[inline(always)]
-    pub fn leave(&self, me: &Membership) {
+    pub fn leave(&mut self, me: &Membership) {
+        if self.bias == NO_BIAS {
+            return self.release(me);
+        }
         // Release pairs with the Acquire load in `seize`: whoever takes the bias away sees all that we did.
         probe::at();
         me.own().busy.store(0, Ordering::Release);
@@ -187,7 +190,7 @@ impl Token {
     }
 
     /// Takes the token as a lock, waiting for it if need be, as long as the member's limit allows. Then
-    /// [`Token::release`] must follow.
+    /// [`Token::leave`] must follow.
     ///
     /// Errors: [`Error::Corrupt`] for a word that no member writes; [`Error::WouldBlock`], [`Error::TimedOut`] and
     /// [`Error::Interrupted`] as the [limit](Membership::set_limit) says, when another member does not give it back;
@@ -212,6 +215,7 @@ impl Token {
                 BIASED if lock & !NOTICES == self.bias => {
                     if self.exchange(lock, HELD | mark | kept) {
                         probe::at();
+                        self.bias = NO_BIAS;
                         self.streak = self.streak.saturating_add(1);
                         return Ok(Hold::Kept);
                     }
@@ -240,10 +244,12 @@ impl Token {
         }
     }
 
-    /// Gives the token back, biased to us if we alone have used it lately.
-    pub fn release(&mut self, me: &Membership) {
+    /// Gives back what is held as a lock, biased to us if we alone have used it lately.
+    #[cold]
+    #[inline(never)]
+    fn release(&mut self, me: &Membership) {
         let doublings = self.words.seizures.load(Ordering::Relaxed).min(STREAK_DOUBLINGS_MAX);
-        let enough = if doublings == 0 { 0 } else { STREAK << doublings };
+        let enough = if doublings == 0 { 1 } else { STREAK << doublings };
         let alone = self.words.lock.load(Ordering::Relaxed) & WAITERS == 0;
         let biased = me.fence.is_asymmetric() && self.streak >= enough && alone;
         self.bias = if biased { BIASED | me.mark() } else { NO_BIAS };
@@ -262,6 +268,12 @@ impl Token {
             // Release: as in `release`. If the word has changed, another member has taken the bias, or is about to.
             self.update(Ordering::Release, |lock| if lock & !NOTICES == bias { lock & NOTICES } else { lock });
         }
+    }
+
+    /// What the token protects was found unsound, or could not be read: our next hold is [`Hold::Fresh`], so that it is found
+    /// again. For the holder of the lock.
+    pub fn doubt(&mut self) {
+        self.streak = 0;
     }
 
     /// Forgets what we knew, in a forked child: the parent holds it.
@@ -422,7 +434,7 @@ mod tests;
 
 /// A free token for loom, whose atomics cannot be made of zeros.
 #[cfg(loom)]
-pub(crate) fn twin_words() -> TokenWords {
+pub(crate) fn model_words() -> TokenWords {
     let zero = || AtomicU32::new(0);
     TokenWords { lock: zero(), last: zero(), seizures: zero() }
 }

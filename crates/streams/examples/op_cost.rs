@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use headwater_shm::{Wait, pair};
+use headwater_ring::{Wait, pair};
 use headwater_streams::{Handle, Options, Policy, pipe_with};
 
 fn main() {

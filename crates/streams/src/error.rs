@@ -245,7 +245,6 @@ impl From<headwater_shm::Error> for Error {
             headwater_shm::Error::System(error) => error.into(),
             headwater_shm::Error::Full(_) => Error::new(Errno::Nosr, error.to_string()),
             headwater_shm::Error::Corrupt(what) => Error::corrupt(what),
-            other => Error::new(Errno::Proto, other.to_string()),
         }
     }
 }

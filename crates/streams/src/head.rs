@@ -23,7 +23,7 @@ pub(crate) mod way;
 mod write;
 
 pub use data::Next;
-pub(crate) use deliver::CHANGED;
 pub use get::{Got, Select};
 pub use place::{Borrowed, Reserved};
 pub use poll::Events;
+pub(crate) use way::WriteSide;

@@ -5,6 +5,7 @@
 //! ends, because its service procedure usually passes it on at once. What then still waits is stored. Nothing of a run
 //! that its process does not survive has happened, but what was stored or delivered.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering;
 
 use headwater_shm::{Limit, Membership, probe};
@@ -12,17 +13,16 @@ use headwater_shm::{Limit, Membership, probe};
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
 use crate::events;
-use crate::head::CHANGED;
+use crate::head::WriteSide;
 use crate::head::way::Way;
 use crate::message::Message;
 use crate::message::kind::What;
 use crate::plumb::chain::Link;
+use crate::plumb::module::Module;
 use crate::plumb::queue::Queue;
 use crate::process::device::partner::Partner;
 use crate::process::region::Region;
 use crate::process::sleep::{OWED, SERVICE};
-use crate::queue::lane::reader::LaneReader;
-use crate::queue::lane::writer::LaneWriter;
 use crate::queue::store::{HEAD, Store};
 
 /// Services of one run, and messages that they get. More can only come of a peer that enables queues for ever.
@@ -84,12 +84,9 @@ pub(crate) struct Run<'s, 'm> {
     pub region: &'s Region,
     pub me: &'s Membership,
     pub direction: usize,
-    pub chain: &'s [Link],
-    pub lane: &'s mut LaneWriter,
-    /// The reading side of the same lane: for what flushes throw away. And the other direction.
-    pub far: &'s mut LaneReader,
+    /// The direction, whose token is held as long as the run lasts.
+    pub side: WriteSide<'s>,
     pub other: Other<'s>,
-    pub store: &'s mut Store,
     pub counters: &'s mut Counters,
     pub effects: Effects,
     /// The other one of two streams that the driver pairs.
@@ -107,32 +104,40 @@ pub(crate) struct Run<'s, 'm> {
     gave_up: bool,
 }
 
+impl<'s> Deref for Run<'s, '_> {
+    type Target = WriteSide<'s>;
+
+    #[inline(always)]
+    fn deref(&self) -> &WriteSide<'s> {
+        &self.side
+    }
+}
+
+impl DerefMut for Run<'_, '_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.side
+    }
+}
+
 impl<'s, 'm> Run<'s, 'm> {
     #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "a run is made in one place, of everything that it needs")]
     pub fn new(
         region: &'s Region,
         me: &'s Membership,
         direction: usize,
-        chain: &'s [Link],
-        lane: &'s mut LaneWriter,
-        far: &'s mut LaneReader,
-        store: &'s mut Store,
+        side: WriteSide<'s>,
         other: Other<'s>,
         counters: &'s mut Counters,
     ) -> Run<'s, 'm> {
-        let effects = Effects::default();
         Run {
             region,
             me,
             direction,
-            chain,
-            lane,
-            far,
+            side,
             other,
-            store,
             counters,
-            effects,
+            effects: Effects::default(),
             partner: None,
             pending: None,
             gets: 0,
@@ -156,25 +161,23 @@ impl<'s, 'm> Run<'s, 'm> {
         self.effects.went_back = true;
         self.effects.used_other = true;
         let Other::Way(way) = &mut self.other else { return Err(Error::corrupt("a run back from a run back")) };
-        let entered = way.enter_inner(self.me, self.region);
-        let Way { writer, reader, store, chain, inner_effects, .. } = &mut **way;
-        if let Err(error) = entered {
-            self.gave_up |= error.is_held();
-            return Err(error);
-        }
-        let (outer, counters) = (Other::Outer(&mut *self.store), &mut *self.counters);
-        let mut run = Run::new(self.region, self.me, 1 - self.direction, chain, writer, reader, store, outer, counters);
+        let begun = way.begin_inside(self.me, self.region);
+        self.gave_up |= begun.as_ref().is_err_and(Error::is_held);
+        let (side, inner_effects) = begun?;
+        let outer = Other::Outer(&mut *self.side.store);
+        let mut run = Run::new(self.region, self.me, 1 - self.direction, side, outer, &mut *self.counters);
         run.effects = std::mem::take(inner_effects);
         let done = action(&mut run);
         let done = run.finish(done);
-        *inner_effects = run.effects;
         let (acted, gave_up) = (run.acted, run.gave_up);
-        self.acted |= acted;
-        self.gave_up |= gave_up && done.is_err();
-        if inner_effects.owed {
+        if run.effects.owed {
             // Before the token is given back: whoever takes it next looks.
             self.region.fixed.lanes[1 - self.direction].writer.0.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
         }
+        *inner_effects = std::mem::take(&mut run.effects);
+        drop(run);
+        self.acted |= acted;
+        self.gave_up |= gave_up && done.is_err();
         if acted && done.is_ok() {
             self.note_arrival()?;
         }
@@ -211,7 +214,7 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Does something under the store's token, waiting for it as long as may be.
     pub fn with_store<T>(&mut self, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
         self.set_limit();
-        let done = self.store.with(self.me, action);
+        let done = self.side.store.with(self.me, action);
         self.note(done)
     }
 
@@ -237,13 +240,17 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Hands a message to the queue at a place of the chain; behind the last one it is delivered to the head.
     #[inline]
     pub fn put(&mut self, at: usize, message: Message<'m>) -> Result<()> {
-        let chain = self.chain;
         let What { kind, band, .. } = message.what;
         events::put(self.region.inode, self.direction as u8, at as u8, kind as u8, band, message.len() as u64);
-        match chain.get(at) {
-            Some(link) => link.module.put(message, &mut Queue { run: self, at }),
+        match self.module_at(at) {
+            Some(module) => module.put(message, &mut Queue { run: self, at }),
             None => self.deliver(message),
         }
+    }
+
+    #[inline]
+    fn module_at(&self, at: usize) -> Option<&'static dyn Module> {
+        self.chain.get(at).map(|link| link.module)
     }
 
     /// Whether a message of that band may be sent from a place of the chain on: whether the next queue with a service
@@ -348,7 +355,6 @@ impl<'s, 'm> Run<'s, 'm> {
             // Nothing has happened; and what was asked for before waits for the same user.
             let enabled = |link: &Link| link.service && self.store.is_enabled(link.queue);
             self.effects.owed = self.chain.iter().any(enabled);
-            self.leave_lifted();
             return done;
         }
         let mut finished = self.run_services_and_settle();
@@ -376,17 +382,16 @@ impl<'s, 'm> Run<'s, 'm> {
             return Ok(());
         }
         self.me.set_limit(Limit::Unlimited);
-        self.store.with(self.me, Store::settle)
+        self.side.store.with(self.me, Store::settle)
     }
 
     fn run_services(&mut self) -> Result<()> {
-        let chain = self.chain;
         for _ in 0..SERVICES_MAX {
             let enabled = |link: &Link| {
                 let pending = self.pending.as_ref().is_some_and(|(queue, _)| *queue == link.queue);
                 link.service && (self.store.take_enabled(link.queue) || pending)
             };
-            let Some(at) = chain.iter().rposition(enabled) else { break };
+            let Some(at) = self.chain.iter().rposition(enabled) else { break };
             self.counters.service_runs += 1;
             // What this call has brought is still in its hands: then this is a part of the call.
             let (own, carries) = (self.acted, self.pending.is_some());
@@ -394,7 +399,8 @@ impl<'s, 'm> Run<'s, 'm> {
             probe::at();
             let (stream, end) = (self.region.inode, self.direction as u8);
             events::service_begin(stream, end, at as u8);
-            let done = chain[at].module.service(&mut Queue { run: self, at });
+            let module = self.chain[at].module;
+            let done = module.service(&mut Queue { run: self, at });
             events::service_end(stream, end, at as u8);
             probe::at();
             let acted = self.acted;
@@ -410,19 +416,11 @@ impl<'s, 'm> Run<'s, 'm> {
         Ok(())
     }
 
-    /// A service procedure was given up before it had done anything.
+    /// A service procedure was given up before it had done anything. What it had lifted goes back.
     #[cold]
     fn owe_service(&mut self, at: usize) {
         self.store.enable(self.chain[at].queue);
         self.effects.owed = true;
-        self.leave_lifted();
-    }
-
-    /// What was lifted, if anything, was not passed on: whoever takes the direction next, we too, puts it back.
-    fn leave_lifted(&mut self) {
-        if self.store.has_lifted() {
-            self.lane.token.notify(CHANGED);
-        }
     }
 
     /// Asks for the service of the last queue before the head, because there is room in the head's; and of whoever waits for

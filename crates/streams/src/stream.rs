@@ -19,7 +19,7 @@ use crate::head::{Events, Got, Select};
 use crate::message::kind::Flush;
 use crate::message::owned::OwnedMessage;
 use crate::options::Options;
-use crate::process::end::Access;
+use crate::process::end::{Access, closed};
 use crate::process::endpoint::Endpoint;
 
 mod halves;
@@ -87,6 +87,50 @@ impl Stream {
         handle.nonblocking = endpoint.nonblocking.load(Ordering::Relaxed);
         handle.nested = handle.is_nested();
         action(&mut handle)
+    }
+
+    /// Has the calling thread's handle make a call, unless the end was closed.
+    #[inline]
+    fn call<T>(&self, call: impl FnOnce(&mut Handle) -> Result<T>) -> Result<T> {
+        if self.shared.endpoint.is_closed() {
+            return Err(closed());
+        }
+        match self.with(call) {
+            // Closed meanwhile: what the call has met is what was left of the descriptor.
+            Err(_) if self.shared.endpoint.is_closed() => Err(closed()),
+            done => done,
+        }
+    }
+
+    /// Closes this end in this process, while clones of it are left. The other end is told at once, if no other process has this
+    /// one. Calls of other threads that wait on it return, and from now on every call fails with `EBADF`; so do those of
+    /// handles that were made of it, where they would wait. Its descriptor is not given to another file before the last
+    /// clone is dropped.
+    ///
+    /// Dropping the last clone closes the end as well; this is for the thread that does not know where the others are.
+    ///
+    /// ```
+    /// let (near, far) = headwater_streams::pipe()?;
+    /// let reader = far.clone();
+    /// let waiting = std::thread::spawn(move || reader.read(&mut [0; 8]));
+    /// far.close()?;
+    /// let error = waiting.join().unwrap().unwrap_err();
+    /// assert_eq!(error.errno(), headwater_streams::Errno::Badf);
+    /// assert_eq!(near.read(&mut [0; 8])?, 0);
+    /// # Ok::<(), headwater_streams::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `EBADF` if it was closed before; `EMFILE` without a free descriptor: then calls end and fail all the same, and the other
+    /// end is told when the last clone is dropped.
+    #[doc(alias = "close(2)")]
+    pub fn close(self) -> Result<()> {
+        let endpoint = &self.shared.endpoint;
+        if !endpoint.announce_close() {
+            return Err(closed());
+        }
+        self.with(|handle| handle.end.wake_own())?;
+        Ok(endpoint.close()?)
     }
 
     /// A handle of this end, for one thread and apart from those that the stream keeps: calls on it spare the look for the
@@ -231,7 +275,7 @@ macro_rules! calls {
                 #[doc = concat!("As [`Handle::", stringify!($name), "`], which says more.")]
                 #[inline]
                 pub fn $name(&self, $($argument: $type),*) -> Result<$result> {
-                    self.with(|handle| handle.$name($($argument),*))
+                    self.call(|handle| handle.$name($($argument),*))
                 }
             )*
         }

@@ -112,7 +112,7 @@ impl Module for Panicking {
         Ok(())
     }
 
-    fn put_data(&self, data: &[u8], mut next: Next<'_>) -> Result<()> {
+    fn put_data(&self, data: &[u8], mut next: Next<'_, '_>) -> Result<()> {
         if self.serves {
             return next.queue(data);
         }
@@ -129,7 +129,7 @@ impl Module for Panicking {
         Ok(())
     }
 
-    fn service_data(&self, data: &[u8], mut next: Next<'_>) -> Result<()> {
+    fn service_data(&self, data: &[u8], mut next: Next<'_, '_>) -> Result<()> {
         panic_at(data);
         next.put(data)
     }

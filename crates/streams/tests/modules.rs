@@ -72,7 +72,7 @@ impl Module for Maker {
         Ok(())
     }
 
-    fn put_data(&self, data: &[u8], mut next: Next<'_>) -> Result<()> {
+    fn put_data(&self, data: &[u8], mut next: Next<'_, '_>) -> Result<()> {
         self.pieces(data, |piece| if self.queues { next.queue(piece) } else { next.put(piece) })
     }
 }
@@ -169,7 +169,7 @@ impl Module for Flood {
         (0..300).try_for_each(|_| queue.put_next(message.clone()))
     }
 
-    fn put_data(&self, data: &[u8], mut next: Next<'_>) -> Result<()> {
+    fn put_data(&self, data: &[u8], mut next: Next<'_, '_>) -> Result<()> {
         (0..300).try_for_each(|_| next.put(data))
     }
 }

@@ -187,7 +187,7 @@ fn a_signal_interrupts_a_waiting_reader() {
 #[test]
 fn a_thousand_pipes_at_once() {
     let _alone = alone();
-    let hard = headwater_os::limits::get("nofile").and_then(|limit| limit.hard).unwrap_or(1 << 20);
+    let hard = headwater_os_tools::limits::get("nofile").and_then(|limit| limit.hard).unwrap_or(1 << 20);
     let limit = libc::rlimit { rlim_cur: hard, rlim_max: hard };
     // SAFETY: a limit of this process alone, raised to what it may have.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);

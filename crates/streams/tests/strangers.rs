@@ -8,11 +8,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use headwater_os::abstract_socket::Listener;
 use headwater_os::child::Child;
-use headwater_os::claim::{self, Right};
 use headwater_os::descriptors;
-use headwater_os::local::Listener;
 use headwater_os::memory::SharedMemory;
+use headwater_os::ofd_lock::{self, Right};
 use headwater_streams::Access;
 
 mod common;
@@ -97,14 +97,14 @@ fn false_keeper(path: &Path, other: &Path, victim: &Path, sent: UnixStream) -> C
         let node = open_node(path, true, true);
         let pid = u64::from(std::process::id());
         let mark = (memory.metadata()?.ino() % (1 << 14)) << 46 | pid << 24 | (memory.as_raw_fd() as u64) << 4;
-        assert!(claim::mark(&node, MARKS + mark, 1)?);
+        assert!(ofd_lock::mark(&node, MARKS + mark, 1)?);
         let listener = Listener::bind(&format!("{}{pid}-0", beginning(path)))?;
         let thread = std::thread::spawn(move || {
             loop {
                 let _ = listener.wait();
                 if let Ok(Some(socket)) = listener.accept() {
-                    let shown = claim::claim(&node, Right::Read, CLAIMS_TO_READ + pid)
-                        .and_then(|()| claim::claim(&node, Right::Write, CLAIMS_TO_WRITE + pid));
+                    let shown = ofd_lock::claim(&node, Right::Read, CLAIMS_TO_READ + pid)
+                        .and_then(|()| ofd_lock::claim(&node, Right::Write, CLAIMS_TO_WRITE + pid));
                     shown.expect("it has the node open both ways");
                     let _ = descriptors::send(socket.as_fd(), &[memory.as_fd(), file.as_fd()]);
                     let _ = std::io::Write::write_all(&mut &sent, b"s");

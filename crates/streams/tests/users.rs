@@ -237,9 +237,9 @@ fn who_may_not_open_the_node_gets_nothing_at_its_keeper() {
         become_user(NOBODY);
         is_refused(&path, Access::Write)?;
         let beginning = format!("headwater-fifo-{}-{}-", node.dev(), node.ino());
-        let names = headwater_os::local::names(&beginning)?;
+        let names = headwater_os::abstract_socket::names(&beginning)?;
         assert_eq!(names.len(), 1, "everybody can find the name");
-        let socket = headwater_os::local::connect(&names[0], Duration::from_secs(5))?;
+        let socket = headwater_os::abstract_socket::connect(&names[0], Duration::from_secs(5))?;
         let got = headwater_os::descriptors::receive(socket.as_fd()).expect_err("it is closed");
         assert_eq!(got.kind(), std::io::ErrorKind::UnexpectedEof);
         Ok(())
@@ -259,7 +259,7 @@ fn nobody_is_lured_by_a_keeper() {
     let _lure = holder(|| {
         become_user(NOBODY);
         let name = format!("headwater-fifo-{}-{}-1-1", node.dev(), node.ino());
-        let listener = headwater_os::local::Listener::bind(&name)?;
+        let listener = headwater_os::abstract_socket::Listener::bind(&name)?;
         let file = std::fs::File::open("/dev/null")?;
         Ok(std::thread::spawn(move || {
             loop {

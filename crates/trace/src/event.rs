@@ -26,7 +26,8 @@ const _: () = assert!(session::SESSIONS < (SEVERAL - ON) as usize);
 const NOWHERE: u32 = 0xff_ffff;
 
 /// The event by which a thread says who it is.
-pub(crate) const THREAD: &str = "headwater:thread";
+#[doc(hidden)]
+pub const THREAD: &str = "headwater:thread";
 pub(crate) const THREAD_FIELDS: &[(&str, Type)] = &[("pid", Type::Unsigned(4)), ("name", Type::Text)];
 pub(crate) const THREAD_WORDS: usize = entry_words(&[4, TEXT_MAX + 1]);
 

@@ -1,42 +1,34 @@
-//! The tracer: what programs and the kernel did, when, at a cost that can be said.
+//! The tracer, as programs link it: events that cost one load and a branch until somebody records them, and the session
+//! to which they are written.
 //!
-//! Records of programs and of the kernel have one form ([`record`]) and are described in one way ([`schema`]), so that what
-//! writes, reads, shows and exports a trace knows neither where its records come from.
+//! [`events!`] declares events. A program joins the session that its environment names at its first event; [`init`] does so
+//! at once, [`join`] takes a session by its path, and [`listen()`] lets `headwater trace record --pid` in. Traces are made and
+//! read by `headwater-trace-tools`; this crate has no parser and writes no file but the session's shared memory.
+//!
+//! ```
+//! headwater_trace::events! {
+//!     /// A request has been answered.
+//!     pub answered("shop:answered") { request: u64, status: u16, path: &str }
+//! }
+//!
+//! answered(7, 200, "/cart");
+//! ```
 #![deny(unsafe_code)]
 
-#[cfg(feature = "tools")]
-pub mod consumer;
-#[cfg(feature = "tools")]
-pub mod ctf;
 pub mod event;
-#[cfg(feature = "tools")]
-pub mod export;
-#[cfg(feature = "tools")]
-pub mod kernel;
 pub mod listen;
-#[cfg(feature = "tools")]
-pub mod names;
+#[doc(hidden)]
 pub mod record;
+#[doc(hidden)]
 pub mod region;
+#[doc(hidden)]
 pub mod schema;
 #[doc(hidden)]
 pub mod sdt;
 pub mod session;
-#[cfg(feature = "tools")]
-mod shape;
-#[cfg(feature = "tools")]
-pub mod stat;
-#[cfg(all(test, feature = "tools"))]
-mod testing;
 #[cfg(feature = "tracing")]
 pub mod tracing;
-#[cfg(feature = "tools")]
-mod value;
 
 pub use headwater_shm::logs::WhenFull;
 pub use listen::listen;
 pub use session::{init, join, leave};
-#[cfg(feature = "tools")]
-pub use shape::Shape;
-#[cfg(feature = "tools")]
-pub use value::{Fields, Items, Value};

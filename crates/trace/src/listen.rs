@@ -12,8 +12,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use headwater_os::abstract_socket::{self, Listener};
 use headwater_os::files::own_user;
-use headwater_os::local::{self, Listener};
 use headwater_os::thread::Thread;
 
 use crate::session;
@@ -51,16 +51,16 @@ pub fn listen() -> io::Result<()> {
 }
 
 fn answer(socket: &OwnedFd) -> io::Result<()> {
-    let user = local::peer_user(socket)?;
+    let user = abstract_socket::peer_user(socket)?;
     if user != own_user() && user != 0 {
-        return local::send(socket, b"the process is another user's");
+        return abstract_socket::send(socket, b"the process is another user's");
     }
     let mut path = [0; PATH_MAX];
-    let count = local::receive(socket, &mut path, PATIENCE)?;
+    let count = abstract_socket::receive(socket, &mut path, PATIENCE)?;
     let path: &OsStr = OsStrExt::from_bytes(&path[..count]);
     match session::join_beside(Path::new(path)) {
-        Ok(()) => local::send(socket, JOINED),
-        Err(error) => local::send(socket, error.to_string().as_bytes()),
+        Ok(()) => abstract_socket::send(socket, JOINED),
+        Err(error) => abstract_socket::send(socket, error.to_string().as_bytes()),
     }
 }
 
@@ -69,10 +69,10 @@ fn answer(socket: &OwnedFd) -> io::Result<()> {
 /// # Errors
 /// `ConnectionRefused` if the process does not listen; `Other` with what the process has against it.
 pub fn attach(pid: u32, session: &Path) -> io::Result<()> {
-    let socket = local::connect(&name(pid), PATIENCE)?;
-    local::send(&socket, session.as_os_str().as_bytes())?;
+    let socket = abstract_socket::connect(&name(pid), PATIENCE)?;
+    abstract_socket::send(&socket, session.as_os_str().as_bytes())?;
     let mut said = [0; 512];
-    let count = local::receive(&socket, &mut said, PATIENCE)?;
+    let count = abstract_socket::receive(&socket, &mut said, PATIENCE)?;
     match &said[..count] {
         JOINED => Ok(()),
         [] => Err(io::Error::other("the process has ended")),

@@ -29,8 +29,7 @@ use crate::schema::{Base, Clock, EventKind, Field, FieldKind};
 
 mod who;
 
-#[cfg(feature = "tools")]
-pub(crate) use who::Greeting;
+pub use who::Greeting;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"HWTRACE\0");
 /// Raised by any change of this file's meaning.
@@ -131,7 +130,7 @@ impl Layout {
     fn cpus() -> usize {
         let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
         let last = possible.trim().rsplit(['-', ',']).next().and_then(|last| last.parse::<usize>().ok());
-        last.map_or_else(|| headwater_os::machine::online_cpus() as usize, |last| last + 1).clamp(1, CPUS_MAX)
+        last.map_or_else(|| headwater_os::cpu::online() as usize, |last| last + 1).clamp(1, CPUS_MAX)
     }
 
     /// Bytes of the file of a session with such logs of the CPUs.
@@ -252,6 +251,31 @@ impl Region {
         Ok(lock.is_some_and(|lock| self.claimed.set(lock).is_ok()))
     }
 
+    /// The logs of the CPUs.
+    pub fn cpu_logs(&self) -> &Logs {
+        &self.cpus
+    }
+
+    /// The logs of threads without restartable sequences.
+    pub fn thread_logs(&self) -> &Logs {
+        &self.threads
+    }
+
+    /// Events that were written to no log at all.
+    pub fn lost_outside(&self) -> u64 {
+        self.header.outside.load(Ordering::Relaxed)
+    }
+
+    /// Whether the session has been ended.
+    pub fn is_over(&self) -> bool {
+        self.header.state.load(Ordering::Relaxed) == OVER
+    }
+
+    /// Ends the session: programs stop recording.
+    pub fn end(&self) {
+        self.header.state.store(OVER, Ordering::Relaxed);
+    }
+
     /// What happens when a log is full.
     pub fn when_full(&self) -> WhenFull {
         self.cpus.when_full()
@@ -322,8 +346,7 @@ impl Region {
     }
 
     /// Who has been noted so, from a place of the table on; None for a place that was taken and says nothing.
-    #[cfg(feature = "tools")]
-    pub(crate) fn greetings(&self, first: u32) -> impl Iterator<Item = Option<Greeting>> {
+    pub fn greetings(&self, first: u32) -> impl Iterator<Item = Option<Greeting>> {
         who::noted(&self.who, &self.header.who, first as usize)
     }
 

@@ -1,11 +1,5 @@
 //! What the records of a trace are: its clock, and for each stream the kinds of events with their fields.
 
-#[cfg(feature = "tools")]
-mod check;
-
-#[cfg(feature = "tools")]
-pub use check::Unfit;
-
 /// Everything that is to be known to read a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {

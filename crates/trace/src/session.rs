@@ -14,7 +14,7 @@ use headwater_shm::logs::OfCpu;
 use crate::event::{Event, ON, Place, THREAD, THREAD_FIELDS, THREAD_WORDS, Value, second_word};
 use crate::listen::{self, listen};
 use crate::record::HEAD;
-use crate::region::{OVER, Region};
+use crate::region::Region;
 
 mod own;
 mod turn;
@@ -413,7 +413,7 @@ fn bit(tag: u8) -> u64 {
 impl Session {
     /// Whether its recorder has ended it.
     fn is_over(&self) -> bool {
-        self.region.header.state.load(Ordering::Relaxed) == OVER
+        self.region.is_over()
     }
 
     /// Where an event goes from now on; None if it is not wanted.

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 use headwater::harness::conduct::{Job, Measured, Outcome};
-use headwater::harness::launch::{CONDUCT, Order};
+use headwater::harness::launch::{CONDUCT, ConductorRequest};
 use headwater_results::estimate::{Estimate, median};
 use headwater_results::random::Random;
 use headwater_results::schema::Row;
@@ -81,7 +81,7 @@ pub fn job(row: &Row, (time_s, warm_up_s): (f64, f64), cpus: Option<(u32, u32)>,
 pub fn launch(headwater: &Path, job: &Job) -> Result<Measured> {
     let mut command = shell::command(&headwater.to_string_lossy());
     let mut conductor = command.arg(CONDUCT).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    let order = serde_json::to_vec(&Order::Launch { job: Box::new(job.clone()) })?;
+    let order = serde_json::to_vec(&ConductorRequest::Launch { job: Box::new(job.clone()) })?;
     conductor.stdin.take().context("a pipe was asked for")?.write_all(&order)?;
     let output = conductor.wait_with_output()?;
     match serde_json::from_slice(&output.stdout).with_context(|| format!("the conductor: {}", output.status))? {

@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use super::Found;
+use super::Finding;
 use super::tree::Tree;
 use crate::docs::FOLDERS;
 
 const REMEDY: &str = "run `cargo xtask docs`";
 
 /// Every generated file is there and equal, and nothing else is in the folders of generated files.
-pub fn check(tree: &Tree, generated: &BTreeMap<String, Vec<u8>>) -> Vec<Found> {
+pub fn check(tree: &Tree, generated: &BTreeMap<String, Vec<u8>>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, bytes) in generated {
         match tree.text(path) {
-            None => found.push(Found::at(path, 1, format!("is missing: {REMEDY}"))),
+            None => found.push(Finding::at(path, 1, format!("is missing: {REMEDY}"))),
             Some(text) if text.as_bytes() != bytes => {
                 let new = String::from_utf8_lossy(bytes);
                 let same = text.lines().zip(new.lines()).take_while(|(old, new)| old == new).count();
-                found.push(Found::at(path, same + 1, format!("is out of date: {REMEDY}")));
+                found.push(Finding::at(path, same + 1, format!("is out of date: {REMEDY}")));
             }
             Some(_) => {}
         }
@@ -26,7 +26,7 @@ pub fn check(tree: &Tree, generated: &BTreeMap<String, Vec<u8>>) -> Vec<Found> {
         FOLDERS.iter().flat_map(|folder| tree.paths_in(&format!("{folder}/")).map(str::to_owned).collect::<Vec<_>>())
     {
         if !generated.contains_key(&path) {
-            found.push(Found::at(&path, 1, format!("is not generated any more: {REMEDY}")));
+            found.push(Finding::at(&path, 1, format!("is not generated any more: {REMEDY}")));
         }
     }
     found

@@ -1,49 +1,61 @@
-//! `layers`: which crate may use which, after the drawing in ARCHITECTURE.md. `libc`: only os knows the C library.
+//! `layers`: which crate may use which, after the drawing in ARCHITECTURE.md. `libc`: only os and os-tools know the C library.
 
 use std::collections::BTreeSet;
 
 use toml::{Table, Value};
 
-use super::Found;
+use super::Finding;
 use super::tree::Tree;
 
 /// A folder of crates/ and the folders that it may use. xtask is free: it is not part of the product.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("os", &[]),
+    ("os-tools", &["os"]),
     ("shm", &["os"]),
+    ("ring", &["os", "shm"]),
     ("trace", &["os", "shm"]),
+    ("trace-tools", &["os", "os-tools", "shm", "trace"]),
     ("trace-c", &["trace"]),
     ("streams", &["os", "shm", "trace"]),
     ("results", &[]),
     ("report", &["results"]),
-    ("headwater", &["os", "shm", "trace", "streams", "results", "report"]),
+    ("headwater", &["os", "os-tools", "ring", "trace", "trace-tools", "streams", "results", "report"]),
 ];
 
-/// Every dependency of one crate of ours on another is in [`ALLOWED`], in whichever table of the manifest it stands.
-pub fn edges(tree: &Tree) -> Vec<Found> {
+/// What only the tests of a folder may use on top.
+const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[("trace-c", &["trace-tools"]), ("streams", &["os-tools", "ring"])];
+
+/// The crates that may depend on the C library.
+const C_LIBRARY: [&str; 2] = ["os", "os-tools"];
+
+/// Every dependency of one crate of ours on another is in [`ALLOWED`], in whichever table of the manifest it stands, or is one
+/// of its tests and in [`ALLOWED_IN_TESTS`].
+pub fn edges(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (folder, path, text) in manifests(tree) {
         let Some((_, allowed)) = ALLOWED.iter().find(|(name, _)| *name == folder) else {
-            found.push(Found::at(path, 1, format!("{folder} has no place in the layers: give it one in ALLOWED")));
+            found.push(Finding::at(path, 1, format!("{folder} has no place in the layers: give it one in ALLOWED")));
             continue;
         };
-        for (_, package) in dependencies(text) {
+        let tests = ALLOWED_IN_TESTS.iter().find(|(name, _)| *name == folder).map_or(&[][..], |(_, allowed)| allowed);
+        for (kind, package) in dependencies(text) {
             let Some(other) = folder_of(&package) else { continue };
             // A crate may name itself, to switch on its own features for its tests.
-            if other != folder && !allowed.contains(&other) {
-                found.push(Found::at(path, line_of(text, &package), format!("{folder} must not use {other}")));
+            let is_allowed = allowed.contains(&other) || kind == "dev-dependencies" && tests.contains(&other);
+            if other != folder && !is_allowed {
+                found.push(Finding::at(path, line_of(text, &package), format!("{folder} must not use {other}")));
             }
         }
     }
     found
 }
 
-/// `libc` is a dependency of os alone; tests may use it anywhere.
-pub fn libc(tree: &Tree) -> Vec<Found> {
+/// `libc` is a dependency of [`C_LIBRARY`] alone; tests may use it anywhere.
+pub fn libc(tree: &Tree) -> Vec<Finding> {
     manifests(tree)
-        .filter(|(folder, _, _)| *folder != "os")
+        .filter(|(folder, _, _)| !C_LIBRARY.contains(folder))
         .filter(|(_, _, text)| dependencies(text).contains(&("dependencies", "libc".to_owned())))
-        .map(|(_, path, text)| Found::at(path, line_of(text, "libc"), "system calls go through os, or rustix"))
+        .map(|(_, path, text)| Finding::at(path, line_of(text, "libc"), "system calls go through os, or rustix"))
         .collect()
 }
 
@@ -89,7 +101,7 @@ fn line_of(text: &str, package: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn messages(found: &[Found]) -> Vec<String> {
+    fn messages(found: &[Finding]) -> Vec<String> {
         found.iter().map(|found| format!("{}:{} {}", found.path, found.line, found.message)).collect()
     }
 
@@ -100,6 +112,8 @@ mod tests {
             ("crates/os/Cargo.toml", "[dev-dependencies]\nheadwater-shm.workspace = true\n"),
             ("crates/report/Cargo.toml", "[target.'cfg(unix)'.dependencies]\nx = { package = \"headwater-os\" }\n"),
             ("crates/new/Cargo.toml", ""),
+            ("crates/streams/Cargo.toml", "[dev-dependencies]\nheadwater-os-tools = \"1\"\n"),
+            ("crates/trace-c/Cargo.toml", "[dependencies]\nheadwater-trace-tools = \"1\"\n"),
         ]);
         assert_eq!(
             messages(&edges(&tree)),
@@ -107,6 +121,7 @@ mod tests {
                 "crates/new/Cargo.toml:1 new has no place in the layers: give it one in ALLOWED",
                 "crates/os/Cargo.toml:2 os must not use shm",
                 "crates/report/Cargo.toml:2 report must not use os",
+                "crates/trace-c/Cargo.toml:2 trace-c must not use trace-tools",
             ]
         );
     }

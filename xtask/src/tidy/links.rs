@@ -1,16 +1,16 @@
 //! `links`: a Markdown link into the repository points to something that is there.
 
-use super::Found;
+use super::Finding;
 use super::tree::Tree;
 
 /// Every relative target of a link or image is a file or folder of the repository.
-pub fn check(tree: &Tree) -> Vec<Found> {
+pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in tree.files_in("", &["md"]) {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         for (line, target) in targets(text) {
             if let Err(reason) = resolve(tree, folder, target) {
-                found.push(Found::at(path, line, format!("{target}: {reason}")));
+                found.push(Finding::at(path, line, format!("{target}: {reason}")));
             }
         }
     }
@@ -92,6 +92,6 @@ mod tests {
     #[test]
     fn a_violation_names_its_line() {
         let tree = Tree::from([("a.md", "\n\n[x](none/y.md) and [z](a.md)\n")]);
-        assert_eq!(check(&tree), [Found::at("a.md", 3, "none/y.md: there is no none/y.md")]);
+        assert_eq!(check(&tree), [Finding::at("a.md", 3, "none/y.md: there is no none/y.md")]);
     }
 }

@@ -1,6 +1,6 @@
 //! `map`: the map of the house shows every room. `glossary`: a term stands in it once, and where one looks for it.
 
-use super::Found;
+use super::Finding;
 use super::tree::Tree;
 
 const MAP: &str = "ARCHITECTURE.md";
@@ -8,28 +8,28 @@ const GLOSSARY: &str = "docs/glossary.md";
 const CHANGELOG: &str = "CHANGELOG.md";
 
 /// ARCHITECTURE.md names every crate by its folder, and there is a CHANGELOG.md.
-pub fn crates(tree: &Tree) -> Vec<Found> {
+pub fn crates(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     match tree.text(MAP) {
-        None => found.push(Found::at(MAP, 1, "is missing")),
+        None => found.push(Finding::at(MAP, 1, "is missing")),
         Some(map) => {
             let manifests =
                 tree.files_in("crates/", &["toml"]).filter_map(|(path, _)| path.strip_suffix("/Cargo.toml"));
             found.extend(
                 manifests
                     .filter(|folder| !map.contains(folder))
-                    .map(|folder| Found::at(MAP, 1, format!("does not name {folder}"))),
+                    .map(|folder| Finding::at(MAP, 1, format!("does not name {folder}"))),
             );
         }
     }
     if tree.text(CHANGELOG).is_none() {
-        found.push(Found::at(CHANGELOG, 1, "is missing"));
+        found.push(Finding::at(CHANGELOG, 1, "is missing"));
     }
     found
 }
 
 /// The terms of the glossary, in bold at the start of a line, ascend without repetition; case does not count.
-pub fn glossary(tree: &Tree) -> Vec<Found> {
+pub fn glossary(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut before = String::new();
     for (index, line) in tree.text(GLOSSARY).unwrap_or_default().lines().enumerate() {
@@ -37,9 +37,9 @@ pub fn glossary(tree: &Tree) -> Vec<Found> {
         let Some((term, _)) = marked.and_then(|rest| rest.split_once("**")) else { continue };
         let term = term.trim_matches(['.', ':']).to_lowercase();
         if term == before {
-            found.push(Found::at(GLOSSARY, index + 1, format!("{term} is explained twice")));
+            found.push(Finding::at(GLOSSARY, index + 1, format!("{term} is explained twice")));
         } else if term < before {
-            found.push(Found::at(GLOSSARY, index + 1, format!("{term} belongs before {before}")));
+            found.push(Finding::at(GLOSSARY, index + 1, format!("{term} belongs before {before}")));
         }
         before = term;
     }
@@ -59,7 +59,7 @@ mod tests {
         ]);
         assert_eq!(
             crates(&tree),
-            [Found::at(MAP, 1, "does not name crates/shm"), Found::at(CHANGELOG, 1, "is missing"),]
+            [Finding::at(MAP, 1, "does not name crates/shm"), Finding::at(CHANGELOG, 1, "is missing"),]
         );
     }
 

@@ -1,7 +1,7 @@
 //! `purity`: results and report are functions of their arguments. They read no file, clock, environment or network and
 //! print nothing; their tests may.
 
-use super::Found;
+use super::Finding;
 use super::source::{lines_with_word, product_code, test_only};
 use super::tree::Tree;
 
@@ -16,7 +16,7 @@ const NAMES: [&str; 9] =
     ["stdin", "stdout", "stderr", "Instant", "SystemTime", "print", "println", "eprint", "eprintln"];
 
 /// No pure crate names anything impure.
-pub fn check(tree: &Tree) -> Vec<Found> {
+pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in PURE.iter().flat_map(|folder| tree.files_in(folder, &["rs"])) {
         if test_only(tree, path) {
@@ -25,7 +25,7 @@ pub fn check(tree: &Tree) -> Vec<Found> {
         let code = product_code(text);
         let names = NAMES.iter().flat_map(|name| lines_with_word(&code, name).map(move |line| (line, *name)));
         for (line, name) in names.chain(impure_modules(&code)) {
-            found.push(Found::at(path, line, format!("{name} is for headwater: this crate only computes")));
+            found.push(Finding::at(path, line, format!("{name} is for headwater: this crate only computes")));
         }
     }
     found

@@ -1,6 +1,6 @@
 //! `doc`: a source file says at its top what it is. `length`: it stays short enough to be read at once.
 
-use super::Found;
+use super::Finding;
 use super::tree::Tree;
 
 /// Lines of a file from which a second noun is looked for.
@@ -10,18 +10,22 @@ const LINES_NOTED: usize = 400;
 const LINES_MAX: usize = 600;
 
 /// Every source file starts with `//!`, but for `tests.rs`, whose subject is the file beside it.
-pub fn doc(tree: &Tree) -> Vec<Found> {
+pub fn doc(tree: &Tree) -> Vec<Finding> {
     tree.files_in("", &["rs"])
         .filter(|(path, text)| !path.ends_with("/tests.rs") && !text.starts_with("//! "))
-        .map(|(path, _)| Found::at(path, 1, "does not start with `//!`: what it is, who calls it, what it never does"))
+        .map(|(path, _)| {
+            Finding::at(path, 1, "does not start with `//!`: what it is, who calls it, what it never does")
+        })
         .collect()
 }
 
 /// No source file is longer than [`LINES_MAX`].
-pub fn length(tree: &Tree) -> Vec<Found> {
+pub fn length(tree: &Tree) -> Vec<Finding> {
     lengths(tree)
         .filter(|(_, lines)| *lines > LINES_MAX)
-        .map(|(path, lines)| Found::at(path, LINES_MAX + 1, format!("{lines} lines, more than {LINES_MAX}: split it")))
+        .map(|(path, lines)| {
+            Finding::at(path, LINES_MAX + 1, format!("{lines} lines, more than {LINES_MAX}: split it"))
+        })
         .collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Found;
+use super::Finding;
 use super::source::{code, lines_with_word, modules, product_code};
 use super::tree::Tree;
 
@@ -18,27 +18,31 @@ const FOLDERS: [&str; 4] = [
 const NO_INSTANCE: [&str; 3] = ["mod", "tests", "template"];
 
 /// Every file is a module, and every public module is used in the table. A private module is a helper of the others.
-pub fn check(tree: &Tree) -> Vec<Found> {
+pub fn check(tree: &Tree) -> Vec<Finding> {
     tree.files_in("crates/headwater/src/", &["rs"])
         .filter(|(path, _)| path.ends_with("/mod.rs") && FOLDERS.iter().any(|folder| path.starts_with(folder)))
         .flat_map(|(path, text)| check_folder(tree, path, text))
         .collect()
 }
 
-fn check_folder(tree: &Tree, table: &str, text: &str) -> Vec<Found> {
+fn check_folder(tree: &Tree, table: &str, text: &str) -> Vec<Finding> {
     let folder = table.trim_end_matches("mod.rs");
     let declared = modules(&code(text));
     let mut found = Vec::new();
     for stem in stems(tree, folder) {
         if !declared.iter().any(|(_, _, name)| name == stem) {
-            found.push(Found::at(table, 1, format!("{folder}{stem} is no module: add `pub mod {stem};` and its line")));
+            found.push(Finding::at(
+                table,
+                1,
+                format!("{folder}{stem} is no module: add `pub mod {stem};` and its line"),
+            ));
         }
     }
     let product = product_code(text);
     for (line, public, name) in modules(&product) {
         let used_here = lines_with_word(&product, &name).any(|other| other != line);
         if public && !used_here && !used_above(tree, folder, &name) {
-            found.push(Found::at(table, line, format!("`{name}` has no line in the table")));
+            found.push(Finding::at(table, line, format!("`{name}` has no line in the table")));
         }
     }
     found

@@ -1,6 +1,6 @@
 //! `paths`, `registry`, `blanks`: no text speaks of the machine it was written on, and none holds invisible characters.
 
-use super::Found;
+use super::Finding;
 use super::tree::Tree;
 
 /// The kinds of file that people write.
@@ -30,27 +30,27 @@ fn written(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// No absolute path of a machine.
-pub fn machine_paths(tree: &Tree) -> Vec<Found> {
+pub fn machine_paths(tree: &Tree) -> Vec<Finding> {
     lines_with(tree, &MACHINE_PATHS, "a path of one machine")
 }
 
 /// No registry but the public ones.
-pub fn registries(tree: &Tree) -> Vec<Found> {
+pub fn registries(tree: &Tree) -> Vec<Finding> {
     let mut found = lines_with(tree, &MIRRORS, "a registry of one machine");
     for (index, line) in tree.text("Cargo.lock").unwrap_or_default().lines().enumerate() {
         if line.starts_with("source = ") && line != PUBLIC_INDEX {
-            found.push(Found::at("Cargo.lock", index + 1, "a package that is not from crates.io"));
+            found.push(Finding::at("Cargo.lock", index + 1, "a package that is not from crates.io"));
         }
     }
     found
 }
 
-fn lines_with(tree: &Tree, words: &[&str], what: &str) -> Vec<Found> {
+fn lines_with(tree: &Tree, words: &[&str], what: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in written(tree) {
         for (index, line) in text.lines().enumerate() {
             if let Some(word) = words.iter().find(|word| line.contains(**word)) {
-                found.push(Found::at(path, index + 1, format!("{word} is {what}")));
+                found.push(Finding::at(path, index + 1, format!("{word} is {what}")));
             }
         }
     }
@@ -58,19 +58,19 @@ fn lines_with(tree: &Tree, words: &[&str], what: &str) -> Vec<Found> {
 }
 
 /// No white space at the end of a line, no tab in Rust, one line feed at the end of a file.
-pub fn blanks(tree: &Tree) -> Vec<Found> {
+pub fn blanks(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in written(tree) {
         for (index, line) in text.split('\n').enumerate() {
             if line.ends_with([' ', '\t', '\r']) {
-                found.push(Found::at(path, index + 1, "white space at the end of the line"));
+                found.push(Finding::at(path, index + 1, "white space at the end of the line"));
             }
             if path.ends_with(".rs") && line.contains('\t') {
-                found.push(Found::at(path, index + 1, "a tab"));
+                found.push(Finding::at(path, index + 1, "a tab"));
             }
         }
         if !text.is_empty() && (!text.ends_with('\n') || text.ends_with("\n\n")) {
-            found.push(Found::at(path, text.lines().count(), "the file does not end with one line feed"));
+            found.push(Finding::at(path, text.lines().count(), "the file does not end with one line feed"));
         }
     }
     found

@@ -1,26 +1,28 @@
-//! `unsafe`: it stands in os, shm and the leaves that C calls alone, beside what tests do to processes, and every crate root
+//! `unsafe`: it stands in os, os-tools, shm and the leaves that C calls alone, beside what tests do to processes, and every crate root
 //! says what holds in its crate.
 
 use std::fmt::Write;
 
-use super::Found;
+use super::Finding;
 use super::source::{code, lines_with_word};
 use super::tree::Tree;
 
 /// Where `unsafe` may stand. trace-c is what C calls, so its arguments are C's pointers; nothing of ours uses it.
-const HOMES: [&str; 3] = ["crates/os/", "crates/shm/", "crates/trace-c/"];
+const HOMES: [&str; 4] = ["crates/os/", "crates/os-tools/", "crates/shm/", "crates/trace-c/"];
 
 /// What a crate root must say.
 const ROOTS: &[(&str, &str)] = &[
     ("crates/results/src/lib.rs", "#![forbid(unsafe_code)]"),
     ("crates/report/src/lib.rs", "#![forbid(unsafe_code)]"),
+    ("crates/ring/src/lib.rs", "#![deny(unsafe_code)]"),
+    ("crates/trace-tools/src/lib.rs", "#![forbid(unsafe_code)]"),
     ("crates/streams/src/lib.rs", "#![deny(unsafe_code)]"),
     ("crates/headwater/src/lib.rs", "#![deny(unsafe_code)]"),
     ("xtask/src/main.rs", "#![forbid(unsafe_code)]"),
 ];
 
 /// Every `unsafe` is at home, and the roots of its homes say where it stands and why.
-pub fn check(tree: &Tree) -> Vec<Found> {
+pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in ["crates/", "xtask/"].iter().flat_map(|folder| tree.files_in(folder, &["rs"])) {
         if HOMES.iter().any(|home| path.starts_with(home)) || is_test_program(path) {
@@ -29,18 +31,22 @@ pub fn check(tree: &Tree) -> Vec<Found> {
         let lines = code(text);
         found.extend(
             lines_with_word(&lines, "unsafe")
-                .map(|line| Found::at(path, line, "unsafe belongs in os or shm, or a leaf that C calls")),
+                .map(|line| Finding::at(path, line, "unsafe belongs in os, os-tools or shm, or a leaf that C calls")),
         );
     }
     for (path, attribute) in ROOTS {
         if tree.text(path).is_some_and(|text| !code(text).contains(attribute)) {
-            found.push(Found::at(path, 1, format!("the crate root lacks {attribute}")));
+            found.push(Finding::at(path, 1, format!("the crate root lacks {attribute}")));
         }
     }
     for home in HOMES {
         let path = format!("{home}src/lib.rs");
         if tree.text(&path).is_some_and(|text| !text.contains("unsafe")) {
-            found.push(Found::at(&path, 1, "the crate root does not say what is unsafe here, and who keeps it sound"));
+            found.push(Finding::at(
+                &path,
+                1,
+                "the crate root does not say what is unsafe here, and who keeps it sound",
+            ));
         }
     }
     found

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::io::{Write, stdout};
 
 use anyhow::anyhow;
-use headwater_os::{cpu, signal::StopSignals};
+use headwater_os::cpu;
+use headwater_os_tools::signal::StopSignals;
 use serde_json::json;
 
 use super::{ListArguments, published, status};
-use crate::harness::launch::NoAnswer;
-use crate::harness::run::{Course, probe};
+use crate::harness::launch::ConductorError;
+use crate::harness::run::{BlockRunner, probe};
 use crate::harness::scratch::Scratch;
-use crate::plan::{Plan, Wishes};
+use crate::plan::{Plan, RunRequest};
 use crate::{facilities, patterns, suites, transports};
 
 pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
@@ -25,12 +26,12 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
     if arguments.all {
         selection.splice(0..0, suites::TABLE.iter().map(|suite| suite.name.to_owned()));
     }
-    let wishes = Wishes {
+    let wishes = RunRequest {
         selection,
         sizes: arguments.sizes.clone(),
         placements: arguments.placement.clone(),
         transport_commands: arguments.transport_cmd.clone(),
-        ..Wishes::default()
+        ..RunRequest::default()
     };
     let cpus = cpu::allowed()?;
     let plan = Plan::new(&wishes, cpus.len(), || 0)?;
@@ -58,10 +59,10 @@ pub(super) fn list(arguments: &ListArguments) -> anyhow::Result<u8> {
 fn reasons(plan: &Plan, cpus: &[u32]) -> anyhow::Result<BTreeMap<String, String>> {
     let stop = StopSignals::watch()?;
     let scratch = Scratch::new()?;
-    let course = Course::new(plan, cpus).map_err(|error| anyhow!(error))?;
-    probe(&course, &scratch, &stop).map_err(|error| match error {
-        NoAnswer::Stopped(_) => anyhow!("interrupted"),
-        NoAnswer::Broken(what) => anyhow!("cannot find out what runs here: {what}"),
+    let runner = BlockRunner::new(plan, cpus).map_err(|error| anyhow!(error))?;
+    probe(&runner, &scratch, &stop).map_err(|error| match error {
+        ConductorError::Stopped(_) => anyhow!("interrupted"),
+        ConductorError::Broken(what) => anyhow!("cannot find out what runs here: {what}"),
     })
 }
 

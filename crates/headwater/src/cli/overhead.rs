@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
-use headwater_os::signal::StopSignals;
 use headwater_os::{clock, cpu};
+use headwater_os_tools::signal::StopSignals;
 use headwater_results::overhead::Overhead;
 use headwater_results::schema::{Event, Placement, Row, RunHeader, RunStatus, SCHEMA_VERSION, Settings};
 
-use super::run::{Teller, now, reproduction, run_id, seed};
+use super::run::{RunReporter, now, reproduction, run_id, seed};
 use super::show::style;
 use super::{Interrupted, status};
 use crate::environment;
@@ -19,7 +19,7 @@ use crate::harness::program::Program;
 use crate::harness::run::Observer;
 use crate::harness::scratch::Scratch;
 use crate::overhead::arms::{self, Arm};
-use crate::overhead::course::{BLOCKS_MAX, Course};
+use crate::overhead::block_runner::{BLOCKS_MAX, OverheadRunner};
 use crate::overhead::kernel::{EVENTS, Tracing};
 use crate::overhead::user::Sessions;
 use crate::overhead::workloads::{self, BUILT_IN, Workload};
@@ -166,7 +166,7 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
     }
     let seed = arguments.seed.unwrap_or_else(seed);
     let blocks = arguments.blocks.or(arguments.time.is_none().then_some(BLOCKS));
-    let course = Course {
+    let runner = OverheadRunner {
         workloads: &workloads,
         built: built.as_ref(),
         arms: &arms,
@@ -177,15 +177,15 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
         seed,
         cpus: &cpus,
     };
-    if !course.warm_up(&scratch, &stop)? {
+    if !runner.warm_up(&scratch, &stop)? {
         return Err(Interrupted.into());
     }
     let directory = arguments.output.clone().unwrap_or_else(|| Path::new(RUNS).join(run_id()));
     let store = Store::create(&directory)?;
     let is_json = arguments.format == Format::Json;
-    let mut teller = Teller::new(store, false, arguments.quiet, course.time_s);
-    let all = course.rows();
-    teller.event(&Event::RunStarted(Box::new(header(&directory, &course, all, &arguments))))?;
+    let mut teller = RunReporter::new(store, false, arguments.quiet, runner.time_s);
+    let all = runner.rows();
+    teller.event(&Event::RunStarted(Box::new(header(&directory, &runner, all, &arguments))))?;
     for (arm, reason) in reasons {
         for row in workloads.iter().map(|workload| rows::of_workload(workload, arm)) {
             teller.event(&Event::RowSkipped { row, reason: reason.clone() })?;
@@ -196,7 +196,7 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
         teller.event(&Event::RowSkipped { row, reason: reason.clone() })?;
     }
     let skipped = !missing.is_empty() || arms.len() < chosen_count(&arguments);
-    let end = course.run(&scratch, &stop, &mut teller);
+    let end = runner.run(&scratch, &stop, &mut teller);
     let (run, directory) = teller.close()?;
     let end = end?;
     drop((scratch, user));
@@ -280,7 +280,7 @@ fn workloads(arguments: &OverheadArguments, scratch: &Scratch) -> anyhow::Result
     }
 }
 
-fn header(directory: &Path, course: &Course<'_>, rows: Vec<Row>, arguments: &OverheadArguments) -> RunHeader {
+fn header(directory: &Path, runner: &OverheadRunner<'_>, rows: Vec<Row>, arguments: &OverheadArguments) -> RunHeader {
     let clock = clock::measure();
     let events = if arguments.events.is_empty() { EVENTS.join(",") } else { arguments.events.join(",") };
     let variant = |arm: &&Arm| {
@@ -292,19 +292,19 @@ fn header(directory: &Path, course: &Course<'_>, rows: Vec<Row>, arguments: &Ove
         headwater_version: env!("CARGO_PKG_VERSION").into(),
         run_id: directory.file_name().map_or_else(run_id, |name| name.to_string_lossy().into_owned()),
         started_at: now(),
-        command: reproduction(course.seed),
+        command: reproduction(runner.seed),
         program: Program::own().ok().and_then(|program| program.identity().ok()),
         variant_programs: std::collections::BTreeMap::new(),
         settings: Settings {
-            selection: course.workloads.iter().map(|workload| workload.name.clone()).collect(),
-            launches: course.blocks.unwrap_or(0),
+            selection: runner.workloads.iter().map(|workload| workload.name.clone()).collect(),
+            launches: runner.blocks.unwrap_or(0),
             time_s: 0.0,
             warm_up_s: 0.0,
-            budget_s: course.time_s,
-            seed: course.seed,
+            budget_s: runner.time_s,
+            seed: runner.seed,
             placements: vec![Placement::Free],
             transport_commands: Vec::new(),
-            variants: course.arms.iter().map(variant).collect(),
+            variants: runner.arms.iter().map(variant).collect(),
         },
         rows,
         environment: environment::capture(),

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, anyhow, bail};
-use headwater_os::signal::StopSignals;
 use headwater_os::{clock, cpu};
+use headwater_os_tools::signal::StopSignals;
 use headwater_results::schema::{Event, Program, Row, Run, RunHeader, RunStatus, SCHEMA_VERSION};
 use headwater_results::summary::Fold;
 
@@ -19,12 +19,12 @@ use super::{RunArguments, status};
 use crate::compare::{Compared, Request, compare_runs};
 use crate::environment;
 use crate::harness::against::Against;
-use crate::harness::launch::NoAnswer;
+use crate::harness::launch::ConductorError;
 use crate::harness::program::Program as HarnessProgram;
-use crate::harness::run::{Course, End, Observer, probe};
+use crate::harness::run::{BlockRunner, End, Observer, probe};
 use crate::harness::scratch::Scratch;
 use crate::plan::variants::Variant;
-use crate::plan::{Plan, Wishes, duration};
+use crate::plan::{Plan, RunRequest, duration};
 use crate::store::{RUNS, Store};
 use crate::trace;
 
@@ -79,45 +79,45 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
         dry_run(&plan, &arguments)?;
         return Ok(None);
     }
-    let mut course = Course::new(&plan, &cpus).map_err(|error| anyhow!(error))?;
+    let mut runner = BlockRunner::new(&plan, &cpus).map_err(|error| anyhow!(error))?;
     // From here on a signal is an event that is asked for, never the end of the process.
     let stop = StopSignals::watch()?;
     let scratch = Scratch::new().context("no private directory for this run")?;
     // Before the directory is made: a run that cannot begin leaves none behind.
     let refused = match &events {
-        None => Some(refused(&course, &scratch, &stop)?),
+        None => Some(refused(&runner, &scratch, &stop)?),
         Some(_) => None,
     };
     let store = match &events {
         None => Store::create(&directory)?,
         Some(_) => Store::resume(&directory)?.0,
     };
-    let mut teller = Teller::new(store, arguments.json, arguments.quiet, plan.settings.budget_s);
+    let mut teller = RunReporter::new(store, arguments.json, arguments.quiet, plan.settings.budget_s);
     if let Some(patience) = arguments.patience {
-        course.patience_s = patience.0;
+        runner.patience_s = patience.0;
     }
     for event in events.into_iter().flatten() {
-        course.take_up(&event);
+        runner.take_up(&event);
         teller.fold.push(event)?;
     }
     if let Some(reasons) = refused {
-        teller.event(&Event::RunStarted(Box::new(header(&plan, &directory, &course.programs))))?;
+        teller.event(&Event::RunStarted(Box::new(header(&plan, &directory, &runner.programs))))?;
         for (row, reason) in rows_with(&plan, &reasons) {
-            course.given_up.insert(row.id.clone());
+            runner.given_up.insert(row.id.clone());
             teller.event(&Event::RowSkipped { row, reason })?;
         }
-        let rows = plan.rows.len() - course.given_up.len();
+        let rows = plan.rows.len() - runner.given_up.len();
         teller.progress.say(&format!("{rows} rows x {} launches, {}", plan.settings.launches, expected(&plan)));
     } else {
         teller.event(&Event::RunResumed { at: now(), launches: arguments.more.map(|_| plan.settings.launches) })?;
     }
-    let end = course.run(&scratch, &stop, &mut teller);
+    let end = runner.run(&scratch, &stop, &mut teller);
     let closed = teller.close();
     // Why the run ended comes first: a disk that is full for an event is full for the document too.
     let end = end?;
     let (run, directory) = closed?;
     if arguments.trace && end.signal.is_none() {
-        let count = trace::rows::record(&course, &directory, &scratch, &stop)?;
+        let count = trace::rows::record(&runner, &directory, &scratch, &stop)?;
         if !arguments.quiet {
             eprintln!("headwater: traces of {count} rows; `headwater report {}` links them", directory.display());
         }
@@ -127,10 +127,14 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
 }
 
 /// The rows that this machine cannot run, with the reasons.
-fn refused(course: &Course<'_>, scratch: &Scratch, stop: &StopSignals) -> anyhow::Result<BTreeMap<String, String>> {
-    probe(course, scratch, stop).map_err(|error| match error {
-        NoAnswer::Broken(what) => anyhow!("cannot find out what runs here: {what}"),
-        NoAnswer::Stopped(_) => super::Interrupted.into(),
+fn refused(
+    runner: &BlockRunner<'_>,
+    scratch: &Scratch,
+    stop: &StopSignals,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    probe(runner, scratch, stop).map_err(|error| match error {
+        ConductorError::Broken(what) => anyhow!("cannot find out what runs here: {what}"),
+        ConductorError::Stopped(_) => super::Interrupted.into(),
     })
 }
 
@@ -179,7 +183,7 @@ fn prepare(arguments: &RunArguments, cpus: &[u32]) -> anyhow::Result<Prepared> {
         return Ok(Prepared { plan, directory: directory.clone(), events: Some(events) });
     }
     let old = arguments.against.as_deref().map(Against::of).transpose()?;
-    let wishes = Wishes {
+    let wishes = RunRequest {
         selection: arguments.selection.clone(),
         sizes: arguments.sizes.clone(),
         placements: arguments.placement.clone(),
@@ -358,7 +362,7 @@ pub(super) fn now() -> String {
 
 /// The name of a run that begins now.
 pub(super) fn run_id() -> String {
-    format!("{}-{}", now().replace(':', "-"), headwater_os::machine::uname().host)
+    format!("{}-{}", now().replace(':', "-"), headwater_os_tools::machine::uname().host)
 }
 
 fn header(plan: &Plan, directory: &Path, programs: &BTreeMap<Option<String>, HarnessProgram>) -> RunHeader {
@@ -434,17 +438,17 @@ impl Measured {
 }
 
 /// Tells the store, the tables to come, the event stream and the progress.
-pub(super) struct Teller {
+pub(super) struct RunReporter {
     store: Store,
     fold: Fold,
     json: bool,
     progress: Progress,
 }
 
-impl Teller {
+impl RunReporter {
     /// A teller of a run that is kept in `store`.
-    pub(super) fn new(store: Store, json: bool, quiet: bool, budget_s: Option<f64>) -> Teller {
-        Teller { store, fold: Fold::new(), json, progress: Progress::new(quiet, budget_s) }
+    pub(super) fn new(store: Store, json: bool, quiet: bool, budget_s: Option<f64>) -> RunReporter {
+        RunReporter { store, fold: Fold::new(), json, progress: Progress::new(quiet, budget_s) }
     }
 
     /// Ends the progress and writes the document; the run and where it is.
@@ -456,7 +460,7 @@ impl Teller {
     }
 }
 
-impl Observer for Teller {
+impl Observer for RunReporter {
     fn event(&mut self, event: &Event) -> anyhow::Result<()> {
         self.store.append(event)?;
         if self.json {

@@ -14,7 +14,7 @@ use headwater_results::schema::Environment;
 pub use checks::{CHECKS, Check};
 pub use facts::Facts;
 pub use finding::{Finding, Remedy, Status};
-pub use probes::{CpuQuota, Place, PrivateIpc, Probes, Tracer, Turbo};
+pub use probes::{CpuQuota, PrivateIpc, ProbedDirectory, Probes, Tracer, Turbo};
 pub use render::render;
 
 /// Probes this machine and checks it, warnings first. Takes a few milliseconds; the caller has one thread, because a

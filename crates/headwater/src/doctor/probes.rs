@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use headwater_os::machine::{self, Group};
-use headwater_os::{clock, limits, rseq, ticks};
-use headwater_trace::kernel::{Support, Tracefs, stale};
+use headwater_os::{clock, rseq, ticks};
+use headwater_os_tools::limits;
+use headwater_os_tools::machine::{self, Group};
 use headwater_trace::region::Layout;
+use headwater_trace_tools::kernel::{Support, Tracefs, stale};
 
 use crate::environment::{Source, parse_cpu_max};
 use crate::trace;
@@ -27,9 +28,9 @@ pub struct Probes {
     /// The file whose CPU quota is tightest, if there is a quota.
     pub cpu_quota: Option<CpuQuota>,
     /// Where shared memory lives.
-    pub shared_memory: Place,
+    pub shared_memory: ProbedDirectory,
     /// Where FIFOs and sockets are made.
-    pub temporary: Place,
+    pub temporary: ProbedDirectory,
     /// Hard limits by name; an absent value means unlimited.
     pub hard_limits: BTreeMap<String, Option<u64>>,
     /// What `headwater trace` finds; absent where nobody has looked.
@@ -87,7 +88,7 @@ pub struct CpuQuota {
 
 /// A directory that rows make files in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct ProbedDirectory {
     /// The directory.
     pub path: PathBuf,
     /// Why nothing can be made there.
@@ -149,8 +150,8 @@ fn cpu_quota(source: &Source, groups: &[Group]) -> Option<CpuQuota> {
     quotas.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, quota)| quota)
 }
 
-fn place(path: &Path) -> Place {
-    Place {
+fn place(path: &Path) -> ProbedDirectory {
+    ProbedDirectory {
         path: path.to_owned(),
         error: machine::may_write(path).err().map(|error| error.to_string()),
         free_bytes: machine::free_bytes(path).unwrap_or(0),

@@ -40,7 +40,7 @@ fn good() -> (Environment, Probes) {
     environment.limits.sysctl.extend(settings.map(|(name, value)| (name.into(), value.into())));
     let limits = [("nofile", "1024"), ("msgqueue", "unlimited"), ("core", "0")];
     environment.limits.resource.extend(limits.map(|(name, value)| (name.into(), value.into())));
-    let place = |path: &str| Place { path: path.into(), error: None, free_bytes: 1 << 30 };
+    let place = |path: &str| ProbedDirectory { path: path.into(), error: None, free_bytes: 1 << 30 };
     let probes = Probes {
         clock_read_ns: 25.0,
         turbo: Some(Turbo { file: "/sys/devices/system/cpu/cpufreq/boost", present: "0".into(), off: "0" }),

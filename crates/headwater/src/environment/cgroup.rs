@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use headwater_os::machine::{Group, Hierarchy};
+use headwater_os_tools::machine::{Group, Hierarchy};
 use headwater_results::schema::Fact;
 
 use super::Source;

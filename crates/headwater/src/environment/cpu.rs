@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headwater_os::{cpu, machine};
+use headwater_os::cpu;
 use headwater_results::schema::{Cpu, Fact};
 
 use super::Source;
@@ -21,7 +21,7 @@ pub fn capture(source: &Source, architecture: &str) -> Cpu {
     Cpu {
         model: info.model.unwrap_or_else(|| architecture.to_owned()),
         architecture: architecture.to_owned(),
-        online: machine::online_cpus(),
+        online: cpu::online(),
         affinity: cpu::allowed().unwrap_or_default(),
         threads_per_core: siblings.or(info.threads_per_core),
         microcode: info.microcode,

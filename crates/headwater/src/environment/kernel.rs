@@ -1,6 +1,6 @@
 //! The kernel: release, version, command line and preemption model.
 
-use headwater_os::machine::Uname;
+use headwater_os_tools::machine::Uname;
 use headwater_results::schema::Kernel;
 
 use super::Source;

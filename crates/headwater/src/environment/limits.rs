@@ -1,6 +1,6 @@
 //! Limits of pipes, queues, sockets and of this process.
 
-use headwater_os::limits;
+use headwater_os_tools::limits;
 use headwater_results::schema::{Fact, Limits};
 
 use super::Source;

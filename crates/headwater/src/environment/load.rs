@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headwater_os::machine::CpuTimes;
+use headwater_os_tools::machine::CpuTimes;
 use headwater_results::schema::Load;
 
 use super::Source;

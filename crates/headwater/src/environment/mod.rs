@@ -14,7 +14,7 @@ mod source;
 mod tracing;
 mod virtualisation;
 
-use headwater_os::machine;
+use headwater_os_tools::machine;
 use headwater_results::schema::Environment;
 
 pub use cgroup::parse_cpu_max;

@@ -1,6 +1,6 @@
 //! Which hypervisor runs this machine, if any.
 
-use headwater_os::machine::hypervisor_signature;
+use headwater_os_tools::machine::hypervisor_signature;
 
 use super::Source;
 use super::cpu::parse_cpuinfo;
@@ -13,7 +13,7 @@ pub fn capture(source: &Source, architecture: &str) -> Option<String> {
     let device_tree = source.read("/proc/device-tree/hypervisor/compatible");
     let sys_hypervisor = source.read("/sys/hypervisor/type");
     let dmi = |name: &str| source.read(format!("/sys/class/dmi/id/{name}"));
-    identify(&Clues {
+    identify(&HypervisorEvidence {
         is_x86: architecture.ends_with("86") || architecture == "x86_64",
         flag: parse_cpuinfo(&cpuinfo).hypervisor,
         signature: signature.as_deref(),
@@ -25,7 +25,7 @@ pub fn capture(source: &Source, architecture: &str) -> Option<String> {
 
 /// What tells a virtual machine from a real one.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Clues<'text> {
+pub struct HypervisorEvidence<'text> {
     /// Only x86 processors must say that a hypervisor runs them.
     pub is_x86: bool,
     /// The flag `hypervisor` of `/proc/cpuinfo`.
@@ -41,7 +41,7 @@ pub struct Clues<'text> {
 }
 
 /// The conclusion from `clues`.
-pub fn identify(clues: &Clues) -> Option<String> {
+pub fn identify(clues: &HypervisorEvidence) -> Option<String> {
     let by_firmware = clues.vendor.and_then(|vendor| virtual_vendor(vendor, clues.product.unwrap_or_default()));
     let name = match (clues.signature, clues.flag) {
         (Some(signature), _) => Some(common_name(signature)),

@@ -6,7 +6,7 @@ use anyhow::{anyhow, bail};
 use headwater_results::schema::{Row, Run};
 
 use super::program::{Program, fingerprint};
-use crate::plan::Wishes;
+use crate::plan::RunRequest;
 use crate::plan::variants::Variant;
 use crate::{facilities, patterns, sources};
 
@@ -73,7 +73,7 @@ impl Against {
     }
 
     /// The wishes with the run's rows and settings where they say nothing.
-    pub fn wishes(self, wishes: Wishes) -> Wishes {
+    pub fn wishes(self, wishes: RunRequest) -> RunRequest {
         let settings = self.run.header.settings;
         let rows = self.run.results.into_iter().map(|result| result.row);
         let before = Variant {
@@ -83,7 +83,7 @@ impl Against {
         };
         let now = Variant { name: NOW.to_owned(), ..Variant::default() };
         let given = !wishes.transport_commands.is_empty();
-        Wishes {
+        RunRequest {
             rows: Some(rows.map(without_variant).collect()),
             variants: vec![before.to_string(), now.to_string()],
             placements: settings.placements,

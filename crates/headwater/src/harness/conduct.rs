@@ -10,8 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use super::guard::LOOK;
-use super::link::{Link, Silence};
+use super::cpu_check::PROBE_NS;
+use super::link::{Link, LinkError};
 use super::protocol::{Reply, Report, Request, Role, Round};
 use crate::transports::{Setup, Unavailable};
 
@@ -84,13 +84,13 @@ impl Measured {
             add("voluntary_switches", cost.voluntary_switches as f64);
             add("involuntary_switches", cost.involuntary_switches as f64);
         }
-        for (what, &value) in report.counters.iter().filter(|(what, _)| *what != LOOK) {
+        for (what, &value) in report.counters.iter().filter(|(what, _)| *what != PROBE_NS) {
             add(what, value);
         }
         // Of several rounds the worst counts; times of a loop add up to nothing.
-        if let Some(&look_ns) = report.counters.get(LOOK) {
-            let worst = self.counters.entry(format!("{name}_{LOOK}")).or_default();
-            *worst = worst.max(look_ns);
+        if let Some(&slowest_probe_ns) = report.counters.get(PROBE_NS) {
+            let worst = self.counters.entry(format!("{name}_{PROBE_NS}")).or_default();
+            *worst = worst.max(slowest_probe_ns);
         }
     }
 }
@@ -225,7 +225,7 @@ impl Team {
             let status = link.wait_until(deadline).map_err(|error| LaunchError::system("waitpid", error))?;
             match status {
                 Some(status) if status.success() => {}
-                Some(status) => return Err(failure(link.role, &Silence::Died(status))),
+                Some(status) => return Err(failure(link.role, &LinkError::Died(status))),
                 None => {
                     let patience_s = self.patience.as_secs_f64();
                     return Err(LaunchError::Failed(format!(
@@ -258,12 +258,12 @@ fn deaths(links: &mut [Link], index: usize) -> String {
     others
         .filter_map(|link| {
             let status = link.wait_until(deadline).ok().flatten().filter(|status| !status.success())?;
-            Some(format!("; the {} {}", link.role.name(), Silence::Died(status)))
+            Some(format!("; the {} {}", link.role.name(), LinkError::Died(status)))
         })
         .collect()
 }
 
-fn failure(role: Role, silence: &Silence) -> LaunchError {
+fn failure(role: Role, silence: &LinkError) -> LaunchError {
     LaunchError::Failed(format!("the {} {silence}", role.name()))
 }
 

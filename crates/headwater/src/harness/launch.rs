@@ -6,7 +6,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use headwater_os::child::{die_with, kill_group};
-use headwater_os::signal::{StopSignals, unblock_stop_signals};
+use headwater_os_tools::signal::{StopSignals, unblock_stop_signals};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use crate::{facilities, patterns, transports};
 /// What the command asks a conductor for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
-pub enum Order {
+pub enum ConductorRequest {
     /// Run one launch; answered by an [`Outcome`].
     Launch {
         /// The launch.
@@ -35,7 +35,7 @@ pub enum Order {
 
 /// Why a conductor gave no answer.
 #[derive(Debug)]
-pub enum NoAnswer {
+pub enum ConductorError {
     /// The user or the system asked this process to stop (the signal's number); the conductor is dead.
     Stopped(i32),
     /// The conductor broke or was stuck; it is dead.
@@ -45,23 +45,24 @@ pub enum NoAnswer {
 /// The name of the hidden subcommand that a conductor runs as.
 pub const CONDUCT: &str = "conduct";
 
-/// Starts `program` as a conductor, hands it `order`, and waits for its answer for at most `patience`.
+/// Starts `program` as a conductor, hands it `request`, and waits for its answer for at most `patience`.
 ///
 /// Whatever happens, the conductor and everything in its process group is dead afterwards.
 ///
 /// # Errors
-/// [`NoAnswer`].
+/// [`ConductorError`].
 pub fn ask_conductor<A: DeserializeOwned>(
     program: &Program,
-    order: &Order,
+    request: &ConductorRequest,
     stop: &StopSignals,
     patience: Duration,
-) -> Result<A, NoAnswer> {
+) -> Result<A, ConductorError> {
     let mut conductor =
-        Conductor::start(program, order).map_err(|error| NoAnswer::Broken(format!("cannot start: {error}")))?;
+        Conductor::start(program, request).map_err(|error| ConductorError::Broken(format!("cannot start: {error}")))?;
     let text = conductor.listen(stop, Instant::now() + patience)?;
     let status = conductor.end();
-    serde_json::from_slice(&text).map_err(|_| NoAnswer::Broken(format!("the conductor died ({})", described(status))))
+    serde_json::from_slice(&text)
+        .map_err(|_| ConductorError::Broken(format!("the conductor died ({})", described(status))))
 }
 
 fn described(status: io::Result<ExitStatus>) -> String {
@@ -75,22 +76,22 @@ struct Conductor {
 }
 
 impl Conductor {
-    fn start(program: &Program, order: &Order) -> io::Result<Conductor> {
+    fn start(program: &Program, request: &ConductorRequest) -> io::Result<Conductor> {
         let mut child =
             program.conductor(CONDUCT).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn()?;
         let input = child.stdin.take();
         let conductor = Conductor { child, ended: false };
         if let Some(mut input) = input {
             // A conductor that dies before it reads shows when its answer is missing.
-            let _ = input.write_all(&serde_json::to_vec(order)?);
+            let _ = input.write_all(&serde_json::to_vec(request)?);
         }
         Ok(conductor)
     }
 
     /// Reads until the conductor closes its output.
-    fn listen(&mut self, stop: &StopSignals, deadline: Instant) -> Result<Vec<u8>, NoAnswer> {
+    fn listen(&mut self, stop: &StopSignals, deadline: Instant) -> Result<Vec<u8>, ConductorError> {
         let mut output =
-            self.child.stdout.take().ok_or_else(|| NoAnswer::Broken("the conductor has no output".into()))?;
+            self.child.stdout.take().ok_or_else(|| ConductorError::Broken("the conductor has no output".into()))?;
         let mut text = Vec::new();
         let mut piece = [0u8; 64 * 1024];
         loop {
@@ -98,19 +99,19 @@ impl Conductor {
             let timeout = Timespec { tv_sec: rest.as_secs() as i64, tv_nsec: rest.subsec_nanos().into() };
             let mut polled = [PollFd::new(&output, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
             match poll(&mut polled, Some(&timeout)) {
-                Ok(0) => return Err(NoAnswer::Broken("the launch was stuck and has been killed".into())),
+                Ok(0) => return Err(ConductorError::Broken("the launch was stuck and has been killed".into())),
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(NoAnswer::Broken(format!("poll: {error}"))),
+                Err(error) => return Err(ConductorError::Broken(format!("poll: {error}"))),
             }
             let (has_output, has_stop) = (!polled[0].revents().is_empty(), !polled[1].revents().is_empty());
             if has_stop && let Some(signal) = stop.taken() {
-                return Err(NoAnswer::Stopped(signal));
+                return Err(ConductorError::Stopped(signal));
             }
             if has_output {
                 match output.read(&mut piece) {
                     Ok(0) => return Ok(text),
                     Ok(count) => text.extend_from_slice(&piece[..count]),
-                    Err(error) => return Err(NoAnswer::Broken(error.to_string())),
+                    Err(error) => return Err(ConductorError::Broken(error.to_string())),
                 }
             }
         }
@@ -135,7 +136,7 @@ impl Drop for Conductor {
     }
 }
 
-/// The conductor's main: reads an [`Order`] from standard input, answers on standard output. `parent` is the process
+/// The conductor's main: reads a [`ConductorRequest`] from standard input, answers on standard output. `parent` is the process
 /// whose death it must not survive.
 ///
 /// # Errors
@@ -148,8 +149,10 @@ pub fn conduct(parent: Option<u32>) -> io::Result<()> {
     let mut text = String::new();
     io::stdin().read_to_string(&mut text)?;
     let answer = match serde_json::from_str(&text)? {
-        Order::Launch { job } => serde_json::to_string(&outcome(conduct_launch(&job)))?,
-        Order::Probe { jobs } => serde_json::to_string(&jobs.iter().map(|job| probe(job).err()).collect::<Vec<_>>())?,
+        ConductorRequest::Launch { job } => serde_json::to_string(&outcome(conduct_launch(&job)))?,
+        ConductorRequest::Probe { jobs } => {
+            serde_json::to_string(&jobs.iter().map(|job| probe(job).err()).collect::<Vec<_>>())?
+        }
     };
     let mut out = io::stdout().lock();
     out.write_all(answer.as_bytes())?;

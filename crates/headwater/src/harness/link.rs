@@ -98,7 +98,7 @@ pub struct Link {
 
 /// Why a line gave no reply.
 #[derive(Debug)]
-pub enum Silence {
+pub enum LinkError {
     /// The worker's process ended.
     Died(ExitStatus),
     /// It sent something that is no reply.
@@ -109,13 +109,13 @@ pub enum Silence {
     Broken(io::Error),
 }
 
-impl fmt::Display for Silence {
+impl fmt::Display for LinkError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Silence::Died(status) => write!(formatter, "died ({status})"),
-            Silence::Nonsense(what) => write!(formatter, "answered nonsense: {what}"),
-            Silence::HungUp => formatter.write_str("closed its standard input or output and lives on"),
-            Silence::Broken(error) => write!(formatter, "cannot be reached: {error}"),
+            LinkError::Died(status) => write!(formatter, "died ({status})"),
+            LinkError::Nonsense(what) => write!(formatter, "answered nonsense: {what}"),
+            LinkError::HungUp => formatter.write_str("closed its standard input or output and lives on"),
+            LinkError::Broken(error) => write!(formatter, "cannot be reached: {error}"),
         }
     }
 }
@@ -149,21 +149,21 @@ impl Link {
     /// Sends a request.
     ///
     /// # Errors
-    /// [`Silence`] if nobody reads it any more.
-    pub fn send(&mut self, request: &Request) -> Result<(), Silence> {
+    /// [`LinkError`] if nobody reads it any more.
+    pub fn send(&mut self, request: &Request) -> Result<(), LinkError> {
         if !self.received.is_empty() {
             let text = excerpt(&self.received);
-            return Err(Silence::Nonsense(format!("{text:?} came before it was asked for")));
+            return Err(LinkError::Nonsense(format!("{text:?} came before it was asked for")));
         }
-        let mut line = serde_json::to_vec(request).map_err(|error| Silence::Nonsense(error.to_string()))?;
+        let mut line = serde_json::to_vec(request).map_err(|error| LinkError::Nonsense(error.to_string()))?;
         line.push(b'\n');
-        let requests = self.requests.as_ref().ok_or_else(|| Silence::Broken(io::ErrorKind::NotConnected.into()))?;
+        let requests = self.requests.as_ref().ok_or_else(|| LinkError::Broken(io::ErrorKind::NotConnected.into()))?;
         let mut rest = &line[..];
         while !rest.is_empty() {
             match rustix::io::write(requests, rest) {
                 Ok(count) => rest = &rest[count..],
                 Err(rustix::io::Errno::PIPE) => return Err(self.death()),
-                Err(error) => return Err(Silence::Broken(error.into())),
+                Err(error) => return Err(LinkError::Broken(error.into())),
             }
         }
         Ok(())
@@ -172,24 +172,24 @@ impl Link {
     /// Takes in what has arrived; call it when the descriptor is readable. Answers with a reply once it is whole.
     ///
     /// # Errors
-    /// [`Silence`] if the worker is gone or does not keep to the protocol.
-    pub fn receive(&mut self) -> Result<Option<Reply>, Silence> {
+    /// [`LinkError`] if the worker is gone or does not keep to the protocol.
+    pub fn receive(&mut self) -> Result<Option<Reply>, LinkError> {
         let mut piece = [0u8; 64 * 1024];
         match rustix::io::read(&self.replies, &mut piece) {
             Ok(0) => return Err(self.death()),
             Ok(count) => self.received.extend_from_slice(&piece[..count]),
-            Err(error) => return Err(Silence::Broken(error.into())),
+            Err(error) => return Err(LinkError::Broken(error.into())),
         }
         let Some(end) = self.received.iter().position(|&byte| byte == b'\n') else {
             if self.received.len() > REPLY_BYTES_MAX {
-                return Err(Silence::Nonsense(format!("a line of more than {REPLY_BYTES_MAX} bytes")));
+                return Err(LinkError::Nonsense(format!("a line of more than {REPLY_BYTES_MAX} bytes")));
             }
             return Ok(None);
         };
         let line: Vec<u8> = self.received.drain(..=end).collect();
         match serde_json::from_slice(&line) {
             Ok(reply) => Ok(Some(reply)),
-            Err(error) => Err(Silence::Nonsense(format!("{error} in {:?}", excerpt(&line)))),
+            Err(error) => Err(LinkError::Nonsense(format!("{error} in {:?}", excerpt(&line)))),
         }
     }
 
@@ -206,11 +206,11 @@ impl Link {
         self.process.wait_until(deadline)
     }
 
-    fn death(&mut self) -> Silence {
+    fn death(&mut self) -> LinkError {
         match self.process.wait_until(Instant::now() + GRACE) {
-            Ok(Some(status)) => Silence::Died(status),
-            Ok(None) => Silence::HungUp,
-            Err(error) => Silence::Broken(error),
+            Ok(Some(status)) => LinkError::Died(status),
+            Ok(None) => LinkError::HungUp,
+            Err(error) => LinkError::Broken(error),
         }
     }
 }

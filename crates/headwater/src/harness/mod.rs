@@ -7,11 +7,11 @@
 
 pub mod against;
 pub mod conduct;
+pub mod cpu_check;
 pub mod external;
-pub mod guard;
 pub mod launch;
 pub mod link;
-pub mod old_rule;
+pub mod lmbench_rule;
 pub mod payload;
 pub mod program;
 pub mod protocol;

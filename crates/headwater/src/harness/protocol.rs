@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use headwater_os::usage::Usage;
+use headwater_os_tools::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 /// Version of the protocol.

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use headwater_os::machine::Throttle;
-use headwater_os::signal::StopSignals;
+use headwater_os_tools::machine::Throttle;
+use headwater_os_tools::signal::StopSignals;
 use headwater_results::schema::{Event, LaunchRecord, Placement, Row, RunStatus};
 
 use super::conduct::{Job, Measured, Outcome};
-use super::guard::Guard;
-use super::launch::{NoAnswer, Order, ask_conductor};
+use super::cpu_check::CpuCheck;
+use super::launch::{ConductorError, ConductorRequest, ask_conductor};
 use super::program::Program;
 use super::scratch::Scratch;
-use super::watch::{Seen, Watch};
+use super::watch::{LaunchConditions, Watch};
 use crate::environment;
 use crate::plan::{Plan, PlannedRow};
 
@@ -37,7 +37,7 @@ pub trait Observer {
 
 /// What is known of a run before it starts or goes on.
 #[derive(Debug)]
-pub struct Course<'a> {
+pub struct BlockRunner<'a> {
     /// What is measured.
     pub plan: &'a Plan,
     /// The CPUs that this process may use.
@@ -69,14 +69,18 @@ pub struct End {
 ///
 /// # Errors
 /// If the conductor cannot be started or a signal came.
-pub fn probe(course: &Course<'_>, scratch: &Scratch, stop: &StopSignals) -> Result<BTreeMap<String, String>, NoAnswer> {
+pub fn probe(
+    runner: &BlockRunner<'_>,
+    scratch: &Scratch,
+    stop: &StopSignals,
+) -> Result<BTreeMap<String, String>, ConductorError> {
     let patience = Duration::from_secs_f64(CONDUCTOR_PATIENCE_S);
     let mut refused = BTreeMap::new();
-    for (variant, program) in &course.programs {
+    for (variant, program) in &runner.programs {
         let rows: Vec<&PlannedRow> =
-            course.plan.rows.iter().filter(|planned| planned.row.variant == *variant).collect();
-        let jobs = rows.iter().enumerate().map(|(index, planned)| course.job(planned, scratch, index as u64)).collect();
-        let reasons: Vec<Option<String>> = ask_conductor(program, &Order::Probe { jobs }, stop, patience)
+            runner.plan.rows.iter().filter(|planned| planned.row.variant == *variant).collect();
+        let jobs = rows.iter().enumerate().map(|(index, planned)| runner.job(planned, scratch, index as u64)).collect();
+        let reasons: Vec<Option<String>> = ask_conductor(program, &ConductorRequest::Probe { jobs }, stop, patience)
             .map_err(|error| of_variant(error, variant.as_deref()))?;
         refused
             .extend(rows.iter().zip(reasons).filter_map(|(planned, reason)| Some((planned.row.id.clone(), reason?))));
@@ -85,21 +89,21 @@ pub fn probe(course: &Course<'_>, scratch: &Scratch, stop: &StopSignals) -> Resu
 }
 
 /// Names the variant whose program gave no answer.
-fn of_variant(error: NoAnswer, variant: Option<&str>) -> NoAnswer {
+fn of_variant(error: ConductorError, variant: Option<&str>) -> ConductorError {
     match (error, variant) {
-        (NoAnswer::Broken(what), Some(variant)) => {
-            NoAnswer::Broken(format!("{what}; can the command of --variant {variant} run headwater of this protocol?"))
-        }
+        (ConductorError::Broken(what), Some(variant)) => ConductorError::Broken(format!(
+            "{what}; can the command of --variant {variant} run headwater of this protocol?"
+        )),
         (error, _) => error,
     }
 }
 
-impl<'a> Course<'a> {
+impl<'a> BlockRunner<'a> {
     /// A course from the beginning.
     ///
     /// # Errors
     /// If the program of a variant cannot be opened.
-    pub fn new(plan: &'a Plan, cpus: &'a [u32]) -> Result<Course<'a>, String> {
+    pub fn new(plan: &'a Plan, cpus: &'a [u32]) -> Result<BlockRunner<'a>, String> {
         let named = plan.variants.iter().map(|variant| {
             let program = Program::open(variant).map_err(|error| format!("--variant {}: {error}", variant.name))?;
             Ok((Some(variant.name.clone()), program))
@@ -109,7 +113,7 @@ impl<'a> Course<'a> {
             programs.insert(None, Program::own()?);
         }
         let (done, given_up) = (BTreeSet::new(), BTreeSet::new());
-        Ok(Course { plan, cpus, programs, patience_s: PATIENCE_S, done, given_up, earlier_s: 0.0 })
+        Ok(BlockRunner { plan, cpus, programs, patience_s: PATIENCE_S, done, given_up, earlier_s: 0.0 })
     }
 
     /// Takes note of an event of an earlier session: what is done is not done again.
@@ -130,7 +134,7 @@ impl<'a> Course<'a> {
     }
 }
 
-impl Course<'_> {
+impl BlockRunner<'_> {
     fn job(&self, planned: &PlannedRow, scratch: &Scratch, number: u64) -> Job {
         let settings = &self.plan.settings;
         Job {
@@ -156,8 +160,8 @@ impl Course<'_> {
         let total = self.plan.rows.len() * settings.launches as usize;
         let mut end = End { status: RunStatus::Complete, signal: None, blocks_left_out: 0 };
         let mut block_s = 0.0_f64;
-        let guard = Guard::new(self.cpus, guard_allowance_s(self.plan));
-        let mut session = Session { scratch, stop, started, guard, throttle: Throttle::find() };
+        let cpu_check = CpuCheck::new(self.cpus, repetition_allowance_s(self.plan));
+        let mut context = RunContext { scratch, stop, started, cpu_check, throttle: Throttle::find() };
         let over_budget = |elapsed_s: f64| settings.budget_s.is_some_and(|budget_s| elapsed_s > budget_s);
         'blocks: for block in 0..settings.launches {
             let block_started = Instant::now();
@@ -180,8 +184,8 @@ impl Course<'_> {
                     break 'blocks;
                 }
                 observer.launch(&planned.row, block, block as usize * self.plan.rows.len() + position, total);
-                let place = Place { block, position: position as u32, index };
-                match self.measure(place, &mut session, observer)? {
+                let at = LaunchPosition { block, position: position as u32, index };
+                match self.measure(at, &mut context, observer)? {
                     Ok(None | Some(Outcome::Measured(_))) => {}
                     // An external program knows only now that it cannot run here; a later block would contradict results.
                     Ok(Some(Outcome::Unavailable { reason })) if block == 0 => {
@@ -193,11 +197,11 @@ impl Course<'_> {
                         self.fail(id.clone(), block, reason, observer)?;
                         end.status = RunStatus::Partial;
                     }
-                    Err(NoAnswer::Broken(reason)) => {
+                    Err(ConductorError::Broken(reason)) => {
                         self.fail(id.clone(), block, reason, observer)?;
                         end.status = RunStatus::Partial;
                     }
-                    Err(NoAnswer::Stopped(signal)) => {
+                    Err(ConductorError::Stopped(signal)) => {
                         end.status = RunStatus::Interrupted;
                         end.signal = Some(signal);
                         break 'blocks;
@@ -225,41 +229,41 @@ impl Course<'_> {
         variable: (&str, &Path),
         scratch: &Scratch,
         stop: &StopSignals,
-    ) -> Result<Outcome, NoAnswer> {
+    ) -> Result<Outcome, ConductorError> {
         let mut job = self.job(planned, scratch, number);
         job.token.push_str("-traced");
         let program = self.programs[&planned.row.variant].with_variable(variable);
-        let program = program.map_err(|error| NoAnswer::Broken(error.to_string()))?;
-        ask_conductor(&program, &Order::Launch { job: Box::new(job.clone()) }, stop, patience_of(&job))
+        let program = program.map_err(|error| ConductorError::Broken(error.to_string()))?;
+        ask_conductor(&program, &ConductorRequest::Launch { job: Box::new(job.clone()) }, stop, patience_of(&job))
     }
 
     /// Measures one launch, and again where its CPUs were disturbed; every attempt is an event, and the last one counts.
     /// `None` if it was measured.
     fn measure(
         &self,
-        place: Place,
-        session: &mut Session<'_>,
+        at: LaunchPosition,
+        context: &mut RunContext<'_>,
         observer: &mut dyn Observer,
-    ) -> anyhow::Result<Result<Option<Outcome>, NoAnswer>> {
-        let planned = &self.plan.rows[place.index];
-        let number = u64::from(place.block) * self.plan.rows.len() as u64 + place.index as u64;
-        let job = self.job(planned, session.scratch, number);
+    ) -> anyhow::Result<Result<Option<Outcome>, ConductorError>> {
+        let planned = &self.plan.rows[at.index];
+        let number = u64::from(at.block) * self.plan.rows.len() as u64 + at.index as u64;
+        let job = self.job(planned, context.scratch, number);
         let program = &self.programs[&job.row.variant];
         for attempt in 1.. {
-            let before = session.guard.wait(job.cpus);
-            let started_s = self.earlier_s + session.started.elapsed().as_secs_f64();
-            let (measured, seen) = match launch(program, &job, session) {
+            let before = context.cpu_check.wait(job.cpus);
+            let started_s = self.earlier_s + context.started.elapsed().as_secs_f64();
+            let (measured, seen) = match launch(program, &job, context) {
                 Ok((Outcome::Measured(measured), seen)) => (measured, seen),
                 Ok((outcome, _)) => return Ok(Ok(Some(outcome))),
                 Err(error) => return Ok(Err(error)),
             };
-            let within = session.guard.slowdown_within(&measured.counters);
-            let slowdown = session.guard.slowdown(job.cpus).max(before).max(within);
+            let within = context.cpu_check.slowdown_during(&measured.counters);
+            let slowdown = context.cpu_check.slowdown(job.cpus).max(before).max(within);
             let elapsed_s = seen.elapsed_s;
-            let mut record = seen.record(*measured, &job.row, place, started_s);
+            let mut record = seen.record(*measured, &job.row, at, started_s);
             record.counters.insert("cpu_slowdown_ratio".to_owned(), slowdown);
             observer.event(&Event::LaunchFinished(Box::new(record)))?;
-            if !session.guard.wants_again(slowdown, attempt, elapsed_s) {
+            if !context.cpu_check.should_repeat(slowdown, attempt, elapsed_s) {
                 return Ok(Ok(None));
             }
         }
@@ -275,7 +279,7 @@ impl Course<'_> {
 
 /// Which launch of a run.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct LaunchPosition {
     block: u32,
     /// In the order of the block.
     position: u32,
@@ -284,17 +288,17 @@ struct Place {
 }
 
 /// What the launches of a run share.
-struct Session<'a> {
+struct RunContext<'a> {
     scratch: &'a Scratch,
     stop: &'a StopSignals,
     started: Instant,
-    guard: Guard,
+    cpu_check: CpuCheck,
     throttle: Option<Throttle>,
 }
 
 /// What repetitions may add to a run, s: twice as much as it takes without them, for in a bad minute half of the launches are
 /// disturbed; and no more than its budget leaves.
-fn guard_allowance_s(plan: &Plan) -> f64 {
+fn repetition_allowance_s(plan: &Plan) -> f64 {
     let allowance_s = plan.estimate_s() * 2.0;
     match plan.settings.budget_s {
         // Estimates are no promises.
@@ -320,21 +324,25 @@ fn patience_of(job: &Job) -> Duration {
     Duration::from_secs_f64(CONDUCTOR_PATIENCE_S + rounds_s + job.patience_s * 2.0)
 }
 
-fn launch(program: &Program, job: &Job, session: &Session<'_>) -> Result<(Outcome, Seen), NoAnswer> {
-    let Session { stop, throttle, .. } = session;
+fn launch(
+    program: &Program,
+    job: &Job,
+    context: &RunContext<'_>,
+) -> Result<(Outcome, LaunchConditions), ConductorError> {
+    let RunContext { stop, throttle, .. } = context;
     let patience = patience_of(job);
     let watch = Watch::start(throttle.as_ref());
-    let outcome = ask_conductor(program, &Order::Launch { job: Box::new(job.clone()) }, stop, patience)?;
+    let outcome = ask_conductor(program, &ConductorRequest::Launch { job: Box::new(job.clone()) }, stop, patience)?;
     Ok((outcome, watch.end(throttle.as_ref())))
 }
 
-impl Seen {
-    fn record(self, mut measured: Measured, row: &Row, place: Place, started_s: f64) -> LaunchRecord {
+impl LaunchConditions {
+    fn record(self, mut measured: Measured, row: &Row, at: LaunchPosition, started_s: f64) -> LaunchRecord {
         measured.counters.extend(self.throttled_s.map(|seconds| ("throttled_s".to_owned(), seconds)));
         LaunchRecord {
             row: row.id.clone(),
-            block: place.block,
-            position: place.position,
+            block: at.block,
+            position: at.position,
             started_s,
             elapsed_s: self.elapsed_s,
             series: measured.series,

@@ -3,8 +3,8 @@
 
 use std::time::Instant;
 
-use headwater_os::machine::{CpuTimes, Throttle};
-use headwater_os::usage::Usage;
+use headwater_os_tools::machine::{CpuTimes, Throttle};
+use headwater_os_tools::usage::Usage;
 
 /// A look at the machine before a launch.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct Watch {
 
 /// What was seen.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct LaunchConditions {
     /// How long it took, s.
     pub elapsed_s: f64,
     /// Seconds for which the control group was not let run, where there is a quota.
@@ -36,7 +36,7 @@ impl Watch {
     }
 
     /// Looks again, when all children of the launch have been waited for.
-    pub fn end(self, throttle: Option<&Throttle>) -> Seen {
+    pub fn end(self, throttle: Option<&Throttle>) -> LaunchConditions {
         let elapsed_s = self.started.elapsed().as_secs_f64();
         let throttled = throttle.and_then(|throttle| throttle.read().ok());
         let throttled_s =
@@ -53,7 +53,7 @@ impl Watch {
             }
             _ => (0.0, 0.0),
         };
-        Seen { elapsed_s, throttled_s, steal, foreign_load }
+        LaunchConditions { elapsed_s, throttled_s, steal, foreign_load }
     }
 }
 

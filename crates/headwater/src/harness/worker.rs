@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicU64;
 
 use headwater_os::child::Child;
 use headwater_os::cpu;
-use headwater_os::shared::{Barrier, Shared};
-use headwater_os::usage::Usage;
+use headwater_os_tools::shared::{Barrier, Shared};
+use headwater_os_tools::usage::Usage;
 
 use super::conduct::{Job, LaunchError};
-use super::guard;
+use super::cpu_check;
 use super::link::{Link, Process, WorkerSide, answer};
 use super::payload::Payload;
 use super::protocol::{Reply, Report, Request, Role, Round};
@@ -18,21 +18,21 @@ use crate::transports::Unavailable;
 
 /// What the workers of a launch share beside the transport.
 #[derive(Debug)]
-pub struct Common {
+pub struct SharedState {
     /// Where they meet, for patterns that time single runs.
     pub barrier: Shared<Barrier>,
     /// Plain numbers; what each means is the pattern's.
     pub words: Shared<[AtomicU64; 8]>,
 }
 
-impl Common {
+impl SharedState {
     /// Makes it before the fork.
     ///
     /// # Errors
     /// [`LaunchError::Failed`] if memory cannot be had.
-    pub fn new() -> Result<Common, LaunchError> {
+    pub fn new() -> Result<SharedState, LaunchError> {
         let failed = |error| LaunchError::system("mmap", error);
-        Ok(Common {
+        Ok(SharedState {
             barrier: Shared::new(Barrier::default()).map_err(failed)?,
             words: Shared::new(Default::default()).map_err(failed)?,
         })
@@ -41,11 +41,11 @@ impl Common {
 
 /// What a worker has at hand in a round.
 #[derive(Debug)]
-pub struct Desk<'a> {
+pub struct WorkerContext<'a> {
     /// Its message buffer.
     pub payload: Payload,
     /// What it shares with the other.
-    pub common: &'a Common,
+    pub shared: &'a SharedState,
     /// The pattern's parameters.
     pub job: &'a Job,
 }
@@ -82,13 +82,13 @@ pub fn serve(side: WorkerSide, mut do_round: impl FnMut(&Round) -> io::Result<Re
     for line in BufReader::new(File::from(side.requests)).lines() {
         let reply = match serde_json::from_str(&line?) {
             Ok(Request::Run(round)) => {
-                let look_before_ns = guard::look();
+                let probe_before_ns = cpu_check::probe_ns();
                 let before = Usage::of_process();
                 match do_round(&round) {
                     Ok(mut report) => {
                         report.cost = Some(Usage::of_process().since(&before).into());
-                        let look_ns = look_before_ns.max(guard::look());
-                        report.counters.insert(guard::LOOK.to_owned(), look_ns as f64);
+                        let slowest_probe_ns = probe_before_ns.max(cpu_check::probe_ns());
+                        report.counters.insert(cpu_check::PROBE_NS.to_owned(), slowest_probe_ns as f64);
                         Reply::Result(report)
                     }
                     Err(error) => Reply::Error { message: error.to_string() },

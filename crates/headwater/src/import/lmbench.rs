@@ -29,7 +29,7 @@ fn parse(files: &[File], options: &Options, imported: &mut Imported) -> Result<(
     }
     let mut machine: Option<(Line, String)> = None;
     for (block, file) in files.iter().enumerate() {
-        let (block, section) = (block as u32, Place::Other(NO_HEADING));
+        let (block, section) = (block as u32, Heading::Other(NO_HEADING));
         let mut reader =
             Reader { block, section, loads: Loads::InOrder, seen: Vec::new(), largest: Vec::new(), imported };
         for line in numbered(file) {
@@ -87,7 +87,7 @@ enum Loads {
 }
 
 /// What the numbers at hand belong to.
-enum Place {
+enum Heading {
     /// One of [`SECTIONS`].
     Known(&'static Section),
     /// Context switches over so many KiB.
@@ -100,7 +100,7 @@ enum Place {
 
 struct Reader<'a> {
     block: u32,
-    section: Place,
+    section: Heading,
     loads: Loads,
     /// Ids of rows that this file has had.
     seen: Vec<(String, f64)>,
@@ -114,14 +114,14 @@ impl Reader<'_> {
         let text = line.text.trim();
         if ["Memory load latency", "Random load latency"].contains(&text) {
             self.loads = if text.starts_with("Random") { Loads::Random } else { Loads::InOrder };
-            self.section = Place::Other(NO_HEADING);
+            self.section = Heading::Other(NO_HEADING);
             return Ok(());
         }
         if text.is_empty() || (text.starts_with('[') && text.ends_with(']')) {
             return Ok(());
         }
         if let Some(place) = heading(text) {
-            if let Place::Other(why) = place {
+            if let Heading::Other(why) = place {
                 self.imported.leave(line, why);
             }
             self.section = place;
@@ -140,8 +140,8 @@ impl Reader<'_> {
             return Ok(());
         }
         match &self.section {
-            Place::Known(section) => self.in_section(line, &fields, section),
-            Place::Switches(size) => {
+            Heading::Known(section) => self.in_section(line, &fields, section),
+            Heading::Switches(size) => {
                 let subject = format!("ctxsw-{}p-{size}", fields[0]);
                 line.positive(fields[0], "the number of processes")?;
                 // What is subtracted is measured apart, and on a fast machine it may be the larger one.
@@ -151,7 +151,7 @@ impl Reader<'_> {
                 }
                 self.add(line, Target::Row(&subject, Unit::Us), None, field(line, &fields, 1)?)
             }
-            Place::Loads(stride) => {
+            Heading::Loads(stride) => {
                 let size = bytes(line, fields[0])?;
                 let subject = match self.loads {
                     Loads::InOrder => format!("memory-load-stride-{stride}"),
@@ -159,7 +159,7 @@ impl Reader<'_> {
                 };
                 self.add(line, Target::Row(&subject, Unit::Ns), Some(size), field(line, &fields, 1)?)
             }
-            Place::Other(why) => {
+            Heading::Other(why) => {
                 self.imported.leave(line, *why);
                 Ok(())
             }
@@ -168,7 +168,7 @@ impl Reader<'_> {
 
     /// `Label: 1.23 microseconds`, where a label may end in the name of a file or host.
     fn single(&mut self, line: &Line, rest: &str, single: &tables::Single) -> Result<(), ImportError> {
-        self.section = Place::Other(NO_HEADING);
+        self.section = Heading::Other(NO_HEADING);
         let Some((between, value)) = rest.split_once(':') else {
             self.imported.leave(line, "no figure behind its name");
             return Ok(());
@@ -203,7 +203,7 @@ impl Reader<'_> {
 
     /// `Avg xfer: 3.2KB, 41.8KB in 0.5000 millisecs, 83.60 MB/sec`, which names no host.
     fn http(&mut self, line: &Line, figures: &str) -> Result<(), ImportError> {
-        self.section = Place::Other(NO_HEADING);
+        self.section = Heading::Other(NO_HEADING);
         if !figures.starts_with(tables::HTTP_PAGES) {
             self.imported.leave(line, "other pages than those that LMbench brings along: another measurement");
             return Ok(());
@@ -288,21 +288,21 @@ impl Reader<'_> {
 }
 
 /// The place that a heading opens; `None` for a line that is none. Most begin with a quotation mark that nothing ends.
-fn heading(text: &str) -> Option<Place> {
+fn heading(text: &str) -> Option<Heading> {
     let is_quoted = text.starts_with('"');
     let text = text.trim_matches('"');
     // lmbench 2 prints one figure behind some of them.
     let section = SECTIONS.iter().find(|section| text.starts_with(section.heading) && !text.contains(':'));
     if let Some(section) = section {
-        return Some(Place::Known(section));
+        return Some(Heading::Known(section));
     }
     let size = text.strip_prefix("size=").and_then(|rest| rest.split_whitespace().next());
     let stride = text.strip_prefix("stride=").and_then(|rest| rest.split_whitespace().next());
     match (size, stride) {
-        (Some(size), _) => Some(Place::Switches(size.to_owned())),
-        (_, Some(stride)) => Some(Place::Loads(stride.to_owned())),
-        _ if text == "Memory load parallelism" => Some(Place::Other("how many loads go at once is no row")),
-        _ => is_quoted.then_some(Place::Other("a heading that is not known")),
+        (Some(size), _) => Some(Heading::Switches(size.to_owned())),
+        (_, Some(stride)) => Some(Heading::Loads(stride.to_owned())),
+        _ if text == "Memory load parallelism" => Some(Heading::Other("how many loads go at once is no row")),
+        _ => is_quoted.then_some(Heading::Other("a heading that is not known")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The configurations: what goes on beside the command. A table; a new one is a line here, and if it is a tool a line in
 //! `tool.rs`.
 
-use headwater_trace::kernel::{self, Error, Session, Settings, Support, Tracefs};
+use headwater_trace_tools::kernel::{self, Error, Session, Settings, Support, Tracefs};
 
 use super::kernel::Tracing;
 use super::tool::{self, Tool};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use headwater_trace::kernel::{Error, Mode, Session, Settings};
+use headwater_trace_tools::kernel::{Error, Mode, Session, Settings};
 
 use super::arms::Kind;
 
@@ -94,7 +94,7 @@ impl Recording {
         if let Some(error) = capture.errors().next() {
             return Err(error.to_string());
         }
-        let add = |counts: Counts, (_, stats): (u32, headwater_trace::kernel::stats::Stats)| Counts {
+        let add = |counts: Counts, (_, stats): (u32, headwater_trace_tools::kernel::stats::Stats)| Counts {
             events: counts.events + stats.happened(),
             lost: counts.lost + stats.lost(),
         };

@@ -4,7 +4,7 @@
 //! Called by `cli/overhead.rs`; what the figures mean is the business of [`headwater_results::overhead`].
 
 pub mod arms;
-pub mod course;
+pub mod block_runner;
 pub mod kernel;
 pub mod rows;
 pub mod timed;

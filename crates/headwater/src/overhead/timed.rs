@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use crate::facilities::trace::recorded;
 use crate::trace::BUFFER_BYTES;
 use headwater_os::child::{self, die_with, kill_group};
-use headwater_os::signal::{StopSignals, unblock_stop_signals};
-use headwater_os::usage::Usage;
+use headwater_os_tools::signal::{StopSignals, unblock_stop_signals};
+use headwater_os_tools::usage::Usage;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ pub enum Task {
 
 /// What the process is to do, as its file says it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Order {
+pub struct TimedRequest {
     /// What is run.
     pub task: Task,
     /// Where its standard error goes.
@@ -105,7 +105,7 @@ pub fn serve(file: &Path, parent: Option<u32>) -> io::Result<()> {
     // Under a tracer the parent is the tracer.
     die_with(parent.unwrap_or_else(std::os::unix::process::parent_id));
     unblock_stop_signals();
-    let order: Order = serde_json::from_slice(&std::fs::read(file)?)?;
+    let order: TimedRequest = serde_json::from_slice(&std::fs::read(file)?)?;
     println!("{READY}");
     let mut go = String::new();
     if io::stdin().lock().read_line(&mut go)? == 0 {

@@ -17,14 +17,14 @@ pub struct Tool {
     /// Whether the command is one word of its own.
     takes_one_word: bool,
     /// How many events its file, or what it said on standard error, tells of.
-    count: fn(file: &[u8], said: &str) -> Option<Seen>,
+    count: fn(file: &[u8], said: &str) -> Option<ToolCounts>,
     /// Whether it sees system calls.
     pub sees_calls: bool,
 }
 
 /// What a tracer says that it saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ToolCounts {
     /// Events, recorded or lost.
     pub events: u64,
     /// Of those, lost; none if it does not say.
@@ -32,8 +32,8 @@ pub struct Seen {
 }
 
 /// Where nothing is said of loss.
-fn seen(events: u64) -> Seen {
-    Seen { events, lost: None }
+fn seen(events: u64) -> ToolCounts {
+    ToolCounts { events, lost: None }
 }
 
 /// `perf record -a` of the events.
@@ -95,7 +95,7 @@ pub static LTTNG_UST: Tool = Tool {
         let text = std::str::from_utf8(file).ok()?;
         let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
         let lost = number("discarded ")?;
-        Some(Seen { events: number("recorded ")? + lost, lost: Some(lost) })
+        Some(ToolCounts { events: number("recorded ")? + lost, lost: Some(lost) })
     },
     sees_calls: false,
 };
@@ -164,7 +164,7 @@ impl Tool {
     }
 
     /// How many events it saw, as far as it says; its file is removed.
-    pub fn count(&self, file: &Path, said: &[u8]) -> Option<Seen> {
+    pub fn count(&self, file: &Path, said: &[u8]) -> Option<ToolCounts> {
         let recorded = fs::read(file).unwrap_or_default();
         let _ = fs::remove_file(file);
         let _ = fs::remove_file(file.with_extension("data.old"));
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!((PERF_RECORD.count)(b"", "perf: cannot"), None);
         assert_eq!((BPFTRACE.count)(b"Attaching 2 probes...\n\n@: 1234\n", ""), Some(seen(1234)));
         assert_eq!((STRACE.count)(b"1 getppid() = 0\n1 exit(0)\n", ""), Some(seen(4)));
-        let of_lttng = Some(Seen { events: 1005, lost: Some(5) });
+        let of_lttng = Some(ToolCounts { events: 1005, lost: Some(5) });
         assert_eq!((LTTNG_UST.count)(b"discarded 5\nrecorded 1000\n", ""), of_lttng);
         assert_eq!((LTTNG_UST.count)(b"discarded 5\n", ""), None, "without babeltrace2");
     }

@@ -12,7 +12,7 @@ use super::arms::Kind;
 use super::kernel::Counts;
 use crate::facilities::trace::PATTERN;
 use crate::harness::scratch::Scratch;
-use crate::trace::{BUFFER_BYTES, ClockChoice, HOME, Order, Pace, Recording};
+use crate::trace::{BUFFER_BYTES, ClockChoice, HOME, Pace, Recording, RecordingConfig};
 
 /// How such sessions are set up.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Sessions {
 
 /// A session that runs.
 #[derive(Debug)]
-pub struct Beside {
+pub struct UserSession {
     recording: Recording,
     directory: PathBuf,
     /// None if nobody reads.
@@ -59,7 +59,7 @@ impl Sessions {
     ///
     /// # Errors
     /// What stands in the way, in words.
-    pub fn start(&self, kind: Kind, is_probe: bool) -> Result<Option<Beside>, String> {
+    pub fn start(&self, kind: Kind, is_probe: bool) -> Result<Option<UserSession>, String> {
         let when_full = match kind {
             Kind::UserFlight => WhenFull::Overwrite,
             Kind::UserDrain => WhenFull::Refuse,
@@ -70,12 +70,12 @@ impl Sessions {
         let of_probe = [PATTERN.to_owned()];
         let recording = self.begin(if is_probe { &of_probe } else { &self.events }, when_full)?;
         let pace = (when_full == WhenFull::Refuse).then(Pace::default);
-        Ok(Some(Beside { recording, directory: self.directory.clone(), pace }))
+        Ok(Some(UserSession { recording, directory: self.directory.clone(), pace }))
     }
 
     fn begin(&self, events: &[String], when_full: WhenFull) -> Result<Recording, String> {
         let memory = self.memory.as_ref().map_err(Clone::clone)?.path().to_owned();
-        let order = Order {
+        let config = RecordingConfig {
             directory: Some(self.directory.clone()),
             events: events.to_vec(),
             when_full,
@@ -85,11 +85,11 @@ impl Sessions {
             kernel: None,
             command: vec!["headwater".to_owned(), "overhead".to_owned()],
         };
-        Recording::begin(&order).map_err(|error| format!("{error:#}"))
+        Recording::begin(&config).map_err(|error| format!("{error:#}"))
     }
 }
 
-impl Beside {
+impl UserSession {
     /// The file that programs join the session by.
     pub fn memory(&self) -> &Path {
         self.recording.memory()

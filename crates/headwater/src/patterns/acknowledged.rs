@@ -15,7 +15,7 @@ use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::payload::Payload;
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::Rounds;
-use crate::harness::worker::Desk;
+use crate::harness::worker::WorkerContext;
 use crate::transports::{self, Endpoint};
 
 /// One-way streaming in which every message is acknowledged.
@@ -43,11 +43,11 @@ impl Pattern for Acknowledged {
         accepts_size(transport, size)
     }
 
-    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
         match ends {
-            Ends::Sender(end) => send_all(end, round, desk),
+            Ends::Sender(end) => send_all(end, round, context),
             // The acknowledgement is the first byte of the message, so that it cannot be that of the one before.
-            Ends::Receiver(end) => answer(end, round, desk, 1),
+            Ends::Receiver(end) => answer(end, round, context, 1),
             _ => Err(wrong_ends()),
         }
     }
@@ -61,11 +61,11 @@ impl Pattern for Acknowledged {
 }
 
 /// The sender's loop: stamps mark the acknowledgement of each batch's last message.
-fn send_all<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+fn send_all<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
     // A queue takes no buffer that is smaller than its messages may be.
-    let mut reply = Payload::new(desk.payload.size());
+    let mut reply = Payload::new(context.payload.size());
     in_batches(round, |sequence| {
-        let message = desk.payload.message(sequence);
+        let message = context.payload.message(sequence);
         let expected = message[0];
         end.send(message)?;
         let count = end.receive_some(reply.space())?;

@@ -20,7 +20,7 @@ use super::rtt::{RTT, conduct_rtt};
 use super::{Ends, Info, Pattern, Topology, accepts_pollable, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Round};
-use crate::harness::worker::Desk;
+use crate::harness::worker::WorkerContext;
 use crate::transports::{self, Endpoint};
 use headwater_results::histogram::Histogram;
 
@@ -61,10 +61,10 @@ impl<const EDGE: bool> Pattern for EventLoop<EDGE> {
         accepts_pollable(transport, size)
     }
 
-    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
         match ends {
-            Ends::Senders(ends) => ask(&mut ends[ACTIVE], round, desk, EDGE),
-            Ends::Receivers(ends) => answer(ends, round, desk, EDGE),
+            Ends::Senders(ends) => ask(&mut ends[ACTIVE], round, context, EDGE),
+            Ends::Receivers(ends) => answer(ends, round, context, EDGE),
             _ => Err(wrong_ends()),
         }
     }
@@ -77,22 +77,22 @@ impl<const EDGE: bool> Pattern for EventLoop<EDGE> {
 }
 
 /// What a loop waits on.
-struct Watched {
+struct PollSet {
     epoll: OwnedFd,
     events: Vec<epoll::Event>,
     missed: u32,
 }
 
-impl Watched {
+impl PollSet {
     /// Watches the incoming side of every end; the number of an end is its index.
-    fn new<E: Endpoint>(ends: &[E], edge: bool) -> io::Result<Watched> {
+    fn new<E: Endpoint>(ends: &[E], edge: bool) -> io::Result<PollSet> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let flags = if edge { epoll::EventFlags::IN | epoll::EventFlags::ET } else { epoll::EventFlags::IN };
         for (index, end) in ends.iter().enumerate() {
             let descriptor = end.incoming().ok_or(io::ErrorKind::Unsupported)?;
             epoll::add(&epoll, descriptor, epoll::EventData::new_u64(index as u64), flags)?;
         }
-        Ok(Watched { epoll, events: Vec::with_capacity(EVENTS), missed: 0 })
+        Ok(PollSet { epoll, events: Vec::with_capacity(EVENTS), missed: 0 })
     }
 
     /// Waits for events; false if there were none in time.
@@ -124,8 +124,8 @@ impl Watched {
     }
 }
 
-fn ask<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>, edge: bool) -> io::Result<Report> {
-    let mut watched = Watched::new(std::slice::from_ref(end), edge)?;
+fn ask<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>, edge: bool) -> io::Result<Report> {
+    let mut watched = PollSet::new(std::slice::from_ref(end), edge)?;
     let mut incoming = Incoming::default();
     let mut stamps_ns = Vec::with_capacity(round.batches as usize);
     let mut histogram = Histogram::new();
@@ -134,21 +134,21 @@ fn ask<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>, edge: bool)
     let mut sequence = round.first;
     for _ in 0..round.batches {
         for _ in 0..round.batch {
-            send_whole(end, desk.payload.message(sequence))?;
+            send_whole(end, context.payload.message(sequence))?;
             if round.full_check {
-                desk.payload.poison();
+                context.payload.poison();
             }
             let mut answered = false;
             while !answered {
                 watched.turn(1, |_| {
-                    let had = incoming.read(end, desk.payload.space())?;
-                    answered |= incoming.take(desk.payload.size());
+                    let had = incoming.read(end, context.payload.space())?;
+                    answered |= incoming.take(context.payload.size());
                     Ok(had)
                 })?;
             }
-            desk.payload.verify(sequence)?;
+            context.payload.verify(sequence)?;
             if round.full_check {
-                desk.payload.verify_all(sequence)?;
+                context.payload.verify_all(sequence)?;
             }
             sequence += 1;
             if round.histogram {
@@ -164,26 +164,31 @@ fn ask<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>, edge: bool)
 }
 
 /// The answering side sends back what it received, over the channel from which it came.
-fn answer<E: Endpoint>(ends: &mut [E], round: &Round, desk: &mut Desk<'_>, edge: bool) -> io::Result<Report> {
-    let mut watched = Watched::new(ends, edge)?;
+fn answer<E: Endpoint>(
+    ends: &mut [E],
+    round: &Round,
+    context: &mut WorkerContext<'_>,
+    edge: bool,
+) -> io::Result<Report> {
+    let mut watched = PollSet::new(ends, edge)?;
     let mut incoming = Incoming::default();
     let (mut sequence, last) = (round.first, round.first + round.messages());
     let start_ns = now_ns();
     if round.full_check {
-        desk.payload.poison();
+        context.payload.poison();
     }
     while sequence < last {
         watched.turn(ends.len(), |index| {
             // Only one channel has messages, so one buffer does.
-            let had = incoming.read(&mut ends[index], desk.payload.space())?;
-            if incoming.take(desk.payload.size()) {
-                desk.payload.verify(sequence)?;
+            let had = incoming.read(&mut ends[index], context.payload.space())?;
+            if incoming.take(context.payload.size()) {
+                context.payload.verify(sequence)?;
                 if round.full_check {
-                    desk.payload.verify_all(sequence)?;
+                    context.payload.verify_all(sequence)?;
                 }
-                send_whole(&mut ends[index], desk.payload.space())?;
+                send_whole(&mut ends[index], context.payload.space())?;
                 if round.full_check {
-                    desk.payload.poison();
+                    context.payload.poison();
                 }
                 sequence += 1;
             }

@@ -17,7 +17,7 @@ use super::{Ends, Info, MetricInfo, Pattern, Topology, accepts_size, wrong_ends}
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::{FULL_CHECK_BYTES, FULL_CHECK_MESSAGES, Rounds, SLOPE_MAX, WARM_UP_STRETCH_MAX};
-use crate::harness::worker::Desk;
+use crate::harness::worker::WorkerContext;
 use crate::transports::{self, Endpoint};
 use check::LossyCheck;
 
@@ -68,10 +68,10 @@ impl Pattern for Flood {
         accepts_size(transport, size)
     }
 
-    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
         match ends {
-            Ends::Sender(end) => send_all(end, round, desk),
-            Ends::Receiver(end) => receive_what_comes(end, round, desk),
+            Ends::Sender(end) => send_all(end, round, context),
+            Ends::Receiver(end) => receive_what_comes(end, round, context),
             _ => Err(wrong_ends()),
         }
     }
@@ -183,32 +183,32 @@ fn messages_in(round_ns: f64, message_ns: f64) -> u64 {
 }
 
 /// The sender's loop is the transport's: it knows how many messages go in a call.
-fn send_all<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
-    desk.common.barrier.wait(PAIR.len() as u32);
+fn send_all<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
+    context.shared.barrier.wait(PAIR.len() as u32);
     let start_ns = now_ns();
-    let burst = end.send_burst(&mut desk.payload, round.first, round.messages())?;
+    let burst = end.send_burst(&mut context.payload, round.first, round.messages())?;
     let end_ns = now_ns();
     // Published by the Release store below.
-    desk.common.words[SENT].store(burst.sent, Ordering::Relaxed);
+    context.shared.words[SENT].store(burst.sent, Ordering::Relaxed);
     // Pairs with the Acquire load in `receive_what_comes`.
-    desk.common.words[DONE].store(round.first + round.messages(), Ordering::Release);
+    context.shared.words[DONE].store(round.first + round.messages(), Ordering::Release);
     let counters = [("sent", burst.sent), ("refused", burst.refused)];
     let counters = counters.into_iter().map(|(name, count)| (name.into(), count as f64)).collect();
     Ok(Report { start_ns, end_ns, counters, ..Report::default() })
 }
 
 /// The receiver's loop.
-fn receive_what_comes<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+fn receive_what_comes<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
     let end_sequence = round.first + round.messages();
-    let mut check = LossyCheck::new(desk.payload.size(), round.first..end_sequence, round.full_check);
-    desk.common.barrier.wait(PAIR.len() as u32);
+    let mut check = LossyCheck::new(context.payload.size(), round.first..end_sequence, round.full_check);
+    context.shared.barrier.wait(PAIR.len() as u32);
     let start_ns = now_ns();
     let mut sent = None;
     loop {
         if round.full_check {
-            desk.payload.poison();
+            context.payload.poison();
         }
-        match end.receive_burst(&mut desk.payload, &mut |message| check.push(message)) {
+        match end.receive_burst(&mut context.payload, &mut |message| check.push(message)) {
             Ok(()) => {}
             // Silence counts only if the sender was done before it began.
             Err(error) if is_silence(&error) && sent.is_some() => break,
@@ -216,8 +216,8 @@ fn receive_what_comes<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'
             Err(error) => return Err(error),
         }
         // Pairs with the Release store in `send_all`.
-        if sent.is_none() && desk.common.words[DONE].load(Ordering::Acquire) == end_sequence {
-            sent = Some(desk.common.words[SENT].load(Ordering::Relaxed));
+        if sent.is_none() && context.shared.words[DONE].load(Ordering::Acquire) == end_sequence {
+            sent = Some(context.shared.words[SENT].load(Ordering::Relaxed));
         }
         if sent.is_some_and(|sent| check.received() >= sent) {
             break;

@@ -17,7 +17,7 @@ use super::{Ends, Info, MetricInfo, Pattern, Topology, accepts_reliable, wrong_e
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::{FULL_CHECK_MESSAGES, Rounds};
-use crate::harness::worker::Desk;
+use crate::harness::worker::WorkerContext;
 use crate::transports::{self, Endpoint};
 
 /// A fixed number of messages.
@@ -51,10 +51,10 @@ impl Pattern for Matrix {
         accepts_reliable(transport, size)
     }
 
-    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
         match ends {
-            Ends::Sender(end) => send_runs(end, round, desk),
-            Ends::Receiver(end) => receive_runs(end, round, desk),
+            Ends::Sender(end) => send_runs(end, round, context),
+            Ends::Receiver(end) => receive_runs(end, round, context),
             _ => Err(wrong_ends()),
         }
     }
@@ -95,15 +95,15 @@ pub(super) fn between(starts_ns: &[u64], ends_ns: &[u64]) -> Vec<u64> {
 }
 
 /// The sender: a stamp before the first message of each repetition.
-fn send_runs<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+fn send_runs<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
     let mut stamps_ns = Vec::with_capacity(round.batches as usize);
     let mut sequence = round.first;
     let start_ns = now_ns();
     for _ in 0..round.batches {
-        desk.common.barrier.wait(2);
+        context.shared.barrier.wait(2);
         stamps_ns.push(now_ns());
         for _ in 0..round.batch {
-            end.send(desk.payload.message(sequence))?;
+            end.send(context.payload.message(sequence))?;
             sequence += 1;
         }
     }
@@ -111,22 +111,22 @@ fn send_runs<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io
 }
 
 /// The receiver: a stamp after the last message of each repetition.
-fn receive_runs<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+fn receive_runs<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
     let mut stamps_ns = Vec::with_capacity(round.batches as usize);
     let mut sequence = round.first;
     let fully_checked = if round.full_check { round.first + FULLY_CHECKED } else { round.first };
     let start_ns = now_ns();
     for _ in 0..round.batches {
-        desk.common.barrier.wait(2);
+        context.shared.barrier.wait(2);
         for _ in 0..round.batch {
             let check_all = sequence < fully_checked;
             if check_all {
-                desk.payload.poison();
+                context.payload.poison();
             }
-            end.receive(desk.payload.space())?;
-            desk.payload.verify(sequence)?;
+            end.receive(context.payload.space())?;
+            context.payload.verify(sequence)?;
             if check_all {
-                desk.payload.verify_all(sequence)?;
+                context.payload.verify_all(sequence)?;
             }
             sequence += 1;
         }

@@ -10,7 +10,7 @@ use headwater_results::schema::{Better, Metric};
 
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Round};
-use crate::harness::worker::Desk;
+use crate::harness::worker::WorkerContext;
 use crate::transports::{self, Endpoint};
 
 pub mod acknowledged;
@@ -134,7 +134,7 @@ pub trait Pattern {
     ///
     /// # Errors
     /// What the endpoint reports, or a payload that is wrong.
-    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report>;
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report>;
 
     /// Leads the workers through a launch and says what was measured.
     ///
@@ -171,10 +171,10 @@ macro_rules! table {
             name: &str,
             ends: Ends<'_, E>,
             round: &Round,
-            desk: &mut Desk<'_>,
+            context: &mut WorkerContext<'_>,
         ) -> io::Result<Report> {
             $(if name == <$pattern as Pattern>::INFO.name {
-                return <$pattern as Pattern>::serve(ends, round, desk);
+                return <$pattern as Pattern>::serve(ends, round, context);
             })+
             Err(io::Error::new(io::ErrorKind::Unsupported, format!("no pattern {name}")))
         }

@@ -23,7 +23,7 @@ use super::{Ends, Info, MetricInfo, Pattern, Topology, accepts_reliable, wrong_e
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::Rounds;
-use crate::harness::worker::Desk;
+use crate::harness::worker::WorkerContext;
 use crate::transports::{self, Endpoint};
 
 /// `RATE` messages per second.
@@ -75,10 +75,10 @@ impl<const RATE: u64> Pattern for Paced<RATE> {
         accepts_reliable(transport, size)
     }
 
-    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
         match ends {
-            Ends::Sender(end) => send_paced(end, round, desk, Self::PERIOD_NS),
-            Ends::Receiver(end) => receive_each(end, round, desk),
+            Ends::Sender(end) => send_paced(end, round, context, Self::PERIOD_NS),
+            Ends::Receiver(end) => receive_each(end, round, context),
             _ => Err(wrong_ends()),
         }
     }
@@ -123,14 +123,19 @@ fn medians(mut delays_ns: Vec<u64>, group: usize) -> Vec<f64> {
 }
 
 /// The sender: one message each time it is due, with a stamp right before it.
-fn send_paced<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>, period_ns: u64) -> io::Result<Report> {
+fn send_paced<E: Endpoint>(
+    end: &mut E,
+    round: &Round,
+    context: &mut WorkerContext<'_>,
+    period_ns: u64,
+) -> io::Result<Report> {
     let mut stamps_ns = Vec::with_capacity(round.messages() as usize);
     let start_ns = now_ns();
     let mut due_ns = start_ns;
     let mut late = 0_u32;
     for sequence in round.first..round.first + round.messages() {
         due_ns += period_ns;
-        let message = desk.payload.message(sequence);
+        let message = context.payload.message(sequence);
         sleep_until(due_ns);
         let sent_ns = now_ns();
         end.send(message)?;
@@ -142,18 +147,18 @@ fn send_paced<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>, peri
 }
 
 /// The receiver: a stamp right after each message.
-fn receive_each<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+fn receive_each<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
     let mut stamps_ns = Vec::with_capacity(round.messages() as usize);
     let start_ns = now_ns();
     for sequence in round.first..round.first + round.messages() {
         if round.full_check {
-            desk.payload.poison();
+            context.payload.poison();
         }
-        end.receive(desk.payload.space())?;
+        end.receive(context.payload.space())?;
         stamps_ns.push(now_ns());
-        desk.payload.verify(sequence)?;
+        context.payload.verify(sequence)?;
         if round.full_check {
-            desk.payload.verify_all(sequence)?;
+            context.payload.verify_all(sequence)?;
         }
     }
     Ok(Report { start_ns, end_ns: now_ns(), stamps_ns, ..Report::default() })

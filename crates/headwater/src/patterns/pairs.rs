@@ -16,7 +16,7 @@ use super::whole_rounds::{conduct_rounds, elapsed_ns};
 use super::{Ends, Info, Pattern, Topology, accepts_reliable, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Round};
-use crate::harness::worker::Desk;
+use crate::harness::worker::WorkerContext;
 use crate::transports::{self, Endpoint};
 
 /// Streams.
@@ -49,10 +49,10 @@ impl Pattern for PairsStream {
         accepts_crowd(transport, size)
     }
 
-    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
         match ends {
-            Ends::Sender(end) => send_all(end, round, desk),
-            Ends::Receiver(end) => receive_all(end, round, desk),
+            Ends::Sender(end) => send_all(end, round, context),
+            Ends::Receiver(end) => receive_all(end, round, context),
             _ => Err(wrong_ends()),
         }
     }
@@ -79,10 +79,10 @@ impl Pattern for PairsRoundTrip {
         accepts_crowd(transport, size)
     }
 
-    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
         match ends {
-            Ends::Sender(end) => ask(end, round, desk),
-            Ends::Receiver(end) => reply(end, round, desk),
+            Ends::Sender(end) => ask(end, round, context),
+            Ends::Receiver(end) => reply(end, round, context),
             _ => Err(wrong_ends()),
         }
     }

@@ -21,7 +21,7 @@ use super::{Ends, Info, Pattern, Topology, accepts_pollable, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::payload::Payload;
 use crate::harness::protocol::{Report, Round};
-use crate::harness::worker::Desk;
+use crate::harness::worker::WorkerContext;
 use crate::transports::{self, Endpoint};
 
 /// Both directions at once.
@@ -53,9 +53,9 @@ impl Pattern for PollBothWays {
         accepts_pollable(transport, size)
     }
 
-    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
         match ends {
-            Ends::Sender(end) | Ends::Receiver(end) => exchange(end, round, desk),
+            Ends::Sender(end) | Ends::Receiver(end) => exchange(end, round, context),
             _ => Err(wrong_ends()),
         }
     }
@@ -67,8 +67,8 @@ impl Pattern for PollBothWays {
 }
 
 /// One end: all messages of the round out, and all in.
-fn exchange<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
-    let size = desk.payload.size();
+fn exchange<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
+    let size = context.payload.size();
     let mut space = Payload::new(size);
     let last = round.first + round.messages();
     let (mut sending, mut sent, mut receiving, mut received) = (round.first, 0, round.first, 0);
@@ -96,7 +96,7 @@ fn exchange<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io:
         }
         let send_to = last.min(receiving + AHEAD_MAX);
         while sending < send_to {
-            match end.send_some(&desk.payload.message(sending)[sent..]) {
+            match end.send_some(&context.payload.message(sending)[sent..]) {
                 Ok(count) => sent += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),

@@ -12,10 +12,10 @@ use headwater_results::schema::Better;
 use super::stream::PAIR;
 use super::{Ends, Info, MetricInfo, Pattern, Topology, accepts_size, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
-use crate::harness::old_rule::{self, OldRule};
+use crate::harness::lmbench_rule::{self, LmbenchRule};
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::Rounds;
-use crate::harness::worker::Desk;
+use crate::harness::worker::WorkerContext;
 use crate::transports::{self, Endpoint};
 
 /// Ping-pong.
@@ -57,18 +57,18 @@ impl Pattern for RoundTrip {
         accepts_size(transport, size)
     }
 
-    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
         match ends {
-            Ends::Sender(end) if round.histogram => ask_timed(end, round, desk),
-            Ends::Sender(end) => ask(end, round, desk),
-            Ends::Receiver(end) => reply(end, round, desk),
+            Ends::Sender(end) if round.histogram => ask_timed(end, round, context),
+            Ends::Sender(end) => ask(end, round, context),
+            Ends::Receiver(end) => reply(end, round, context),
             _ => Err(wrong_ends()),
         }
     }
 
     fn conduct(team: &mut Team, job: &Job) -> Result<Measured, LaunchError> {
         let mut measured = conduct_rtt(team, job)?;
-        old_rule::add(&mut measured, &job.row, OldRule::Median);
+        lmbench_rule::add(&mut measured, &job.row, LmbenchRule::Median);
         Ok(measured)
     }
 }
@@ -86,23 +86,23 @@ pub(super) fn conduct_rtt(team: &mut Team, job: &Job) -> Result<Measured, Launch
 
 /// One exchange at the asking side.
 #[inline]
-fn exchange<E: Endpoint>(end: &mut E, sequence: u64, round: &Round, desk: &mut Desk<'_>) -> io::Result<()> {
-    end.send(desk.payload.message(sequence))?;
+fn exchange<E: Endpoint>(end: &mut E, sequence: u64, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<()> {
+    end.send(context.payload.message(sequence))?;
     if round.full_check {
-        desk.payload.poison();
+        context.payload.poison();
     }
-    end.receive(desk.payload.space())?;
-    desk.payload.verify(sequence)?;
+    end.receive(context.payload.space())?;
+    context.payload.verify(sequence)?;
     if round.full_check {
-        desk.payload.verify_all(sequence)?;
+        context.payload.verify_all(sequence)?;
         // The next message is this buffer with other stamps; its background is whole again by the check above.
     }
     Ok(())
 }
 
 /// The asking side.
-pub(super) fn ask<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
-    in_batches(round, |sequence| exchange(end, sequence, round, desk))
+pub(super) fn ask<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
+    in_batches(round, |sequence| exchange(end, sequence, round, context))
 }
 
 /// Makes an exchange for each message of a round; stamps mark the end of each batch.
@@ -122,12 +122,16 @@ pub(super) fn in_batches(round: &Round, mut exchange: impl FnMut(u64) -> io::Res
 }
 
 /// The asking side, which times every exchange of its own.
-pub(super) fn ask_timed<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+pub(super) fn ask_timed<E: Endpoint>(
+    end: &mut E,
+    round: &Round,
+    context: &mut WorkerContext<'_>,
+) -> io::Result<Report> {
     let mut histogram = Histogram::new();
     let start_ns = now_ns();
     let mut last_ns = start_ns;
     for sequence in round.first..round.first + round.messages() {
-        exchange(end, sequence, round, desk)?;
+        exchange(end, sequence, round, context)?;
         let this_ns = now_ns();
         histogram.record_ns(this_ns - last_ns);
         last_ns = this_ns;
@@ -136,25 +140,30 @@ pub(super) fn ask_timed<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk
 }
 
 /// The answering side sends back what it received.
-pub(super) fn reply<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
-    let bytes = desk.payload.size();
-    answer(end, round, desk, bytes)
+pub(super) fn reply<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
+    let bytes = context.payload.size();
+    answer(end, round, context, bytes)
 }
 
 /// The answering side sends back the first `bytes` bytes of each message that it received.
 #[inline]
-pub(super) fn answer<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>, bytes: usize) -> io::Result<Report> {
+pub(super) fn answer<E: Endpoint>(
+    end: &mut E,
+    round: &Round,
+    context: &mut WorkerContext<'_>,
+    bytes: usize,
+) -> io::Result<Report> {
     let start_ns = now_ns();
     for sequence in round.first..round.first + round.messages() {
         if round.full_check {
-            desk.payload.poison();
+            context.payload.poison();
         }
-        end.receive(desk.payload.space())?;
-        desk.payload.verify(sequence)?;
+        end.receive(context.payload.space())?;
+        context.payload.verify(sequence)?;
         if round.full_check {
-            desk.payload.verify_all(sequence)?;
+            context.payload.verify_all(sequence)?;
         }
-        end.send(&desk.payload.space()[..bytes])?;
+        end.send(&context.payload.space()[..bytes])?;
     }
     Ok(Report { start_ns, end_ns: now_ns(), ..Report::default() })
 }

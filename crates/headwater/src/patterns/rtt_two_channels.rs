@@ -12,7 +12,7 @@ use super::rtt::{RTT, accepts_answers, ask, ask_timed, conduct_rtt, reply};
 use super::{Ends, Info, Pattern, Topology, accepts_size, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Round};
-use crate::harness::worker::Desk;
+use crate::harness::worker::WorkerContext;
 use crate::transports::{self, Endpoint};
 
 /// Ping-pong over two one-way channels.
@@ -38,11 +38,11 @@ impl Pattern for RoundTripTwoChannels {
         accepts_size(transport, size)
     }
 
-    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
         match ends {
-            Ends::Asker { out, back } if round.histogram => ask_timed(&mut Joined { out, back }, round, desk),
-            Ends::Asker { out, back } => ask(&mut Joined { out, back }, round, desk),
-            Ends::Answerer { requests, answers } => reply(&mut Joined { out: answers, back: requests }, round, desk),
+            Ends::Asker { out, back } if round.histogram => ask_timed(&mut Joined { out, back }, round, context),
+            Ends::Asker { out, back } => ask(&mut Joined { out, back }, round, context),
+            Ends::Answerer { requests, answers } => reply(&mut Joined { out: answers, back: requests }, round, context),
             _ => Err(wrong_ends()),
         }
     }

@@ -18,7 +18,7 @@ use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::payload::Payload;
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::Rounds;
-use crate::harness::worker::Desk;
+use crate::harness::worker::WorkerContext;
 use crate::transports::{self, Endpoint};
 
 /// Fill and drain in one process.
@@ -52,9 +52,10 @@ impl Pattern for Single {
         accepts_reliable(transport, size)
     }
 
-    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
         let Ends::Both(sender, receiver) = ends else { return Err(wrong_ends()) };
-        let mut filler = Filler { end: sender, payload: &mut desk.payload, sequence: round.first, sent: 0, fills: 0 };
+        let mut filler =
+            Filler { end: sender, payload: &mut context.payload, sequence: round.first, sent: 0, fills: 0 };
         let mut space = Payload::new(filler.payload.size());
         let mut drainer = Drainer {
             end: receiver,
@@ -68,7 +69,7 @@ impl Pattern for Single {
         let start_ns = now_ns();
         for batch in 1..=round.batches {
             let last = round.first + batch * round.batch;
-            let mut stall = Stall::default();
+            let mut stall = StallTimer::default();
             while drainer.sequence < last {
                 let filled = filler.fill(last)?;
                 in_flight_max = in_flight_max.max(filler.sequence - drainer.sequence);
@@ -167,11 +168,11 @@ impl<E: Endpoint> Drainer<'_, E> {
 
 /// Bounds the time in which neither half gets on.
 #[derive(Default)]
-struct Stall {
+struct StallTimer {
     since_ns: Option<u64>,
 }
 
-impl Stall {
+impl StallTimer {
     #[inline]
     fn watch(&mut self, progress: bool) -> io::Result<()> {
         if progress {

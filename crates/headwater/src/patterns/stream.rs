@@ -11,7 +11,7 @@ use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::payload::Payload;
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::Rounds;
-use crate::harness::worker::Desk;
+use crate::harness::worker::WorkerContext;
 use crate::transports::{self, Endpoint};
 
 /// One-way streaming.
@@ -41,10 +41,10 @@ impl Pattern for Stream {
         accepts_reliable(transport, size)
     }
 
-    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
         match ends {
-            Ends::Sender(end) => send_all(end, round, desk),
-            Ends::Receiver(end) => receive_all(end, round, desk),
+            Ends::Sender(end) => send_all(end, round, context),
+            Ends::Receiver(end) => receive_all(end, round, context),
             _ => Err(wrong_ends()),
         }
     }
@@ -63,19 +63,23 @@ pub(super) fn conduct_stream(team: &mut Team, job: &Job) -> Result<Measured, Lau
 }
 
 /// The sender's loop.
-pub(super) fn send_all<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+pub(super) fn send_all<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
     let start_ns = now_ns();
     for sequence in round.first..round.first + round.messages() {
-        end.send(desk.payload.message(sequence))?;
+        end.send(context.payload.message(sequence))?;
     }
     Ok(Report { start_ns, end_ns: now_ns(), ..Report::default() })
 }
 
 /// The receiver's loop: stamps mark the arrival of each batch's last message.
-pub(super) fn receive_all<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+pub(super) fn receive_all<E: Endpoint>(
+    end: &mut E,
+    round: &Round,
+    context: &mut WorkerContext<'_>,
+) -> io::Result<Report> {
     // Two loops, so that the timed one carries nothing of the other.
     let receive = if round.full_check { receive_checked::<E, true> } else { receive_checked::<E, false> };
-    receive(end, round, &mut desk.payload)
+    receive(end, round, &mut context.payload)
 }
 
 fn receive_checked<E: Endpoint, const FULL_CHECK: bool>(

@@ -13,7 +13,7 @@ use super::{Ends, Info, Pattern, Topology, accepts_reliable, wrong_ends};
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::payload::{Payload, StreamCheck};
 use crate::harness::protocol::{Report, Round};
-use crate::harness::worker::Desk;
+use crate::harness::worker::WorkerContext;
 use crate::transports::{self, Endpoint};
 
 /// One-way streaming with full reads.
@@ -46,11 +46,11 @@ impl Pattern for StreamFull {
         accepts_reliable(transport, size)
     }
 
-    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
         match ends {
-            Ends::Sender(end) => send_all(end, round, desk),
-            Ends::Receiver(end) if round.full_check => receive_checked(end, round, desk),
-            Ends::Receiver(end) => receive_all(end, round, desk),
+            Ends::Sender(end) => send_all(end, round, context),
+            Ends::Receiver(end) if round.full_check => receive_checked(end, round, context),
+            Ends::Receiver(end) => receive_all(end, round, context),
             _ => Err(wrong_ends()),
         }
     }
@@ -70,11 +70,11 @@ fn read<'a, E: Endpoint>(end: &mut E, buffer: &'a mut [u8]) -> io::Result<&'a [u
 }
 
 /// The receiver's loop.
-fn receive_all<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+fn receive_all<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
     let mut buffer = vec![0; READ_BYTES];
-    let mut check = StreamCheck::new(desk.payload.size(), round.first);
+    let mut check = StreamCheck::new(context.payload.size(), round.first);
     let start_ns = now_ns();
-    let mut marks = Marks::new(start_ns, round);
+    let mut marks = BatchEnds::new(start_ns, round);
     let last = round.first + round.messages();
     while check.sequence() < last {
         check.push(read(end, &mut buffer)?)?;
@@ -86,11 +86,11 @@ fn receive_all<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> 
 }
 
 /// The receiver's loop when every byte is compared: each message is put together from the pieces in which it comes.
-fn receive_checked<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+fn receive_checked<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
     let mut buffer = vec![0; READ_BYTES];
-    let mut assembly = Assembly { payload: &mut desk.payload, sequence: round.first, received: 0 };
+    let mut assembly = Assembly { payload: &mut context.payload, sequence: round.first, received: 0 };
     let start_ns = now_ns();
-    let mut marks = Marks::new(start_ns, round);
+    let mut marks = BatchEnds::new(start_ns, round);
     while assembly.sequence < round.first + round.messages() {
         assembly.push(read(end, &mut buffer)?)?;
         if assembly.sequence >= marks.next {
@@ -130,7 +130,7 @@ impl Assembly<'_> {
 }
 
 /// When each batch ended, from reads that may end behind it.
-struct Marks {
+struct BatchEnds {
     stamps_ns: Vec<u64>,
     batch: u64,
     /// The number of messages (from the first round on) at which the next batch ends.
@@ -139,9 +139,9 @@ struct Marks {
     known: (u64, u64),
 }
 
-impl Marks {
-    fn new(start_ns: u64, round: &Round) -> Marks {
-        Marks {
+impl BatchEnds {
+    fn new(start_ns: u64, round: &Round) -> BatchEnds {
+        BatchEnds {
             stamps_ns: Vec::with_capacity(round.batches as usize),
             batch: round.batch,
             next: round.first + round.batch,

@@ -9,7 +9,7 @@ use super::{Ends, Pattern};
 use crate::harness::conduct::Job;
 use crate::harness::payload::Payload;
 use crate::harness::protocol::{Report, Round};
-use crate::harness::worker::{Common, Desk};
+use crate::harness::worker::{SharedState, WorkerContext};
 use crate::transports::{Endpoint, Setup, Transport};
 
 /// A job of that size, of no pattern in particular.
@@ -60,19 +60,19 @@ pub fn round_in_threads<P: Pattern, E: Endpoint + Send>(
     ends: &mut (E, E),
     rounds: [&Round; 2],
 ) -> [io::Result<Report>; 2] {
-    let (common, job) = (Common::new().expect("memory"), job(size));
+    let (shared, job) = (SharedState::new().expect("memory"), job(size));
     let (sender, receiver) = ends;
-    let desk = || Desk { payload: Payload::new(size), common: &common, job: &job };
+    let context = || WorkerContext { payload: Payload::new(size), shared: &shared, job: &job };
     std::thread::scope(|scope| {
-        let sending = scope.spawn(|| P::serve(Ends::Sender(sender), rounds[1], &mut desk()));
-        let received = P::serve(Ends::Receiver(receiver), rounds[0], &mut desk());
+        let sending = scope.spawn(|| P::serve(Ends::Sender(sender), rounds[1], &mut context()));
+        let received = P::serve(Ends::Receiver(receiver), rounds[0], &mut context());
         [received, sending.join().expect("no panic")]
     })
 }
 
 /// One round with both ends in one process.
 pub fn round_of_both<P: Pattern, E: Endpoint>(size: usize, ends: &mut (E, E), round: &Round) -> io::Result<Report> {
-    let (common, job) = (Common::new().expect("memory"), job(size));
-    let mut desk = Desk { payload: Payload::new(size), common: &common, job: &job };
-    P::serve(Ends::Both(&mut ends.0, &mut ends.1), round, &mut desk)
+    let (shared, job) = (SharedState::new().expect("memory"), job(size));
+    let mut context = WorkerContext { payload: Payload::new(size), shared: &shared, job: &job };
+    P::serve(Ends::Both(&mut ends.0, &mut ends.1), round, &mut context)
 }

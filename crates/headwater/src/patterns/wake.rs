@@ -22,7 +22,7 @@ use super::{Ends, Info, MetricInfo, Pattern, Topology, accepts_size, wrong_ends}
 use crate::harness::conduct::{Job, LaunchError, Measured, Team};
 use crate::harness::protocol::{Report, Role, Round};
 use crate::harness::rounds::Rounds;
-use crate::harness::worker::Desk;
+use crate::harness::worker::WorkerContext;
 use crate::transports::{self, Endpoint};
 
 /// Waking a receiver.
@@ -40,7 +40,7 @@ const MESSAGE_S: f64 = 550e-6;
 /// Delays in a group; odd, so that its median is one of them.
 const GROUP: u64 = 11;
 
-/// Which of [`Common::words`](crate::harness::worker::Common) says how many messages were received in this round.
+/// Which of [`SharedState::words`](crate::harness::worker::SharedState) says how many messages were received in this round.
 const RECEIVED: usize = 0;
 
 impl Pattern for Wake {
@@ -68,10 +68,10 @@ impl Pattern for Wake {
         accepts_size(transport, size)
     }
 
-    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
+    fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
         match ends {
-            Ends::Sender(end) => send_rarely(end, round, desk),
-            Ends::Receiver(end) => receive_asleep(end, round, desk),
+            Ends::Sender(end) => send_rarely(end, round, context),
+            Ends::Receiver(end) => receive_asleep(end, round, context),
             _ => Err(wrong_ends()),
         }
     }
@@ -117,8 +117,8 @@ fn medians(delays_ns: &mut [u64]) -> Vec<f64> {
 }
 
 /// The sender: a stamp right before each message.
-fn send_rarely<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
-    let received = &desk.common.words[RECEIVED];
+fn send_rarely<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
+    let received = &context.shared.words[RECEIVED];
     let mut stamps_ns = Vec::with_capacity(round.messages() as usize);
     let start_ns = now_ns();
     for sequence in round.first..round.first + round.messages() {
@@ -131,7 +131,7 @@ fn send_rarely<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> 
                 break;
             }
         }
-        let message = desk.payload.message(sequence);
+        let message = context.payload.message(sequence);
         stamps_ns.push(now_ns());
         end.send(message)?;
     }
@@ -139,19 +139,19 @@ fn send_rarely<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> 
 }
 
 /// The receiver: a stamp right after each message.
-fn receive_asleep<E: Endpoint>(end: &mut E, round: &Round, desk: &mut Desk<'_>) -> io::Result<Report> {
-    let received = &desk.common.words[RECEIVED];
+fn receive_asleep<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
+    let received = &context.shared.words[RECEIVED];
     let mut stamps_ns = Vec::with_capacity(round.messages() as usize);
     let start_ns = now_ns();
     for sequence in round.first..round.first + round.messages() {
         if round.full_check {
-            desk.payload.poison();
+            context.payload.poison();
         }
-        end.receive(desk.payload.space())?;
+        end.receive(context.payload.space())?;
         stamps_ns.push(now_ns());
-        desk.payload.verify(sequence)?;
+        context.payload.verify(sequence)?;
         if round.full_check {
-            desk.payload.verify_all(sequence)?;
+            context.payload.verify_all(sequence)?;
         }
         // Pairs with the Acquire load of the sender: the message is behind us before the pause begins.
         received.store(sequence + 1, Ordering::Release);

@@ -1,7 +1,7 @@
 //! Filters of rows: `pipe`, `pipe/rtt`, `*/stream/64`, `unix-*`.
 
 use headwater_results::schema::Row;
-use headwater_trace::names::glob;
+use headwater_trace_tools::names::glob;
 
 /// Whether `row` is meant by one of `filters`; without a filter every row is.
 pub fn keeps<S: AsRef<str>>(filters: &[S], row: &Row) -> bool {

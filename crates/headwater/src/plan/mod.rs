@@ -20,7 +20,7 @@ pub mod variants;
 
 /// What the user asks for. What is absent is the suite's affair.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct RunRequest {
     /// Suites and filters, as typed.
     pub selection: Vec<String>,
     /// Message sizes.
@@ -90,7 +90,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`PlanError`], in one line, with the nearest names for one that does not exist.
-    pub fn new(wishes: &Wishes, cpus: usize, seed: impl FnOnce() -> u64) -> Result<Plan, PlanError> {
+    pub fn new(wishes: &RunRequest, cpus: usize, seed: impl FnOnce() -> u64) -> Result<Plan, PlanError> {
         let externals = describe_externals(&wishes.transport_commands)?;
         let (suites, filters) = split_selection(&wishes.selection);
         // Several suites in one run share their settings: the first one's.
@@ -239,7 +239,7 @@ fn split_selection(selection: &[String]) -> (Vec<&'static Suite>, Vec<&str>) {
     (suites, filters)
 }
 
-fn placements(wishes: &Wishes, defaults: &Defaults, cpus: usize) -> Result<Vec<Placement>, PlanError> {
+fn placements(wishes: &RunRequest, defaults: &Defaults, cpus: usize) -> Result<Vec<Placement>, PlanError> {
     if wishes.placements.contains(&Placement::TwoCpus) && cpus < 2 {
         return Err(PlanError(format!(
             "--placement two-cpus: this process may use {cpus} CPU only; choose same-cpu, or widen its affinity"

@@ -1,6 +1,6 @@
 //! The nearest names to one that does not exist.
 
-use headwater_trace::names::nearest;
+use headwater_trace_tools::names::nearest;
 
 /// `; did you mean a, b or c?`, or nothing.
 pub fn did_you_mean<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> String {

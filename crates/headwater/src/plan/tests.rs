@@ -2,10 +2,11 @@
 
 use headwater_results::schema::Placement;
 
-use super::{Plan, Wishes, order};
+use super::{Plan, RunRequest, order};
 
-fn plan(selection: &[&str], change: impl FnOnce(&mut Wishes)) -> Result<Plan, String> {
-    let mut wishes = Wishes { selection: selection.iter().map(|&word| word.to_owned()).collect(), ..Wishes::default() };
+fn plan(selection: &[&str], change: impl FnOnce(&mut RunRequest)) -> Result<Plan, String> {
+    let mut wishes =
+        RunRequest { selection: selection.iter().map(|&word| word.to_owned()).collect(), ..RunRequest::default() };
     change(&mut wishes);
     Plan::new(&wishes, 2, || 1).map_err(|error| error.to_string())
 }
@@ -70,10 +71,10 @@ fn an_unknown_name_is_answered_with_the_nearest() {
 
 #[test]
 fn two_cpus_cannot_be_asked_of_one() {
-    let wishes = Wishes { placements: vec![Placement::TwoCpus], ..Wishes::default() };
+    let wishes = RunRequest { placements: vec![Placement::TwoCpus], ..RunRequest::default() };
     let error = Plan::new(&wishes, 1, || 1).expect_err("one CPU").to_string();
     assert!(error.contains("may use 1 CPU only"), "{error}");
-    let plan = Plan::new(&Wishes::default(), 1, || 1).expect("the default adapts");
+    let plan = Plan::new(&RunRequest::default(), 1, || 1).expect("the default adapts");
     assert!(plan.rows.iter().all(|planned| planned.row.placement == Placement::SameCpu));
 }
 

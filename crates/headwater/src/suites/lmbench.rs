@@ -5,7 +5,7 @@
 use headwater_results::schema::{Placement, Row};
 
 use super::{Axes, Defaults, Suite};
-use crate::harness::old_rule;
+use crate::harness::lmbench_rule;
 
 /// The suite.
 pub const SUITE: Suite = Suite {
@@ -30,7 +30,7 @@ fn rows(axes: &Axes<'_>) -> Vec<Row> {
     for (size, names) in ROUND_TRIPS {
         rows.extend(axes.messaging("rtt", &axes.sizes_or(&[size]), |transport| names.contains(&transport.name)));
     }
-    let mut rows: Vec<Row> = rows.into_iter().map(old_rule::with_value).collect();
+    let mut rows: Vec<Row> = rows.into_iter().map(lmbench_rule::with_value).collect();
     rows.extend(axes.subjects("kernel"));
     rows
 }

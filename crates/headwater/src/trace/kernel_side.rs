@@ -5,15 +5,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use headwater_os::files::make_private_directory;
-use headwater_trace::ctf::{self, Packet, Writer};
-use headwater_trace::kernel::{self, Capture, Clock, Mode, Session, Settings, Tracefs};
-use headwater_trace::schema::{self, Schema};
+use headwater_trace_tools::ctf::{self, Packet, Writer};
+use headwater_trace_tools::kernel::{self, Capture, Clock, Mode, Session, Settings, Tracefs};
+use headwater_trace_tools::schema::{self, Schema};
 
 use super::{KERNEL, PAGES, environment};
 
 /// What is recorded of the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KernelOrder {
+pub struct KernelConfig {
     /// Patterns, see [`kernel::events::Selection::choose`].
     pub events: Vec<String>,
     /// Of every process instead of those that are recorded.
@@ -55,7 +55,7 @@ impl KernelSide {
     /// # Errors
     /// Those of a session; what the file system reports of the recording.
     pub fn start(
-        order: &KernelOrder,
+        config: &KernelConfig,
         command: Option<u32>,
         recording: &Path,
         flight: bool,
@@ -64,15 +64,15 @@ impl KernelSide {
         let pages = recording.join(PAGES);
         let mode = if flight { Mode::Flight } else { Mode::Drain { directory: pages.clone() } };
         make_private_directory(&pages).map_err(|error| kernel::Error::file("make the directory", &pages, error))?;
-        let events: Vec<&str> = order.events.iter().map(String::as_str).collect();
+        let events: Vec<&str> = config.events.iter().map(String::as_str).collect();
         let mut settings = Settings::new(&events, mode);
         settings.clock = Some(clock);
         settings.kept = Some(pages.clone());
-        if let Some(bytes) = order.buffer_bytes {
+        if let Some(bytes) = config.buffer_bytes {
             settings.buffer_kb_per_cpu = (bytes >> 10) as u32;
         }
-        if !order.system_wide {
-            settings.processes = Some(command.into_iter().chain(order.processes.iter().copied()).collect());
+        if !config.system_wide {
+            settings.processes = Some(command.into_iter().chain(config.processes.iter().copied()).collect());
         }
         // What a killed recorder left, whose guard was killed too, would go on recording.
         let _ = kernel::sweep(&Tracefs::find(false)?);
@@ -145,7 +145,7 @@ pub(super) fn convert(mut capture: Capture, trace: &Path, clock: &schema::Clock,
     let written = Writer::create(trace, &schema).map_err(io::Error::other).and_then(|mut writer| {
         let totals = capture.convert(&mut |packet| {
             end.bytes += write(&mut writer, packet).map_err(io::Error::other)?;
-            end.written += headwater_trace::record::records(packet.records).count() as u64;
+            end.written += headwater_trace_tools::record::records(packet.records).count() as u64;
             Ok(())
         });
         writer.close().map_err(io::Error::other)?;

@@ -22,7 +22,7 @@ pub(super) fn fresh_name() -> String {
 
 /// The memory of a session of this user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct SessionMemory {
     /// The file.
     pub path: PathBuf,
     /// The recording that it is carried to, if that is known.
@@ -34,15 +34,15 @@ pub struct Found {
 }
 
 /// The memory of all sessions of this user in a directory, by name.
-pub fn found(directory: &Path) -> Vec<Found> {
+pub fn found(directory: &Path) -> Vec<SessionMemory> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
-    let mut found: Vec<Found> = ours.filter_map(|entry| one(entry.path())).collect();
+    let mut found: Vec<SessionMemory> = ours.filter_map(|entry| one(entry.path())).collect();
     found.sort_by(|one, other| one.path.cmp(&other.path));
     found
 }
 
-fn one(path: PathBuf) -> Option<Found> {
+fn one(path: PathBuf) -> Option<SessionMemory> {
     let metadata = std::fs::symlink_metadata(&path).ok()?;
     if metadata.uid() != own_user() {
         return None;
@@ -50,5 +50,5 @@ fn one(path: PathBuf) -> Option<Found> {
     let region = Region::open(&path).ok()?;
     // Held only as long as we look; who begins a session tries more than once.
     let is_live = !region.claim().ok()?;
-    Some(Found { recording: region.home(), is_live, bytes: metadata.len(), path })
+    Some(SessionMemory { recording: region.home(), is_live, bytes: metadata.len(), path })
 }

@@ -14,10 +14,10 @@ mod session_file;
 pub mod snapshot;
 pub mod view;
 
-pub use kernel_side::{KernelEnd, KernelOrder};
-pub use memory::{Found, HOME, found};
+pub use kernel_side::{KernelConfig, KernelEnd};
+pub use memory::{HOME, SessionMemory, found};
 pub use pace::Pace;
-pub use recording::{ClockChoice, Ended, Order, Recording};
+pub use recording::{ClockChoice, Recording, RecordingConfig, RecordingOutcome};
 pub use session_file::{FILE, SessionFile};
 
 /// The trace of programs in a recording.
@@ -33,7 +33,7 @@ pub const BUFFER_BYTES: usize = 4 << 20;
 /// The environment of a trace: who wrote it, where, of what.
 fn environment(command: &str) -> Vec<(String, String)> {
     let facts = [
-        ("hostname", headwater_os::machine::uname().host),
+        ("hostname", headwater_os_tools::machine::uname().host),
         ("tracer_name", "headwater".to_owned()),
         ("tracer_version", env!("CARGO_PKG_VERSION").to_owned()),
         ("command", command.escape_debug().to_string()),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use headwater_trace::ctf::Error;
+use headwater_trace_tools::ctf::Error;
 
 use super::Recording;
 

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use headwater_os::child::Child;
-use headwater_os::signal::unblock_stop_signals;
+use headwater_os_tools::signal::unblock_stop_signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
@@ -17,7 +17,7 @@ const NOT_STARTED: i32 = 127;
 
 /// A process that has not become the program yet. Dropped, it ends.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldProgram {
     process: Process,
     /// A byte lets it go; its end makes the process end.
     line: OwnedFd,
@@ -54,12 +54,12 @@ impl End {
     }
 }
 
-impl Held {
+impl HeldProgram {
     /// Makes the process. The caller has one thread.
     ///
     /// # Errors
     /// What `pipe2(2)`, `fork(2)` and `pidfd_open(2)` report.
-    pub fn fork(command: &mut Command) -> io::Result<Held> {
+    pub fn fork(command: &mut Command) -> io::Result<HeldProgram> {
         let (told, line) = pipe_with(PipeFlags::CLOEXEC)?;
         let (news, teller) = pipe_with(PipeFlags::CLOEXEC)?;
         let mut line = Some(line);
@@ -77,7 +77,7 @@ impl Held {
         let pid = i32::try_from(child).ok().and_then(Pid::from_raw).expect("a child has an id");
         let descriptor = pidfd_open(pid, PidfdFlags::empty())?;
         let line = line.expect("only the child drops it");
-        Ok(Held { process: Process { pid, descriptor, is_child: true }, line, news })
+        Ok(HeldProgram { process: Process { pid, descriptor, is_child: true }, line, news })
     }
 
     /// Its id, which the program will have.
@@ -90,7 +90,7 @@ impl Held {
     /// # Errors
     /// What `execve(2)` reports: `NotFound` if there is no such program.
     pub fn release(self) -> io::Result<Process> {
-        let Held { process, line, news } = self;
+        let HeldProgram { process, line, news } = self;
         let mut number = [0; 4];
         rustix::io::write(&line, b"g")?;
         loop {

@@ -6,14 +6,14 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use headwater_os::signal::StopSignals;
+use headwater_os_tools::signal::StopSignals;
 use headwater_trace::listen;
 use headwater_trace::session::VARIABLE;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub use super::program::End;
-use super::program::{Held, Process};
-use super::{Ended, Order, Pace, Recording};
+use super::program::{HeldProgram, Process};
+use super::{Pace, Recording, RecordingConfig, RecordingOutcome};
 
 /// How long after a signal it is said that the command has not ended.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ pub enum Note {
 #[derive(Debug)]
 pub struct Recorded {
     /// What became of it.
-    pub ended: Ended,
+    pub ended: RecordingOutcome,
     /// How the command ended; None if it goes on, because two signals asked for the recording's end.
     pub command: Option<End>,
 }
@@ -60,13 +60,13 @@ pub struct Refusal {
 ///
 /// # Errors
 /// [`Refusal`]: then the command did not run, and nothing is left behind.
-pub fn record(order: &Order, command: &[OsString], tell: &mut dyn FnMut(Note)) -> Result<Recorded, Refusal> {
+pub fn record(config: &RecordingConfig, command: &[OsString], tell: &mut dyn FnMut(Note)) -> Result<Recorded, Refusal> {
     let refuse = |why| Refusal { status: status::NOT_RECORDED, why };
     let stop = StopSignals::watch().map_err(|error| refuse(error.into()))?;
-    let mut recording = Recording::begin(order).map_err(refuse)?;
+    let mut recording = Recording::begin(config).map_err(refuse)?;
     let mut program = Command::new(&command[0]);
     program.args(&command[1..]).env(VARIABLE, recording.memory());
-    let started = start(&mut recording, order, &mut program, &command[0]);
+    let started = start(&mut recording, config, &mut program, &command[0]);
     let process = match started {
         Ok(process) => process,
         Err(refusal) => {
@@ -83,11 +83,11 @@ pub fn record(order: &Order, command: &[OsString], tell: &mut dyn FnMut(Note)) -
 ///
 /// # Errors
 /// In words with a remedy; nothing is left behind.
-pub fn attach(order: &Order, pid: u32, tell: &mut dyn FnMut(Note)) -> anyhow::Result<Recorded> {
+pub fn attach(config: &RecordingConfig, pid: u32, tell: &mut dyn FnMut(Note)) -> anyhow::Result<Recorded> {
     let stop = StopSignals::watch()?;
     let process = Process::running(pid).with_context(|| format!("process {pid}"))?;
-    let mut recording = Recording::begin(order)?;
-    let attached = recording.watch(pid, order).and_then(|()| {
+    let mut recording = Recording::begin(config)?;
+    let attached = recording.watch(pid, config).and_then(|()| {
         listen::attach(pid, recording.memory()).map_err(|error| match error.kind() {
             io::ErrorKind::ConnectionRefused => anyhow!(
                 "process {pid} lets no tracer in: it must be linked with headwater-trace and call \
@@ -105,10 +105,15 @@ pub fn attach(order: &Order, pid: u32, tell: &mut dyn FnMut(Note)) -> anyhow::Re
     Ok(Recorded { ended: recording.end(), command })
 }
 
-fn start(recording: &mut Recording, order: &Order, program: &mut Command, name: &OsString) -> Result<Process, Refusal> {
+fn start(
+    recording: &mut Recording,
+    config: &RecordingConfig,
+    program: &mut Command,
+    name: &OsString,
+) -> Result<Process, Refusal> {
     let refuse = |why| Refusal { status: status::NOT_RECORDED, why };
-    let held = Held::fork(program).map_err(|error| refuse(error.into()))?;
-    recording.watch(held.id(), order).map_err(refuse)?;
+    let held = HeldProgram::fork(program).map_err(|error| refuse(error.into()))?;
+    recording.watch(held.id(), config).map_err(refuse)?;
     held.release().map_err(|error| {
         let status = match error.kind() {
             io::ErrorKind::NotFound => status::NOT_FOUND,

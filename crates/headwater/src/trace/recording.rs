@@ -10,14 +10,14 @@ use anyhow::{Context, anyhow};
 use headwater_os::files::make_private_directory;
 use headwater_os::{clock, ticks};
 use headwater_trace::WhenFull;
-use headwater_trace::consumer::{Consumer, Totals, Unfinished};
-use headwater_trace::ctf;
-use headwater_trace::kernel::{self, Support};
 use headwater_trace::region::{EVENTS_MAX, Layout, Region};
-use headwater_trace::schema::Clock;
+use headwater_trace_tools::consumer::{Consumer, Totals, Unfinished};
+use headwater_trace_tools::ctf;
+use headwater_trace_tools::kernel::{self, Support};
+use headwater_trace_tools::schema::Clock;
 
 use super::kernel_side::KernelSide;
-use super::{KernelEnd, KernelOrder, SessionFile, USER, environment, fresh_directory, memory};
+use super::{KernelConfig, KernelEnd, SessionFile, USER, environment, fresh_directory, memory};
 
 /// How long the counter is compared with the clock: 50 ms give about a millionth.
 const CALIBRATION: Duration = Duration::from_millis(50);
@@ -39,7 +39,7 @@ pub enum ClockChoice {
 
 /// What a recording is to be.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct RecordingConfig {
     /// Where it is written; None for a new directory here.
     pub directory: Option<PathBuf>,
     /// Names of events with `*`.
@@ -53,7 +53,7 @@ pub struct Order {
     /// What stamps events.
     pub clock: ClockChoice,
     /// What is recorded of the kernel.
-    pub kernel: Option<KernelOrder>,
+    pub kernel: Option<KernelConfig>,
     /// What is recorded, in words.
     pub command: Vec<String>,
 }
@@ -71,7 +71,7 @@ pub struct Recording {
 
 /// What became of a recording.
 #[derive(Debug)]
-pub struct Ended {
+pub struct RecordingOutcome {
     /// Where it is.
     pub directory: PathBuf,
     /// Whether the newest events overwrote the oldest ones.
@@ -93,33 +93,42 @@ impl Recording {
     ///
     /// # Errors
     /// What stands in the way, in words with a remedy. Nothing is left behind.
-    pub fn begin(order: &Order) -> anyhow::Result<Recording> {
-        let clock = choose_clock(order)?;
-        let directory = order.directory.clone().unwrap_or_else(|| fresh_directory("headwater-trace"));
+    pub fn begin(config: &RecordingConfig) -> anyhow::Result<Recording> {
+        let clock = choose_clock(config)?;
+        let directory = config.directory.clone().unwrap_or_else(|| fresh_directory("headwater-trace"));
         let is_new = make_directory(&directory)?;
-        let made = Recording::in_directory(order, &directory, is_new, clock);
+        let made = Recording::in_directory(config, &directory, is_new, clock);
         if made.is_err() {
             clean(&directory, is_new);
         }
         made
     }
 
-    fn in_directory(order: &Order, directory: &Path, is_new: bool, clock: Clock) -> anyhow::Result<Recording> {
+    fn in_directory(
+        config: &RecordingConfig,
+        directory: &Path,
+        is_new: bool,
+        clock: Clock,
+    ) -> anyhow::Result<Recording> {
         // Whoever comes later may be elsewhere.
         let directory = fs::canonicalize(directory).with_context(|| directory.display().to_string())?;
-        let home = fs::canonicalize(&order.memory).with_context(|| order.memory.display().to_string())?;
+        let home = fs::canonicalize(&config.memory).with_context(|| config.memory.display().to_string())?;
         let path = home.join(memory::fresh_name());
-        let flight = order.when_full == WhenFull::Overwrite;
-        let mut file = SessionFile::new(order.command.clone(), path.clone(), flight, &clock.name);
-        file.events = order.events.clone();
-        file.kernel_events = order.kernel.iter().flat_map(|kernel| kernel.events.clone()).collect();
+        let flight = config.when_full == WhenFull::Overwrite;
+        let mut file = SessionFile::new(config.command.clone(), path.clone(), flight, &clock.name);
+        file.events = config.events.clone();
+        file.kernel_events = config.kernel.iter().flat_map(|kernel| kernel.events.clone()).collect();
         file.write(&directory).with_context(|| format!("cannot write to {}", directory.display()))?;
-        let layout =
-            Layout { patterns: order.events.clone(), when_full: order.when_full, cpu_bytes: order.buffer_bytes, clock };
-        let region = Region::create(&path, &layout).map_err(|error| no_memory(&home, order.buffer_bytes, &error))?;
+        let layout = Layout {
+            patterns: config.events.clone(),
+            when_full: config.when_full,
+            cpu_bytes: config.buffer_bytes,
+            clock,
+        };
+        let region = Region::create(&path, &layout).map_err(|error| no_memory(&home, config.buffer_bytes, &error))?;
         let consumer = claim(&region).context("cannot claim the session's memory").and_then(|()| {
             region.set_home(&directory);
-            let environment = environment(&order.command.join(" "));
+            let environment = environment(&config.command.join(" "));
             Ok(Consumer::begin(region, &directory.join(USER), environment)?)
         });
         match consumer {
@@ -140,10 +149,10 @@ impl Recording {
     ///
     /// # Errors
     /// What stands in the way, in words.
-    pub fn watch(&mut self, process: u32, order: &Order) -> anyhow::Result<()> {
+    pub fn watch(&mut self, process: u32, config: &RecordingConfig) -> anyhow::Result<()> {
         self.file.pid = Some(process);
         self.file.write(&self.directory).with_context(|| self.directory.display().to_string())?;
-        if let Some(kernel) = &order.kernel {
+        if let Some(kernel) = &config.kernel {
             let clock = kernel_clock(self.consumer.region().clock());
             let side = KernelSide::start(kernel, Some(process), &self.directory, self.file.flight, clock);
             self.kernel = Some(side.map_err(no_kernel)?);
@@ -160,7 +169,7 @@ impl Recording {
     }
 
     /// Ends it: carries the rest, and removes the session's memory if nothing is left in it.
-    pub fn end(mut self) -> Ended {
+    pub fn end(mut self) -> RecordingOutcome {
         let region = self.consumer.region().clone();
         let command = self.file.command.join(" ");
         let kernel = self.kernel.take().map(|kernel| kernel.end(&self.directory, region.clock(), &command));
@@ -176,7 +185,15 @@ impl Recording {
             let removed = fs::remove_file(&self.file.memory);
             troubles.extend(removed.err().map(|error| format!("{}: {error}", self.file.memory.display())));
         }
-        Ended { directory: self.directory, flight: self.file.flight, joined, is_table_full, user, kernel, troubles }
+        RecordingOutcome {
+            directory: self.directory,
+            flight: self.file.flight,
+            joined,
+            is_table_full,
+            user,
+            kernel,
+            troubles,
+        }
     }
 
     /// Takes everything back: nothing was recorded.
@@ -248,12 +265,12 @@ fn kernel_clock(clock: &Clock) -> kernel::Clock {
 }
 
 /// The clock of a recording: one for programs and the kernel, so that their events can be put in one order.
-fn choose_clock(order: &Order) -> anyhow::Result<Clock> {
-    let unsound = match order.clock {
+fn choose_clock(config: &RecordingConfig) -> anyhow::Result<Clock> {
+    let unsound = match config.clock {
         ClockChoice::Monotonic => return Ok(monotonic()),
         ClockChoice::Tsc => ticks::unsound(),
         ClockChoice::Best => ticks::unsound().or_else(|| {
-            let kernel_has_it = order.kernel.is_none() || Support::look().has("x86-tsc");
+            let kernel_has_it = config.kernel.is_none() || Support::look().has("x86-tsc");
             (!kernel_has_it).then(|| "the kernel's tracer has it not".to_owned())
         }),
     };
@@ -262,7 +279,7 @@ fn choose_clock(order: &Order) -> anyhow::Result<Clock> {
             let ticks::Calibration { frequency_hz, ticks, realtime_ns } = ticks::calibrate(CALIBRATION)?;
             Ok(at("tsc", frequency_hz, ticks, realtime_ns))
         }
-        Some(why) if order.clock == ClockChoice::Tsc => {
+        Some(why) if config.clock == ClockChoice::Tsc => {
             Err(anyhow!("the processor's counter is no clock here: {why}; choose --clock monotonic"))
         }
         Some(_) => Ok(monotonic()),

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use headwater_trace::WhenFull;
-use headwater_trace::consumer;
-use headwater_trace::ctf::{self, Reader, Repaired};
 use headwater_trace::region::Region;
-use headwater_trace::stat::Stat;
+use headwater_trace_tools::consumer;
+use headwater_trace_tools::ctf::{self, Reader, Repaired};
+use headwater_trace_tools::stat::Stat;
 
 use super::{KernelEnd, PAGES, SessionFile, USER, environment, fresh_directory, kernel_side};
 

@@ -5,17 +5,17 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use headwater_os::signal::StopSignals;
+use headwater_os_tools::signal::StopSignals;
 use headwater_report::TraceLink;
 use headwater_trace::WhenFull;
-use headwater_trace::export::{Choice, chrome, timeline};
 use headwater_trace::session::VARIABLE;
+use headwater_trace_tools::export::{Choice, chrome, timeline};
 use serde::{Deserialize, Serialize};
 
-use super::recording::{ClockChoice, Order, Recording};
+use super::recording::{ClockChoice, Recording, RecordingConfig};
 use super::{HOME, view};
-use crate::harness::launch::NoAnswer;
-use crate::harness::run::Course;
+use crate::harness::launch::ConductorError;
+use crate::harness::run::BlockRunner;
 use crate::harness::scratch::Scratch;
 
 /// The traces' directory in a run's.
@@ -47,17 +47,17 @@ struct Entry {
 ///
 /// # Errors
 /// What stands in the way of recording, or of writing.
-pub fn record(course: &Course<'_>, run: &Path, scratch: &Scratch, stop: &StopSignals) -> anyhow::Result<usize> {
+pub fn record(runner: &BlockRunner<'_>, run: &Path, scratch: &Scratch, stop: &StopSignals) -> anyhow::Result<usize> {
     let traces = run.join(TRACES);
     let mut entries = Vec::new();
-    for (number, planned) in course.plan.rows.iter().enumerate() {
-        if course.given_up.contains(&planned.row.id) {
+    for (number, planned) in runner.plan.rows.iter().enumerate() {
+        if runner.given_up.contains(&planned.row.id) {
             continue;
         }
         let name = PathBuf::from(planned.row.id.replace('/', "_"));
         let directory = traces.join(&name);
         fs::create_dir_all(&traces).with_context(|| traces.display().to_string())?;
-        let recording = Recording::begin(&Order {
+        let recording = Recording::begin(&RecordingConfig {
             directory: Some(directory.clone()),
             events: vec!["headwater:*".to_owned()],
             when_full: WhenFull::Overwrite,
@@ -68,9 +68,9 @@ pub fn record(course: &Course<'_>, run: &Path, scratch: &Scratch, stop: &StopSig
             command: vec!["headwater".to_owned(), "run".to_owned(), planned.row.id.clone()],
         })?;
         let memory = recording.memory().to_owned();
-        let launched = course.launch_with(planned, number as u64, (VARIABLE, &memory), scratch, stop);
+        let launched = runner.launch_with(planned, number as u64, (VARIABLE, &memory), scratch, stop);
         let ended = recording.end();
-        if let Err(NoAnswer::Stopped(_)) = launched {
+        if let Err(ConductorError::Stopped(_)) = launched {
             break;
         }
         let totals = ended.user.map_err(anyhow::Error::from)?;

@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use headwater_os::files::make_private_directory;
-use headwater_trace::consumer::{self, Totals};
-use headwater_trace::kernel;
 use headwater_trace::region::Region;
+use headwater_trace_tools::consumer::{self, Totals};
+use headwater_trace_tools::kernel;
 
 use super::{KERNEL, KernelEnd, PAGES, SessionFile, USER, environment, fresh_directory, kernel_side};
 
 /// A snapshot that was taken.
 #[derive(Debug)]
-pub struct Taken {
+pub struct TakenSnapshot {
     /// The directory with its traces.
     pub directory: PathBuf,
     /// Of programs' events: what is in it, and what was overwritten before.
@@ -25,7 +25,7 @@ pub struct Taken {
 ///
 /// # Errors
 /// In words: it is no flight recorder, or does not run; what the file system reports.
-pub fn snapshot(recording: &Path, to: Option<&Path>) -> anyhow::Result<Taken> {
+pub fn snapshot(recording: &Path, to: Option<&Path>) -> anyhow::Result<TakenSnapshot> {
     let file = SessionFile::read(recording)?;
     let shown = recording.display();
     if file.end.is_some() {
@@ -45,5 +45,5 @@ pub fn snapshot(recording: &Path, to: Option<&Path>) -> anyhow::Result<Taken> {
     make_private_directory(&directory).with_context(|| directory.display().to_string())?;
     let totals = consumer::snapshot(region, &directory.join(USER), environment(&command))?;
     let kernel = capture.map(|capture| kernel_side::convert(capture, &directory.join(KERNEL), &clock, &command));
-    Ok(Taken { directory, totals, kernel })
+    Ok(TakenSnapshot { directory, totals, kernel })
 }

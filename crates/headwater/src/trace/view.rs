@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use headwater_trace::consumer::{self, Pending};
-use headwater_trace::ctf::Reader;
-use headwater_trace::kernel::Tracefs;
-use headwater_trace::kernel::events::Selection;
-use headwater_trace::names::glob;
 use headwater_trace::region::Region;
-use headwater_trace::schema::{EventKind, FieldKind};
+use headwater_trace_tools::consumer::{self, Pending};
+use headwater_trace_tools::ctf::Reader;
+use headwater_trace_tools::kernel::Tracefs;
+use headwater_trace_tools::kernel::events::Selection;
+use headwater_trace_tools::names::glob;
+use headwater_trace_tools::schema::{EventKind, FieldKind};
 
 use super::{PAGES, SessionFile, USER};
 use crate::plan::suggest::did_you_mean;
@@ -134,5 +134,6 @@ pub fn kernel_events(patterns: &[String]) -> anyhow::Result<Vec<String>> {
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {
-    Ok(std::fs::read_to_string(path).map_err(|error| headwater_trace::kernel::Error::file("read", path, error))?)
+    Ok(std::fs::read_to_string(path)
+        .map_err(|error| headwater_trace_tools::kernel::Error::file("read", path, error))?)
 }

@@ -8,9 +8,9 @@
 use std::fs;
 use std::io;
 
-use headwater_os::limits;
-use headwater_os::namespace::private_ipc;
-use headwater_os::queue::posix::{Receiver, Sender, pair};
+use headwater_os_tools::limits;
+use headwater_os_tools::namespace::private_ipc;
+use headwater_os_tools::queue::posix::{Receiver, Sender, pair};
 use headwater_results::schema::Standing;
 use rustix::io::Errno;
 

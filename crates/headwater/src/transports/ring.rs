@@ -1,4 +1,4 @@
-//! `ring-spin`, `ring-futex`, `ring-futex-1m`: a byte ring in shared memory (`headwater-shm`), one for each direction.
+//! `ring-spin`, `ring-futex`, `ring-futex-1m`: a byte ring in shared memory (`headwater-ring`), one for each direction.
 //!
 //! They are limits: what the memory system allows when neither a kernel call nor any of a descriptor's semantics stands
 //! between two processes. `ring-spin` burns its CPU while it waits; the others spin or yield shortly and then sleep.
@@ -7,7 +7,7 @@ use std::io;
 
 use headwater_os::cpu;
 use headwater_results::schema::Standing;
-use headwater_shm::{Counters, Receiver, Sender, Wait, pair};
+use headwater_ring::{Counters, Receiver, Sender, Wait, pair};
 
 use super::{Endpoint, Info, Setup, Transport, Unavailable};
 
@@ -156,7 +156,7 @@ impl Endpoint for RingEnd {
         match self.receiver()?.try_read(buffer) {
             Ok(0) if !buffer.is_empty() => Err(io::ErrorKind::WouldBlock.into()),
             Ok(count) => Ok(count),
-            Err(headwater_shm::Error::Closed) => Ok(0),
+            Err(headwater_ring::Error::Closed) => Ok(0),
             Err(error) => Err(error.into()),
         }
     }

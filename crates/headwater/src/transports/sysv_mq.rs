@@ -9,8 +9,8 @@
 use std::fs;
 use std::io;
 
-use headwater_os::namespace::private_ipc;
-use headwater_os::queue::sysv::{Envelope, Queue};
+use headwater_os_tools::namespace::private_ipc;
+use headwater_os_tools::queue::sysv::{Envelope, Queue};
 use headwater_results::schema::Standing;
 
 use super::{Endpoint, Info, Setup, Transport, Unavailable};

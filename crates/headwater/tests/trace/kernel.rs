@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use headwater_trace::kernel::Support;
+use headwater_trace_tools::kernel::Support;
 
 use crate::place::{Place, Recorder, errors};
 

@@ -7,7 +7,7 @@ mod kernel_crash;
 mod place;
 mod program;
 mod record;
-#[path = "../../../trace/src/export/chrome/sound.rs"]
+#[path = "../../../trace-tools/src/export/chrome/sound.rs"]
 mod sound;
 mod wrong;
 

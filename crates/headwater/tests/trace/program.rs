@@ -1,7 +1,7 @@
 //! The traced program: this test's executable once more. It emits so many events, says in a file how many it has emitted, and
 //! then does as it is told.
 
-use headwater_os::handler::{Handler, install};
+use headwater_os_tools::handler::{Handler, install};
 use rustix::process::Signal;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,17 +1,18 @@
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
-use crate::mapping::Memory;
+use crate::memory::SharedMemory;
 
 const BYTES: usize = 2 * BLOCK;
 const STRIDE: usize = log_bytes(BYTES);
 
 /// Logs of all CPUs in memory of their own.
-struct Logs(Memory, Vec<CpuLog>);
+struct Logs(SharedMemory, Vec<CpuLog>);
 
 fn logs(limit: u64) -> Option<Logs> {
-    let mut memory = Memory::new(cpus() * STRIDE, BLOCK).expect("memory");
-    let base = memory.bytes_mut().as_mut_ptr();
+    const { assert!(BLOCK <= 4096, "a mapping is aligned to a page") };
+    let memory = SharedMemory::create("headwater-test", cpus() * STRIDE).expect("memory");
+    let base = memory.bytes(0, memory.len()).expect("all of it").as_ptr();
     // SAFETY: the memory is as long as that, and lives as long as the logs.
     let log = |cpu| unsafe { CpuLog::new(base.add(cpu * STRIDE), BYTES, limit, cpu as u32) };
     let logs: Option<Vec<CpuLog>> = (0..cpus()).map(log).collect();
@@ -34,9 +35,10 @@ impl Logs {
     }
 }
 
-fn words(memory: &Memory, cpu: usize) -> &LogWords {
-    // SAFETY: the words lie at the beginning of each log.
-    unsafe { &*memory.words().as_ptr().cast::<u8>().add(cpu * STRIDE).cast::<LogWords>() }
+fn words(memory: &SharedMemory, cpu: usize) -> &LogWords {
+    let words = memory.bytes(cpu * STRIDE, size_of::<LogWords>()).expect("inside");
+    // SAFETY: the words lie at the beginning of each log, and are atomics.
+    unsafe { words.cast().as_ref() }
 }
 
 fn cpus() -> usize {
@@ -65,12 +67,14 @@ fn entries_are_whole_and_in_order_or_counted_as_lost() {
     assert_eq!(log.count.load(Ordering::Relaxed), room as u64);
     assert_eq!(log.head.load(Ordering::Relaxed), room as u64 * 24);
     assert_eq!(log.lost.load(Ordering::Relaxed), 1);
-    let data = &logs.0.words()[(cpu as usize * STRIDE + DATA_AT) / 8..];
     let mut last = 0;
-    for (number, entry) in data.chunks(3).take(room).enumerate() {
-        assert!(entry[0].get() >= last);
-        last = entry[0].get();
-        assert_eq!((entry[1].get(), entry[2].get()), (number as u64, !(number as u64)));
+    for number in 0..room {
+        let place = cpu as usize * STRIDE + DATA_AT + number * 24;
+        let entry: &[AtomicU64; 3] = logs.0.get(place).expect("inside");
+        let [stamp, rest @ ..] = entry.each_ref().map(|word| word.load(Ordering::Relaxed));
+        assert!(stamp >= last);
+        last = stamp;
+        assert_eq!(rest, [number as u64, !(number as u64)]);
     }
     // The second block's first entry is the one behind that which begins in the first and ends in the second.
     // SAFETY: the index lies behind the data.

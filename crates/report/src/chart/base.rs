@@ -13,7 +13,7 @@ use crate::rows;
 
 /// What everything else is divided by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Base<'a> {
+pub(crate) enum Reference<'a> {
     /// The same subject in another run.
     Run(usize, &'a str),
     /// Another subject of the same run, or of the first run that has it.
@@ -22,39 +22,39 @@ pub(crate) enum Base<'a> {
     Variant(&'a str),
 }
 
-impl<'a> Base<'a> {
+impl<'a> Reference<'a> {
     /// The base that `wanted` names, or a useful one.
-    pub fn choose(source: &Source<'a>, wanted: Option<&str>) -> Option<Base<'a>> {
+    pub fn choose(source: &Source<'a>, wanted: Option<&str>) -> Option<Reference<'a>> {
         let keys = || source.panels.iter().flat_map(|panel| &panel.series).map(|series| series.key);
         let run = |name: &str| source.runs.iter().position(|(known, _)| *known == name);
         let named = wanted.and_then(|wanted| {
-            let subject = || keys().find(|key| key.subject == wanted).map(|key| Base::Subject(key.subject));
-            let variant = || keys().find_map(|key| key.variant.filter(|name| *name == wanted)).map(Base::Variant);
-            let run = run(wanted).map(|index| Base::Run(index, source.runs[index].0));
+            let subject = || keys().find(|key| key.subject == wanted).map(|key| Reference::Subject(key.subject));
+            let variant = || keys().find_map(|key| key.variant.filter(|name| *name == wanted)).map(Reference::Variant);
+            let run = run(wanted).map(|index| Reference::Run(index, source.runs[index].0));
             run.or_else(subject).or_else(variant)
         });
-        named.or_else(|| Base::of_itself(source))
+        named.or_else(|| Reference::of_itself(source))
     }
 
     /// `pipe`, or the first candidate; where there is but one subject, the first of its variants or of the runs.
-    fn of_itself(source: &Source<'a>) -> Option<Base<'a>> {
+    fn of_itself(source: &Source<'a>) -> Option<Reference<'a>> {
         let series = || source.panels.iter().flat_map(|panel| &panel.series);
         let candidates = || series().filter(|series| series.rows.iter().any(|row| rows::competes(row)));
         let first = candidates().next()?.key;
         if candidates().any(|series| series.key.subject != first.subject) {
             let pipe = candidates().find(|series| series.key.subject == "pipe");
-            return Some(Base::Subject(pipe.map_or(first.subject, |series| series.key.subject)));
+            return Some(Reference::Subject(pipe.map_or(first.subject, |series| series.key.subject)));
         }
         if let Some(variant) = first.variant {
-            return Some(Base::Variant(variant));
+            return Some(Reference::Variant(variant));
         }
-        (source.runs.len() > 1).then(|| Base::Run(first.run, source.runs[first.run].0))
+        (source.runs.len() > 1).then(|| Reference::Run(first.run, source.runs[first.run].0))
     }
 
     /// Its name.
     pub fn name(&self) -> &'a str {
         match *self {
-            Base::Run(_, name) | Base::Subject(name) | Base::Variant(name) => name,
+            Reference::Run(_, name) | Reference::Subject(name) | Reference::Variant(name) => name,
         }
     }
 
@@ -63,9 +63,9 @@ impl<'a> Base<'a> {
         let find = |key: Key<'_>| panel.series.iter().find(|other| other.key == key);
         let key = series.key;
         let base = match *self {
-            Base::Run(run, _) => find(Key { run, ..key }),
-            Base::Variant(variant) => find(Key { variant: Some(variant), ..key }),
-            Base::Subject(subject) => {
+            Reference::Run(run, _) => find(Key { run, ..key }),
+            Reference::Variant(variant) => find(Key { variant: Some(variant), ..key }),
+            Reference::Subject(subject) => {
                 let own = find(Key { subject, ..key }).or_else(|| find(Key { subject, variant: None, ..key }));
                 own.or_else(|| panel.series.iter().find(|other| other.key.subject == subject))
             }

@@ -5,7 +5,7 @@ use headwater_results::schema::{RowResult, Standing};
 
 use super::scale::Spread;
 use super::source::{Panel, Source};
-use super::xy::{self, Axis, Plot, Spot, Trace};
+use super::xy::{self, Axis, Plot, Point, Trace};
 use super::{Chart, FIGURES_MAX, Figure, SERIES_MAX, sizes, units};
 use crate::grid::{Cell, Grid, Line};
 use crate::rows;
@@ -52,7 +52,7 @@ fn figure(panel: &Panel<'_>, size: Option<u64>) -> Option<Figure> {
                 let spots = percentiles
                     .iter()
                     .filter(|one| one.value_ns > 0.0 && one.percent < 100.0)
-                    .map(|one| Spot { x: one.percent, y: one.value_ns, low: one.value_ns, high: one.value_ns });
+                    .map(|one| Point { x: one.percent, y: one.value_ns, low: one.value_ns, high: one.value_ns });
                 Some(Trace { series, spots: spots.collect(), fits: Vec::new(), knees: Vec::new() })
             })
             .filter(|trace| !trace.spots.is_empty())

@@ -6,7 +6,7 @@ use headwater_results::schema::{Better, RowResult, Standing};
 
 use super::scale::{Scale, Spread};
 use super::source::{Panel, Series, Source};
-use super::svg::{Anchor, Drawing, Pen, drawn, moved};
+use super::svg::{Anchor, Drawing, SvgWriter, drawn, moved};
 use super::value::Kind;
 use super::xy::WIDTH;
 use super::{Chart, FIGURES_MAX, Figure, marks, sizes};
@@ -92,7 +92,7 @@ fn picture(panel: &Panel<'_>, dots: &[Dot<'_>], spread: Spread, range: (f64, f64
     let bottom = TOP + LINE * dots.len() as f64;
     let scale = Scale::new(spread, range, (LEFT, WIDTH - RIGHT));
     let ticks = scale.placed_ticks(6);
-    let mut pen = Pen::default();
+    let mut pen = SvgWriter::default();
     pen.grid(ticks.iter().map(|(at, _)| ((*at, TOP), (*at, bottom))));
     pen.open("axis", "");
     pen.text("label axis-title", (LEFT, 16.0), Anchor::Start, title);

@@ -5,7 +5,7 @@ use headwater_results::compare::{Comparison, RowComparison, Verdict};
 
 use super::scale::{Scale, Spread};
 use super::source::Source;
-use super::svg::{Anchor, Drawing, Pen, drawn, moved};
+use super::svg::{Anchor, Drawing, SvgWriter, drawn, moved};
 use super::xy::WIDTH;
 use super::{Chart, FIGURES_MAX, Figure, marks, units};
 use crate::markup::shorten;
@@ -61,7 +61,7 @@ fn figure(comparison: &Comparison) -> Option<Figure> {
     let bottom = TOP + LINE * rows.len() as f64;
     let margin = (high / low).powf(0.04);
     let scale = Scale::new(Spread::Log10, (low / margin, high * margin), (LEFT, WIDTH - RIGHT));
-    let mut pen = Pen::default();
+    let mut pen = SvgWriter::default();
     background(&mut pen, &scale, effect, bottom);
     for (place, row) in rows.iter().enumerate() {
         line(&mut pen, &scale, row, TOP + LINE * (place as f64 + 0.5));
@@ -91,7 +91,7 @@ fn figure(comparison: &Comparison) -> Option<Figure> {
     })
 }
 
-fn background(pen: &mut Pen, scale: &Scale, effect: f64, bottom: f64) {
+fn background(pen: &mut SvgWriter, scale: &Scale, effect: f64, bottom: f64) {
     let ticks = scale.placed_ticks(7);
     pen.grid(ticks.iter().map(|(at, _)| ((*at, TOP), (*at, bottom))));
     if let (Some(from), Some(to)) = (scale.within(1.0 / effect), scale.within(effect)) {
@@ -110,7 +110,7 @@ fn background(pen: &mut Pen, scale: &Scale, effect: f64, bottom: f64) {
     pen.close();
 }
 
-fn line(pen: &mut Pen, scale: &Scale, row: &RowComparison, y: f64) {
+fn line(pen: &mut SvgWriter, scale: &Scale, row: &RowComparison, y: f64) {
     let Some(ratio) = row.ratio else { return };
     let verdict = row.verdict.name();
     pen.text("label name", (LEFT - 10.0, y + 4.0), Anchor::End, &shorten(&row.label, 38));

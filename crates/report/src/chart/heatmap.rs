@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use headwater_results::schema::RowResult;
 
 use super::source::{Panel, Series, Source};
-use super::svg::{Anchor, Drawing, Pen};
+use super::svg::{Anchor, Drawing, SvgWriter};
 use super::value::{self, Kind};
 use super::xy::WIDTH;
 use super::{Chart, Figure, SERIES_MAX, sizes, table, units};
@@ -51,7 +51,7 @@ fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
         sizes.len()
     );
     let width = (WIDTH - LEFT) / sizes.len() as f64;
-    let mut pen = Pen::default();
+    let mut pen = SvgWriter::default();
     pen.open("axis", "");
     pen.text("label axis-title", (LEFT - 10.0, 18.0), Anchor::End, "message size");
     for (column, size) in sizes.iter().enumerate() {

@@ -3,7 +3,7 @@
 use headwater_results::estimate::Estimate;
 use headwater_results::schema::RowResult;
 
-use super::base::{self, Base};
+use super::base::{self, Reference};
 use super::scale::{Scale, Spread};
 use super::source::{Panel, Series, Source};
 use super::value::Kind;
@@ -56,7 +56,7 @@ fn draw(source: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
         _ => "(rate / rate of the base - 1) x 100 %",
     };
     let how = match base {
-        Base::Run(..) => "ratio of medians, as two runs share no blocks",
+        Reference::Run(..) => "ratio of medians, as two runs share no blocks",
         _ => "median of the ratios within blocks",
     };
     let lengths = if spread == Spread::Log10 { " Equal factors are equal lengths." } else { "" };
@@ -66,7 +66,7 @@ fn draw(source: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
 }
 
 /// How many times the base's rate the row reaches.
-fn of_row(base: &Base<'_>, panel: &Panel<'_>, series: &Series<'_>, row: &RowResult) -> Option<Estimate> {
+fn of_row(base: &Reference<'_>, panel: &Panel<'_>, series: &Series<'_>, row: &RowResult) -> Option<Estimate> {
     // A base is found by the key of a series, which lives as long as the panel's.
     let series = panel.series.iter().find(|other| other.key == series.key)?;
     let beside = base.beside(panel, series)?;

@@ -5,7 +5,7 @@ use headwater_results::schema::{RowResult, Standing};
 
 use super::scale::{Scale, Spread};
 use super::source::{Panel, Series, Source};
-use super::xy::{self, Spot, Trace};
+use super::xy::{self, Point, Trace};
 use super::{Drawing, FIGURES_MAX, Figure, SERIES_MAX};
 use crate::grid::Grid;
 use crate::text::{plural, short_list};
@@ -31,7 +31,7 @@ pub(super) fn traces<'a>(
         let spots = series.rows.iter().filter_map(|row| {
             let estimate = value(series, row)?;
             let x = row.row.size_bytes? as f64;
-            Some(Spot { x, y: estimate.median, low: estimate.low, high: estimate.high })
+            Some(Point { x, y: estimate.median, low: estimate.low, high: estimate.high })
         });
         Trace { series, spots: spots.collect(), fits: Vec::new(), knees: Vec::new() }
     };

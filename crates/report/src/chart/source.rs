@@ -10,7 +10,7 @@ use headwater_results::compare::Comparison;
 use headwater_results::fit::{DelayFit, DelayPoint, fit_delay};
 use headwater_results::schema::{Placement, RowResult, Run, Standing};
 
-use super::base::Base;
+use super::base::Reference;
 use super::value::{Kind, delays_of_launches_s};
 use crate::markup::shorten;
 use crate::rows;
@@ -81,7 +81,7 @@ pub(crate) struct Source<'a> {
     /// In the order of the runs.
     pub panels: Vec<Panel<'a>>,
     /// What improvements are improvements on; absent where there is nothing to improve on.
-    pub base: Option<Base<'a>>,
+    pub base: Option<Reference<'a>>,
 }
 
 impl<'a> Source<'a> {
@@ -90,7 +90,7 @@ impl<'a> Source<'a> {
     pub fn new(runs: &'a [(String, &'a Run)], comparisons: &'a [Comparison], baseline: Option<&str>) -> Source<'a> {
         let runs: Vec<(&str, &Run)> = runs.iter().map(|(name, run)| (name.as_str(), *run)).collect();
         let mut source = Source { panels: panels(&runs), runs, comparisons, base: None };
-        source.base = Base::choose(&source, baseline);
+        source.base = Reference::choose(&source, baseline);
         source
     }
 }

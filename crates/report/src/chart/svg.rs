@@ -27,7 +27,7 @@ const STYLE: &str = include_str!("standalone.css");
 
 impl Drawing {
     /// A picture of the elements that `pen` has drawn.
-    pub(crate) fn new(size: (f64, f64), title: &str, desc: &str, pen: Pen) -> Drawing {
+    pub(crate) fn new(size: (f64, f64), title: &str, desc: &str, pen: SvgWriter) -> Drawing {
         let (width, height) = size;
         Drawing { width, height, title: title.to_owned(), desc: desc.to_owned(), body: pen.body }
     }
@@ -72,11 +72,11 @@ pub(crate) enum Anchor {
 
 /// Writes elements.
 #[derive(Debug, Default)]
-pub(crate) struct Pen {
+pub(crate) struct SvgWriter {
     body: String,
 }
 
-impl Pen {
+impl SvgWriter {
     /// Opens a group of these classes; `more` are further attributes, already escaped.
     pub fn open(&mut self, class: &str, more: &str) {
         let space = if more.is_empty() { "" } else { " " };

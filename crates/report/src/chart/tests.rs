@@ -4,11 +4,11 @@ use expect_test::expect;
 use headwater_results::schema::{RunStatus, Standing};
 
 use super::{Figure, TABLE, figures, find};
-use crate::testing::{HOSTILE, Made, comparison, messaging, overview};
+use crate::testing::{HOSTILE, TestRun, comparison, messaging, overview};
 
 /// pipe and a twice as fast ring over six sizes.
-fn sweep() -> Made {
-    let mut made = Made::new(12);
+fn sweep() -> TestRun {
+    let mut made = TestRun::new(12);
     for size in [1, 16, 256, 4096, 16_384, 65_536] {
         let rate = 1e9 / (1000.0 + 0.1 * size as f64);
         made.measure(&messaging("pipe", Standing::Candidate, "stream", size), &[rate], 0.02);
@@ -19,14 +19,14 @@ fn sweep() -> Made {
     made
 }
 
-fn drawn(made: &Made, chart: &str) -> Vec<Figure> {
+fn drawn(made: &TestRun, chart: &str) -> Vec<Figure> {
     let run = made.run(Some(RunStatus::Complete));
     let runs = [("run".to_owned(), &run)];
     figures(find(chart).expect("a chart of the table"), &runs, &[comparison()], None)
 }
 
 /// Which figures each chart draws.
-fn headings(made: &Made) -> String {
+fn headings(made: &TestRun) -> String {
     let of = |chart: &super::Chart| {
         let headings: Vec<String> = drawn(made, chart.name).into_iter().map(|figure| figure.heading).collect();
         let headings = if headings.is_empty() { "nothing".to_owned() } else { headings.join(" | ") };

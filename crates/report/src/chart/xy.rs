@@ -4,7 +4,7 @@
 use super::marks;
 use super::scale::{Scale, Spread};
 use super::source::Series;
-use super::svg::{Anchor, Drawing, Pen, drawn, moved, through};
+use super::svg::{Anchor, Drawing, SvgWriter, drawn, moved, through};
 use crate::markup::{escape, shorten};
 
 /// Width of a chart in units of its view box, which are pixels of a file.
@@ -34,7 +34,7 @@ const FIT_STROKE: &str = r#"stroke="currentColor" stroke-dasharray="1.5 3""#;
 
 /// One value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Spot {
+pub(crate) struct Point {
     pub x: f64,
     pub y: f64,
     pub low: f64,
@@ -46,7 +46,7 @@ pub(crate) struct Spot {
 pub(crate) struct Trace<'a> {
     pub series: &'a Series<'a>,
     /// In ascending order of x.
-    pub spots: Vec<Spot>,
+    pub spots: Vec<Point>,
     /// Fitted lines, each as its places.
     pub fits: Vec<Vec<(f64, f64)>>,
     /// Where one fitted line ends and the next begins.
@@ -81,7 +81,7 @@ impl Plot<'_> {
         let (right, bottom) = (WIDTH - LEGEND, TOP + height);
         let x = Scale::new(self.x.spread, self.x.range, (LEFT, right));
         let y = Scale::new(self.y.spread, self.y.range, (bottom, TOP));
-        let mut pen = Pen::default();
+        let mut pen = SvgWriter::default();
         self.axes(&mut pen, &x, &y, (right, bottom));
         if let Some(at) = self.reference.and_then(|value| y.at(value)).filter(|at| (TOP..=bottom).contains(at)) {
             pen.line("reference", (LEFT, at), (right, at));
@@ -94,7 +94,7 @@ impl Plot<'_> {
         Drawing::new((WIDTH, bottom + BOTTOM), self.title, self.desc, pen)
     }
 
-    fn axes(&self, pen: &mut Pen, x: &Scale, y: &Scale, (right, bottom): (f64, f64)) {
+    fn axes(&self, pen: &mut SvgWriter, x: &Scale, y: &Scale, (right, bottom): (f64, f64)) {
         let x_ticks = x.placed_ticks(if self.x.spread == Spread::LinearSize { 12 } else { 18 });
         let y_ticks = y.placed_ticks(7);
         let across = y_ticks.iter().map(|(at, _)| ((LEFT, *at), (right, *at)));
@@ -113,7 +113,7 @@ impl Plot<'_> {
     }
 
     /// Names in the order of the lines' right ends, so that the eye need not search.
-    fn legend(&self, pen: &mut Pen, left: f64) {
+    fn legend(&self, pen: &mut SvgWriter, left: f64) {
         let mut traces: Vec<&Trace<'_>> = self.traces.iter().collect();
         let last = |trace: &Trace<'_>| trace.spots.last().map_or(f64::NEG_INFINITY, |spot| spot.y);
         traces.sort_by(|one, other| last(other).total_cmp(&last(one)));
@@ -133,13 +133,13 @@ impl Plot<'_> {
 }
 
 /// The range of all values of the traces, intervals included, on either axis.
-pub(crate) fn range(traces: &[Trace<'_>], of: fn(&Spot) -> [f64; 2]) -> (f64, f64) {
+pub(crate) fn range(traces: &[Trace<'_>], of: fn(&Point) -> [f64; 2]) -> (f64, f64) {
     let ends = traces.iter().flat_map(|trace| &trace.spots).flat_map(of).filter(|value| value.is_finite());
     ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
 }
 
 /// `are_few` says whether bands can be told apart; whiskers take their place where they cannot.
-fn draw_trace(pen: &mut Pen, trace: &Trace<'_>, x: &Scale, y: &Scale, are_few: bool) {
+fn draw_trace(pen: &mut SvgWriter, trace: &Trace<'_>, x: &Scale, y: &Scale, are_few: bool) {
     let index = trace.series.index;
     let key = &trace.series.key;
     let data = format!(
@@ -159,7 +159,7 @@ fn draw_trace(pen: &mut Pen, trace: &Trace<'_>, x: &Scale, y: &Scale, are_few: b
     if has_intervals && (spots.len() > MARKED_MAX || are_few && spots.len() > 1) {
         pen.path("band", &(through(upper.chain(lower)) + "z"), r#"fill="currentColor""#);
     } else if has_intervals {
-        let whisker = |spot: &Spot| {
+        let whisker = |spot: &Point| {
             let at = x.at(spot.x)?;
             Some(format!("{}{}", moved((at, y.within(spot.low)?)), drawn((at, y.within(spot.high)?))))
         };
@@ -185,7 +185,7 @@ fn at_most(place: f64) -> f64 {
 }
 
 /// At most [`SPOTS_MAX`] spots, evenly chosen, the first and the last among them.
-fn thinned(spots: &[Spot]) -> Vec<Spot> {
+fn thinned(spots: &[Point]) -> Vec<Point> {
     if spots.len() <= SPOTS_MAX {
         return spots.to_vec();
     }

@@ -6,11 +6,11 @@ use headwater_results::schema::{Placement, RowResult, Run, RunStatus, Standing};
 use std::borrow::Cow;
 
 use super::*;
-use crate::testing::{Made, messaging, placed};
+use crate::testing::{TestRun, messaging, placed};
 
 /// Three rows of which the rates are the given multiples of the baseline's.
 fn run(factors: [f64; 3], spread: f64) -> Run {
-    let mut made = Made::new(12);
+    let mut made = TestRun::new(12);
     for (size, factor) in [64, 4096, 65536].into_iter().zip(factors) {
         let row = placed(messaging("pipe", Standing::Candidate, "stream", size), Placement::TwoCpus);
         made.measure(&row, &[1e6 * factor], spread);

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use headwater_results::schema::{Better, Metric, MetricResult, Row, RowResult, Run};
 
-use super::{Format, Named, Options, status};
+use super::{Format, NamedRun, Options, status};
 
 /// In the table of formats.
 pub(super) const FORMAT: Format = Format {
@@ -18,7 +18,7 @@ pub(super) const FORMAT: Format = Format {
     write,
 };
 
-fn write(runs: &[Named], _: &Options) -> String {
+fn write(runs: &[NamedRun], _: &Options) -> String {
     let mut text = String::new();
     for (name, run) in runs {
         add_run(&mut text, name, run);

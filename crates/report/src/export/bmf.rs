@@ -5,7 +5,7 @@
 use headwater_results::schema::Metric;
 use serde_json::{Map, Value, json};
 
-use super::{Format, Named, Options, interval};
+use super::{Format, NamedRun, Options, interval};
 
 /// In the table of formats.
 pub(super) const FORMAT: Format = Format {
@@ -15,7 +15,7 @@ pub(super) const FORMAT: Format = Format {
     write,
 };
 
-fn write(runs: &[Named], _: &Options) -> String {
+fn write(runs: &[NamedRun], _: &Options) -> String {
     let mut benchmarks = Map::new();
     for (name, run) in runs {
         for result in run.results.iter().filter(|result| !result.metrics.is_empty()) {

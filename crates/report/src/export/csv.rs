@@ -2,7 +2,7 @@
 
 use headwater_results::schema::{RowResult, Run};
 
-use super::{Format, Named, Options, interval, status};
+use super::{Format, NamedRun, Options, interval, status};
 
 /// In the table of formats.
 pub(super) const FORMAT: Format = Format {
@@ -40,7 +40,7 @@ const FIGURES: [&str; 10] =
 /// One launch of a metric.
 const LAUNCH: [&str; 5] = ["metric", "unit", "better", "block", "value"];
 
-fn write(runs: &[Named], options: &Options) -> String {
+fn write(runs: &[NamedRun], options: &Options) -> String {
     let mut table = Table(csv::Writer::from_writer(Vec::new()));
     let last: &[&str] = if options.launches { &LAUNCH } else { &FIGURES };
     table.add(ROW.iter().chain(last).map(|name| (*name).to_owned()));

@@ -1,6 +1,6 @@
 //! The document itself: run.json, one after another as `show --json` prints them.
 
-use super::{Format, Named, Options};
+use super::{Format, NamedRun, Options};
 
 /// In the table of formats.
 pub(super) const FORMAT: Format = Format {
@@ -10,7 +10,7 @@ pub(super) const FORMAT: Format = Format {
     write,
 };
 
-fn write(runs: &[Named], _: &Options) -> String {
+fn write(runs: &[NamedRun], _: &Options) -> String {
     let documents = runs.iter().map(|(_, run)| serde_json::to_string_pretty(run).expect("a run is plain data") + "\n");
     documents.collect()
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use headwater_results::schema::{MetricResult, RowResult, Run};
 
-use super::{Format, Named, Options, interval, status};
+use super::{Format, NamedRun, Options, interval, status};
 use crate::units;
 
 /// In the table of formats.
@@ -13,7 +13,7 @@ pub(super) const FORMAT: Format =
 
 const HEAD: &str = "| row | metric | median | interval | launches | better | flags |\n|---|---|--:|--:|--:|---|---|\n";
 
-fn write(runs: &[Named], _: &Options) -> String {
+fn write(runs: &[NamedRun], _: &Options) -> String {
     runs.iter().map(|(name, run)| section(name, run)).collect::<Vec<_>>().join("\n")
 }
 

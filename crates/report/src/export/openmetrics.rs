@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use headwater_results::schema::{RowOutcome, RowResult, Run};
 
-use super::{Format, Named, Options, interval};
+use super::{Format, NamedRun, Options, interval};
 
 /// In the table of formats.
 pub(super) const FORMAT: Format = Format {
@@ -26,7 +26,7 @@ struct Family {
     samples: String,
 }
 
-fn write(runs: &[Named], _: &Options) -> String {
+fn write(runs: &[NamedRun], _: &Options) -> String {
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
     for (name, run) in runs {
         for result in &run.results {
@@ -45,7 +45,7 @@ fn write(runs: &[Named], _: &Options) -> String {
 }
 
 /// What is known of each run.
-fn infos(runs: &[Named]) -> String {
+fn infos(runs: &[NamedRun]) -> String {
     let mut text =
         "# TYPE headwater_run info\n# HELP headwater_run A run and the machine that measured it.\n".to_owned();
     for (name, Run { header, .. }) in runs {

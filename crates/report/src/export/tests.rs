@@ -4,15 +4,15 @@ use headwater_results::parse::parse_run;
 use headwater_results::published;
 use headwater_results::schema::{Run, RunStatus, Standing};
 
-use super::{Named, Options, TABLE, find};
-use crate::testing::{Made, messaging, overview, sync};
+use super::{NamedRun, Options, TABLE, find};
+use crate::testing::{TestRun, messaging, overview, sync};
 
 /// Everything that could end a field, a line, a string, a cell, a name or a label.
 const HOSTILE: &str = "a\"b\\c|d,e;f{g}h=i/j#k\nl\tm\r n<o>&`*_[p]\u{1}\u{e9}-7";
 
 /// A run whose every free text is hostile.
 fn hostile() -> Run {
-    let mut made = Made::new(3);
+    let mut made = TestRun::new(3);
     let mut row = messaging(HOSTILE, Standing::External, "stream", 64);
     row.variant = Some(HOSTILE.to_owned());
     made.measure(&row, &[1e6], 0.1);
@@ -32,7 +32,7 @@ fn hostile() -> Run {
 }
 
 /// A usual run, a hostile one, one without an interval, and one of an earlier name.
-fn runs() -> Vec<Named> {
+fn runs() -> Vec<NamedRun> {
     let fc6 = published::run("pipes", "fc6").expect("the dataset exists");
     vec![
         ("monday".to_owned(), overview(12).run(Some(RunStatus::Partial))),
@@ -42,12 +42,12 @@ fn runs() -> Vec<Named> {
     ]
 }
 
-fn export(format: &str, runs: &[Named], launches: bool) -> String {
+fn export(format: &str, runs: &[NamedRun], launches: bool) -> String {
     find(format).expect("the format exists").export(runs, &Options { launches })
 }
 
 /// How many figures the runs have.
-fn figures(runs: &[Named]) -> usize {
+fn figures(runs: &[NamedRun]) -> usize {
     runs.iter().flat_map(|(_, run)| &run.results).map(|result| result.metrics.len()).sum()
 }
 
@@ -185,7 +185,7 @@ fn bench_has_lines_of_go_alone() {
 
 #[test]
 fn bench_says_which_duration_it_is_and_converts_to_ns() {
-    let mut made = Made::new(1);
+    let mut made = TestRun::new(1);
     made.measure(&messaging("pipe", Standing::Candidate, "wake", 64), &[1000.0], 0.0);
     made.measure(&sync("mutex", 2, headwater_results::schema::WorkerKind::Process), &[2.0], 0.0);
     made.measure(&messaging("pipe", Standing::Candidate, "stream", 8), &[1000.0], 0.0);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{Made, messaging};
+use crate::testing::{TestRun, messaging};
 use headwater_results::schema::{Run, Standing};
 
 fn estimate(low: f64, median: f64, high: f64) -> Estimate {
@@ -26,7 +26,7 @@ fn a_single_launch_shows_no_difference() {
 }
 
 fn run() -> Run {
-    let mut made = Made::new(12);
+    let mut made = TestRun::new(12);
     for (name, standing, value) in [
         ("slow", Standing::Candidate, 1e6),
         ("fast", Standing::Candidate, 2e6),

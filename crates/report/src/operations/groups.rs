@@ -21,7 +21,7 @@ pub(super) struct Group {
 #[derive(Debug)]
 enum Members {
     /// Rows of pattern `lmbench` without a size, and round trips, by subject.
-    Named(&'static [&'static str]),
+    NamedRun(&'static [&'static str]),
     /// Rows of pattern `lmbench` whose subject begins so.
     Prefix(&'static str),
     /// Rows of pattern `lmbench` that no other table has.
@@ -37,7 +37,7 @@ pub(super) static GROUPS: &[Group] = &[
     Group {
         caption: "Processes: us, lower is better.",
         unit: Some("us"),
-        members: Members::Named(&[
+        members: Members::NamedRun(&[
             "null-call",
             "null-io",
             "stat",
@@ -53,7 +53,7 @@ pub(super) static GROUPS: &[Group] = &[
     Group {
         caption: "Select: us, lower is better.",
         unit: Some("us"),
-        members: Members::Named(&[
+        members: Members::NamedRun(&[
             "select-10-fd",
             "select-100-fd",
             "select-250-fd",
@@ -72,12 +72,12 @@ pub(super) static GROUPS: &[Group] = &[
     Group {
         caption: "Local latencies: us, lower is better. Round trips of one byte, UDP of four.",
         unit: Some("us"),
-        members: Members::Named(&["pipe", "unix-stream", "udp", "rpc-udp", "tcp", "rpc-tcp", "tcp-connect"]),
+        members: Members::NamedRun(&["pipe", "unix-stream", "udp", "rpc-udp", "tcp", "rpc-tcp", "tcp-connect"]),
     },
     Group {
         caption: "Files and virtual memory: us, lower is better.",
         unit: Some("us"),
-        members: Members::Named(&[
+        members: Members::NamedRun(&[
             "create-0k",
             "delete-0k",
             "create-1k",
@@ -94,7 +94,7 @@ pub(super) static GROUPS: &[Group] = &[
     Group {
         caption: "Local bandwidths: MB/s (1 MB = 10^6 bytes), higher is better.",
         unit: Some("MB/s"),
-        members: Members::Named(&[
+        members: Members::NamedRun(&[
             "pipe-bandwidth",
             "af-unix-bandwidth",
             "tcp-bandwidth",
@@ -109,7 +109,7 @@ pub(super) static GROUPS: &[Group] = &[
     Group {
         caption: "More bandwidths: MB/s, higher is better.",
         unit: Some("MB/s"),
-        members: Members::Named(&[
+        members: Members::NamedRun(&[
             "file-open-close",
             "mmap-open-close",
             "aligned-bcopy-libc",
@@ -124,7 +124,7 @@ pub(super) static GROUPS: &[Group] = &[
     Group {
         caption: "Memory latencies: ns per load, lower is better; the clock's frequency.",
         unit: None,
-        members: Members::Named(&["mhz", "l1-cache", "l2-cache", "main-memory", "main-memory-random"]),
+        members: Members::NamedRun(&["mhz", "l1-cache", "l2-cache", "main-memory", "main-memory-random"]),
     },
     Group {
         caption: "Other rows of LMbench: of times lower is better, of bandwidths higher.",
@@ -146,10 +146,10 @@ impl Group {
         let is_round_trip = row.pattern == "rtt"
             && ROUND_TRIPS.iter().any(|&(subject, size)| row.subject == subject && row.size_bytes == Some(size));
         match self.members {
-            Members::Named(names) if is_round_trip || is_old && row.size_bytes.is_none() => {
+            Members::NamedRun(names) if is_round_trip || is_old && row.size_bytes.is_none() => {
                 names.iter().position(|name| *name == row.subject)
             }
-            Members::Named(_) => None,
+            Members::NamedRun(_) => None,
             Members::Prefix(prefix) => (is_old && row.subject.starts_with(prefix)).then_some(0),
             Members::Rest => {
                 let is_elsewhere =

@@ -4,14 +4,15 @@ use headwater_results::schema::RunStatus;
 use super::*;
 use crate::testing::{messaging, operation, operations, placed};
 
-fn filled(old: bool) -> Vec<Part> {
+fn filled(old: bool) -> Vec<TitledTable> {
     let run = operations(6).run(Some(RunStatus::Partial));
-    let filling = Filling { old, spread: &|_, _| String::new(), marks: &|_| String::new() };
+    let filling = CellFilling { old, spread: &|_, _| String::new(), marks: &|_| String::new() };
     parts(&columns(&[("", &run)]), &filling)
 }
 
-fn line<'a>(parts: &'a [Part], label: &str) -> (&'a str, &'a Line) {
-    let of_part = |part: &'a Part| Some((&*part.caption, part.grid.lines.iter().find(|line| line.label == label)?));
+fn line<'a>(parts: &'a [TitledTable], label: &str) -> (&'a str, &'a Line) {
+    let of_part =
+        |part: &'a TitledTable| Some((&*part.caption, part.grid.lines.iter().find(|line| line.label == label)?));
     parts.iter().find_map(of_part).unwrap_or_else(|| panic!("no line {label}"))
 }
 
@@ -48,7 +49,7 @@ fn rows_that_no_table_names_stand_among_the_others_and_the_loop_alone_comes_last
 #[test]
 fn the_old_rule_replaces_the_figures_that_have_one() {
     let (own, old) = (filled(false), filled(true));
-    let value = |parts: &[Part], label| line(parts, label).1.cells[0].value.clone();
+    let value = |parts: &[TitledTable], label| line(parts, label).1.cells[0].value.clone();
     assert_ne!(value(&own, "null-call"), value(&old, "null-call"));
     assert_eq!(value(&own, "pipe"), value(&old, "pipe"), "this row has none");
 }

@@ -21,7 +21,7 @@ const TEXT_MAX: usize = 400;
 
 /// How much of the data there is room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Extent {
+pub(super) struct DataLimits {
     /// Whether metrics beside a row's own figure are there.
     pub all_metrics: bool,
     /// Whether percentiles are there.
@@ -203,7 +203,7 @@ impl Names {
 }
 
 /// The data of `page` as far as `extent` reaches, and how many rows it leaves out.
-pub(super) fn data<'a>(page: &'a Page<'_>, extent: Extent, shortened: Option<&'a str>) -> Data<'a> {
+pub(super) fn data<'a>(page: &'a Page<'_>, extent: DataLimits, shortened: Option<&'a str>) -> Data<'a> {
     let mut names = Names::default();
     let mut columns = Columns::default();
     let mut percentiles = Vec::new();
@@ -300,7 +300,7 @@ fn runs(page: &Page<'_>) -> Vec<RunData> {
         .collect()
 }
 
-fn fits(page: &Page<'_>, extent: Extent, names: &mut Names) -> Vec<FitData> {
+fn fits(page: &Page<'_>, extent: DataLimits, names: &mut Names) -> Vec<FitData> {
     let mut fits = Vec::new();
     for panel in &page.source.panels {
         for series in &panel.series {
@@ -337,7 +337,7 @@ fn interval(bounded: &Bounded) -> Interval {
     [bounded.value, bounded.low, bounded.high].map(Figure)
 }
 
-fn comparisons<'a>(page: &'a Page<'_>, extent: Extent) -> Vec<ComparisonData<'a>> {
+fn comparisons<'a>(page: &'a Page<'_>, extent: DataLimits) -> Vec<ComparisonData<'a>> {
     let of = |row: &headwater_results::compare::RowComparison| RatioData {
         label: shorten(&row.label, TEXT_MAX),
         metric: shorten(&row.metric.name, TEXT_MAX),

@@ -8,7 +8,7 @@ use super::frame::Page;
 use super::table::of_grid;
 use crate::chart;
 use crate::markup::escape;
-use crate::operations::{self, Filling};
+use crate::operations::{self, CellFilling};
 
 /// In the table of sections.
 pub(super) const SECTION: Section = Section { id: "operations", title: "Basic operations", draw };
@@ -17,7 +17,7 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     // What rows cost by configuration has a section of its own.
     let runs: Vec<_> = page.source.runs.iter().copied().filter(|(_, run)| !is_overhead(run)).collect();
     let columns = operations::columns(&runs);
-    let filling = Filling { old: false, spread: &chart::spread, marks: &chart::flags };
+    let filling = CellFilling { old: false, spread: &chart::spread, marks: &chart::flags };
     let parts = operations::parts(&columns, &filling);
     if parts.is_empty() {
         return None;

@@ -4,7 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::data::{Extent, data};
+use super::data::{DataLimits, data};
 use super::frame::Page;
 use crate::markup::escape;
 use crate::text::list;
@@ -37,7 +37,7 @@ pub(super) fn element(page: &Page<'_>, room: usize) -> Payload {
     for _ in 0..CUTS_MAX {
         // What the rows take grows a little faster than their number, for names repeat.
         rows_max = (rows_max as f64 * (room as f64 / bytes.max(1) as f64) * 0.97) as usize;
-        let extent = Extent { all_metrics: false, percentiles: false, residuals: false, rows_max };
+        let extent = DataLimits { all_metrics: false, percentiles: false, residuals: false, rows_max };
         let lack = format!(
             "the residuals, the percentiles, all metrics but each row's own, and all rows after the first {} of {} from what \
              its script can show",
@@ -57,24 +57,24 @@ pub(super) fn element(page: &Page<'_>, room: usize) -> Payload {
 const CUTS_MAX: usize = 6;
 
 /// Extents that keep every row, from all on, with what they leave out; only those that leave out something that is there.
-fn wholes(page: &Page<'_>) -> Vec<(Extent, Option<String>)> {
+fn wholes(page: &Page<'_>) -> Vec<(DataLimits, Option<String>)> {
     let measured = || page.source.runs.iter().flat_map(|(_, run)| crate::rows::all_measured(run));
     let has_residuals = page.source.panels.iter().flat_map(|panel| &panel.series).any(|series| series.fit.is_some());
     let has_metrics = measured().any(|row| row.metrics.len() > 1);
     let has_percentiles = measured().any(|row| !row.percentiles.is_empty());
-    let mut extent = Extent { all_metrics: true, percentiles: true, residuals: true, rows_max: usize::MAX };
+    let mut extent = DataLimits { all_metrics: true, percentiles: true, residuals: true, rows_max: usize::MAX };
     let mut extents = vec![(extent, None)];
     let mut lacks: Vec<&str> = Vec::new();
-    let mut leave_out = |is_there: bool, what: &'static str, without: fn(Extent) -> Extent| {
+    let mut leave_out = |is_there: bool, what: &'static str, without: fn(DataLimits) -> DataLimits| {
         extent = without(extent);
         if is_there {
             lacks.push(what);
             extents.push((extent, Some(format!("{} from what its script can show", list(&lacks)))));
         }
     };
-    leave_out(has_residuals, "the residuals of the fitted lines", |extent| Extent { residuals: false, ..extent });
-    leave_out(has_metrics, "all metrics but each row's own", |extent| Extent { all_metrics: false, ..extent });
-    leave_out(has_percentiles, "the percentiles", |extent| Extent { percentiles: false, ..extent });
+    leave_out(has_residuals, "the residuals of the fitted lines", |extent| DataLimits { residuals: false, ..extent });
+    leave_out(has_metrics, "all metrics but each row's own", |extent| DataLimits { all_metrics: false, ..extent });
+    leave_out(has_percentiles, "the percentiles", |extent| DataLimits { percentiles: false, ..extent });
     extents
 }
 
@@ -83,7 +83,7 @@ fn row_count(page: &Page<'_>) -> usize {
 }
 
 /// The payload of that extent, or how many bytes it would need.
-fn attempt(page: &Page<'_>, extent: Extent, lack: Option<String>, room: usize) -> Result<Payload, usize> {
+fn attempt(page: &Page<'_>, extent: DataLimits, lack: Option<String>, room: usize) -> Result<Payload, usize> {
     let note = lack.map(|lack| {
         format!(
             "To stay below 1.5 MB this file leaves out {lack}. The run itself has all; `headwater report --filter` makes a \

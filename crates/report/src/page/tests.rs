@@ -6,7 +6,7 @@ use headwater_results::schema::{Run, RunStatus, Standing};
 use super::{PAGE_BYTES_MAX, PageOptions, SCRIPT, STYLE, TraceLink, is_page, page};
 use crate::markup::escape;
 use crate::overhead::tables;
-use crate::testing::{Made, messaging, operations, overhead, overview};
+use crate::testing::{TestRun, messaging, operations, overhead, overview};
 use headwater_results::overhead::Overhead;
 
 fn of(runs: &[(String, &Run)]) -> String {
@@ -23,7 +23,7 @@ fn markup(page: &str) -> String {
 
 #[test]
 fn a_run_without_figures_is_a_page_too() {
-    let run = Made::new(6).run(Some(RunStatus::Complete));
+    let run = TestRun::new(6).run(Some(RunStatus::Complete));
     let html = of(&[("empty".to_owned(), &run)]);
     assert!(html.contains("Nothing was measured.") && html.contains("id=\"summary\""));
     assert!(!html.contains("id=\"performance\""));
@@ -110,7 +110,7 @@ fn nothing_is_loaded_and_only_our_script_and_style_may_run() {
 #[test]
 fn hostile_names_stay_text() {
     const HOSTILE: &str = "</script></style></title><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u{202e}";
-    let mut made = Made::new(6);
+    let mut made = TestRun::new(6);
     for size in [64, 128, 256, 512] {
         for (subject, pattern) in [(HOSTILE, "stream"), ("pipe", "stream"), ("pipe", HOSTILE), (HOSTILE, HOSTILE)] {
             made.measure(&messaging(subject, Standing::Candidate, pattern, size), &[1e6], 0.02);
@@ -175,7 +175,7 @@ fn a_page_knows_itself() {
 #[test]
 fn no_run_makes_a_page_that_is_too_large() {
     let long = "x".repeat(3000);
-    let mut made = Made::new(2);
+    let mut made = TestRun::new(2);
     for pattern in 0..40 {
         for subject in 0..30 {
             for size in [64, 128, 256] {

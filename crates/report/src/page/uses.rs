@@ -5,14 +5,14 @@ use super::allowance::Allowance;
 use super::frame::Page;
 use super::table::of_grid;
 use crate::markup::escape;
-use crate::operations::Filling;
+use crate::operations::CellFilling;
 use crate::{chart, rows, text, uses};
 
 /// In the table of sections.
 pub(super) const SECTION: Section = Section { id: "use", title: uses::TITLE, draw };
 
 fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
-    let filling = Filling { old: false, spread: &chart::spread, marks: &chart::flags };
+    let filling = CellFilling { old: false, spread: &chart::spread, marks: &chart::flags };
     let mut html = String::new();
     for (name, run) in &page.source.runs {
         let measured = uses::measured(run);

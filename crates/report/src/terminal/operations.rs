@@ -6,7 +6,7 @@ use super::cells::spread;
 use super::frame::{captioned, titled};
 use super::page::Page;
 use super::{Section, ShowOptions};
-use crate::operations::{self, Column, Filling};
+use crate::operations::{self, CellFilling, Column};
 use crate::rows;
 use crate::style::Style;
 
@@ -31,7 +31,7 @@ fn drawn(
     style: &Style,
 ) -> Option<String> {
     let old = options.lmbench_value;
-    let filling = Filling { old, spread: &|estimate, _| spread(estimate, style), marks };
+    let filling = CellFilling { old, spread: &|estimate, _| spread(estimate, style), marks };
     let parts = operations::parts(columns, &filling);
     if parts.is_empty() {
         return None;

@@ -5,7 +5,7 @@ use headwater_results::published;
 use headwater_results::schema::{MetricResult, Placement, RunStatus, Standing, WorkerKind};
 
 use super::*;
-use crate::testing::{Made, messaging, operations, overhead, overview, placed, sync};
+use crate::testing::{TestRun, messaging, operations, overhead, overview, placed, sync};
 
 const PLAIN: Style = Style { colour: false, width: 80, unicode: true };
 
@@ -86,7 +86,7 @@ fn policies_stand_side_by_side_from_three_on() {
 
 /// A subject under these policies, beside others.
 fn policies(names: &[&str]) -> Run {
-    let mut made = Made::new(12);
+    let mut made = TestRun::new(12);
     for (size, rate) in [(1, 2.1e6), (4096, 6.1e5)] {
         made.measure(&messaging("pipe", Standing::Candidate, "stream", size), &[rate], 0.02);
         for (place, name) in names.iter().enumerate() {
@@ -102,7 +102,7 @@ fn policies(names: &[&str]) -> Run {
 }
 
 fn one_transport() -> Run {
-    let mut made = Made::new(12);
+    let mut made = TestRun::new(12);
     for (size, rate) in [(64, 1.4e6), (4096, 7e5), (65_536, 9e4)] {
         made.measure(&messaging("pipe", Standing::Candidate, "stream", size), &[rate], 0.02);
     }
@@ -110,7 +110,7 @@ fn one_transport() -> Run {
 }
 
 fn interrupted() -> Run {
-    let mut made = Made::new(12);
+    let mut made = TestRun::new(12);
     made.measure(&messaging("pipe", Standing::Candidate, "stream", 64), &[1.4e6], 0.02);
     made.measure(&messaging("fifo", Standing::Candidate, "stream", 64), &[1.38e6], 0.3);
     for size in [4096, 16_384, 65_536] {
@@ -121,7 +121,7 @@ fn interrupted() -> Run {
 }
 
 fn skipped() -> Run {
-    let mut made = Made::new(12);
+    let mut made = TestRun::new(12);
     for size in [1024, 16_384] {
         let row = messaging("posix-mq", Standing::Candidate, "stream", size);
         made.skip(&row, "mq_open: Function not implemented (os error 38)");
@@ -131,7 +131,7 @@ fn skipped() -> Run {
 
 /// Many sizes, counts, workers and placements, external programs, and a facility that the page does not know.
 fn sweeps() -> Run {
-    let mut made = Made::new(12);
+    let mut made = TestRun::new(12);
     let transports = [
         ("pipe", Standing::Candidate, 600.0),
         ("zeromq", Standing::External, 900.0),
@@ -192,14 +192,14 @@ static SHAPES: LazyLock<Vec<Run>> = LazyLock::new(|| {
         skipped(),
         sweeps(),
         hostile(),
-        Made::new(12).run(None),
+        TestRun::new(12).run(None),
         operations(6).run(Some(RunStatus::Partial)),
     ]
 });
 
 /// Texts that somebody else chose.
 fn hostile() -> Run {
-    let mut made = Made::new(6);
+    let mut made = TestRun::new(6);
     let long = "a-program-with-a-name-".repeat(9);
     for name in [long.as_str(), "red\x1b[31m\r\n", ""] {
         for pattern in ["stream", "rtt", "unheard-of", "sync", "flood", "matrix"] {

@@ -6,7 +6,7 @@ use super::Section;
 use super::cells::spread;
 use super::frame::framed;
 use super::page::Page;
-use crate::operations::Filling;
+use crate::operations::CellFilling;
 use crate::uses;
 
 /// In the table of sections.
@@ -15,7 +15,7 @@ pub(super) const SECTION: Section = Section { patterns: &uses::PATTERNS, draw };
 fn draw(page: &Page<'_>) -> Option<String> {
     let &Page { run, style, .. } = page;
     let marks = |result: &RowResult| page.marks(&result.flags);
-    let filling = Filling { old: false, spread: &|estimate, _| spread(estimate, style), marks: &marks };
+    let filling = CellFilling { old: false, spread: &|estimate, _| spread(estimate, style), marks: &marks };
     framed(uses::TITLE, uses::DEFINITION, run, &uses::measured(run), style, |rows| {
         uses::grid(rows, &filling).draw(style)
     })

@@ -4,7 +4,7 @@ use headwater_results::schema::{Metric, Placement, Row, Standing};
 
 use super::*;
 use crate::style::Style;
-use crate::testing::Made;
+use crate::testing::TestRun;
 
 fn row(subject: &str, pattern: &str, unit: &str, better: Better) -> Row {
     let metric = |name: &str, unit: &str, better| Metric { name: name.to_owned(), unit: unit.to_owned(), better };
@@ -27,7 +27,7 @@ fn row(subject: &str, pattern: &str, unit: &str, better: Better) -> Row {
 
 /// The words of the second subject beside a pipe with these figures.
 fn words(unit: &str, better: Better, pipe: [f64; 2], other: [f64; 2]) -> (Option<String>, bool) {
-    let mut made = Made::new(12);
+    let mut made = TestRun::new(12);
     made.measure(&row("pipe", "paced-100", unit, better), &pipe, 0.02);
     made.measure(&row("other", "paced-100", unit, better), &other, 0.02);
     let run = made.run(None);
@@ -62,7 +62,7 @@ fn more_than_nothing_is_more_than_a_pipe() {
 
 #[test]
 fn the_page_and_the_verdict_say_slower_than_a_pipe() {
-    let mut made = Made::new(12);
+    let mut made = TestRun::new(12);
     made.measure(&row("pipe", "paced-100", "ns", Better::Lower), &[100.0, 10.0], 0.02);
     made.measure(&row("streams-pipe", "paced-100", "ns", Better::Lower), &[400.0, 30.0], 0.02);
     let run = made.run(None);

@@ -3,7 +3,7 @@ use headwater_results::flags::Flag;
 use headwater_results::schema::{Placement, Row, RunStatus, Standing, WorkerKind};
 
 use super::verdict;
-use crate::testing::{Made, messaging, overview, placed, sync};
+use crate::testing::{TestRun, messaging, overview, placed, sync};
 
 const CANDIDATE: Standing = Standing::Candidate;
 
@@ -13,7 +13,7 @@ fn check(rows: &[(Row, f64)], expected: Expect) {
 }
 
 fn check_launches(launches: u32, rows: &[(Row, f64)], expected: Expect) {
-    let mut made = Made::new(launches);
+    let mut made = TestRun::new(launches);
     for (row, value) in rows {
         made.measure(row, &[*value], 0.01);
     }
@@ -172,7 +172,7 @@ fn the_cheapest_primitive_and_the_cheapest_lock_are_named() {
 
 #[test]
 fn losses_are_said_by_size_or_at_their_worst() {
-    let mut made = Made::new(12);
+    let mut made = TestRun::new(12);
     let mut flood = |subject: &str, size, loss: f64| {
         let row = messaging(subject, CANDIDATE, "flood", size);
         made.measure(&row, &[5e5 * (1.0 - loss), 5e5, loss], 0.01);
@@ -216,7 +216,7 @@ fn few_launches_are_a_hint() {
 
 #[test]
 fn a_busy_machine_is_said_before_the_figures() {
-    let mut made = Made::new(12);
+    let mut made = TestRun::new(12);
     for size in [64, 128, 256] {
         made.measure(&messaging("pipe", CANDIDATE, "stream", size), &[1e6], 0.01);
     }
@@ -232,7 +232,7 @@ fn a_busy_machine_is_said_before_the_figures() {
 
 #[test]
 fn a_run_without_figures_says_so() {
-    let mut made = Made::new(12);
+    let mut made = TestRun::new(12);
     made.skip(&messaging("pipe", CANDIDATE, "stream", 64), "no pipes");
     made.fail(&messaging("pipe", CANDIDATE, "rtt", 64), "stuck").leave(&messaging("pipe", CANDIDATE, "wake", 64));
     let found = verdict(&made.run(None));
@@ -241,7 +241,7 @@ fn a_run_without_figures_says_so() {
         "Not measured of 3 rows: 1 skipped, 1 failed and 1 without a turn; the reasons are below.",
     ];
     assert_eq!(found, expected);
-    assert_eq!(verdict(&Made::new(12).run(None)), ["Nothing was measured."]);
+    assert_eq!(verdict(&TestRun::new(12).run(None)), ["Nothing was measured."]);
 }
 
 #[test]

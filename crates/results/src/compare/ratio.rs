@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use super::{ALPHA, Ratio};
 use crate::normal::{normal_below, normal_quantile};
 use crate::schema::MetricResult;
-use crate::significance::shift::Shifts;
+use crate::significance::shift::ShiftEstimator;
 
 /// Computes ratios; keeps what depends on the number of launches alone.
 #[derive(Clone, Debug)]
 pub struct Ratios {
-    shifts: Shifts,
+    shifts: ShiftEstimator,
 }
 
 impl Default for Ratios {
@@ -55,7 +55,7 @@ impl Sample {
 impl Ratios {
     /// Ratios whose intervals are wrong with probability at most `alpha`.
     pub fn at(alpha: f64) -> Ratios {
-        Ratios { shifts: Shifts::at(alpha) }
+        Ratios { shifts: ShiftEstimator::at(alpha) }
     }
 
     /// The ratio of a sample. Without an interval (a single launch) both its ends are the value itself.

@@ -18,7 +18,7 @@ const SAME: f64 = 1e-9;
 
 /// How coarse the batches of a launch are.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Grain {
+pub struct BatchResolution {
     /// Smallest step seen between batches that otherwise coincide, ns; zero when they do not lie on a grid.
     pub step_ns: f64,
     /// Median duration of a batch, ns.
@@ -27,18 +27,18 @@ pub struct Grain {
 
 /// How coarse batches of these durations, ns, are. They lie on a grid when at most half of them differ from all
 /// others. `None` without a positive duration.
-pub fn grain(durations_ns: &[f64]) -> Option<Grain> {
+pub fn grain(durations_ns: &[f64]) -> Option<BatchResolution> {
     let sorted = sorted_finite(durations_ns);
     let batch_ns = median_of_sorted(&sorted).filter(|&batch| batch > 0.0)?;
     let gaps = || sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|&gap| gap > SAME * batch_ns);
     let distinct = 1 + gaps().count();
     let on_grid = sorted.len() >= GRID_BATCHES_MIN && (2..=sorted.len() / 2).contains(&distinct);
     let step_ns = if on_grid { gaps().fold(f64::INFINITY, f64::min) } else { 0.0 };
-    Some(Grain { step_ns, batch_ns })
+    Some(BatchResolution { step_ns, batch_ns })
 }
 
 /// The step of the clock, as measured before the run or as it shows in the batches, exceeds [`STEP_SHARE_MAX`].
-pub fn quantised(grain: Grain, clock_step_ns: f64) -> Option<Flag> {
+pub fn quantised(grain: BatchResolution, clock_step_ns: f64) -> Option<Flag> {
     let step_ns = grain.step_ns.max(clock_step_ns);
     let matters = step_ns.is_finite() && step_ns > STEP_SHARE_MAX * grain.batch_ns;
     matters.then_some(Flag::Quantised { step_ns, batch_ns: grain.batch_ns })

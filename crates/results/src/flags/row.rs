@@ -1,6 +1,6 @@
 //! All flags of a row: what each launch says of itself, and the order in which the questions are asked.
 
-use super::{Flag, Grain, Modes};
+use super::{BatchResolution, Flag, Modes};
 use crate::estimate::{Estimate, median};
 use crate::schema::{LaunchRecord, Metric, Placement, Row};
 
@@ -32,7 +32,7 @@ pub struct LaunchFacts {
     /// Their two modes, if so.
     pub modes: Option<Modes>,
     /// Their coarseness, where the unit tells their duration.
-    pub grain: Option<Grain>,
+    pub grain: Option<BatchResolution>,
     /// Whether warm-up levelled off.
     pub steady: bool,
     /// Stolen share of the machine's CPU time.
@@ -141,11 +141,11 @@ fn involuntary_switches(row: &Row, launches: &[LaunchFacts]) -> Option<Flag> {
 }
 
 /// Median step and batch of the launches whose unit tells them.
-fn row_grain(launches: &[LaunchFacts]) -> Option<Grain> {
-    let middle = |of: fn(&Grain) -> f64| {
+fn row_grain(launches: &[LaunchFacts]) -> Option<BatchResolution> {
+    let middle = |of: fn(&BatchResolution) -> f64| {
         median(&launches.iter().filter_map(|launch| launch.grain.as_ref()).map(of).collect::<Vec<_>>())
     };
-    Some(Grain { step_ns: middle(|grain| grain.step_ns)?, batch_ns: middle(|grain| grain.batch_ns)? })
+    Some(BatchResolution { step_ns: middle(|grain| grain.step_ns)?, batch_ns: middle(|grain| grain.batch_ns)? })
 }
 
 /// Mean of the finite values.

@@ -29,7 +29,7 @@ pub struct Shift {
 
 /// Computes shifts at one level; keeps what depends on the number of launches alone.
 #[derive(Clone, Debug)]
-pub struct Shifts {
+pub struct ShiftEstimator {
     alpha: f64,
     counts: NullCounts,
     /// Of the design asked for last: the place of the pair that bounds the interval, 0 where none does.
@@ -41,10 +41,10 @@ pub struct Shifts {
 /// Up to so many pairs are listed and put into order; of more only the wanted ones are looked for.
 const LISTED_MAX: usize = 4096;
 
-impl Shifts {
+impl ShiftEstimator {
     /// Intervals are wrong with probability at most `alpha`.
-    pub fn at(alpha: f64) -> Shifts {
-        Shifts { alpha, counts: NullCounts::default(), last: None, pairs: Vec::new() }
+    pub fn at(alpha: f64) -> ShiftEstimator {
+        ShiftEstimator { alpha, counts: NullCounts::default(), last: None, pairs: Vec::new() }
     }
 
     /// Of differences within blocks. `None` of nothing or of what is no number.

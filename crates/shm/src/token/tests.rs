@@ -9,7 +9,7 @@ use headwater_os::memory::SharedMemory;
 use super::*;
 use crate::member::MEMBERS;
 use crate::sync::{ProcessId, now_ns};
-use crate::{Apart, Limit, Member};
+use crate::{CachePadded, Limit, Member};
 
 /// A region with a table, one token, and a word that the token protects.
 struct Shared {
@@ -17,7 +17,7 @@ struct Shared {
     fence: Fence,
 }
 
-const TABLE_BYTES: usize = MEMBERS * size_of::<Apart<Member>>();
+const TABLE_BYTES: usize = MEMBERS * size_of::<CachePadded<Member>>();
 
 impl Shared {
     fn new() -> Shared {
@@ -42,14 +42,11 @@ impl Shared {
 /// Adds one by a load and a store: a lost one shows that two were inside.
 fn add_one(shared: &Shared, me: &Membership, token: &mut Token) {
     let add = |count: Placed<AtomicU64>| count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    if token.enter(me) {
-        add(shared.count());
-        token.leave(me);
-    } else {
+    if !token.enter(me) {
         token.hold(me).expect("hold");
-        add(shared.count());
-        token.release(me);
     }
+    add(shared.count());
+    token.leave(me);
 }
 
 #[test]
@@ -58,11 +55,11 @@ fn a_lone_user_enters_by_its_bias() {
     let (me, mut token) = shared.join();
     assert!(!token.enter(&me));
     assert_eq!(token.hold(&me).expect("free"), Hold::Fresh);
-    token.release(&me);
+    token.leave(&me);
     assert!(token.enter(&me));
     token.leave(&me);
     assert_eq!(token.hold(&me).expect("ours"), Hold::Kept);
-    token.release(&me);
+    token.leave(&me);
 }
 
 #[test]
@@ -72,7 +69,7 @@ fn a_holder_remembers_until_another_has_held_it() {
     let (other, mut others) = shared.join();
     let hold = |me: &Membership, token: &mut Token| {
         let hold = token.hold(me).expect("free");
-        token.release(me);
+        token.leave(me);
         hold
     };
     for _ in 0..5 {
@@ -83,6 +80,11 @@ fn a_holder_remembers_until_another_has_held_it() {
         assert_eq!(hold(&other, &mut others), Hold::Kept);
     }
     token.forget();
+    assert_eq!(hold(&me, &mut token), Hold::Fresh);
+    token.hold(&me).expect("free");
+    token.doubt();
+    token.leave(&me);
+    assert!(!token.enter(&me), "what is in doubt is looked at by the next hold");
     assert_eq!(hold(&me, &mut token), Hold::Fresh);
     // Another one in its slot, where the last holder was.
     let number = me.number();
@@ -100,12 +102,10 @@ fn a_token_is_biased_again_after_a_while() {
         for (me, token) in [(&me, &mut token), (&other, &mut others)] {
             let uses = (0..1000).take_while(|_| {
                 let entered = token.enter(me);
-                if entered {
-                    token.leave(me);
-                } else {
+                if !entered {
                     token.hold(me).expect("free");
-                    token.release(me);
                 }
+                token.leave(me);
                 !entered
             });
             assert!(uses.count() <= 150);
@@ -168,7 +168,7 @@ fn a_token_held_by_the_dead_is_taken_over() {
             let (me, mut token) = shared.join();
             let _ = token.hold(&me);
             if biased {
-                token.release(&me);
+                token.leave(&me);
                 token.enter(&me);
             }
             // Not dropped: as if killed inside.
@@ -180,7 +180,7 @@ fn a_token_held_by_the_dead_is_taken_over() {
         let start = Instant::now();
         assert_eq!(token.hold(&me).expect("taken over"), Hold::Fresh);
         assert!(start.elapsed() < Duration::from_secs(1));
-        token.release(&me);
+        token.leave(&me);
         token.retire();
     }
 }
@@ -219,13 +219,13 @@ fn a_notice_reaches_the_biased() {
     let shared = Shared::new();
     let (me, mut token) = shared.join();
     token.hold(&me).expect("free");
-    token.release(&me);
+    token.leave(&me);
     shared.join().1.notify(4);
     assert!(!token.enter(&me));
     assert_eq!(token.hold(&me).expect("ours"), Hold::Kept);
     assert_eq!(token.notices(), 4);
     token.clear(4);
-    token.release(&me);
+    token.leave(&me);
     assert!(token.enter(&me));
     token.leave(&me);
 }
@@ -241,7 +241,7 @@ fn nonsense_in_the_word_is_an_error_and_no_hang() {
     {
         shared.words().lock.store(word, Ordering::Relaxed);
         if token.hold(&me).is_ok() {
-            token.release(&me);
+            token.leave(&me);
         }
         token.forget();
     }
@@ -255,11 +255,11 @@ fn an_inner_token_does_not_free_the_outer() {
     let mut inner = Token::new(inner_words, 1);
     for token in [&mut outer, &mut inner] {
         token.hold(&me).expect("free");
-        token.release(&me);
+        token.leave(&me);
     }
     assert!(outer.enter(&me));
-    let around = inner.enter_inner(&me).expect("biased");
-    inner.leave_inner(&me, around);
+    assert!(inner.enter_inner(&me), "biased");
+    inner.leave_inner(&me);
     // Somebody who wants the outer one waits until we are out.
     let taken = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -267,7 +267,7 @@ fn an_inner_token_does_not_free_the_outer() {
             let (other, mut token) = shared.join();
             token.hold(&other).expect("in the end");
             taken.store(true, Ordering::SeqCst);
-            token.release(&other);
+            token.leave(&other);
         });
         std::thread::sleep(Duration::from_millis(50));
         assert!(!taken.load(Ordering::SeqCst));
@@ -283,14 +283,9 @@ const WAYS: [bool; 2] = [false, true];
 fn stay_in(me: &Membership, token: &mut Token, biased: bool) {
     token.hold(me).expect("free");
     if biased {
-        token.release(me);
+        token.leave(me);
         assert!(token.enter(me));
     }
-}
-
-/// Comes out again.
-fn come_out(me: &Membership, token: &mut Token, biased: bool) {
-    if biased { token.leave(me) } else { token.release(me) }
 }
 
 #[test]
@@ -309,7 +304,7 @@ fn a_call_that_is_not_to_wait_does_not() {
             me.set_limit(Limit::Until(5));
             assert!(matches!(token.hold(&me), Err(Error::TimedOut)));
         }
-        come_out(&other, &mut others, biased);
+        others.leave(&other);
         assert_eq!(others.enter(&other), biased, "what was not had is left as it was");
         if biased {
             others.leave(&other);
@@ -344,7 +339,7 @@ fn a_signal_ends_the_wait_for_a_token() {
             }
             assert!(matches!(waiter.join().expect("waiter"), Err(Error::Interrupted)));
         });
-        come_out(&other, &mut others, biased);
+        others.leave(&other);
     }
 }
 
@@ -362,7 +357,7 @@ fn a_stopped_holder_keeps_its_token() {
             // SAFETY: the signal goes to this process alone.
             unsafe { libc::raise(libc::SIGSTOP) };
             let alone = shared.count().load(Ordering::Acquire) == 1;
-            come_out(&me, &mut token, biased);
+            token.leave(&me);
             i32::from(!alone)
         })
         .expect("fork");
@@ -397,7 +392,7 @@ fn a_foreign_holder_keeps_its_token_until_its_side_is_gone() {
         })
         .expect("fork");
         child.wait().expect("wait");
-        let table: Placed<[Apart<Member>]> = Placed::slice_at(&shared.memory, 0, MEMBERS).expect("inside");
+        let table: Placed<[CachePadded<Member>]> = Placed::slice_at(&shared.memory, 0, MEMBERS).expect("inside");
         let place = &table[1].0.place;
         for namespace in [0, 77] {
             place.store(namespace << 32 | place.load(Ordering::Relaxed) & u64::from(u32::MAX), Ordering::Relaxed);
@@ -415,7 +410,7 @@ fn a_foreign_holder_keeps_its_token_until_its_side_is_gone() {
 #[test]
 fn what_a_process_had_before_an_exec_is_free() {
     let shared = Shared::new();
-    let table: Placed<[Apart<Member>]> = Placed::slice_at(&shared.memory, 0, MEMBERS).expect("inside");
+    let table: Placed<[CachePadded<Member>]> = Placed::slice_at(&shared.memory, 0, MEMBERS).expect("inside");
     for _ in 0..3 {
         for _ in 0..MEMBERS {
             let (me, mut token) = shared.join();
@@ -443,7 +438,7 @@ fn a_forked_child_does_not_give_up_its_parents_place() {
     other.set_limit(Limit::Now);
     assert!(matches!(others.hold(&other), Err(Error::WouldBlock)));
     let (me, mut token) = held.take().expect("ours");
-    token.release(&me);
+    token.leave(&me);
     others.hold(&other).expect("free");
 }
 
@@ -464,10 +459,10 @@ fn a_killed_waiter_costs_one_wake_up() {
     }
     child.kill();
     child.wait().expect("wait");
-    token.release(&me);
+    token.leave(&me);
     assert_eq!(shared.words().lock.load(Ordering::Relaxed) & WAITERS, 0);
     token.hold(&me).expect("free");
-    token.release(&me);
+    token.leave(&me);
     assert!(token.enter(&me), "biased as if nothing had been");
     token.leave(&me);
 }
@@ -522,12 +517,12 @@ fn sleepers_wake_one_another() {
                     std::thread::sleep(Duration::from_micros(300));
                     let count = shared.count();
                     count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-                    token.release(&me);
+                    token.leave(&me);
                 }
             });
         }
         std::thread::sleep(Duration::from_millis(30));
-        token.release(&me);
+        token.leave(&me);
     });
     assert_eq!(shared.count().load(Ordering::Relaxed), 24);
     assert_eq!(shared.words().lock.load(Ordering::Relaxed) & WAITERS, 0);

@@ -3,19 +3,19 @@
 //! It is taken only while no queue on the way holds anything and the head has room. So a queue that takes data holds it no
 //! longer than until the put procedures before it have returned; then its service procedure gets it, which finds room.
 
-use super::way::Way;
 use crate::error::{Error, Result};
 use crate::plumb::module::Module;
+use crate::queue::lane::writer::WriterGuard;
 use crate::sched::SERVICES_MAX;
 
 /// The rest of the way of plain data, for a put or service procedure.
 #[derive(Debug)]
-pub struct Next<'a> {
-    way: &'a mut Way,
+pub struct Next<'a, 'w> {
+    run: &'a mut DataRun<'w>,
     at: usize,
 }
 
-impl Next<'_> {
+impl Next<'_, '_> {
     /// Passes data on to the next module, or to the head.
     ///
     /// # Errors
@@ -24,7 +24,7 @@ impl Next<'_> {
     #[doc(alias = "putnext")]
     #[inline]
     pub fn put(&mut self, data: &[u8]) -> Result<()> {
-        self.way.pass_data(self.at + 1, data)
+        self.run.put(self.at + 1, data)
     }
 
     /// Queues data and enables the queue: the module's [`service_data`] gets it when the put procedures before it have
@@ -37,13 +37,13 @@ impl Next<'_> {
     #[doc(alias = "putq")]
     #[inline]
     pub fn queue(&mut self, data: &[u8]) -> Result<()> {
-        self.way.data.queue(self.at, data)
+        self.run.chain.queue(self.at, data)
     }
 }
 
-/// What a run of plain data needs beside lane and modules.
+/// The modules of a direction as plain data meet them, and what their queues hold of it.
 #[derive(Debug, Default)]
-pub(crate) struct DataRun {
+pub(crate) struct DataChain {
     /// The modules on the way, if all of them take plain data; else none.
     pub modules: Vec<&'static dyn Module>,
     /// Where what is written begins, and how long it is. For comparing only.
@@ -58,7 +58,7 @@ pub(crate) struct DataRun {
     pub services: u64,
 }
 
-impl DataRun {
+impl DataChain {
     #[inline]
     fn queue(&mut self, at: usize, data: &[u8]) -> Result<()> {
         let (start, len) = self.written;
@@ -89,43 +89,55 @@ impl DataRun {
     }
 }
 
-impl Way {
-    /// Sends what is written through modules that take plain data. The lane's token has been entered, no queue holds
-    /// anything, and there is room in the lane.
-    #[inline]
-    pub(crate) fn send_data(&mut self, written: &[u8]) -> Result<()> {
-        self.data.written = (written.as_ptr().addr(), written.len());
-        let put = self.pass_data(0, written);
-        if self.data.holds { self.serve(written).and(put) } else { put }
-    }
+/// A run of plain data, under the writer's token.
+#[derive(Debug)]
+struct DataRun<'w> {
+    lane: WriterGuard<'w>,
+    chain: &'w mut DataChain,
+}
 
+impl DataChain {
+    /// Sends what is written through modules that take plain data, and gives the lane back. No queue holds anything, and there
+    /// is room in the lane. Also returns whether the reading side is to be attended to.
     #[inline]
-    fn pass_data(&mut self, at: usize, data: &[u8]) -> Result<()> {
-        match self.data.modules.get(at) {
-            Some(module) => module.put_data(data, Next { way: self, at }),
-            None => self.writer.append_plain(data),
+    pub fn send(&mut self, lane: WriterGuard<'_>, written: &[u8]) -> (Result<()>, bool) {
+        self.written = (written.as_ptr().addr(), written.len());
+        let mut run = DataRun { lane, chain: self };
+        let mut done = run.put(0, written);
+        if run.chain.holds {
+            done = run.serve(written).and(done);
+        }
+        (done, run.lane.leave_quick())
+    }
+}
+
+impl DataRun<'_> {
+    #[inline]
+    fn put(&mut self, at: usize, data: &[u8]) -> Result<()> {
+        match self.chain.modules.get(at) {
+            Some(module) => module.put_data(data, Next { run: self, at }),
+            None => self.lane.append_plain(data),
         }
     }
 
     /// Runs the service procedures of the queues that hold something, until none does.
     #[inline]
     fn serve(&mut self, written: &[u8]) -> Result<()> {
-        let end = self.data.services + SERVICES_MAX as u64;
+        let end = self.chain.services + SERVICES_MAX as u64;
         let mut done = Ok(());
-        while self.data.holds {
-            if self.data.services == end {
-                self.data.copied.clear();
-                self.data.holds = false;
+        while self.chain.holds {
+            if self.chain.services == end {
+                self.chain.abandon();
                 return Err(endless());
             }
-            let served = match self.data.held.take() {
+            let served = match self.chain.held.take() {
                 Some((at, from, to)) => {
-                    self.data.holds = !self.data.copied.is_empty();
+                    self.chain.holds = !self.chain.copied.is_empty();
                     self.service(at, &written[from..to])
                 }
                 None => {
-                    let (at, data) = self.data.copied.remove(0);
-                    self.data.holds = !self.data.copied.is_empty();
+                    let (at, data) = self.chain.copied.remove(0);
+                    self.chain.holds = !self.chain.copied.is_empty();
                     self.service(at, &data)
                 }
             };
@@ -136,8 +148,8 @@ impl Way {
 
     #[inline]
     fn service(&mut self, at: usize, data: &[u8]) -> Result<()> {
-        self.data.services += 1;
-        self.data.modules[at].service_data(data, Next { way: self, at })
+        self.chain.services += 1;
+        self.chain.modules[at].service_data(data, Next { run: self, at })
     }
 }
 

@@ -127,14 +127,14 @@ impl<'m> Run<'_, 'm> {
         self.effects.delivered = true;
         if self.region.policy.lane {
             self.effects.urgent = true;
-            self.far.token.notify(URGENT);
+            self.far.notify(URGENT);
         }
         Ok(())
     }
 
     /// The reading end's members look again at what it may do, those who sleep too.
     fn announce(&mut self) {
-        self.far.token.notify(CHANGED | URGENT);
+        self.far.notify(CHANGED | URGENT);
         self.effects.changed = true;
     }
 
@@ -156,11 +156,8 @@ impl<'m> Run<'_, 'm> {
         self.with_store(|store| store.flush(HEAD, which))?;
         if matches!(which, Which::All | Which::Band(0)) {
             self.set_limit();
-            let held = self.far.hold(self.me);
-            self.note(held)?;
-            let flushed = self.far.flush();
-            self.far.release(self.me, false);
-            flushed?;
+            let flushed = self.side.far.hold(self.me).and_then(|(mut far, _)| far.flush());
+            self.note(flushed)?;
         }
         self.enable_last();
         Ok(())
@@ -180,7 +177,7 @@ impl<'m> Run<'_, 'm> {
         if let Some(notify) = options.notify {
             WriteOptions::set_notify(reader, notify != 0);
         }
-        self.lane.token.notify(CHANGED);
+        self.lane.notify(CHANGED);
         self.announce();
     }
 }

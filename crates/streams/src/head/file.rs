@@ -9,15 +9,16 @@ use std::sync::atomic::Ordering;
 
 use headwater_shm::Membership;
 
+use super::front::ReadSide;
 use super::get::Taken;
 use super::handle::Handle;
 use super::state::{self, Call};
-use super::way::Way;
+use super::way::WriteSide;
 use crate::error::{Result, fixed};
 use crate::layout::EndWords;
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
-use crate::process::end::Access;
+use crate::process::end::{Access, End};
 use crate::process::inbox::{is_after, ring};
 
 impl Handle {
@@ -85,57 +86,52 @@ impl Handle {
         }
     }
 
-    /// Finds out up to which number the files of the other end have no message any more that is still to be delivered, for
-    /// the next look at the descriptor: whoever sent them died on the way, or a module has dropped them. Under the writer's
-    /// token of the direction that we read, so nobody is about to deliver one.
-    pub(super) fn find_files_lost(&mut self) -> Result<()> {
-        let (_, me, _) = self.end.parts();
-        let waiting = self.back.first_file_waiting(me)?;
-        let peer = self.end.peer_words();
-        let known = peer.files.load(Ordering::Relaxed);
-        note_delivered(peer, waiting.map_or(known, |number| number.wrapping_sub(1)));
-        Ok(())
-    }
-
     /// Takes the file of the message at the front, then the message. None if nothing is there.
     fn take_file(&mut self) -> Result<Option<OwnedFd>> {
         let options = self.read_options();
-        let (region, me, _) = self.end.parts();
-        let pass = self.back.begin_reading(me, region)?;
-        let mut room = false;
-        let taken = self.take_first_file(&mut room);
-        let (_, me, _) = self.end.parts();
-        self.back.end_reading(me, pass, options);
+        let Handle { back, end, .. } = self;
+        let mut side = back.begin_reading(end, options)?;
+        let taken = side.take_file(end);
+        let room = side.end();
         self.after_taking(room);
         taken
     }
+}
 
-    /// Under the reader's token.
-    fn take_first_file(&mut self, room: &mut bool) -> Result<Option<OwnedFd>> {
-        self.back.reader.look()?;
-        let (region, me, _) = self.end.parts();
-        let Some(item) = self.back.front_but_signals(me, region, room)? else { return Ok(None) };
+impl ReadSide<'_> {
+    /// The file of the message at the front.
+    fn take_file(&mut self, end: &End) -> Result<Option<OwnedFd>> {
+        self.lane.look()?;
+        let Some(item) = self.front_but_signals()? else { return Ok(None) };
         if item.what.kind != Kind::PassFile {
             return Err(fixed!(Badmsg, "the message at the front is no open file"));
         }
         let mut number = [0; 4];
-        self.back.copy_data(me, &item, &mut number)?;
-        let number = file_number(&number);
-        let file = self.end.inbox().take_file(number)?;
-        let (_, me, _) = self.end.parts();
-        *room |= self.back.take(me, &item, Taken::ALL)?;
+        self.copy_data(&item, &mut number)?;
+        let file = end.inbox().take_file(file_number(&number))?;
+        self.take(&item, Taken::ALL)?;
         let lost = || fixed!(Io, "the file is not there: its receiver was killed, or its sender is no friend");
         file.ok_or_else(lost).map(Some)
     }
 }
 
-impl Way {
-    /// The number of the oldest open file whose message waits in a module's queue. Under the writer's token.
+impl WriteSide<'_> {
+    /// Finds out up to which number the files of the other end have no message any more that is still to be delivered, for
+    /// the next look at the descriptor: whoever sent them died on the way, or a module has dropped them. Of the direction that
+    /// `end` reads: nobody is about to deliver one.
+    pub(super) fn find_files_lost(&mut self, end: &End) -> Result<()> {
+        let waiting = self.first_file_waiting(end.me())?;
+        let peer = end.peer_words();
+        let known = peer.files.load(Ordering::Relaxed);
+        note_delivered(peer, waiting.map_or(known, |number| number.wrapping_sub(1)));
+        Ok(())
+    }
+
+    /// The number of the oldest open file whose message waits in a module's queue.
     fn first_file_waiting(&mut self, me: &Membership) -> Result<Option<u32>> {
-        let Way { chain, store, .. } = self;
         let mut first: Option<u32> = None;
-        for link in chain.iter().filter(|link| link.service) {
-            let number = store.with(me, |store| {
+        for link in self.chain.iter().filter(|link| link.service) {
+            let number = self.store.with(me, |store| {
                 let Some(stored) = store.find(link.queue, |stored| stored.what.kind == Kind::PassFile)? else {
                     return Ok(None);
                 };

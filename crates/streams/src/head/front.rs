@@ -1,22 +1,18 @@
-//! The message at the front of the head's queue, wherever it lies: in the lane, or in the store.
-//!
-//! All of it is under the reader's token.
+//! The message at the front of the head's queue, wherever it lies: in the lane, or in the store; and the guard of the reader's
+//! side, which alone can look at it.
 
-use headwater_shm::{Hold, Membership};
-
-use super::deliver::{CHANGED, URGENT, raise};
+use super::deliver::raise;
 use super::get::Taken;
 use super::options::{ReadMode, ReadOptions};
-use super::way::{Pass, Way};
+use super::way::is_readable;
 use crate::error::{Error, Result};
 use crate::events;
 use crate::limits::EMPTY_MAX;
 use crate::message::kind::{Kind, What};
-use crate::plumb::chain;
-use crate::process::region::Region;
-use crate::queue::lane::reader::Front;
-use crate::queue::lane::{Marked, there};
-use crate::queue::store::{HEAD, Stored};
+use crate::process::end::End;
+use crate::queue::lane::reader::{Front, ReaderGuard};
+use crate::queue::lane::{Guard, Marked, there};
+use crate::queue::store::{HEAD, Store, Stored};
 
 /// The message at the front, and how much is left of it.
 #[derive(Debug, Clone, Copy)]
@@ -51,56 +47,62 @@ impl Item {
     }
 }
 
-impl Way {
-    /// Takes the reader's token. Notices are cleared: what they are about is looked at by everyone who holds it.
-    ///
-    /// Errors: `EINVAL` if this process does not know a module on the way, whose service procedure a reader may have to run;
-    /// before anything is taken.
+/// A direction's reading side, under the reader's token. Dropped, it gives the token back, and opens the quick way if nothing
+/// stands before plain data.
+#[derive(Debug)]
+pub(crate) struct ReadSide<'w> {
+    pub lane: ReaderGuard<'w>,
+    store: &'w mut Store,
+    end: &'w End,
+    /// Plain data is read as bytes.
+    plain: bool,
+    /// What was taken of the store has made room for somebody who waits there.
+    room: bool,
+}
+
+impl Guard for ReadSide<'_> {}
+
+impl Drop for ReadSide<'_> {
     #[inline]
-    pub fn begin_reading(&mut self, me: &Membership, region: &Region) -> Result<Pass> {
-        if self.reader.token.enter(me) {
-            return Ok(Pass::Biased);
-        }
-        let hold = self.reader.hold(me)?;
-        let notices = self.reader.token.notices();
-        if notices != 0 {
-            self.reader.token.clear(URGENT | CHANGED);
-        }
-        if (hold == Hold::Fresh || notices & CHANGED != 0)
-            && let Err(error) = chain::resolve(region, self.direction())
-        {
-            self.reader.release(me, false);
-            // Whoever asks finds it again.
-            self.reader.token.forget();
-            return Err(error);
-        }
-        Ok(Pass::Held)
+    fn drop(&mut self) {
+        let open = self.plain && self.store.is_empty(HEAD) && !events::are_calls_recorded();
+        self.lane.open(open);
+    }
+}
+
+impl<'w> ReadSide<'w> {
+    #[inline]
+    pub(super) fn new(lane: ReaderGuard<'w>, store: &'w mut Store, end: &'w End, options: ReadOptions) -> ReadSide<'w> {
+        ReadSide { lane, store, end, plain: options.mode == ReadMode::Bytes, room: false }
     }
 
-    /// Gives the reader's token back, and opens the quick way if nothing stands before plain data.
-    pub fn end_reading(&mut self, me: &Membership, pass: Pass, options: ReadOptions) {
-        let plain = options.mode == ReadMode::Bytes && self.store.is_empty(HEAD);
-        let open = plain && !events::are_calls_recorded();
-        match pass {
-            Pass::Biased => {
-                self.reader.open(open);
-                self.reader.token.leave(me);
-            }
-            Pass::Inner(_) => unreachable!("a reader's token is taken inside of no other"),
-            Pass::Held => self.reader.release(me, open),
-        }
+    /// Gives the token back. Returns whether what was taken has made room for somebody who waits for the store (who waits for
+    /// the lane has a word for it).
+    #[inline]
+    pub fn end(self) -> bool {
+        self.room
+    }
+
+    /// Does something under the store's token.
+    pub fn with_store<T>(&mut self, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+        self.store.with(self.end.me(), action)
+    }
+
+    /// Whether anything may be there.
+    pub fn is_readable(&self) -> bool {
+        is_readable(&self.lane, self.store)
     }
 
     /// The message at the front: of the store, where those of higher bands and priority are, then of the lane.
     ///
     /// The lane is looked at first, then the store, and the lane not again: what was sent before the data that are found in
     /// the lane is then seen in the store.
-    pub fn front(&mut self, me: &Membership) -> Result<Option<Item>> {
-        self.reader.find()?;
+    pub fn front(&mut self) -> Result<Option<Item>> {
+        self.lane.find()?;
         #[cfg(test)]
         tests::between_looks();
         if !self.store.is_empty(HEAD)
-            && let Some(stored) = self.store.with(me, |store| store.first(HEAD))?
+            && let Some(stored) = self.with_store(|store| store.first(HEAD))?
         {
             return Ok(Some(Item {
                 what: stored.what,
@@ -109,7 +111,7 @@ impl Way {
                 place: Place::Stored(stored),
             }));
         }
-        Ok(self.reader.front()?.map(|front| match front {
+        Ok(self.lane.front()?.map(|front| match front {
             Front::Plain(count) => Item {
                 what: What::of(Kind::Data),
                 control: None,
@@ -125,55 +127,51 @@ impl Way {
         }))
     }
 
-    /// As [`Way::front`], after the signals that stand there were raised. `room` notes whether that made room.
-    pub fn front_but_signals(&mut self, me: &Membership, region: &Region, room: &mut bool) -> Result<Option<Item>> {
+    /// As [`ReadSide::front`], after the signals that stand there were raised.
+    pub fn front_but_signals(&mut self) -> Result<Option<Item>> {
         for _ in 0..EMPTY_MAX {
-            let front = self.front(me)?;
+            let front = self.front()?;
             let Some(item) = front.filter(|item| item.what.kind == Kind::Signal) else { return Ok(front) };
             let mut number = [0];
-            self.copy_data(me, &item, &mut number)?;
-            *room |= self.take(me, &item, Taken::ALL)?;
-            raise(&region.fixed.ends[1 - self.direction()].0, number[0]);
+            self.copy_data(&item, &mut number)?;
+            self.take(&item, Taken::ALL)?;
+            raise(self.end.words(), number[0]);
         }
         Err(Error::corrupt("a queue has no end"))
     }
 
     /// Copies what is left of the control part, as far as it fits.
-    pub fn copy_control(&mut self, me: &Membership, item: &Item, buffer: &mut [u8]) -> Result<usize> {
+    pub fn copy_control(&mut self, item: &Item, buffer: &mut [u8]) -> Result<usize> {
         match &item.place {
             Place::Plain => Ok(0),
-            Place::Marked(marked) => Ok(self.reader.copy_control(marked, buffer)),
-            Place::Stored(stored) => self.store.with(me, |store| store.copy_control(stored, buffer)),
+            Place::Marked(marked) => Ok(self.lane.copy_control(marked, buffer)),
+            Place::Stored(stored) => self.with_store(|store| store.copy_control(stored, buffer)),
         }
     }
 
     /// Copies what is left of the data part, as far as it fits.
-    pub fn copy_data(&mut self, me: &Membership, item: &Item, buffer: &mut [u8]) -> Result<usize> {
+    pub fn copy_data(&mut self, item: &Item, buffer: &mut [u8]) -> Result<usize> {
         match &item.place {
-            Place::Plain => Ok(self.reader.peek_plain(buffer)),
-            Place::Marked(marked) => Ok(self.reader.copy_data(marked, buffer)),
-            Place::Stored(stored) => self.store.with(me, |store| store.copy_data(stored, buffer)),
+            Place::Plain => Ok(self.lane.peek_plain(buffer)),
+            Place::Marked(marked) => Ok(self.lane.copy_data(marked, buffer)),
+            Place::Stored(stored) => self.with_store(|store| store.copy_data(stored, buffer)),
         }
     }
 
-    /// Takes so much of the message at the front. Returns whether that makes room for somebody who waits for the store (who
-    /// waits for the lane has a word for it).
-    pub fn take(&mut self, me: &Membership, item: &Item, taken: Taken) -> Result<bool> {
+    /// Takes so much of the message at the front.
+    pub fn take(&mut self, item: &Item, taken: Taken) -> Result<()> {
         let Taken { control, data, all } = taken;
         match &item.place {
             Place::Plain => {
                 let count = if all { item.data } else { data }.unwrap_or(0);
-                self.reader.drop_plain(count);
-                Ok(false)
+                self.lane.drop_plain(count);
             }
-            Place::Marked(marked) => self.reader.take_parts(marked, control, data, all).map(|()| false),
-            Place::Stored(stored) => self.store.with(me, |store| store.take(HEAD, stored, control, data, all)),
+            Place::Marked(marked) => self.lane.take_parts(marked, control, data, all)?,
+            Place::Stored(stored) => {
+                self.room |= self.with_store(|store| store.take(HEAD, stored, control, data, all))?;
+            }
         }
-    }
-
-    /// Whether anything may be there: a look from without the token.
-    pub fn is_readable(&self) -> bool {
-        self.reader.bytes_there() != 0 || !self.store.is_empty(HEAD)
+        Ok(())
     }
 }
 

@@ -2,12 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use headwater_shm::Membership;
-
-use super::front::Item;
+use super::front::{Item, ReadSide};
 use super::handle::Handle;
 use super::state::{self, Call};
-use super::way::Way;
 use crate::error::{Errno, Error, Result, fixed};
 use crate::message::kind::{Kind, What};
 use crate::message::owned::OwnedMessage;
@@ -149,15 +146,15 @@ impl Handle {
 
     fn receive_now(&mut self) -> Result<Option<OwnedMessage>> {
         let most = self.end.region.strmsgsz as usize;
-        self.take_front(|way, me, item| {
+        self.take_front(|front, item| {
             check_wanted(item, Select::Any)?;
             let space = |part: Option<usize>| part.map(|len| vec![0; len.min(most)]);
             let (mut control, mut data) = (space(item.control), space(item.data));
             if let Some(control) = &mut control {
-                way.copy_control(me, item, control)?;
+                front.copy_control(item, control)?;
             }
             if let Some(data) = &mut data {
-                way.copy_data(me, item, data)?;
+                front.copy_data(item, data)?;
             }
             let len = |part: &Option<Vec<u8>>| part.as_ref().map(Vec::len);
             let taken = Taken { control: len(&control), data: len(&data), all: !item.is_plain() };
@@ -174,14 +171,14 @@ impl Handle {
         select: Select,
         take: bool,
     ) -> Result<Option<Got>> {
-        self.take_front(|way, me, item| {
+        self.take_front(|front, item| {
             check_wanted(item, select)?;
             let (mut got_control, mut got_data) = (None, None);
             if let (Some(buffer), Some(_)) = (control, item.control) {
-                got_control = Some(way.copy_control(me, item, buffer)?);
+                got_control = Some(front.copy_control(item, buffer)?);
             }
             if let (Some(buffer), Some(_)) = (data, item.data) {
-                got_data = Some(way.copy_data(me, item, buffer)?);
+                got_data = Some(front.copy_data(item, buffer)?);
             }
             // None is less than a part of no bytes, which then stays.
             let (more_control, more_data) = (item.control > got_control, item.data > got_data);
@@ -196,24 +193,13 @@ impl Handle {
     /// nothing is there. Signals on the way to the front are raised.
     pub(crate) fn take_front<T>(
         &mut self,
-        action: impl FnOnce(&mut Way, &Membership, &Item) -> Result<(T, Option<Taken>)>,
+        action: impl FnOnce(&mut ReadSide<'_>, &Item) -> Result<(T, Option<Taken>)>,
     ) -> Result<Option<T>> {
         let options = self.read_options();
-        let (region, me, _) = self.end.parts();
-        let way = &mut self.back;
-        let pass = way.begin_reading(me, region)?;
-        let mut room = false;
-        let done = (|| {
-            // All plain bytes that are there are one message.
-            way.reader.look()?;
-            let Some(item) = way.front_but_signals(me, region, &mut room)? else { return Ok(None) };
-            let (done, taken) = action(way, me, &item)?;
-            if let Some(taken) = taken {
-                room |= way.take(me, &item, taken)?;
-            }
-            Ok(Some(done))
-        })();
-        way.end_reading(me, pass, options);
+        let Handle { back, end, .. } = self;
+        let mut side = back.begin_reading(end, options)?;
+        let done = side.take_front(action);
+        let room = side.end();
         self.after_taking(room);
         done
     }
@@ -226,9 +212,9 @@ impl Handle {
     pub fn nread(&mut self) -> Result<(usize, usize)> {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
-        let counted = self.take_front(|way, me, item| {
-            let stored = way.store.with(me, |store| store.count(HEAD, |what| what.kind != Kind::Signal))?;
-            Ok(((item.data.unwrap_or(0), stored + way.reader.messages()), None))
+        let counted = self.take_front(|front, item| {
+            let stored = front.with_store(|store| store.count(HEAD, |what| what.kind != Kind::Signal))?;
+            Ok(((item.data.unwrap_or(0), stored + front.lane.messages()), None))
         });
         Ok(self.settle(counted)?.unwrap_or((0, 0)))
     }
@@ -240,7 +226,7 @@ impl Handle {
     pub fn is_at_mark(&mut self) -> Result<bool> {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
-        let marked = self.take_front(|_, _, item| Ok((item.what.marked, None)));
+        let marked = self.take_front(|_, item| Ok((item.what.marked, None)));
         Ok(self.settle(marked)?.unwrap_or(false))
     }
 
@@ -251,7 +237,7 @@ impl Handle {
     pub fn band(&mut self) -> Result<u8> {
         self.attach()?;
         state::check(self.end.words(), Call::GetBand)?;
-        let band = self.take_front(|_, _, item| Ok((item.what.band, None)));
+        let band = self.take_front(|_, item| Ok((item.what.band, None)));
         self.settle(band)?.ok_or_else(|| fixed!(Nodata, "no message is at the front"))
     }
 
@@ -263,9 +249,9 @@ impl Handle {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let fits = |what: What| what.kind != Kind::Signal && !what.kind.is_high_priority() && what.band == band;
-        let found = self.take_front(|way, me, _| {
-            let stored = way.store.with(me, |store| store.find(HEAD, |stored| fits(stored.what)))?.is_some();
-            Ok((stored || band == 0 && way.reader.messages() > 0, None))
+        let found = self.take_front(|front, _| {
+            let stored = front.with_store(|store| store.find(HEAD, |stored| fits(stored.what)))?.is_some();
+            Ok((stored || band == 0 && front.lane.messages() > 0, None))
         });
         Ok(self.settle(found)?.unwrap_or(false))
     }
@@ -289,6 +275,22 @@ impl Handle {
     /// Whether the end has been hung up, or its peer is gone, as far as is known.
     pub(crate) fn is_hung_up(&self) -> bool {
         self.end.peer_gone || self.end.words().state.load(Ordering::Acquire) & state::HUNG_UP != 0
+    }
+}
+
+impl ReadSide<'_> {
+    fn take_front<T>(
+        &mut self,
+        action: impl FnOnce(&mut Self, &Item) -> Result<(T, Option<Taken>)>,
+    ) -> Result<Option<T>> {
+        // All plain bytes that are there are one message.
+        self.lane.look()?;
+        let Some(item) = self.front_but_signals()? else { return Ok(None) };
+        let (done, taken) = action(self, &item)?;
+        if let Some(taken) = taken {
+            self.take(&item, taken)?;
+        }
+        Ok(Some(done))
     }
 }
 

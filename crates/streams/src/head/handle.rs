@@ -9,8 +9,7 @@ use headwater_os::doorbell::Doorbell;
 use headwater_shm::{Limit, probe};
 
 use super::gather::Gather;
-use super::panic::Running;
-use super::way::{Pass, Way};
+use super::way::Way;
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result, fixed};
 use crate::events::{self, Place};
@@ -203,52 +202,34 @@ impl Handle {
         done.and_then(|done| served.map(|()| done))
     }
 
+    /// Makes a run, and leaves to the caller what follows of it.
     #[inline]
     pub(super) fn run_once<'m, T>(
         &mut self,
         outward: bool,
         action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>,
     ) -> Result<(Result<T>, Effects)> {
-        let (region, me, _) = self.end.parts();
-        let way = if outward { &mut self.out } else { &mut self.back };
-        let pass = way.begin(me, region)?;
-        Ok(self.run_entered(outward, pass, action))
-    }
-
-    /// Makes a run whose token has been taken, and gives the token back.
-    #[inline]
-    pub(crate) fn run_entered<'m, T>(
-        &mut self,
-        outward: bool,
-        pass: Pass,
-        action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>,
-    ) -> (Result<T>, Effects) {
-        let running = Running { stream: self, outward, pass };
-        let Handle { out, back, end, .. } = &mut *running.stream;
-        let direction = if outward { end.side } else { 1 - end.side };
-        let (way, other) = if outward { (out, back) } else { (back, out) };
-        let (region, me, counters, partner) = end.parts_for_run();
-        let Way { writer, reader, store, chain, .. } = way;
-        let mut run = Run::new(region, me, direction, chain, writer, reader, store, Other::Way(other), counters);
-        run.partner = partner;
-        // The run changes it: from the first thing on that it has done, it does not stop half-way.
-        let limit = me.limit();
-        let mut done = action(&mut run);
-        if !run.chain.is_empty() {
-            done = run.finish(done);
-        }
-        let effects = run.effects;
-        me.set_limit(limit);
-        if effects.owed {
-            // Before the token is given back: whoever takes it next looks.
-            region.fixed.lanes[direction].writer.0.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
-        }
-        if effects.went_back {
-            other.leave_inner(me);
-        }
-        way.end(me, pass);
-        std::mem::forget(running);
-        (done, effects)
+        self.with_modules(outward, |handle| {
+            let Handle { out, back, end, .. } = handle;
+            let direction = if outward { end.side } else { 1 - end.side };
+            let (way, other) = if outward { (out, back) } else { (back, out) };
+            let (region, me, counters, partner) = end.parts_for_run();
+            let side = way.begin(me, region)?;
+            let mut run = Run::new(region, me, direction, side, Other::Way(other), counters);
+            run.partner = partner;
+            // The run changes it: from the first thing on that it has done, it does not stop half-way.
+            let limit = me.limit();
+            let mut done = action(&mut run);
+            if !run.chain.is_empty() {
+                done = run.finish(done);
+            }
+            me.set_limit(limit);
+            if run.effects.owed {
+                // Before the token is given back: whoever takes it next looks.
+                region.fixed.lanes[direction].writer.0.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
+            }
+            Ok((done, run.effects))
+        })
     }
 
     /// Wakes whom a run has done something for, and sends what it answered.
@@ -277,10 +258,18 @@ impl Handle {
         for _ in 0..REPLIES_MAX {
             let Some((direction, _)) = self.end.unsent.first() else { break };
             let direction = *direction;
-            let (region, me, _) = self.end.parts();
-            let way = if direction { &mut self.out } else { &mut self.back };
-            let pass = match way.begin(me, region) {
+            // Taken out once it is its turn.
+            let mut reply = Some(self.end.unsent.remove(0));
+            let run = self.run_once(direction, |run| {
+                let Some((_, Reply { from, message })) = reply.take() else { return Ok(()) };
+                let at =
+                    from.and_then(|(end, slot)| run.chain.iter().position(|link| (link.end, link.slot) == (end, slot)));
+                run.put(at.map_or(0, |at| at + 1), message)
+            });
+            let (sent, effects) = match run {
                 Err(error) if error.is_held() => {
+                    // Another user is in the way: with the next call.
+                    self.end.unsent.splice(0..0, reply);
                     self.end.unsent.truncate(REPLIES_MAX);
                     return done;
                 }
@@ -288,14 +277,8 @@ impl Handle {
                     self.end.unsent.clear();
                     return Err(error);
                 }
-                Ok(pass) => pass,
+                Ok(ran) => ran,
             };
-            let (_, Reply { from, message }) = self.end.unsent.remove(0);
-            let (sent, effects) = self.run_entered(direction, pass, |run| {
-                let at =
-                    from.and_then(|(end, slot)| run.chain.iter().position(|link| (link.end, link.slot) == (end, slot)));
-                run.put(at.map_or(0, |at| at + 1), message)
-            });
             done = done.and(sent);
             let told = self.tell_of_run(direction, effects);
             done = done.and(told).and(self.serve_owed(direction));

@@ -1,7 +1,8 @@
 //! Push, pop, look, find, list: the modules of an end; and flush, which goes through them.
 
-use headwater_shm::{Limit, probe};
+use headwater_shm::{Limit, Membership, probe};
 
+use super::deliver::CHANGED;
 use super::handle::Handle;
 use super::state::{self, Call};
 use crate::error::{Result, fixed};
@@ -11,8 +12,8 @@ use crate::message::kind::{Flush, Kind, What};
 use crate::plumb::chain::{self, Link, queue_of};
 use crate::plumb::queue::Queue;
 use crate::plumb::{registry, stack};
-use crate::queue::lane::writer::Open;
-use crate::queue::store::Which;
+use crate::process::region::Region;
+use crate::queue::store::{Store, Which};
 
 impl Handle {
     /// Puts a module between this end's head and what is below (I_PUSH). All users of the stream must know it; those of
@@ -27,11 +28,11 @@ impl Handle {
         let module = registry::find(name)?;
         let most = self.end.region.nstrpush as usize;
         let side = self.end.side;
-        let slot = self.replumb(|stream| {
-            let slot = stack::push(&stream.end.region.fixed, side, name, most)?;
+        let slot = self.replumb(|region, _, stores| {
+            let slot = stack::push(&region.fixed, side, name, most)?;
             let info = module.info();
-            for way in [&stream.out, &stream.back] {
-                way.store.set_marks(queue_of(side, slot), info.hiwat, info.lowat);
+            for store in stores {
+                store.set_marks(queue_of(side, slot), info.hiwat, info.lowat);
             }
             Ok(slot)
         })?;
@@ -65,11 +66,10 @@ impl Handle {
     /// Takes the module away that was pushed last, and what waits in its queues.
     fn unplug(&mut self) -> Result<()> {
         let side = self.end.side;
-        self.replumb(|stream| {
-            let slot = stack::pop(&stream.end.region.fixed.plumbing[side])?;
-            let (_, me, _) = stream.end.parts();
-            for way in [&mut stream.out, &mut stream.back] {
-                way.store.with(me, |store| store.flush(queue_of(side, slot), Which::All))?;
+        self.replumb(|region, me, stores| {
+            let slot = stack::pop(&region.fixed.plumbing[side])?;
+            for store in stores {
+                store.with(me, |store| store.flush(queue_of(side, slot), Which::All))?;
             }
             Ok(())
         })?;
@@ -143,43 +143,43 @@ impl Handle {
         self.settle(done)
     }
 
-    /// Changes the plumbing while nobody sends in either direction; all members read it anew at their next call.
-    fn replumb<T>(&mut self, change: impl FnOnce(&mut Handle) -> Result<T>) -> Result<T> {
+    /// Changes the plumbing while nobody sends in either direction; all members read it anew at their next call. `change` gets
+    /// both stores.
+    fn replumb<T>(&mut self, change: impl FnOnce(&Region, &Membership, [&mut Store; 2]) -> Result<T>) -> Result<T> {
+        let changed = self.replumb_alone(change);
+        self.serve_owed(true)?;
+        self.serve_owed(false)?;
+        changed
+    }
+
+    fn replumb_alone<T>(
+        &mut self,
+        change: impl FnOnce(&Region, &Membership, [&mut Store; 2]) -> Result<T>,
+    ) -> Result<T> {
+        let (region, me, _) = self.end.parts();
         // Always direction 0 first, so that two who do this do not wait for each other.
         let (first, second) =
-            if self.end.side == 0 { (&mut self.out, &mut self.back) } else { (&mut self.back, &mut self.out) };
-        let (_, me, _) = self.end.parts();
-        first.writer.hold(me)?;
+            if self.out.direction() == 0 { (&mut self.out, &mut self.back) } else { (&mut self.back, &mut self.out) };
+        let (first_lane, _) = first.writer.hold(me)?;
         probe::at();
-        if let Err(error) = second.writer.hold(me) {
-            first.writer.release(me, Open::Closed);
-            self.serve_owed(true)?;
-            self.serve_owed(false)?;
-            return Err(error);
-        }
+        let (second_lane, _) = second.writer.hold(me)?;
         probe::at();
         // Another user that is stopped with a store's token is waited for as long as the call may, and no longer. What follows
         // is not done by halves.
-        let looked = first.store.with(me, |_| Ok(())).and_then(|()| second.store.with(me, |_| Ok(())));
-        if let Err(error) = looked {
-            first.writer.release(me, Open::Closed);
-            second.writer.release(me, Open::Closed);
-            self.serve_owed(true)?;
-            self.serve_owed(false)?;
-            return Err(error);
-        }
+        first.store.with(me, |_| Ok(()))?;
+        second.store.with(me, |_| Ok(()))?;
         me.set_limit(Limit::Unlimited);
-        let landed = first.land(me).and_then(|()| second.land(me));
-        let changed = landed.and_then(|()| change(self));
+        let landed = first.store.put_lifted_back(me, first_lane.tail());
+        let landed = landed.and_then(|()| second.store.put_lifted_back(me, second_lane.tail()));
+        let changed = landed.and_then(|()| change(region, me, [&mut first.store, &mut second.store]));
         probe::at();
-        self.out.announce();
-        self.back.announce();
-        let (_, me, _) = self.end.parts();
-        self.out.writer.release(me, Open::Closed);
+        for (lane, reader) in [(&first_lane, &first.reader), (&second_lane, &second.reader)] {
+            lane.notify(CHANGED);
+            reader.notify(CHANGED);
+        }
+        drop(first_lane);
         probe::at();
-        self.back.writer.release(me, Open::Closed);
-        self.serve_owed(true)?;
-        self.serve_owed(false)?;
+        drop(second_lane);
         changed
     }
 }

@@ -6,18 +6,21 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use super::front::{Item, ReadSide};
 use super::get::Taken;
 use super::handle::Handle;
 use super::state::{self, Call};
-use super::way::Pass;
-use crate::error::{Errno, Error, Result};
+use super::way::WriteSide;
+use crate::error::{Errno, Error, Result, fixed};
 use crate::message::kind::{Kind, What};
+use crate::queue::lane::Kept;
 
 /// A place in the stream for a message that is being filled in. Dropped, it was never there.
 #[derive(Debug)]
 pub struct Reserved<'s> {
     stream: &'s mut Handle,
-    pass: Pass,
+    /// The writer's side; none once it was given back.
+    kept: Option<Kept>,
     len: usize,
 }
 
@@ -25,8 +28,9 @@ pub struct Reserved<'s> {
 #[derive(Debug)]
 pub struct Borrowed<'s> {
     stream: &'s mut Handle,
-    pass: Pass,
-    item: super::front::Item,
+    /// The reader's side; none once it was given back.
+    kept: Option<Kept>,
+    item: Item,
 }
 
 impl Handle {
@@ -43,25 +47,22 @@ impl Handle {
         }
         loop {
             self.check_write()?;
-            let (region, me, _) = self.end.parts();
-            let pass = self.out.begin(me, region)?;
-            if !region.policy.lane || !self.out.chain.is_empty() {
-                self.out.end(me, pass);
-                return Err(Error::new(
-                    Errno::Inval,
-                    "places are reserved in lanes only: not with modules, nor when eager",
-                ));
-            }
-            match self.out.writer.has_room() {
-                Ok(true) => return Ok(Reserved { stream: self, pass, len }),
-                Ok(false) => self.out.end(me, pass),
-                Err(error) => {
-                    self.out.end(me, pass);
-                    return self.settle(Err(error));
-                }
+            let kept = self.reserve_now();
+            if let Some(kept) = self.settle(kept)? {
+                return Ok(Reserved { stream: self, kept: Some(kept), len });
             }
             self.wait_or_refuse(0)?;
         }
+    }
+
+    /// Keeps the writer's side, if there is room.
+    fn reserve_now(&mut self) -> Result<Option<Kept>> {
+        let (region, me, _) = self.end.parts();
+        let mut side = self.out.begin(me, region)?;
+        if !region.policy.lane || !side.chain.is_empty() {
+            return Err(fixed!(Inval, "places are reserved in lanes only: not with modules, nor when eager"));
+        }
+        Ok(if side.lane.has_room()? { Some(Kept::of(side)) } else { None })
     }
 
     /// Borrows the data of the message at the front, waiting for one if nothing is there. None at the end of the stream.
@@ -72,26 +73,27 @@ impl Handle {
         self.attach()?;
         loop {
             state::check(self.end.words(), Call::Read)?;
-            let options = self.read_options();
-            let (region, me, _) = self.end.parts();
-            let pass = self.back.begin_reading(me, region)?;
-            match self.back.front(me) {
-                Ok(Some(item)) if item.what.kind == Kind::Data && (item.is_plain() || item.marked().is_some()) => {
-                    return Ok(Some(Borrowed { stream: self, pass, item }));
-                }
-                Ok(None) => self.back.end_reading(me, pass, options),
-                Ok(Some(_)) => {
-                    self.back.end_reading(me, pass, options);
-                    return Err(Error::new(Errno::Badmsg, "the message at the front cannot be borrowed"));
-                }
-                Err(error) => {
-                    self.back.end_reading(me, pass, options);
-                    return self.settle(Err(error));
-                }
+            let kept = self.borrow_now();
+            if let Some((kept, item)) = self.settle(kept)? {
+                return Ok(Some(Borrowed { stream: self, kept: Some(kept), item }));
             }
             if !self.wait_for_more(1)? {
                 return Ok(None);
             }
+        }
+    }
+
+    /// Keeps the reader's side, if there is something.
+    fn borrow_now(&mut self) -> Result<Option<(Kept, Item)>> {
+        let options = self.read_options();
+        let Handle { back, end, .. } = self;
+        let mut side = back.begin_reading(end, options)?;
+        match side.front()? {
+            Some(item) if item.what.kind == Kind::Data && (item.is_plain() || item.marked().is_some()) => {
+                Ok(Some((Kept::of(side), item)))
+            }
+            Some(_) => Err(fixed!(Badmsg, "the message at the front cannot be borrowed")),
+            None => Ok(None),
         }
     }
 }
@@ -99,7 +101,7 @@ impl Handle {
 impl Reserved<'_> {
     /// The place: up to the end of the window, and what goes on at its start.
     pub fn bytes(&self) -> [&[AtomicU8]; 2] {
-        self.stream.out.writer.place(self.len)
+        self.kept.as_ref().map_or([&[], &[]], |kept| self.stream.out.writer.place(kept, self.len))
     }
 
     /// Copies bytes to the place, from its byte `at` on.
@@ -108,7 +110,9 @@ impl Reserved<'_> {
     /// If they go beyond its end.
     pub fn fill(&mut self, at: usize, bytes: &[u8]) {
         assert!(at + bytes.len() <= self.len, "the place has {} bytes", self.len);
-        self.stream.out.writer.fill(at, bytes);
+        if let Some(kept) = &self.kept {
+            self.stream.out.writer.fill_place(kept, at, bytes);
+        }
     }
 
     /// Sends the message.
@@ -117,20 +121,20 @@ impl Reserved<'_> {
     /// `EPIPE` if the other end is gone.
     ///
     /// `EINVAL` in a forked child: the place is its parent's.
-    pub fn commit(self) -> Result<()> {
+    pub fn commit(mut self) -> Result<()> {
         self.stream.check_ours()?;
+        let Some(mut side) = self.stream.writing_again(&mut self.kept) else { return Ok(()) };
         let what = What { whole: true, ..What::of(Kind::Data) };
-        self.stream.out.writer.mark(what, None, Some(self.len as u32));
-        let asleep = self.stream.out.writer.reader_sleeps();
-        let Reserved { stream, pass, .. } = &mut *std::mem::ManuallyDrop::new(self);
-        stream.end_writing(*pass);
-        if asleep { stream.attend_reader(true, false) } else { Ok(()) }
+        side.lane.mark(what, None, Some(self.len as u32));
+        let asleep = side.lane.reader_sleeps();
+        drop(side);
+        if asleep { self.stream.attend_reader(true, false) } else { Ok(()) }
     }
 }
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        self.stream.end_writing(self.pass);
+        drop(self.stream.writing_again(&mut self.kept));
     }
 }
 
@@ -138,9 +142,10 @@ impl Borrowed<'_> {
     /// The bytes: up to the end of the window, and what goes on at its start.
     pub fn bytes(&self) -> [&[AtomicU8]; 2] {
         let reader = &self.stream.back.reader;
-        match self.item.marked() {
-            Some(marked) => reader.data_in_place(marked),
-            None => reader.plain_in_place(usize::MAX),
+        match (&self.kept, self.item.marked()) {
+            (Some(kept), Some(marked)) => reader.data_in_place(kept, marked),
+            (Some(kept), None) => reader.plain_in_place(kept, usize::MAX),
+            (None, _) => [&[], &[]],
         }
     }
 
@@ -155,22 +160,22 @@ impl Borrowed<'_> {
     /// `EPROTO` on a broken stream.
     ///
     /// `EINVAL` in a forked child: the message is its parent's.
-    pub fn consume(self, count: usize) -> Result<()> {
+    pub fn consume(mut self, count: usize) -> Result<()> {
         self.stream.check_ours()?;
-        let this = &mut *std::mem::ManuallyDrop::new(self);
-        let (_, me, _) = this.stream.end.parts();
-        let count = count.min(this.item.data.unwrap_or(0));
-        let all = count == this.item.data.unwrap_or(0);
-        let taken = this.stream.back.take(me, &this.item, Taken { control: None, data: Some(count), all });
-        this.stream.end_borrowing(this.pass);
-        this.stream.after_taking(false);
-        taken.map(|_| ())
+        let Some(mut side) = self.stream.reading_again(&mut self.kept) else { return Ok(()) };
+        let count = count.min(self.item.data.unwrap_or(0));
+        let all = count == self.item.data.unwrap_or(0);
+        let taken = side.take(&self.item, Taken { control: None, data: Some(count), all });
+        drop(side);
+        self.stream.after_taking(false);
+        taken
     }
 }
 
 impl Drop for Borrowed<'_> {
     fn drop(&mut self) {
-        self.stream.end_borrowing(self.pass);
+        let Some(side) = self.stream.reading_again(&mut self.kept) else { return };
+        drop(side);
         // A failure is found again by the next call.
         let _ = self.stream.serve_owed_to_reader();
     }
@@ -185,20 +190,16 @@ impl Handle {
         }
     }
 
-    fn end_writing(&mut self, pass: Pass) {
-        if !self.end.membership_is_ours() {
-            return;
-        }
-        let (_, me, _) = self.end.parts();
-        self.out.end(me, pass);
+    /// The guard of a side that was kept, unless a parent has it.
+    fn writing_again(&mut self, kept: &mut Option<Kept>) -> Option<WriteSide<'_>> {
+        let kept = kept.take().filter(|_| self.end.membership_is_ours())?;
+        Some(self.out.resume_writing(self.end.me(), kept))
     }
 
-    fn end_borrowing(&mut self, pass: Pass) {
-        if !self.end.membership_is_ours() {
-            return;
-        }
+    fn reading_again(&mut self, kept: &mut Option<Kept>) -> Option<ReadSide<'_>> {
+        let kept = kept.take().filter(|_| self.end.membership_is_ours())?;
         let options = self.read_options();
-        let (_, me, _) = self.end.parts();
-        self.back.end_reading(me, pass, options);
+        let Handle { back, end, .. } = self;
+        Some(back.resume_reading(end, options, kept))
     }
 }

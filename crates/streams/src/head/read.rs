@@ -3,7 +3,7 @@
 use std::io::{self, IoSliceMut};
 use std::sync::atomic::Ordering;
 
-use super::front::Item;
+use super::front::{Item, ReadSide};
 use super::get::Taken;
 use super::handle::Handle;
 use super::options::{ControlMode, ReadMode, ReadOptions, WriteOptions};
@@ -138,92 +138,10 @@ impl Handle {
 
     /// Takes what one hold of the token gives.
     fn read_step(&mut self, buffer: &mut [u8], options: ReadOptions, read: usize) -> Result<Step> {
-        let mut room = false;
-        let (region, me, _) = self.end.parts();
-        let way = &mut self.back;
-        let pass = way.begin_reading(me, region)?;
-        let step = (|| {
-            let (mut taken, mut empty) = (0, 0);
-            loop {
-                let front = match way.front_but_signals(me, region, &mut room) {
-                    // What was taken before is read first.
-                    Err(error) if !error.is_fatal() && taken > 0 => return Ok(Step::Last(taken)),
-                    front => front?,
-                };
-                let Some(item) = front else {
-                    return Ok(if taken > 0 { Step::More(taken) } else { Step::Empty });
-                };
-                if item.is_plain() && options.mode == ReadMode::Bytes {
-                    taken += way.reader.take_plain(&mut buffer[taken..]);
-                    if taken == buffer.len() {
-                        return Ok(Step::Last(taken));
-                    }
-                    continue;
-                }
-                if item.is_plain() {
-                    // Written before the mode was set: all that is there of it is one message.
-                    way.reader.look()?;
-                    let count = way.reader.take_plain(buffer);
-                    if options.mode == ReadMode::MessageDiscard {
-                        way.reader.drop_plain(usize::MAX);
-                    }
-                    return Ok(Step::Last(count));
-                }
-                let before = read + taken;
-                if item.what.marked && before > 0 {
-                    return Ok(Step::Last(taken));
-                }
-                let control = match ControlUse::of(&item, options) {
-                    Ok(control) => control,
-                    // The bytes before it are read first.
-                    Err(_) if before > 0 => return Ok(Step::Last(taken)),
-                    Err(error) => return Err(error),
-                };
-                let there = control.to_read().unwrap_or(0) + item.data.unwrap_or(0);
-                if there == 0 {
-                    // A message without bytes; or nothing, once its control part is thrown away.
-                    let is_message = item.data.is_some() || !matches!(control, ControlUse::Discard(_));
-                    if is_message && before > 0 {
-                        return Ok(Step::Last(taken));
-                    }
-                    room |= way.take(me, &item, Taken::ALL)?;
-                    if is_message {
-                        return Ok(Step::Last(taken));
-                    }
-                    empty += 1;
-                    if empty > EMPTY_MAX {
-                        return Err(Error::corrupt("a queue has no end"));
-                    }
-                    continue;
-                }
-                let (into, before) = (&mut buffer[taken..], taken);
-                let all = options.mode == ReadMode::MessageDiscard;
-                let done: Result<usize> = (|| {
-                    let copied = match control.to_read() {
-                        Some(_) => way.copy_control(me, &item, into)?,
-                        None => 0,
-                    };
-                    let count = way.copy_data(me, &item, &mut into[copied..])?;
-                    let control_taken = match control {
-                        ControlUse::Discard(len) => Some(len),
-                        ControlUse::Read(_) => Some(copied),
-                        ControlUse::Nothing => None,
-                    };
-                    room |= way.take(me, &item, Taken { control: control_taken, data: Some(count), all })?;
-                    Ok(copied + count)
-                })();
-                let count = match done {
-                    Err(error) if !error.is_fatal() && before > 0 => return Ok(Step::Last(before)),
-                    done => done?,
-                };
-                taken += count;
-                let ends = item.what.delimited && (all || count == there);
-                if taken == buffer.len() || options.mode != ReadMode::Bytes || ends {
-                    return Ok(Step::Last(taken));
-                }
-            }
-        })();
-        way.end_reading(me, pass, options);
+        let Handle { back, end, .. } = self;
+        let mut side = back.begin_reading(end, options)?;
+        let step = side.read(buffer, options, read);
+        let room = side.end();
         self.after_taking(room);
         step
     }
@@ -312,6 +230,97 @@ impl Handle {
             own.store(wanted, Ordering::Relaxed);
         }
         Ok(())
+    }
+}
+
+impl ReadSide<'_> {
+    /// Reads until the buffer is full, the options say that it is enough, or nothing is left. The call has `read` so many bytes
+    /// before.
+    fn read(&mut self, buffer: &mut [u8], options: ReadOptions, read: usize) -> Result<Step> {
+        let (mut taken, mut empty) = (0, 0);
+        loop {
+            let front = match self.front_but_signals() {
+                // What was taken before is read first.
+                Err(error) if !error.is_fatal() && taken > 0 => return Ok(Step::Last(taken)),
+                front => front?,
+            };
+            let Some(item) = front else {
+                return Ok(if taken > 0 { Step::More(taken) } else { Step::Empty });
+            };
+            if item.is_plain() && options.mode == ReadMode::Bytes {
+                taken += self.lane.take_plain(&mut buffer[taken..]);
+                if taken == buffer.len() {
+                    return Ok(Step::Last(taken));
+                }
+                continue;
+            }
+            if item.is_plain() {
+                return self.read_run(buffer, options);
+            }
+            let before = read + taken;
+            if item.what.marked && before > 0 {
+                return Ok(Step::Last(taken));
+            }
+            let control = match ControlUse::of(&item, options) {
+                Ok(control) => control,
+                // The bytes before it are read first.
+                Err(_) if before > 0 => return Ok(Step::Last(taken)),
+                Err(error) => return Err(error),
+            };
+            let there = control.to_read().unwrap_or(0) + item.data.unwrap_or(0);
+            if there == 0 {
+                // A message without bytes; or nothing, once its control part is thrown away.
+                let is_message = item.data.is_some() || !matches!(control, ControlUse::Discard(_));
+                if is_message && before > 0 {
+                    return Ok(Step::Last(taken));
+                }
+                self.take(&item, Taken::ALL)?;
+                if is_message {
+                    return Ok(Step::Last(taken));
+                }
+                empty += 1;
+                if empty > EMPTY_MAX {
+                    return Err(Error::corrupt("a queue has no end"));
+                }
+                continue;
+            }
+            let all = options.mode == ReadMode::MessageDiscard;
+            let count = match self.read_message(&item, control, all, &mut buffer[taken..]) {
+                Err(error) if !error.is_fatal() && taken > 0 => return Ok(Step::Last(taken)),
+                count => count?,
+            };
+            taken += count;
+            let ends = item.what.delimited && (all || count == there);
+            if taken == buffer.len() || options.mode != ReadMode::Bytes || ends {
+                return Ok(Step::Last(taken));
+            }
+        }
+    }
+
+    /// Reads plain data that was written before the mode was set: all that is there of it is one message.
+    fn read_run(&mut self, buffer: &mut [u8], options: ReadOptions) -> Result<Step> {
+        self.lane.look()?;
+        let count = self.lane.take_plain(buffer);
+        if options.mode == ReadMode::MessageDiscard {
+            self.lane.drop_plain(usize::MAX);
+        }
+        Ok(Step::Last(count))
+    }
+
+    /// Takes what the buffer has room for of a message with boundaries; and gives up the rest, if `all`.
+    fn read_message(&mut self, item: &Item, control: ControlUse, all: bool, buffer: &mut [u8]) -> Result<usize> {
+        let copied = match control {
+            ControlUse::Read(_) => self.copy_control(item, buffer)?,
+            _ => 0,
+        };
+        let count = self.copy_data(item, &mut buffer[copied..])?;
+        let control = match control {
+            ControlUse::Discard(len) => Some(len),
+            ControlUse::Read(_) => Some(copied),
+            ControlUse::Nothing => None,
+        };
+        self.take(item, Taken { control, data: Some(count), all })?;
+        Ok(copied + count)
     }
 }
 

@@ -77,7 +77,7 @@ impl Handle {
     /// raised when it has come to the front of the queue.
     pub fn take_signals(&mut self) -> u64 {
         // On a broken stream none is there.
-        let _ = self.attach().and_then(|()| self.take_front(|_, _, _| Ok(((), None))));
+        let _ = self.attach().and_then(|()| self.take_front(|_, _| Ok(((), None))));
         self.end.words().signals.swap(0, Ordering::AcqRel)
     }
 }

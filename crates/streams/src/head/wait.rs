@@ -9,12 +9,12 @@ use headwater_os::doorbell::{Heard, Interest};
 use headwater_shm::Limit;
 
 use super::handle::Handle;
+use super::way::WriteSide;
 use crate::error::{Errno, Result, fixed};
 use crate::events::Place;
 use crate::process::end::{End, Standing, waiter};
 use crate::process::inbox::block_room;
 use crate::process::sleep::{BELL, RINGING, Waited, announce, futex_ns_after};
-use crate::queue::lane::writer::Open;
 
 /// How long a sleeper on the doorbell believes that nothing has come, where several handles use the other end: one of them
 /// may have been killed after it published and before it told anyone. If the only one dies, the kernel tells.
@@ -35,9 +35,9 @@ const GIVE_BACK_EVERY_NS: u64 = 100_000_000;
 impl Handle {
     /// Waits until there is something to read, or the end of it. None: no time limit.
     pub(crate) fn wait_to_read(&mut self, until_ns: Option<u64>) -> Result<()> {
+        let before = self.end.standing()?;
         let Handle { back, end, .. } = self;
         let End { region, counters, stages, side, futex_ns, .. } = end;
-        let before = Standing::of(region, *side);
         let ready = || back.is_readable() || Standing::of(region, *side) != before;
         let brief = waiter(region, *side, false, *futex_ns).wait_briefly(stages, counters, until_ns, ready)?;
         let waited = match brief {
@@ -57,9 +57,9 @@ impl Handle {
 
     /// Waits until there may be room for a message of that band. None: no time limit.
     pub(crate) fn wait_for_room(&mut self, band: u8, until_ns: Option<u64>) -> Result<()> {
+        let before = self.end.standing()?;
         let Handle { out, end, .. } = self;
         let End { region, counters, stages, side, futex_ns, .. } = end;
-        let before = Standing::of(region, *side);
         let ready = || out.may_write(region, band) || Standing::of(region, *side) != before;
         let brief = waiter(region, *side, true, *futex_ns).wait_briefly(stages, counters, until_ns, ready)?;
         let waited = match brief {
@@ -71,7 +71,7 @@ impl Handle {
 
     /// Waits for something to read, or for room for a message of band 0. None: no time limit.
     pub(crate) fn wait_for_either(&mut self, until_ns: Option<u64>) -> Result<()> {
-        let before = self.end.standing();
+        let before = self.end.standing()?;
         let waited = self.wait_on_doorbell(Interest::Both, 0, before, until_ns)?;
         self.after_waiting(waited)
     }
@@ -96,7 +96,7 @@ impl Handle {
             };
             let armed = (interest == Interest::Room || self.arm_to_read()?)
                 && (interest == Interest::Packets || self.arm_to_write(band)?);
-            if !armed || self.end.standing() != before {
+            if !armed || self.end.standing()? != before {
                 return Ok(Waited::LookAgain);
             }
             let [own, peer] =
@@ -118,14 +118,14 @@ impl Handle {
                 let heard = self.end.wait_at_doorbell(interest, left)?;
                 place.block_end(true, heard == Heard::Ready);
                 // The other end has taken a packet of ours, or a nudge was for others: the doorbell is armed as before.
-                if heard != Heard::Nudged || self.may_go_on(interest, band) || self.end.standing() != before {
+                if heard != Heard::Nudged || self.may_go_on(interest, band) || self.end.standing()? != before {
                     break heard;
                 }
             };
             let now_ns = now_ns();
             self.end.futex_ns = futex_ns_after(before_ns + now_ns - begin_ns);
             match heard {
-                _ if self.may_go_on(interest, band) || self.end.standing() != before => return Ok(Waited::LookAgain),
+                _ if self.may_go_on(interest, band) || self.end.standing()? != before => return Ok(Waited::LookAgain),
                 Heard::Gone => return Ok(Waited::Gone),
                 Heard::Interrupted => return Ok(Waited::Interrupted),
                 // Also of a descriptor that is ready all the time.
@@ -151,13 +151,14 @@ impl Handle {
         self.back.reader.forget_reach();
         self.end.set_limit(Limit::Now);
         let (region, me, _) = self.end.parts();
-        let held = self.back.writer.hold(me);
-        if held.is_ok() {
+        let direction = self.back.direction();
+        let held = self.back.writer.hold(me).map(|(writing, _)| {
             // Nobody writes, and nobody has anything to read there. A failure costs memory, and nothing else.
-            if self.back.writer.count_now() == 0 {
-                let _ = region.discard_window(self.back.direction());
+            if writing.count_now() == 0 {
+                let _ = region.discard_window(direction);
             }
-            self.back.writer.release(me, Open::Closed);
+        });
+        if held.is_ok() {
             self.serve_owed(false)?;
         }
         self.end.set_limit(self.limit());
@@ -189,12 +190,10 @@ impl Handle {
     pub(crate) fn arm_to_read(&mut self) -> Result<bool> {
         self.attach()?;
         let options = self.read_options();
-        let (region, me, _) = self.end.parts();
-        let pass = self.back.begin_reading(me, region)?;
-        let packets = self.end.inbox();
-        let armed = packets.arm(|| self.back.is_readable());
-        let (_, me, _) = self.end.parts();
-        self.back.end_reading(me, pass, options);
+        let Handle { back, end, .. } = self;
+        let side = back.begin_reading(end, options)?;
+        let armed = end.inbox().arm(|| side.is_readable());
+        drop(side);
         let armed = self.settle(armed)?;
         let peer = self.end.peer_words();
         let is_sent = peer.files.load(Ordering::Relaxed) == peer.files_put.load(Ordering::Relaxed);
@@ -208,14 +207,9 @@ impl Handle {
     #[cold]
     fn wait_for_file(&mut self) -> Result<bool> {
         self.end.set_limit(Limit::Now);
-        let (region, me, _) = self.end.parts();
-        let found = self.back.begin(me, region).and_then(|pass| {
-            // Nobody sends now: a file without a message is thrown away by the next look.
-            let found = self.find_files_lost();
-            let (_, me, _) = self.end.parts();
-            self.back.end(me, pass);
-            found
-        });
+        let Handle { back, end, .. } = self;
+        // Nobody sends now: a file without a message is thrown away by the next look.
+        let found = back.begin(end.me(), &end.region).and_then(|mut side| side.find_files_lost(end));
         self.end.set_limit(self.limit());
         self.serve_owed(false)?;
         match found {
@@ -228,39 +222,12 @@ impl Handle {
     /// already.
     pub(crate) fn arm_to_write(&mut self, band: u8) -> Result<bool> {
         self.attach()?;
-        let (region, me, _) = self.end.parts();
-        let pass = self.out.begin(me, region)?;
-        let armed = self.arm_writer(band);
-        let (_, me, _) = self.end.parts();
-        self.out.end(me, pass);
+        let Handle { out, end, .. } = self;
+        let side = out.begin(end.me(), &end.region)?;
+        let armed = arm_writer(end, &side, band);
+        drop(side);
         self.serve_owed(true)?;
         self.settle(armed)
-    }
-
-    /// Under the writer's token.
-    fn arm_writer(&self, band: u8) -> Result<bool> {
-        let End { region, side, .. } = &self.end;
-        let doorbell = self.end.doorbell();
-        let room = || self.out.may_write(region, band);
-        let own = &region.fixed.lanes[*side].writer.0;
-        for _ in 0..2 {
-            if own.sleep.load(Ordering::Acquire) & (BELL | RINGING) != BELL {
-                announce(own, BELL, RINGING, region.fence)?;
-            }
-            if room() {
-                return Ok(false);
-            }
-            // If a packet was sent: a reader may have looked for it before, and cleared the flag. Then once more.
-            if !block_room(&region.fixed.ends[1 - *side].0, doorbell)? {
-                return Ok(true);
-            }
-        }
-        if !room() {
-            return Ok(true);
-        }
-        // Others poll the descriptor, and we may write nothing that a reader could take.
-        doorbell.nudge_own()?;
-        Ok(false)
     }
 
     /// Wakes the other end's writers: those that sleep, and those whose descriptor tells of room.
@@ -280,30 +247,29 @@ impl Handle {
     fn tell_of_room(&mut self) -> Result<()> {
         self.attach()?;
         let options = self.read_options();
-        let (region, me, _) = self.end.parts();
-        let pass = match self.back.begin_reading(me, region) {
+        let Handle { back, end, .. } = self;
+        let side = match back.begin_reading(end, options) {
             Err(error) if error.is_held() => return Ok(()),
-            pass => pass?,
+            side => side?,
         };
-        let packets = self.end.inbox();
-        let writers = &self.end.region.fixed.lanes[1 - self.end.side].writer.0;
+        let packets = end.inbox();
+        let writers = &end.region.fixed.lanes[1 - end.side].writer.0;
         let free = || {
             if !packets.free_room()? {
-                if self.back.is_readable() {
+                if side.is_readable() {
                     // Told when the file has been received.
                     writers.sleep.fetch_or(BELL, Ordering::AcqRel);
                 } else {
                     // The file's message was flushed. All that lies there is of the past.
-                    packets.arm(|| self.back.is_readable())?;
+                    packets.arm(|| side.is_readable())?;
                 }
             }
             Ok(())
         };
         let freed = crate::process::sleep::tell_by_descriptor(writers, free);
-        let (_, me, counters) = self.end.parts();
-        counters.wake_ups += u64::from(freed.is_some());
-        counters.doorbells += u64::from(freed.is_some());
-        self.back.end_reading(me, pass, options);
+        drop(side);
+        end.counters.wake_ups += u64::from(freed.is_some());
+        end.counters.doorbells += u64::from(freed.is_some());
         let _ = self.settle(freed.unwrap_or(Ok(())));
         Ok(())
     }
@@ -332,4 +298,29 @@ impl Handle {
         let refused = !self.end.peer_gone && self.arm_to_write(band)?;
         if refused { Err(fixed!(Again, "the stream is full: the band's queue is above hiwat")) } else { Ok(()) }
     }
+}
+
+/// Makes the descriptor of an end become writable; false if there is room.
+fn arm_writer(end: &End, side: &WriteSide<'_>, band: u8) -> Result<bool> {
+    let (region, doorbell) = (&end.region, end.doorbell());
+    let room = || side.may_write(region, band);
+    let own = &region.fixed.lanes[end.side].writer.0;
+    for _ in 0..2 {
+        if own.sleep.load(Ordering::Acquire) & (BELL | RINGING) != BELL {
+            announce(own, BELL, RINGING, region.fence)?;
+        }
+        if room() {
+            return Ok(false);
+        }
+        // If a packet was sent: a reader may have looked for it before, and cleared the flag. Then once more.
+        if !block_room(&region.fixed.ends[1 - end.side].0, doorbell)? {
+            return Ok(true);
+        }
+    }
+    if !room() {
+        return Ok(true);
+    }
+    // Others poll the descriptor, and we may write nothing that a reader could take.
+    doorbell.nudge_own()?;
+    Ok(false)
 }

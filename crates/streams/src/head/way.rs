@@ -2,17 +2,20 @@
 
 use std::sync::atomic::Ordering;
 
-use headwater_shm::{Hold, Membership, Outer};
+use headwater_shm::{Hold, Membership};
 
-use super::data::DataRun;
+use super::data::DataChain;
 use super::deliver::CHANGED;
+use super::front::ReadSide;
 use super::options::{ReadMode, ReadOptions, WriteOptions};
 use crate::error::Result;
 use crate::events;
 use crate::plumb::chain::{self, Link};
+use crate::process::end::End;
 use crate::process::region::Region;
 use crate::queue::lane::reader::LaneReader;
-use crate::queue::lane::writer::{LaneWriter, Open};
+use crate::queue::lane::writer::{LaneWriter, Open, WriterGuard};
+use crate::queue::lane::{Guard, Kept};
 use crate::queue::store::{HEAD, Store};
 use crate::sched::Effects;
 
@@ -26,22 +29,9 @@ pub(crate) struct Way {
     direction: usize,
     /// Which quick way plain data may take.
     quick: Open,
-    pub data: DataRun,
-    /// How the token was taken, while a run along the other direction has it too.
-    inner: Option<Pass>,
-    /// What such runs have to tell when they are over.
+    pub data: DataChain,
+    /// What runs back from within runs along the other direction have to tell when those are over.
     pub inner_effects: Effects,
-}
-
-/// How a token was taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pass {
-    /// By its bias.
-    Biased,
-    /// By its bias, inside of another token.
-    Inner(Outer),
-    /// As a lock.
-    Held,
 }
 
 impl Way {
@@ -62,79 +52,63 @@ impl Way {
             chain: Vec::new(),
             direction,
             quick: Open::Closed,
-            data: DataRun::default(),
-            inner: None,
+            data: DataChain::default(),
             inner_effects: Effects::default(),
         }
     }
 
     /// Takes the writer's token, and reads anew what has changed.
     #[inline]
-    pub fn begin(&mut self, me: &Membership, region: &Region) -> Result<Pass> {
-        if self.writer.token.enter(me) {
-            return Ok(Pass::Biased);
-        }
-        self.hold(me, region)
+    pub fn begin<'w>(&'w mut self, me: &'w Membership, region: &Region) -> Result<WriteSide<'w>> {
+        let Way { writer, reader, store, chain, direction, quick, data, .. } = self;
+        let (lane, hold) = writer.enter(me)?;
+        let mut side = WriteSide { lane, far: reader, store, chain, quick, data, me };
+        side.read_anew(hold, region, *direction)?;
+        Ok(side)
     }
 
-    /// Takes the writer's token for one who may have another, and keeps it until [`Way::leave_inner`].
-    pub fn enter_inner(&mut self, me: &Membership, region: &Region) -> Result<()> {
-        if self.inner.is_none() {
-            self.inner = Some(match self.writer.token.enter_inner(me) {
-                Some(outer) => Pass::Inner(outer),
-                None => self.hold(me, region)?,
-            });
-        }
-        Ok(())
+    /// As [`Way::begin`], for one who may be inside of another token by its bias: the token is taken as a lock.
+    /// With it comes what such runs have to tell.
+    pub fn begin_inside<'w>(
+        &'w mut self,
+        me: &'w Membership,
+        region: &Region,
+    ) -> Result<(WriteSide<'w>, &'w mut Effects)> {
+        let Way { writer, reader, store, chain, direction, quick, data, inner_effects } = self;
+        let (lane, hold) = writer.hold(me)?;
+        let mut side = WriteSide { lane, far: reader, store, chain, quick, data, me };
+        side.read_anew(hold, region, *direction)?;
+        Ok((side, inner_effects))
     }
 
-    /// Gives the token back, if a run along the other direction has taken it.
-    pub fn leave_inner(&mut self, me: &Membership) {
-        if let Some(pass) = self.inner.take() {
-            self.end(me, pass);
-        }
+    /// The guard of the writer's side again.
+    pub fn resume_writing<'w>(&'w mut self, me: &'w Membership, kept: Kept) -> WriteSide<'w> {
+        let Way { writer, reader, store, chain, quick, data, .. } = self;
+        WriteSide { lane: writer.resume(me, kept), far: reader, store, chain, quick, data, me }
     }
 
-    fn hold(&mut self, me: &Membership, region: &Region) -> Result<Pass> {
-        let hold = self.writer.hold(me)?;
-        let notices = self.writer.token.notices();
-        if hold == Hold::Fresh || notices != 0 {
-            self.writer.token.clear(notices);
-            if let Err(error) = self.land(me).and_then(|()| self.configure(region)) {
-                self.writer.release(me, Open::Closed);
-                // Whoever asks finds it again: a module that is not known is not passed by.
-                self.writer.token.forget();
-                return Err(error);
-            }
-        }
-        Ok(Pass::Held)
-    }
-
-    /// Puts back what somebody who died had taken out of a module's queue. Under the writer's token, taken anew.
-    pub fn land(&mut self, me: &Membership) -> Result<()> {
-        if self.store.has_lifted() {
-            let tail = self.writer.tail();
-            self.store.with(me, |store| store.land(tail))?;
-        }
-        Ok(())
-    }
-
-    /// Gives the writer's token back.
+    /// Takes the reader's token. Notices are cleared: what they are about is looked at by everyone who holds it.
+    ///
+    /// Errors: `EINVAL` if this process does not know a module on the way, whose service procedure a reader may have to run;
+    /// before anything is taken.
     #[inline]
-    pub fn end(&mut self, me: &Membership, pass: Pass) {
-        // What waits in a module's queue goes before what is written next. Only the token's holder queues something there.
-        let quick = if self.is_clear() && !events::are_calls_recorded() { self.quick } else { Open::Closed };
-        match pass {
-            Pass::Biased => {
-                self.writer.open(quick);
-                self.writer.token.leave(me);
-            }
-            Pass::Inner(outer) => {
-                self.writer.open(quick);
-                self.writer.token.leave_inner(me, outer);
-            }
-            Pass::Held => self.writer.release(me, quick),
+    pub fn begin_reading<'w>(&'w mut self, end: &'w End, options: ReadOptions) -> Result<ReadSide<'w>> {
+        let direction = self.direction;
+        let (lane, hold) = self.reader.enter(end.me())?;
+        let mut side = ReadSide::new(lane, &mut self.store, end, options);
+        let notices = side.lane.take_notices();
+        if (hold == Hold::Fresh || notices & CHANGED != 0)
+            && let Err(error) = chain::resolve(&end.region, direction)
+        {
+            side.lane.doubt();
+            return Err(error);
         }
+        Ok(side)
+    }
+
+    /// The guard of the reader's side again.
+    pub fn resume_reading<'w>(&'w mut self, end: &'w End, options: ReadOptions, kept: Kept) -> ReadSide<'w> {
+        ReadSide::new(self.reader.resume(end.me(), kept), &mut self.store, end, options)
     }
 
     /// 0 or 1.
@@ -144,54 +118,102 @@ impl Way {
 
     /// Whether a writer that waits for room for a message of that band may go on: a look from without the token.
     pub fn may_write(&self, region: &Region, band: u8) -> bool {
-        match self.chain.iter().find(|link| link.service) {
-            Some(link) => self.store.may_go_on(link.queue, band),
-            None if band > 0 || !region.policy.lane => self.store.may_go_on(HEAD, band),
-            None => self.writer.may_go_on(),
-        }
+        may_write(&self.chain, &self.store, &self.writer, region, band)
     }
 
-    /// Whether nothing waits in the modules' queues: a look from without the store's token.
-    #[inline]
-    pub fn is_clear(&self) -> bool {
-        self.chain.iter().all(|link| !link.service || self.store.is_empty(link.queue))
+    /// Whether anything may be there to be read: a look from without the token.
+    pub fn is_readable(&self) -> bool {
+        is_readable(&self.reader, &self.store)
     }
 
     /// Makes the next call of any member of this direction look at options, state and modules again.
     pub fn announce(&self) {
-        self.writer.token.notify(CHANGED);
-        self.reader.token.notify(CHANGED);
+        self.writer.notify(CHANGED);
+        self.reader.notify(CHANGED);
     }
 
     /// Forgets what was another process's, in a forked child.
     pub fn forget(&mut self) {
-        self.writer.token.forget();
-        self.writer.close();
-        self.reader.token.forget();
-        self.reader.close();
+        self.writer.forget();
+        self.reader.forget();
         self.store.forget();
     }
 
     /// Gives up what this handle alone had.
     pub fn retire(&mut self) {
-        self.writer.token.retire();
-        self.reader.token.retire();
+        self.writer.retire();
+        self.reader.retire();
         self.store.retire();
     }
+}
 
-    /// Reads options, state and modules. Under the writer's token.
-    pub fn configure(&mut self, region: &Region) -> Result<()> {
+/// A direction's writing side, under the writer's token. Dropped, it gives the token back, and opens a quick way if plain data
+/// may take one.
+#[derive(Debug)]
+pub(crate) struct WriteSide<'w> {
+    pub lane: WriterGuard<'w>,
+    /// The reading side of the same lane: for what flushes throw away.
+    pub far: &'w mut LaneReader,
+    pub store: &'w mut Store,
+    pub chain: &'w mut Vec<Link>,
+    quick: &'w mut Open,
+    data: &'w mut DataChain,
+    me: &'w Membership,
+}
+
+impl Guard for WriteSide<'_> {}
+
+impl Drop for WriteSide<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // What was lifted was not passed on: whoever takes the direction next, we too, puts it back.
+        if !self.chain.is_empty() && self.store.has_lifted() {
+            self.lane.notify(CHANGED);
+        }
+        // What waits in a module's queue goes before what is written next. Only the token's holder queues something there.
+        let waits = |link: &Link| link.service && !self.store.is_empty(link.queue);
+        let is_clear = !self.chain.iter().any(waits) && !events::are_calls_recorded();
+        self.lane.open(if is_clear { *self.quick } else { Open::Closed });
+    }
+}
+
+impl WriteSide<'_> {
+    /// As [`Way::may_write`].
+    pub fn may_write(&self, region: &Region, band: u8) -> bool {
+        may_write(self.chain, self.store, &self.lane, region, band)
+    }
+
+    /// The token has been taken.
+    #[inline]
+    fn read_anew(&mut self, hold: Hold, region: &Region, direction: usize) -> Result<()> {
+        let notices = self.lane.take_notices();
+        if hold == Hold::Fresh || notices != 0 {
+            // A module that is not known is not passed by.
+            self.refresh(region, direction).inspect_err(|_| self.lane.doubt())?;
+        }
+        Ok(())
+    }
+
+    /// Somebody else may have held the token, or has changed something.
+    fn refresh(&mut self, region: &Region, direction: usize) -> Result<()> {
+        *self.quick = Open::Closed;
+        self.store.put_lifted_back(self.me, self.lane.tail())?;
+        self.configure(region, direction)
+    }
+
+    /// Reads options, state and modules.
+    fn configure(&mut self, region: &Region, direction: usize) -> Result<()> {
         let fixed = &region.fixed;
-        let (from, to) = (&fixed.ends[self.direction].0, &fixed.ends[1 - self.direction].0);
+        let (from, to) = (&fixed.ends[direction].0, &fixed.ends[1 - direction].0);
         let (read, write) = (ReadOptions::of(to), WriteOptions::of(from));
         let policy = region.policy;
         // A reader of messages is to find the boundaries of writes.
         let coalescing = policy.coalescing && read.mode == ReadMode::Bytes && !write.delimit;
-        self.writer.set_flow(coalescing);
-        self.chain = chain::resolve(region, self.direction)?;
+        self.lane.set_flow(coalescing);
+        *self.chain = chain::resolve(region, direction)?;
         let undisturbed = from.state.load(Ordering::Relaxed) == 0;
         let usual = policy.lane && policy.wake_once && undisturbed && !write.delimit;
-        self.quick = match self.chain[..] {
+        *self.quick = match self.chain[..] {
             [] if usual && coalescing => Open::Direct,
             [_, ..] if usual => Open::Through,
             _ => Open::Closed,
@@ -202,4 +224,17 @@ impl Way {
         }
         Ok(())
     }
+}
+
+fn may_write(chain: &[Link], store: &Store, lane: &LaneWriter, region: &Region, band: u8) -> bool {
+    match chain.iter().find(|link| link.service) {
+        Some(link) => store.may_go_on(link.queue, band),
+        None if band > 0 || !region.policy.lane => store.may_go_on(HEAD, band),
+        None => lane.may_go_on(),
+    }
+}
+
+/// Whether anything may be there for the head: a look from without the token.
+pub(super) fn is_readable(lane: &LaneReader, store: &Store) -> bool {
+    lane.bytes_there() != 0 || !store.is_empty(HEAD)
 }

@@ -3,9 +3,8 @@
 use std::io::{self, IoSlice};
 
 use super::handle::Handle;
-use super::panic::Running;
 use super::state::{self, Call};
-use super::way::Pass;
+use super::way::Way;
 use crate::error::{Errno, Result, fixed};
 use crate::events;
 use crate::message::Message;
@@ -26,7 +25,7 @@ impl Handle {
         if let Some(me) = self.end.member() {
             if !self.out.chain.is_empty() {
                 // That the other end has gone shows in what a reader looks at, which modules do not.
-                if !self.end.peer_gone && self.out.writer.enter_quick(me, bytes.len()) {
+                if !self.end.peer_gone && self.out.writer.is_open_for(bytes.len()) {
                     return self.write_through(bytes);
                 }
             } else {
@@ -43,18 +42,19 @@ impl Handle {
         self.write_slowly(bytes)
     }
 
-    /// Sends short data through the modules. The token has been entered, their queues are empty, and there is room in the
-    /// lane.
+    /// Sends short data through the modules, if their queues are empty and there is room in the lane.
     #[inline]
     fn write_through(&mut self, bytes: &[u8]) -> Result<usize> {
         if self.out.data.modules.is_empty() {
             return self.write_as_message(bytes);
         }
-        let running = Running { stream: self, outward: true, pass: Pass::Biased };
-        let done = running.stream.out.send_data(bytes);
-        std::mem::forget(running);
-        let (_, me, _) = self.end.parts();
-        if self.out.writer.leave_quick(me) {
+        let sent = self.with_modules(true, |handle| {
+            let Handle { out: Way { writer, data, .. }, end, .. } = handle;
+            let lane = writer.enter_quick(end.me(), bytes.len())?;
+            Some(data.send(lane, bytes))
+        });
+        let Some((done, asleep)) = sent else { return self.write_slowly(bytes) };
+        if asleep {
             self.attend_reader(true, false)?;
         }
         done.map(|()| bytes.len())
@@ -64,10 +64,12 @@ impl Handle {
     fn write_as_message(&mut self, bytes: &[u8]) -> Result<usize> {
         // Another thread may have made the end one that does not wait.
         self.end.set_limit(self.limit());
-        let (done, effects) = self.run_entered(true, Pass::Biased, |run| run.put(0, Message::data_of(bytes)));
-        self.follow_up(true, effects)?;
-        self.serve_owed(true)?;
-        done.map(|()| bytes.len())
+        let sent = self.run(true, |run| {
+            // Closed if something has changed.
+            let open = run.lane.is_open_for(bytes.len());
+            if open { run.put(0, Message::data_of(bytes)).map(|()| true) } else { Ok(false) }
+        })?;
+        if sent { Ok(bytes.len()) } else { self.write_slowly(bytes) }
     }
 
     /// Writes several pieces as if they were one.

@@ -28,7 +28,7 @@ impl Module for ServiceModule {
         }
     }
 
-    fn put_data(&self, data: &[u8], mut next: Next<'_>) -> Result<()> {
+    fn put_data(&self, data: &[u8], mut next: Next<'_, '_>) -> Result<()> {
         next.queue(data)
     }
 }

@@ -87,7 +87,7 @@ pub trait Module: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// Those of passing it on.
-    fn put_data(&self, data: &[u8], mut next: Next<'_>) -> Result<()> {
+    fn put_data(&self, data: &[u8], mut next: Next<'_, '_>) -> Result<()> {
         next.put(data)
     }
 
@@ -96,7 +96,7 @@ pub trait Module: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// Those of passing it on.
-    fn service_data(&self, data: &[u8], mut next: Next<'_>) -> Result<()> {
+    fn service_data(&self, data: &[u8], mut next: Next<'_, '_>) -> Result<()> {
         next.put(data)
     }
 

@@ -167,7 +167,8 @@ impl<'m> Queue<'_, '_, 'm> {
 
     /// Asks for the service procedure of this module's other queue to be run, when the current run is over.
     pub fn enable_other(&mut self) {
-        self.run.other.store().enable(self.run.chain[self.at].queue);
+        let queue = self.run.chain[self.at].queue;
+        self.run.other.store().enable(queue);
         self.run.effects.enabled_other = true;
     }
 

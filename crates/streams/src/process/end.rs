@@ -17,7 +17,7 @@ use super::inbox::{self, Inbox};
 use super::region::Region;
 use super::sleep::{self, LOOK, UNMET, Waiter};
 use crate::counters::Counters;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Error, Result, fixed};
 use crate::events::{self, Place};
 use crate::layout::{EndWords, Side};
 use crate::plumb::chain;
@@ -177,6 +177,12 @@ impl End {
         }
     }
 
+    /// Our place among the members, of an end that has joined.
+    #[inline]
+    pub fn me(&self) -> &Membership {
+        self.membership.as_ref().expect("a call joins before anything else")
+    }
+
     /// What a run needs of an end that has joined, and the other one of two streams that a driver pairs.
     pub fn parts_for_run(&mut self) -> (&Region, &Membership, &mut Counters, Option<&Partner>) {
         let me = self.membership.as_ref().expect("a call joins before anything else");
@@ -201,8 +207,13 @@ impl End {
     }
 
     /// What has been closed and shut down: a waiter compares it with what it has seen.
-    pub fn standing(&self) -> Standing {
-        Standing::of(&self.region, self.side)
+    ///
+    /// # Errors
+    /// `EBADF` if the end was closed in this process.
+    pub fn standing(&self) -> Result<Standing> {
+        let standing = Standing::of(&self.region, self.side);
+        // After the count of closes: a close from now on changes that.
+        if self.endpoint.is_closed() { Err(closed()) } else { Ok(standing) }
     }
 
     /// Wakes the other end's readers. Returns false if some have said that they sleep, and none was found.
@@ -289,6 +300,12 @@ impl End {
             self.doorbell().nudge_own()?;
         }
         Ok(())
+    }
+
+    /// Wakes all who wait at our own end.
+    pub fn wake_own(&mut self) -> Result<()> {
+        self.wake_own_readers();
+        self.wake_own_writers()
     }
 
     /// The packets for the readers of this end.
@@ -412,7 +429,7 @@ fn tell_by_bell(
 /// What the two ends have closed and shut down, and what modules have raised: whoever waits looks again when it changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Standing {
-    closes: u32,
+    closes: [u32; 2],
     shut: [u32; 2],
     state: u32,
     signals: u64,
@@ -422,12 +439,18 @@ impl Standing {
     pub fn of(region: &Region, side: usize) -> Standing {
         let (own, peer) = (&region.fixed.ends[side].0, &region.fixed.ends[1 - side].0);
         Standing {
-            closes: peer.closes.load(Ordering::Relaxed),
+            closes: [own.closes.load(Ordering::Acquire), peer.closes.load(Ordering::Relaxed)],
             shut: [own.shut.load(Ordering::Relaxed), peer.shut.load(Ordering::Relaxed)],
             state: own.state.load(Ordering::Relaxed),
             signals: own.signals.load(Ordering::Relaxed),
         }
     }
+}
+
+/// What a call on an end fails with after it was closed in this process.
+#[cold]
+pub(crate) fn closed() -> Error {
+    fixed!(Badf, "the end was closed in this process")
 }
 
 /// A handle of an end that waits for room, or for messages.

@@ -1,5 +1,6 @@
 //! An end of a stream in a process: what all of its threads share. Dropping it closes the end here.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -46,6 +47,8 @@ pub(crate) struct Endpoint {
     is_far_given: AtomicBool,
     /// Whether calls through a [`crate::Stream`] fail rather than wait.
     pub nonblocking: AtomicBool,
+    /// The end was closed while clones of it were left. Set once.
+    closed: AtomicBool,
 }
 
 impl Endpoint {
@@ -63,6 +66,7 @@ impl Endpoint {
             partner: OnceLock::new(),
             is_far_given: AtomicBool::new(false),
             nonblocking: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
         }
     }
 
@@ -152,26 +156,39 @@ impl Endpoint {
         }
     }
 
-    /// All that the end is in the kernel: the doorbell first, then the memory, then a FIFO's node or a device's other doorbell.
-    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        [self.doorbell().as_fd(), self.region.as_fd()]
-            .into_iter()
-            .chain(self.anchor.get().map(AsFd::as_fd))
-            .chain(self.far().map(AsFd::as_fd))
+    /// Whether [`Endpoint::announce_close`] was called.
+    pub fn is_closed(&self) -> bool {
+        // Acquire pairs with the Release in `announce_close`, by way of the count of closes as well.
+        self.closed.load(Ordering::Acquire)
     }
-}
 
-impl Drop for Endpoint {
-    /// First the descriptor, then the words: whoever reads them asks the kernel and finds the descriptor gone.
-    fn drop(&mut self) {
-        // Of a FIFO: a process that is stopped in here must not pass for one that still lets others in.
-        *self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
-        // It has copies of the descriptors. A device's minor number is locked until its stream is closed.
-        *self.attendant.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
-        if self.far.is_none() {
-            drop(self.anchor.take());
+    /// From now on calls of this process fail. Those that wait see the count of closes change, once they are woken. False if
+    /// that was so before.
+    pub fn announce_close(&self) -> bool {
+        let first = !self.closed.swap(true, Ordering::AcqRel);
+        self.words().closes.fetch_add(1, Ordering::AcqRel);
+        first
+    }
+
+    /// Closes the end here and tells the other end, while clones of it are left.
+    ///
+    /// # Errors
+    /// `EMFILE` without a free descriptor: then the end is closed when the last clone is dropped.
+    pub fn close(&self) -> io::Result<()> {
+        if let Ok(mut keeper) = self.keeper.try_lock() {
+            *keeper = None;
         }
-        self.doorbell = None;
+        if let Ok(mut attendant) = self.attendant.try_lock() {
+            *attendant = None;
+        }
+        self.doorbell().close()?;
+        self.tell_closed();
+        Ok(())
+    }
+
+    /// Tells who waits at the other end. The descriptor was closed before: whoever reads these words asks the kernel and finds
+    /// it gone.
+    fn tell_closed(&self) {
         probe::at();
         let fixed = &self.region.fixed;
         fixed.ends[self.side].0.closes.fetch_add(1, Ordering::AcqRel);
@@ -185,6 +202,28 @@ impl Drop for Endpoint {
             let place = Place { stream: self.region.inode, end: 1 - self.side, writes };
             sleep::wake_on_futex(side, place, &mut Counters::default());
         }
+    }
+
+    /// All that the end is in the kernel: the doorbell first, then the memory, then a FIFO's node or a device's other doorbell.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        [self.doorbell().as_fd(), self.region.as_fd()]
+            .into_iter()
+            .chain(self.anchor.get().map(AsFd::as_fd))
+            .chain(self.far().map(AsFd::as_fd))
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        // Of a FIFO: a process that is stopped in here must not pass for one that still lets others in.
+        *self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        // It has copies of the descriptors. A device's minor number is locked until its stream is closed.
+        *self.attendant.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        if self.far.is_none() {
+            drop(self.anchor.take());
+        }
+        self.doorbell = None;
+        self.tell_closed();
         if let Some(far) = self.far.take().filter(|_| !*self.is_far_given.get_mut()) {
             device::close_last(&self.region, far, self.name.get());
         }

@@ -17,6 +17,25 @@ use crate::message::kind::What;
 pub(crate) mod reader;
 pub(crate) mod writer;
 
+/// A side that stays held without its guard, until that is made again of this. Lost, it stays held.
+#[cfg(not(loom))]
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Kept(());
+
+/// A guard of a side.
+#[cfg(not(loom))]
+pub(crate) trait Guard {}
+
+#[cfg(not(loom))]
+impl Kept {
+    /// Leaves a side held.
+    pub fn of(guard: impl Guard) -> Kept {
+        std::mem::forget(guard);
+        Kept(())
+    }
+}
+
 /// A part of a message with boundaries: its length and how much has been taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part {

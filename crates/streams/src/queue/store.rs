@@ -99,16 +99,12 @@ impl Store {
     /// Does something under the token, on a store that is whole.
     pub fn with<T>(&mut self, me: &Membership, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
         // Whoever does something here may be inside a lane's token.
-        let outer = self.token.enter_inner(me);
-        if outer.is_none() {
+        if !self.token.enter_inner(me) {
             self.token.hold(me)?;
         }
         let done = if self.words.dirty.load(Ordering::Relaxed) == 0 { Ok(()) } else { self.repair() };
         let done = done.and_then(|()| action(self));
-        match outer {
-            Some(outer) => self.token.leave_inner(me, outer),
-            None => self.token.release(me),
-        }
+        self.token.leave_inner(me);
         done
     }
 

@@ -10,11 +10,11 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use headwater_os::abstract_socket::{self, Listener};
 use headwater_os::child::Child;
-use headwater_os::claim::{self, Right};
 use headwater_os::descriptors::{self, Found};
 use headwater_os::files::OFlags;
-use headwater_os::local::{self, Listener};
+use headwater_os::ofd_lock::{self, Right};
 use headwater_streams::{Access, Fifo, Handle, Options, Policy, Stream};
 
 use crate::common::{self, Random, alone, fifo, setting};
@@ -287,7 +287,7 @@ impl<'s> Rival<'s> {
                 let tag = self.random.one_of(&[inode, inode ^ 1, self.random.clone().next()]) & 0x3fff;
                 let number = self.random.one_of(&[0, 3, 4, 5, 6, 7, 8, pipe as u64, (1 << 20) - 1]);
                 let pid = u64::from(self.random.one_of(&pids)) & ((1 << 22) - 1);
-                let _ = claim::mark(
+                let _ = ofd_lock::mark(
                     &self.node,
                     MARKS + (tag << 46 | pid << 24 | number << 4),
                     self.random.one_of(&[1, 1, 7]),
@@ -314,7 +314,7 @@ impl<'s> Rival<'s> {
             Deed::Claim => {
                 let pid = self.random.one_of(&[std::process::id(), std::os::unix::process::parent_id()]);
                 let at = self.random.one_of(&CLAIMS) + u64::from(pid);
-                let _ = claim::claim(&self.node, self.random.one_of(&[Right::Read, Right::Write]), at);
+                let _ = ofd_lock::claim(&self.node, self.random.one_of(&[Right::Read, Right::Write]), at);
             }
             Deed::Keep => {
                 let node = std::fs::metadata(&self.path).expect("stat");
@@ -328,9 +328,10 @@ impl<'s> Rival<'s> {
             }
             Deed::Ask => {
                 let node = std::fs::metadata(&self.path).expect("stat");
-                let names = local::names(&format!("headwater-fifo-{}-{}-", node.dev(), node.ino())).unwrap_or_default();
+                let names = abstract_socket::names(&format!("headwater-fifo-{}-{}-", node.dev(), node.ino()))
+                    .unwrap_or_default();
                 for name in names.iter().take(4) {
-                    self.sockets.extend(local::connect(name, Duration::from_millis(1)).ok());
+                    self.sockets.extend(abstract_socket::connect(name, Duration::from_millis(1)).ok());
                 }
                 if self.sockets.len() > 8 {
                     self.sockets.drain(..4);
@@ -345,8 +346,8 @@ impl<'s> Rival<'s> {
             let Ok(Some(socket)) = listener.accept() else { continue };
             let own = u64::from(std::process::id());
             if self.random.one_in(2) {
-                let _ = claim::claim(&self.node, Right::Read, CLAIMS[0] + own);
-                let _ = claim::claim(&self.node, Right::Write, CLAIMS[1] + own);
+                let _ = ofd_lock::claim(&self.node, Right::Read, CLAIMS[0] + own);
+                let _ = ofd_lock::claim(&self.node, Right::Write, CLAIMS[1] + own);
             }
             let all =
                 [self.peer.memory.as_fd(), self.pipe.as_fd(), self.node.as_fd(), socket.as_fd(), self.peer.end.as_fd()];

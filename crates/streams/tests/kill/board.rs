@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use headwater_os::shared::Shared;
+use headwater_os_tools::shared::Shared;
 
 /// Words that the scripts of one case may have, in all.
 pub const WORDS: usize = 1 << 18;

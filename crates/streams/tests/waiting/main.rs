@@ -1,5 +1,6 @@
 //! Waiting in every form: blocking, poll(2), epoll, tasks; what the descriptor shows; who is woken by whom.
 
+mod close;
 #[path = "../common/mod.rs"]
 mod common;
 mod descriptor;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use headwater_trace::WhenFull;
-use headwater_trace::consumer::{self, Totals};
-use headwater_trace::ctf::{Item, Reader};
 use headwater_trace::region::{Layout, Region};
-use headwater_trace::schema::Clock;
+use headwater_trace_tools::consumer::{self, Totals};
+use headwater_trace_tools::ctf::{Item, Reader};
+use headwater_trace_tools::schema::Clock;
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/from_c/program.c");
 const HANDLER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/from_c/handler.c");

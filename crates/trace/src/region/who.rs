@@ -22,9 +22,8 @@ shareable! {
 }
 
 /// What a thread has said of itself.
-#[cfg(feature = "tools")]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Greeting {
+pub struct Greeting {
     /// When, in the session's ticks.
     pub time: u64,
     /// Its id.
@@ -55,7 +54,6 @@ pub(crate) fn note(table: &Placed<[Who]>, count: &AtomicU32, time: u64, thread: 
 
 /// The threads at the places from `first` on that have been taken; None for one whose thread has not said so yet, or was killed
 /// before.
-#[cfg(feature = "tools")]
 pub(crate) fn noted(table: &Placed<[Who]>, count: &AtomicU32, first: usize) -> impl Iterator<Item = Option<Greeting>> {
     let taken = (count.load(Ordering::Relaxed) as usize).min(table.len());
     table[first.min(taken)..taken].iter().map(|place| {

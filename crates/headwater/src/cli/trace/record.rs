@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use headwater_trace::WhenFull;
-use headwater_trace::consumer::Totals;
 use headwater_trace::region::EVENTS_MAX;
+use headwater_trace_tools::consumer::Totals;
 
 use super::super::in_words;
 use super::{events, grouped, size};
 use crate::plan::sizes;
 use crate::plan::suggest::there_are;
 use crate::trace::record::{self, Note, Recorded, Refusal};
-use crate::trace::{BUFFER_BYTES, ClockChoice, Ended, HOME, KernelEnd, KernelOrder, Order};
+use crate::trace::{BUFFER_BYTES, ClockChoice, HOME, KernelConfig, KernelEnd, RecordingConfig, RecordingOutcome};
 
 /// The largest buffer of a CPU that is advised, bytes: several of them have to find room in memory.
 const ADVISED_MAX: u64 = 256 << 20;
@@ -130,14 +130,14 @@ fn clock(text: &str) -> Result<ClockChoice, String> {
 }
 
 impl RecordingArguments {
-    fn order(self, system_wide: bool, processes: Vec<u32>, command: Vec<String>) -> Order {
-        let kernel = (!self.kernel.is_empty()).then_some(KernelOrder {
+    fn config(self, system_wide: bool, processes: Vec<u32>, command: Vec<String>) -> RecordingConfig {
+        let kernel = (!self.kernel.is_empty()).then_some(KernelConfig {
             events: self.kernel,
             system_wide,
             processes,
             buffer_bytes: self.buffer,
         });
-        Order {
+        RecordingConfig {
             directory: self.output,
             events: self.events,
             when_full: if self.flight { WhenFull::Overwrite } else { WhenFull::Refuse },
@@ -152,9 +152,9 @@ impl RecordingArguments {
 
 pub(super) fn attach(arguments: AttachArguments) -> anyhow::Result<u8> {
     let (quiet, pid) = (arguments.recording.quiet, arguments.pid);
-    let order = arguments.recording.order(false, Vec::new(), vec![format!("process {pid}")]);
-    let Recorded { ended, command } = record::attach(&order, pid, &mut |note| say(&note))?;
-    print(&ended, quiet, order.buffer_bytes);
+    let config = arguments.recording.config(false, Vec::new(), vec![format!("process {pid}")]);
+    let Recorded { ended, command } = record::attach(&config, pid, &mut |note| say(&note))?;
+    print(&ended, quiet, config.buffer_bytes);
     if command.is_none() && !quiet {
         eprintln!("headwater: process {pid} goes on");
     }
@@ -164,10 +164,10 @@ pub(super) fn attach(arguments: AttachArguments) -> anyhow::Result<u8> {
 pub(super) fn record(arguments: RecordArguments) -> anyhow::Result<u8> {
     let (quiet, command) = (arguments.recording.quiet, arguments.command);
     let words = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let order = arguments.recording.order(arguments.system_wide, arguments.pid, words);
-    match record::record(&order, &command, &mut |note| say(&note)) {
+    let config = arguments.recording.config(arguments.system_wide, arguments.pid, words);
+    match record::record(&config, &command, &mut |note| say(&note)) {
         Ok(Recorded { ended, command }) => {
-            print(&ended, quiet, order.buffer_bytes);
+            print(&ended, quiet, config.buffer_bytes);
             Ok(command.map_or(super::status::INTERRUPTED, record::End::status))
         }
         Err(Refusal { status, why }) => {
@@ -191,7 +191,7 @@ fn say(note: &Note) {
 }
 
 /// What became of it, to standard error: standard output is the command's.
-fn print(ended: &Ended, quiet: bool, buffer_bytes: usize) {
+fn print(ended: &RecordingOutcome, quiet: bool, buffer_bytes: usize) {
     let directory = ended.directory.display();
     match &ended.user {
         Ok(totals) => print_user(ended, totals, quiet, buffer_bytes),
@@ -215,7 +215,7 @@ fn print(ended: &Ended, quiet: bool, buffer_bytes: usize) {
     }
 }
 
-fn print_user(ended: &Ended, totals: &Totals, quiet: bool, buffer_bytes: usize) {
+fn print_user(ended: &RecordingOutcome, totals: &Totals, quiet: bool, buffer_bytes: usize) {
     let Totals { written, lost, bytes, spoiled_bytes, .. } = *totals;
     if !ended.joined && lost == 0 {
         // With the kernel's events a program needs none of its own.

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use headwater_trace::ctf::Reader;
-use headwater_trace::export::{Choice, Exported, chrome, text, timeline};
-use headwater_trace::stat::Stat;
+use headwater_trace_tools::ctf::Reader;
+use headwater_trace_tools::export::{Choice, Exported, chrome, text, timeline};
+use headwater_trace_tools::stat::Stat;
 use serde_json::json;
 
 use super::super::status;
@@ -135,15 +135,15 @@ fn show_to(arguments: &ShowArguments, choice: &Choice, mut out: impl Write) -> a
 }
 
 /// The error of the output as itself: a reader that went away is nothing to complain of.
-fn unwrapped(error: headwater_trace::export::Error) -> anyhow::Error {
+fn unwrapped(error: headwater_trace_tools::export::Error) -> anyhow::Error {
     match error {
-        headwater_trace::export::Error::Write(error) => error.into(),
+        headwater_trace_tools::export::Error::Write(error) => error.into(),
         error => error.into(),
     }
 }
 
 /// Says what could not be read, and why a recording may not be whole.
-fn complain(recordings: &[PathBuf], damaged: &[headwater_trace::ctf::Error]) -> anyhow::Result<u8> {
+fn complain(recordings: &[PathBuf], damaged: &[headwater_trace_tools::ctf::Error]) -> anyhow::Result<u8> {
     let mut err = stderr().lock();
     for error in damaged {
         writeln!(err, "headwater: {error}; the rest of the file is left out")?;

@@ -1,6 +1,6 @@
 //! Directories in which rows make files.
 
-use crate::doctor::{Facts, Finding, Place};
+use crate::doctor::{Facts, Finding, ProbedDirectory};
 
 /// Rings, queues and counters of one row, with room to spare.
 const FREE_BYTES_MIN: u64 = 64 << 20;
@@ -15,7 +15,7 @@ pub fn temporary(facts: &Facts) -> Option<Finding> {
     Some(judge(&facts.probes.temporary, "Rows with FIFOs and named sockets are skipped; set TMPDIR to another one."))
 }
 
-fn judge(place: &Place, consequence: &str) -> Finding {
+fn judge(place: &ProbedDirectory, consequence: &str) -> Finding {
     let path = place.path.display();
     if let Some(error) = &place.error {
         return Finding::warning(format!("{path} cannot be written: {error}"), consequence);

@@ -18,7 +18,7 @@ use crate::transports::{Transport, Unavailable, fifo, streams};
 /// A channel with a path.
 pub trait Named: 'static {
     /// The transport of the same name.
-    type Of: Transport;
+    type Transport: Transport;
     /// Both ends, open.
     type Ends;
 
@@ -40,7 +40,7 @@ pub trait Named: 'static {
 pub struct KernelFifo;
 
 impl Named for KernelFifo {
-    type Of = fifo::Fifo;
+    type Transport = fifo::Fifo;
     type Ends = (OwnedFd, OwnedFd);
 
     fn make(path: &Path) -> io::Result<()> {
@@ -58,7 +58,7 @@ impl Named for KernelFifo {
 pub struct StreamsFifo;
 
 impl Named for StreamsFifo {
-    type Of = streams::fifo::StreamsFifo;
+    type Transport = streams::fifo::StreamsFifo;
     type Ends = (Handle, Handle);
 
     fn make(path: &Path) -> io::Result<()> {
@@ -82,7 +82,7 @@ pub struct OpenClose<N> {
 }
 
 impl<N: Named> Operation for OpenClose<N> {
-    const ROWS: &'static [(&'static str, &'static str)] = &[(N::Of::INFO.name, N::Of::INFO.summary)];
+    const ROWS: &'static [(&'static str, &'static str)] = &[(N::Transport::INFO.name, N::Transport::INFO.summary)];
     const FIGURE: Figure = Figure::Microseconds;
 
     fn prepare(job: &Job) -> Result<Self, Unavailable> {

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use headwater_os::spawn::fork_and_wait;
+use headwater_os_tools::spawn::fork_and_wait;
 
 use super::Opening;
 use crate::facilities::operation::{self, Figure, Operation, entry};

@@ -6,8 +6,8 @@
 use std::fs;
 use std::io;
 
-use headwater_os::mapping::{Memory, Word, page_bytes};
-use headwater_os::usage::Usage;
+use headwater_os_tools::mapping::{Memory, Word, page_bytes};
+use headwater_os_tools::usage::Usage;
 
 use crate::facilities::operation::{Figure, Operation, need};
 use crate::harness::conduct::Job;

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::io;
 
-use headwater_os::vdso::{clock_by_library, clock_by_system_call};
+use headwater_os_tools::vdso::{clock_by_library, clock_by_system_call};
 
 use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;

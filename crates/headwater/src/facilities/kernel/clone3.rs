@@ -4,7 +4,7 @@
 use std::io;
 use std::process::ExitStatus;
 
-use headwater_os::spawn::{Vfork, clone3_and_wait};
+use headwater_os_tools::spawn::{Vfork, clone3_and_wait};
 
 use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;

@@ -5,7 +5,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 
-use headwater_os::limits::allow_descriptors;
+use headwater_os_tools::limits::allow_descriptors;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 
 use crate::facilities::operation::{Figure, Operation};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use headwater_os::child::Child;
 use headwater_os::futex::{wait, wake};
-use headwater_os::shared::Shared;
+use headwater_os_tools::shared::Shared;
 
 use super::switched::Switched;
 use crate::facilities::operation::{Figure, Operation, fork_peer};

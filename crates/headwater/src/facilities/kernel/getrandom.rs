@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::io;
 
-use headwater_os::vdso::{random_by_library, random_by_system_call};
+use headwater_os_tools::vdso::{random_by_library, random_by_system_call};
 
 use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;

@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use headwater_os::uring::Uring;
+use headwater_os_tools::uring::Uring;
 
 use crate::facilities::operation::{CachedFile, Figure, Operation};
 use crate::harness::conduct::Job;

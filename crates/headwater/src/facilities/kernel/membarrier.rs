@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use headwater_os::child::Child;
 use headwater_os::cpu;
 use headwater_os::fence::Fence;
-use headwater_os::shared::Shared;
+use headwater_os_tools::shared::Shared;
 
 use crate::facilities::operation::{Figure, Operation, fork_peer};
 use crate::harness::conduct::Job;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use headwater_os::mapping::{Memory, page_bytes};
+use headwater_os_tools::mapping::{Memory, page_bytes};
 
 use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;

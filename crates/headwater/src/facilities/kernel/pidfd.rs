@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use headwater_os::child::Child;
 use headwater_os::clock::sleep;
-use headwater_os::pidfd::{has_ended, send_nothing};
+use headwater_os_tools::pidfd::{has_ended, send_nothing};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use headwater_os::usage::Usage;
+use headwater_os_tools::usage::Usage;
 
 /// Usage at the beginning of the check.
 #[derive(Debug)]

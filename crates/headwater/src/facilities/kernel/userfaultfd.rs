@@ -3,7 +3,7 @@
 
 use std::io;
 
-use headwater_os::userfault::{SUPPLIED, SuppliedMemory};
+use headwater_os_tools::userfault::{SUPPLIED, SuppliedMemory};
 
 use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;

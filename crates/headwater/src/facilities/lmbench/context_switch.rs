@@ -5,21 +5,23 @@
 //! "lmbench: Portable Tools for Performance Analysis", 1996, section 6.6): as many pipes, and one array, which stays in the
 //! cache. So the figure holds the switch and whatever the caches lose by it, but neither the calls nor the sum.
 //!
-//! Words of 8 bytes are added one by one, to four sums by turns, and not by vectors: what the caches lose hides behind slow
-//! work more than behind fast work. So fast is the original's sum too: 64 KiB take it 1.1 us at 3 GHz, 2.5 such words a cycle. The calls are those of the C library, for after a switch its code is cold too.
+//! Words of 8 bytes are added one by one, to two sums by turns, as the sums of files are: what the caches lose hides behind
+//! slow work more than behind fast work, and so fast is the original's sum (docs/lmbench.md). The calls are those of the C
+//! library, for after a switch its code is cold too.
 //!
 //! On two CPUs, processes take turns on both; where the scheduler decides, it decides.
 
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Read, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use headwater_os::child::Child;
 use headwater_os::cpu;
 use headwater_os::files::pipe;
-use headwater_os::limits::allow_descriptors;
+use headwater_os_tools::limits::allow_descriptors;
+use headwater_os_tools::mapping::Memory;
 
+use super::words::sum;
 use crate::facilities::operation::{Figure, Operation, Run};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
@@ -47,7 +49,7 @@ pub struct ContextSwitch {
     others: Vec<Child>,
     /// From the last member, and to the first of the others.
     own_place: (File, File),
-    own_words: Vec<AtomicU64>,
+    own_words: Array,
     /// The ring of one process.
     alone: Vec<(File, File)>,
     /// Hops so far: each member adds 1 to the token.
@@ -73,6 +75,7 @@ impl Operation for ContextSwitch {
 
     fn prepare(job: &Job) -> Result<ContextSwitch, Unavailable> {
         let (processes, words) = parameters(&job.row.subject)?;
+        let own_words = Array::new(words).map_err(|error| Unavailable::call("mmap", error))?;
         allow_descriptors(4 * processes as u64 + OTHERS).map_err(|error| Unavailable::call("setrlimit", error))?;
         let ring = pipes(processes)?;
         // The member at place N reads pipe N and writes the next one.
@@ -92,7 +95,7 @@ impl Operation for ContextSwitch {
             return Err(Unavailable("a ring has two processes or more".to_owned()));
         };
         let own_place = (input, output);
-        Ok(ContextSwitch { others, own_place, own_words: array(words), alone: pipes(processes)?, token: 0 })
+        Ok(ContextSwitch { others, own_place, own_words, alone: pipes(processes)?, token: 0 })
     }
 
     fn check(&mut self) -> io::Result<()> {
@@ -112,7 +115,7 @@ impl Operation for ContextSwitch {
         for _ in 0..operations {
             give(output, self.token)?;
             self.token = take(input)?.wrapping_add(1);
-            sum(&self.own_words);
+            self.own_words.add_up();
         }
         Ok(())
     }
@@ -125,7 +128,7 @@ impl ContextSwitch {
             for (input, output) in &self.alone {
                 give(output, self.token)?;
                 self.token = take(input)?.wrapping_add(1);
-                sum(&self.own_words);
+                self.own_words.add_up();
             }
         }
         Ok(())
@@ -134,10 +137,10 @@ impl ContextSwitch {
 
 /// A member of the ring, until it is killed or a pipe has no other end.
 fn pass_on(input: &File, output: &File, words: usize) -> io::Result<()> {
-    let own_words = array(words);
+    let own_words = Array::new(words)?;
     loop {
         let token = take(input)?;
-        sum(&own_words);
+        own_words.add_up();
         give(output, token.wrapping_add(1))?;
     }
 }
@@ -157,21 +160,24 @@ fn give(mut output: &File, token: u32) -> io::Result<()> {
     }
 }
 
-/// Memory of this process alone: every page is written.
-fn array(words: usize) -> Vec<AtomicU64> {
-    black_box((0..words as u64).map(AtomicU64::new).collect())
+/// The words that a process adds up: memory of its own, whose pages are there.
+#[derive(Debug)]
+struct Array {
+    memory: Option<Memory>,
+    words: usize,
 }
 
-/// Relaxed loads are plain ones that no compiler puts together.
-#[inline]
-fn sum(words: &[AtomicU64]) {
-    let mut sums = [0_u64; 4];
-    for four in words.chunks_exact(4) {
-        for (sum, word) in sums.iter_mut().zip(four) {
-            *sum = sum.wrapping_add(word.load(Ordering::Relaxed));
+impl Array {
+    fn new(words: usize) -> io::Result<Array> {
+        let memory = if words == 0 { None } else { Some(Memory::populated(words * size_of::<u64>())?) };
+        Ok(Array { memory, words })
+    }
+
+    fn add_up(&self) {
+        if let Some(memory) = &self.memory {
+            black_box(sum(&memory.words()[..self.words]));
         }
     }
-    black_box(sums);
 }
 
 fn pipes(count: usize) -> Result<Vec<(File, File)>, Unavailable> {

@@ -3,20 +3,20 @@
 //!
 //! Both areas begin with a page, but the copy of `aligned-bcopy-libc` begins 1920 bytes behind a page's begin: so LMbench's
 //! program has them (the addresses that it calls `memmove(3)` with), whatever its name for the row says. A copy that begins
-//! 128 bytes before a page's end is 8 % faster than either. By hand: a load and a store of 8 bytes for
-//! every word, or for every fourth, a piece in an operation, as in `memory-read`; the library copies the whole area by one call,
+//! 128 bytes before a page's end is 8 % faster than either. By hand: a load and a store for every
+//! integer of 4 bytes, or for every fourth, a piece in an operation, as in `memory-read`; the library copies the whole area by one call,
 //! because it chooses how by the size.
 
 use std::hint::black_box;
 use std::io;
 
-use headwater_os::mapping::{Memory, page_bytes};
+use headwater_os_tools::mapping::{Memory, page_bytes};
 
 use super::memory::PIECE;
 use super::words::{EVERY, FOURTH, copy};
 use crate::facilities::operation::{Figure, Operation, need};
 use crate::harness::conduct::Job;
-use crate::harness::old_rule::OldRule;
+use crate::harness::lmbench_rule::LmbenchRule;
 use crate::transports::Unavailable;
 
 /// Each area, bytes.
@@ -29,8 +29,8 @@ const BEHIND: usize = 1920;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     Library,
-    Words,
-    FourthWords,
+    Integers,
+    FourthIntegers,
 }
 
 /// A process with two areas of memory.
@@ -50,12 +50,12 @@ pub struct Copy {
 impl Operation for Copy {
     const ROWS: &'static [(&'static str, &'static str)] = &[
         ("bcopy-libc", "one memcpy() of 64 MiB, bytes counted once"),
-        ("bcopy-hand", "load and store of every word of 64 MiB, bytes counted once"),
+        ("bcopy-hand", "load and store of every integer of 4 B of 64 MiB, bytes counted once"),
         ("aligned-bcopy-libc", "one memcpy() of 64 MiB to 1920 B behind a page's begin"),
-        ("partial-bcopy-hand", "load and store of every fourth word of 64 MiB, all bytes counted once"),
+        ("partial-bcopy-hand", "load and store of every fourth integer of 64 MiB, all bytes counted once"),
     ];
     const FIGURE: Figure = Figure::Bandwidth;
-    const OLD_RULE: OldRule = OldRule::Best;
+    const LMBENCH_RULE: LmbenchRule = LmbenchRule::Best;
 
     fn quantity(job: &Job) -> f64 {
         piece_bytes(job) as f64
@@ -64,9 +64,9 @@ impl Operation for Copy {
     fn prepare(job: &Job) -> Result<Copy, Unavailable> {
         let (by, offset) = match job.row.subject.as_str() {
             "bcopy-libc" => (By::Library, 0),
-            "bcopy-hand" => (By::Words, 0),
+            "bcopy-hand" => (By::Integers, 0),
             "aligned-bcopy-libc" => (By::Library, BEHIND),
-            _ => (By::FourthWords, 0),
+            _ => (By::FourthIntegers, 0),
         };
         need(2 * AREA as u64)?;
         let area = |len| Memory::populated(len).map_err(|error| Unavailable::call("mmap", error));
@@ -82,17 +82,17 @@ impl Operation for Copy {
 
     fn check(&mut self) -> io::Result<()> {
         let piece = AREA / self.piece - 1;
-        let words = self.original.words_mut()[piece * self.piece / 8..][..self.piece / 8].iter_mut();
-        words.zip(1..).for_each(|(word, number)| word.set(number));
+        let integers = self.original.integers_mut()[piece * self.piece / 4..][..self.piece / 4].iter_mut();
+        integers.zip(1..).for_each(|(integer, number)| integer.set(number));
         self.copy_piece(piece);
-        let step = if self.by == By::FourthWords { 4 } else { 1 };
-        let expected = |index: usize| if index.is_multiple_of(step) { index as u64 + 1 } else { 0 };
-        let copied = &self.copy.words()[(self.offset + piece * self.piece) / 8..][..self.piece / 8];
-        match copied.iter().enumerate().find(|&(index, word)| word.get() != expected(index)) {
+        let step = if self.by == By::FourthIntegers { 4 } else { 1 };
+        let expected = |index: usize| if index.is_multiple_of(step) { index as u32 + 1 } else { 0 };
+        let copied = &self.copy.integers()[(self.offset + piece * self.piece) / 4..][..self.piece / 4];
+        match copied.iter().enumerate().find(|&(index, integer)| integer.get() != expected(index)) {
             None => Ok(()),
-            Some((index, word)) => Err(io::Error::other(format!(
-                "word {index} of the copy is {}, but was to be {}",
-                word.get(),
+            Some((index, integer)) => Err(io::Error::other(format!(
+                "integer {index} of the copy is {}, but was to be {}",
+                integer.get(),
                 expected(index)
             ))),
         }
@@ -111,10 +111,10 @@ impl Copy {
     #[inline]
     fn copy_piece(&mut self, piece: usize) {
         let (bytes, from, to) = (self.piece, piece * self.piece, self.offset + piece * self.piece);
-        let original = &self.original.words()[from / 8..][..bytes / 8];
+        let original = &self.original.integers()[from / 4..][..bytes / 4];
         match self.by {
-            By::Words => copy::<EVERY>(original, &mut self.copy.words_mut()[to / 8..][..bytes / 8]),
-            By::FourthWords => copy::<FOURTH>(original, &mut self.copy.words_mut()[to / 8..][..bytes / 8]),
+            By::Integers => copy::<EVERY>(original, &mut self.copy.integers_mut()[to / 4..][..bytes / 4]),
+            By::FourthIntegers => copy::<FOURTH>(original, &mut self.copy.integers_mut()[to / 4..][..bytes / 4]),
             By::Library => {
                 let copied = &mut self.copy.bytes_mut()[to..][..bytes];
                 copied.copy_from_slice(&self.original.bytes_mut()[from..][..bytes]);

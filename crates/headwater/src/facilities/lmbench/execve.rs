@@ -2,7 +2,7 @@
 
 use std::io;
 
-use headwater_os::spawn::Program;
+use headwater_os_tools::spawn::Program;
 
 use super::small_program::{self, SmallProgram};
 use crate::facilities::operation::{Figure, Operation};

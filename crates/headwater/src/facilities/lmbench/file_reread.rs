@@ -1,15 +1,15 @@
-//! `file-reread`, `file-open-close`: reading a file that is in the page cache by 64 KiB, and the sum of its integers
-//! of 4 bytes. The first
+//! `file-reread`, `file-open-close`: reading a file that is in the page cache by 64 KiB, and the sum of its words
+//! of 8 bytes. The first
 //! reads on in a file that stays open, and begins again at its end; the second opens it, reads all of it and closes it.
 
 use std::hint::black_box;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use headwater_os::mapping::Memory;
+use headwater_os_tools::mapping::Memory;
 use rustix::fs::{Mode, OFlags, SeekFrom, open, seek};
 
-use super::words::sum_of_integers;
+use super::words::sum;
 use crate::facilities::operation::{CachedFile, FILE_BYTES, Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
@@ -29,7 +29,7 @@ pub struct FileReread {
 
 impl Operation for FileReread {
     const ROWS: &'static [(&'static str, &'static str)] = &[
-        ("file-reread", "read() of 64 KiB of a cached file of 64 MiB, and the sum of its integers"),
+        ("file-reread", "read() of 64 KiB of a cached file of 64 MiB, and the sum of its words"),
         ("file-open-close", "open(), reads of 64 KiB and sums to the end of a cached file of 64 MiB, close()"),
     ];
     const FIGURE: Figure = Figure::Bandwidth;
@@ -45,12 +45,12 @@ impl Operation for FileReread {
     }
 
     fn check(&mut self) -> io::Result<()> {
-        let (words, expected) = (FILE_BYTES as u64 / 8, CachedFile::sum_of_integers);
+        let (words, expected) = (FILE_BYTES as u64 / 8, CachedFile::sum);
         if self.opens {
             return summed(self.whole()?, expected(0, words));
         }
         let reads = FILE_BYTES / READ;
-        let whole = (0..reads).try_fold(0, |total: u32, _| Ok::<_, io::Error>(total.wrapping_add(self.read()?)))?;
+        let whole = (0..reads).try_fold(0, |total: u64, _| Ok::<_, io::Error>(total.wrapping_add(self.read()?)))?;
         summed(whole, expected(0, words))?;
         summed(self.read()?, expected(0, READ as u64 / 8))
     }
@@ -66,24 +66,24 @@ impl Operation for FileReread {
 impl FileReread {
     /// The sum of the next 64 KiB, at the end of the first.
     #[inline]
-    fn read(&mut self) -> io::Result<u32> {
+    fn read(&mut self) -> io::Result<u64> {
         let mut count = rustix::io::read(&self.descriptor, self.buffer.bytes_mut())?;
         if count == 0 {
             seek(&self.descriptor, SeekFrom::Start(0))?;
             count = rustix::io::read(&self.descriptor, self.buffer.bytes_mut())?;
         }
-        Ok(sum_of_integers(&self.buffer.integers()[..count / 4]))
+        Ok(sum(&self.buffer.words()[..count / 8]))
     }
 
     /// The sum of the whole file, opened anew.
     #[inline]
-    fn whole(&mut self) -> io::Result<u32> {
+    fn whole(&mut self) -> io::Result<u64> {
         let descriptor = open(self.file.path(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-        let mut total: u32 = 0;
+        let mut total: u64 = 0;
         loop {
             match rustix::io::read(descriptor.as_fd(), self.buffer.bytes_mut())? {
                 0 => return Ok(total),
-                count => total = total.wrapping_add(sum_of_integers(&self.buffer.integers()[..count / 4])),
+                count => total = total.wrapping_add(sum(&self.buffer.words()[..count / 8])),
             }
         }
     }
@@ -93,12 +93,10 @@ fn opens(job: &Job) -> bool {
     job.row.subject == "file-open-close"
 }
 
-/// Whether the sum is that of the file's integers.
-pub(super) fn summed(found: u32, expected: u32) -> io::Result<()> {
+/// Whether the sum is that of the file's words.
+pub(super) fn summed(found: u64, expected: u64) -> io::Result<()> {
     match found {
         _ if found == expected => Ok(()),
-        _ => {
-            Err(io::Error::other(format!("the integers of the file make {found}, but were written to make {expected}")))
-        }
+        _ => Err(io::Error::other(format!("the words of the file make {found}, but were written to make {expected}"))),
     }
 }

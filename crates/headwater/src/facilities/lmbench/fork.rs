@@ -4,7 +4,7 @@
 
 use std::io;
 
-use headwater_os::spawn::fork_and_wait;
+use headwater_os_tools::spawn::fork_and_wait;
 
 use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;

@@ -1,6 +1,6 @@
 //! `memory-read`, `memory-write`, `partial-mmap-read`, `partial-mmap-write`, `partial-mmap-read-write`, `bzero-copy`: loops
-//! over the words of memory that is larger than the caches, and the C library's `memset`. Every byte of the memory counts
-//! once, also where only every fourth word is touched: a cache line is moved whole.
+//! over the integers of 4 bytes of memory that is larger than the caches, and the C library's `memset`. Every byte of the memory counts
+//! once, also where only every fourth integer is touched: a cache line is moved whole.
 //!
 //! An operation is a pass over a piece, of `memset` over the whole memory, because it chooses how by the size; the pieces follow each other through the whole memory, so that a piece has left the
 //! caches when its turn comes again. The pages are the machine's default for anonymous memory.
@@ -8,22 +8,22 @@
 use std::hint::black_box;
 use std::io;
 
-use headwater_os::mapping::Memory as Mapping;
+use headwater_os_tools::mapping::Memory as Mapping;
 
-use super::words::{EVERY, FOURTH, fill, sum, sum_and_fill};
+use super::words::{EVERY, FOURTH, fill, sum, sum_and_fill, sum_of_fourth};
 use crate::facilities::operation::{Figure, Operation, need};
 use crate::harness::conduct::Job;
-use crate::harness::old_rule::OldRule;
+use crate::harness::lmbench_rule::LmbenchRule;
 use crate::transports::Unavailable;
 
 /// The whole memory, bytes.
-const AREA: usize = 128 << 20;
+const AREA: usize = 256 << 20;
 
 /// Bytes of an operation.
 pub const PIECE: usize = 8 << 20;
 
 /// What is stored.
-const VALUE: u64 = 0x0102_0304_0506_0708;
+const VALUE: u32 = 0x0102_0304;
 
 /// What is done with a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,15 +47,15 @@ pub struct Memory {
 
 impl Operation for Memory {
     const ROWS: &'static [(&'static str, &'static str)] = &[
-        ("memory-read", "sum of every word of 128 MiB"),
-        ("memory-write", "store to every word of 128 MiB"),
-        ("partial-mmap-read", "sum of every fourth word of 128 MiB of anonymous memory, all bytes counted"),
-        ("partial-mmap-write", "store to every fourth word of 128 MiB of anonymous memory, all bytes counted"),
-        ("partial-mmap-read-write", "load of and store to every fourth word of 128 MiB, all bytes counted once"),
-        ("bzero-copy", "one memset() of 128 MiB with zeros"),
+        ("memory-read", "sum of every integer of 4 B of 256 MiB"),
+        ("memory-write", "store to every integer of 4 B of 256 MiB"),
+        ("partial-mmap-read", "sum of every fourth integer of 256 MiB of anonymous memory, all bytes counted"),
+        ("partial-mmap-write", "store to every fourth integer of 256 MiB of anonymous memory, all bytes counted"),
+        ("partial-mmap-read-write", "load of and store to every fourth integer of 256 MiB, all bytes counted once"),
+        ("bzero-copy", "one memset() of 256 MiB with zeros"),
     ];
     const FIGURE: Figure = Figure::Bandwidth;
-    const OLD_RULE: OldRule = OldRule::Best;
+    const LMBENCH_RULE: LmbenchRule = LmbenchRule::Best;
 
     fn quantity(job: &Job) -> f64 {
         if job.row.subject == "bzero-copy" { AREA as f64 } else { PIECE as f64 }
@@ -76,22 +76,22 @@ impl Operation for Memory {
     }
 
     fn check(&mut self) -> io::Result<()> {
-        let first = 3 * PIECE / 8;
-        let words = &mut self.area.words_mut()[first..][..PIECE / 8];
-        words.iter_mut().zip(1..).for_each(|(word, number)| word.set(number));
-        let touched: u64 = if matches!(self.pass, Pass::Read | Pass::Write | Pass::Zero) { 1 } else { 4 };
-        let count = PIECE as u64 / 8;
-        let sum_of = |step: u64| (0..count / step).fold(0u64, |sum, index| sum.wrapping_add(index * step + 1));
+        let first = 3 * PIECE / 4;
+        let integers = &mut self.area.integers_mut()[first..][..PIECE / 4];
+        integers.iter_mut().zip(1..).for_each(|(integer, number)| integer.set(number));
+        let touched: u32 = if matches!(self.pass, Pass::Read | Pass::Write | Pass::Zero) { 1 } else { 4 };
+        let count = PIECE as u32 / 4;
+        let sum_of = |step: u32| (0..count / step).fold(0u32, |sum, index| sum.wrapping_add(index * step + 1));
         let stored = match self.pass {
             Pass::Read | Pass::PartialRead => None,
             Pass::Zero => Some(0),
             Pass::Write | Pass::PartialWrite | Pass::PartialReadWrite => Some(VALUE),
         };
         // Sums of the pieces 0 to 3, of which the first three are zero, and what then stands in the last.
-        let sums: u64 = (0..4).map(|piece| self.pass(piece)).fold(0, u64::wrapping_add);
+        let sums: u32 = (0..4).map(|piece| self.pass(piece)).fold(0, u32::wrapping_add);
         let expected_sums =
             if matches!(self.pass, Pass::Write | Pass::PartialWrite | Pass::Zero) { 0 } else { sum_of(touched) };
-        let left = sum::<EVERY>(&self.area.words()[first..][..PIECE / 8]);
+        let left = sum(&self.area.integers()[first..][..PIECE / 4]);
         let expected_left = match stored {
             None => sum_of(1),
             Some(value) => sum_of(1).wrapping_sub(sum_of(touched)).wrapping_add(value.wrapping_mul(count / touched)),
@@ -99,7 +99,7 @@ impl Operation for Memory {
         match (sums, left) {
             found if found == (expected_sums, expected_left) => Ok(()),
             found => Err(io::Error::other(format!(
-                "{:?} of known words: sum and remaining sum {found:?}, but expected {:?}",
+                "{:?} of known integers: sum and remaining sum {found:?}, but expected {:?}",
                 self.pass,
                 (expected_sums, expected_left)
             ))),
@@ -118,18 +118,18 @@ impl Operation for Memory {
 impl Memory {
     /// One pass over a piece; answers with the sum of what it loads.
     #[inline]
-    fn pass(&mut self, piece: usize) -> u64 {
-        let words = &mut self.area.words_mut()[piece * (PIECE / 8)..][..PIECE / 8];
+    fn pass(&mut self, piece: usize) -> u32 {
+        let integers = &mut self.area.integers_mut()[piece * (PIECE / 4)..][..PIECE / 4];
         match self.pass {
-            Pass::Read => sum::<EVERY>(words),
-            Pass::PartialRead => sum::<FOURTH>(words),
-            Pass::PartialReadWrite => sum_and_fill(words, VALUE),
+            Pass::Read => sum(integers),
+            Pass::PartialRead => sum_of_fourth(integers),
+            Pass::PartialReadWrite => sum_and_fill(integers, VALUE),
             Pass::Write => {
-                fill::<EVERY>(words, VALUE);
+                fill::<EVERY>(integers, VALUE);
                 0
             }
             Pass::PartialWrite => {
-                fill::<FOURTH>(words, VALUE);
+                fill::<FOURTH>(integers, VALUE);
                 0
             }
             Pass::Zero => {

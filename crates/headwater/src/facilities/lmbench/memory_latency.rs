@@ -11,13 +11,13 @@
 use std::fs;
 use std::io;
 
-use headwater_os::chase::Ring;
 use headwater_os::cpu;
+use headwater_os_tools::pointer_chase::Ring;
 use headwater_results::random::Random;
 
 use crate::facilities::operation::{Figure, Operation, need};
 use crate::harness::conduct::Job;
-use crate::harness::old_rule::OldRule;
+use crate::harness::lmbench_rule::LmbenchRule;
 use crate::transports::Unavailable;
 
 /// Bytes between pointers.
@@ -44,7 +44,7 @@ impl Operation for MemoryLatency {
         ("main-memory-random", "dependent loads of the same places in an order by chance"),
     ];
     const FIGURE: Figure = Figure::Nanoseconds;
-    const OLD_RULE: OldRule = OldRule::Best;
+    const LMBENCH_RULE: LmbenchRule = LmbenchRule::Best;
 
     fn prepare(job: &Job) -> Result<MemoryLatency, Unavailable> {
         let bytes = match job.row.subject.as_str() {

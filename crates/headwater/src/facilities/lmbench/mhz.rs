@@ -3,11 +3,11 @@
 use std::hint::black_box;
 use std::io;
 
-use headwater_os::cycles::{BLOCK, add};
+use headwater_os_tools::cycles::{BLOCK, add};
 
 use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
-use crate::harness::old_rule::OldRule;
+use crate::harness::lmbench_rule::LmbenchRule;
 use crate::transports::Unavailable;
 
 /// A process that adds.
@@ -17,7 +17,7 @@ pub struct Mhz;
 impl Operation for Mhz {
     const ROWS: &'static [(&'static str, &'static str)] = &[("mhz", "cycles per second, by dependent additions")];
     const FIGURE: Figure = Figure::Clock;
-    const OLD_RULE: OldRule = OldRule::Best;
+    const LMBENCH_RULE: LmbenchRule = LmbenchRule::Best;
 
     fn quantity(_job: &Job) -> f64 {
         BLOCK as f64

@@ -6,8 +6,8 @@
 
 use std::io;
 
-use headwater_os::mapping::MappedFile;
-use headwater_os::usage::Usage;
+use headwater_os_tools::mapping::MappedFile;
+use headwater_os_tools::usage::Usage;
 use rustix::io::pread;
 
 use crate::facilities::operation::{CachedFile, FILE_BYTES, Figure, Operation};

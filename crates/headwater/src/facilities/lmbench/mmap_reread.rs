@@ -1,15 +1,15 @@
-//! `mmap-reread`, `mmap-open-close`: the sum of the integers of 4 bytes of a file that is in the page cache, by a shared mapping. The first
+//! `mmap-reread`, `mmap-open-close`: the sum of the words of 8 bytes of a file that is in the page cache, by a shared mapping. The first
 //! sums in a mapping that stays, whose pages are all there; the second opens and maps the file, sums all of it, which brings
 //! its pages, unmaps and closes it.
 
 use std::hint::black_box;
 use std::io;
 
-use headwater_os::mapping::{MappedFile, View};
+use headwater_os_tools::mapping::{MappedFile, View};
 use rustix::fs::{Mode, OFlags, open};
 
 use super::file_reread::summed;
-use super::words::sum_of_integers;
+use super::words::sum;
 use crate::facilities::operation::{CachedFile, FILE_BYTES, Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
@@ -29,8 +29,8 @@ pub struct MmapReread {
 
 impl Operation for MmapReread {
     const ROWS: &'static [(&'static str, &'static str)] = &[
-        ("mmap-reread", "sum of the integers of a mapped cached file of 64 MiB"),
-        ("mmap-open-close", "open(), mmap(), sum of the integers of a cached file of 64 MiB, munmap(), close()"),
+        ("mmap-reread", "sum of the words of a mapped cached file of 64 MiB"),
+        ("mmap-open-close", "open(), mmap(), sum of the words of a cached file of 64 MiB, munmap(), close()"),
     ];
     const FIGURE: Figure = Figure::Bandwidth;
 
@@ -43,17 +43,17 @@ impl Operation for MmapReread {
         let view = MappedFile::new(file.open()?, FILE_BYTES).and_then(|mapped| mapped.map());
         let view = view.map_err(|error| Unavailable::call("mmap", error))?;
         // The first pass brings the pages.
-        black_box(sum_of_integers(view.integers()));
+        black_box(sum(view.words()));
         Ok(MmapReread { view: (!opens(job)).then_some(view), next: 0, file })
     }
 
     fn check(&mut self) -> io::Result<()> {
         let words = |bytes: usize| bytes as u64 / 8;
         let Some(view) = &self.view else {
-            return summed(self.whole()?, CachedFile::sum_of_integers(0, words(FILE_BYTES)));
+            return summed(self.whole()?, CachedFile::sum(0, words(FILE_BYTES)));
         };
         let last = FILE_BYTES / PIECE - 1;
-        summed(piece_of(view, last), CachedFile::sum_of_integers(words(last * PIECE), words(PIECE)))
+        summed(piece_of(view, last), CachedFile::sum(words(last * PIECE), words(PIECE)))
     }
 
     fn run(&mut self, operations: u64) -> io::Result<()> {
@@ -75,18 +75,18 @@ impl Operation for MmapReread {
 impl MmapReread {
     /// The sum of the whole file, opened and mapped anew.
     #[inline]
-    fn whole(&self) -> io::Result<u32> {
+    fn whole(&self) -> io::Result<u64> {
         let descriptor = open(self.file.path(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let mapped = MappedFile::new(descriptor, FILE_BYTES)?;
         let view = mapped.map()?;
-        Ok(sum_of_integers(view.integers()))
+        Ok(sum(view.words()))
     }
 }
 
 /// The sum of a piece.
 #[inline]
-fn piece_of(view: &View, piece: usize) -> u32 {
-    sum_of_integers(&view.integers()[piece * (PIECE / 4)..][..PIECE / 4])
+fn piece_of(view: &View, piece: usize) -> u64 {
+    sum(&view.words()[piece * (PIECE / 8)..][..PIECE / 8])
 }
 
 fn opens(job: &Job) -> bool {

@@ -9,8 +9,8 @@
 use std::hint::black_box;
 use std::io;
 
-use headwater_os::mapping::{MappedFile, page_bytes};
-use headwater_os::usage::Usage;
+use headwater_os_tools::mapping::{MappedFile, page_bytes};
+use headwater_os_tools::usage::Usage;
 use headwater_results::random::Random;
 
 use crate::facilities::operation::{CachedFile, Figure, Operation, Run};

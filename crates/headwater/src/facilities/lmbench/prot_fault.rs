@@ -7,8 +7,8 @@
 
 use std::io;
 
-use headwater_os::handler::{self, Handler};
-use headwater_os::protection::ReadOnlyPage;
+use headwater_os_tools::handler::{self, Handler};
+use headwater_os_tools::protection::ReadOnlyPage;
 use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
 
 use crate::facilities::operation::{Figure, Operation, Run};

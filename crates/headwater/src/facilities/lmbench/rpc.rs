@@ -24,7 +24,7 @@ use crate::transports::{Unavailable, tcp};
 const CHECKED: u64 = 10;
 
 /// What messages go over.
-pub trait Line: Sized {
+pub trait RpcTransport: Sized {
     /// The row.
     const ROWS: &'static [(&'static str, &'static str)];
 
@@ -55,7 +55,7 @@ pub struct Rpc<L> {
     calls: Calls,
 }
 
-impl<L: Line> Operation for Rpc<L> {
+impl<L: RpcTransport> Operation for Rpc<L> {
     const ROWS: &'static [(&'static str, &'static str)] = L::ROWS;
     const FIGURE: Figure = Figure::Microseconds;
 
@@ -89,7 +89,7 @@ impl<L: Line> Operation for Rpc<L> {
 
 /// A call and its reply.
 #[inline]
-fn call(line: &mut impl Line, calls: &mut Calls) -> io::Result<()> {
+fn call(line: &mut impl RpcTransport, calls: &mut Calls) -> io::Result<()> {
     let (record, xid) = calls.next();
     line.send(record)?;
     let mut reply = [0; MESSAGE_MAX];
@@ -98,7 +98,7 @@ fn call(line: &mut impl Line, calls: &mut Calls) -> io::Result<()> {
 }
 
 /// The service, until it is killed or the line is dead. What is no call is dropped, as RFC 5531 leaves it.
-fn serve(line: &mut impl Line) -> io::Result<()> {
+fn serve(line: &mut impl RpcTransport) -> io::Result<()> {
     let (mut request, mut reply) = ([0; MESSAGE_MAX], [0; MESSAGE_MAX]);
     loop {
         let length = line.receive(&mut request)?;
@@ -115,7 +115,7 @@ pub struct Udp {
     peer: SocketAddrAny,
 }
 
-impl Line for Udp {
+impl RpcTransport for Udp {
     const ROWS: &'static [(&'static str, &'static str)] = &[("rpc-udp", "null call of a Sun RPC service over UDP")];
 
     fn open() -> Result<(Udp, Udp), Unavailable> {
@@ -152,7 +152,7 @@ pub struct Tcp {
     socket: OwnedFd,
 }
 
-impl Line for Tcp {
+impl RpcTransport for Tcp {
     const ROWS: &'static [(&'static str, &'static str)] = &[("rpc-tcp", "null call of a Sun RPC service over TCP")];
 
     fn open() -> Result<(Tcp, Tcp), Unavailable> {

@@ -5,8 +5,8 @@ use std::hint::black_box;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use headwater_os::limits::allow_descriptors;
-use headwater_os::select::Writers;
+use headwater_os_tools::limits::allow_descriptors;
+use headwater_os_tools::select::Writers;
 use rustix::fs::{Mode, OFlags, fstat, open};
 use rustix::io::fcntl_dupfd_cloexec;
 

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use headwater_os::spawn::Program;
+use headwater_os_tools::spawn::Program;
 
 use super::small_program::{self, SmallProgram};
 use crate::facilities::operation::{Figure, Operation};

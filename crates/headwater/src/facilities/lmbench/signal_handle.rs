@@ -3,7 +3,7 @@
 
 use std::io;
 
-use headwater_os::handler::{self, Handler};
+use headwater_os_tools::handler::{self, Handler};
 use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
 
 use crate::facilities::operation::{Figure, Operation, Run};

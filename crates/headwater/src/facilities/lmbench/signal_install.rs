@@ -2,7 +2,7 @@
 
 use std::io;
 
-use headwater_os::handler::{self, Handler};
+use headwater_os_tools::handler::{self, Handler};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::facilities::operation::{Figure, Operation};

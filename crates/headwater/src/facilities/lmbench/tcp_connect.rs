@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use headwater_os::child::Child;
-use headwater_os::shared::Shared;
 use headwater_os::{clock, cpu};
+use headwater_os_tools::shared::Shared;
 use rustix::net::{
     AddressFamily, Ipv4Addr, RecvFlags, SocketAddrAny, SocketAddrV4, SocketFlags, SocketType, accept_with, bind,
     connect, getsockname, listen, recv, socket_with,

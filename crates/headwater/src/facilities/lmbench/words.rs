@@ -1,54 +1,37 @@
-//! Loops over the words of memory: every word, or every fourth, is loaded or stored by an instruction of its own. A word has
-//! 8 bytes, except where files are summed. For the bandwidths of memory and of files.
+//! Loops over memory: every element, or every fourth, is loaded or stored by an instruction of its own. The bandwidths of
+//! memory have integers of 4 bytes as elements, sums of files words of 8.
 
-use headwater_os::mapping::{Integer, Word};
+use headwater_os_tools::mapping::{Element, Integer, TURN};
 
-/// Words per turn of a loop, so that its own instructions hardly count.
-const TURN: usize = 32;
-
-/// Every word.
+/// Every element.
 pub const EVERY: usize = 1;
 
-/// Every fourth word.
+/// Every fourth element.
 pub const FOURTH: usize = 4;
 
-/// The sum of every `STEP`th word, modulo 2^64: four sums, by turns, so that no addition waits for the one before, and memory is
-/// what is measured.
+/// The sum of all elements, modulo its range.
 #[inline(never)]
-pub fn sum<const STEP: usize>(words: &[Word]) -> u64 {
-    let turns = words.chunks_exact(TURN);
-    let rest = turns.remainder().iter().step_by(STEP).fold(0, |sum: u64, word| sum.wrapping_add(word.get()));
-    let mut sums = [rest, 0, 0, 0];
-    for turn in turns {
-        let mut index = 0;
-        while index < TURN {
-            let part = &mut sums[index / STEP % 4];
-            *part = part.wrapping_add(turn[index].get());
-            index += STEP;
-        }
-    }
-    sums.into_iter().fold(0, u64::wrapping_add)
+pub fn sum<T: Element>(elements: &[T]) -> T::Sum {
+    let (turns, rest) = elements.as_chunks();
+    let mut sums = Default::default();
+    turns.iter().for_each(|turn| T::add_all(turn, &mut sums));
+    T::total(sums, rest)
 }
 
-/// The sum of integers of 4 bytes, modulo 2^32: one sum, as LMbench describes it for files, so that each addition waits for
-/// the one before.
+/// The sum of every fourth integer, modulo its range. There must be whole turns of them.
 #[inline(never)]
-pub fn sum_of_integers(integers: &[Integer]) -> u32 {
-    let turns = integers.chunks_exact(TURN);
-    let rest = turns.remainder().iter().fold(0, |sum: u32, integer| sum.wrapping_add(integer.get()));
-    turns.fold(rest, |sum, turn| {
-        let mut sum = sum;
-        for integer in turn {
-            sum = sum.wrapping_add(integer.get());
-        }
-        sum
-    })
+pub fn sum_of_fourth(integers: &[Integer]) -> u32 {
+    let (turns, rest) = integers.as_chunks();
+    assert!(rest.is_empty(), "whole turns");
+    let mut sums = Default::default();
+    turns.iter().for_each(|turn| Integer::add_fourth(turn, &mut sums));
+    Integer::total(sums, rest)
 }
 
-/// Stores `value` into every `STEP`th word.
+/// Stores `value` into every `STEP`th integer.
 #[inline(never)]
-pub fn fill<const STEP: usize>(words: &mut [Word], value: u64) {
-    let mut turns = words.chunks_exact_mut(TURN);
+pub fn fill<const STEP: usize>(integers: &mut [Integer], value: u32) {
+    let mut turns = integers.chunks_exact_mut(TURN);
     for turn in &mut turns {
         let mut index = 0;
         while index < TURN {
@@ -56,33 +39,33 @@ pub fn fill<const STEP: usize>(words: &mut [Word], value: u64) {
             index += STEP;
         }
     }
-    turns.into_remainder().iter_mut().step_by(STEP).for_each(|word| word.set(value));
+    turns.into_remainder().iter_mut().step_by(STEP).for_each(|integer| integer.set(value));
 }
 
-/// The sum of every fourth word as it was, each of which gets `value` then; as [`sum`].
+/// The sum of every fourth integer as it was, each of which gets `value` then: two sums, by turns.
 #[inline(never)]
-pub fn sum_and_fill(words: &mut [Word], value: u64) -> u64 {
-    let mut sums = [0u64; 4];
-    let mut turns = words.chunks_exact_mut(TURN);
+pub fn sum_and_fill(integers: &mut [Integer], value: u32) -> u32 {
+    let mut sums = [0u32; 2];
+    let mut turns = integers.chunks_exact_mut(TURN);
     for turn in &mut turns {
         let mut index = 0;
         while index < TURN {
-            let part = &mut sums[index / FOURTH % 4];
+            let part = &mut sums[index / FOURTH % 2];
             *part = part.wrapping_add(turn[index].get());
             turn[index].set(value);
             index += FOURTH;
         }
     }
-    for word in turns.into_remainder().iter_mut().step_by(FOURTH) {
-        sums[0] = sums[0].wrapping_add(word.get());
-        word.set(value);
+    for integer in turns.into_remainder().iter_mut().step_by(FOURTH) {
+        sums[0] = sums[0].wrapping_add(integer.get());
+        integer.set(value);
     }
-    sums.into_iter().fold(0, u64::wrapping_add)
+    Integer::total(sums, &[])
 }
 
-/// Copies every `STEP`th word to its place in `to`; both have as many words.
+/// Copies every `STEP`th integer to its place in `to`; both have as many integers.
 #[inline(never)]
-pub fn copy<const STEP: usize>(from: &[Word], to: &mut [Word]) {
+pub fn copy<const STEP: usize>(from: &[Integer], to: &mut [Integer]) {
     assert_eq!(from.len(), to.len(), "what is copied fits");
     let (sources, mut targets) = (from.chunks_exact(TURN), to.chunks_exact_mut(TURN));
     let rest = sources.remainder();
@@ -99,67 +82,77 @@ pub fn copy<const STEP: usize>(from: &[Word], to: &mut [Word]) {
 
 #[cfg(test)]
 mod tests {
-    use headwater_os::mapping::Memory;
+    use headwater_os_tools::mapping::Memory;
 
     use super::*;
 
-    /// Two turns and five words.
+    /// Two turns and five integers.
     const COUNT: usize = 2 * TURN + 5;
 
-    /// Words 1, 2, 3, ...
+    /// Integers 1, 2, 3, ...
     fn memory() -> Memory {
-        let mut memory = Memory::populated(COUNT * 8).expect("memory");
-        memory.words_mut().iter_mut().zip(1..).for_each(|(word, number)| word.set(number));
+        let mut memory = Memory::populated(COUNT * 4).expect("memory");
+        memory.integers_mut().iter_mut().zip(1..).for_each(|(integer, number)| integer.set(number));
         memory
     }
 
-    fn values(words: &[Word]) -> Vec<u64> {
-        words.iter().map(Word::get).collect()
+    fn values(integers: &[Integer]) -> Vec<u32> {
+        integers.iter().map(Integer::get).collect()
     }
 
     /// What every `step`th value of 1, 2, 3, ... makes.
-    fn every(step: usize) -> u64 {
-        (1..=COUNT as u64).step_by(step).sum()
+    fn every(step: usize) -> u32 {
+        (1..=COUNT as u32).step_by(step).sum()
     }
 
     #[test]
-    fn every_word_counts_once_and_so_does_every_fourth() {
+    fn every_integer_counts_once_and_so_does_every_fourth() {
         let memory = memory();
-        let words = &memory.words()[..COUNT];
-        assert_eq!((sum::<EVERY>(words), sum::<FOURTH>(words)), (every(1), every(4)));
-        let integers = &memory.integers()[..2 * COUNT - 1];
-        assert_eq!(sum_of_integers(integers), (1..=COUNT as u32).sum::<u32>(), "the upper halves are 0");
+        let integers = &memory.integers()[..2 * TURN];
+        assert_eq!(sum(&memory.integers()[..COUNT]), every(1));
+        assert_eq!(sum_of_fourth(integers), (1..=2 * TURN as u32).step_by(4).sum::<u32>());
     }
 
     #[test]
-    fn what_is_stored_and_copied_is_every_word_or_every_fourth_and_no_other() {
+    fn every_word_counts_once_with_its_upper_half() {
+        let mut memory = Memory::populated(COUNT * 8).expect("memory");
+        memory.words_mut().iter_mut().zip(1..).for_each(|(word, number)| word.set(number << 33));
+        assert_eq!(sum(&memory.words()[..COUNT]), u64::from(every(1)) << 33);
+    }
+
+    #[test]
+    fn what_is_stored_and_copied_is_every_integer_or_every_fourth_and_no_other() {
         for fourth in [false, true] {
             let is_touched = |index: usize| !fourth || index.is_multiple_of(4);
             let (source, mut filled, mut copied) = (memory(), memory(), memory());
-            filled.words_mut()[COUNT].set(1);
-            copied.words_mut().iter_mut().for_each(|word| word.set(0));
-            let targets = (&mut filled.words_mut()[..COUNT], &mut copied.words_mut()[..COUNT]);
+            filled.integers_mut()[COUNT].set(1);
+            copied.integers_mut().iter_mut().for_each(|integer| integer.set(0));
+            let targets = (&mut filled.integers_mut()[..COUNT], &mut copied.integers_mut()[..COUNT]);
             if fourth {
                 fill::<FOURTH>(targets.0, 7);
-                copy::<FOURTH>(&source.words()[..COUNT], targets.1);
+                copy::<FOURTH>(&source.integers()[..COUNT], targets.1);
             } else {
                 fill::<EVERY>(targets.0, 7);
-                copy::<EVERY>(&source.words()[..COUNT], targets.1);
+                copy::<EVERY>(&source.integers()[..COUNT], targets.1);
             }
-            let expected = |touched: fn(u64) -> u64, other: fn(u64) -> u64| -> Vec<u64> {
-                let value = |index| if is_touched(index) { touched(index as u64 + 1) } else { other(index as u64 + 1) };
+            let expected = |touched: fn(u32) -> u32, other: fn(u32) -> u32| -> Vec<u32> {
+                let value = |index| if is_touched(index) { touched(index as u32 + 1) } else { other(index as u32 + 1) };
                 (0..COUNT).map(value).collect()
             };
-            assert_eq!(values(&filled.words()[..COUNT]), expected(|_| 7, |number| number));
-            assert_eq!(values(&copied.words()[..COUNT]), expected(|number| number, |_| 0));
-            assert_eq!((filled.words()[COUNT].get(), copied.words()[COUNT].get()), (1, 0), "nothing behind the end");
+            assert_eq!(values(&filled.integers()[..COUNT]), expected(|_| 7, |number| number));
+            assert_eq!(values(&copied.integers()[..COUNT]), expected(|number| number, |_| 0));
+            assert_eq!(
+                (filled.integers()[COUNT].get(), copied.integers()[COUNT].get()),
+                (1, 0),
+                "nothing behind the end"
+            );
         }
     }
 
     #[test]
-    fn what_is_summed_and_stored_is_every_fourth_word() {
+    fn what_is_summed_and_stored_is_every_fourth_integer() {
         let mut memory = memory();
-        assert_eq!(sum_and_fill(&mut memory.words_mut()[..COUNT], 0), every(4));
-        assert_eq!(sum::<EVERY>(&memory.words()[..COUNT]), every(1) - every(4));
+        assert_eq!(sum_and_fill(&mut memory.integers_mut()[..COUNT], 0), every(4));
+        assert_eq!(sum(&memory.integers()[..COUNT]), every(1) - every(4));
     }
 }

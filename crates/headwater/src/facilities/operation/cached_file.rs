@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use headwater_os::limits;
+use headwater_os_tools::limits;
 
-use super::room::need;
+use super::memory_check::need;
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
@@ -59,10 +59,9 @@ impl CachedFile {
         CachedFile::word(offset / 8).to_ne_bytes()[offset as usize % 8]
     }
 
-    /// The sum of the integers of 4 bytes in its words `first .. first + count`, modulo 2^32.
-    pub fn sum_of_integers(first: u64, count: u64) -> u32 {
-        let both = |word: u64| (word as u32).wrapping_add((word >> 32) as u32);
-        (first..first + count).map(CachedFile::word).fold(0, |sum: u32, word| sum.wrapping_add(both(word)))
+    /// The sum of its words `first .. first + count`, modulo 2^64.
+    pub fn sum(first: u64, count: u64) -> u64 {
+        (first..first + count).map(CachedFile::word).fold(0, u64::wrapping_add)
     }
 
     /// Opens it for reading.
@@ -127,7 +126,7 @@ mod tests {
         let third_page = 2 * 4096 + 3;
         assert_eq!((word(3), word(CHUNK / 8 + 1)), (3, CachedFile::word(CHUNK as u64 / 8 + 1)));
         assert_eq!(bytes[third_page], CachedFile::byte(third_page as u64));
-        assert_eq!((510..514).map(word).sum::<u64>(), u64::from(CachedFile::sum_of_integers(510, 4)), "small ones");
+        assert_eq!((510..514).map(word).sum::<u64>(), CachedFile::sum(510, 4));
         assert_eq!([0, 1, 2].map(|page| CachedFile::byte(4096 * page)), [0, 1, 2]);
         drop(file);
         assert!(!path.exists());

@@ -10,19 +10,19 @@ use headwater_results::schema::Standing;
 
 use super::Subject;
 use crate::harness::conduct::{Job, LaunchError, Measured};
-use crate::harness::old_rule::OldRule;
+use crate::harness::lmbench_rule::LmbenchRule;
 use crate::transports::Unavailable;
 
 mod cached_file;
-mod course;
+mod conduct;
 mod figure;
+mod memory_check;
 mod peer;
-mod room;
 
 pub use cached_file::{CachedFile, FILE_BYTES};
 pub use figure::Figure;
+pub use memory_check::need;
 pub use peer::fork_peer;
-pub use room::need;
 
 /// One function of an operation: does it so many times.
 pub type Run<O> = fn(&mut O, u64) -> io::Result<()>;
@@ -40,7 +40,7 @@ pub trait Operation: Sized {
     const STANDING: Standing = Standing::Candidate;
 
     /// How the rule of lmbench makes one figure of its repetitions.
-    const OLD_RULE: OldRule = OldRule::Median;
+    const LMBENCH_RULE: LmbenchRule = LmbenchRule::Median;
 
     /// What the definition subtracts: the same as often, timed in batches of its own that alternate with those of
     /// [`Operation::run`]. The sample of a batch is the difference; the medians of both are counters.
@@ -103,8 +103,8 @@ pub const fn entry<O: Operation>() -> Entry {
         rows: O::ROWS,
         figure: O::FIGURE,
         standing: O::STANDING,
-        probe: course::probe::<O>,
-        conduct: course::conduct::<O>,
+        probe: conduct::probe::<O>,
+        conduct: conduct::conduct::<O>,
     }
 }
 

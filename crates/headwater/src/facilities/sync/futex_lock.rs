@@ -1,10 +1,10 @@
-//! `futex-lock`: a lock of three states on a futex, ours ([\`headwater_os::lock::FutexLock\`]). It never spins.
+//! `futex-lock`: a lock of three states on a futex, ours ([\`headwater_os_tools::lock::FutexLock\`]). It never spins.
 
 use std::io;
 use std::sync::atomic::AtomicU64;
 
-use headwater_os::lock;
-use headwater_os::shared::Shared;
+use headwater_os_tools::lock;
+use headwater_os_tools::shared::Shared;
 use headwater_results::schema::Standing;
 
 use super::{Primitive, Subject, TOTAL, add_unprotected, place};

@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use headwater_os::shared::{ProcessShared, Shared};
+use headwater_os_tools::shared::{ProcessShared, Shared};
 use headwater_results::schema::{Better, Row};
 
 use super::{Entry, Info, Subject};
@@ -15,8 +15,8 @@ use crate::harness::conduct::{Job, LaunchError, Measured};
 use crate::patterns::MetricInfo;
 use crate::transports::Unavailable;
 
-mod course;
-mod crew;
+mod conduct;
+mod worker_group;
 
 pub mod atomic;
 pub mod futex_lock;
@@ -132,7 +132,7 @@ macro_rules! table {
 
         fn conduct(job: &Job) -> Result<Measured, LaunchError> {
             $(if job.row.subject == <$primitive as Primitive>::SUBJECT.name {
-                return course::conduct::<$primitive>(job);
+                return conduct::conduct::<$primitive>(job);
             })+
             Err(LaunchError::Unavailable(no_primitive(job)))
         }

@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::atomic::AtomicU64;
 
-use headwater_os::lock;
-use headwater_os::shared::Shared;
+use headwater_os_tools::lock;
+use headwater_os_tools::shared::Shared;
 use headwater_results::schema::Standing;
 
 use super::{Primitive, Subject, TOTAL, add_unprotected, place};

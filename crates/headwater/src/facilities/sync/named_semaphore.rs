@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::AtomicU64;
 
-use headwater_os::lock;
+use headwater_os_tools::lock;
 use headwater_results::schema::Standing;
 
 use super::{Primitive, Subject, TOTAL, add_unprotected};

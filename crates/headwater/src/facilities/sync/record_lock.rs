@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::atomic::AtomicU64;
 
-use headwater_os::lock::{self, Owner};
+use headwater_os_tools::lock::{self, Owner};
 use headwater_results::schema::{Standing, WorkerKind};
 
 use super::{Primitive, Subject, TOTAL, add_unprotected};

@@ -4,8 +4,8 @@
 use std::io;
 use std::sync::atomic::AtomicU64;
 
-use headwater_os::lock::{self, Undo};
-use headwater_os::namespace;
+use headwater_os_tools::lock::{self, Undo};
+use headwater_os_tools::namespace;
 use headwater_results::schema::Standing;
 
 use super::{Primitive, Subject, TOTAL, add_unprotected};

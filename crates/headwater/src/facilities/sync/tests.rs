@@ -2,8 +2,8 @@
 
 use headwater_results::schema::{Placement, Standing, WorkerKind};
 
-use super::course::{Plan, measured};
-use super::crew::{Floor, Lap, add_in_threads};
+use super::conduct::{Plan, measured};
+use super::worker_group::{RoundTimes, SharedState, add_in_threads};
 use super::*;
 use crate::harness::protocol::{Cost, Round};
 
@@ -66,7 +66,7 @@ fn where_no_full_round_fits_there_are_a_few_short_ones() {
 #[test]
 fn samples_are_scaled_to_a_million_additions_and_costs_summed() {
     let cost = Cost { user_s: 0.5, system_s: 0.25, voluntary_switches: 3, involuntary_switches: 4 };
-    let laps = [Lap { elapsed_ns: 2e6, cost }, Lap { elapsed_ns: 3e6, cost }];
+    let laps = [RoundTimes { elapsed_ns: 2e6, cost }, RoundTimes { elapsed_ns: 3e6, cost }];
     let measured = measured(&Plan { additions: 1000, rounds: 2 }, &laps, 5);
     assert_eq!(measured.series["total"], [2e6, 3e6]);
     assert_eq!(measured.counters["operations"], 10_000.0);
@@ -109,7 +109,7 @@ fn verified<P: Primitive>(primitive: &P, additions: u64) -> Result<(), LaunchErr
         "row": row, "time_s": 0.0, "warm_up_s": 0.0, "directory": "/", "token": "", "repetitions": 1, "patience_s": 1.0,
     }))
     .expect("a job");
-    let floor = Floor::new(4)?;
+    let floor = SharedState::new(4)?;
     let round = Round { batch: additions, batches: 1, full_check: true, ..Round::default() };
     let report = add_in_threads(primitive, &floor, &job, &round).expect("the threads end well");
     assert!(report.end_ns > report.start_ns);

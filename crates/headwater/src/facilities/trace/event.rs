@@ -6,17 +6,17 @@ use std::hint::black_box;
 use std::io;
 use std::marker::PhantomData;
 
-use super::session::{CHECKED, Joined, Whose, off, recorded, with_text};
+use super::session::{CHECKED, JoinedSession, LogOwner, off, recorded, with_text};
 use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
 /// One of them.
-pub trait Hit: Debug + 'static {
+pub trait TracedEvent: Debug + 'static {
     /// Its name and what it is.
     const ROW: (&'static str, &'static str);
     /// Which logs the session has.
-    const WHOSE: Whose = Whose::Cpu;
+    const WHOSE: LogOwner = LogOwner::Cpu;
     /// Whether the session wants it.
     const IS_RECORDED: bool = true;
 
@@ -28,7 +28,7 @@ pub trait Hit: Debug + 'static {
 #[derive(Debug)]
 pub struct Off;
 
-impl Hit for Off {
+impl TracedEvent for Off {
     const ROW: (&'static str, &'static str) = ("event-off", "an event of a program that is switched off");
     const IS_RECORDED: bool = false;
 
@@ -42,7 +42,7 @@ impl Hit for Off {
 #[derive(Debug)]
 pub struct OfCpu;
 
-impl Hit for OfCpu {
+impl TracedEvent for OfCpu {
     const ROW: (&'static str, &'static str) = ("event", "a recorded event of three fields, in the log of the CPU");
 
     #[inline(always)]
@@ -55,9 +55,9 @@ impl Hit for OfCpu {
 #[derive(Debug)]
 pub struct OfThread;
 
-impl Hit for OfThread {
+impl TracedEvent for OfThread {
     const ROW: (&'static str, &'static str) = ("event-own-log", "the same in a log of the thread");
-    const WHOSE: Whose = Whose::Thread;
+    const WHOSE: LogOwner = LogOwner::Thread;
 
     #[inline(always)]
     fn hit(number: u64) {
@@ -69,7 +69,7 @@ impl Hit for OfThread {
 #[derive(Debug)]
 pub struct Text;
 
-impl Hit for Text {
+impl TracedEvent for Text {
     const ROW: (&'static str, &'static str) = ("event-text", "a recorded event of a number and a text of 16 bytes");
 
     #[inline(always)]
@@ -80,14 +80,14 @@ impl Hit for Text {
 
 /// A process in a session of its own.
 #[derive(Debug)]
-pub struct Event<H>(Joined, PhantomData<H>);
+pub struct Event<H>(JoinedSession, PhantomData<H>);
 
-impl<H: Hit> Operation for Event<H> {
+impl<H: TracedEvent> Operation for Event<H> {
     const ROWS: &'static [(&'static str, &'static str)] = &[H::ROW];
     const FIGURE: Figure = Figure::Nanoseconds;
 
     fn prepare(job: &Job) -> Result<Event<H>, Unavailable> {
-        Ok(Event(Joined::new(job, H::WHOSE)?, PhantomData))
+        Ok(Event(JoinedSession::new(job, H::WHOSE)?, PhantomData))
     }
 
     fn check(&mut self) -> io::Result<()> {

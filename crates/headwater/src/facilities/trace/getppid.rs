@@ -6,8 +6,8 @@ use std::hint::black_box;
 use std::io;
 use std::path::PathBuf;
 
-use headwater_trace::kernel::stats::Stats;
-use headwater_trace::kernel::{Mode, Session, Settings, Support};
+use headwater_trace_tools::kernel::stats::Stats;
+use headwater_trace_tools::kernel::{Mode, Session, Settings, Support};
 use rustix::process::getppid;
 
 use crate::facilities::operation::{Figure, Operation};

@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use headwater_os::ticks;
-use headwater_trace::consumer::snapshot;
 use headwater_trace::region::{Layout, Region};
-use headwater_trace::schema::Clock;
 use headwater_trace::{WhenFull, session};
+use headwater_trace_tools::consumer::snapshot;
+use headwater_trace_tools::schema::Clock;
 
 use crate::harness::conduct::Job;
 use crate::harness::scratch::Scratch;
@@ -31,9 +31,9 @@ pub const LOG_BYTES: usize = 256 << 10;
 /// Events that a check makes: as many as a log holds.
 pub const CHECKED: u64 = 1000;
 
-/// Whose logs are used.
+/// The owner of the logs that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum LogOwner {
     /// The CPUs', by restartable sequences where there are any.
     Cpu,
     /// The threads' own.
@@ -42,17 +42,17 @@ pub enum Whose {
 
 /// A session that this process has joined.
 #[derive(Debug)]
-pub struct Joined {
+pub struct JoinedSession {
     region: Region,
     directory: PathBuf,
 }
 
-impl Joined {
+impl JoinedSession {
     /// Makes a session that records the events of [`PATTERN`], and joins it.
     ///
     /// # Errors
     /// [`Unavailable`] with what stands in the way.
-    pub fn new(job: &Job, whose: Whose) -> Result<Joined, Unavailable> {
+    pub fn new(job: &Job, whose: LogOwner) -> Result<JoinedSession, Unavailable> {
         if let Some(why) = ticks::unsound() {
             return Err(Unavailable(why));
         }
@@ -67,13 +67,13 @@ impl Joined {
             Layout { patterns: vec![PATTERN.into()], when_full: WhenFull::Overwrite, cpu_bytes: LOG_BYTES, clock };
         let joined = Region::create(&path, &layout).and_then(|region| {
             match whose {
-                Whose::Cpu => session::join(&path)?,
-                Whose::Thread => session::join_alone(&path)?,
+                LogOwner::Cpu => session::join(&path)?,
+                LogOwner::Thread => session::join_alone(&path)?,
             }
             Ok(region)
         });
         let region = joined.map_err(|error| Unavailable(format!("no session of the tracer: {error}")))?;
-        Ok(Joined { region, directory: job.directory.join(format!("{}-snapshot", job.token)) })
+        Ok(JoinedSession { region, directory: job.directory.join(format!("{}-snapshot", job.token)) })
     }
 
     /// Whether the session has taken note of so many events at least, or of none at all.

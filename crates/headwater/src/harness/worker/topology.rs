@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use headwater_os::cpu;
 
-use super::{Common, Desk, fork, serve};
+use super::{SharedState, WorkerContext, fork, serve};
 use crate::harness::conduct::{Job, LaunchError, Team};
 use crate::harness::payload::Payload;
 use crate::harness::protocol::{Report, Role};
@@ -21,7 +21,7 @@ const RECEIVER: usize = 1;
 
 /// What one worker gets.
 #[derive(Debug)]
-struct Share {
+struct WorkerEnds {
     role: Role,
     /// The CPUs that it may use; every one where this is empty.
     cpus: Vec<u32>,
@@ -35,7 +35,7 @@ struct Share {
 /// [`LaunchError::Unavailable`] if it cannot be opened or the machine has no room for another process.
 pub fn fork_team<T: Transport>(pattern: &patterns::Entry, job: &Job) -> Result<Team, LaunchError> {
     let info = pattern.info;
-    let common = Common::new()?;
+    let shared = SharedState::new()?;
     let setup = job.setup(info.duplex, info.nonblocking);
     let mut channels: Vec<Channel<T::End>> = Vec::new();
     for _ in 0..channels_of(info.topology) {
@@ -43,23 +43,23 @@ pub fn fork_team<T: Transport>(pattern: &patterns::Entry, job: &Job) -> Result<T
         channels.push([Some(sender), Some(receiver)]);
     }
     let mut links = Vec::new();
-    for share in shares(info.topology, job.cpus) {
-        links.push(fork(share.role, None, |side| {
-            if !share.cpus.is_empty() {
-                cpu::bind_to(&share.cpus)?;
+    for worker in workers_of(info.topology, job.cpus) {
+        links.push(fork(worker.role, None, |side| {
+            if !worker.cpus.is_empty() {
+                cpu::bind_to(&worker.cpus)?;
             }
-            let mut taken = Vec::with_capacity(share.ends.len());
-            for &(channel, end) in &share.ends {
+            let mut taken = Vec::with_capacity(worker.ends.len());
+            for &(channel, end) in &worker.ends {
                 taken.push(channels[channel][end].take().expect("taken once in each process"));
             }
             // Whichever ends are not the child's own are dropped in it, so that a dead peer shows as end of file.
             channels.clear();
             taken.iter_mut().try_for_each(Endpoint::attach)?;
-            let mut desk = Desk { payload: Payload::new(job.size()), common: &common, job };
+            let mut context = WorkerContext { payload: Payload::new(job.size()), shared: &shared, job };
             serve(side, |round| {
                 let before = counters_of(&taken);
-                let ends = arranged(info.topology, share.role, &mut taken);
-                let mut report = patterns::serve(info.name, ends, round, &mut desk)?;
+                let ends = arranged(info.topology, worker.role, &mut taken);
+                let mut report = patterns::serve(info.name, ends, round, &mut context)?;
                 count(&mut report, &before, &counters_of(&taken));
                 Ok(report)
             })
@@ -78,14 +78,14 @@ fn channels_of(topology: Topology) -> usize {
 }
 
 /// The workers, receivers first: in this order they are told to start.
-fn shares(topology: Topology, cpus: Option<(u32, u32)>) -> Vec<Share> {
+fn workers_of(topology: Topology, cpus: Option<(u32, u32)>) -> Vec<WorkerEnds> {
     let (first, second): (Vec<u32>, Vec<u32>) = cpus.into_iter().unzip();
-    let receiver = |ends| Share { role: Role::Receiver, cpus: second.clone(), ends };
-    let sender = |ends| Share { role: Role::Sender, cpus: first.clone(), ends };
+    let receiver = |ends| WorkerEnds { role: Role::Receiver, cpus: second.clone(), ends };
+    let sender = |ends| WorkerEnds { role: Role::Sender, cpus: first.clone(), ends };
     match topology {
         Topology::TwoProcesses => vec![receiver(vec![(0, RECEIVER)]), sender(vec![(0, SENDER)])],
         Topology::OneProcess => {
-            vec![Share { role: Role::Both, cpus: first.clone(), ends: vec![(0, SENDER), (0, RECEIVER)] }]
+            vec![WorkerEnds { role: Role::Both, cpus: first.clone(), ends: vec![(0, SENDER), (0, RECEIVER)] }]
         }
         Topology::TwoChannels => {
             vec![receiver(vec![(0, RECEIVER), (1, SENDER)]), sender(vec![(0, SENDER), (1, RECEIVER)])]
@@ -97,14 +97,14 @@ fn shares(topology: Topology, cpus: Option<(u32, u32)>) -> Vec<Share> {
         Topology::Pairs(count) => {
             // The scheduler places them on the CPUs of the row, as it places busy processes of any program.
             let cpus = [first.clone(), second.clone()].concat();
-            let share = |role, end, pair| Share { role, cpus: cpus.clone(), ends: vec![(pair, end)] };
-            let pair = |pair| [share(Role::Receiver, RECEIVER, pair), share(Role::Sender, SENDER, pair)];
+            let worker = |role, end, pair| WorkerEnds { role, cpus: cpus.clone(), ends: vec![(pair, end)] };
+            let pair = |pair| [worker(Role::Receiver, RECEIVER, pair), worker(Role::Sender, SENDER, pair)];
             (0..count).flat_map(pair).collect()
         }
     }
 }
 
-/// The ends of a share as a pattern gets them.
+/// The ends of a worker as a pattern gets them.
 fn arranged<E>(topology: Topology, role: Role, ends: &mut [E]) -> Ends<'_, E> {
     match (topology, role, ends) {
         (Topology::TwoProcesses | Topology::Pairs(_), Role::Sender, [end]) => Ends::Sender(end),
@@ -114,7 +114,7 @@ fn arranged<E>(topology: Topology, role: Role, ends: &mut [E]) -> Ends<'_, E> {
         (Topology::TwoChannels, _, [requests, answers]) => Ends::Answerer { requests, answers },
         (Topology::Channels(_), Role::Sender, senders) => Ends::Senders(senders),
         (Topology::Channels(_), _, receivers) => Ends::Receivers(receivers),
-        _ => unreachable!("no share of {role:?} in {topology:?} has as many ends"),
+        _ => unreachable!("no worker of {role:?} in {topology:?} has as many ends"),
     }
 }
 

@@ -39,7 +39,7 @@ fn a_message_that_is_not_the_expected_one_is_seen() {
 
 #[test]
 fn a_read_over_several_ends_of_batches_leaves_none_empty() {
-    let mut marks = Marks::new(1_000, &Round { first: 100, batch: 10, batches: 5, ..Round::default() });
+    let mut marks = BatchEnds::new(1_000, &Round { first: 100, batch: 10, batches: 5, ..Round::default() });
     marks.pass(1_200, 112);
     marks.pass(2_700, 142);
     marks.pass(3_100, 150);

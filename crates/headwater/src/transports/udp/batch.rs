@@ -3,7 +3,7 @@
 
 use std::io;
 
-use headwater_os::datagrams::Batch;
+use headwater_os_tools::datagrams::Batch;
 
 use super::{INFO, SIZE_MAX, UdpSocket, is_refusal, pair};
 use crate::harness::payload::{Payload, write_stamps};

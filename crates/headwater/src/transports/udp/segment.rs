@@ -8,7 +8,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use headwater_os::datagrams::{accept_segments, receive_segments, set_segment_bytes};
+use headwater_os_tools::datagrams::{accept_segments, receive_segments, set_segment_bytes};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 

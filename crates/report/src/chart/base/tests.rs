@@ -1,14 +1,14 @@
 use headwater_results::schema::{Row, RunStatus, Standing};
 
-use super::{Base, ratio};
+use super::{Reference, ratio};
 use crate::chart::source::Source;
-use crate::testing::{Made, messaging, overview};
+use crate::testing::{TestRun, messaging, overview};
 
 /// A row and its base over the same blocks, the row twice as fast in each; the machine slows down from block to block.
-fn drifting() -> (Row, Row, Made) {
+fn drifting() -> (Row, Row, TestRun) {
     let (pipe, ring) =
         (messaging("pipe", Standing::Candidate, "stream", 64), messaging("ring", Standing::Candidate, "stream", 64));
-    let mut made = Made::new(12);
+    let mut made = TestRun::new(12);
     made.measure(&pipe, &[1e6], 0.0).measure(&ring, &[2e6], 0.0);
     (pipe, ring, made)
 }
@@ -43,19 +43,19 @@ fn the_base_is_what_was_asked_for_or_the_pipe() {
     let run = overview(6).run(Some(RunStatus::Complete));
     let one = [("monday".to_owned(), &run)];
     let of = |wanted| Source::new(&one, &[], wanted).base;
-    assert_eq!(of(None), Some(Base::Subject("pipe")));
-    assert_eq!(of(Some("tcp")), Some(Base::Subject("tcp")));
-    assert_eq!(of(Some("nobody")), Some(Base::Subject("pipe")));
-    assert_eq!(of(Some("monday")), Some(Base::Run(0, "monday")));
+    assert_eq!(of(None), Some(Reference::Subject("pipe")));
+    assert_eq!(of(Some("tcp")), Some(Reference::Subject("tcp")));
+    assert_eq!(of(Some("nobody")), Some(Reference::Subject("pipe")));
+    assert_eq!(of(Some("monday")), Some(Reference::Run(0, "monday")));
 }
 
 #[test]
 fn one_subject_alone_has_nothing_to_improve_on() {
-    let mut made = Made::new(6);
+    let mut made = TestRun::new(6);
     made.measure(&messaging("pipe", Standing::Candidate, "stream", 64), &[1e6], 0.0);
     let run = made.run(Some(RunStatus::Complete));
     let one = [("monday".to_owned(), &run)];
     assert_eq!(Source::new(&one, &[], None).base, None);
     let two = [("monday".to_owned(), &run), ("tuesday".to_owned(), &run)];
-    assert_eq!(Source::new(&two, &[], None).base, Some(Base::Run(0, "monday")));
+    assert_eq!(Source::new(&two, &[], None).base, Some(Reference::Run(0, "monday")));
 }

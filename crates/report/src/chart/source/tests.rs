@@ -1,7 +1,7 @@
 use headwater_results::schema::{Placement, RunStatus, Standing};
 
 use super::Source;
-use crate::testing::{Made, messaging, overview, placed};
+use crate::testing::{TestRun, messaging, overview, placed};
 
 #[test]
 fn a_subject_has_one_number_in_every_panel() {
@@ -23,7 +23,7 @@ fn a_subject_has_one_number_in_every_panel() {
 
 #[test]
 fn panels_are_patterns_at_placements_and_sizes_ascend() {
-    let mut made = Made::new(6);
+    let mut made = TestRun::new(6);
     for size in [4096, 64, 1024] {
         let row = messaging("pipe", Standing::Candidate, "stream", size);
         made.measure(&row, &[1e6], 0.01).measure(&placed(row, Placement::SameCpu), &[1e6], 0.01);

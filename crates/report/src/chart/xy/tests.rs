@@ -1,7 +1,7 @@
-use super::{SPOTS_MAX, Spot, thinned};
+use super::{Point, SPOTS_MAX, thinned};
 
-fn spots(count: usize) -> Vec<Spot> {
-    (0..count).map(|index| Spot { x: index as f64, y: 0.0, low: 0.0, high: 0.0 }).collect()
+fn spots(count: usize) -> Vec<Point> {
+    (0..count).map(|index| Point { x: index as f64, y: 0.0, low: 0.0, high: 0.0 }).collect()
 }
 
 #[test]

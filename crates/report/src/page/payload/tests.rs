@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::{PLAIN_MAX, element};
 use crate::page::PageOptions;
 use crate::page::frame::Page;
-use crate::testing::{Made, messaging};
+use crate::testing::{TestRun, messaging};
 
 fn run(rows: u64) -> Run {
-    let mut made = Made::new(3);
+    let mut made = TestRun::new(3);
     for size in 1..=rows {
         made.measure(&messaging("pipe", Standing::Candidate, "flood", size), &[1e6 + size as f64, 2e6, 0.1], 0.3);
     }
@@ -75,7 +75,7 @@ fn what_has_no_room_is_left_out_and_said_so() {
 
 #[test]
 fn no_name_can_end_the_element() {
-    let mut made = Made::new(2);
+    let mut made = TestRun::new(2);
     made.measure(&messaging("</script><script>alert(1)</script><!--", Standing::Candidate, "stream", 64), &[1e6], 0.1);
     let run = made.run(Some(RunStatus::Complete));
     let runs = [("</script>".to_owned(), &run)];

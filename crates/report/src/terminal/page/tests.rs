@@ -1,7 +1,7 @@
 use headwater_results::schema::Standing;
 
 use super::*;
-use crate::testing::{Made, messaging};
+use crate::testing::{TestRun, messaging};
 
 const STYLE: Style = Style { colour: false, width: 80, unicode: true };
 
@@ -11,7 +11,7 @@ const WIDE: Flag = Flag::WideInterval { per_cent: 30.0 };
 
 /// The marks of the flags of each row, on a page with rows that have these.
 fn marks(flags: &[&[Flag]]) -> Vec<String> {
-    let mut made = Made::new(12);
+    let mut made = TestRun::new(12);
     for size in 0..flags.len() {
         made.measure(&messaging("pipe", Standing::Candidate, "stream", size as u64), &[1e6], 0.01);
     }

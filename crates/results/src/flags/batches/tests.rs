@@ -35,7 +35,7 @@ fn little_or_strange_input_has_no_grid() {
     for values in [vec![1.0], vec![1.0, 2.0, 1.0], vec![5.0; 30]] {
         assert_eq!(grain(&values).expect("durations are positive").step_ns, 0.0, "{values:?}");
     }
-    let any = Grain { step_ns: 0.0, batch_ns: 1.0 };
+    let any = BatchResolution { step_ns: 0.0, batch_ns: 1.0 };
     assert_eq!(quantised(any, f64::NAN), None);
     assert_eq!(quantised(any, f64::INFINITY), None);
 }

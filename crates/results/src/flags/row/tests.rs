@@ -7,7 +7,7 @@ fn launch(value: f64) -> LaunchFacts {
         value: Some(value),
         batches: 40,
         modes: None,
-        grain: Some(Grain { step_ns: 0.0, batch_ns: 1e6 }),
+        grain: Some(BatchResolution { step_ns: 0.0, batch_ns: 1e6 }),
         steady: true,
         steal: 0.0,
         foreign_load: 0.0,
@@ -47,7 +47,7 @@ fn each_disturbance_has_its_flag_and_no_other() {
     );
     assert_eq!(flags(|_, launch| launch.involuntary_switches = 40.0), []);
     assert_eq!(flags(|i, launch| launch.batches = 3 + i as u64), [Flag::TooFewSamples { n: 3 }]);
-    let coarse = Grain { step_ns: 100.0, batch_ns: 1000.0 };
+    let coarse = BatchResolution { step_ns: 100.0, batch_ns: 1000.0 };
     assert_eq!(flags(|_, launch| launch.grain = Some(coarse)), [Flag::Quantised { step_ns: 100.0, batch_ns: 1000.0 }]);
     let modes = Some(Modes { lower: 1.0, upper: 2.0 });
     assert_eq!(flags(|_, launch| launch.modes = modes), [Flag::TwoModes { ratio: 2.0, lower: 1.0, upper: 2.0 }]);
@@ -120,7 +120,7 @@ fn facts_read_the_row_s_own_figure() {
     let facts = LaunchFacts::of(&record, Some(&metric));
     assert_eq!(facts.value, Some(2e6));
     assert_eq!(facts.batches, 3);
-    assert_eq!(facts.grain, Some(Grain { step_ns: 0.0, batch_ns: 500_000.0 }));
+    assert_eq!(facts.grain, Some(BatchResolution { step_ns: 0.0, batch_ns: 500_000.0 }));
     assert_eq!((facts.involuntary_switches, facts.throttled_s, facts.measured_s), (7.0, 0.5, 2.0));
 }
 

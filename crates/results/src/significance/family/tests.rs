@@ -1,7 +1,7 @@
 //! The procedure's own example, and the share of false discoveries that it keeps.
 
 use super::*;
-use crate::significance::shift::Shifts;
+use crate::significance::shift::ShiftEstimator;
 use crate::testing::Random as Noise;
 
 #[test]
@@ -55,7 +55,7 @@ fn tests_that_can_never_be_significant_hide_nobody() {
 fn false_discoveries_stay_below_the_rate() {
     // 40 rows of 12 blocks, 10 of them really different: the share of false among the found.
     let mut noise = Noise::new(5);
-    let mut shifts = Shifts::at(0.05);
+    let mut shifts = ShiftEstimator::at(0.05);
     let (mut shares, mut any_false_when_all_equal) = (0.0, 0);
     for _ in 0..200 {
         let mut family = |different: usize| -> Vec<bool> {

@@ -4,11 +4,11 @@ use super::*;
 use crate::testing::Random as Noise;
 
 fn paired(values: &[f64]) -> Shift {
-    Shifts::at(0.05).paired(values).expect("there are values")
+    ShiftEstimator::at(0.05).paired(values).expect("there are values")
 }
 
 fn independent(a: &[f64], b: &[f64]) -> Shift {
-    Shifts::at(0.05).independent(a, b).expect("there are values")
+    ShiftEstimator::at(0.05).independent(a, b).expect("there are values")
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn signed_ranks_give_the_textbook_s_figures() {
     let darwin = [49.0, -67.0, 8.0, 16.0, 6.0, 23.0, 28.0, 41.0, 14.0, 29.0, 56.0, 24.0, 75.0, 60.0, -48.0];
     let found = paired(&darwin);
     // The negative ones, -48 and -67, have the ranks 10 and 14.
-    assert_eq!(found.p, 2.0 * Shifts::at(0.05).counts.at_most(Design::Paired(15), 24));
+    assert_eq!(found.p, 2.0 * ShiftEstimator::at(0.05).counts.at_most(Design::Paired(15), 24));
     assert!((found.p - 0.041_259_765_625).abs() < 1e-12, "{found:?}");
     assert_eq!((found.centre, found.low, found.high), (25.0, 4.0, 41.5));
     assert!(found.confidence >= 0.95, "{found:?}");
@@ -35,7 +35,7 @@ fn independent_samples_give_the_tables_figures() {
 #[test]
 fn p_value_and_interval_never_disagree() {
     let mut noise = Noise::new(1);
-    let mut shifts = Shifts::at(0.05);
+    let mut shifts = ShiftEstimator::at(0.05);
     for round in 0..4000 {
         let n = 2 + round % 18;
         // Half of the rounds on a coarse grid, so that there are ties and zeros.
@@ -106,7 +106,7 @@ const KINDS: [(&str, Draw); 5] = [
 /// p-values are at most 5 %.
 fn trials(draw: Draw, shift: f64) -> [(u32, u32); 2] {
     let mut noise = Noise::new(5);
-    let mut shifts = Shifts::at(0.05);
+    let mut shifts = ShiftEstimator::at(0.05);
     let mut found = [(0, 0); 2];
     for _ in 0..2000 {
         let a: Vec<f64> = (0..12).map(|_| draw(&mut noise)).collect();
@@ -170,9 +170,9 @@ fn few_launches_say_how_little_they_cover() {
 
 #[test]
 fn what_says_nothing_is_not_significant() {
-    assert_eq!(Shifts::at(0.05).paired(&[]), None);
-    assert_eq!(Shifts::at(0.05).paired(&[1.0, f64::NAN]), None);
-    assert_eq!(Shifts::at(0.05).independent(&[1.0], &[f64::INFINITY]), None);
+    assert_eq!(ShiftEstimator::at(0.05).paired(&[]), None);
+    assert_eq!(ShiftEstimator::at(0.05).paired(&[1.0, f64::NAN]), None);
+    assert_eq!(ShiftEstimator::at(0.05).independent(&[1.0], &[f64::INFINITY]), None);
     assert_eq!(paired(&[0.0; 12]).p, 1.0);
     assert_eq!(independent(&[2.0; 80], &[2.0; 80]).p, 1.0);
     let constant = paired(&[0.05; 12]);
@@ -200,7 +200,7 @@ fn recorded(run: &str) -> Vec<(&'static str, Vec<f64>)> {
 #[test]
 fn recorded_launches_are_not_told_apart_and_their_intervals_hold() {
     let mut noise = Noise::new(6);
-    let mut shifts = Shifts::at(0.05);
+    let mut shifts = ShiftEstimator::at(0.05);
     let (mut trials, mut held, mut different) = (0, [0; 2], [0; 2]);
     for (_, mut launches) in ["1", "2"].into_iter().flat_map(recorded) {
         assert_eq!(launches.len(), 40);

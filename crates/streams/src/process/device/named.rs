@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use headwater_os::abstract_socket::{self, Listener};
 use headwater_os::attendant::Attendant;
-use headwater_os::claim;
 use headwater_os::clock::now_ns;
 use headwater_os::descriptors;
 use headwater_os::doorbell::Doorbell;
-use headwater_os::local::{self, Listener};
+use headwater_os::ofd_lock;
 use headwater_shm::probe;
 
 use super::directory::Directory;
@@ -75,7 +75,7 @@ impl Name {
     pub(super) fn fetch(&self, minor: u32, until_ns: u64) -> Result<Option<Fetched>> {
         let driver = self.driver.0.info().name;
         let left = Duration::from_nanos(until_ns.saturating_sub(now_ns()).max(1_000_000));
-        let there = local::connect_at(&self.directory.socket(driver, minor), left)
+        let there = abstract_socket::connect_at(&self.directory.socket(driver, minor), left)
             .and_then(|socket| descriptors::receive(socket.as_fd()));
         let files = match there {
             Ok(files) => files,
@@ -147,7 +147,7 @@ impl Named<'_> {
     /// Takes a minor number, if nobody has it.
     fn lock(&self, minor: u32) -> Result<Option<OwnedFd>> {
         let table = self.directory.table(self.name())?;
-        let is_locked = claim::mark(&table, u64::from(minor), 1)?;
+        let is_locked = ofd_lock::mark(&table, u64::from(minor), 1)?;
         Ok(is_locked.then_some(table))
     }
 

@@ -127,17 +127,15 @@ impl Handle {
     fn take_left_files(&mut self) -> Result<Option<[OwnedFd; 2]>> {
         let last = self.end.peer_words().files_put.load(Ordering::Acquire);
         let options = self.read_options();
-        let (region, me, _) = self.end.parts();
-        let pass = match self.back.begin_reading(me, region) {
+        let side = match self.back.begin_reading(&self.end, options) {
             Err(error) if error.is_held() => return Ok(None),
-            pass => pass?,
+            side => side?,
         };
         let inbox = self.end.inbox();
         let taken = inbox.take_file(last.wrapping_sub(1)).and_then(|memory| Ok((memory, inbox.take_file(last)?)));
         // Bells that lay before them were thrown away.
         inbox.ring_by_driver();
-        let (_, me, _) = self.end.parts();
-        self.back.end_reading(me, pass, options);
+        drop(side);
         match taken? {
             (Some(memory), Some(far)) => Ok(Some([memory, far])),
             _ => Ok(None),

@@ -6,9 +6,9 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
+use headwater_os::abstract_socket::{self, Peer};
 use headwater_os::descriptors;
 use headwater_os::files::OFlags;
-use headwater_os::local::{self, Peer};
 use headwater_shm::probe;
 
 use super::keeper::{beginning, show, shows};
@@ -26,7 +26,7 @@ const TURN: Duration = Duration::from_millis(50);
 /// Errors: `EINTR`; `EMFILE`.
 pub(super) fn ask(node: &Node, budget: &Budget) -> Result<Option<Located>> {
     let beginning = beginning(&node.name);
-    let names = local::names(&beginning)?;
+    let names = abstract_socket::names(&beginning)?;
     if names.is_empty() {
         return Ok(None);
     }
@@ -61,7 +61,7 @@ fn process_of(name: &str, beginning: &str) -> Option<u32> {
 
 /// A connection to a keeper that is what its name says. Who cannot be a keeper is not waited for.
 fn connect(name: &str, pid: u32) -> Result<Option<(OwnedFd, Peer)>> {
-    let Some(socket) = if_there(local::connect(name, Duration::from_secs(1)))? else { return Ok(None) };
+    let Some(socket) = if_there(abstract_socket::connect(name, Duration::from_secs(1)))? else { return Ok(None) };
     let Some(peer) = if_there(Peer::of(&socket))? else { return Ok(None) };
     // A child of a keeper's process has the socket, and no thread.
     let is_keeper = peer.pid() == pid && peer.is_alive()?;
@@ -78,7 +78,7 @@ fn first_of(
 ) -> Result<Option<Located>> {
     while !asked.is_empty() && budget.left() > kept {
         let sockets: Vec<_> = asked.iter().map(|(socket, _)| socket.as_fd()).collect();
-        let ready = local::wait_for_any(&sockets, budget.step().min(budget.left().saturating_sub(kept)))?;
+        let ready = abstract_socket::wait_for_any(&sockets, budget.step().min(budget.left().saturating_sub(kept)))?;
         probe::at();
         for at in (0..ready.len()).rev().filter(|at| ready[*at]) {
             let (socket, keeper) = asked.swap_remove(at);

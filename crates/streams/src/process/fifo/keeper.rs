@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use headwater_os::claim::{self, Right};
+use headwater_os::abstract_socket::{Listener, Peer};
 use headwater_os::descriptors::{self, Found};
 use headwater_os::files::{self, OFlags};
 use headwater_os::fork::{self, Epoch};
-use headwater_os::local::{Listener, Peer};
+use headwater_os::ofd_lock::{self, Right};
 use headwater_os::thread::Thread;
 use headwater_shm::probe;
 
@@ -136,15 +136,15 @@ pub(super) fn beginning(name: &str) -> String {
 /// Shows to others that this process has the node open for reading and for writing.
 pub(super) fn show(node: &OwnedFd) -> std::io::Result<()> {
     let own = u64::from(std::process::id());
-    claim::claim(node, Right::Read, CLAIMS_TO_READ + own)?;
-    claim::claim(node, Right::Write, CLAIMS_TO_WRITE + own)
+    ofd_lock::claim(node, Right::Read, CLAIMS_TO_READ + own)?;
+    ofd_lock::claim(node, Right::Write, CLAIMS_TO_WRITE + own)
 }
 
 /// Whether the process at the other side of a socket has shown that.
 pub(super) fn shows(node: &OwnedFd, peer: &Peer) -> std::io::Result<bool> {
     let pid = peer.pid();
     let claimed =
-        |right: Right, from: u64| claim::claimant(node, from + u64::from(pid)).map(|who| who == Some((pid, right)));
+        |right: Right, from: u64| ofd_lock::claimant(node, from + u64::from(pid)).map(|who| who == Some((pid, right)));
     // At last: the number was its own, and not that of one who has it now.
     Ok(claimed(Right::Read, CLAIMS_TO_READ)? && claimed(Right::Write, CLAIMS_TO_WRITE)? && peer.is_alive()?)
 }

@@ -8,8 +8,8 @@
 
 use std::os::fd::AsFd;
 
-use headwater_os::claim::{self, Marked};
 use headwater_os::descriptors::Found;
+use headwater_os::ofd_lock::{self, Marked};
 
 use crate::error::Result;
 use crate::process::region::Region;
@@ -42,7 +42,7 @@ pub(super) fn set(node: impl AsFd, region: &Region) -> Result<bool> {
     let number = u64::from(memory.number).min((1 << NUMBER_BITS) - 1);
     let byte = of_stream(region) + (((u64::from(memory.pid) << NUMBER_BITS) + number) << VARIANT_BITS);
     for variant in 0..1 << VARIANT_BITS {
-        if claim::mark(&node, byte + variant, 1)? {
+        if ofd_lock::mark(&node, byte + variant, 1)? {
             return Ok(true);
         }
     }
@@ -51,7 +51,7 @@ pub(super) fn set(node: impl AsFd, region: &Region) -> Result<bool> {
 
 /// Whether there are locks where marks would be, of whatever kind.
 pub(super) fn are_locked(node: impl AsFd) -> Result<bool> {
-    Ok(claim::is_locked(node, FIRST, COUNT)?)
+    Ok(ofd_lock::is_locked(node, FIRST, COUNT)?)
 }
 
 /// What the marks name, but those of `except`. None for a mark that names nothing.
@@ -84,7 +84,7 @@ impl<N: AsFd> Iterator for Marks<N> {
             if start >= end {
                 continue;
             }
-            let Marked { start: at, len } = match claim::marked(&self.node, start, end - start) {
+            let Marked { start: at, len } = match ofd_lock::marked(&self.node, start, end - start) {
                 Err(error) => return Some(Err(error.into())),
                 Ok(None) => continue,
                 Ok(Some(marked)) => marked,

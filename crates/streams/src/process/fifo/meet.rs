@@ -21,11 +21,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use headwater_os::abstract_socket;
 use headwater_os::clock::now_ns;
 use headwater_os::descriptors::{self, Found, Pinned};
 use headwater_os::doorbell::Doorbell;
 use headwater_os::files::{self, OFlags};
-use headwater_os::local;
 use headwater_shm::probe;
 
 use super::marks::Marks;
@@ -117,7 +117,7 @@ impl Budget {
         if self.tries > TRIES || self.is_over() {
             return Ok(false);
         }
-        local::wait_for_any::<OwnedFd>(&[], TRY_EVERY)?;
+        abstract_socket::wait_for_any::<OwnedFd>(&[], TRY_EVERY)?;
         Ok(true)
     }
 }

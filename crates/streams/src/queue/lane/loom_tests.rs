@@ -12,7 +12,7 @@ use headwater_shm::{Apart, Members, Membership, Placed, Window};
 use loom::thread;
 
 use super::reader::{Front, LaneReader};
-use super::writer::{LaneWriter, Open, Quick};
+use super::writer::{LaneWriter, Open, Quick, WriterGuard};
 use super::{Marked, Part};
 use crate::layout::{Flow, Front as Taken, LaneWords, Mark, Side, Tail};
 use crate::limits::PIECE;
@@ -113,15 +113,16 @@ struct Writer {
 
 impl Writer {
     /// Does one thing under the token as soon as there is room.
-    fn append(&mut self, append: impl Fn(&mut LaneWriter)) {
+    fn append(&mut self, append: impl Fn(&mut WriterGuard<'_>)) {
         loop {
-            self.lane.hold(&self.me).expect("hold");
-            self.lane.set_flow(true);
-            let room = self.lane.has_room().expect("has_room");
+            let (mut lane, _) = self.lane.hold(&self.me).expect("hold");
+            lane.set_flow(true);
+            let room = lane.has_room().expect("has_room");
             if room {
-                append(&mut self.lane);
+                append(&mut lane);
             }
-            self.lane.release(&self.me, Open::Direct);
+            lane.open(Open::Direct);
+            drop(lane);
             if room {
                 return;
             }
@@ -154,23 +155,23 @@ impl Reader {
         if self.lane.quick(&self.me, &mut byte) != Quick::Refused {
             return Some(Got::Plain(byte.to_vec()));
         }
-        self.lane.hold(&self.me).expect("hold");
-        self.lane.find().expect("look");
-        let got = self.lane.front().expect("front").map(|front| match front {
+        let (mut lane, _) = self.lane.hold(&self.me).expect("hold");
+        lane.find().expect("look");
+        let got = lane.front().expect("front").map(|front| match front {
             Front::Plain(_) => {
                 let mut bytes = [0; 2];
-                let count = self.lane.take_plain(&mut bytes);
+                let count = lane.take_plain(&mut bytes);
                 Got::Plain(bytes[..count].to_vec())
             }
             Front::Marked(message) => {
                 let (mut control, mut data) = (part(message.control), part(message.data));
-                self.lane.copy_control(&message, &mut control);
-                self.lane.copy_data(&message, &mut data);
-                self.lane.take_parts(&message, Some(control.len()), Some(data.len()), false).expect("take_parts");
+                lane.copy_control(&message, &mut control);
+                lane.copy_data(&message, &mut data);
+                lane.take_parts(&message, Some(control.len()), Some(data.len()), false).expect("take_parts");
                 Got::Message(control, data)
             }
         });
-        self.lane.release(&self.me, true);
+        lane.open(true);
         got
     }
 
@@ -252,14 +253,13 @@ fn loom_a_message_is_never_seen_without_its_mark() {
             writer.message(&[2], &[3]);
         });
         for _ in 0..2 {
-            reader.lane.hold(&reader.me).expect("hold");
-            reader.lane.look().expect("look");
-            match reader.lane.front().expect("front") {
+            let (mut lane, _) = reader.lane.hold(&reader.me).expect("hold");
+            lane.look().expect("look");
+            match lane.front().expect("front") {
                 None => {}
                 Some(Front::Plain(count)) => assert_eq!(count, 1),
                 Some(Front::Marked(_)) => panic!("out of order"),
             }
-            reader.lane.release(&reader.me, false);
         }
         other.join().expect("writer");
         assert_eq!(reader.take_bytes(3), [plain(&[1]), message(&[2], &[3])]);
@@ -274,11 +274,11 @@ fn loom_two_writers_interleave_whole_messages() {
         let (mut one, mut two, mut reader) = (room.writer(), room.writer(), room.reader());
         let other = thread::spawn(move || {
             two.message(&[20], &[21]);
-            two.lane.token.retire();
+            two.lane.retire();
         });
         one.plain(&[10]);
         one.plain(&[11]);
-        one.lane.token.retire();
+        one.lane.retire();
         other.join().expect("writer");
         let got = reader.take_bytes(4);
         let order = [
@@ -316,11 +316,11 @@ fn loom_two_readers_take_each_byte_once() {
         writer.message(&[4], &[]);
         let other = thread::spawn(move || {
             let got = two.take();
-            two.lane.token.retire();
+            two.lane.retire();
             got
         });
         let mut all = vec![one.take(), one.take()];
-        one.lane.token.retire();
+        one.lane.retire();
         all.push(other.join().expect("reader"));
         let mut bytes: Vec<u8> = all
             .into_iter()
@@ -345,9 +345,10 @@ fn loom_a_flush_takes_whole_messages() {
             writer.message(&[1], &[2]);
             writer.plain(&[3]);
         });
-        reader.lane.hold(&reader.me).expect("hold");
-        reader.lane.flush().expect("flush");
-        reader.lane.release(&reader.me, true);
+        let (mut lane, _) = reader.lane.hold(&reader.me).expect("hold");
+        lane.flush().expect("flush");
+        lane.open(true);
+        drop(lane);
         other.join().expect("writer");
         let mut left = Vec::new();
         while let Some(got) = reader.take() {
@@ -391,10 +392,10 @@ fn loom_a_publication_is_seen_or_the_sleeper_is() {
                     return done == Quick::Attend;
                 }
                 // Before the token is given back, whose fence would do as well.
-                writer.lane.hold(&writer.me).expect("hold");
-                writer.lane.append_plain(&[2]).expect("short");
-                let asleep = writer.lane.reader_sleeps();
-                writer.lane.release(&writer.me, Open::Direct);
+                let (mut lane, _) = writer.lane.hold(&writer.me).expect("hold");
+                lane.append_plain(&[2]).expect("short");
+                let asleep = lane.reader_sleeps();
+                lane.open(Open::Direct);
                 asleep
             });
             room.words.reader.0.sleep.store(1, Ordering::Relaxed);
@@ -415,9 +416,7 @@ fn loom_room_is_seen_or_the_waiting_writer_is() {
             let (mut writer, mut reader) = (room.writer(), room.reader());
             writer.plain(&[1, 2, 3]);
             writer.plain(&[4]);
-            writer.lane.hold(&writer.me).expect("hold");
-            assert!(!writer.lane.has_room().expect("has_room"));
-            writer.lane.release(&writer.me, Open::Closed);
+            assert!(!writer.lane.hold(&writer.me).expect("hold").0.has_room().expect("has_room"));
             assert_eq!(reader.take(), Some(plain(&[1, 2])));
             let other = thread::spawn(move || {
                 if quick {
@@ -425,10 +424,10 @@ fn loom_room_is_seen_or_the_waiting_writer_is() {
                     assert_ne!(done, Quick::Refused);
                     return done == Quick::Attend;
                 }
-                reader.lane.hold(&reader.me).expect("hold");
-                assert_eq!(reader.lane.take_plain(&mut [0; 1]), 1);
-                let asleep = reader.lane.writer_sleeps();
-                reader.lane.release(&reader.me, true);
+                let (mut lane, _) = reader.lane.hold(&reader.me).expect("hold");
+                assert_eq!(lane.take_plain(&mut [0; 1]), 1);
+                let asleep = lane.writer_sleeps();
+                lane.open(true);
                 asleep
             });
             room.words.writer.0.sleep.store(1, Ordering::Relaxed);

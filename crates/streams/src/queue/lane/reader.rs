@@ -1,11 +1,14 @@
 //! The reading side of a lane.
 
+use std::ops::{Deref, DerefMut};
 #[cfg(not(loom))]
 use std::sync::atomic::AtomicU8;
 
 use headwater_shm::sync::{Fence, Ordering, compiler_fence};
 use headwater_shm::{Hold, Membership, Placed, Token, Window, probe};
 
+#[cfg(not(loom))]
+use super::Kept;
 use super::writer::Quick;
 use super::{Marked, Part, there};
 use crate::error::{Error, Result};
@@ -25,7 +28,7 @@ pub(crate) struct LaneReader {
     origin: u64,
     words: Placed<LaneWords>,
     fence: Fence,
-    pub token: Token,
+    token: Token,
     marks: Placed<[Mark]>,
     marks_head: u64,
     /// Up to here plain bytes are known to lie. At most `tail`.
@@ -86,11 +89,11 @@ impl LaneReader {
             && buffer.len() <= PIECE
             && self.token.enter(me)
         {
-            self.take(buffer);
+            let mut reading = ReaderGuard { lane: self, me };
+            reading.take(buffer);
             // A token is biased only where the light fence is the compiler's.
             compiler_fence(Ordering::SeqCst);
-            let asleep = self.words.writer.0.sleep.load(Ordering::Relaxed) != 0;
-            self.token.leave(me);
+            let asleep = reading.words.writer.0.sleep.load(Ordering::Relaxed) != 0;
             return if asleep { Quick::Attend } else { Quick::Done };
         }
         Quick::Refused
@@ -103,35 +106,71 @@ impl LaneReader {
         if buffer.len().wrapping_sub(1) >= PIECE || !self.token.enter(me) {
             return Ok(Quick::Refused);
         }
-        let looked = self.find();
-        self.open(looked.is_ok() && first());
-        self.token.leave(me);
+        let mut reading = ReaderGuard { lane: self, me };
+        let looked = reading.find();
+        reading.open(looked.is_ok() && first());
+        drop(reading);
         looked?;
         Ok(self.quick(me, buffer))
     }
 
-    /// Takes the token; reads anew what others may have changed.
-    pub fn hold(&mut self, me: &Membership) -> Result<Hold> {
-        let hold = self.token.hold(me)?;
-        if hold == Hold::Fresh {
-            self.refresh().inspect_err(|_| {
-                self.token.release(me);
-                // What was found is found again, whoever asks.
-                self.token.forget();
-            })?;
+    /// Enters if the token is ours by its bias and nothing has changed; else takes it, and reads anew what others may have
+    /// changed. The quick way is then closed until [`ReaderGuard::open`].
+    #[inline]
+    pub fn enter<'l>(&'l mut self, me: &'l Membership) -> Result<(ReaderGuard<'l>, Hold)> {
+        if self.token.enter(me) {
+            return Ok((ReaderGuard { lane: self, me }, Hold::Kept));
         }
-        Ok(hold)
+        self.hold(me)
     }
 
-    /// Gives the token back, and opens the quick way if plain data may take it.
-    pub fn release(&mut self, me: &Membership, open: bool) {
-        self.open(open);
-        self.token.release(me);
+    /// Takes the token as a lock; reads anew what others may have changed. Closes the quick way until [`ReaderGuard::open`].
+    pub fn hold<'l>(&'l mut self, me: &'l Membership) -> Result<(ReaderGuard<'l>, Hold)> {
+        let hold = self.token.hold(me)?;
+        self.close();
+        let mut reading = ReaderGuard { lane: self, me };
+        if hold == Hold::Fresh
+            && let Err(error) = reading.refresh()
+        {
+            reading.doubt();
+            return Err(error);
+        }
+        Ok((reading, hold))
     }
 
-    /// Opens the quick way for the plain bytes that are known to be there, or closes it. Under the token.
-    pub fn open(&mut self, open: bool) {
-        self.quick_until = if open { self.plain_until } else { self.head };
+    /// The guard again.
+    #[cfg(not(loom))]
+    pub fn resume<'l>(&'l mut self, me: &'l Membership, _: Kept) -> ReaderGuard<'l> {
+        ReaderGuard { lane: self, me }
+    }
+
+    /// What is left of the data part, in place.
+    #[cfg(not(loom))]
+    pub fn data_in_place(&self, _: &Kept, message: &Marked) -> [&[AtomicU8]; 2] {
+        let part = message.data.unwrap_or(Part { len: 0, taken: 0, gone: true });
+        self.window.in_place(self.place(message.data_at()).wrapping_add(u64::from(part.taken)), part.left())
+    }
+
+    /// Plain bytes in place, as many as are known to be there and at most `most`.
+    #[cfg(not(loom))]
+    pub fn plain_in_place(&self, _: &Kept, most: usize) -> [&[AtomicU8]; 2] {
+        self.window.in_place(self.place(self.head), most.min(self.plain_until.wrapping_sub(self.head) as usize))
+    }
+
+    /// Sets notices for whoever has the reader's token now or next.
+    pub fn notify(&self, notices: u8) {
+        self.token.notify(notices);
+    }
+
+    /// Gives up what this handle alone had.
+    pub fn retire(&mut self) {
+        self.token.retire();
+    }
+
+    /// Forgets what was another process's, in a forked child.
+    pub fn forget(&mut self) {
+        self.token.forget();
+        self.close();
     }
 
     /// Closes the quick way, so that the next read looks at everything.
@@ -139,12 +178,114 @@ impl LaneReader {
         self.quick_until = self.head;
     }
 
-    /// Looks for data if none is known to be there. Under the token.
+    /// Bytes in the lane, as far as is known, and whether it is certain that there are no more.
+    pub fn known(&self) -> u64 {
+        self.tail.wrapping_sub(self.head)
+    }
+
+    /// How many bytes of the window were seen in use, from its beginning, since the last [`LaneReader::forget_reach`].
+    pub fn reach(&self) -> u64 {
+        self.reach
+    }
+
+    /// The window's pages were given back.
+    pub fn forget_reach(&mut self) {
+        self.reach = 0;
+    }
+
+    /// Bytes that the last look at the writer's position has found.
+    pub fn found(&self) -> u64 {
+        self.found
+    }
+
+    /// The high water mark, as it is set now.
+    pub fn hiwat(&self) -> u64 {
+        u64::from(self.words.flow.0.hiwat.load(Ordering::Relaxed))
+    }
+
+    /// A look at the lane from without the token: whether anything lies in it. For waiting; it changes nothing.
+    pub fn bytes_there(&self) -> u64 {
+        self.words.tail.0.bytes.load(Ordering::Relaxed).wrapping_sub(self.words.head.0.bytes.load(Ordering::Relaxed))
+    }
+
+    /// Whether somebody on the writing side sleeps, or is gone. After a take.
+    #[inline(always)]
+    pub fn writer_sleeps(&self) -> bool {
+        self.fence.light();
+        self.words.writer.0.sleep.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether a writer that waits may go on: below lowat, or empty.
+    pub fn is_low(&self) -> bool {
+        // The writer sleeps, so its position stands still.
+        let count = self.bytes_there();
+        count == 0 || count < u64::from(self.words.flow.0.lowat.load(Ordering::Relaxed))
+    }
+
+    /// Where a position lies in the window.
+    #[inline(always)]
+    fn place(&self, position: u64) -> u64 {
+        position.wrapping_sub(self.origin)
+    }
+}
+
+/// The reading side of a lane, under its token, which is given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct ReaderGuard<'l> {
+    lane: &'l mut LaneReader,
+    me: &'l Membership,
+}
+
+impl Deref for ReaderGuard<'_> {
+    type Target = LaneReader;
+
+    #[inline(always)]
+    fn deref(&self) -> &LaneReader {
+        self.lane
+    }
+}
+
+impl DerefMut for ReaderGuard<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut LaneReader {
+        self.lane
+    }
+}
+
+impl Drop for ReaderGuard<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.lane.token.leave(self.me);
+    }
+}
+
+impl ReaderGuard<'_> {
+    /// Has the next one that takes the token, we too, look at everything: what was found is found again, whoever asks.
+    pub fn doubt(&mut self) {
+        self.token.doubt();
+    }
+
+    /// Takes the notices that were set: what they are about is looked at now.
+    #[cfg(not(loom))]
+    pub fn take_notices(&mut self) -> u8 {
+        let notices = self.token.notices();
+        if notices != 0 {
+            self.token.clear(notices);
+        }
+        notices
+    }
+
+    /// Opens the quick way for the plain bytes that are known to be there, or closes it.
+    pub fn open(&mut self, open: bool) {
+        self.quick_until = if open { self.plain_until } else { self.head };
+    }
+
+    /// Looks for data if none is known to be there.
     pub fn find(&mut self) -> Result<()> {
         if self.head == self.tail { self.look() } else { Ok(()) }
     }
 
-    /// What stands at the front, as far as [`LaneReader::find`] has found it. Under the token.
+    /// What stands at the front, as far as [`ReaderGuard::find`] has found it.
     pub fn front(&mut self) -> Result<Option<Front>> {
         if self.head == self.tail {
             // Nobody else writes it. Who waits goes by it, and would look again for ever.
@@ -163,53 +304,41 @@ impl LaneReader {
         }
     }
 
-    /// Takes plain bytes, up to what is known to be there, in pieces; returns how many. Under the token.
+    /// Takes plain bytes, up to what is known to be there, in pieces; returns how many.
     pub fn take_plain(&mut self, buffer: &mut [u8]) -> usize {
         let there = buffer.len().min(self.plain_until.wrapping_sub(self.head) as usize);
         for piece in buffer[..there].chunks_mut(PIECE) {
             self.take(piece);
         }
+        self.close();
         there
     }
 
-    /// Copies plain bytes without taking them. Under the token.
+    /// Copies plain bytes without taking them.
     pub fn peek_plain(&self, buffer: &mut [u8]) -> usize {
         let there = buffer.len().min(self.plain_until.wrapping_sub(self.head) as usize);
         self.window.copy_out(self.place(self.head), &mut buffer[..there]);
         there
     }
 
-    /// Copies what is left of the control part, as far as it fits. Under the token.
+    /// Copies what is left of the control part, as far as it fits.
     pub fn copy_control(&self, message: &Marked, buffer: &mut [u8]) -> usize {
         self.copy_part(message.at, message.control, buffer)
     }
 
-    /// Copies what is left of the data part, as far as it fits. Under the token.
+    /// Copies what is left of the data part, as far as it fits.
     pub fn copy_data(&self, message: &Marked, buffer: &mut [u8]) -> usize {
         self.copy_part(message.data_at(), message.data, buffer)
     }
 
-    /// What is left of the data part, in place. Under the token.
-    #[cfg(not(loom))]
-    pub fn data_in_place(&self, message: &Marked) -> [&[AtomicU8]; 2] {
-        let part = message.data.unwrap_or(Part { len: 0, taken: 0, gone: true });
-        self.window.in_place(self.place(message.data_at()).wrapping_add(u64::from(part.taken)), part.left())
-    }
-
-    /// Plain bytes in place, as many as are known to be there and at most `most`. Under the token.
-    #[cfg(not(loom))]
-    pub fn plain_in_place(&self, most: usize) -> [&[AtomicU8]; 2] {
-        self.window.in_place(self.place(self.head), most.min(self.plain_until.wrapping_sub(self.head) as usize))
-    }
-
-    /// Gives up plain bytes that were read in place. Under the token.
+    /// Gives up plain bytes that were read in place.
     pub fn drop_plain(&mut self, count: usize) {
         let count = (count as u64).min(self.plain_until.wrapping_sub(self.head));
         self.advance_to(self.head.wrapping_add(count));
     }
 
     /// Takes so many more bytes of the parts of the message at the front, a part with its last byte, and nothing of a part
-    /// that is None; the message goes when no part of it is left, or `all` is given up. Under the token.
+    /// that is None; the message goes when no part of it is left, or `all` is given up.
     pub fn take_parts(
         &mut self,
         message: &Marked,
@@ -237,7 +366,7 @@ impl LaneReader {
         Ok(())
     }
 
-    /// Takes everything that is there, unread. Under the token.
+    /// Takes everything that is there, unread.
     pub fn flush(&mut self) -> Result<()> {
         self.look()?;
         // Mark by mark: the last ones may be of bytes that are not published yet.
@@ -247,31 +376,6 @@ impl LaneReader {
         self.advance_to(self.tail);
         self.plain_until = self.head;
         Ok(())
-    }
-
-    /// Bytes in the lane, as far as is known, and whether it is certain that there are no more.
-    pub fn known(&self) -> u64 {
-        self.tail.wrapping_sub(self.head)
-    }
-
-    /// How many bytes of the window were seen in use, from its beginning, since the last [`LaneReader::forget_reach`].
-    pub fn reach(&self) -> u64 {
-        self.reach
-    }
-
-    /// The window's pages were given back.
-    pub fn forget_reach(&mut self) {
-        self.reach = 0;
-    }
-
-    /// Bytes that the last look at the writer's position has found.
-    pub fn found(&self) -> u64 {
-        self.found
-    }
-
-    /// The high water mark, as it is set now.
-    pub fn hiwat(&self) -> u64 {
-        u64::from(self.words.flow.0.hiwat.load(Ordering::Relaxed))
     }
 
     /// Messages in the lane as last seen, where plain bytes before each mark and at the end count as one. Signals are none.
@@ -301,7 +405,7 @@ impl LaneReader {
         count - signals
     }
 
-    /// Reads how far the writer has come. Under the token.
+    /// Reads how far the writer has come.
     pub fn look(&mut self) -> Result<()> {
         // Ours to write as long as we hold the token. Who waits goes by these words.
         let own = &self.words.head.0;
@@ -326,42 +430,24 @@ impl LaneReader {
         self.find_plain()
     }
 
-    /// A look at the lane from without the token: whether anything lies in it. For waiting; it changes nothing.
-    pub fn bytes_there(&self) -> u64 {
-        self.words.tail.0.bytes.load(Ordering::Relaxed).wrapping_sub(self.words.head.0.bytes.load(Ordering::Relaxed))
-    }
-
-    /// Whether somebody on the writing side sleeps, or is gone. After a take.
-    #[inline(always)]
-    pub fn writer_sleeps(&self) -> bool {
-        self.fence.light();
-        self.words.writer.0.sleep.load(Ordering::Relaxed) != 0
-    }
-
-    /// Whether a writer that waits may go on: below lowat, or empty.
-    pub fn is_low(&self) -> bool {
-        // The writer sleeps, so its position stands still.
-        let count = self.bytes_there();
-        count == 0 || count < u64::from(self.words.flow.0.lowat.load(Ordering::Relaxed))
-    }
-
-    /// Where a position lies in the window.
-    #[inline(always)]
-    fn place(&self, position: u64) -> u64 {
-        position.wrapping_sub(self.origin)
-    }
-
     #[inline(always)]
     fn take(&mut self, buffer: &mut [u8]) {
         self.window.copy_out(self.place(self.head), buffer);
         probe::at();
-        self.advance_to(self.head.wrapping_add(buffer.len() as u64));
+        self.publish_head(self.head.wrapping_add(buffer.len() as u64));
+    }
+
+    /// Gives room back up to a position. The quick way is closed until [`ReaderGuard::open`]: what stands there next is looked
+    /// at.
+    fn advance_to(&mut self, head: u64) {
+        self.quick_until = head;
+        self.publish_head(head);
     }
 
     #[inline(always)]
-    fn advance_to(&mut self, head: u64) {
+    fn publish_head(&mut self, head: u64) {
         self.head = head;
-        // Release pairs with the Acquire load in `LaneWriter::look`: we are done with these bytes.
+        // Release pairs with the Acquire load in `WriterGuard::look`: we are done with these bytes.
         self.words.head.0.bytes.store(head, Ordering::Release);
         probe::at();
     }
@@ -414,6 +500,7 @@ impl LaneReader {
     fn refresh(&mut self) -> Result<()> {
         self.next = None;
         self.head = self.words.head.0.bytes.load(Ordering::Acquire);
+        self.close();
         self.tail = self.head;
         self.marks_head = self.words.head.0.marks.load(Ordering::Acquire);
         self.plain_until = self.head;

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use headwater_os::fence::Fence;
 use headwater_os::memory::SharedMemory;
-use headwater_shm::{Apart, Hold, MEMBERS, Member, Membership, Placed, Window};
+use headwater_shm::{Apart, MEMBERS, Member, Membership, Placed, Window};
 
-use super::Marked;
-use super::reader::{Front, LaneReader};
-use super::writer::{LaneWriter, Open, Quick};
+use super::reader::{Front, LaneReader, ReaderGuard};
+use super::writer::{LaneWriter, Open, Quick, WriterGuard};
+use super::{Kept, Marked};
 use crate::error::{Errno, Result};
 use crate::layout::{LaneWords, Mark};
 use crate::limits::{CUT_MAX, MARKS, PIECE};
@@ -110,26 +110,22 @@ struct Writer {
 }
 
 impl Writer {
-    fn hold(&mut self) -> Result<Hold> {
-        let hold = self.lane.hold(&self.me)?;
-        self.lane.set_flow(self.coalescing);
-        Ok(hold)
-    }
-
-    fn release(&mut self, open: bool) {
-        self.lane.release(&self.me, if open { Open::Direct } else { Open::Closed });
+    fn hold(&mut self) -> Result<WriterGuard<'_>> {
+        let (mut lane, _) = self.lane.hold(&self.me)?;
+        lane.set_flow(self.coalescing);
+        Ok(lane)
     }
 
     /// Does one thing under the token, and opens the quick way.
-    fn held<T>(&mut self, act: impl FnOnce(&mut LaneWriter) -> Result<T>) -> Result<T> {
-        self.hold()?;
-        let done = act(&mut self.lane);
-        self.release(true);
+    fn held<T>(&mut self, act: impl FnOnce(&mut WriterGuard<'_>) -> Result<T>) -> Result<T> {
+        let mut lane = self.hold()?;
+        let done = act(&mut lane);
+        lane.open(Open::Direct);
         done
     }
 
     fn has_room(&mut self) -> bool {
-        self.held(LaneWriter::has_room).expect("has_room")
+        self.held(|lane| lane.has_room()).expect("has_room")
     }
 
     fn plain(&mut self, bytes: &[u8]) {
@@ -147,10 +143,10 @@ struct Reader {
 }
 
 impl Reader {
-    fn held<T>(&mut self, act: impl FnOnce(&mut LaneReader) -> Result<T>) -> Result<T> {
-        self.lane.hold(&self.me)?;
-        let done = act(&mut self.lane);
-        self.lane.release(&self.me, true);
+    fn held<T>(&mut self, act: impl FnOnce(&mut ReaderGuard<'_>) -> Result<T>) -> Result<T> {
+        let (mut lane, _) = self.lane.hold(&self.me)?;
+        let done = act(&mut lane);
+        lane.open(true);
         done
     }
 
@@ -474,7 +470,7 @@ fn a_flush_leaves_a_mark_whose_bytes_are_still_to_come() {
     writer.plain(b"and this");
     let before = reader.lane.bytes_there();
     room.publish_mark_alone(4);
-    reader.held(LaneReader::flush).expect("flush");
+    reader.held(|lane| lane.flush()).expect("flush");
     assert!(reader.front().is_none());
     room.window().copy_in(before, b"late");
     room.words().tail.0.bytes.store(before + 4, Ordering::Release);

@@ -1,11 +1,14 @@
 //! The writing side of a lane.
 
+use std::ops::{Deref, DerefMut};
 #[cfg(not(loom))]
 use std::sync::atomic::AtomicU8;
 
 use headwater_shm::sync::{Fence, Ordering, compiler_fence};
 use headwater_shm::{Hold, Membership, Placed, Token, Window, probe};
 
+#[cfg(not(loom))]
+use super::Kept;
 use super::Marked;
 use crate::error::{Errno, Error, Result};
 use crate::layout::{LaneWords, Mark, Tail};
@@ -31,7 +34,7 @@ pub(crate) struct LaneWriter {
     stride: u64,
     words: Placed<LaneWords>,
     fence: Fence,
-    pub token: Token,
+    token: Token,
     marks: Placed<[Mark]>,
     marks_tail: u64,
     /// Marks taken, as last seen.
@@ -123,64 +126,56 @@ impl LaneWriter {
     /// Writes plain data if it is short, there is room, and nothing has changed since the last time.
     #[inline(always)]
     pub fn quick(&mut self, me: &Membership, bytes: &[u8]) -> Quick {
-        if self.enter_quick(me, bytes.len()) {
-            self.publish(bytes);
-            return if self.leave_quick(me) { Quick::Attend } else { Quick::Done };
+        match self.enter_quick(me, bytes.len()) {
+            Some(mut writing) => {
+                writing.publish(bytes);
+                if writing.leave_quick() { Quick::Attend } else { Quick::Done }
+            }
+            None => Quick::Refused,
         }
-        Quick::Refused
     }
 
-    /// Enters if so much plain data may be sent without a look. Then the token is to be left.
+    /// Whether so much plain data may be sent without a look, if nothing has changed.
     #[inline(always)]
-    pub fn enter_quick(&self, me: &Membership, len: usize) -> bool {
+    pub fn is_open_for(&self, len: usize) -> bool {
         // The subtraction sends the empty write down the slow way as well: one comparison for both.
-        self.tail < self.open_until && len.wrapping_sub(1) < self.piece && self.token.enter(me)
+        self.tail < self.open_until && len.wrapping_sub(1) < self.piece
     }
 
-    /// Leaves after a quick way; returns whether somebody on the reading side sleeps, or is gone.
+    /// Enters if so much plain data may be sent without a look.
     #[inline(always)]
-    pub fn leave_quick(&self, me: &Membership) -> bool {
-        // A token is biased only where the light fence is the compiler's.
-        compiler_fence(Ordering::SeqCst);
-        let asleep = self.words.reader.0.sleep.load(Ordering::Relaxed) != 0;
-        self.token.leave(me);
-        asleep
+    pub fn enter_quick<'l>(&'l mut self, me: &'l Membership, len: usize) -> Option<WriterGuard<'l>> {
+        if self.is_open_for(len) && self.token.enter(me) { Some(WriterGuard { lane: self, me }) } else { None }
     }
 
-    /// Takes the token; reads anew what others may have changed.
-    pub fn hold(&mut self, me: &Membership) -> Result<Hold> {
-        let hold = self.token.hold(me)?;
-        if hold == Hold::Fresh {
-            self.refresh().inspect_err(|_| {
-                self.token.release(me);
-                // What was found is found again, whoever asks.
-                self.token.forget();
-            })?;
-        }
-        Ok(hold)
-    }
-
-    /// Gives the token back, and opens a quick way if there is room and plain data may take it.
-    pub fn release(&mut self, me: &Membership, open: Open) {
-        self.open(open);
-        self.token.release(me);
-    }
-
-    /// Opens a quick way, or closes it. Under the token.
+    /// Enters if the token is ours by its bias and nothing has changed; else takes it, and reads anew what others may have
+    /// changed. The quick way is then closed until [`WriterGuard::open`].
     #[inline]
-    pub fn open(&mut self, open: Open) {
-        // Behind hiwat there is room for one message, and a quick write is no longer.
-        let appends = self.coalescing && self.run_open;
-        let opens = match open {
-            Open::Closed => false,
-            Open::Direct => appends,
-            Open::Through => true,
-        };
-        let until = if self.is_full() { 0 } else { self.head.wrapping_add(self.unlooked()).wrapping_add(1) };
-        self.open_until = if opens { until.min(self.trusted_until) } else { 0 };
-        // What a module makes may be longer than any message; then it needs a look.
-        let short = appends && self.message_max >= PIECE as u64;
-        self.append_until = if short { self.head.wrapping_add(self.window.len()).wrapping_add(1) } else { 0 };
+    pub fn enter<'l>(&'l mut self, me: &'l Membership) -> Result<(WriterGuard<'l>, Hold)> {
+        if self.token.enter(me) {
+            return Ok((WriterGuard { lane: self, me }, Hold::Kept));
+        }
+        self.hold(me)
+    }
+
+    /// Takes the token as a lock; reads anew what others may have changed. Closes the quick way until [`WriterGuard::open`].
+    pub fn hold<'l>(&'l mut self, me: &'l Membership) -> Result<(WriterGuard<'l>, Hold)> {
+        let hold = self.token.hold(me)?;
+        self.close();
+        let mut writing = WriterGuard { lane: self, me };
+        if hold == Hold::Fresh
+            && let Err(error) = writing.refresh()
+        {
+            writing.doubt();
+            return Err(error);
+        }
+        Ok((writing, hold))
+    }
+
+    /// The guard again.
+    #[cfg(not(loom))]
+    pub fn resume<'l>(&'l mut self, me: &'l Membership, _: Kept) -> WriterGuard<'l> {
+        WriterGuard { lane: self, me }
     }
 
     /// Whether the kernel is to be asked whether the reader still lives: at the first write after the reader has waited, and
@@ -203,130 +198,43 @@ impl LaneWriter {
         self.stride = STRIDE_MIN;
     }
 
+    /// The next `len` bytes of the window, to be filled and then marked.
+    #[cfg(not(loom))]
+    pub fn place(&self, _: &Kept, len: usize) -> [&[AtomicU8]; 2] {
+        self.window.in_place(self.tail.wrapping_sub(self.origin), len)
+    }
+
+    /// Copies bytes into that place, from its byte `at` on.
+    #[cfg(not(loom))]
+    pub fn fill_place(&mut self, _: &Kept, at: usize, bytes: &[u8]) {
+        self.fill(at, bytes);
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, at: usize, bytes: &[u8]) {
+        self.window.copy_in(self.tail.wrapping_sub(self.origin).wrapping_add(at as u64), bytes);
+    }
+
+    /// Sets notices for whoever has the writer's token now or next.
+    pub fn notify(&self, notices: u8) {
+        self.token.notify(notices);
+    }
+
+    /// Gives up what this handle alone had.
+    pub fn retire(&mut self) {
+        self.token.retire();
+    }
+
+    /// Forgets what was another process's, in a forked child.
+    pub fn forget(&mut self) {
+        self.token.forget();
+        self.close();
+    }
+
     /// Closes the quick way, so that the next write looks at everything.
     pub fn close(&mut self) {
         self.open_until = 0;
         self.append_until = 0;
-    }
-
-    /// Reads the water marks and maxpsz. Under the token.
-    pub fn set_flow(&mut self, coalescing: bool) {
-        (self.hiwat, self.lowat) = self.water_marks();
-        let maxpsz = u64::from(self.words.flow.0.maxpsz.load(Ordering::Relaxed)).clamp(1, self.message_max);
-        self.piece = PIECE.min(maxpsz as usize);
-        self.coalescing = coalescing;
-        if !coalescing {
-            self.append_until = 0;
-        }
-    }
-
-    /// Whether the queue accepts another message (canput): it is not above hiwat, and nobody has found it so since it was
-    /// at lowat. Under the token.
-    pub fn has_room(&mut self) -> Result<bool> {
-        if self.is_full() || self.count() > self.unlooked() || self.no_mark_left() {
-            let Tail { bytes, marks, .. } = &self.words.tail.0;
-            // Nobody else writes them. Who waits goes by them and by the water marks, and would look again for ever.
-            if bytes.load(Ordering::Relaxed) != self.tail || marks.load(Ordering::Relaxed) != self.marks_tail {
-                return Err(Error::corrupt("a writer's own position"));
-            }
-            self.set_flow(self.coalescing);
-            self.look()?;
-            self.note_flow();
-            self.rewind();
-        }
-        Ok(!self.is_full() && !self.no_mark_left())
-    }
-
-    /// Appends plain data of any length up to the room behind hiwat, in pieces. Under the token, after
-    /// [`LaneWriter::has_room`].
-    #[inline]
-    pub fn append_plain(&mut self, bytes: &[u8]) -> Result<()> {
-        if bytes.len() <= PIECE && self.tail.wrapping_add(bytes.len() as u64) < self.append_until {
-            self.publish(bytes);
-            return Ok(());
-        }
-        self.append_plain_slowly(bytes)
-    }
-
-    #[inline(never)]
-    fn append_plain_slowly(&mut self, bytes: &[u8]) -> Result<()> {
-        if !self.coalescing {
-            return self.append(What::of(Kind::Data), None, Some(bytes));
-        }
-        self.fits(bytes.len())?;
-        if !self.run_open && !bytes.is_empty() {
-            self.began += bytes.len() as u64;
-            self.run_open = true;
-        }
-        for piece in bytes.chunks(PIECE) {
-            self.publish(piece);
-        }
-        Ok(())
-    }
-
-    /// As [`LaneWriter::append_plain`], but published at once.
-    pub fn append_whole(&mut self, bytes: &[u8]) -> Result<()> {
-        if bytes.len() <= PIECE || !self.coalescing {
-            return self.append_plain(bytes);
-        }
-        self.fits(bytes.len())?;
-        if !self.run_open {
-            self.began += bytes.len() as u64;
-            self.run_open = true;
-        }
-        self.publish(bytes);
-        Ok(())
-    }
-
-    /// The position behind what has been published. Under the token.
-    pub fn tail(&self) -> u64 {
-        self.tail
-    }
-
-    /// Appends a message with boundaries. Under the token, after [`LaneWriter::has_room`].
-    pub fn append(&mut self, what: What, control: Option<&[u8]>, data: Option<&[u8]>) -> Result<()> {
-        let (control_bytes, data_bytes) = (control.unwrap_or_default(), data.unwrap_or_default());
-        self.fits(control_bytes.len() + data_bytes.len())?;
-        if self.marks_tail.wrapping_sub(self.marks_head) >= MARKS as u64 && self.marks_used() >= MARKS as u64 {
-            return Err(Error::new(
-                Errno::Nosr,
-                format!("modules send more than the stream's {MARKS} messages at a time"),
-            ));
-        }
-        self.fill(0, control_bytes);
-        self.fill(control_bytes.len(), data_bytes);
-        let len = |part: Option<&[u8]>| part.map(|bytes| bytes.len() as u32);
-        self.mark(what, len(control), len(data));
-        Ok(())
-    }
-
-    /// The next `len` bytes of the window, to be filled and then marked or published. Under the token.
-    #[cfg(not(loom))]
-    pub fn place(&self, len: usize) -> [&[AtomicU8]; 2] {
-        self.window.in_place(self.tail.wrapping_sub(self.origin), len)
-    }
-
-    /// Copies bytes into that place, from its byte `at` on. Under the token.
-    #[inline(always)]
-    pub fn fill(&mut self, at: usize, bytes: &[u8]) {
-        self.window.copy_in(self.tail.wrapping_sub(self.origin).wrapping_add(at as u64), bytes);
-    }
-
-    /// Publishes what has been filled in at the end of the window as a message with boundaries. Under the token.
-    pub fn mark(&mut self, what: What, control: Option<u32>, data: Option<u32>) {
-        let slot = &self.marks[self.marks_tail as usize % MARKS];
-        probe::at();
-        Marked::write(slot, self.tail, what, control, data);
-        probe::at();
-        self.marks_tail = self.marks_tail.wrapping_add(1);
-        // The mark before its bytes: a reader that sees the bytes sees the mark.
-        self.words.tail.0.marks.store(self.marks_tail, Ordering::Release);
-        probe::at();
-        let len = u64::from(control.unwrap_or(0)) + u64::from(data.unwrap_or(0));
-        self.run_open = false;
-        self.append_until = 0;
-        self.not_plain = self.not_plain.wrapping_add(len.max(1));
-        self.advance(len.max(1));
     }
 
     /// Whether somebody on the reading side sleeps, or is gone. After a publication.
@@ -398,6 +306,195 @@ impl LaneWriter {
         (hiwat, if lowat > asked { hiwat + 1 } else { lowat.min(hiwat) })
     }
 
+    /// Bytes beyond the reader's last known position that are written without a look.
+    fn unlooked(&self) -> u64 {
+        self.hiwat.min(self.stride)
+    }
+
+    fn is_full(&self) -> bool {
+        self.words.flow.0.full.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// The writing side of a lane, under its token, which is given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct WriterGuard<'l> {
+    lane: &'l mut LaneWriter,
+    me: &'l Membership,
+}
+
+impl Deref for WriterGuard<'_> {
+    type Target = LaneWriter;
+
+    #[inline(always)]
+    fn deref(&self) -> &LaneWriter {
+        self.lane
+    }
+}
+
+impl DerefMut for WriterGuard<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut LaneWriter {
+        self.lane
+    }
+}
+
+impl Drop for WriterGuard<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.lane.token.leave(self.me);
+    }
+}
+
+impl WriterGuard<'_> {
+    /// Leaves after [`LaneWriter::enter_quick`]; returns whether somebody on the reading side sleeps, or is gone.
+    #[inline(always)]
+    pub fn leave_quick(self) -> bool {
+        // A token is biased only where the light fence is the compiler's.
+        compiler_fence(Ordering::SeqCst);
+        self.words.reader.0.sleep.load(Ordering::Relaxed) != 0
+    }
+
+    /// Has the next one that takes the token, we too, look at everything: what was found is found again, whoever asks.
+    pub fn doubt(&mut self) {
+        self.token.doubt();
+    }
+
+    /// Takes the notices that were set: what they are about is looked at now.
+    #[cfg(not(loom))]
+    pub fn take_notices(&mut self) -> u8 {
+        let notices = self.token.notices();
+        if notices != 0 {
+            self.token.clear(notices);
+        }
+        notices
+    }
+
+    /// Opens a quick way, or closes it.
+    #[inline]
+    pub fn open(&mut self, open: Open) {
+        // Behind hiwat there is room for one message, and a quick write is no longer.
+        let appends = self.coalescing && self.run_open;
+        let opens = match open {
+            Open::Closed => false,
+            Open::Direct => appends,
+            Open::Through => true,
+        };
+        let until = if self.is_full() { 0 } else { self.head.wrapping_add(self.unlooked()).wrapping_add(1) };
+        self.open_until = if opens { until.min(self.trusted_until) } else { 0 };
+        // What a module makes may be longer than any message; then it needs a look.
+        let short = appends && self.message_max >= PIECE as u64;
+        self.append_until = if short { self.head.wrapping_add(self.window.len()).wrapping_add(1) } else { 0 };
+    }
+
+    /// Reads the water marks and maxpsz.
+    pub fn set_flow(&mut self, coalescing: bool) {
+        (self.hiwat, self.lowat) = self.water_marks();
+        let maxpsz = u64::from(self.words.flow.0.maxpsz.load(Ordering::Relaxed)).clamp(1, self.message_max);
+        self.piece = PIECE.min(maxpsz as usize);
+        self.coalescing = coalescing;
+        if !coalescing {
+            self.append_until = 0;
+        }
+    }
+
+    /// Whether the queue accepts another message (canput): it is not above hiwat, and nobody has found it so since it was
+    /// at lowat.
+    pub fn has_room(&mut self) -> Result<bool> {
+        if self.is_full() || self.count() > self.unlooked() || self.no_mark_left() {
+            let Tail { bytes, marks, .. } = &self.words.tail.0;
+            // Nobody else writes them. Who waits goes by them and by the water marks, and would look again for ever.
+            if bytes.load(Ordering::Relaxed) != self.tail || marks.load(Ordering::Relaxed) != self.marks_tail {
+                return Err(Error::corrupt("a writer's own position"));
+            }
+            self.set_flow(self.coalescing);
+            self.look()?;
+            self.note_flow();
+            self.rewind();
+        }
+        Ok(!self.is_full() && !self.no_mark_left())
+    }
+
+    /// Appends plain data of any length up to the room behind hiwat, in pieces. After
+    /// [`WriterGuard::has_room`].
+    #[inline]
+    pub fn append_plain(&mut self, bytes: &[u8]) -> Result<()> {
+        if bytes.len() <= PIECE && self.tail.wrapping_add(bytes.len() as u64) < self.append_until {
+            self.publish(bytes);
+            return Ok(());
+        }
+        self.append_plain_slowly(bytes)
+    }
+
+    #[inline(never)]
+    fn append_plain_slowly(&mut self, bytes: &[u8]) -> Result<()> {
+        if !self.coalescing {
+            return self.append(What::of(Kind::Data), None, Some(bytes));
+        }
+        self.fits(bytes.len())?;
+        if !self.run_open && !bytes.is_empty() {
+            self.began += bytes.len() as u64;
+            self.run_open = true;
+        }
+        for piece in bytes.chunks(PIECE) {
+            self.publish(piece);
+        }
+        Ok(())
+    }
+
+    /// As [`WriterGuard::append_plain`], but published at once.
+    pub fn append_whole(&mut self, bytes: &[u8]) -> Result<()> {
+        if bytes.len() <= PIECE || !self.coalescing {
+            return self.append_plain(bytes);
+        }
+        self.fits(bytes.len())?;
+        if !self.run_open {
+            self.began += bytes.len() as u64;
+            self.run_open = true;
+        }
+        self.publish(bytes);
+        Ok(())
+    }
+
+    /// The position behind what has been published.
+    pub fn tail(&self) -> u64 {
+        self.tail
+    }
+
+    /// Appends a message with boundaries. After [`WriterGuard::has_room`].
+    pub fn append(&mut self, what: What, control: Option<&[u8]>, data: Option<&[u8]>) -> Result<()> {
+        let (control_bytes, data_bytes) = (control.unwrap_or_default(), data.unwrap_or_default());
+        self.fits(control_bytes.len() + data_bytes.len())?;
+        if self.marks_tail.wrapping_sub(self.marks_head) >= MARKS as u64 && self.marks_used() >= MARKS as u64 {
+            return Err(Error::new(
+                Errno::Nosr,
+                format!("modules send more than the stream's {MARKS} messages at a time"),
+            ));
+        }
+        self.fill(0, control_bytes);
+        self.fill(control_bytes.len(), data_bytes);
+        let len = |part: Option<&[u8]>| part.map(|bytes| bytes.len() as u32);
+        self.mark(what, len(control), len(data));
+        Ok(())
+    }
+
+    /// Publishes what has been filled in at the end of the window as a message with boundaries.
+    pub fn mark(&mut self, what: What, control: Option<u32>, data: Option<u32>) {
+        let slot = &self.marks[self.marks_tail as usize % MARKS];
+        probe::at();
+        Marked::write(slot, self.tail, what, control, data);
+        probe::at();
+        self.marks_tail = self.marks_tail.wrapping_add(1);
+        // The mark before its bytes: a reader that sees the bytes sees the mark.
+        self.words.tail.0.marks.store(self.marks_tail, Ordering::Release);
+        probe::at();
+        let len = u64::from(control.unwrap_or(0)) + u64::from(data.unwrap_or(0));
+        self.run_open = false;
+        self.append_until = 0;
+        self.not_plain = self.not_plain.wrapping_add(len.max(1));
+        self.advance(len.max(1));
+    }
+
     /// A module may have made a message longer than the stream allows, or more messages than there is room for.
     fn fits(&mut self, len: usize) -> Result<()> {
         if len as u64 > self.message_max {
@@ -441,11 +538,6 @@ impl LaneWriter {
         probe::at();
     }
 
-    /// Bytes beyond the reader's last known position that are written without a look.
-    fn unlooked(&self) -> u64 {
-        self.hiwat.min(self.stride)
-    }
-
     /// After a look. An empty lane begins at the window's beginning again, so that a stream whose reader keeps up does not use
     /// all of its window: the same pages stay in use, and in the caches.
     fn rewind(&mut self) {
@@ -456,10 +548,6 @@ impl LaneWriter {
             self.words.tail.0.origin.store(self.origin, Ordering::Relaxed);
             probe::at();
         }
-    }
-
-    fn is_full(&self) -> bool {
-        self.words.flow.0.full.load(Ordering::Relaxed) != 0
     }
 
     /// Whether there are not enough marks for the most messages that one call sends.

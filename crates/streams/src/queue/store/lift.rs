@@ -8,7 +8,7 @@
 
 use std::sync::atomic::Ordering;
 
-use headwater_shm::probe;
+use headwater_shm::{Membership, probe};
 
 use super::Store;
 use crate::error::{Error, Result};
@@ -21,6 +21,12 @@ impl Store {
     #[inline]
     pub fn has_lifted(&self) -> bool {
         self.words.lifted.load(Ordering::Relaxed) != 0
+    }
+
+    /// Puts back what somebody who died had taken out of a module's queue. Under the writer's token, taken anew; not under the
+    /// store's.
+    pub fn put_lifted_back(&mut self, me: &Membership, tail: u64) -> Result<()> {
+        if self.has_lifted() { self.with(me, |store| store.land(tail)) } else { Ok(()) }
     }
 
     /// Takes the message at the front as a whole (getq), and whether that makes room for somebody who waits. It is in
@@ -56,7 +62,7 @@ impl Store {
 
     /// Somebody died while he had lifted a message: if it has not arrived anywhere, it goes back to where it was. `tail`
     /// is the lane's position.
-    pub fn land(&mut self, tail: u64) -> Result<()> {
+    pub(super) fn land(&mut self, tail: u64) -> Result<()> {
         let Some(block) = self.index(self.words.lifted.load(Ordering::Relaxed))? else { return Ok(()) };
         let words = &self.words;
         let arrived = words.arrived.load(Ordering::Relaxed) == words.lifts.load(Ordering::Relaxed);

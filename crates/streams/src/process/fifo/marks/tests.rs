@@ -61,7 +61,7 @@ fn a_lock_over_many_bytes_names_nothing() {
     let node = node();
     let looks = node.open(OFlags::RDWR | OFlags::NONBLOCK).expect("it is ours");
     let stranger = node.open(OFlags::WRONLY | OFlags::NONBLOCK).expect("it is ours");
-    assert!(claim::mark(&stranger, 0, 0).expect("fcntl"));
+    assert!(ofd_lock::mark(&stranger, 0, 0).expect("fcntl"));
     let all: Vec<_> = Marks::of(&looks, None).map(|mark| mark.expect("fcntl")).collect();
     assert_eq!(all, [None]);
 }

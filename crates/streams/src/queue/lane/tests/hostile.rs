@@ -171,100 +171,105 @@ struct Ends<Rain> {
 }
 
 impl<Rain: FnMut(&mut Random)> Ends<Rain> {
-    fn rain(&mut self) {
-        (self.rain)(&mut self.random);
-    }
-
     fn write(&mut self) -> Option<()> {
-        let bytes = vec![7; self.random.below(self.len_max + 1)];
-        if self.random.below(2) == 0 {
-            self.writer.lane.quick(&self.writer.me, &bytes);
-            self.rain();
+        let Ends { writer, random, rain, len_max, refused, .. } = self;
+        let bytes = vec![7; random.below(*len_max + 1)];
+        if random.below(2) == 0 {
+            writer.lane.quick(&writer.me, &bytes);
+            rain(random);
         }
-        let hold = self.writer.hold();
-        self.refused |= hold.is_err();
-        fine(hold)?;
-        let done = self.write_held(&bytes);
-        self.rain();
-        let open = self.random.below(4) != 0;
-        self.writer.release(open);
-        self.writer.lane.may_go_on();
-        self.writer.lane.coalesced();
-        self.writer.lane.reader_sleeps();
+        let held = writer.hold();
+        *refused |= held.is_err();
+        let mut lane = fine(held)?;
+        let done = write_held(&mut lane, random, rain, &bytes);
+        rain(random);
+        lane.open(if random.below(4) != 0 { Open::Direct } else { Open::Closed });
+        drop(lane);
+        writer.lane.may_go_on();
+        writer.lane.coalesced();
+        writer.lane.reader_sleeps();
         done
-    }
-
-    fn write_held(&mut self, bytes: &[u8]) -> Option<()> {
-        self.rain();
-        if !fine(self.writer.lane.has_room())? {
-            return None;
-        }
-        self.rain();
-        let lane = &mut self.writer.lane;
-        let (control, data) = bytes.split_at(bytes.len() / 3);
-        match self.random.below(5) {
-            0 | 1 => fine(lane.append_plain(bytes)),
-            2 => fine(lane.append(What::of(Kind::Proto), Some(control), Some(data))),
-            3 => fine(lane.append(What::of(Kind::Data), None, Some(data))),
-            _ => {
-                let part = lane.place(bytes.len());
-                assert_eq!(part[0].len() + part[1].len(), bytes.len());
-                lane.mark(What::of(Kind::Proto), Some(bytes.len() as u32), None);
-                Some(())
-            }
-        }
     }
 
     fn read(&mut self) -> Option<()> {
-        let mut buffer = vec![0; self.random.below(2 * self.len_max)];
-        if self.random.below(2) == 0 {
-            self.reader.lane.quick(&self.reader.me, &mut buffer);
-            self.rain();
+        let Ends { reader: Reader { me, lane }, random, rain, len_max, refused, .. } = self;
+        let mut buffer = vec![0; random.below(2 * *len_max)];
+        if random.below(2) == 0 {
+            lane.quick(me, &mut buffer);
+            rain(random);
         }
-        let hold = self.reader.lane.hold(&self.reader.me);
-        self.refused |= hold.is_err();
-        fine(hold)?;
-        let done = self.read_held(&mut buffer);
-        self.rain();
-        let open = self.random.below(4) != 0;
-        self.reader.lane.release(&self.reader.me, open);
-        self.reader.lane.bytes_there();
-        self.reader.lane.is_low();
-        self.reader.lane.writer_sleeps();
+        let held = lane.hold(me);
+        *refused |= held.is_err();
+        let (mut held, _) = fine(held)?;
+        let done = read_held(&mut held, random, rain, &mut buffer);
+        rain(random);
+        held.open(random.below(4) != 0);
+        drop(held);
+        lane.bytes_there();
+        lane.is_low();
+        lane.writer_sleeps();
         done
     }
+}
 
-    fn read_held(&mut self, buffer: &mut [u8]) -> Option<()> {
-        self.rain();
-        if self.random.below(10) == 0 {
-            return fine(self.reader.lane.flush());
+fn write_held(
+    lane: &mut WriterGuard<'_>,
+    random: &mut Random,
+    rain: &mut impl FnMut(&mut Random),
+    bytes: &[u8],
+) -> Option<()> {
+    rain(random);
+    if !fine(lane.has_room())? {
+        return None;
+    }
+    rain(random);
+    let (control, data) = bytes.split_at(bytes.len() / 3);
+    match random.below(5) {
+        0 | 1 => fine(lane.append_plain(bytes)),
+        2 => fine(lane.append(What::of(Kind::Proto), Some(control), Some(data))),
+        3 => fine(lane.append(What::of(Kind::Data), None, Some(data))),
+        _ => {
+            let part = lane.place(&Kept(()), bytes.len());
+            assert_eq!(part[0].len() + part[1].len(), bytes.len());
+            lane.mark(What::of(Kind::Proto), Some(bytes.len() as u32), None);
+            Some(())
         }
-        if self.random.below(4) == 0 {
-            fine(self.reader.lane.look())?;
-            self.rain();
+    }
+}
+
+fn read_held(
+    lane: &mut ReaderGuard<'_>,
+    random: &mut Random,
+    rain: &mut impl FnMut(&mut Random),
+    buffer: &mut [u8],
+) -> Option<()> {
+    rain(random);
+    if random.below(10) == 0 {
+        return fine(lane.flush());
+    }
+    if random.below(4) == 0 {
+        fine(lane.look())?;
+        rain(random);
+    }
+    let front = fine(lane.find().and_then(|()| lane.front()))?;
+    rain(random);
+    match front? {
+        Front::Plain(_) => {
+            lane.peek_plain(buffer);
+            flat(lane.plain_in_place(&Kept(()), buffer.len()));
+            if buffer.len().is_multiple_of(3) {
+                lane.drop_plain(buffer.len());
+            } else {
+                lane.take_plain(buffer);
+            }
+            Some(())
         }
-        let lane = &mut self.reader.lane;
-        let front = fine(lane.find().and_then(|()| lane.front()))?;
-        self.rain();
-        let lane = &mut self.reader.lane;
-        match front? {
-            Front::Plain(_) => {
-                lane.peek_plain(buffer);
-                flat(lane.plain_in_place(buffer.len()));
-                if buffer.len().is_multiple_of(3) {
-                    lane.drop_plain(buffer.len());
-                } else {
-                    lane.take_plain(buffer);
-                }
-                Some(())
-            }
-            Front::Marked(message) => {
-                let control = lane.copy_control(&message, buffer);
-                let data = lane.copy_data(&message, buffer);
-                flat(lane.data_in_place(&message));
-                let all = self.random.below(3) == 0;
-                fine(self.reader.lane.take_parts(&message, Some(control), Some(data), all))
-            }
+        Front::Marked(message) => {
+            let control = lane.copy_control(&message, buffer);
+            let data = lane.copy_data(&message, buffer);
+            flat(lane.data_in_place(&Kept(()), &message));
+            let all = random.below(3) == 0;
+            fine(lane.take_parts(&message, Some(control), Some(data), all))
         }
     }
 }
@@ -414,7 +419,7 @@ fn what_is_corrupt_is_noticed_by_both_sides() {
         assert!(reader.front().is_some());
         spoil(&room.words());
         for _ in 0..2 {
-            let found = writer.held(LaneWriter::has_room);
+            let found = writer.held(|lane| lane.has_room());
             assert_eq!(found.is_err_and(|error| error.errno() == Errno::Proto), writer_sees, "writer, {at}");
             let found = reader.held(|lane| lane.look());
             assert_eq!(found.is_err_and(|error| error.errno() == Errno::Proto), reader_sees, "reader, {at}");

@@ -193,7 +193,7 @@ impl World {
                 Op::Take { who, control, data, all, look, open } => self.take(who, control, data, all, look, open),
                 Op::Quick { who, len } => self.quick(who, len),
                 Op::Flush { who } => {
-                    self.readers[who].held(LaneReader::flush).expect("flush");
+                    self.readers[who].held(|lane| lane.flush()).expect("flush");
                     self.model.clear();
                 }
                 Op::WriterDies { who, len } => self.writer_dies(who, len),
@@ -276,26 +276,27 @@ impl World {
         who: usize,
         open: bool,
         len: usize,
-        append: impl FnOnce(&mut LaneWriter) -> Result<()>,
+        append: impl FnOnce(&mut WriterGuard<'_>) -> Result<()>,
         push: impl FnOnce(&mut World),
     ) {
-        self.writers[who].hold().expect("hold");
-        let room = self.writers[who].lane.has_room().expect("has_room");
-        assert_eq!(room, self.has_room());
-        if room {
-            match append(&mut self.writers[who].lane) {
-                Ok(()) => {
-                    assert!(len <= self.room.sizes.message_max);
-                    push(self);
-                }
-                Err(error) => {
-                    assert_eq!(error.errno(), Errno::Range);
-                    assert!(len > self.room.sizes.message_max);
-                }
+        let expected = self.has_room();
+        let mut lane = self.writers[who].hold().expect("hold");
+        let room = lane.has_room().expect("has_room");
+        assert_eq!(room, expected);
+        let appended = room.then(|| append(&mut lane));
+        lane.open(if open { Open::Direct } else { Open::Closed });
+        drop(lane);
+        match appended {
+            None => assert!(!self.writers[who].lane.may_go_on(), "a writer without room would not sleep"),
+            Some(Ok(())) => {
+                assert!(len <= self.room.sizes.message_max);
+                push(self);
+            }
+            Some(Err(error)) => {
+                assert_eq!(error.errno(), Errno::Range);
+                assert!(len > self.room.sizes.message_max);
             }
         }
-        self.writers[who].release(open);
-        assert!(room || !self.writers[who].lane.may_go_on(), "a writer without room would not sleep");
     }
 
     fn quick(&mut self, who: usize, len: usize) {
@@ -313,84 +314,35 @@ impl World {
     }
 
     fn pop_plain(&mut self, taken: &[u8]) {
-        let Some(Item::Plain(run)) = self.model.front_mut() else { panic!("plain data out of its order") };
-        assert!(taken.len() <= run.len());
-        assert!(run.drain(..taken.len()).eq(taken.iter().copied()));
-        if run.is_empty() {
-            self.model.pop_front();
-        }
+        pop_plain(&mut self.model, taken);
     }
 
     fn take(&mut self, who: usize, control: usize, data: usize, all: bool, look: bool, open: bool) {
+        let count = self.count();
         let Reader { me, lane } = &mut self.readers[who];
-        lane.hold(me).expect("hold");
+        let (mut lane, _) = lane.hold(me).expect("hold");
         if look {
             lane.look().expect("look");
-            assert_eq!(lane.known() as usize, self.count());
+            assert_eq!(lane.known() as usize, count);
         }
-        let lane = &mut self.readers[who].lane;
+        let model = &mut self.model;
         match lane.find().and_then(|()| lane.front()).expect("front") {
-            None => assert!(self.model.is_empty()),
-            Some(Front::Plain(there)) => self.take_plain(who, there as usize, data, all, look),
-            Some(Front::Marked(message)) => self.take_message(who, &message, control, data, all),
+            None => assert!(model.is_empty()),
+            Some(Front::Plain(there)) => take_plain(&mut lane, model, there as usize, data, all, look),
+            Some(Front::Marked(message)) => take_message(&mut lane, model, &message, control, data, all),
         }
-        let Reader { me, lane } = &mut self.readers[who];
-        lane.release(me, open);
-    }
-
-    fn take_plain(&mut self, who: usize, there: usize, most: usize, in_place: bool, look: bool) {
-        let Some(Item::Plain(run)) = self.model.front() else { panic!("plain data out of its order") };
-        assert!(there > 0 && there <= run.len());
-        assert!(!look || there == run.len());
-        let lane = &mut self.readers[who].lane;
-        let mut buffer = vec![0; most.min(there + 1)];
-        let count = lane.peek_plain(&mut buffer);
-        assert_eq!(count, most.min(there));
-        assert!(run.range(..count).eq(&buffer[..count]));
-        assert_eq!(flat(lane.plain_in_place(most)), buffer[..count]);
-        if in_place {
-            lane.drop_plain(most);
-        } else {
-            buffer.fill(0);
-            assert_eq!(lane.take_plain(&mut buffer), count);
-        }
-        if !in_place || count > 0 {
-            buffer.truncate(count);
-            self.pop_plain(&buffer);
-        }
-    }
-
-    fn take_message(&mut self, who: usize, message: &Marked, control: usize, data: usize, all: bool) {
-        let Some(Item::Marked(waiting)) = self.model.front_mut() else { panic!("a message out of its order") };
-        assert_eq!(message.what, waiting.what);
-        assert_eq!(message.control.is_some(), waiting.control.is_some());
-        assert_eq!(message.data.is_some(), waiting.data.is_some());
-        let lane = &mut self.readers[who].lane;
-        let mut buffer = vec![0; control.min(waiting.control_left().len() + 1)];
-        let control = lane.copy_control(message, &mut buffer);
-        assert_eq!(control, buffer.len().min(waiting.control_left().len()));
-        assert_eq!(buffer[..control], waiting.control_left()[..control]);
-        let mut buffer = vec![0; data.min(waiting.data_left().len() + 1)];
-        let data = lane.copy_data(message, &mut buffer);
-        assert_eq!(data, buffer.len().min(waiting.data_left().len()));
-        assert_eq!(buffer[..data], waiting.data_left()[..data]);
-        assert_eq!(flat(lane.data_in_place(message)), waiting.data_left());
-        lane.take_parts(message, Some(control), Some(data), all).expect("take_parts");
-        waiting.control_taken += control;
-        waiting.data_taken += data;
-        if all || waiting.is_empty() {
-            self.model.pop_front();
-        }
+        lane.open(open);
     }
 
     fn writer_dies(&mut self, who: usize, len: u32) {
-        self.writers[who].hold().expect("hold");
-        let room = self.writers[who].lane.has_room().expect("has_room");
-        assert_eq!(room, self.has_room());
+        let expected = self.has_room();
+        let mut lane = self.writers[who].hold().expect("hold");
+        let room = lane.has_room().expect("has_room");
+        assert_eq!(room, expected);
         if room {
             self.room.publish_mark_alone(len);
         }
-        self.writers[who].release(false);
+        drop(lane);
         self.writers[who] = Writer { coalescing: self.coalescing, ..self.room.writer() };
     }
 
@@ -427,4 +379,70 @@ impl World {
 
 fn flat(parts: [&[AtomicU8]; 2]) -> Vec<u8> {
     parts.into_iter().flatten().map(|byte| byte.load(Ordering::Relaxed)).collect()
+}
+
+fn pop_plain(model: &mut VecDeque<Item>, taken: &[u8]) {
+    let Some(Item::Plain(run)) = model.front_mut() else { panic!("plain data out of its order") };
+    assert!(taken.len() <= run.len());
+    assert!(run.drain(..taken.len()).eq(taken.iter().copied()));
+    if run.is_empty() {
+        model.pop_front();
+    }
+}
+
+fn take_plain(
+    lane: &mut ReaderGuard<'_>,
+    model: &mut VecDeque<Item>,
+    there: usize,
+    most: usize,
+    in_place: bool,
+    look: bool,
+) {
+    let Some(Item::Plain(run)) = model.front() else { panic!("plain data out of its order") };
+    assert!(there > 0 && there <= run.len());
+    assert!(!look || there == run.len());
+    let mut buffer = vec![0; most.min(there + 1)];
+    let count = lane.peek_plain(&mut buffer);
+    assert_eq!(count, most.min(there));
+    assert!(run.range(..count).eq(&buffer[..count]));
+    assert_eq!(flat(lane.plain_in_place(&Kept(()), most)), buffer[..count]);
+    if in_place {
+        lane.drop_plain(most);
+    } else {
+        buffer.fill(0);
+        assert_eq!(lane.take_plain(&mut buffer), count);
+    }
+    if !in_place || count > 0 {
+        buffer.truncate(count);
+        pop_plain(model, &buffer);
+    }
+}
+
+fn take_message(
+    lane: &mut ReaderGuard<'_>,
+    model: &mut VecDeque<Item>,
+    message: &Marked,
+    control: usize,
+    data: usize,
+    all: bool,
+) {
+    let Some(Item::Marked(waiting)) = model.front_mut() else { panic!("a message out of its order") };
+    assert_eq!(message.what, waiting.what);
+    assert_eq!(message.control.is_some(), waiting.control.is_some());
+    assert_eq!(message.data.is_some(), waiting.data.is_some());
+    let mut buffer = vec![0; control.min(waiting.control_left().len() + 1)];
+    let control = lane.copy_control(message, &mut buffer);
+    assert_eq!(control, buffer.len().min(waiting.control_left().len()));
+    assert_eq!(buffer[..control], waiting.control_left()[..control]);
+    let mut buffer = vec![0; data.min(waiting.data_left().len() + 1)];
+    let data = lane.copy_data(message, &mut buffer);
+    assert_eq!(data, buffer.len().min(waiting.data_left().len()));
+    assert_eq!(buffer[..data], waiting.data_left()[..data]);
+    assert_eq!(flat(lane.data_in_place(&Kept(()), message)), waiting.data_left());
+    lane.take_parts(message, Some(control), Some(data), all).expect("take_parts");
+    waiting.control_taken += control;
+    waiting.data_taken += data;
+    if all || waiting.is_empty() {
+        model.pop_front();
+    }
 }

@@ -1,0 +1,129 @@
+//! The course of a launch: a process for the operation, a check, then calibration, warm-up and batches as messages have
+//! them.
+
+use std::io;
+
+use headwater_os::clock::now_ns;
+use headwater_os_tools::heap;
+use headwater_results::estimate::median;
+
+use super::{Operation, Run};
+use crate::harness::conduct::{Job, LaunchError, Measured, Team};
+use crate::harness::lmbench_rule;
+use crate::harness::protocol::{Report, Role, Round};
+use crate::harness::rounds::{Batches, Rounds};
+use crate::harness::worker;
+use crate::transports::Unavailable;
+
+const ROLES: [Role; 1] = [Role::Worker];
+
+/// Operations of the first round of calibration: some take milliseconds.
+const FIRST: u64 = 1;
+
+/// Prepares operation `O` in a process of its own and drops it.
+///
+/// # Errors
+/// [`Unavailable`] if it cannot be prepared here. Whatever else goes wrong shows in the launch.
+pub fn probe<O: Operation>(job: &Job) -> Result<(), Unavailable> {
+    let nothing = Round::default();
+    match team::<O>(job).and_then(|mut team| team.round(&nothing).map(|_| team)).and_then(Team::finish) {
+        Err(LaunchError::Unavailable(reason)) => Err(Unavailable(reason)),
+        Ok(()) | Err(LaunchError::Failed(_)) => Ok(()),
+    }
+}
+
+/// Runs a launch of operation `O`.
+///
+/// # Errors
+/// As [`Team::round`], with the operation's own words.
+pub fn conduct<O: Operation>(job: &Job) -> Result<Measured, LaunchError> {
+    let mut team = team::<O>(job)?;
+    let timed = Job { time_s: job.time_s * O::TIMED_SHARE, warm_up_s: job.warm_up_s * O::TIMED_SHARE, ..job.clone() };
+    let mut rounds = Rounds::new(&mut team, &timed, &ROLES, Role::Worker);
+    rounds.run(1, 1, |round| round.full_check = true)?;
+    let batches = rounds.batches(FIRST)?;
+    team.finish()?;
+    Ok(measured::<O>(&batches, job))
+}
+
+/// The process of the operation, small before it prepares anything: a fork costs by the pages of who forks.
+fn team<O: Operation>(job: &Job) -> Result<Team, LaunchError> {
+    let cpu = job.cpus.map(|(first, _)| first);
+    let link = worker::fork(Role::Worker, cpu, |side| {
+        heap::trim();
+        match O::prepare(job) {
+            Ok(mut operation) => worker::serve(side, |round| serve(&mut operation, round)),
+            Err(Unavailable(reason)) => worker::refuse(side, &reason),
+        }
+    })?;
+    Ok(Team::new(vec![link], job))
+}
+
+/// One round. The stamps are those of a clock that runs only while the operation does, so that neither what is
+/// subtracted nor what is untimed shows in them.
+pub(super) fn serve<O: Operation>(operation: &mut O, round: &Round) -> io::Result<Report> {
+    let start_ns = now_ns();
+    let mut report = Report { start_ns, end_ns: start_ns, ..Report::default() };
+    if round.full_check {
+        operation.check()?;
+        return Ok(report);
+    }
+    report.stamps_ns.reserve_exact(round.batches as usize);
+    report.subtracted_ns.reserve_exact(if O::SUBTRACTED.is_some() { round.batches as usize } else { 0 });
+    for _ in 0..round.batches {
+        report.end_ns += timed_ns(operation, round.batch, O::run)?;
+        report.stamps_ns.push(report.end_ns);
+        if let Some(subtracted) = O::SUBTRACTED {
+            report.subtracted_ns.push(timed_ns(operation, round.batch, subtracted)?);
+        }
+    }
+    Ok(report)
+}
+
+/// How long so many operations take, ns, without the tidying between them.
+fn timed_ns<O: Operation>(operation: &mut O, operations: u64, run: Run<O>) -> io::Result<u64> {
+    let (mut left, mut total_ns) = (operations, 0);
+    while left > 0 {
+        let piece = left.min(O::PIECE_MAX);
+        operation.tidy(piece)?;
+        let start_ns = now_ns();
+        run(operation, piece)?;
+        total_ns += now_ns() - start_ns;
+        left -= piece;
+    }
+    Ok(total_ns)
+}
+
+/// The samples, the figure by the old rule, the parts of a difference, and what it cost.
+pub(super) fn measured<O: Operation>(batches: &Batches, job: &Job) -> Measured {
+    const { assert!(O::SUBTRACTED.is_none() || O::FIGURE.is_time(), "only times are subtracted") };
+    let (own, quantity) = (O::FIGURE.metrics()[0], O::quantity(job));
+    let count = batches.operations as f64;
+    let values = |durations_ns: &[f64]| -> Vec<f64> {
+        durations_ns.iter().map(|ns| O::FIGURE.value(ns / count, quantity)).collect()
+    };
+    let old = |values: &[f64]| O::LMBENCH_RULE.of(values, own.better);
+    let mut measured = batches.measured(&ROLES);
+    let whole = values(&batches.durations_ns);
+    let (series, value) = if O::SUBTRACTED.is_some() {
+        // The first batch is no sample of what is subtracted, as it is none of the whole.
+        let subtracted_ns: Vec<f64> = batches.reports[0].subtracted_ns.iter().skip(1).map(|&ns| ns as f64).collect();
+        for (name, durations_ns) in [("whole_ns", &batches.durations_ns), ("subtracted_ns", &subtracted_ns)] {
+            let each = median(durations_ns).map(|ns| ns / count / quantity);
+            measured.counters.extend(each.map(|ns| (name.to_owned(), ns)));
+        }
+        let part = values(&subtracted_ns);
+        let value = old(&whole).zip(old(&part)).map(|(whole, part)| whole - part);
+        (whole.iter().zip(&part).map(|(whole, part)| whole - part).collect(), value)
+    } else {
+        let value = old(&whole);
+        (whole, value)
+    };
+    measured.series.insert(own.name.to_owned(), series);
+    lmbench_rule::add_value(&mut measured, &job.row, value);
+    if O::FIGURE.is_time() {
+        measured.batch_operations = (count * quantity).round() as u64;
+        measured.counters.entry("operations".to_owned()).and_modify(|operations| *operations *= quantity);
+    }
+    measured
+}

@@ -1,0 +1,70 @@
+//! Facts of the machine that only a system call tells: names, CPUs, who runs this process, what a directory permits.
+//!
+//! Called by the command's `environment` and `doctor`, and around every launch for [`CpuTimes`]. It never changes
+//! anything and never waits. Facts that are files are read by the command itself.
+
+mod cgroup;
+mod cpu_times;
+mod hypervisor;
+mod private_ipc;
+mod room;
+
+use std::io;
+use std::path::Path;
+
+pub use cgroup::{Group, Hierarchy, Throttle};
+pub use cpu_times::{CpuShares, CpuTimes};
+pub use hypervisor::hypervisor_signature;
+pub use private_ipc::{PrivateIpc, try_private_ipc};
+pub use room::available_bytes;
+
+/// What `uname(2)` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uname {
+    /// `uname -s`.
+    pub system: String,
+    /// `uname -n`.
+    pub host: String,
+    /// `uname -r`.
+    pub release: String,
+    /// `uname -v`.
+    pub version: String,
+    /// `uname -m`.
+    pub architecture: String,
+}
+
+/// Names of the kernel and of the host.
+pub fn uname() -> Uname {
+    let names = rustix::system::uname();
+    let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
+    Uname {
+        system: text(names.sysname()),
+        host: text(names.nodename()),
+        release: text(names.release()),
+        version: text(names.version()),
+        architecture: text(names.machine()),
+    }
+}
+
+/// Whether this process has the effective user id 0.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Whether this process may create files in `directory`, without creating one.
+///
+/// # Errors
+/// `EACCES`, `EROFS`, `ENOENT`: what `access(2)` reports.
+pub fn may_write(directory: &Path) -> io::Result<()> {
+    use rustix::fs::{Access, access};
+    Ok(access(directory, Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
+/// Bytes that this process could still write to the file system of `path`.
+///
+/// # Errors
+/// What `statvfs(3)` reports.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let system = rustix::fs::statvfs(path)?;
+    Ok(system.f_bavail.saturating_mul(system.f_frsize))
+}

@@ -1,0 +1,371 @@
+//! The loom model of `sync`: the same names over loom's atomics, memory on the heap and a modelled futex.
+//!
+//! Compiled under `--cfg loom` only. Loom's atomics are larger than real ones, so the words lie in a box instead of a
+//! mapping; every byte of the window is a cell that loom watches for races. The modelled futex has no time limit: a
+//! lost wake-up is a deadlock, which loom reports. What is public is for models in other crates.
+
+use std::io;
+use std::time::Duration;
+
+use headwater_os::futex::Slept;
+use loom::cell::UnsafeCell;
+use loom::sync::{Arc, Condvar, Mutex};
+
+pub(crate) use loom::hint::spin_loop;
+pub use loom::sync::atomic::{AtomicU8, Ordering, fence};
+pub(crate) use loom::thread::yield_now;
+
+use crate::member::Members;
+use crate::token::TokenWords;
+
+/// A table of members, all of its slots free.
+pub fn members(slots: usize) -> Members {
+    crate::member::model_table(slots)
+}
+
+/// A free token.
+pub fn token() -> TokenWords {
+    crate::token::model_words()
+}
+
+/// Makes all accesses of one word depend on each other, so that loom tries them in every order.
+///
+/// Loom 0.7 remembers the last access to a word only. A thread that loads a word and then stores to it thereby hides an
+/// earlier load by another thread from the store, and the orders with the store before that load are left out. A relaxed
+/// exchange beside each access brings them back; it orders nothing else.
+#[derive(Debug)]
+struct Dependence(AtomicU8);
+
+impl Dependence {
+    fn new() -> Dependence {
+        Dependence(AtomicU8::new(0))
+    }
+
+    fn note(&self) {
+        self.0.swap(0, Ordering::Relaxed);
+    }
+}
+
+/// An atomic without a futex.
+#[derive(Debug)]
+pub struct AtomicU64 {
+    word: loom::sync::atomic::AtomicU64,
+    dependence: Dependence,
+}
+
+impl AtomicU64 {
+    /// A word of that value.
+    pub fn new(value: u64) -> AtomicU64 {
+        AtomicU64 { word: loom::sync::atomic::AtomicU64::new(value), dependence: Dependence::new() }
+    }
+
+    /// As the real one.
+    pub fn load(&self, order: Ordering) -> u64 {
+        self.dependence.note();
+        self.word.load(order)
+    }
+
+    /// As the real one.
+    pub fn store(&self, value: u64, order: Ordering) {
+        self.dependence.note();
+        self.word.store(value, order);
+    }
+
+    /// As the real one.
+    pub fn compare_exchange(&self, from: u64, to: u64, hit: Ordering, miss: Ordering) -> Result<u64, u64> {
+        self.dependence.note();
+        self.word.compare_exchange(from, to, hit, miss)
+    }
+}
+
+/// An atomic on which a thread can sleep: the futex's queue lies beside its word.
+#[derive(Debug)]
+pub struct AtomicU32 {
+    word: loom::sync::atomic::AtomicU32,
+    dependence: Dependence,
+    queue: Mutex<()>,
+    woken: Condvar,
+}
+
+impl AtomicU32 {
+    /// A word of that value.
+    pub fn new(value: u32) -> AtomicU32 {
+        AtomicU32 {
+            word: loom::sync::atomic::AtomicU32::new(value),
+            dependence: Dependence::new(),
+            queue: Mutex::new(()),
+            woken: Condvar::new(),
+        }
+    }
+
+    /// As the real one.
+    pub fn load(&self, order: Ordering) -> u32 {
+        self.dependence.note();
+        self.word.load(order)
+    }
+
+    /// As the real one.
+    pub fn store(&self, value: u32, order: Ordering) {
+        self.dependence.note();
+        self.word.store(value, order);
+    }
+
+    /// As the real one.
+    pub fn swap(&self, value: u32, order: Ordering) -> u32 {
+        self.dependence.note();
+        self.word.swap(value, order)
+    }
+
+    /// As the real one.
+    pub fn fetch_or(&self, bits: u32, order: Ordering) -> u32 {
+        self.dependence.note();
+        self.word.fetch_or(bits, order)
+    }
+
+    /// As the real one.
+    pub fn fetch_and(&self, bits: u32, order: Ordering) -> u32 {
+        self.dependence.note();
+        self.word.fetch_and(bits, order)
+    }
+
+    /// As the real one.
+    pub fn fetch_add(&self, count: u32, order: Ordering) -> u32 {
+        self.dependence.note();
+        self.word.fetch_add(count, order)
+    }
+
+    /// As the real one.
+    pub fn fetch_sub(&self, count: u32, order: Ordering) -> u32 {
+        self.dependence.note();
+        self.word.fetch_sub(count, order)
+    }
+
+    /// As the real one.
+    pub fn fetch_update(
+        &self,
+        hit: Ordering,
+        miss: Ordering,
+        change: impl FnMut(u32) -> Option<u32>,
+    ) -> Result<u32, u32> {
+        self.dependence.note();
+        self.word.fetch_update(hit, miss, change)
+    }
+
+    /// As the real one.
+    pub fn compare_exchange(&self, from: u32, to: u32, hit: Ordering, miss: Ordering) -> Result<u32, u32> {
+        self.dependence.note();
+        self.word.compare_exchange(from, to, hit, miss)
+    }
+}
+
+/// A value that the model's threads share.
+#[derive(Debug)]
+pub struct Placed<T: ?Sized> {
+    place: std::ptr::NonNull<T>,
+    /// Keeps what `place` points to.
+    _whole: Arc<dyn Keep>,
+}
+
+/// Something that is only kept.
+trait Keep: std::fmt::Debug {}
+impl<T: ?Sized + std::fmt::Debug> Keep for Box<T> {}
+
+// SAFETY: it gives out shared references to what lives as long as it does; loom itself watches the accesses.
+unsafe impl<T: ?Sized + Sync> Send for Placed<T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized + Sync> Sync for Placed<T> {}
+
+impl<T: std::fmt::Debug + 'static> Placed<T> {
+    /// Puts the value on the heap.
+    pub fn new(value: T) -> Placed<T> {
+        Placed::over(Box::new(value))
+    }
+}
+
+impl<T: std::fmt::Debug + 'static> Placed<[T]> {
+    /// Puts the values on the heap.
+    pub fn from_vec(values: Vec<T>) -> Placed<[T]> {
+        Placed::over(values.into_boxed_slice())
+    }
+}
+
+impl<T: ?Sized + std::fmt::Debug + 'static> Placed<T> {
+    fn over(whole: Box<T>) -> Placed<T> {
+        let place = std::ptr::NonNull::from(&*whole);
+        let whole: std::sync::Arc<dyn Keep> = std::sync::Arc::new(whole);
+        Placed { place, _whole: Arc::from_std(whole) }
+    }
+}
+
+impl<T: ?Sized> Placed<T> {
+    /// A part of the value, held as the whole is.
+    pub fn part<U: ?Sized>(&self, choose: impl FnOnce(&T) -> &U) -> Placed<U> {
+        Placed { place: std::ptr::NonNull::from(choose(self)), _whole: self._whole.clone() }
+    }
+}
+
+impl<T: ?Sized> Clone for Placed<T> {
+    fn clone(&self) -> Placed<T> {
+        Placed { place: self.place, _whole: self._whole.clone() }
+    }
+}
+
+impl<T: ?Sized> std::ops::Deref for Placed<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: `_whole` keeps what it points into, which never moves.
+        unsafe { self.place.as_ref() }
+    }
+}
+
+/// Loom knows no membarrier: the light side of the model pays like the heavy one.
+pub fn compiler_fence(order: Ordering) {
+    loom::sync::atomic::fence(order);
+}
+
+/// As the real one.
+pub fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) -> io::Result<Slept> {
+    let queue = word.queue.lock().expect("no holder panics");
+    if word.load(Ordering::Relaxed) != expected {
+        return Ok(Slept::Changed);
+    }
+    drop(word.woken.wait(queue).expect("no holder panics"));
+    Ok(Slept::Woken)
+}
+
+/// As the real one.
+pub fn futex_wake(word: &AtomicU32, _count: u32) -> io::Result<usize> {
+    let _queue = word.queue.lock().expect("no holder panics");
+    word.woken.notify_one();
+    Ok(1)
+}
+
+/// A full fence on both sides. Loom knows no membarrier; that its two sides are as good is the kernel's promise, which
+/// the tests of `headwater_os::fence` try.
+#[derive(Debug, Clone, Copy)]
+pub struct Fence;
+
+impl Fence {
+    pub(crate) fn join(self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// As the real one where membarrier is there, so that the model has biases.
+    pub fn is_asymmetric(self) -> bool {
+        true
+    }
+
+    /// The side that does it often.
+    pub fn light(self) {
+        loom::sync::atomic::fence(Ordering::SeqCst);
+    }
+
+    /// The side about to sleep.
+    pub fn heavy(self) -> io::Result<()> {
+        loom::sync::atomic::fence(Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+/// Time stands still and nobody moves: what depends on either is outside the model.
+pub fn now_ns() -> u64 {
+    0
+}
+
+/// As [`now_ns`].
+pub fn current_cpu() -> u32 {
+    0
+}
+
+pub(crate) fn epoch() -> u64 {
+    1
+}
+
+pub(crate) fn nap(_duration: Duration) -> io::Result<Slept> {
+    yield_now();
+    Ok(Slept::TimedOut)
+}
+
+/// Every process of the model lives on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessId(u64);
+
+impl ProcessId {
+    /// As the real one.
+    pub fn own() -> ProcessId {
+        ProcessId(1)
+    }
+
+    /// As the real one.
+    pub fn from_words(place: u64, _birth: u64, _image: u64) -> ProcessId {
+        ProcessId(place)
+    }
+
+    /// As the real one.
+    pub fn place(self) -> u64 {
+        self.0
+    }
+
+    /// As the real one.
+    pub fn birth(self) -> u64 {
+        1
+    }
+
+    /// As the real one.
+    pub fn image(self) -> u64 {
+        1
+    }
+
+    /// As the real one.
+    pub fn pid(self) -> u32 {
+        std::process::id()
+    }
+
+    /// As the real one.
+    pub fn has_ended(self) -> bool {
+        false
+    }
+}
+
+/// A window of cells on the heap.
+#[derive(Debug, Clone)]
+pub struct Window {
+    len: u64,
+    cells: Arc<Vec<UnsafeCell<u8>>>,
+}
+
+impl Window {
+    /// A window that says it is `len` bytes long, of which never more than `cells` are in use at the same time: loom
+    /// could not watch as many as a real one has. Both are powers of two.
+    pub fn new(len: u64, cells: usize) -> Window {
+        assert!(len.is_power_of_two() && cells.is_power_of_two());
+        Window { len, cells: Arc::new((0..cells).map(|_| UnsafeCell::new(0)).collect()) }
+    }
+
+    /// Length in bytes.
+    #[expect(clippy::len_without_is_empty, reason = "a window of no bytes cannot be made")]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Copies `source` into the window, where the byte number `at` of the stream belongs.
+    pub fn copy_in(&self, at: u64, source: &[u8]) {
+        for (at, byte) in (at..).zip(source) {
+            // SAFETY: the pointer is of a live cell; loom itself reports any concurrent access.
+            self.cell(at).with_mut(|cell| unsafe { *cell = *byte });
+        }
+    }
+
+    /// Copies the stream's bytes from number `at` on out of the window.
+    pub fn copy_out(&self, at: u64, target: &mut [u8]) {
+        for (at, byte) in (at..).zip(target) {
+            // SAFETY: as in `copy_in`.
+            self.cell(at).with(|cell| *byte = unsafe { *cell });
+        }
+    }
+
+    fn cell(&self, at: u64) -> &UnsafeCell<u8> {
+        &self.cells[at as usize % self.cells.len()]
+    }
+}

@@ -1,0 +1,122 @@
+//! An end that is closed while other threads wait on it.
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::{Duration, Instant};
+
+use headwater_streams::{Access, Errno, Error, Events, Fifo, Options, Stream, pipe, pipe_with};
+
+use crate::common::alone;
+
+/// The error that each of these calls ends with, made by threads of their own, when `end` is closed.
+fn ended_by_close(end: Stream, calls: Vec<Box<dyn FnOnce(Stream) -> Error + Send>>, pause: Duration) -> Vec<Errno> {
+    let threads: Vec<_> = calls
+        .into_iter()
+        .map(|call| {
+            let clone = end.clone();
+            std::thread::spawn(move || call(clone))
+        })
+        .collect();
+    std::thread::sleep(pause);
+    end.close().expect("close");
+    threads.into_iter().map(|thread| thread.join().expect("no panic").errno()).collect()
+}
+
+/// Writes until that fails.
+fn fill(end: Stream) -> Error {
+    loop {
+        if let Err(error) = end.write(&[0; 100]) {
+            return error;
+        }
+    }
+}
+
+#[test]
+fn a_close_ends_the_calls_of_other_threads_and_the_other_end_sees_it_at_once() {
+    // While they spin, on the futex, and on the descriptor.
+    for pause in [0, 1, 5, 80].map(Duration::from_millis) {
+        let small = Options { hiwat: 1000, lowat: 500, ..Options::default() };
+        let (near, far) = pipe_with(&small).expect("pipe");
+        let left = far.clone();
+        let read = |end: Stream| end.read(&mut [0; 8]).expect_err("closed");
+        let poll = |end: Stream| loop {
+            if let Err(error) = end.poll(Events::IN, Some(Duration::from_secs(20))) {
+                return error;
+            }
+        };
+        let errors = ended_by_close(far, vec![Box::new(read), Box::new(fill), Box::new(poll), Box::new(read)], pause);
+        assert_eq!(errors, [Errno::Badf; 4], "after {pause:?}");
+        assert!(near.write(b"x").is_err_and(|error| error.errno() == Errno::Pipe), "the clone that is left is no end");
+        let mut rest = vec![0; 1 << 20];
+        while near.read(&mut rest).expect("what was written, and then the end") > 0 {}
+        assert_eq!(left.write(b"x").expect_err("closed").errno(), Errno::Badf);
+        assert_eq!(left.read(&mut [0]).expect_err("closed").errno(), Errno::Badf);
+        assert_eq!(left.close().expect_err("closed before").errno(), Errno::Badf);
+    }
+}
+
+#[test]
+fn a_close_is_seen_by_a_peer_that_sleeps() {
+    let (near, far) = pipe().expect("pipe");
+    let left = far.clone();
+    let reader = std::thread::spawn(move || near.read(&mut [0; 8]));
+    std::thread::sleep(Duration::from_millis(60));
+    far.close().expect("close");
+    let begin = Instant::now();
+    assert_eq!(reader.join().expect("no panic").expect("the end"), 0);
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    drop(left);
+}
+
+#[test]
+fn a_closed_end_s_number_is_not_given_to_another_file_before_the_last_clone_is_dropped() {
+    let _alone = alone();
+    let (_near, far) = pipe().expect("pipe");
+    let left = far.clone();
+    let number = left.as_fd().as_raw_fd();
+    far.close().expect("close");
+    let others: Vec<Stream> = (0..20).map(|_| pipe().expect("pipe").0).collect();
+    assert!(others.iter().all(|other| other.as_fd().as_raw_fd() != number));
+    drop(left);
+    let (first, second) = pipe().expect("pipe");
+    assert!([first, second].iter().any(|end| end.as_fd().as_raw_fd() <= number), "the number is free again");
+}
+
+#[test]
+fn another_process_s_copy_keeps_the_end_open() {
+    let _alone = alone();
+    let (near, far) = pipe().expect("pipe");
+    let (go, wait) = pipe().expect("pipe");
+    let mut child = crate::common::child(|| {
+        wait.read(&mut [0])?;
+        far.write(b"still here")?;
+        Ok(())
+    });
+    far.close().expect("close");
+    go.write(b"!").expect("room");
+    let mut text = [0; 16];
+    assert_eq!(near.read(&mut text).expect("from the child"), 10);
+    child.wait().expect("wait");
+    assert_eq!(near.read(&mut text).expect("the end"), 0);
+}
+
+#[test]
+fn a_fifo_s_ends_are_closed_while_others_wait() {
+    let place = tempfile::tempdir().expect("a directory");
+    let path = place.path().join("fifo");
+    Fifo::create(&path, 0o600).expect("mkfifo");
+    for pause in [1, 80].map(Duration::from_millis) {
+        let small = Options { hiwat: 1000, lowat: 500, ..Options::default() };
+        let reader = Fifo::open_with(&path, Access::Read, true, &small).expect("a reader");
+        let writer = Fifo::open(&path, Access::Write).expect("a writer");
+        reader.set_nonblocking(false).expect("set");
+        let left = writer.clone();
+        assert_eq!(ended_by_close(writer, vec![Box::new(fill)], pause), [Errno::Badf]);
+        let mut rest = vec![0; 1 << 20];
+        while reader.read(&mut rest).expect("what was written, and then the end") > 0 {}
+        let writer = Fifo::open(&path, Access::Write).expect("another writer");
+        let read = |end: Stream| end.read(&mut [0; 8]).expect_err("closed");
+        assert_eq!(ended_by_close(reader, vec![Box::new(read)], pause), [Errno::Badf]);
+        assert_eq!(writer.write(b"x").expect_err("nobody reads").errno(), Errno::Pipe);
+        drop(left);
+    }
+}

@@ -1,0 +1,283 @@
+//! The directory in which a session's pages lie until they are records: a file for each CPU, what the kernel has counted
+//! beside it, and a description with all that is needed to read them. Whoever dies, the next one finds them there.
+//!
+//! | file | what | who writes it |
+//! |---|---|---|
+//! | `kernel-cpuN.pages` | the kernel's pages, one behind the other | the session, snapshots, the guard; the first one's lock is held as long as session or guard live |
+//! | `kernel-cpuN.stats` | the text of `per_cpu/cpuN/stats` when nothing was recorded any more | the session's end, or the guard |
+//! | `description` | [`Description`] | the session, before it records |
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use headwater_os::files::{private, reserve};
+use headwater_os_tools::signal::is_stop_asked;
+use rustix::fs::{FlockOperation, MemfdFlags, flock, memfd_create};
+use rustix::io::Errno;
+
+use super::format::Format;
+use super::page::Layout;
+use super::plan::Plan;
+use super::stats::Stats;
+use super::{Clock, Error};
+use crate::schema::EventKind;
+
+const DESCRIPTION: &str = "description";
+
+/// The first line of a description, with the version of its form.
+const SIGNATURE: &str = "headwater kernel pages 1";
+
+/// How long somebody waits for the guard of a session whose tool was killed, which saves what the buffers hold.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// How long somebody waits for a snapshot that is under way, or the recorder's end. Whoever opens the directory can take that
+/// lock, and hold it for ever.
+const SOLE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Room that a file of counts has from the start, bytes: more than the kernel's text of them. A disk that is full at the end
+/// takes the counts all the same.
+const STATS_BYTES: u64 = 4096;
+
+/// A file that goes when this is dropped, and with it what the kernel counted beside it.
+#[derive(Debug)]
+pub(super) struct Store {
+    pub file: File,
+    /// Where it lies; None if it has no name, or is to stay.
+    pub path: Option<PathBuf>,
+}
+
+impl Store {
+    /// One without a name.
+    pub fn in_memory(cpu: u32) -> Result<Store, Error> {
+        let file = memfd_create(format!("headwater-cpu{cpu}"), MemfdFlags::CLOEXEC);
+        let file = file.map_err(|error| Error::Start { what: "a file in memory", source: error.into() })?;
+        Ok(Store { file: file.into(), path: None })
+    }
+
+    /// A new one in a directory.
+    pub fn create(directory: &Path, cpu: u32) -> Result<Store, Error> {
+        let path = of_cpu(directory, cpu);
+        let file = private().read(true).write(true).create_new(true).open(&path);
+        let file = file.map_err(|source| Error::file("make", &path, source))?;
+        let stats = stats_beside(&path);
+        let store = Store { file, path: Some(path) };
+        // The guard writes to it, which makes no files.
+        let made = private().write(true).create(true).truncate(true).open(&stats);
+        made.and_then(|file| reserve(&file, STATS_BYTES)).map_err(|source| Error::file("make", &stats, source))?;
+        Ok(store)
+    }
+
+    /// One that is there, and stays.
+    pub fn open(path: &Path) -> Result<Store, Error> {
+        let file = OpenOptions::new().read(true).write(true).open(path);
+        let file = file.map_err(|source| Error::file("open", path, source))?;
+        Ok(Store { file, path: None })
+    }
+
+    /// From now on the file there goes with it.
+    pub fn going_with(mut self, path: PathBuf) -> Store {
+        self.path = Some(path);
+        self
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            let _ = fs::remove_file(path);
+            let _ = fs::remove_file(stats_beside(path));
+        }
+    }
+}
+
+/// What is to be known of pages in order to read them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Description {
+    /// The instance that they are of.
+    pub instance: PathBuf,
+    pub clock: Clock,
+    /// Of each CPU's buffer.
+    pub buffer_bytes: u64,
+    /// The kernel's text.
+    pub header_page: String,
+    /// The kernel's text for each kind of event, and its system.
+    pub formats: Vec<(String, String)>,
+}
+
+impl Description {
+    /// Puts it into a directory of pages. It goes when the result is dropped.
+    pub fn write(&self, directory: &Path) -> Result<Store, Error> {
+        let path = directory.join(DESCRIPTION);
+        let file = private().write(true).create(true).truncate(true).open(&path);
+        let written = file.and_then(|mut file| file.write_all(self.to_text().as_bytes()));
+        written.map_err(|source| Error::file("write", &path, source))?;
+        Description::store(directory)
+    }
+
+    /// The file in a directory of pages.
+    pub fn store(directory: &Path) -> Result<Store, Error> {
+        let path = directory.join(DESCRIPTION);
+        Ok(Store::open(&path)?.going_with(path))
+    }
+
+    /// That of a directory of pages; None if there is none: then nothing was recorded, or everything has been converted.
+    pub fn read(directory: &Path) -> Result<Option<Description>, Error> {
+        let path = directory.join(DESCRIPTION);
+        match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::file("read", &path, error)),
+            Ok(text) => match Description::parse(&text) {
+                Some(description) => Ok(Some(description)),
+                // Cut: the session was killed before it recorded.
+                None if !text.ends_with(END) => Ok(None),
+                None => Err(Error::Unreadable { what: text.lines().next().unwrap_or_default().to_owned(), path }),
+            },
+        }
+    }
+
+    fn to_text(&self) -> String {
+        let Description { instance, clock, buffer_bytes, header_page, formats } = self;
+        let (instance, clock) = (instance.display(), clock.name());
+        let head = format!(
+            "{SIGNATURE}\ninstance: {instance}\nclock: {clock}\nbuffer bytes: {buffer_bytes}\nheader_page:\n{header_page}\n"
+        );
+        let formats = formats.iter().map(|(system, text)| format!("system: {system}\n{text}\n"));
+        formats.fold(head, |text, part| text + &part) + END
+    }
+
+    fn parse(text: &str) -> Option<Description> {
+        let text = text.strip_prefix(SIGNATURE)?.strip_suffix(END)?;
+        let (head, rest) = text.split_once("\nheader_page:\n")?;
+        let value = |key: &str| head.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
+        let mut parts = rest.split("\nsystem: ");
+        let header_page = parts.next()?.trim_end().to_owned();
+        let part = |part: &str| {
+            let (system, text) = part.split_once('\n')?;
+            Some((system.to_owned(), text.trim_end().to_owned()))
+        };
+        Some(Description {
+            instance: value("instance")?.into(),
+            clock: [Clock::Tsc, Clock::Monotonic].into_iter().find(|clock| Some(clock.name()) == value("clock"))?,
+            buffer_bytes: value("buffer bytes")?.parse().ok()?,
+            header_page,
+            formats: parts.map(part).collect::<Option<_>>()?,
+        })
+    }
+
+    /// Where things lie in pages.
+    pub fn layout(&self) -> Result<Layout, Error> {
+        let unreadable = || Error::Unreadable { path: "events/header_page".into(), what: self.header_page.clone() };
+        Layout::parse(&self.header_page).ok_or_else(unreadable)
+    }
+
+    /// The kinds of events, and how their fields are copied.
+    pub fn kinds(&self) -> Result<Vec<(EventKind, Plan)>, Error> {
+        let one = |(system, text): &(String, String)| {
+            let path = || format!("the format of an event of {system}").into();
+            let format = Format::parse(text).ok_or_else(|| Error::Unreadable { path: path(), what: text.clone() })?;
+            Ok(Plan::new(system, &format))
+        };
+        self.formats.iter().map(one).collect()
+    }
+}
+
+/// The last line of a description: without it, it was cut.
+const END: &str = "end\n";
+
+/// The file of pages of a CPU.
+pub(super) fn of_cpu(directory: &Path, cpu: u32) -> PathBuf {
+    directory.join(format!("kernel-cpu{cpu}.pages"))
+}
+
+/// The file with what the kernel counted, beside one of pages.
+pub(super) fn stats_beside(pages: &Path) -> PathBuf {
+    pages.with_extension("stats")
+}
+
+/// The CPUs that have pages in a directory, ascending.
+pub(super) fn cpus(directory: &Path) -> Result<Vec<u32>, Error> {
+    let names = fs::read_dir(directory).map_err(|source| Error::file("list", directory, source))?;
+    let names = names.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let cpu = |name: String| name.strip_prefix("kernel-cpu")?.strip_suffix(".pages")?.parse().ok();
+    let mut cpus: Vec<u32> = names.filter_map(cpu).collect();
+    cpus.sort_unstable();
+    Ok(cpus)
+}
+
+/// Takes the lock of a session's pages: its own, before anybody else can know of them.
+pub(super) fn lock(first: &Store) -> Result<(), Error> {
+    flock(&first.file, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|error| Error::Start { what: "a lock on its pages", source: error.into() })
+}
+
+/// Takes the lock of a session that has died, when its guard has saved what there was to save.
+pub(super) fn take_over(first: &Store, path: &Path) -> Result<(), Error> {
+    let start = Instant::now();
+    loop {
+        match flock(&first.file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(Errno::WOULDBLOCK) if start.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(10)),
+            Err(error) => return Err(Error::file("take over from who records to it", path, error.into())),
+        }
+    }
+}
+
+/// Waits until nobody else reads the buffers of the session with these pages; until the result is dropped nobody does. Not for
+/// longer than [`SOLE_PATIENCE`], nor when the process is asked to stop.
+pub(super) fn sole_reader(directory: &Path) -> Result<File, Error> {
+    let file = File::open(directory).map_err(|source| Error::file("open", directory, source))?;
+    let start = Instant::now();
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(Errno::WOULDBLOCK) if start.elapsed() < SOLE_PATIENCE && !is_stop_asked() => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(error) => return Err(Error::file("wait for another reader of", directory, error.into())),
+        }
+    }
+}
+
+/// What the kernel has counted for a CPU of an instance. Puts it beside the pages, if they have a name, for whoever goes on
+/// if this process is killed before they are converted; if that cannot be written, why.
+pub(super) fn note_stats(instance: &Path, cpu: u32, pages: Option<&Path>) -> Result<(Stats, Option<Error>), Error> {
+    let stats = Stats::of(instance, cpu)?;
+    let written = pages.map(stats_beside).map(|path| {
+        // What the file has room for is not given back before: there may be no other.
+        let text = stats.to_text();
+        let file = private().write(true).create(true).truncate(false).open(&path);
+        let done = file.and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.set_len(text.len() as u64)
+        });
+        done.map_err(|source| Error::file("write", &path, source))
+    });
+    Ok((stats, written.and_then(Result::err)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_comes_back_as_it_was_written_and_not_if_it_was_cut() {
+        let description = Description {
+            instance: "/t/instances/headwater-1-0".into(),
+            clock: Clock::Monotonic,
+            buffer_bytes: 8 << 20,
+            header_page: super::super::fixtures::HEADER_PAGE.trim_end().to_owned(),
+            formats: super::super::fixtures::formats(),
+        };
+        let text = description.to_text();
+        assert_eq!(Description::parse(&text).as_ref(), Some(&description));
+        assert_eq!(description.kinds().expect("the kernel's own").len(), description.formats.len());
+        description.layout().expect("the kernel's own");
+        for cut in 1..200 {
+            assert_eq!(Description::parse(&text[..text.len() - cut]), None, "{cut}");
+        }
+        let none = Description { formats: Vec::new(), ..description };
+        assert_eq!(Description::parse(&none.to_text()), Some(none));
+    }
+}

@@ -1,0 +1,6 @@
+//! The schema of a trace, and whether CTF can say it. The types are those of `headwater-trace`, whose sessions use them too.
+
+mod check;
+
+pub use check::{Check, Unfit};
+pub use headwater_trace::schema::{Base, Clock, EventKind, Field, FieldKind, Schema, StreamKind};

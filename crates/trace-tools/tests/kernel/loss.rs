@@ -1,0 +1,93 @@
+//! What is lost is counted, once.
+
+use std::time::Duration;
+
+use headwater_trace_tools::kernel::{Mode, Session, Settings};
+
+use crate::common::{Seen, Waiting, call, only, seen, usable};
+
+/// Calls that two pages for each CPU cannot hold.
+const CALLS: u32 = 50_000;
+
+/// Events of the process that are no calls of getppid: the read that it waits in, and its end.
+const OTHERS: u64 = 20;
+
+fn session(overwrite: bool, mode: Mode) -> (u32, Seen) {
+    let waiting = Waiting::calling(CALLS);
+    let pid = waiting.child.id();
+    let settings = Settings { buffer_kb_per_cpu: 8, overwrite, ..only(&[&waiting], mode) };
+    let session = Session::start(&settings).expect("a session");
+    waiting.run();
+    let seen = seen(session.stop().expect("a capture"));
+    let happened: u64 = seen.totals.iter().map(|totals| totals.records + totals.lost.all()).sum();
+    let calls = u64::from(CALLS) * 2;
+    assert!((calls..calls + OTHERS).contains(&happened), "{happened} events happened: {seen:?}");
+    (pid, seen)
+}
+
+#[test]
+fn a_flight_recorder_that_overwrites_says_so_before_its_first_record() {
+    if !usable() {
+        return;
+    }
+    let (_, seen) = session(true, Mode::Flight);
+    let overwritten: u64 = seen.totals.iter().map(|totals| totals.lost.overwritten).sum();
+    assert!(overwritten > u64::from(CALLS));
+    for totals in seen.totals.iter().filter(|totals| totals.lost.overwritten > 0) {
+        assert_eq!((totals.lost.discarded, totals.lost.all()), (0, totals.lost.overwritten));
+        // From the page's own flag: the counts of the kernel come in only with the last packet.
+        assert_eq!(seen.discarded[&totals.cpu][0], totals.lost.overwritten);
+    }
+}
+
+#[test]
+fn a_flight_recorder_that_discards_keeps_the_oldest_and_says_so_at_the_end() {
+    if !usable() {
+        return;
+    }
+    let (pid, seen) = session(false, Mode::Flight);
+    let discarded: u64 = seen.totals.iter().map(|totals| totals.lost.discarded).sum();
+    assert!(discarded > u64::from(CALLS) && seen.calls[&pid].0 > 0);
+    for totals in seen.totals.iter().filter(|totals| totals.lost.discarded > 0) {
+        assert_eq!((totals.lost.overwritten, totals.lost.all()), (0, totals.lost.discarded));
+        let said = &seen.discarded[&totals.cpu];
+        assert_eq!((said[0], said[said.len() - 1]), (0, totals.lost.discarded));
+    }
+}
+
+#[test]
+fn a_drain_that_is_too_slow_counts_what_it_missed() {
+    if !usable() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    for overwrite in [true, false] {
+        let (pid, seen) = session(overwrite, Mode::Drain { directory: directory.path().to_owned() });
+        for totals in &seen.totals {
+            let other = if overwrite { totals.lost.discarded } else { totals.lost.overwritten };
+            assert_eq!(other, 0, "{totals:?}");
+        }
+        assert!(seen.calls[&pid].0 > 0);
+    }
+}
+
+#[test]
+fn a_drain_says_what_was_discarded_before_what_came_after_it() {
+    if !usable() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let waiting = Waiting::fork(|| {
+        call(CALLS);
+        // Longer than the drain's period: it looks at the counts in between.
+        std::thread::sleep(Duration::from_millis(1200));
+        call(CALLS);
+    });
+    let mode = Mode::Drain { directory: directory.path().to_owned() };
+    let settings = Settings { buffer_kb_per_cpu: 8, overwrite: false, ..only(&[&waiting], mode) };
+    let session = Session::start(&settings).expect("a session");
+    waiting.run();
+    let seen = seen(session.stop().expect("a capture"));
+    let between = |said: &Vec<u64>| said.iter().any(|count| *count > 0 && Some(count) != said.last());
+    assert!(seen.discarded.values().any(between), "{seen:?}");
+}

@@ -1,0 +1,147 @@
+//! Whoever is killed at whatever instant: each event whose call has returned is in the trace, once and whole.
+//!
+//! `HEADWATER_ROUNDS` sets how often; `cargo xtask crash` runs many.
+
+use std::path::Path;
+use std::process::Child;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use headwater_trace::WhenFull;
+use headwater_trace_tools::consumer::{self, Consumer};
+
+use crate::program::{self, Board};
+use crate::stage::Stage;
+use crate::{OWN_LOGS, alone};
+
+fn rounds() -> u64 {
+    std::env::var("HEADWATER_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(100)
+}
+
+/// Some time up to that, another each round.
+fn some_time(round: u64, most_us: u64) -> Duration {
+    Duration::from_micros(headwater_os::ticks::now().wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(round) % most_us)
+}
+
+fn kill(mut child: Child) {
+    child.kill().expect("killed");
+    child.wait().expect("wait");
+}
+
+/// Waits until the program is at it.
+fn begun(board: &Board) {
+    while board.emitted(0).load(Ordering::Acquire) == 0 {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// Room for all that is emitted in the time that a program lives: nothing is lost but by a fault.
+const ROOM: usize = 4 << 20;
+const EVENTS: u64 = 20_000;
+
+/// What must be there after a program was killed.
+fn check(stage: &Stage, board: &Board, totals: consumer::Totals) {
+    assert_eq!((totals.lost, totals.spoiled_bytes), (0, 0));
+    let seen = stage.read();
+    assert_eq!(seen.records, totals.written.max(seen.records));
+    assert!(seen.is_in_order());
+    for writer in 0..3 {
+        let emitted = board.emitted(writer).load(Ordering::Acquire);
+        let numbers = seen.numbers(writer);
+        let count = numbers.len() as u64;
+        assert!(count == emitted || count == emitted + 1, "writer {writer} emitted {emitted}, and {count} are there");
+        assert!(numbers.into_iter().eq(0..count), "writer {writer}");
+    }
+}
+
+#[test]
+fn of_a_killed_program_everything_is_there() {
+    let _alone = alone();
+    for round in 0..rounds() {
+        for own_logs in OWN_LOGS {
+            // A thread's own log is small: it takes what is emitted before it is full only if it is carried meanwhile.
+            let stage = Stage::new(WhenFull::Refuse, ROOM);
+            let board = Board::create(&stage.session());
+            let events = if own_logs { 300 } else { EVENTS };
+            let child = program::start("counted", events, &stage.session(), own_logs);
+            begun(&board);
+            std::thread::sleep(some_time(round, if own_logs { 300 } else { 4_000 }));
+            kill(child);
+            let totals = consumer::recover(stage.region(), &stage.trace(), Vec::new()).expect("recovered");
+            check(&stage, &board, totals);
+        }
+    }
+}
+
+#[test]
+fn of_a_killed_consumer_everything_is_there_once() {
+    let _alone = alone();
+    for round in 0..rounds() {
+        let stage = Stage::new(WhenFull::Refuse, ROOM);
+        let board = Board::create(&stage.session());
+        let consumer = program::start("carry", 0, &stage.session(), false);
+        let mut child = program::start("counted", EVENTS, &stage.session(), false);
+        begun(&board);
+        std::thread::sleep(some_time(round, 8_000));
+        kill(consumer);
+        assert!(child.wait().expect("wait").success());
+        let totals = consumer::recover(stage.region(), &stage.trace(), Vec::new()).expect("recovered");
+        check(&stage, &board, totals);
+        assert!((0..3).all(|writer| board.emitted(writer).load(Ordering::Acquire) == EVENTS));
+    }
+}
+
+#[test]
+fn of_both_killed_everything_is_there_once() {
+    let _alone = alone();
+    for round in 0..rounds() {
+        let stage = Stage::new(WhenFull::Refuse, ROOM);
+        let board = Board::create(&stage.session());
+        let consumer = program::start("carry", 0, &stage.session(), false);
+        let child = program::start("counted", EVENTS, &stage.session(), false);
+        begun(&board);
+        std::thread::sleep(some_time(round, 6_000));
+        if round % 2 == 0 {
+            kill(consumer);
+            kill(child);
+        } else {
+            kill(child);
+            kill(consumer);
+        }
+        let totals = consumer::recover(stage.region(), &stage.trace(), Vec::new()).expect("recovered");
+        check(&stage, &board, totals);
+    }
+}
+
+#[test]
+fn a_full_disk_harms_no_program_and_is_said() {
+    let _alone = alone();
+    let stage = Stage::new(WhenFull::Refuse, 1 << 18);
+    let mut child = program::start("one", 400_000, &stage.session(), false);
+    // Every write to it fails as on a full disk.
+    std::fs::create_dir(stage.trace()).expect("a directory");
+    let mut consumer = Consumer::begin(stage.region(), &stage.trace(), Vec::new()).expect("a trace");
+    for cpu in 0..headwater_os::cpu::online() {
+        std::os::unix::fs::symlink(Path::new("/dev/full"), stage.trace().join(format!("user-{cpu}"))).expect("a link");
+    }
+    let mut said = None;
+    while child.try_wait().expect("wait").is_none() {
+        if let Err(error) = consumer.carry() {
+            said.get_or_insert(error.to_string());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(child.wait().expect("wait").success(), "the program ends well");
+    let unfinished = consumer.finish().expect_err("the disk is full");
+    let lost = unfinished.totals.lost;
+    assert!(lost > 0 && unfinished.left_bytes > 0, "{unfinished:?}");
+    for cpu in 0..headwater_os::cpu::online() {
+        std::fs::remove_file(stage.trace().join(format!("user-{cpu}"))).expect("a link");
+    }
+    let totals = consumer::recover(stage.region(), &stage.trace(), Vec::new()).expect("there is room");
+    let seen = stage.read();
+    assert_eq!((totals.lost, seen.lost), (lost, lost), "as it was said");
+    assert_eq!(seen.records + seen.lost, 400_001);
+    let said = said.expect("the disk is full");
+    assert!(said.contains("No space left on device") && said.contains("user-"), "{said}");
+}
