@@ -27,19 +27,29 @@ struct Step {
 }
 
 /// What is cheap comes first.
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step { name: "fmt", run: || shell::run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step { name: "tidy", run: || tidy::run(&tidy::Options::default()) },
     Step {
         name: "clippy",
         run: || shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])),
     },
+    Step { name: "doc", run: doc },
     Step { name: "test", run: || shell::run(&mut cargo(&["test", "--workspace"])) },
     Step { name: "crash", run: crash::briefly },
     Step { name: "build", run: || shell::release_build().map(drop) },
     Step { name: "sample", run: sample::run },
     Step { name: "web", run: web },
 ];
+
+/// The documentation of what users call, with every feature.
+fn doc() -> Result<()> {
+    let mut arguments = vec!["doc", "--no-deps", "--all-features"];
+    for package in ["headwater-os", "headwater-shm", "headwater-trace", "headwater-trace-tools", "headwater-streams"] {
+        arguments.extend(["--package", package]);
+    }
+    shell::run(cargo(&arguments).env("RUSTDOCFLAGS", "--deny warnings"))
+}
 
 /// The page's script: types, freshness, and tests in a browser on reports by the release build.
 fn web() -> Result<()> {

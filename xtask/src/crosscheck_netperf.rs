@@ -1,7 +1,8 @@
-//! `cargo xtask crosscheck-netperf`: are the figures of suite `netperf` those of netperf itself? A launch of ours and a call of
-//! netperf, on the same CPUs, form a pair; every block runs every pair once, rows and sides in random order, and a row is judged
-//! by the ratios within its pairs, so that drift of the machine cancels. What netperf prints is read by `import netperf`. Run by
-//! hand, on an idle machine that has netperf 2.7; it speaks to itself over loopback only.
+//! `cargo xtask crosscheck-netperf`: checks whether the figures of suite `netperf` agree with those of netperf itself.
+//! A launch of Headwater and a call of netperf on the same CPUs form a pair. Every block runs every pair once, with
+//! rows and sides in random order, and a row is judged by the ratios within its pairs, so that drift of the machine
+//! cancels. The output of netperf is read by `import netperf`. Run it by hand, on an idle machine that has netperf 2.7;
+//! the traffic stays on loopback.
 
 use std::fs;
 use std::net::TcpStream;

@@ -1,5 +1,5 @@
-//! `cargo xtask docs`: writes the files of docs/ that are made from the code. `tidy` asks the same function for them
-//! and compares, so a generated file is never edited and never out of date.
+//! `cargo xtask docs`: writes the generated files of docs/. `tidy` calls the same function and compares, so that a
+//! generated file is never edited and always up to date.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::shell;
 
-/// The folders that hold generated files and nothing else.
+/// The folders that contain only generated files.
 pub const FOLDERS: [&str; 3] = ["docs/schema", "docs/man", "docs/completions"];
 
 /// The schema of `run.json`, as a path in the repository.
@@ -25,7 +25,7 @@ pub fn event_schema_path() -> String {
     format!("docs/schema/event-v{SCHEMA_VERSION}.schema.json")
 }
 
-/// Writes every generated file, and removes from their folders what is not generated any more.
+/// Writes every generated file, and removes other files from their folders.
 pub fn run() -> Result<()> {
     let generated = generated()?;
     for folder in FOLDERS {
@@ -52,7 +52,7 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// What the generated files must hold, by their paths in the repository.
+/// Returns the contents of every generated file, by path in the repository.
 pub fn generated() -> Result<BTreeMap<String, Vec<u8>>> {
     let mut generated =
         BTreeMap::from([(run_schema_path(), pretty(run_schema())?), (event_schema_path(), pretty(event_schema())?)]);

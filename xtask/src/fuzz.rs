@@ -1,5 +1,5 @@
-//! `cargo xtask fuzz`: a hostile peer scribbles over the memory of streams, and sends anything to their descriptors, while
-//! they are used. The short form is an ordinary test. Overflows are checked, as in all builds for tests.
+//! `cargo xtask fuzz`: uses streams while a hostile peer writes anything into their memory and sends anything to their
+//! file descriptors. The short form is an ordinary test. Overflow checks are on, as in all test builds.
 
 use anyhow::Result;
 
@@ -19,7 +19,7 @@ pub struct Options {
     seed: u64,
 }
 
-/// What the peer has in its hands.
+/// The access that the peer has.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Part {
     /// The memory alone

@@ -1,4 +1,4 @@
-//! `cargo xtask`: the project's own chores. One file per command; nothing of it is part of the product.
+//! `cargo xtask`: the developer tools of the project. One file per command; none is part of the product.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ mod soak;
 mod tidy;
 mod trace_cost;
 
-/// The project's own chores.
+/// The developer tools of the project.
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask")]
 struct Arguments {
@@ -32,7 +32,7 @@ struct Arguments {
 enum Task {
     /// Everything that must hold before a change is merged
     Ci(ci::Options),
-    /// Check the rules of the house that a machine can check (CONTRIBUTING.md lists them)
+    /// Check the project's rules (CONTRIBUTING.md lists them)
     Tidy(tidy::Options),
     /// Write what is generated: JSON Schemas, man pages, completions
     Docs,

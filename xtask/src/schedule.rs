@@ -1,5 +1,5 @@
-//! `cargo xtask schedule`: readers and writers wait in every form, alone and in pairs, while a process is killed, stopped,
-//! replaced by exec or forked. The short form is an ordinary test.
+//! `cargo xtask schedule`: readers and writers wait in every way, alone and in pairs, while a process is killed,
+//! stopped, replaced by exec or forked. The short form is an ordinary test.
 
 use anyhow::Result;
 

@@ -1,4 +1,4 @@
-//! Where the repository is, and how a chore starts another program in it. Every chore calls it.
+//! The path of the repository, and functions that run other programs in it. Called by every task.
 
 use std::env;
 use std::ffi::OsString;
@@ -24,14 +24,14 @@ pub fn command(program: &str) -> Command {
     command
 }
 
-/// The Cargo that runs this chore.
+/// Returns the Cargo that runs this task.
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = command(env::var("CARGO").as_deref().unwrap_or("cargo"));
     command.args(arguments);
     command
 }
 
-/// Runs a program to its end; its output is the chore's.
+/// Runs a program to its end; it inherits the standard streams.
 ///
 /// # Errors
 /// If it cannot be started or does not end with 0.
@@ -44,7 +44,7 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a program to its end and returns what it printed; its errors go to the chore's.
+/// Runs a program to its end and returns what it printed; it inherits standard error.
 ///
 /// # Errors
 /// If it cannot be started or does not end with 0.

@@ -1,5 +1,5 @@
-//! `cargo xtask soak`: messages by the hundred million arrive in order and complete, and a thousand pipes work at once. The
-//! short form is an ordinary test.
+//! `cargo xtask soak`: checks that hundreds of millions of messages arrive in order and complete, and that a thousand
+//! pipes work at once. The short form is an ordinary test.
 
 use anyhow::Result;
 

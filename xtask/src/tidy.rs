@@ -1,5 +1,5 @@
-//! `cargo xtask tidy`: the rules of the house that a machine can check. One file per kind of rule, and the table below;
-//! CONTRIBUTING.md lists the rules by the names that the table gives them.
+//! `cargo xtask tidy`: checks the project's rules. One file per kind of rule, and the table below; CONTRIBUTING.md
+//! lists the rules by the names in the table.
 //!
 //! A check is a pure function from the repository's texts to violations. It changes nothing.
 
@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 use crate::shell;
 
 mod fresh;
+mod language;
 mod layers;
 mod links;
 mod map;
@@ -73,6 +74,8 @@ impl Finding {
 /// Every rule, in the order of CONTRIBUTING.md.
 static RULES: &[Rule] = &[
     Rule { name: "layers", check: layers::edges },
+    Rule { name: "linked", check: layers::linked },
+    Rule { name: "components", check: layers::components },
     Rule { name: "libc", check: layers::libc },
     Rule { name: "purity", check: purity::check },
     Rule { name: "unsafe", check: unsafety::check },
@@ -83,6 +86,7 @@ static RULES: &[Rule] = &[
     Rule { name: "paths", check: text::machine_paths },
     Rule { name: "registry", check: text::registries },
     Rule { name: "blanks", check: text::blanks },
+    Rule { name: "language", check: language::check },
     Rule { name: "map", check: map::crates },
     Rule { name: "glossary", check: map::glossary },
     Rule { name: "rules", check: rules },

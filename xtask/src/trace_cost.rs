@@ -100,7 +100,7 @@ pub fn run(options: &Options) -> Result<()> {
         None
     };
     let measured = measure(options, &session, &cost, &peers);
-    // Whoever has it mapped has ended.
+    // The processes that had it mapped have ended.
     std::fs::remove_file(&session).with_context(|| session.display().to_string())?;
     drop(peer);
     print(&measured?);

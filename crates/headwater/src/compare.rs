@@ -1,5 +1,5 @@
-//! From runs to comparisons: which sides there are, which rules hold on the machines they come from. Called by
-//! `compare`, `report`, and by `run` and `noise` at their end. It prints nothing.
+//! Compares runs: determines the sides and the rules for their machines. Called by `compare`, `report`, and by `run`
+//! and `noise` at their end. It prints nothing.
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::noise::{self, Record};
 use crate::plan::filter;
 use crate::plan::suggest::did_you_mean;
 
-/// What is to be compared, and how.
+/// The options of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The factor; chosen by the runs where absent: `run`, or `variant` within one run that has variants.
@@ -43,7 +43,7 @@ pub enum Noise {
     Unknown,
 }
 
-/// A comparison with what a reader must know first.
+/// A comparison with the facts that a reader must know first.
 #[derive(Clone, Debug, Serialize)]
 pub struct Compared {
     /// The comparison.
@@ -150,7 +150,7 @@ impl Noise {
         Ok((rules.with_drift(deviation), words))
     }
 
-    /// The record that was asked for, or the one of the host where all runs were made.
+    /// Returns the record that was named, or that of the host on which all runs were made.
     fn record(&self, runs: &[&Run]) -> anyhow::Result<Option<Record>> {
         match self {
             Noise::File(path) => return noise::read(path).map(Some),

@@ -1,4 +1,4 @@
-//! Everything behind the `headwater` command. ARCHITECTURE.md is the map.
+//! The library behind the `headwater` command. ARCHITECTURE.md describes its parts.
 #![deny(unsafe_code)]
 
 pub mod cli;

@@ -1,4 +1,4 @@
-//! The `headwater` command: hands over to the library and turns its answer into an exit status.
+//! The `headwater` command: calls the library and turns the result into an exit status.
 
 fn main() -> std::process::ExitCode {
     headwater::cli::main()

@@ -1,4 +1,4 @@
-//! The noise record of a machine: what `noise` found out, kept beside the runs, and read by `compare`.
+//! The noise record of a machine: the result of `noise`, stored with the runs, and read by `compare`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::replace::replace;
 
-/// What identical code showed on a machine.
+/// The differences between identical rows on a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The machine.
@@ -29,7 +29,7 @@ pub struct Record {
     pub earlier: Vec<PreviousNoise>,
 }
 
-/// What an earlier measurement of the noise found.
+/// The result of an earlier measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PreviousNoise {
     /// When its run began, RFC 3339.
@@ -40,10 +40,10 @@ pub struct PreviousNoise {
     pub apart: f64,
 }
 
-/// Earlier measurements that a record keeps.
+/// The maximum number of earlier measurements in a record.
 const KEPT: usize = 8;
 
-/// The floor that holds on a machine, from all that its record keeps.
+/// The noise floor of a machine, from all measurements in its record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NoiseFloor {
     /// The deviation.
@@ -55,7 +55,7 @@ pub struct NoiseFloor {
 }
 
 impl Record {
-    /// This record with an older one of the same machine behind it.
+    /// Returns this record with an older one of the same machine appended.
     #[must_use]
     pub fn after(mut self, older: Record) -> Record {
         let last = PreviousNoise {
@@ -67,8 +67,8 @@ impl Record {
         self
     }
 
-    /// The floor in the same blocks, or between runs: the median over the measurements, so that one bad day does not rule the
-    /// machine. Of an even number the larger of the middle two counts.
+    /// Returns the floor in the same blocks, or between runs: the median over the measurements, so that one bad day
+    /// does not decide. For an even number the larger of the two middle values counts.
     pub fn floor(&self, paired: bool) -> NoiseFloor {
         let own = if paired { self.assessment.drift } else { self.apart }.deviation;
         let earlier = self.earlier.iter().map(|earlier| if paired { earlier.within } else { earlier.apart });
@@ -84,7 +84,7 @@ impl Record {
 }
 
 impl NoiseFloor {
-    /// Where it is known from: `measured 2025-01-01`, `median of 5 measurements, 2025-01-01 to 2025-02-01`.
+    /// Returns the origin in words: `measured 2025-01-01`, `median of 5 measurements, 2025-01-01 to 2025-02-01`.
     pub fn words(&self) -> String {
         let [from, to] = self.from_to.each_ref().map(|time| time.split('T').next().unwrap_or(time));
         match self.measurements {

@@ -1,20 +1,20 @@
-//! A file written as a whole: readers see the old one or the new one, never a part. Called by everything that writes a
-//! file which may be there already and be read meanwhile.
+//! Writes a file atomically: a reader sees the old contents or the new ones, never a part. Called wherever a file is
+//! written that may exist already and may be read meanwhile.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Puts what `write` writes in the place of `path`, once it is on disk.
+/// Replaces `path` by what `write` writes, after that is on disk.
 ///
 /// # Errors
-/// What the system or `write` reports; what was there before is then there still.
+/// Errors of the system or of `write`; the old contents are unchanged then.
 pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     replace_as(OpenOptions::new(), path, write)
 }
 
-/// As [`replace`], by a file that is made with these options.
+/// Replaces `path` as [`replace`] does, by a file that is created with these options.
 ///
 /// # Errors
 /// As [`replace`].

@@ -1,4 +1,4 @@
-//! Where runs come from: a name on the command line to runs. Called by every subcommand that reads runs.
+//! Finds runs by the names that the user types. Called by every subcommand that reads runs.
 //!
 //! A name is a run directory, a `run.json` or `run.jsonl`, `-` for a `run.json` on standard input, or
 //! `published:TABLE[/DATASET]`. It writes nothing.
@@ -14,14 +14,15 @@ use headwater_results::schema::Run;
 use crate::plan::suggest;
 use crate::store;
 
-/// What stands for standard input.
+/// The name of standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// The runs behind `name`, each with what to call it: one for a file or directory, all datasets of a published table.
+/// Returns the runs of `name`, each with its display name: one for a file or directory, all datasets of a published
+/// table.
 ///
 /// # Errors
-/// One line that names the file or table, what is wrong with it, and the remedy; the nearest names for a published one
-/// that does not exist.
+/// One line that names the file or table, the problem, and the remedy; for an unknown published table the nearest
+/// names.
 pub fn load(name: &str) -> anyhow::Result<Vec<(String, Run)>> {
     if let Some(wanted) = name.strip_prefix(PREFIX) {
         return load_published(wanted);
@@ -41,17 +42,18 @@ pub fn load(name: &str) -> anyhow::Result<Vec<(String, Run)>> {
     Ok(vec![(name_of(path, &run), run)])
 }
 
-/// Several runs, each by a name that no other has.
+/// Several runs with unique display names.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The runs with what to call them, in the order of the names that were typed.
+    /// The runs with their display names, in the order of the typed names.
     pub runs: Vec<(String, Run)>,
-    /// What was typed for each of them.
+    /// The typed name of each run.
     typed: Vec<String>,
 }
 
 impl Loaded {
-    /// What the run is called that was typed as `wanted`, or else is called so; the first of a published table.
+    /// Returns the display name of the run that was typed as `wanted`, or else has that display name; the first of a
+    /// published table.
     pub fn name_of(&self, wanted: &str) -> Option<&str> {
         // A shell completes the name of a directory with a slash.
         let wanted = wanted.trim_end_matches('/');
@@ -60,13 +62,13 @@ impl Loaded {
         Some(&self.runs[at].0)
     }
 
-    /// What was typed, each run's own.
+    /// Returns the typed name of each run.
     pub fn typed(&self) -> impl Iterator<Item = &str> {
         self.typed.iter().map(String::as_str)
     }
 }
 
-/// All runs of several names, in their order. A run whose name another one has already gets a number to it.
+/// Reads all runs of several names, in their order. A run with a name that is already taken gets a number appended.
 ///
 /// # Errors
 /// As [`load`], for the first that fails.
@@ -88,7 +90,7 @@ pub fn load_all<S: AsRef<str> + Sync>(names: &[S]) -> anyhow::Result<Loaded> {
     Ok(loaded)
 }
 
-/// The name, with a number if another run has it.
+/// Returns the name, with a number if another run has the same.
 fn unique(name: String, runs: &[(String, Run)]) -> String {
     let is_taken = |name: &str| runs.iter().any(|(other, _)| other == name);
     if !is_taken(&name) {
@@ -126,7 +128,7 @@ fn load_published(wanted: &str) -> anyhow::Result<Vec<(String, Run)>> {
     Ok(found)
 }
 
-/// What to call a run: its directory's name, the stem of a file with a name of its own, or else its id.
+/// Returns the display name of a run: the name of its directory, the stem of its file, or its id.
 fn name_of(path: &Path, run: &Run) -> String {
     let is_usual = |name: &str| name == store::DOCUMENT || name == store::EVENTS;
     let own_name = |path: &Path| match path.components().next_back() {

@@ -1,17 +1,20 @@
 //! A value for each thread that uses something, found without a lock: two loads and two stores of a cache line that is the
 //! thread's own.
 //!
-//! A thread's first call makes its value; the value of a thread that has ended goes to the next one that comes. A signal
+//! A thread's first call makes its value, in memory from the kernel, so that it may be in a signal handler; the value of a thread that has ended goes to the next one that comes. A signal
 //! handler that interrupts its thread in the middle of a call gets a second value of that thread, marked as nested.
 //! What a forked child finds are copies: the thread that called fork(2) goes on with its own, the others' are left alone,
 //! because they may have been in the middle of anything.
 
+use std::alloc::{Layout, handle_alloc_error};
 use std::cell::{Cell, UnsafeCell};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering, compiler_fence, fence};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use crate::fork;
 
@@ -27,7 +30,7 @@ pub struct PerThread<T> {
     recent: [AtomicPtr<Slot<T>>; RECENT],
     /// All slots, the newest first. A slot stays in the list until the whole is dropped.
     first: AtomicPtr<Slot<T>>,
-    owns: PhantomData<Box<Slot<T>>>,
+    owns: PhantomData<Slot<T>>,
 }
 
 struct Slot<T> {
@@ -104,14 +107,14 @@ impl<T> PerThread<T> {
     }
 
     fn add(&self, me: u64, value: T) -> &Slot<T> {
-        let slot = Box::into_raw(Box::new(Slot {
+        let slot = place(Slot {
             owner: AtomicU64::new(me),
             tid: AtomicI32::new(tid()),
             epoch: AtomicU64::new(fork::epoch()),
             busy: AtomicBool::new(false),
             value: UnsafeCell::new(ManuallyDrop::new(value)),
             next: self.first.load(Ordering::Relaxed),
-        }));
+        });
         loop {
             // SAFETY: nobody else knows the slot yet.
             let next = unsafe { (*slot).next };
@@ -162,6 +165,19 @@ impl<T> Slot<T> {
     }
 }
 
+/// Puts a slot into memory of its own from the kernel: a signal handler may make one, and may have interrupted the allocator.
+fn place<T>(slot: Slot<T>) -> *mut Slot<T> {
+    const { assert!(align_of::<Slot<T>>() <= 4096, "a mapping begins at a page") };
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new mapping, wherever the kernel likes.
+    let mapped = unsafe { mmap_anonymous(ptr::null_mut(), size_of::<Slot<T>>(), access, MapFlags::PRIVATE) };
+    let Ok(mapped) = mapped else { handle_alloc_error(Layout::new::<Slot<T>>()) };
+    let place = mapped.cast::<Slot<T>>();
+    // SAFETY: as long as a slot, aligned, and nobody else's.
+    unsafe { place.write(slot) };
+    place
+}
+
 impl<'a, T> Held<'a, T> {
     #[inline]
     fn of(slot: &'a Slot<T>, nested: bool) -> Held<'a, T> {
@@ -207,13 +223,16 @@ impl<T> Drop for PerThread<T> {
     fn drop(&mut self) {
         let mut next = *self.first.get_mut();
         while !next.is_null() {
-            // SAFETY: made by `Box::into_raw` in `add`, and in the list once; nobody else has a reference any more.
-            let mut slot = unsafe { Box::from_raw(next) };
+            let place = next;
+            // SAFETY: made by `place` in `add`, and in the list once; nobody else has a reference any more.
+            let slot = unsafe { &mut *place };
             next = slot.next;
             if !*slot.busy.get_mut() {
                 // SAFETY: dropped here alone. What a thread of a parent process was in the middle of is left as it is.
                 unsafe { ManuallyDrop::drop(slot.value.get_mut()) };
             }
+            // SAFETY: mapped by `place` with that length, and used no more.
+            let _ = unsafe { munmap(place.cast(), size_of::<Slot<T>>()) };
         }
     }
 }

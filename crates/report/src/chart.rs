@@ -1,4 +1,4 @@
-//! Charts as still pictures: a table of kinds, one file each. Called by the page, and by the command for `--svg`.
+//! Static charts: a table of kinds, one file each. Called by the page, and by the command for `--svg`.
 //!
 //! A new chart is a file with a `CHART` and its line below. A chart draws one figure for each panel of rows that it can
 //! show, or none; it never estimates and never reads anything but its [`Source`].

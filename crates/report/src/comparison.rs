@@ -1,5 +1,5 @@
-//! A comparison as text: what differs between the environments, a table with ratio, interval and verdict, what was left
-//! out, and the rules. Called by the command for `compare`, `noise` and runs with variants.
+//! A comparison as text: the differences between the environments, a table with ratio, interval and verdict, the rows
+//! left out, and the rules. Called by the command for `compare`, `noise` and runs with variants.
 
 use headwater_results::compare::environment::Difference;
 use headwater_results::compare::{Comparison, RowComparison, Verdict, blocks_for};

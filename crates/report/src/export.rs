@@ -1,7 +1,9 @@
-//! Runs for other tools: one file per format, and the table below. Called by `headwater export`, which writes the text.
+//! Exports runs for other tools: one file per format, and the table below. Called by `headwater export`, which writes
+//! the text.
 //!
-//! A format says nothing that the run does not: what has no interval gets none, and a row without a figure is named as
-//! such where the format has a place for it. Names in runs may come from anybody's program, so each format escapes them.
+//! A format contains nothing that the run does not: a figure without an interval gets none, and a row without a figure
+//! is named as such where the format has a place for it. Names in runs may come from any program, so each format
+//! escapes them.
 
 mod bench;
 mod bmf;

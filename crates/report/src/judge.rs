@@ -1,4 +1,5 @@
-//! Which of several figures is best, and what cannot be told apart from it: the one rule behind asterisks and verdicts.
+//! Determines the best of several figures, and those that cannot be told apart from it. Asterisks and verdicts use this
+//! rule.
 
 use headwater_results::compare::MINIMUM_EFFECT;
 use headwater_results::estimate::Estimate;

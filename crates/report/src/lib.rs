@@ -1,4 +1,5 @@
-//! What a run says, for a reader: words, tables and numbers with units. Called by the command, which prints it.
+//! Presents runs and comparisons: sentences, tables, charts and numbers with units. Called by the command, which prints
+//! or writes them.
 //!
 //! Everything here is a pure function of its arguments: no I/O, no clock, no environment, no `unsafe`. The width of the
 //! terminal, colour and the character set are arguments ([`Style`]). Nothing is estimated here: that is `results`.

@@ -1,6 +1,6 @@
-//! Text as HTML and as SVG. Called wherever a page or a chart writes a word that it did not make itself.
+//! Escapes text for HTML and SVG. Called wherever a page or a chart writes text that is not a constant.
 //!
-//! Names of rows, hosts and runs come from files that anybody may have written: nothing reaches a page but through
+//! Names of rows, hosts and runs come from files that any program may have written: they reach a page only through
 //! [`escape`].
 
 /// `text` for an element or a quoted attribute. Characters that no XML document may hold become U+FFFD, and so do those

@@ -1,4 +1,4 @@
-//! The report: one HTML file that needs nothing else and asks nobody for anything. Called by `headwater report`.
+//! The report: one self-contained HTML file that makes no request. Called by `headwater report`.
 //!
 //! It is readable as it stands: words, still charts, tables. A script, if it may run, makes the charts answer; the policy
 //! in the head lets that one script and that one style sheet run and forbids everything else, every request among it. A

@@ -1,5 +1,5 @@
-//! Questions to a run: which rows were measured, in which placements, sizes and subjects, and their figures.
-//! Called by sections and sentences; never formats.
+//! Queries on a run: which rows were measured, in which placements, sizes and subjects, and their figures. Called by
+//! sections and sentences; formats nothing.
 
 use headwater_results::schema::{MetricResult, Percentile, Placement, RowOutcome, RowResult, Run, Standing};
 

@@ -82,8 +82,8 @@ fn is_mark(character: char) -> bool {
     (STRONG..=END).contains(&character)
 }
 
-/// The page for the reader: marks become escape sequences or nothing. Other control characters, which could only come
-/// from a run that somebody else wrote, are shown as `?`.
+/// Returns the page for the reader: marks become escape sequences or are removed. Other control characters, which can
+/// come only from a run that another program wrote, are shown as `?`.
 pub(crate) fn finish(page: &str, style: &Style) -> String {
     let mut text = String::with_capacity(page.len());
     for character in page.chars() {
@@ -97,7 +97,7 @@ pub(crate) fn finish(page: &str, style: &Style) -> String {
     text
 }
 
-/// Text without marks, for those who do not draw a page.
+/// Returns text without marks, for output that is not a page.
 pub(crate) fn plain(text: &str) -> String {
     finish(text, &Style { colour: false, width: 0, unicode: true })
 }

@@ -1,5 +1,5 @@
-//! The comparison of two measurements of the same rows: ratios with intervals, p-values over the family, verdicts.
-//! Called by `compare`, `noise` and `run --against`; drawn by report. It reads no file and prints nothing.
+//! Compares two measurements of the same rows: ratios with intervals, p-values adjusted for the family, verdicts.
+//! Called by `compare`, `noise` and `run --against`; presented by report. It reads no file and prints nothing.
 //!
 //! Replicates are launches. Where both sides were measured in the same blocks the ratio is paired within the block, so
 //! that drift of the machine cancels; two runs one after the other share no blocks, and their ratio is that of two
@@ -129,7 +129,7 @@ pub struct Ratio {
     pub p_reachable: f64,
 }
 
-/// What may be said of a row.
+/// The verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(tag = "verdict", rename_all = "snake_case")]
@@ -138,18 +138,19 @@ pub enum Verdict {
     Better,
     /// The candidate is worse, by at least the minimum effect.
     Worse,
-    /// The whole interval lies within the minimum effect.
+    /// The whole interval is within the minimum effect.
     Equivalent,
-    /// Neither can be said.
+    /// The data decide neither way.
     Inconclusive {
-        /// About how many blocks more would decide; absent where more than ten times as many, or none, would.
+        /// The estimated number of further blocks that would decide; absent if it is more than ten times the present
+        /// number, or no number would.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         more_blocks: Option<u32>,
-        /// The launches would decide, but the machine drifts by more: the noise floor hides it.
+        /// The launches alone would decide, but the noise floor of the machine is larger than the difference.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         below_floor: bool,
     },
-    /// Not judged: a metric beside the row's own.
+    /// Not judged: a metric other than the row's own figure.
     Unjudged,
 }
 
@@ -169,7 +170,7 @@ impl Verdict {
     }
 }
 
-/// A row that could not be compared.
+/// A row that could not be compared, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
@@ -181,16 +182,16 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-/// Why a row could not be compared.
+/// The reason for which a row could not be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LeftOutKind {
-    /// The other side never set out to measure it.
+    /// The other side does not have the row in its plan.
     OneSided,
-    /// It was skipped, failed or had no turn.
+    /// The row was skipped, failed, or was not reached.
     NotMeasured,
-    /// The sides measured different things.
+    /// The two sides have different definitions of the row.
     Incomparable,
 }
 

@@ -1,4 +1,4 @@
-//! The median over launches with its exact interval. Called by the fold that makes a run, and by whoever draws one.
+//! The median over launches with its exact interval. Called by the fold that makes a run, and by charts.
 //!
 //! The interval is that of order statistics: it assumes that launches are independent and nothing else, neither a
 //! normal distribution nor a common variance. It never resamples and never drops an outlier.

@@ -1,9 +1,9 @@
-//! The values of a measurement and what may be concluded from them: samples, histograms, estimates, intervals,
-//! flags, and the schema in which a run is stored.
+//! The data model and the statistics of a measurement: samples, histograms, estimates, intervals, flags, and the schema
+//! in which a run is stored.
 //!
-//! Everything here is a pure function of its arguments: no I/O, no clock, no environment, no `unsafe`. From the stored
-//! to the concluded: [`parse`] turns text into [`schema::Event`]s, [`summary`] folds those into a [`schema::Run`], and
-//! on the way [`estimate`], [`histogram`] and [`flags`] say what the values are worth.
+//! Everything here is a pure function of its arguments: no I/O, no clock, no environment, no `unsafe`. [`parse`] turns
+//! stored text into [`schema::Event`]s, and [`summary`] folds these into a [`schema::Run`], with [`estimate`],
+//! [`histogram`] and [`flags`].
 #![forbid(unsafe_code)]
 
 pub mod compare;

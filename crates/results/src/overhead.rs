@@ -83,7 +83,7 @@ pub struct Arm {
     pub median: Option<Estimate>,
     /// The cost of the best launches.
     pub best: Option<f64>,
-    /// Median events of a launch; absent where nobody counted.
+    /// Median events of a launch; absent if they were not counted.
     pub events: Option<f64>,
     /// Of those, lost.
     pub lost: Option<f64>,

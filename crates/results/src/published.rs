@@ -1,5 +1,5 @@
-//! Published figures: the tables of five reports, each dataset in the form of a run, so that old and new stand on the same
-//! charts. Called by whoever opens a `published:TABLE/DATASET`; the figures are compiled in.
+//! Published figures: the tables of five reports, each dataset in the form of a run, so that old and new figures can be
+//! drawn in the same charts. Called for names of the form `published:TABLE/DATASET`; the figures are compiled in.
 //!
 //! A row takes today's names (subject, pattern, metric, definition version) where today's definition is the report's, and
 //! a pattern of its own where it is not. A figure is converted by arithmetic that the definition allows and by nothing

@@ -1,5 +1,5 @@
-//! Events to a run: the one place where launches become estimates. Called by `run` while it measures, and by whoever
-//! reads a `run.jsonl` back; both get the same run.
+//! Folds events into a run: the only place where launches become estimates. Called by `run` while it measures, and by
+//! readers of a `run.jsonl`; both get the same run.
 //!
 //! It keeps one value per launch and metric, and the launch's histograms in their stored form, never the batches.
 

@@ -31,14 +31,9 @@ mod token;
 mod window;
 
 pub use cache_padded::CachePadded;
-#[doc(hidden)]
-pub use cache_padded::CachePadded as Apart;
 pub use error::Error;
 pub use headwater_os::memory::Shareable;
 pub use limit::Limit;
-#[doc(hidden)]
-#[cfg(loom)]
-pub use loom_model as twin;
 #[cfg(loom)]
 pub use loom_model::{Placed, Window};
 pub use member::{MEMBERS, Member, Members, Membership};

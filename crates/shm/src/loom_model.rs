@@ -221,7 +221,7 @@ impl<T: ?Sized> std::ops::Deref for Placed<T> {
 
 /// Loom knows no membarrier: the light side of the model pays like the heavy one.
 pub fn compiler_fence(order: Ordering) {
-    loom::sync::atomic::fence(order);
+    fence(order);
 }
 
 /// As the real one.
@@ -247,7 +247,8 @@ pub fn futex_wake(word: &AtomicU32, _count: u32) -> io::Result<usize> {
 pub struct Fence;
 
 impl Fence {
-    pub(crate) fn join(self) -> io::Result<()> {
+    /// As the real one.
+    pub fn join(self) -> io::Result<()> {
         Ok(())
     }
 
@@ -258,12 +259,12 @@ impl Fence {
 
     /// The side that does it often.
     pub fn light(self) {
-        loom::sync::atomic::fence(Ordering::SeqCst);
+        fence(Ordering::SeqCst);
     }
 
     /// The side about to sleep.
     pub fn heavy(self) -> io::Result<()> {
-        loom::sync::atomic::fence(Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         Ok(())
     }
 }

@@ -180,9 +180,12 @@ impl Token {
     /// Leaves after [`Token::enter`], or gives back what was taken by [`Token::hold`].
     #[inline(always)]
     pub fn leave(&mut self, me: &Membership) {
-        if self.bias == NO_BIAS {
-            return self.release(me);
-        }
+        if self.bias == NO_BIAS { self.release(me) } else { self.leave_quick(me) }
+    }
+
+    /// Leaves after [`Token::enter`].
+    #[inline(always)]
+    pub fn leave_quick(&self, me: &Membership) {
         // Release pairs with the Acquire load in `seize`: whoever takes the bias away sees all that we did.
         probe::at();
         me.own().busy.store(0, Ordering::Release);

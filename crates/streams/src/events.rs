@@ -1,5 +1,5 @@
-//! What the tracer sees of streams: all its events, in one list. Where they stand, a load and a branch is what they cost as
-//! long as nobody records them; `headwater trace record -e 'headwater:*' -- COMMAND` does. The quick ways of plain data have
+//! What the tracer sees of streams: all its events, in one list, with the feature `trace`. Where they stand, a load and a branch is
+//! what they cost as long as nobody records them; `headwater trace record -e 'headwater:*' -- COMMAND` does. The quick ways of plain data have
 //! none: they are closed while reads and writes are recorded ([`are_calls_recorded`]), so each call is seen from the next
 //! on that takes the token of its side.
 //!
@@ -7,7 +7,21 @@
 //! `_end` are two sides of one thing; a `flow` is the same where one wakes another (`wake_from`) and where that goes on
 //! (`wake_to`), which viewers draw as an arrow.
 
-headwater_trace::events! {
+#[cfg(feature = "trace")]
+use headwater_trace::events;
+
+/// Without the feature `trace` an event is nothing.
+#[cfg(not(feature = "trace"))]
+macro_rules! events {
+    ($($(#[$about:meta])* $seen:vis $event:ident($name:literal) { $( $field:ident: $type:ty ),* $(,)? })+) => { $(
+        $(#[$about])*
+        #[inline(always)]
+        #[allow(clippy::too_many_arguments, reason = "as many as the event has fields")]
+        $seen fn $event($( _: $type ),*) {}
+    )+ };
+}
+
+events! {
     /// A process has attached to a stream's end.
     pub(crate) open("headwater:open") { stream: u64, end: u8 }
     /// A module was pushed on an end.
@@ -42,7 +56,10 @@ headwater_trace::events! {
 /// Whether no call is to take a quick way.
 #[inline]
 pub(crate) fn are_calls_recorded() -> bool {
-    write::EVENT.is_recorded() || read::EVENT.is_recorded()
+    #[cfg(feature = "trace")]
+    return write::EVENT.is_recorded() || read::EVENT.is_recorded();
+    #[cfg(not(feature = "trace"))]
+    false
 }
 
 /// A side of a stream on which somebody sleeps: the readers of an end, or its writers.

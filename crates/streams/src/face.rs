@@ -4,12 +4,13 @@
 pub use crate::asynchronous::AsyncStream;
 pub use crate::counters::Counters;
 pub use crate::head::handle::Handle;
-pub use crate::head::options::{ControlMode, ErrorOptions, ReadMode, ReadOptions, SetOptions, WriteOptions};
-pub use crate::head::{Borrowed, Events, Got, Next, Reserved, Select};
+pub use crate::head::{Borrowed, Events, Got, Reserved, Select};
 pub use crate::message::Message;
 pub use crate::message::kind::{Flush, Kind, What};
 pub use crate::message::owned::OwnedMessage;
 pub use crate::options::Options;
+pub use crate::options::head::{ControlMode, ErrorOptions, ReadMode, ReadOptions, SetOptions, WriteOptions};
+pub use crate::plumb::data::Next;
 pub use crate::plumb::driver::{Driver, DriverInfo, Opening};
 pub use crate::plumb::module::{Info, Module, Side};
 pub use crate::plumb::queue::Queue;

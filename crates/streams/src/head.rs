@@ -1,7 +1,8 @@
 //! The stream head: what a process that holds an end can do with it. One file for each group of calls.
 
+pub(crate) use crate::options::head as options;
+
 mod beyond;
-mod data;
 mod deliver;
 mod file;
 mod front;
@@ -9,7 +10,6 @@ mod gather;
 mod get;
 pub(crate) mod handle;
 mod modules;
-pub mod options;
 mod panic;
 mod place;
 pub(crate) mod poll;
@@ -22,7 +22,6 @@ mod wait;
 pub(crate) mod way;
 mod write;
 
-pub use data::Next;
 pub use get::{Got, Select};
 pub use place::{Borrowed, Reserved};
 pub use poll::Events;

@@ -12,7 +12,7 @@
 //! they take address space and no memory.
 
 use headwater_shm::sync::{AtomicU8, AtomicU32, AtomicU64};
-use headwater_shm::{Apart, MEMBERS, Member, TokenWords, shareable};
+use headwater_shm::{CachePadded, MEMBERS, Member, TokenWords, shareable};
 
 use crate::limits::{BANDS, BLOCKS, FASTBUF, MARKS, NSTRPUSH, PAGE};
 
@@ -31,11 +31,11 @@ shareable! {
     /// All that has a fixed size.
     pub(crate) struct Fixed {
         // First what every stream uses, in one page with its first members.
-        pub header: Apart<Header>,
-        pub ends: [Apart<EndWords>; 2],
+        pub header: CachePadded<Header>,
+        pub ends: [CachePadded<EndWords>; 2],
         pub lanes: [LaneWords; 2],
         pub plumbing: [Plumbing; 2],
-        pub members: [Apart<Member>; MEMBERS],
+        pub members: [CachePadded<Member>; MEMBERS],
         /// The modules of each end.
         pub slots: [[Slot; NSTRPUSH]; 2],
         pub device: DeviceWords,
@@ -125,16 +125,16 @@ shareable! {
 
     /// A direction's fast way: plain bytes and marked messages of band 0, in order.
     pub(crate) struct LaneWords {
-        pub tail: Apart<Tail>,
-        pub head: Apart<Front>,
-        pub writer_token: Apart<TokenWords>,
-        pub reader_token: Apart<TokenWords>,
-        pub store_token: Apart<TokenWords>,
+        pub tail: CachePadded<Tail>,
+        pub head: CachePadded<Front>,
+        pub writer_token: CachePadded<TokenWords>,
+        pub reader_token: CachePadded<TokenWords>,
+        pub store_token: CachePadded<TokenWords>,
         /// The writing side as sleeper. Readers look at it after each take.
-        pub writer: Apart<Side>,
+        pub writer: CachePadded<Side>,
         /// The reading side as sleeper. Writers look at it after each publication.
-        pub reader: Apart<Side>,
-        pub flow: Apart<Flow>,
+        pub reader: CachePadded<Side>,
+        pub flow: CachePadded<Flow>,
     }
 
     /// What has been published. Written by the holder of the writer's token: first marks, then bytes, with Release.

@@ -4,6 +4,8 @@ use crate::error::{Errno, Error, Result};
 use crate::limits;
 use crate::policy::Policy;
 
+pub mod head;
+
 /// Sizes and policy of a new stream. All sizes in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {

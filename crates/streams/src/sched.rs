@@ -17,7 +17,7 @@ use crate::head::WriteSide;
 use crate::head::way::Way;
 use crate::message::Message;
 use crate::message::kind::What;
-use crate::plumb::chain::Link;
+use crate::plumb::chain::{self, Link};
 use crate::plumb::module::Module;
 use crate::plumb::queue::Queue;
 use crate::process::device::partner::Partner;
@@ -256,7 +256,7 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Whether a message of that band may be sent from a place of the chain on: whether the next queue with a service
     /// procedure, or the head's, takes it (bcanputnext). If not, whoever makes room enables the asking queue again.
     pub fn can_put_from(&mut self, at: usize, band: u8) -> Result<bool> {
-        if let Some(link) = self.chain.get(at..).and_then(|rest| rest.iter().find(|link| link.service)) {
+        if let Some(link) = chain::next_service(self.chain, at) {
             let queue = link.queue;
             return self.with_store(|store| Ok(store.can_put(queue, band)));
         }
@@ -280,7 +280,7 @@ impl<'s, 'm> Run<'s, 'm> {
 
     /// Whether the writers at the head may send a message in some band above 0 that was used before.
     pub fn can_put_in_some_band(&mut self) -> Result<bool> {
-        let queue = self.chain.iter().find(|link| link.service).map_or(HEAD, |link| link.queue);
+        let queue = chain::next_service(self.chain, 0).map_or(HEAD, |link| link.queue);
         self.with_store(|store| Ok(store.can_put_in_some_band(queue)))
     }
 
@@ -342,7 +342,7 @@ impl<'s, 'm> Run<'s, 'm> {
     pub fn back_enable(&mut self, at: usize) {
         self.counters.back_enables += 1;
         events::back_enable(self.region.inode, self.direction as u8, at as u8);
-        match self.chain[..at].iter().rev().find(|link| link.service) {
+        match chain::service_before(self.chain, at) {
             Some(link) => self.store.enable(link.queue),
             None => self.effects.room = true,
         }

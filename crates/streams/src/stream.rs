@@ -33,7 +33,8 @@ pub use halves::{ReadHalf, WriteHalf};
 /// process has ended; the other end notices at once. A forked child's copies count as clones.
 ///
 /// A call in a signal handler that interrupts a call of its own thread on the same end does not wait for that one: where it
-/// would have to, it fails with `EAGAIN`. A thread's first such call allocates memory, so it is not safe in every handler.
+/// would have to, it fails with `EAGAIN`. On a stream without modules reads, writes, messages, polls and waits allocate nothing,
+/// a thread's first calls neither, so a handler may make them; `writev`, `readv` and `receive` make buffers.
 ///
 /// ```
 /// use std::io::{Read, Write};

@@ -96,6 +96,7 @@ pub trait Value: Copy {
 }
 
 /// Words of a record in the making: two of head, then the fields without gaps. On the stack, as many as the event can take.
+#[doc(hidden)]
 pub type Words<const N: usize> = [u64; N];
 
 impl Event {
@@ -309,6 +310,7 @@ impl Type {
 }
 
 /// Words of an entry whose fields take so many bytes at most.
+#[doc(hidden)]
 pub const fn entry_words(bytes: &[usize]) -> usize {
     let (mut sum, mut at) = (HEAD, 0);
     while at < bytes.len() {
@@ -445,6 +447,7 @@ macro_rules! events {
 }
 
 /// Whether a text is a provider and an event.
+#[doc(hidden)]
 pub const fn is_name(name: &str) -> bool {
     let bytes = name.as_bytes();
     let (mut at, mut colons) = (0, 0);

@@ -3,7 +3,7 @@
 //!
 //! | what | who writes |
 //! |---|---|
-//! | [`Header`] | who makes the session, before anybody else sees it; `state` and `outside`: see there |
+//! | header | who makes the session, before anybody else sees it; `state` and `outside`: see there |
 //! | table of events | programs, each slot once |
 //! | table of threads | programs, each place once |
 //! | a log for each CPU | programs, by restartable sequences |

@@ -13,7 +13,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The environment variable by which a run's processes are known, whoever started them.
+    /// The environment variable that identifies a run's processes, whichever process started them.
     pub const MARK: &str = "HEADWATER_CI_SAMPLE";
 
     /// Looks at POSIX queues, shared memory, System V objects and the directory for temporary files.

@@ -1,5 +1,5 @@
-//! Whether a run's files follow the published schemas, in the judgement of somebody else's validator: the Python
-//! package `jsonschema`. (Its like in Rust would be 40 crates more for whoever runs the tests.)
+//! Checks whether a run's files follow the published schemas, by an independent validator: the Python package
+//! `jsonschema`. (A validator in Rust would add 40 crates to the build of the tests.)
 
 use std::fs;
 use std::path::Path;

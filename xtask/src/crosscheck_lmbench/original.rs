@@ -191,7 +191,7 @@ fn output(command: &mut Command) -> Result<String> {
     Ok(text)
 }
 
-/// A port of this machine that nobody has: the program takes a number and tells none.
+/// Returns a free port of this machine: the original program needs a number and does not report one.
 fn free_port() -> Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }

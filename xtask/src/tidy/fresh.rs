@@ -1,4 +1,4 @@
-//! `fresh`: a generated file is what the code generates now.
+//! `fresh`: generated files are up to date.
 
 use std::collections::BTreeMap;
 

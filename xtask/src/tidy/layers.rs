@@ -1,10 +1,13 @@
-//! `layers`: which crate may use which, after the drawing in ARCHITECTURE.md. `libc`: only os and os-tools know the C library.
+//! `layers`: which crate may use which, after the drawing in ARCHITECTURE.md. `linked`: what a program that uses the
+//! runtime compiles. `libc`: only os and os-tools know the C library. `components`: which
+//! part of streams may use which.
 
 use std::collections::BTreeSet;
 
 use toml::{Table, Value};
 
 use super::Finding;
+use super::source::product_code;
 use super::tree::Tree;
 
 /// A folder of crates/ and the folders that it may use. xtask is free: it is not part of the product.
@@ -22,8 +25,98 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("headwater", &["os", "os-tools", "ring", "trace", "trace-tools", "streams", "results", "report"]),
 ];
 
+/// The components of streams, from the lowest up: each may use itself and those before it. A file belongs to the component with
+/// the longest path that it begins with.
+const COMPONENTS: &[(&str, &[&str])] = &[
+    ("base", &["error", "limits", "layout", "policy", "flags", "counters", "events"]),
+    ("message", &["message"]),
+    ("options", &["options"]),
+    ("queue", &["queue"]),
+    ("process", &["process"]),
+    ("plumb", &["plumb", "sched", "modules"]),
+    ("head", &["head"]),
+    // How an end gets into a process, and what programs use.
+    ("open", &["process/attach", "process/fifo", "process/device", "stream", "asynchronous", "face", "lib"]),
+];
+
+/// Arrows against [`COMPONENTS`] that are left: a file, and what it uses. Take them out when they are gone.
+const AGAINST: &[(&str, &str)] = &[
+    // The last of an end's users closes its modules.
+    ("process/end", "plumb"),
+    // A run owns a direction's side, which reads the head's options.
+    ("sched", "head"),
+];
+
+const STREAMS: &str = "crates/streams/src/";
+
+/// Every `crate::` path of streams leads to the same component or a lower one.
+pub fn components(tree: &Tree) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut against: BTreeSet<_> = AGAINST.iter().collect();
+    for (path, text) in tree.files_in(STREAMS, &["rs"]) {
+        let module = path.trim_start_matches(STREAMS).trim_end_matches(".rs");
+        if module.split('/').any(|part| part.ends_with("tests")) {
+            continue;
+        }
+        let Some(own) = component_of(module) else {
+            found.push(Finding::at(
+                path,
+                1,
+                format!("{module} is of no component of streams: give it one in COMPONENTS"),
+            ));
+            continue;
+        };
+        for (line, used) in crate_paths(&product_code(text)) {
+            let Some(other) = component_of(&used).filter(|other| *other > own) else { continue };
+            let known = AGAINST.iter().find(|(file, name)| *file == module && *name == COMPONENTS[other].0);
+            match known {
+                Some(known) => drop(against.remove(known)),
+                None => {
+                    let (own, other) = (COMPONENTS[own].0, COMPONENTS[other].0);
+                    found.push(Finding::at(path, line, format!("{own} must not know {other}: crate::{used}")));
+                }
+            }
+        }
+    }
+    let is_here = tree.files_in(STREAMS, &["rs"]).next().is_some();
+    for (file, other) in against.into_iter().filter(|_| is_here) {
+        let path = format!("{STREAMS}{file}.rs");
+        found.push(Finding::at(&path, 1, format!("{file} does not use {other} any more: take it out of AGAINST")));
+    }
+    found
+}
+
+/// The place in [`COMPONENTS`] of a module, by its path.
+fn component_of(module: &str) -> Option<usize> {
+    let is_in = |prefix: &str| module.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let fitting = COMPONENTS.iter().enumerate().flat_map(|(at, (_, prefixes))| {
+        prefixes.iter().filter(|prefix| is_in(prefix)).map(move |prefix| (prefix.len(), at))
+    });
+    fitting.max().map(|(_, at)| at)
+}
+
+/// The modules that a file names by `crate::a::b`, as `a/b`, with their lines.
+fn crate_paths(code: &str) -> Vec<(usize, String)> {
+    let mut paths = Vec::new();
+    for (at, line) in code.lines().enumerate() {
+        for rest in line.split("crate::").skip(1) {
+            let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).unwrap_or(rest.len());
+            paths.push((at + 1, rest[..end].trim_end_matches(':').replace("::", "/")));
+        }
+    }
+    paths
+}
+
 /// What only the tests of a folder may use on top.
 const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[("trace-c", &["trace-tools"]), ("streams", &["os-tools", "ring"])];
+
+/// What the crates that a program links may use of others, whatever its features: what a user compiles stays a handful.
+const LINKED: &[(&str, &[&str])] = &[
+    ("os", &["libc", "rustix"]),
+    ("shm", &["loom"]),
+    ("trace", &["tracing-core", "tracing-subscriber"]),
+    ("streams", &["futures-core", "futures-sink", "tokio"]),
+];
 
 /// The crates that may depend on the C library.
 const C_LIBRARY: [&str; 2] = ["os", "os-tools"];
@@ -44,6 +137,21 @@ pub fn edges(tree: &Tree) -> Vec<Finding> {
             let is_allowed = allowed.contains(&other) || kind == "dev-dependencies" && tests.contains(&other);
             if other != folder && !is_allowed {
                 found.push(Finding::at(path, line_of(text, &package), format!("{folder} must not use {other}")));
+            }
+        }
+    }
+    found
+}
+
+/// What a program that uses the runtime links is in [`LINKED`]; tests may use more.
+pub fn linked(tree: &Tree) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (folder, path, text) in manifests(tree) {
+        let Some((_, allowed)) = LINKED.iter().find(|(name, _)| *name == folder) else { continue };
+        for (_, package) in dependencies(text).into_iter().filter(|(kind, _)| *kind != "dev-dependencies") {
+            if folder_of(&package).is_none() && !allowed.contains(&package.as_str()) {
+                let message = format!("every program that uses {folder} would compile {package}");
+                found.push(Finding::at(path, line_of(text, &package), message));
             }
         }
     }
@@ -127,6 +235,23 @@ mod tests {
     }
 
     #[test]
+    fn a_program_links_a_handful_of_crates() {
+        let tree = Tree::from([
+            ("crates/os/Cargo.toml", "[dependencies]\nlibc = \"1\"\nio-uring = \"1\"\n"),
+            ("crates/trace/Cargo.toml", "[dependencies]\nserde = { version = \"1\", optional = true }\n"),
+            ("crates/streams/Cargo.toml", "[dependencies]\nheadwater-os = \"1\"\n[dev-dependencies]\nserde = \"1\"\n"),
+            ("crates/headwater/Cargo.toml", "[dependencies]\nserde = \"1\"\n"),
+        ]);
+        assert_eq!(
+            messages(&linked(&tree)),
+            [
+                "crates/os/Cargo.toml:3 every program that uses os would compile io-uring",
+                "crates/trace/Cargo.toml:2 every program that uses trace would compile serde",
+            ]
+        );
+    }
+
+    #[test]
     fn only_os_and_tests_know_libc() {
         let tree = Tree::from([
             ("crates/os/Cargo.toml", "[dependencies]\nlibc = \"1\"\n"),
@@ -134,5 +259,29 @@ mod tests {
             ("crates/headwater/Cargo.toml", "[dependencies]\nlibc = \"1\"\n"),
         ]);
         assert_eq!(messages(&libc(&tree)), ["crates/headwater/Cargo.toml:2 system calls go through os, or rustix"]);
+    }
+
+    #[test]
+    fn components_of_streams_use_those_below_them() {
+        let tree = Tree::from([
+            ("crates/streams/src/process/end.rs", "use crate::plumb::chain;\nuse crate::head::handle::Handle;\n"),
+            ("crates/streams/src/sched.rs", "use crate::head::WriteSide;\nuse crate::process::region::Region;\n"),
+            ("crates/streams/src/process/attach.rs", "use crate::head::handle::Handle;\n"),
+            ("crates/streams/src/queue/store.rs", "// crate::head is not used\nuse crate::message::Message;\n"),
+            ("crates/streams/src/head/handle/tests.rs", "use crate::stream::Stream;\n"),
+            ("crates/streams/src/other.rs", ""),
+        ]);
+        assert_eq!(
+            messages(&components(&tree)),
+            [
+                "crates/streams/src/other.rs:1 other is of no component of streams: give it one in COMPONENTS",
+                "crates/streams/src/process/end.rs:2 process must not know head: crate::head/handle/Handle",
+            ]
+        );
+        let tree = Tree::from([("crates/streams/src/sched.rs", "use crate::head::WriteSide;\n")]);
+        assert_eq!(
+            messages(&components(&tree)),
+            ["crates/streams/src/process/end.rs:1 process/end does not use plumb any more: take it out of AGAINST"]
+        );
     }
 }

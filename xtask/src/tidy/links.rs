@@ -1,4 +1,4 @@
-//! `links`: a Markdown link into the repository points to something that is there.
+//! `links`: a Markdown link into the repository leads to an existing file.
 
 use super::Finding;
 use super::tree::Tree;

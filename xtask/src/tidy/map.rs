@@ -1,4 +1,4 @@
-//! `map`: the map of the house shows every room. `glossary`: a term stands in it once, and where one looks for it.
+//! `map`: ARCHITECTURE.md names every crate. `glossary`: each term is explained once, in alphabetical order.
 
 use super::Finding;
 use super::tree::Tree;

@@ -6,7 +6,7 @@ use super::tree::Tree;
 /// The kinds of file that people write.
 const WRITTEN: [&str; 10] = ["rs", "md", "toml", "c", "h", "py", "sh", "json", "yml", "run"];
 
-/// Directories of somebody's machine. (Put together here, so that this file does not name them itself.)
+/// Directories of a developer's machine. (Put together here, so that this file does not name them itself.)
 const MACHINE_PATHS: [&str; 4] =
     [concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/Us", "ers/")];
 

@@ -1,4 +1,4 @@
-//! `headwater compare`: what differs between runs, or within one, and whether it does.
+//! `headwater compare`: compares runs, or the rows of one run.
 
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use crate::compare::{Compared, Noise, Request, compare_runs};
 use crate::plan::suggest::there_are;
 use crate::sources::{self, Loaded};
 
-/// Compare runs, or what a run holds: environment first, then ratio, interval and verdict of every row
+/// Compare runs, or rows of one run: environment first, then ratio, interval and verdict of every row
 ///
-/// The replicates are launches. Rows of one run (two placements, two variants) are compared within its blocks; two runs
-/// are compared launch against launch, and drift of the machine between them counts in the verdict. Of all rows called
-/// better or worse at most 5 % are expected to be wrong.
+/// The replicates are launches. Rows of one run (two placements, two variants) are compared within its blocks. Two runs
+/// are compared launch against launch, and the drift of the machine between them is taken into account. Of all rows
+/// called better or worse, at most 5 % are expected to be wrong.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
   headwater compare headwater-runs/before headwater-runs/after
@@ -36,40 +36,41 @@ pub(crate) struct CompareArguments {
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
 
-    /// What the sides differ in: run, kernel, host, placement, policy, variant, transport [default: run; variant within one run]
+    /// The factor that distinguishes the sides: run, kernel, host, placement, policy, variant, transport [default: run;
+    /// variant within one run]
     #[arg(long, value_name = "FACTOR", value_parser = parse_factor)]
     by: Option<&'static Factor>,
 
-    /// The level with which the others are compared; a run also as it was typed [default: the first]
+    /// The side with which the others are compared; a run by its name or as typed [default: the first]
     #[arg(long, value_name = "NAME")]
     baseline: Option<String>,
 
-    /// Only rows that the filter names, as for `run`; repeatable
+    /// Only rows that match the filter, as for `run`; repeatable
     #[arg(short, long, value_name = "FILTER")]
     filter: Vec<String>,
 
-    /// When the exit status is 1 or 3: `regression:5%` from that change on, `regression` from the minimum effect on, `never`; 1
-    /// where a row is proved to be worse by so much, 3 where an interval reaches as far, whatever its verdict
+    /// When the exit status is 1 or 3: `regression:5%` from that change on, `regression` from the minimum effect on,
+    /// `never`. 1: a row is proved to be worse by that much; 3: an interval reaches that far, whatever its verdict
     #[arg(long, value_name = "WHAT", default_value = "regression")]
     fail_on: FailOn,
 
-    /// The least change that matters to you; rows are equivalent whose whole interval lies within it
+    /// The smallest change that matters to you; a row is equivalent if its whole interval is within it
     #[arg(long, value_name = "SHARE", default_value = "2%")]
     minimum_effect: Share,
 
-    /// The share of false discoveries that is tolerated
+    /// The tolerated share of false discoveries
     #[arg(long, value_name = "SHARE", default_value = "5%")]
     alpha: Share,
 
-    /// A noise record instead of headwater-runs/noise-HOST.json
+    /// Use this noise record instead of headwater-runs/noise-HOST.json
     #[arg(long, value_name = "FILE")]
     noise: Option<PathBuf>,
 
-    /// Show metrics beside the rows' own figures too; they are not judged
+    /// Show all metrics, not only each row's own figure; the others get no verdict
     #[arg(long)]
     all_metrics: bool,
 
-    /// One JSON document instead of text
+    /// Print one JSON document instead of text
     #[arg(long)]
     json: bool,
 }
@@ -101,7 +102,7 @@ pub(super) fn compare(arguments: &CompareArguments) -> anyhow::Result<u8> {
     Ok(status)
 }
 
-/// A minimum effect that the machine's noise makes idle, with what would help.
+/// Warns of a minimum effect that is below the machine's noise, with a remedy.
 fn below_floor(rules: &Rules) -> Option<String> {
     let floor = rules.noise_floor();
     (floor > rules.minimum_effect).then(|| {
@@ -115,7 +116,7 @@ fn below_floor(rules: &Rules) -> Option<String> {
     })
 }
 
-/// The level that `wanted` names: where levels are runs, a run as it was typed or as it is called.
+/// Returns the level that `wanted` names. Where levels are runs, a run can be named as it was typed or by its name.
 fn baseline(wanted: &str, by: Option<&Factor>, loaded: &Loaded) -> String {
     let levels_are_runs = by.is_none_or(|factor| factor.name == "run");
     let run = if levels_are_runs { loaded.name_of(wanted) } else { None };

@@ -1,4 +1,4 @@
-//! `headwater conduct`: what the command starts for each launch. Hidden: it is of no use to a person.
+//! `headwater conduct`: the hidden subcommand that the command starts for each launch. Not for users.
 
 use super::{ConductArguments, status};
 use crate::harness::launch;

@@ -1,4 +1,4 @@
-//! `headwater export`: runs in the formats of other tools.
+//! `headwater export`: writes runs in the formats of other tools.
 
 use std::fs;
 use std::io::{Write, stdout};
@@ -36,11 +36,11 @@ pub(super) struct ExportArguments {
     #[arg(short, long, value_name = "FORMAT", value_parser = format)]
     to: &'static Format,
 
-    /// A line per launch instead of one per estimate (csv)
+    /// Write a line per launch instead of one per estimate (csv)
     #[arg(long)]
     launches: bool,
 
-    /// Where to, instead of standard output
+    /// The output file, instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -68,7 +68,7 @@ mod tests {
     use super::super::command;
     use headwater_report::export;
 
-    /// The help is a constant, for the man page is made of it.
+    /// The help text is a constant, because the man page is generated from it.
     #[test]
     fn the_help_names_every_format() {
         let command = command();

@@ -1,4 +1,4 @@
-//! When a comparison fails, as an exit status: the rule of `compare --fail-on` and `run --fail-on`. It prints nothing.
+//! The exit status of a comparison: the rule of `compare --fail-on` and `run --fail-on`. It prints nothing.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,14 +14,14 @@ use crate::compare::Compared;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) enum FailOn {
-    /// Whatever happens it does not.
+    /// The comparison never fails.
     Never,
-    /// A row that is worse by this share, or by the minimum effect.
+    /// A row that is worse by this share, or by the minimum effect if absent, makes the comparison fail.
     Regression(Option<f64>),
 }
 
 impl FailOn {
-    /// The exit status of these comparisons of these runs.
+    /// Returns the exit status for these comparisons of these runs.
     pub(super) fn status(self, runs: &[(String, Run)], compared: &[Compared]) -> u8 {
         let comparisons = || compared.iter().map(|compared| &compared.comparison);
         let any = |fails: fn(&RowComparison, &Comparison, f64) -> bool| {
@@ -51,7 +51,8 @@ impl FailOn {
     }
 }
 
-/// By which factor the figure of a row is worse, as a ratio above 1: at the ratio itself, and at the worse end of its interval.
+/// Returns by which factor the figure of a row is worse, as a ratio above 1: at the ratio itself, and at the worse end
+/// of its interval.
 fn worsening(row: &RowComparison) -> Option<(f64, f64)> {
     let ratio = row.ratio?;
     Some(match row.metric.better {
@@ -60,12 +61,13 @@ fn worsening(row: &RowComparison) -> Option<(f64, f64)> {
     })
 }
 
-/// It is proved that the row is worse, and its ratio is as far away.
+/// Returns whether the row is proved to be worse, and its ratio reaches the share.
 fn is_regression(row: &RowComparison, _: &Comparison, limit: f64) -> bool {
     row.verdict == Verdict::Worse && worsening(row).is_some_and(|(ratio, _)| ratio >= 1.0 + limit)
 }
 
-/// Whatever the verdict, the interval reaches as far; or it covers less than the rules ask for, and so excludes nothing.
+/// Returns whether the interval reaches the share, whatever the verdict; or covers less than the rules require, and so
+/// excludes nothing.
 fn may_be_regression(row: &RowComparison, comparison: &Comparison, limit: f64) -> bool {
     let covers = row.ratio.is_some_and(|ratio| ratio.n > 1 && ratio.confidence >= 1.0 - comparison.rules.alpha);
     row.verdict != Verdict::Unjudged && (!covers || worsening(row).is_none_or(|(_, worst)| worst >= 1.0 + limit))

@@ -1,4 +1,4 @@
-//! Completions and man pages, made of the command's own definition.
+//! Completions and man pages, generated from the command's definition.
 
 use std::fs;
 use std::io::{Write, stdout};
@@ -9,7 +9,7 @@ use clap_complete::Shell;
 
 use super::{command, status};
 
-/// Every man page: file name and text.
+/// Returns every man page: file name and text.
 pub fn man_pages() -> Vec<(String, Vec<u8>)> {
     let mut root = command();
     root.build();
@@ -37,7 +37,7 @@ fn page(command: clap::Command, name: &str) -> (String, Vec<u8>) {
     (format!("{name}.1"), text)
 }
 
-/// The completions of every shell: file name and text.
+/// Returns the completions of every shell: file name and text.
 pub fn completions() -> Vec<(String, Vec<u8>)> {
     [(Shell::Bash, "headwater.bash"), (Shell::Zsh, "_headwater"), (Shell::Fish, "headwater.fish")]
         .into_iter()

@@ -1,4 +1,4 @@
-//! `headwater import`: results of other benchmarks become a stored run.
+//! `headwater import`: stores results of other benchmarks as a run.
 
 use std::fs;
 use std::io::Write;
@@ -15,7 +15,7 @@ use crate::import::{self, Format, Imported, LeftOut, Options};
 use crate::plan::suggest::there_are;
 use crate::store::{EVENTS, RUNS, Store};
 
-/// Take results of netperf or lmbench into a run that show, compare and report read
+/// Import results of netperf or lmbench as a run that show, compare and report can read
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Formats:
   netperf  UDP_STREAM, UDP_RR, TCP_STREAM and TCP_RR over loopback, as netperf prints them: text, or by
@@ -32,16 +32,16 @@ pub(super) struct ImportArguments {
     #[arg(value_name = "FORMAT", value_parser = format)]
     format: &'static Format,
 
-    /// Files of one machine; repeated results of a row are its launches
+    /// Result files of one machine; repeated results of a row become its launches
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// The test of results without a banner (`netperf -P 0`) or protocol: UDP_STREAM, UDP_RR,
-    /// TCP_STREAM, TCP_RR; TCP_STREAM/nodelay if it had `-- -D`, UDP_RR/connected if it had `-- -n`
+    /// The test of results that have no banner (`netperf -P 0`) or protocol: UDP_STREAM, UDP_RR, TCP_STREAM, TCP_RR;
+    /// TCP_STREAM/nodelay if netperf had `-- -D`, UDP_RR/connected if it had `-- -n`
     #[arg(long, value_name = "TEST")]
     test: Option<String>,
 
-    /// The selectors of comma-separated values without a head (`netperf -P 0 -- -o LIST`), or `all`
+    /// The column selectors of comma-separated values without a header (`netperf -P 0 -- -o LIST`), or `all`
     #[arg(long, value_name = "LIST")]
     columns: Option<String>,
 
@@ -65,7 +65,7 @@ pub(super) fn import(arguments: &ImportArguments) -> anyhow::Result<u8> {
     let directory = arguments.output.clone().unwrap_or_else(|| Path::new(RUNS).join(&run_id));
     let (rows, launches) = counts(&imported);
     let events = imported.events(&run_id, &started_at, command(arguments));
-    // What cannot be folded would be stored in vain.
+    // A run that cannot be folded is not stored.
     let run = Fold::run_of(events.clone()).context("the results do not make a run")?;
     store(&directory, &events, &run)?;
     let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
@@ -82,7 +82,7 @@ fn read(path: &Path) -> anyhow::Result<import::File> {
     }
 }
 
-/// When a file was written: the end of its measurement is as near to its beginning as can be known.
+/// Returns the time at which a file was written, the best known time of its measurement.
 fn modified(path: &Path) -> anyhow::Result<String> {
     let time: SystemTime = fs::metadata(path)?.modified().with_context(|| format!("{}", path.display()))?;
     Ok(humantime::format_rfc3339_seconds(time).to_string())
@@ -97,7 +97,7 @@ fn command(arguments: &ImportArguments) -> Vec<String> {
     ["headwater", "import", arguments.format.name].map(str::to_owned).into_iter().chain(files).collect()
 }
 
-/// All or nothing: a directory that was made for a run that could not be written goes again.
+/// Removes the directory again if it was made for a run that could not be written.
 fn store(directory: &Path, events: &[Event], run: &headwater_results::schema::Run) -> anyhow::Result<()> {
     let is_new = !directory.exists();
     let mut store = Store::create(directory)?;
@@ -111,7 +111,7 @@ fn store(directory: &Path, events: &[Event], run: &headwater_results::schema::Ru
     Ok(written?)
 }
 
-/// Says what was left out and why: for each reason its first line and how many more there are; then what else to know.
+/// Prints what was not imported: for each reason the first line and the number of further lines; then the remarks.
 fn warn(left_out: &[LeftOut], notes: &[String]) {
     let mut reasons: Vec<(&LeftOut, usize)> = Vec::new();
     for left in left_out {

@@ -1,4 +1,4 @@
-//! `headwater list`: suites, their rows, and what this machine cannot run.
+//! `headwater list`: prints suites, their rows, and which rows this machine cannot run.
 
 use std::collections::BTreeMap;
 use std::io::{Write, stdout};

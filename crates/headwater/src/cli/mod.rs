@@ -1,5 +1,5 @@
-//! The command line: what can be typed. One file per subcommand does it; `generate` makes completions and man pages
-//! of the same definitions.
+//! The command line. Each subcommand has its own file; `generate` makes completions and man pages from the same
+//! definitions.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,23 +30,23 @@ mod run;
 mod show;
 mod trace;
 
-/// Exit statuses, as MEASURING.md section 5 sets them.
+/// Exit statuses, as specified in MEASURING.md section 5.
 pub mod status {
-    /// All went well.
+    /// Success.
     pub const OK: u8 = 0;
     /// `compare`, `run --fail-on`: a row is worse.
     pub const REGRESSION: u8 = 1;
-    /// The command line, a file or the place for the output is wrong.
+    /// The command line, a file or the output path is wrong.
     pub const USAGE: u8 = 2;
     /// `compare`, `run --fail-on`: a regression cannot be excluded.
     pub const INCONCLUSIVE: u8 = 3;
-    /// The run is over, but rows were skipped or have failed.
+    /// The run is complete, but rows were skipped or have failed.
     pub const PARTIAL: u8 = 4;
     /// Stopped by SIGINT, SIGTERM or SIGHUP.
     pub const INTERRUPTED: u8 = 130;
 }
 
-/// Measures every way in which two processes on this machine can talk.
+/// Measures every mechanism by which two processes on this machine can exchange messages.
 #[derive(Debug, Parser)]
 #[command(
     name = "headwater",
@@ -87,11 +87,11 @@ enum Command {
     Timed(overhead::TimedArguments),
 }
 
-/// Measure: a suite, or the rows that a filter names; without either, the suite `overview`
+/// Measure a suite, or the rows that match a filter; without either, the suite `overview`
 ///
-/// Every row is measured once in each block, in random order and in fresh processes; the blocks are the replicates
-/// from which the intervals come. Results are appended to run.jsonl as they come, so that an interruption loses
-/// nothing: --resume goes on.
+/// Every row is measured once in each block, in random order and in new processes; the blocks are the replicates from
+/// which the intervals are computed. Every result is appended to run.jsonl at once, so that an interruption loses
+/// nothing: --resume continues the run.
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 #[command(
@@ -115,7 +115,7 @@ Examples:
   headwater run --json | jq -c .event            events as they happen"
 )]
 pub(crate) struct RunArguments {
-    /// Suites and filters: `pipe`, `rtt`, `pipe/rtt`, `*/stream/64`; a filter picks from the suites that are named
+    /// Suites and filters: `pipe`, `rtt`, `pipe/rtt`, `*/stream/64`; a filter selects rows of the named suites
     #[arg(value_name = "SUITE|FILTER")]
     selection: Vec<String>,
 
@@ -123,23 +123,25 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "SIZES", help_heading = "What")]
     sizes: Option<Sizes>,
 
-    /// Where the processes run: same-cpu, two-cpus, free; several with commas
+    /// Placements of the processes: same-cpu, two-cpus, free; several with commas
     #[arg(short, long, value_name = "PLACEMENT", value_delimiter = ',', value_parser = placement, help_heading = "What")]
     placement: Vec<Placement>,
 
-    /// A program that speaks the protocol of external transports, as a row like any other; repeatable
+    /// Measure a program that speaks the protocol of external transports, as a row like any other; repeatable
     #[arg(long, value_name = "CMD", help_heading = "What")]
     transport_cmd: Vec<String>,
 
-    /// Measure every row under this variant too, in the same blocks: variables, a wrapper, or another headwater; repeatable
+    /// Measure every row also under this variant, in the same blocks: variables, a wrapper, or another headwater;
+    /// repeatable
     #[arg(long, value_name = "NAME=[KEY=VALUE ...] [COMMAND ...]", help_heading = "What")]
     variant: Vec<String>,
 
-    /// Measure what RUN measured again, by the program that did (`before`) and by this one (`now`), in the same blocks
+    /// Measure the rows of RUN again, with the program that measured it (`before`) and with this one (`now`), in the
+    /// same blocks
     #[arg(long, value_name = "RUN", help_heading = "What", conflicts_with_all = ["variant", "sizes", "placement"])]
     against: Option<String>,
 
-    /// Of variants, when the exit status is 1 or 3: as `compare --fail-on`
+    /// For variants: when the exit status is 1 or 3, as `compare --fail-on`
     #[arg(long, value_name = "WHAT", help_heading = "Output")]
     fail_on: Option<FailOn>,
 
@@ -147,11 +149,11 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "TIME", help_heading = "How")]
     time: Option<Seconds>,
 
-    /// Least warm-up per launch
+    /// Minimum warm-up per launch
     #[arg(long, value_name = "TIME", help_heading = "How")]
     warm_up: Option<Seconds>,
 
-    /// Launches per row, the replicates; 12 for a verdict
+    /// Launches per row, the replicates; a verdict needs 12
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How")]
     launches: Option<u32>,
 
@@ -159,7 +161,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N", help_heading = "How")]
     seed: Option<u64>,
 
-    /// The most that the whole run may take; launches are shortened, then left out
+    /// The time limit of the whole run; launches are shortened, then left out
     #[arg(short, long, value_name = "TIME", help_heading = "How")]
     budget: Option<Seconds>,
 
@@ -167,7 +169,7 @@ pub(crate) struct RunArguments {
     #[arg(long, help_heading = "How", conflicts_with_all = ["budget", "time", "launches"])]
     quick: bool,
 
-    /// Give a row up when one of its processes keeps silent for so long [default: 10s]
+    /// Give up a row when one of its processes is silent for this long [default: 10s]
     #[arg(long, value_name = "TIME", help_heading = "How")]
     patience: Option<Seconds>,
 
@@ -175,18 +177,19 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// Go on with the interrupted run in DIR, in the same order, with its own settings, by the same builds; with --more also with
-    /// a finished one
+    /// Continue the interrupted run in DIR, in the same order, with its own settings and the same builds; with --more
+    /// also a finished run
     #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with_all = ["output", "sizes", "placement", "launches", "seed", "time", "warm_up", "transport_cmd", "selection", "budget", "quick", "variant", "against"])]
     #[serde(skip)]
     resume: Option<PathBuf>,
 
-    /// With --resume: so many launches more of every row, of a finished run too, in blocks of their own
+    /// With --resume: add this many launches of every row, also to a finished run, in new blocks
     #[arg(long, value_name = "N", requires = "resume", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Output")]
     #[serde(skip)]
     more: Option<u32>,
 
-    /// After the measurement, record one more launch of each row of streams: who woke whom; the report links it
+    /// After the measurement, record one more launch of each row of streams, to show which process woke which; the
+    /// report links it
     #[arg(long, help_heading = "Output")]
     trace: bool,
 
@@ -194,26 +197,26 @@ pub(crate) struct RunArguments {
     #[arg(long, help_heading = "Output")]
     json: bool,
 
-    /// No progress and no tables; errors only
+    /// Print no progress and no tables, only errors
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
 
-    /// Say what would be measured and how long it would take, and stop
+    /// Print what would be measured and how long it would take, and stop
     #[arg(short = 'n', long, help_heading = "Output")]
     dry_run: bool,
 
-    /// Take options from a TOML file; those on the command line win
+    /// Read options from a TOML file; those on the command line take precedence
     #[arg(long, value_name = "FILE", help_heading = "Configuration")]
     #[serde(skip)]
     config: Option<PathBuf>,
 
-    /// Print the options in force as TOML, ready for --config, and stop
+    /// Print the effective options as TOML, ready for --config, and stop
     #[arg(long, help_heading = "Configuration")]
     #[serde(skip)]
     print_config: bool,
 }
 
-/// List suites and rows, and say which this machine cannot run, with the reason
+/// List suites and rows, and the reason for each row that this machine cannot run
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
   headwater list                 suites, transports, patterns, facilities
@@ -226,32 +229,32 @@ pub(crate) struct ListArguments {
     #[arg(value_name = "SUITE|FILTER")]
     selection: Vec<String>,
 
-    /// The rows of all suites
+    /// List the rows of all suites
     #[arg(short, long)]
     all: bool,
 
-    /// Message sizes instead of the suites'
+    /// Message sizes that replace the suites'
     #[arg(short, long, value_name = "SIZES")]
     sizes: Option<Sizes>,
 
-    /// Placements instead of the suites'
+    /// Placements that replace the suites'
     #[arg(short, long, value_name = "PLACEMENT", value_delimiter = ',', value_parser = placement)]
     placement: Vec<Placement>,
 
-    /// Programs that speak the protocol of external transports
+    /// Include programs that speak the protocol of external transports
     #[arg(long, value_name = "CMD")]
     transport_cmd: Vec<String>,
 
-    /// What the published reports claim, and whether their figures bear it out
+    /// Check the claims of the published reports against their figures
     #[arg(long, conflicts_with_all = ["all", "sizes", "placement", "transport_cmd"])]
     claims: bool,
 
-    /// One JSON object per row
+    /// Print one JSON object per row
     #[arg(long)]
     json: bool,
 }
 
-/// Print runs: tables and a verdict in words
+/// Print runs: tables and a verdict
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
   headwater show headwater-runs/2026-11-21T20-15-00Z-host
@@ -263,19 +266,19 @@ pub(crate) struct ShowArguments {
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
 
-    /// Figures of basic operations by the rule of LMbench, where a run has them
+    /// Show basic operations by LMbench's rule, for runs that have those figures
     #[arg(long, conflicts_with = "json")]
     lmbench_value: bool,
 
-    /// The document run.json instead of tables
+    /// Print the document run.json instead of tables
     #[arg(long)]
     json: bool,
 }
 
-/// Say what would make measurements on this machine better, with the command and its undo; changes nothing
+/// Print what would improve measurements on this machine, with the command and its undo; changes nothing
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DoctorArguments {
-    /// The findings as JSON
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
 }
@@ -296,15 +299,15 @@ pub(crate) struct CompletionsArguments {
 #[command(after_help = "Example:
   headwater man ~/.local/share/man/man1")]
 pub(crate) struct ManArguments {
-    /// Where to; it must exist
+    /// The directory; it must exist
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }
 
-/// A conductor of one launch: reads an order as JSON, answers as JSON
+/// The conductor of one launch: reads a request as JSON, answers as JSON
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ConductArguments {
-    /// The process whose death it does not survive
+    /// The process with which the conductor dies
     #[arg(long)]
     parent: Option<u32>,
 }
@@ -366,7 +369,7 @@ impl std::fmt::Display for Interrupted {
     }
 }
 
-/// An error with its causes; not those that it says itself.
+/// Returns an error with its causes, except those that its own text repeats.
 fn in_words(error: &anyhow::Error) -> String {
     error.chain().fold(String::new(), |said, cause| match cause.to_string() {
         cause if said.is_empty() => cause,
@@ -375,7 +378,7 @@ fn in_words(error: &anyhow::Error) -> String {
     })
 }
 
-/// Whether the reader of our output went away, as `headwater list | head` does: nothing to complain of.
+/// Returns whether the reader of our output has closed it, as `headwater list | head` does, which is not an error.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()

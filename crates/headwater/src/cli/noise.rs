@@ -1,4 +1,4 @@
-//! `headwater noise`: what this machine shows of a difference where there is none.
+//! `headwater noise`: measures the differences that this machine shows between identical things.
 
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ use crate::plan::duration::Seconds;
 use crate::plan::sizes::Sizes;
 use crate::store::RUNS;
 
-/// The sides: this program twice.
+/// The two sides: this program twice.
 const SIDES: [&str; 2] = ["a=", "b="];
 
-/// Measure this program against itself: how often identical things are told apart here, and how much they differ
+/// Measure this program against itself: how often identical things are called different here, and how much they differ
 ///
-/// Every row is measured twice in every block. What is found is kept in headwater-runs/noise-HOST.json, where `compare` looks
-/// for it: changes that this machine shows without a cause do not count as changes.
+/// Every row is measured twice in every block. The result is stored in headwater-runs/noise-HOST.json, where `compare`
+/// reads it: a difference of the size that this machine shows without a cause does not count as a change.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
   headwater noise                     the rows of the overview, about 4 minutes
@@ -38,11 +38,11 @@ pub(crate) struct NoiseArguments {
     #[arg(value_name = "SUITE|FILTER")]
     selection: Vec<String>,
 
-    /// Message sizes instead of the suite's
+    /// Message sizes that replace the suite's
     #[arg(short, long, value_name = "SIZES")]
     sizes: Option<Sizes>,
 
-    /// Placements instead of the suite's
+    /// Placements that replace the suite's
     #[arg(short, long, value_name = "PLACEMENT", value_delimiter = ',', value_parser = placement)]
     placement: Vec<Placement>,
 
@@ -54,7 +54,7 @@ pub(crate) struct NoiseArguments {
     #[arg(short, long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     launches: u32,
 
-    /// The most that the whole run may take; blocks that do not fit are left out
+    /// The time limit of the whole run; blocks that do not fit are left out
     #[arg(short, long, value_name = "TIME")]
     budget: Option<Seconds>,
 
@@ -62,11 +62,11 @@ pub(crate) struct NoiseArguments {
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
-    /// The record as JSON instead of words
+    /// Print the record as JSON instead of words
     #[arg(long)]
     json: bool,
 
-    /// No progress
+    /// Print no progress
     #[arg(short, long)]
     quiet: bool,
 }
@@ -94,7 +94,7 @@ pub(super) fn noise(arguments: NoiseArguments) -> anyhow::Result<u8> {
     let runs = Path::new(RUNS);
     std::fs::create_dir_all(runs).with_context(|| runs.display().to_string())?;
     let file = noise::path(runs, &record.host);
-    // What cannot be read any more says nothing about today.
+    // An older record that cannot be read is ignored.
     let record = match noise::read(&file) {
         Ok(older) if older.host == record.host => record.after(older),
         _ => record,
@@ -125,12 +125,12 @@ pub(super) fn noise(arguments: NoiseArguments) -> anyhow::Result<u8> {
     })
 }
 
-/// The longest that the A/A run takes unless an option says otherwise, s.
+/// The default time limit of the run, s.
 const BUDGET_S: f64 = 600.0;
 
 fn record(Measured { run, .. }: &Measured) -> anyhow::Result<Record> {
     let runs = [(run.header.run_id.clone(), run.clone())];
-    // The rules without an older record: that one is what is to be replaced.
+    // An older record is not applied: this measurement replaces it.
     let request = Request { noise: Noise::Unknown, ..Request::default() };
     let compared = compare_runs(&runs, &request)?;
     let assessment = compared.first().and_then(|compared| assess(&compared.comparison)).ok_or_else(too_little)?;

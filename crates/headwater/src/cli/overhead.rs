@@ -1,4 +1,4 @@
-//! `headwater overhead`: which configurations this machine has, the blocks, the tables.
+//! `headwater overhead`: selects the configurations that this machine supports, runs the blocks, and prints the tables.
 
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -28,15 +28,16 @@ use crate::plan::duration::{self, Seconds};
 use crate::plan::{sizes, suggest};
 use crate::store::{RUNS, Store};
 
-/// Blocks unless an option says otherwise: the test needs 6, an interval of a percent or two more.
+/// The default number of blocks: the test needs 6; an interval of a percent or two needs more.
 const BLOCKS: u32 = 20;
 
-/// Measure what tracing costs a command: without, under kernel sessions, under other tracers
+/// Measure what tracing costs a command: without tracing, under kernel sessions, under other tracers
 ///
-/// Every configuration runs the command once in each block, in random order. A cost is the ratio to `off` within blocks, and
-/// is printed as a figure only where `null`, which is `off` once more, does not show as much of nothing. Kernel sessions
-/// record the whole machine, as the old experiment did, and slow it down while they run. Sessions of our tracer record what a
-/// program that is linked with it says of itself; of others they record nothing, and the row says 0 events.
+/// Every configuration runs the command once in each block, in random order. The cost is the ratio to `off` within
+/// blocks. It is printed as a figure only if it is larger than the difference between `null` and `off`, which are the
+/// same configuration. Kernel sessions record the whole machine, as the old experiment did, and slow it down while they
+/// run. Sessions of our tracer record the events of programs that are linked with it; other programs have none, and the
+/// row shows 0 events.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Workloads that are made here: compile, compress, lmbench; all of them without a command.
 Configurations: off (A), null (A'), built (B); events of the kernel: flight (C), drain (D), perf-record, perf-trace,
@@ -54,7 +55,7 @@ Examples:
 
 Exit status: 0 all done, 2 wrong usage or a command that fails, 4 a configuration was skipped or failed, 130 interrupted.")]
 pub(crate) struct OverheadArguments {
-    /// Workloads that are made here
+    /// Built-in workloads
     #[arg(value_name = "WORKLOAD", conflicts_with = "command")]
     workloads: Vec<String>,
 
@@ -62,7 +63,8 @@ pub(crate) struct OverheadArguments {
     #[arg(last = true, value_name = "CMD")]
     command: Vec<String>,
 
-    /// Configurations; `off` is always one [default: off,null,flight,drain, with --built also built,user-flight,user-drain]
+    /// Configurations; `off` is always included [default: off,null,flight,drain, with --built also
+    /// built,user-flight,user-drain]
     #[arg(short, long, value_name = "NAME", value_delimiter = ',', help_heading = "What")]
     configs: Vec<String>,
 
@@ -71,15 +73,16 @@ pub(crate) struct OverheadArguments {
     #[arg(short, long, value_name = "KERNEL_EVENTS", value_delimiter = ',', help_heading = "What")]
     events: Vec<String>,
 
-    /// Events of the program itself in user-flight and user-drain, such as `shop:*`; several with commas, or repeated
+    /// Events of the program in user-flight and user-drain, such as `shop:*`; several with commas, or repeated
     #[arg(short, long, value_name = "PATTERNS", value_delimiter = ',', default_value = "*", help_heading = "What")]
     user_events: Vec<String>,
 
-    /// Record the command and what it starts, not the whole machine
+    /// Record only the command and its children, not the whole machine
     #[arg(long, help_heading = "What")]
     command_only: bool,
 
-    /// The same command as a program with our tracer linked in, for the configurations built, user-flight and user-drain
+    /// The same command as a program that is linked with our tracer, for the configurations built, user-flight and
+    /// user-drain
     #[arg(long, value_name = "CMD", requires = "command", help_heading = "What")]
     built: Option<String>,
 
@@ -91,7 +94,7 @@ pub(crate) struct OverheadArguments {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(BLOCKS_MAX)), help_heading = "How")]
     blocks: Option<u32>,
 
-    /// The longest that the blocks may take; at least one is measured
+    /// The time limit of the blocks; at least one block is measured
     #[arg(short, long, value_name = "TIME", help_heading = "How")]
     time: Option<Seconds>,
 
@@ -103,11 +106,11 @@ pub(crate) struct OverheadArguments {
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// What is printed
+    /// The output format
     #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = "Output")]
     format: Format,
 
-    /// No progress
+    /// Print no progress
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
 }
@@ -121,14 +124,14 @@ pub(crate) enum Format {
     Json,
 }
 
-/// A process that runs a command for `overhead` and times it
+/// The process that runs a command for `overhead` and times it
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TimedArguments {
-    /// What it is to do
+    /// The file with the request
     #[arg(value_name = "FILE")]
     order: PathBuf,
 
-    /// The process whose death it does not survive, if that is not its parent
+    /// The process with which it dies, if that is not its parent
     #[arg(long)]
     parent: Option<u32>,
 }
@@ -149,7 +152,7 @@ pub(super) fn overhead(arguments: OverheadArguments) -> anyhow::Result<u8> {
     let tracing = tracing(&arguments);
     let chosen = chosen(&arguments)?;
     let cpus = cpu::allowed()?;
-    // From here on a signal is an event that is asked for, never the end of the process.
+    // From here on signals are read as events, and do not end the process.
     let stop = StopSignals::watch()?;
     let scratch = Scratch::new().context("no private directory for this run")?;
     let (workloads, missing) = workloads(&arguments, &scratch)?;

@@ -1,4 +1,4 @@
-//! `headwater report`: runs as one HTML file that needs nothing else, or one of its charts as a picture.
+//! `headwater report`: writes runs as one self-contained HTML file, or one of its charts as SVG.
 
 use std::fs;
 use std::io::{Read, Write, stdout};
@@ -19,11 +19,11 @@ use crate::replace::replace;
 use crate::sources::{self, Loaded};
 use crate::trace;
 
-/// Write runs as one HTML file that needs nothing else and loads nothing: words, charts, tables
+/// Write runs as one self-contained HTML file that loads nothing from elsewhere: words, charts, tables
 ///
-/// Several runs stand on the same charts and are compared with the first, or with the one that --baseline names.
-/// Published figures stand beside them: `published:pipes/fc6`. Without -o the page of one run directory goes into that
-/// directory as report.html, and any other into headwater-report.html here.
+/// Several runs are drawn in the same charts, and compared with the first one or with the one that --baseline names.
+/// Published figures can be added: `published:pipes/fc6`. Without -o the page of one run directory is written to
+/// report.html in that directory, and any other page to headwater-report.html in the current directory.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Charts: performance, delay, throughput, improvement, distribution, heatmap, forest, dots.
 
@@ -38,23 +38,23 @@ pub(crate) struct ReportArguments {
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
 
-    /// Where to write; `-` is standard output
+    /// The output file; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Only rows that the filter names, as for `run`; repeatable
+    /// Only rows that match the filter, as for `run`; repeatable
     #[arg(short, long, value_name = "FILTER")]
     filter: Vec<String>,
 
-    /// What improvements and comparisons are measured from: a run, a transport or a variant
+    /// The baseline of improvements and comparisons: a run, a transport or a variant
     #[arg(short, long, value_name = "RUN|SUBJECT")]
     baseline: Option<String>,
 
-    /// The headline
+    /// The title of the page
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
 
-    /// One chart as SVG, instead of the page
+    /// Write one chart as SVG instead of the page
     #[arg(long, value_name = "CHART", value_parser = chart_of_name)]
     svg: Option<&'static str>,
 
@@ -66,7 +66,7 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "PLACEMENT", value_parser = placement, requires = "svg")]
     placement: Option<Placement>,
 
-    /// Replace FILE even if it is no report
+    /// Replace FILE even if it is not a report
     #[arg(long)]
     force: bool,
 }

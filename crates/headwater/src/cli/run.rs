@@ -1,5 +1,5 @@
-//! `headwater run`: plan, probe, directory, blocks, document, tables; in this order, so that whatever can be wrong shows
-//! before the first launch.
+//! `headwater run`: plan, probe, directory, blocks, document, tables; in this order, so that every error that can be
+//! found early is reported before the first launch.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: RunArguments) -> anyhow::Result<u8> {
     }
     Ok(match (fail_on, measured.status) {
         (None, status) | (_, status @ status::INTERRUPTED) => status,
-        // What cannot be compared proves nothing.
+        // If no comparison is possible, nothing is proved.
         (Some(fail_on), _) => match compared {
             Some(Ok(compared)) => fail_on.status(&runs, &compared),
             _ => status::INCONCLUSIVE,
@@ -70,8 +70,8 @@ pub(super) struct Measured {
     blocks_left_out: u32,
 }
 
-/// Measures and keeps a run; `None` where the arguments only ask what would be done. Prints the progress, and the events
-/// where they are asked for.
+/// Measures and stores a run; returns `None` if the arguments only ask what would be done. Prints the progress, and the
+/// events if requested.
 pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured>> {
     let cpus = cpu::allowed()?;
     let Prepared { plan, directory, events } = prepare(&arguments, &cpus)?;
@@ -80,7 +80,7 @@ pub(super) fn measure(arguments: RunArguments) -> anyhow::Result<Option<Measured
         return Ok(None);
     }
     let mut runner = BlockRunner::new(&plan, &cpus).map_err(|error| anyhow!(error))?;
-    // From here on a signal is an event that is asked for, never the end of the process.
+    // From here on signals are read as events, and do not end the process.
     let stop = StopSignals::watch()?;
     let scratch = Scratch::new().context("no private directory for this run")?;
     // Before the directory is made: a run that cannot begin leaves none behind.
@@ -437,7 +437,7 @@ impl Measured {
     }
 }
 
-/// Tells the store, the tables to come, the event stream and the progress.
+/// Passes events to the store, the tables, the event stream and the progress.
 pub(super) struct RunReporter {
     store: Store,
     fold: Fold,
@@ -446,7 +446,7 @@ pub(super) struct RunReporter {
 }
 
 impl RunReporter {
-    /// A teller of a run that is kept in `store`.
+    /// Makes a reporter for a run that is stored in `store`.
     pub(super) fn new(store: Store, json: bool, quiet: bool, budget_s: Option<f64>) -> RunReporter {
         RunReporter { store, fold: Fold::new(), json, progress: Progress::new(quiet, budget_s) }
     }

@@ -1,4 +1,4 @@
-//! `headwater show`: prints runs from their files.
+//! `headwater show`: prints stored runs.
 
 use std::io::{IsTerminal, Write, stdout};
 
@@ -10,7 +10,7 @@ use crate::sources;
 
 pub(super) fn show(arguments: &ShowArguments) -> anyhow::Result<u8> {
     let mut out = stdout().lock();
-    // All are read before one is printed: a wrong name costs no half answer.
+    // All runs are read before one is printed, so that a wrong name prints no half result.
     let runs = sources::load_all(&arguments.runs)?.runs;
     if arguments.json {
         for (_, run) in &runs {

@@ -1,4 +1,4 @@
-//! `headwater trace`: records programs and the kernel, and shows what was recorded.
+//! `headwater trace`: records programs and the kernel, and shows recordings.
 
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use crate::trace;
 mod record;
 mod view;
 
-/// Record what programs and the kernel do, and look at it
+/// Record events of programs and the kernel, and view them
 ///
-/// A program has events if it is linked with headwater-trace and says which; the kernel has some 2000. What is recorded is a
-/// directory with traces in the Common Trace Format, which babeltrace2, Trace Compass and (by `show --format chrome`)
-/// ui.perfetto.dev open.
+/// A program has events if it is linked with headwater-trace and defines them; the kernel has about 2000. A recording
+/// is a directory with traces in the Common Trace Format, which babeltrace2, Trace Compass and (by `show --format
+/// chrome`) ui.perfetto.dev can open.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   headwater trace record -- ./server                 every event of a program
@@ -41,16 +41,16 @@ enum TraceCommand {
     List(view::ListArguments),
 }
 
-/// Write what a flight recorder holds now; it goes on
+/// Write the current contents of a flight recorder, which keeps recording
 ///
-/// Of the kernel's events it takes what the kernel's buffers hold, and keeps it for later snapshots and for the recorder's end:
-/// that has all that snapshots have had.
+/// A snapshot takes the kernel's events out of the kernel's buffers, and keeps them for later snapshots and for the end
+/// of the recording, which contains all of them.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   headwater trace record --flight -o server-trace -- ./server &
   headwater trace snapshot server-trace -o slow-request")]
 struct SnapshotArguments {
-    /// The directory that `record --flight` writes to
+    /// The directory of the recording made with `record --flight`
     #[arg(value_name = "DIR")]
     recording: PathBuf,
 
@@ -59,10 +59,12 @@ struct SnapshotArguments {
     output: Option<PathBuf>,
 }
 
-/// End a recording whose recorder was killed: what programs and the kernel had written is carried, the trace made whole
+/// Complete a recording whose recorder was killed: copy the events that programs and the kernel had written, and repair
+/// the trace
 ///
-/// Every event whose call had returned is in the trace once, whoever was killed, as long as the machine was not restarted. The
-/// same holds for events of the kernel, unless the recorder's guard was killed too: then what the kernel held is lost.
+/// Every event whose call had returned is in the trace once, whichever process was killed, unless the machine was
+/// restarted. The same holds for events of the kernel, unless the recorder's guard was killed too: then the events in
+/// the kernel's buffers are lost.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   headwater trace recover server-trace
@@ -71,11 +73,11 @@ struct SnapshotArguments {
 Exit status: 0 if all that was recorded is there, 4 if something was lost (of a flight recorder, more than what newer events
 have overwritten).")]
 struct RecoverArguments {
-    /// The directory of the recording, or the file that was the session's memory
+    /// The directory of the recording, or the memory file of the session
     #[arg(value_name = "DIR|FILE")]
     from: PathBuf,
 
-    /// Write what was not carried yet to a new trace, instead of going on with that of the recording
+    /// Write the events that were not copied yet to a new trace, instead of completing that of the recording
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }

@@ -33,7 +33,7 @@ pub struct Probes {
     pub temporary: ProbedDirectory,
     /// Hard limits by name; an absent value means unlimited.
     pub hard_limits: BTreeMap<String, Option<u64>>,
-    /// What `headwater trace` finds; absent where nobody has looked.
+    /// What `headwater trace` finds; absent if it was not checked.
     pub tracer: Option<Tracer>,
 }
 

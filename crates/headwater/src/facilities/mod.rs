@@ -1,5 +1,5 @@
-//! The facilities: what is measured of the machine other than moving messages. One file or folder each, and the table
-//! below. docs/howto/add-a-facility.md walks through a new one.
+//! The facilities: measurements of the machine other than moving messages. One file or folder each, and the table
+//! below. docs/howto/add-a-facility.md explains how to add one.
 
 use headwater_results::schema::{Row, Standing};
 
@@ -14,46 +14,46 @@ mod operation;
 pub mod sync;
 pub mod trace;
 
-/// What a facility is.
+/// The properties of a facility.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
-    /// Name in row ids, in the place of a pattern.
+    /// The name in row ids, in the place of a pattern.
     pub name: &'static str,
-    /// The version of the definition of a subject, by its name. Rows of different versions are not comparable.
+    /// Returns the version of the definition of a subject. Rows of different versions are not comparable.
     pub definition_version: fn(&str) -> u32,
     /// The definition in one or two sentences.
     pub summary: &'static str,
 }
 
-/// Something that a facility measures: a primitive, an operation.
+/// A subject of a facility: a primitive or an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
-    /// Name in row ids.
+    /// The name in row ids.
     pub name: &'static str,
     /// One line for `list` and the documentation.
     pub summary: &'static str,
-    /// Candidate, limit or null.
+    /// Whether it is a candidate, a limit or null.
     pub standing: Standing,
-    /// What it yields, its own figure first.
+    /// The metrics, the subject's own figure first.
     pub metrics: &'static [MetricInfo],
 }
 
 /// A facility in the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// What it is.
+    /// The properties of the facility.
     pub info: &'static Info,
-    /// What it measures, in the order of the tables.
+    /// The subjects, in the order of the tables.
     pub subjects: fn() -> Vec<Subject>,
-    /// Whether a row makes sense by its definition; why not, in words.
+    /// Checks whether a row makes sense by its definition; the error is the reason why not.
     pub accepts: fn(&Row) -> Result<(), String>,
-    /// Whether this machine can run a job; runs in a process of its own with one thread.
+    /// Checks whether this machine can run a job. It runs in a process with one thread.
     pub probe: fn(&Job) -> Result<(), Unavailable>,
-    /// Runs a launch, in a conductor of its own.
+    /// Runs a launch, in its own conductor.
     pub conduct: fn(&Job) -> Result<Measured, LaunchError>,
 }
 
-/// Every facility, in the order of the tables.
+/// All facilities, in the order of the tables.
 pub static TABLE: &[Entry] = &[
     sync::ENTRY,
     lmbench::ENTRY,
@@ -68,7 +68,7 @@ pub static TABLE: &[Entry] = &[
     channel::killed_reader::ENTRY,
 ];
 
-/// The facility of that name.
+/// Returns the facility with that name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     TABLE.iter().find(|entry| entry.info.name == name)
 }

@@ -1,4 +1,4 @@
-//! `run --against RUN`: what RUN measured, measured again by the program that did and by this one.
+//! `run --against RUN`: measures the rows of a stored run again, with the program that measured it and with this one.
 
 use std::collections::BTreeMap;
 
@@ -10,31 +10,31 @@ use crate::plan::RunRequest;
 use crate::plan::variants::Variant;
 use crate::{facilities, patterns, sources};
 
-/// Launches of a comparison unless fewer or more are asked for.
+/// Launches of a comparison if the command line does not set them.
 const LAUNCHES: u32 = 12;
 
-/// The variant of the program that measured the run.
+/// The name of the variant for the program that measured the stored run.
 const BEFORE: &str = "before";
 
-/// The variant of this program.
+/// The name of the variant for this program.
 const NOW: &str = "now";
 
-/// A run that is measured again.
+/// A stored run that is to be measured again.
 #[derive(Debug)]
 pub struct Against {
     run: Run,
-    /// The program that measured it.
+    /// The program that measured the run.
     program: String,
-    /// Rows of the run that cannot be measured again, by what stands in the way.
+    /// Rows of the run that cannot be measured again, by reason.
     left_out: BTreeMap<String, Vec<String>>,
 }
 
 impl Against {
-    /// Reads the run and finds its program.
+    /// Reads the run and opens its program.
     ///
     /// # Errors
-    /// In one line with the remedy: several runs, no run, a program that is gone or has been replaced, no row that this
-    /// program measures by the same definition.
+    /// One line with the remedy: the name stands for several runs or for none, the program is missing or was replaced,
+    /// or this program measures no row of the run by the same definition.
     pub fn of(name: &str) -> anyhow::Result<Against> {
         let mut runs = sources::load(name)?;
         let (_, mut run) = match runs.len() {
@@ -48,7 +48,7 @@ impl Against {
         let path = std::path::Path::new(&program.path);
         let found =
             fingerprint(path).map_err(|error| anyhow!("--against {name}: {}: {error}; {remedy}", program.path))?;
-        // A run by this very program can be repeated although its file moved.
+        // If this program measured the run, the run can be repeated although the file has moved.
         let own = Program::own().and_then(|own| own.identity().map_err(|error| error.to_string()));
         let is_own = own.is_ok_and(|own| own.fingerprint == program.fingerprint);
         if found != program.fingerprint && !is_own {
@@ -62,7 +62,7 @@ impl Against {
         Ok(Against { run, program, left_out })
     }
 
-    /// What of the run is not measured again, and why: a line for each reason.
+    /// Returns one line for each reason for which rows are not measured again.
     pub fn warnings(&self) -> Vec<String> {
         const NAMED: usize = 3;
         let line = |(reason, rows): (&String, &Vec<String>)| {
@@ -72,7 +72,7 @@ impl Against {
         self.left_out.iter().map(line).collect()
     }
 
-    /// The wishes with the run's rows and settings where they say nothing.
+    /// Fills the options that the user left open with the rows and settings of the run.
     pub fn wishes(self, wishes: RunRequest) -> RunRequest {
         let settings = self.run.header.settings;
         let rows = self.run.results.into_iter().map(|result| result.row);
@@ -96,7 +96,8 @@ impl Against {
     }
 }
 
-/// Takes the rows out of the run that this program measures by another definition or not at all: their ids, by reason.
+/// Removes the rows of the run that this program does not measure, or measures by another definition. Returns their ids
+/// by reason.
 fn leave_out(run: &mut Run) -> BTreeMap<String, Vec<String>> {
     let mut left_out: BTreeMap<String, Vec<String>> = BTreeMap::new();
     run.results.retain(|result| match obstacle(&result.row) {
@@ -109,8 +110,8 @@ fn leave_out(run: &mut Run) -> BTreeMap<String, Vec<String>> {
     left_out
 }
 
-/// Why the row cannot be measured again: an old and a new figure are of one thing only if their definitions are one.
-/// External programs have no patterns of their own; theirs are those of this program too.
+/// Returns why the row cannot be measured again. Figures are comparable only if their definitions are the same.
+/// External programs have no patterns of their own; they use those of this program.
 fn obstacle(row: &Row) -> Option<String> {
     let pattern = patterns::find(&row.pattern).map(|pattern| pattern.info.definition_version);
     let facility = facilities::find(&row.pattern).map(|facility| (facility.info.definition_version)(&row.subject));
@@ -124,7 +125,7 @@ fn obstacle(row: &Row) -> Option<String> {
     }
 }
 
-/// A run with variants is taken up by its rows, each once.
+/// Returns each row of a run once, also of a run with variants.
 fn without_variant(mut row: Row) -> Row {
     if let Some(variant) = row.variant.take()
         && let Some(id) = row.id.strip_suffix(&format!("/{variant}"))

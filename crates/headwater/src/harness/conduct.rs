@@ -1,5 +1,5 @@
-//! The conductor: a process of its own for each launch, which forks the workers and leads them through the rounds of
-//! their pattern. It has one thread, and everything it opens dies with it.
+//! The conductor: the process of one launch. It forks the workers and leads them through the rounds of their pattern.
+//! It has one thread, and every process that it starts dies with it.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,31 +15,31 @@ use super::link::{Link, LinkError};
 use super::protocol::{Reply, Report, Request, Role, Round};
 use crate::transports::{Setup, Unavailable};
 
-/// One launch of one row, as the command orders it.
+/// One launch of one row, as the command describes it to the conductor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// What is measured.
+    /// The row to measure.
     pub row: Row,
     /// Measured time, s.
     pub time_s: f64,
-    /// Least warm-up, s.
+    /// Minimum warm-up, s.
     pub warm_up_s: f64,
-    /// The CPUs of the first and second process; none where the scheduler decides.
+    /// The CPUs of the first and the second process; `None` where the scheduler places them.
     pub cpus: Option<(u32, u32)>,
-    /// A private directory for what needs a path.
+    /// A private directory for objects that need a path.
     pub directory: PathBuf,
-    /// A name that no other launch has.
+    /// A name that no other launch has, for objects that need one.
     pub token: String,
-    /// Repetitions of a row whose definition counts them.
+    /// Repetitions, for a row whose definition fixes their number.
     pub repetitions: u32,
     /// The command line of the external program, for an external row.
     pub command: Option<String>,
-    /// How long a worker may keep silent before the row is given up, s.
+    /// How long a worker may be silent before the row fails, s.
     pub patience_s: f64,
 }
 
 impl Job {
-    /// How a transport is opened for this job.
+    /// Returns how a transport is opened for this job.
     pub fn setup(&self, duplex: bool, nonblocking: bool) -> Setup<'_> {
         Setup {
             size: self.size(),
@@ -50,31 +50,31 @@ impl Job {
         }
     }
 
-    /// Bytes per message; 1 for rows without messages.
+    /// Returns the bytes per message; 1 for rows without messages.
     pub fn size(&self) -> usize {
         self.row.size_bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(1).max(1)
     }
 }
 
-/// What a launch yields. Becomes part of a [`headwater_results::schema::LaunchRecord`].
+/// The result of a launch. Becomes part of a [`headwater_results::schema::LaunchRecord`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Samples by metric.
+    /// Samples by metric name.
     pub series: BTreeMap<String, Vec<f64>>,
-    /// Pairs of (duration in ns, count) by metric.
+    /// Pairs of (duration in ns, count) by metric name.
     pub histograms: BTreeMap<String, Vec<(u64, u64)>>,
     /// Operations per batch.
     pub batch_operations: u64,
-    /// Warm-up, s.
+    /// Duration of the warm-up, s.
     pub warm_up_s: f64,
-    /// Whether the warm-up ended without a slope.
+    /// Whether the batches at the end of the warm-up showed no trend.
     pub steady: bool,
-    /// Costs and counts of the measured part.
+    /// Costs and event counts of the measured part.
     pub counters: BTreeMap<String, f64>,
 }
 
 impl Measured {
-    /// Adds what a report says of one worker's cost, under the worker's name.
+    /// Adds the cost that one worker reports, under the worker's name.
     pub fn add_cost(&mut self, role: Role, report: &Report) {
         let name = role.name();
         let mut add = |what: &str, value| *self.counters.entry(format!("{name}_{what}")).or_default() += value;
@@ -87,7 +87,7 @@ impl Measured {
         for (what, &value) in report.counters.iter().filter(|(what, _)| *what != PROBE_NS) {
             add(what, value);
         }
-        // Of several rounds the worst counts; times of a loop add up to nothing.
+        // The worst of several rounds counts; probe times of different rounds cannot be added.
         if let Some(&slowest_probe_ns) = report.counters.get(PROBE_NS) {
             let worst = self.counters.entry(format!("{name}_{PROBE_NS}")).or_default();
             *worst = worst.max(slowest_probe_ns);
@@ -95,20 +95,20 @@ impl Measured {
     }
 }
 
-/// What the conductor answers to the command.
+/// The conductor's answer to the command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     /// The launch is complete.
     Measured(Box<Measured>),
-    /// The machine cannot run the row.
+    /// This machine cannot run the row.
     Unavailable {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Something went wrong in this launch.
+    /// The launch failed.
     Failed {
-        /// What.
+        /// The reason.
         reason: String,
     },
 }
@@ -116,9 +116,9 @@ pub enum Outcome {
 /// Why a launch ended without a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LaunchError {
-    /// The machine cannot run it.
+    /// This machine cannot run the row; the reason.
     Unavailable(String),
-    /// It went wrong.
+    /// The launch failed; the reason.
     Failed(String),
 }
 
@@ -129,7 +129,7 @@ impl From<Unavailable> for LaunchError {
 }
 
 impl LaunchError {
-    /// A system call of the harness itself that failed.
+    /// An error for a system call of the harness itself.
     pub fn system(what: &str, error: impl Into<io::Error>) -> LaunchError {
         LaunchError::Failed(format!("{what}: {}", error.into()))
     }
@@ -138,26 +138,27 @@ impl LaunchError {
 /// The workers of a launch.
 #[derive(Debug)]
 pub struct Team {
-    /// In the order in which they are told to start: receivers first.
+    /// The workers in the order in which they are told to start: receivers first.
     links: Vec<Link>,
     patience: Duration,
 }
 
 impl Team {
-    /// A team of `links`, told to start in this order.
+    /// Makes a team of `links`. Its workers are told to start in this order.
     pub fn new(links: Vec<Link>, job: &Job) -> Team {
         Team { links, patience: Duration::from_secs_f64(job.patience_s) }
     }
 
-    /// Adds a worker behind the others.
+    /// Adds a worker at the end.
     pub fn join(&mut self, link: Link) {
         self.links.push(link);
     }
 
-    /// Has every worker do `round` and collects their reports, in the order of the links.
+    /// Has every worker do `round`, and returns their reports in the order of the links.
     ///
     /// # Errors
-    /// [`LaunchError::Failed`] with the worker's own words, or how it died, or that it is stuck.
+    /// [`LaunchError::Failed`] with the error that a worker reported, with the way in which it died, or because it is
+    /// stuck.
     pub fn round(&mut self, round: &Round) -> Result<Vec<Report>, LaunchError> {
         let replies = self.ask(&Request::Run(round.clone()))?;
         replies
@@ -170,7 +171,7 @@ impl Team {
             .collect()
     }
 
-    /// Sends a request to every worker and collects their replies, in the order of the links.
+    /// Sends a request to every worker, and returns their replies in the order of the links.
     ///
     /// # Errors
     /// As [`Team::round`].
@@ -178,7 +179,7 @@ impl Team {
         self.ask_from(0, request)
     }
 
-    /// Sends a request to the worker that joined last, as [`Team::ask`] does to all.
+    /// Sends a request to the worker that was added last, and returns its reply.
     ///
     /// # Errors
     /// As [`Team::round`].
@@ -210,13 +211,13 @@ impl Team {
         Ok(replies.into_iter().flatten().collect())
     }
 
-    /// Tells every worker to end and waits for it.
+    /// Tells every worker to finish and waits until all have exited.
     ///
     /// # Errors
-    /// [`LaunchError::Failed`] for a worker that ends badly.
+    /// [`LaunchError::Failed`] if a worker exits with an error.
     pub fn finish(mut self) -> Result<(), LaunchError> {
         for link in &mut self.links {
-            // A worker that is gone already shows in its status below.
+            // If a worker has died already, its exit status is reported below.
             let _ = link.send(&Request::Finish);
             link.hang_up();
         }
@@ -241,17 +242,18 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
-        // All lines first, so that programs that clean up do it at the same time.
+        // Closes all lines before waiting, so that external programs clean up at the same time.
         for link in &mut self.links {
             link.hang_up();
         }
     }
 }
 
-/// How long a worker's death may lag behind the complaint of another about it.
+/// How long after another worker's complaint the death of a worker may be noticed.
 const DEATH_LAG: Duration = Duration::from_millis(50);
 
-/// The workers other than the one at `index` that have died: they are the cause of its complaint, which may come first.
+/// Returns the workers other than `index` that have died. Their death is the cause of the complaint of `index`, which
+/// may arrive first.
 fn deaths(links: &mut [Link], index: usize) -> String {
     let deadline = Instant::now() + DEATH_LAG;
     let others = links.iter_mut().enumerate().filter(|(other, _)| *other != index).map(|(_, link)| link);
@@ -267,7 +269,7 @@ fn failure(role: Role, silence: &LinkError) -> LaunchError {
     LaunchError::Failed(format!("the {} {silence}", role.name()))
 }
 
-/// The links that have something to say, of those whose reply is missing.
+/// Returns the links that have data to read, among those whose reply is missing.
 fn wait_readable(
     links: &[Link],
     replies: &[Option<Reply>],

@@ -1,8 +1,8 @@
 //! External transports: programs that speak the line protocol over their standard input and output, so that a library
-//! can be compared without being linked. docs/external-transports.md is the contract.
+//! can be measured without being linked. docs/external-transports.md defines the contract.
 //!
-//! One program is started per end and launch; it inherits the CPU of its end, and its standard error is the
-//! command's, so that what it has to say reaches the user.
+//! One program is started per end and launch. It inherits the CPU of its end. Its standard error is that of the
+//! command, so its messages reach the user.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -21,16 +21,16 @@ use crate::{facilities, patterns, suites};
 /// How long a program may take to describe itself.
 const DESCRIBE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The most that a description may take, bytes.
+/// The maximum size of a description, bytes.
 const DESCRIPTION_BYTES_MAX: u64 = 64 << 10;
 
-/// The longest name of a row's subject, bytes: it stands in every table.
+/// The longest name of a row's subject, bytes: every table prints it.
 const NAME_BYTES_MAX: usize = 40;
 
-/// Splits a command line at white space; quotes keep it together.
+/// Splits a command line at white space; text in quotes stays together.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// A description of the syntax error.
 pub fn words(command: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for character in command.chars() {
@@ -52,10 +52,10 @@ pub fn words(command: &str) -> Result<Vec<String>, String> {
     if words.is_empty() { Err("the command is empty".into()) } else { Ok(words) }
 }
 
-/// Starts the program once and asks what it is.
+/// Starts the program once and returns its description of itself.
 ///
 /// # Errors
-/// What went wrong, in words that name the program.
+/// The reason, with the name of the program.
 pub fn describe(command: &str) -> Result<Description, String> {
     let fail = |what: String| format!("--transport-cmd {command:?}: {what}");
     let words = words(command).map_err(fail)?;
@@ -67,7 +67,8 @@ pub fn describe(command: &str) -> Result<Description, String> {
         .spawn()
         .map_err(|error| fail(format!("cannot start {}: {error}", words[0])))?;
     let reply = first_reply(&mut child);
-    // It has nothing open yet. The group, because the command may be a wrapper with the program below it.
+    // The program holds no resources yet. The whole group is killed, because the command may be a wrapper around the
+    // program.
     kill_group(child.id());
     let _ = child.kill();
     let _ = child.wait();
@@ -77,7 +78,8 @@ pub fn describe(command: &str) -> Result<Description, String> {
         Ok(Reply::Error { message } | Reply::Skipped { reason: message }) => Err(fail(message)),
         Ok(other) => Err(fail(format!("answered {other:?} to describe"))),
         Err(error) => {
-            // A program of another version may describe itself otherwise, but its version it says the same way.
+            // A program of another protocol version may describe itself differently, but states its version in the same
+            // way.
             let version = serde_json::from_str(&reply).map(|VersionOnly { protocol }| protocol);
             Err(fail(match version {
                 Ok(version) if version != PROTOCOL_VERSION => other_version(version),
@@ -89,7 +91,7 @@ pub fn describe(command: &str) -> Result<Description, String> {
     }
 }
 
-/// What a description of any version has.
+/// The part of a description that every version has.
 #[derive(serde::Deserialize)]
 struct VersionOnly {
     protocol: u32,
@@ -102,7 +104,7 @@ fn other_version(version: u32) -> String {
 fn first_reply(child: &mut Child) -> Result<String, String> {
     let request = serde_json::to_string(&Request::Describe).map_err(|error| error.to_string())?;
     if let Some(input) = child.stdin.as_mut() {
-        // A program that ends without reading shows below, by its empty answer.
+        // If the program exits without reading, its empty answer shows that below.
         let _ = writeln!(input, "{request}");
     }
     let output = child.stdout.take().ok_or("it has no output")?;
@@ -110,7 +112,7 @@ fn first_reply(child: &mut Child) -> Result<String, String> {
     std::thread::spawn(move || {
         let mut line = String::new();
         let result = BufReader::new(output.take(DESCRIPTION_BYTES_MAX)).read_line(&mut line).map(|_| line);
-        // The other side may have given up waiting.
+        // The other side may have stopped waiting.
         let _ = sender.send(result);
     });
     match receiver.recv_timeout(DESCRIBE_PATIENCE) {
@@ -135,7 +137,7 @@ fn checked(description: Description) -> Result<Description, String> {
     if name.len() > NAME_BYTES_MAX {
         return Err(format!("{name:?} is too long for a row: at most {NAME_BYTES_MAX} characters"));
     }
-    // On the command line such a word would mean the other thing.
+    // On the command line such a name would be taken for something else.
     if suites::find(name).is_some() || patterns::find(name).is_some() || facilities::find(name).is_some() {
         return Err(format!("{name:?} is the name of a suite or pattern; give the program another name"));
     }
@@ -146,10 +148,10 @@ fn checked(description: Description) -> Result<Description, String> {
     Ok(description)
 }
 
-/// Starts both ends of a launch and has them prepare, the receiver first.
+/// Starts the programs for both ends of a launch and has them prepare, the receiver first.
 ///
 /// # Errors
-/// [`LaunchError`] with the program's own words.
+/// [`LaunchError`] with the error that the program reported.
 pub fn start_team(command: &str, job: &Job) -> Result<Team, LaunchError> {
     let (first_cpu, second_cpu) = job.cpus.unzip();
     let mut team = Team::new(vec![start(command, Role::Receiver, second_cpu)?], job);
@@ -179,7 +181,7 @@ fn prepare(job: &Job, role: Role) -> Request {
 fn start(command: &str, role: Role, cpu: Option<u32>) -> Result<Link, LaunchError> {
     let words = words(command).map_err(LaunchError::Failed)?;
     let (side, to_worker, from_worker) = Link::descriptors().map_err(|error| LaunchError::system("pipe2", error))?;
-    // The child inherits the affinity; the conductor itself only waits, so it may as well stay there.
+    // The child inherits the affinity. The conductor only waits from now on, so it need not go back.
     if let Some(cpu) = cpu {
         cpu::bind(cpu).map_err(|error| LaunchError::system("sched_setaffinity", error))?;
     }

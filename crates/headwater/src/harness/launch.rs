@@ -1,4 +1,4 @@
-//! The command's side of a launch: start a conductor, give it the job, watch it, and take its answer.
+//! The command's side of a launch: starts a conductor, sends it the job, watches it, and receives its answer.
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -17,37 +17,38 @@ use super::program::Program;
 use crate::transports::Unavailable;
 use crate::{facilities, patterns, transports};
 
-/// What the command asks a conductor for.
+/// A request of the command to a conductor.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
 pub enum ConductorRequest {
-    /// Run one launch; answered by an [`Outcome`].
+    /// Runs one launch; answered by an [`Outcome`].
     Launch {
         /// The launch.
         job: Box<Job>,
     },
-    /// Say for each job whether this machine can run it; answered by a list of reasons, null where it can.
+    /// Asks for each job whether this machine can run it; answered by a list of reasons, with null for a job that can
+    /// run.
     Probe {
         /// The jobs.
         jobs: Vec<Job>,
     },
 }
 
-/// Why a conductor gave no answer.
+/// The reason for which a conductor gave no answer.
 #[derive(Debug)]
 pub enum ConductorError {
-    /// The user or the system asked this process to stop (the signal's number); the conductor is dead.
+    /// A signal asked this process to stop (its number); the conductor is dead.
     Stopped(i32),
-    /// The conductor broke or was stuck; it is dead.
+    /// The conductor failed or was stuck; it is dead.
     Broken(String),
 }
 
-/// The name of the hidden subcommand that a conductor runs as.
+/// The hidden subcommand that runs a conductor.
 pub const CONDUCT: &str = "conduct";
 
-/// Starts `program` as a conductor, hands it `request`, and waits for its answer for at most `patience`.
+/// Starts `program` as a conductor, sends it `request`, and waits for the answer for at most `patience`.
 ///
-/// Whatever happens, the conductor and everything in its process group is dead afterwards.
+/// When this function returns, the conductor and every process in its process group is dead.
 ///
 /// # Errors
 /// [`ConductorError`].
@@ -69,7 +70,7 @@ fn described(status: io::Result<ExitStatus>) -> String {
     status.map_or_else(|error| error.to_string(), |status| status.to_string())
 }
 
-/// A running conductor. Dropping it kills it with its whole group.
+/// A running conductor. Dropping it kills its whole process group.
 struct Conductor {
     child: Child,
     ended: bool,
@@ -82,7 +83,7 @@ impl Conductor {
         let input = child.stdin.take();
         let conductor = Conductor { child, ended: false };
         if let Some(mut input) = input {
-            // A conductor that dies before it reads shows when its answer is missing.
+            // If the conductor dies before it reads, its missing answer shows that.
             let _ = input.write_all(&serde_json::to_vec(request)?);
         }
         Ok(conductor)
@@ -117,7 +118,7 @@ impl Conductor {
         }
     }
 
-    /// Waits for the conductor, then kills what it may have left in its group.
+    /// Waits for the conductor, then kills what is left in its process group.
     fn end(mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait();
         self.ended = true;
@@ -136,11 +137,11 @@ impl Drop for Conductor {
     }
 }
 
-/// The conductor's main: reads a [`ConductorRequest`] from standard input, answers on standard output. `parent` is the process
-/// whose death it must not survive.
+/// The main function of a conductor: reads a [`ConductorRequest`] from standard input and writes the answer to standard
+/// output. The conductor dies when the process `parent` dies.
 ///
 /// # Errors
-/// What standard input or output report.
+/// Errors of standard input or output.
 pub fn conduct(parent: Option<u32>) -> io::Result<()> {
     if let Some(parent) = parent {
         die_with(parent);
@@ -189,7 +190,7 @@ fn unknown(kind: &str, name: &str) -> LaunchError {
     LaunchError::Failed(format!("no {kind} {name}"))
 }
 
-/// Whether this machine can run `job`; the reason if not.
+/// Checks whether this machine can run `job`; the error is the reason why not.
 fn probe(job: &Job) -> Result<(), String> {
     let words = |unavailable: Unavailable| unavailable.0;
     let row = &job.row;

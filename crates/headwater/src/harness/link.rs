@@ -1,4 +1,5 @@
-//! A line to one worker: requests one way, replies the other, and what it means when the line goes dead.
+//! The conductor's connection to one worker: a pipe for requests, a pipe for replies, and the error when the worker
+//! stops answering.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -11,27 +12,27 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::protocol::{Reply, Request, Role};
 
-/// The most that one reply may take: a report with its stamps and histogram stays far below.
+/// The maximum size of a reply; a report with its stamps and histogram is far smaller.
 const REPLY_BYTES_MAX: usize = 16 << 20;
 
-/// How long a program of someone else's may take to end once its line is closed: it may have files and shared memory to
-/// remove, which a kill would leave behind. docs/external-transports.md promises it.
+/// How long an external program may take to exit after its line was closed. It may have to remove files and shared
+/// memory, which a kill would leave behind. docs/external-transports.md promises this time.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How often an end that is near is asked for. Never while anything is timed.
+/// The interval at which an expected exit is polled; only while nothing is timed.
 const END_POLL: Duration = Duration::from_millis(1);
 
-/// A worker's process, whichever way it was started.
+/// The process of a worker.
 #[derive(Debug)]
 pub enum Process {
-    /// Forked by the conductor.
+    /// A process that the conductor forked.
     Forked(Child),
-    /// A program of someone else's.
+    /// An external program.
     Started(std::process::Child),
 }
 
 impl Process {
-    /// Its process id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         match self {
             Process::Forked(child) => child.id(),
@@ -53,7 +54,7 @@ impl Process {
         }
     }
 
-    /// Its status once it ends, none if it has not by `deadline`.
+    /// Waits for the exit status until `deadline`; `None` if the process has not ended by then.
     fn wait_until(&mut self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
         loop {
             let status = self.try_wait()?;
@@ -64,7 +65,7 @@ impl Process {
         }
     }
 
-    /// Kills it and waits for its end.
+    /// Kills the process and waits for it.
     pub fn kill(&mut self) {
         match self {
             Process::Forked(child) => child.kill(),
@@ -76,19 +77,19 @@ impl Process {
     }
 }
 
-/// The two descriptors at a worker's side of the line.
+/// The worker's two file descriptors of the connection.
 #[derive(Debug)]
 pub struct WorkerSide {
-    /// Where requests come from.
+    /// The pipe from which the worker reads requests.
     pub requests: OwnedFd,
-    /// Where replies go.
+    /// The pipe to which the worker writes replies.
     pub replies: OwnedFd,
 }
 
-/// The conductor's side.
+/// The conductor's side of the connection.
 #[derive(Debug)]
 pub struct Link {
-    /// What the worker at the other side plays.
+    /// The role of the worker.
     pub role: Role,
     process: Process,
     requests: Option<OwnedFd>,
@@ -96,16 +97,16 @@ pub struct Link {
     received: Vec<u8>,
 }
 
-/// Why a line gave no reply.
+/// The reason for which a worker gave no valid reply.
 #[derive(Debug)]
 pub enum LinkError {
-    /// The worker's process ended.
+    /// The worker's process has ended.
     Died(ExitStatus),
-    /// It sent something that is no reply.
+    /// The worker sent a line that is not a reply.
     Nonsense(String),
-    /// It closed its end of the line and lives on.
+    /// The worker closed its pipe but is still alive.
     HungUp,
-    /// The line itself broke.
+    /// A system call on the pipe failed.
     Broken(io::Error),
 }
 
@@ -121,27 +122,27 @@ impl fmt::Display for LinkError {
 }
 
 impl Link {
-    /// Makes the descriptors of a line; the worker's side goes to the worker, the rest to [`Link::new`].
+    /// Makes both pipes. The worker's side goes to the worker, the other descriptors to [`Link::new`].
     ///
     /// # Errors
-    /// What `pipe(2)` reports.
+    /// Errors of `pipe(2)`.
     pub fn descriptors() -> io::Result<(WorkerSide, OwnedFd, OwnedFd)> {
         let (requests, to_worker) = pipe_with(PipeFlags::CLOEXEC)?;
         let (from_worker, replies) = pipe_with(PipeFlags::CLOEXEC)?;
         Ok((WorkerSide { requests, replies }, to_worker, from_worker))
     }
 
-    /// A line to `process` over the conductor's descriptors.
+    /// Makes the connection to `process` from the conductor's file descriptors.
     pub fn new(role: Role, process: Process, to_worker: OwnedFd, from_worker: OwnedFd) -> Link {
         Link { role, process, requests: Some(to_worker), replies: from_worker, received: Vec::new() }
     }
 
-    /// The worker's process.
+    /// Returns the worker's process.
     pub fn process_mut(&mut self) -> &mut Process {
         &mut self.process
     }
 
-    /// Its process id.
+    /// Returns the worker's process id.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
@@ -149,7 +150,7 @@ impl Link {
     /// Sends a request.
     ///
     /// # Errors
-    /// [`LinkError`] if nobody reads it any more.
+    /// [`LinkError`] if the worker no longer reads.
     pub fn send(&mut self, request: &Request) -> Result<(), LinkError> {
         if !self.received.is_empty() {
             let text = excerpt(&self.received);
@@ -169,10 +170,11 @@ impl Link {
         Ok(())
     }
 
-    /// Takes in what has arrived; call it when the descriptor is readable. Answers with a reply once it is whole.
+    /// Reads the available data; to be called when the descriptor is readable. Returns a reply once its line is
+    /// complete.
     ///
     /// # Errors
-    /// [`LinkError`] if the worker is gone or does not keep to the protocol.
+    /// [`LinkError`] if the worker is gone or violates the protocol.
     pub fn receive(&mut self) -> Result<Option<Reply>, LinkError> {
         let mut piece = [0u8; 64 * 1024];
         match rustix::io::read(&self.replies, &mut piece) {
@@ -193,15 +195,15 @@ impl Link {
         }
     }
 
-    /// Says that nothing more will come; a worker that waits for a request then ends.
+    /// Closes the request pipe; a worker that waits for a request then ends.
     pub fn hang_up(&mut self) {
         self.requests = None;
     }
 
-    /// The worker's status once it ends, none if it has not by `deadline`.
+    /// Waits for the worker's exit status until `deadline`; `None` if it has not ended by then.
     ///
     /// # Errors
-    /// What `waitpid(2)` reports.
+    /// Errors of `waitpid(2)`.
     pub fn wait_until(&mut self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
         self.process.wait_until(deadline)
     }
@@ -219,14 +221,14 @@ impl Drop for Link {
     fn drop(&mut self) {
         self.hang_up();
         if let Process::Started(_) = self.process {
-            // Whatever it says, the kill below is the last word.
+            // The process is killed below in any case.
             let _ = self.process.wait_until(Instant::now() + GRACE);
         }
         self.process.kill();
     }
 }
 
-/// The beginning of what a worker sent, for a message to the user.
+/// Returns the beginning of the bytes that a worker sent, for a message to the user.
 pub fn excerpt(bytes: &[u8]) -> String {
     let mut text = String::from_utf8_lossy(&bytes[..bytes.len().min(80)]).trim_end().to_owned();
     if bytes.len() > 80 {
@@ -241,10 +243,10 @@ impl AsFd for Link {
     }
 }
 
-/// Writes one reply from the worker's side.
+/// Writes one reply, on the worker's side.
 ///
 /// # Errors
-/// What `write(2)` reports.
+/// Errors of `write(2)`.
 pub fn answer(out: &mut impl Write, reply: &Reply) -> io::Result<()> {
     let mut line = serde_json::to_vec(reply)?;
     line.push(b'\n');

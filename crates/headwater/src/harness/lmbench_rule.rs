@@ -1,21 +1,21 @@
-//! `lmbench_value`: the figure that the rule of lmbench makes of a launch, beside ours, so that old results can be
-//! compared. Called by the course of the operations and by pattern `rtt`; rows that want it have its metric.
+//! `lmbench_value`: the figure that LMbench's rule makes of a launch, as a second metric, so that old results can be
+//! compared. Called by the operations and by pattern `rtt`, for rows that have the metric.
 //!
-//! The rule repeats a measurement 11 times in one process and prints the median; of memory it prints the best, for
-//! whatever disturbs a loop over memory only makes it longer. Here the repetitions are the first 11 batches of a launch.
+//! LMbench repeats a measurement 11 times in one process and prints the median; for memory it prints the best, because
+//! a disturbance can only make a loop over memory longer. Here the repetitions are the first 11 batches of a launch.
 
 use headwater_results::estimate::median;
 use headwater_results::schema::{Better, Metric, Row};
 
 use super::conduct::Measured;
 
-/// The metric.
+/// The name of the metric.
 pub use headwater_results::schema::LMBENCH_VALUE as NAME;
 
-/// Repetitions of the rule.
+/// Repetitions of LMbench's rule.
 const REPETITIONS: usize = 11;
 
-/// What becomes of the repetitions.
+/// How the repetitions become one figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LmbenchRule {
     /// Their median.
@@ -25,7 +25,7 @@ pub enum LmbenchRule {
 }
 
 impl LmbenchRule {
-    /// The value that the rule makes of the batches of a launch, in their order; `None` without any.
+    /// Returns the value of the batches of a launch, which are in their order; `None` if there are no batches.
     pub fn of(self, batches: &[f64], better: Better) -> Option<f64> {
         let repetitions = &batches[..batches.len().min(REPETITIONS)];
         match (self, better) {
@@ -36,7 +36,7 @@ impl LmbenchRule {
     }
 }
 
-/// The row with the value beside its own figure, in the same unit.
+/// Returns the row with the additional metric, in the unit of its own figure.
 #[must_use]
 pub fn with_value(mut row: Row) -> Row {
     if let Some(own) = row.metrics.first() {
@@ -46,14 +46,15 @@ pub fn with_value(mut row: Row) -> Row {
     row
 }
 
-/// Adds the value to what a launch measured, where the row wants it: by `rule`, of the batches of the row's own figure.
+/// Adds the value to the result of a launch if the row has the metric: by `rule`, from the batches of the row's own
+/// figure.
 pub fn add(measured: &mut Measured, row: &Row, rule: LmbenchRule) {
     let own = row.metrics.first();
     let batches = own.and_then(|own| Some((own, measured.series.get(&own.name)?)));
     add_value(measured, row, batches.and_then(|(own, batches)| rule.of(batches, own.better)));
 }
 
-/// Adds `value` to what a launch measured, where the row wants it.
+/// Adds `value` to the result of a launch if the row has the metric.
 pub fn add_value(measured: &mut Measured, row: &Row, value: Option<f64>) {
     let is_wanted = row.metrics.iter().any(|metric| metric.name == NAME);
     if let Some(value) = value.filter(|_| is_wanted) {

@@ -1,9 +1,10 @@
-//! The harness: from a plan to launch records.
+//! The harness: executes a plan and produces launch records.
 //!
 //! Three kinds of process take part. The *command* ([`run`]) holds the plan, starts one *conductor* per launch
-//! ([`launch`] is its side, [`conduct`] the conductor's) and writes what comes back. The conductor opens the transport,
-//! forks the *workers* ([`worker`]) or starts external programs ([`external`]), and leads them through rounds
-//! ([`rounds`]) over the line protocol ([`protocol`], [`link`]). It is killed with its whole group when it does not answer.
+//! ([`launch`] is the command's side, [`conduct`] the conductor's) and stores the answer. The conductor opens the
+//! transport, forks the *workers* ([`worker`]) or starts external programs ([`external`]), and leads them through
+//! rounds ([`rounds`]) over the line protocol ([`protocol`], [`link`]). If a conductor does not answer, the command
+//! kills its whole process group.
 
 pub mod against;
 pub mod conduct;

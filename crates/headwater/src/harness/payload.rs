@@ -106,25 +106,25 @@ impl Payload {
         Payload { buffer: (0..size.max(8)).map(background).collect(), size }
     }
 
-    /// Bytes per message.
+    /// Returns the bytes per message.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Message `sequence`, ready to be sent.
+    /// Returns message `sequence`, ready to be sent.
     #[inline]
     pub fn message(&mut self, sequence: u64) -> &[u8] {
         write_stamps(&mut self.buffer, self.size, sequence);
         &self.buffer[..self.size]
     }
 
-    /// Where a receiver puts the next message.
+    /// Returns the buffer for the next message to be received.
     #[inline]
     pub fn space(&mut self) -> &mut [u8] {
         &mut self.buffer[..self.size]
     }
 
-    /// Fills the buffer with what no message holds, so that the full check cannot see an old message.
+    /// Fills the buffer with bytes that no message contains, so that the full check cannot accept an old message.
     #[cold]
     #[inline(never)]
     pub fn poison(&mut self) {
@@ -142,7 +142,7 @@ impl Payload {
         if holds_stamps(&self.buffer, self.size, sequence) { Ok(()) } else { Err(self.wrong(sequence)) }
     }
 
-    /// Checks every byte, as [`Payload::verify`] does the stamps.
+    /// Checks every byte of [`Payload::space`].
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidData`] that names the message.
@@ -168,12 +168,12 @@ impl Payload {
     }
 }
 
-/// Verifies a byte stream that arrives in pieces of any length, as full reads do.
+/// Verifies a byte stream that arrives in chunks of any length, as with full reads.
 #[derive(Debug)]
 pub struct StreamCheck {
     size: usize,
     sequence: u64,
-    /// Bytes of the current message that were seen.
+    /// The verified bytes of the current message.
     offset: usize,
     expected: Payload,
 }
@@ -184,17 +184,17 @@ impl StreamCheck {
         StreamCheck { size, sequence: first, offset: 0, expected: Payload::new(size) }
     }
 
-    /// The message that the next byte belongs to.
+    /// Returns the sequence number of the message to which the next byte belongs.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Bytes of that message that were seen already.
+    /// Returns how many bytes of that message were verified.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Checks the stamps in `chunk` and goes on behind it.
+    /// Verifies the stamps in `chunk` and advances by its length.
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidData`] that names the message.
@@ -223,7 +223,7 @@ impl StreamCheck {
         Ok(())
     }
 
-    /// A piece that starts or ends within a message: compares it where stamps lie, all of it where it is short.
+    /// Compares a chunk that starts or ends within a message: where stamps are, or as a whole if the message is short.
     fn piece_is_right(&mut self, piece: &[u8]) -> bool {
         const EDGE: usize = 64;
         let (from, to) = (self.offset, self.offset + piece.len());

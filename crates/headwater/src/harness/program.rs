@@ -1,6 +1,7 @@
-//! The program that runs a launch: this one, or another headwater under a variant's variables and wrapper.
+//! The program that runs a launch: this one, or another `headwater` under the environment and wrapper of a variant.
 //!
-//! The file is opened once and started through its descriptor: a rebuild while a run goes on must not change the run.
+//! The file is opened once and started through its file descriptor, so that a rebuild during a run does not change the
+//! run.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,7 +14,7 @@ use headwater_results::schema;
 
 use crate::plan::variants::Variant;
 
-/// A program that conducts launches.
+/// A program that can run as a conductor.
 #[derive(Debug)]
 pub struct Program {
     file: File,
@@ -22,10 +23,10 @@ pub struct Program {
 }
 
 impl Program {
-    /// This program, or the one that the variant names.
+    /// Opens this program, or the one that the variant names.
     ///
     /// # Errors
-    /// In one line that names the file.
+    /// One line that names the file.
     pub fn open(variant: &Variant) -> Result<Program, String> {
         let path = match &variant.program {
             Some(path) => PathBuf::from(path),
@@ -35,7 +36,7 @@ impl Program {
         Ok(Program { file, path, variant: variant.clone() })
     }
 
-    /// This program.
+    /// Opens this program.
     ///
     /// # Errors
     /// As [`Program::open`].
@@ -43,19 +44,19 @@ impl Program {
         Program::open(&Variant::default())
     }
 
-    /// The same with one more variable in the environment of its launches.
+    /// Returns the same program with an additional variable in the environment of its launches.
     ///
     /// # Errors
-    /// If there are no more descriptors.
+    /// If no file descriptor is available.
     pub fn with_variable(&self, (name, value): (&str, &Path)) -> io::Result<Program> {
         let mut variant = self.variant.clone();
         variant.environment.push((name.to_owned(), value.to_string_lossy().into_owned()));
         Ok(Program { file: self.file.try_clone()?, path: self.path.clone(), variant })
     }
 
-    /// The command that starts it as a conductor.
+    /// Returns the command that starts it as a conductor.
     pub fn conductor(&self, subcommand: &str) -> Command {
-        // By our process id, for in a wrapper `self` would be the wrapper.
+        // The path names our process id, because within a wrapper `self` would be the wrapper.
         let file = format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd());
         let mut command = match self.variant.wrapper.split_first() {
             None => {
@@ -71,27 +72,28 @@ impl Program {
         };
         command.arg(subcommand);
         if self.variant.wrapper.is_empty() {
-            // A wrapper may stay between us, and is then the parent.
+            // A wrapper may stay between this process and the conductor, and is then the conductor's parent.
             command.args(["--parent", &std::process::id().to_string()]);
         }
         command.envs(self.variant.environment.iter().map(|(key, value)| (key, value)));
         command
     }
 
-    /// Which file it is.
+    /// Returns the path and hash of the file.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the file cannot be read.
     pub fn identity(&self) -> io::Result<schema::Program> {
         let path = std::fs::canonicalize(&self.path)?;
         Ok(schema::Program { path: path.to_string_lossy().into_owned(), fingerprint: fingerprint(&self.path)? })
     }
 }
 
-/// FNV-1a of a file's bytes, 64 bits in hexadecimal: tells builds apart, and is no protection against anybody.
+/// Returns the FNV-1a hash of a file, 64 bits in hexadecimal. It distinguishes builds; it does not protect against
+/// tampering.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If the file cannot be read.
 pub fn fingerprint(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut piece = vec![0; 1 << 20];

@@ -1,7 +1,7 @@
-//! What the conductor of a launch and its workers say to each other: one JSON object per line.
+//! The messages between the conductor of a launch and its workers: one JSON object per line.
 //!
-//! The workers that Headwater forks and the external programs of `--transport-cmd` speak the same lines, so that an
-//! external transport is a row like any other. docs/external-transports.md is this file in prose.
+//! Forked workers and the external programs of `--transport-cmd` use the same messages, so an external transport is a
+//! row like any other. docs/external-transports.md describes the protocol for their authors.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,25 +9,25 @@ use std::path::PathBuf;
 use headwater_os_tools::usage::Usage;
 use serde::{Deserialize, Serialize};
 
-/// Version of the protocol.
+/// The version of the protocol.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// Which part of a pattern a worker plays.
+/// The part of a pattern that a worker plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Sends first; the client of a round trip.
+    /// The end that sends first; the client of a round trip.
     Sender,
-    /// Receives first; the server of a round trip.
+    /// The end that receives first; the server of a round trip.
     Receiver,
     /// Both ends in one process.
     Both,
-    /// One of several that do the same.
+    /// One of several workers that do the same.
     Worker,
 }
 
 impl Role {
-    /// As messages and counters name it.
+    /// Returns the name that messages and counters use.
     pub fn name(self) -> &'static str {
         match self {
             Role::Sender => "sender",
@@ -38,22 +38,22 @@ impl Role {
     }
 }
 
-/// From the conductor.
+/// A request of the conductor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Request {
-    /// Who are you? Answered by [`Reply::Description`]. External programs only.
+    /// Asks the program to describe itself. Answered by [`Reply::Description`]. External programs only.
     Describe,
-    /// Make your end. Answered by [`Reply::Ready`], [`Reply::Skipped`] or [`Reply::Error`]. The receiver is asked
-    /// first. External programs only: a forked worker has its end already.
+    /// Asks for the worker's end. Answered by [`Reply::Ready`], [`Reply::Skipped`] or [`Reply::Error`]. The receiver is
+    /// asked first. External programs only: a forked worker has its end already.
     Prepare(Prepare),
-    /// Do a round. Answered by [`Reply::Result`] or [`Reply::Error`].
+    /// Starts a round. Answered by [`Reply::Result`] or [`Reply::Error`].
     Run(Round),
-    /// Clean up and exit with 0.
+    /// Tells the worker to clean up and exit with status 0.
     Finish,
 }
 
-/// What an external end needs to know.
+/// The parameters that an external program needs to open its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prepare {
     /// Sender or receiver.
@@ -62,7 +62,7 @@ pub struct Prepare {
     pub pattern: String,
     /// Bytes per message.
     pub size: usize,
-    /// A private directory for whatever needs a path; the harness removes it afterwards.
+    /// A private directory for objects that need a path; the harness removes it afterwards.
     pub directory: PathBuf,
     /// A name that no other launch on this machine has: letters, digits and `-`.
     pub token: String,
@@ -71,61 +71,61 @@ pub struct Prepare {
 /// One round of messages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// Number of the first message.
+    /// Sequence number of the first message.
     pub first: u64,
     /// Messages (or exchanges) per batch.
     pub batch: u64,
-    /// Batches, without a pause between them.
+    /// Number of batches, without a pause between them.
     pub batches: u64,
-    /// Compare every byte of every message instead of the stamps only.
+    /// Whether every byte of every message is compared, instead of the stamps only.
     pub full_check: bool,
-    /// Time every exchange of its own and answer with their histogram.
+    /// Whether every exchange is timed individually and the reply contains their histogram.
     pub histogram: bool,
 }
 
 impl Round {
-    /// Messages in all.
+    /// Returns the total number of messages.
     pub fn messages(&self) -> u64 {
         self.batch * self.batches
     }
 }
 
-/// From a worker.
+/// A reply of a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Reply {
-    /// What the program is and what it can do.
+    /// The program's description of itself.
     Description(Description),
-    /// The end stands.
+    /// The end is open.
     Ready,
-    /// The round is done.
+    /// The round is complete.
     Result(Report),
-    /// This cannot be run here.
+    /// This machine cannot run the row.
     Skipped {
-        /// Why, in words.
+        /// The reason.
         reason: String,
     },
-    /// Something broke.
+    /// An error occurred.
     Error {
-        /// What, in words.
+        /// The reason.
         message: String,
     },
 }
 
-/// What an external program says of itself.
+/// The description of an external program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Description {
     /// [`PROTOCOL_VERSION`].
     pub protocol: u32,
-    /// Name of its rows: begins with a letter or digit, goes on with letters, digits, `-`, `_`, `.`.
+    /// The name of its rows: a letter or digit, then letters, digits, `-`, `_` or `.`.
     pub name: String,
-    /// Version of the library that it stands for.
+    /// The version of the library that it measures.
     #[serde(default)]
     pub version: String,
     /// One line for `list`.
     #[serde(default)]
     pub summary: String,
-    /// Patterns that it can do.
+    /// The patterns that it supports.
     pub patterns: Vec<String>,
     /// Smallest message, bytes.
     #[serde(default = "one")]
@@ -149,19 +149,19 @@ pub struct Report {
     pub start_ns: u64,
     /// `CLOCK_MONOTONIC` after the last message, ns.
     pub end_ns: u64,
-    /// `CLOCK_MONOTONIC` after each batch, ns; what it marks is the pattern's.
+    /// `CLOCK_MONOTONIC` after each batch, ns; the pattern defines the exact place.
     #[serde(default)]
     pub stamps_ns: Vec<u64>,
-    /// Durations of what is subtracted from each batch, ns; for operations whose definition subtracts something.
+    /// The durations that are subtracted from the batches, ns; for operations whose definition subtracts something.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subtracted_ns: Vec<u64>,
-    /// Pairs of (duration in ns, count), if a histogram was asked for.
+    /// Pairs of (duration in ns, count), if a histogram was requested.
     #[serde(default)]
     pub histogram: Vec<(u64, u64)>,
-    /// Messages that came through, refusals, ...
+    /// Event counts: messages received, refusals, ...
     #[serde(default)]
     pub counters: BTreeMap<String, f64>,
-    /// What the round cost this process; absent if the program does not say, which is not the same as nothing.
+    /// The cost of the round for this process; absent if the program does not report it.
     #[serde(default)]
     pub cost: Option<Cost>,
 }
@@ -174,9 +174,9 @@ pub struct Cost {
     pub user_s: f64,
     /// CPU time in the kernel, s.
     pub system_s: f64,
-    /// Times it slept.
+    /// Voluntary context switches: how often it slept.
     pub voluntary_switches: u64,
-    /// Times it was preempted.
+    /// Involuntary context switches: how often it was preempted.
     pub involuntary_switches: u64,
 }
 

@@ -1,64 +1,65 @@
-//! Calibration, warm-up and the measured batches: the same for every pattern that repeats one operation.
+//! Calibration, warm-up and the measured batches, for every pattern that repeats one operation.
 
 use std::time::Instant;
 
 use super::conduct::{Job, LaunchError, Measured, Team};
 use super::protocol::{Report, Role, Round};
 
-/// Timed batches per launch. Enough for a median and for the flags of a series; each must still be long.
+/// Timed batches per launch: enough for a median and for the flags of a series, and few enough for each batch to be
+/// long.
 const BATCHES: u64 = 20;
 
-/// A timed batch lasts at least this: 1000 times a clock read of 50 ns, and far above a wake-up.
+/// The minimum duration of a timed batch: 1000 clock reads of 50 ns, and far above a wake-up.
 const BATCH_NS_MIN: f64 = 200_000.0;
 
-/// Warm-up ends here even if the batches still show a slope; the launch is then marked as not steady.
+/// The maximum duration of the warm-up. If the batches still show a trend then, the launch is marked as not steady.
 pub const WARM_UP_STRETCH_MAX: f64 = 4.0;
 
-/// Batches in a round of warm-up, whose two halves are compared.
+/// Batches in a round of warm-up; its two halves are compared.
 const WARM_UP_BATCHES: u64 = 6;
 
-/// The two halves of a round of warm-up may differ by this share before it counts as a slope. Cross-CPU transfer
-/// wanders by 10 to 15 % within seconds, so that a narrower bound would only prolong the warm-up.
+/// The relative difference of the two halves of a warm-up round that counts as a trend. Transfers between CPUs vary by
+/// 10 to 15 % within seconds, so a smaller bound would only prolong the warm-up.
 pub const SLOPE_MAX: f64 = 0.15;
 
-/// The most messages that the first, fully checked round moves.
+/// The maximum number of messages in the first round, which is checked in every byte.
 pub const FULL_CHECK_MESSAGES: u64 = 1000;
 
-/// Bytes that the first, fully checked round moves.
+/// The maximum number of bytes in the first round.
 pub const FULL_CHECK_BYTES: u64 = 1 << 20;
 
-/// Messages of the first round of calibration: few enough for the slowest transport.
+/// Messages of the first calibration round: few enough for the slowest transport.
 const FIRST_MESSAGES: u64 = 16;
 
-/// Leads a team through rounds whose messages are numbered without a gap.
+/// Leads a team through rounds; message numbers continue from one round to the next.
 #[derive(Debug)]
 pub struct Rounds<'a> {
     team: &'a mut Team,
     job: &'a Job,
-    /// Number of the next message.
+    /// Sequence number of the next message.
     next: u64,
-    /// Whose stamps mark the end of a batch, as an index into the reports.
+    /// The worker whose stamps mark the ends of batches, as an index into the reports.
     marker: usize,
     roles: &'a [Role],
 }
 
-/// What [`Rounds::measure`] found.
+/// The result of [`Rounds::measure`].
 #[derive(Debug)]
 pub struct Batches {
     /// Operations per batch.
     pub operations: u64,
     /// Duration of each batch, ns.
     pub durations_ns: Vec<f64>,
-    /// Warm-up, s.
+    /// Duration of the warm-up, s.
     pub warm_up_s: f64,
-    /// Whether it ended without a slope.
+    /// Whether the batches at its end showed no trend.
     pub steady: bool,
     /// The reports of the measured round.
     pub reports: Vec<Report>,
 }
 
 impl<'a> Rounds<'a> {
-    /// Rounds of `team`, whose workers play `roles`; the stamps of `marker` mark the end of a batch.
+    /// Makes rounds for `team`, whose workers play `roles`; the stamps of `marker` mark the ends of batches.
     pub fn new(team: &'a mut Team, job: &'a Job, roles: &'a [Role], marker: Role) -> Rounds<'a> {
         let marker = roles.iter().position(|&role| role == marker).expect("the marker is one of the roles");
         Rounds { team, job, next: 0, marker, roles }
@@ -80,7 +81,7 @@ impl<'a> Rounds<'a> {
         self.team.round(&round)
     }
 
-    /// The whole course of messages: full check, then [`Rounds::batches`].
+    /// Runs the whole sequence for a pattern with messages: the full check, then [`Rounds::batches`].
     ///
     /// # Errors
     /// As [`Team::round`].
@@ -90,7 +91,7 @@ impl<'a> Rounds<'a> {
         self.batches(FIRST_MESSAGES)
     }
 
-    /// Calibration, which begins with `first` operations, warm-up and measured batches.
+    /// Runs calibration, starting with `first` operations, then warm-up and the measured batches.
     ///
     /// # Errors
     /// As [`Team::round`].
@@ -106,31 +107,32 @@ impl<'a> Rounds<'a> {
         Ok(Batches { operations, durations_ns, warm_up_s, steady, reports })
     }
 
-    /// Raises the operations until they last a quarter of a batch; answers with the time of one, ns.
+    /// Raises the number of operations until they last a quarter of a batch. Returns the time of one operation, ns.
     fn calibrate(&mut self, first: u64, batch_ns: f64) -> Result<f64, LaunchError> {
         let mut count = first;
         loop {
             let reports = self.run(count, 1, |_| ())?;
             let report = &reports[self.marker];
             let elapsed_ns = report.end_ns.saturating_sub(report.start_ns) as f64;
-            // A program that reports no time would otherwise be asked for more and more messages.
+            // Without this bound, a program that reports a time of zero would be sent ever more messages.
             if elapsed_ns <= 0.0 && count >= 1 << 16 {
                 return Err(self.wrong("end_ns is not later than start_ns"));
             }
             if elapsed_ns >= batch_ns / 4.0 || count >= 1 << 40 {
                 return Ok((elapsed_ns / count as f64).max(f64::MIN_POSITIVE));
             }
-            // A short round is mostly its start: it says little of the speed, so it never raises the count by more.
+            // A short round consists mostly of its start and says little about the speed, so one step raises the count
+            // by at most this factor.
             let wanted = batch_ns / 4.0 / elapsed_ns.max(1.0);
             count = (count as f64 * wanted.clamp(2.0, 16.0)) as u64;
         }
     }
 
-    /// Runs until the least time is over and the batches show no slope; answers with the time of one operation.
+    /// Runs until the minimum time is over and the batches show no trend. Returns the time of one operation.
     fn warm_up(&mut self, mut operation_ns: f64, batch_ns: f64) -> Result<(f64, f64, bool), LaunchError> {
         let started = Instant::now();
         let least_s = self.job.warm_up_s;
-        // A round is a part of the warm-up, so that a short warm-up is not overrun by its own granularity.
+        // A round is a fraction of the warm-up, so that a short warm-up is not exceeded by much.
         let round_batch_ns = (least_s * 1e9 / 2.0 / WARM_UP_BATCHES as f64).clamp(BATCH_NS_MIN, batch_ns);
         loop {
             let batch = operations(round_batch_ns, operation_ns);
@@ -147,7 +149,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// The durations of all of `batches` batches but the first, ns.
+    /// Returns the durations of all `batches` batches but the first, ns.
     fn durations(&self, reports: &[Report], batches: u64) -> Result<Vec<f64>, LaunchError> {
         let stamps_ns = &reports[self.marker].stamps_ns;
         if stamps_ns.len() as u64 != batches {
@@ -159,7 +161,7 @@ impl<'a> Rounds<'a> {
         Ok(stamps_ns.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect())
     }
 
-    /// The marker's report cannot be: a mistake in an external program.
+    /// The error for a marker report that is impossible, which is a fault of an external program.
     fn wrong(&self, what: &str) -> LaunchError {
         LaunchError::Failed(format!("the result of the {} is wrong: {what}", self.roles[self.marker].name()))
     }
@@ -169,23 +171,23 @@ fn operations(batch_ns: f64, operation_ns: f64) -> u64 {
     ((batch_ns / operation_ns).ceil() as u64).clamp(1, 1 << 40)
 }
 
-/// The shortest of a few durations: what disturbs a batch only ever makes it longer.
+/// Returns the shortest of a few durations: a disturbance only makes a batch longer.
 fn least(durations_ns: &[f64]) -> f64 {
     durations_ns.iter().copied().fold(f64::INFINITY, f64::min).max(1.0)
 }
 
 impl Batches {
-    /// Rates in operations per second, one per batch.
+    /// Returns the rate of each batch, operations per second.
     pub fn rates(&self) -> Vec<f64> {
         self.durations_ns.iter().map(|&ns| self.operations as f64 * 1e9 / ns.max(1.0)).collect()
     }
 
-    /// Time of one operation in ns, one per batch.
+    /// Returns the time of one operation in each batch, ns.
     pub fn operation_ns(&self) -> Vec<f64> {
         self.durations_ns.iter().map(|&ns| ns / self.operations as f64).collect()
     }
 
-    /// A result with everything but the series.
+    /// Returns a result without its series.
     pub fn measured(&self, roles: &[Role]) -> Measured {
         let mut measured = Measured {
             batch_operations: self.operations,
@@ -196,7 +198,7 @@ impl Batches {
         for (&role, report) in roles.iter().zip(&self.reports) {
             measured.add_cost(role, report);
         }
-        // The costs are those of the whole round, its first batch included.
+        // The costs are those of the whole round, including its first batch.
         let operations = self.operations * (self.durations_ns.len() as u64 + 1);
         measured.counters.insert("operations".into(), operations as f64);
         measured

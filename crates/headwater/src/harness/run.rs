@@ -1,4 +1,5 @@
-//! A run: blocks of launches in random order, each stored as it ends, until the plan, the budget or the user says stop.
+//! A run: blocks of launches in random order, each stored when it ends, until the plan is complete, the budget is used
+//! up or a signal arrives.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,40 +18,41 @@ use super::watch::{LaunchConditions, Watch};
 use crate::environment;
 use crate::plan::{Plan, PlannedRow};
 
-/// How long a worker may keep silent by default, s: far above any round, short enough to wait for.
+/// The default time for which a worker may be silent, s: far longer than any round, and short enough to wait for.
 pub const PATIENCE_S: f64 = 10.0;
 
-/// How long the conductor itself may take beyond its workers' patience before the whole launch is killed.
+/// The additional time that the conductor may take beyond its workers' patience, s. After it the whole launch is
+/// killed.
 const CONDUCTOR_PATIENCE_S: f64 = 60.0;
 
-/// What a run tells while it goes on: to the store, the progress bar, the event stream.
+/// Receives the events of a run: the store, the progress bar, the event stream.
 pub trait Observer {
-    /// Something to be kept.
+    /// Handles an event that must be kept.
     ///
     /// # Errors
     /// If it cannot be kept; the run then ends.
     fn event(&mut self, event: &Event) -> anyhow::Result<()>;
 
-    /// A launch is about to start. Drawing is allowed now and in [`Observer::event`] only: nothing is timed then.
+    /// Announces a launch. Output is allowed only here and in [`Observer::event`], because nothing is timed then.
     fn launch(&mut self, row: &Row, block: u32, done: usize, total: usize);
 }
 
-/// What is known of a run before it starts or goes on.
+/// Runs the blocks of a plan: what to measure, with which programs, and which launches are done already.
 #[derive(Debug)]
 pub struct BlockRunner<'a> {
     /// What is measured.
     pub plan: &'a Plan,
     /// The CPUs that this process may use.
     pub cpus: &'a [u32],
-    /// What runs the launches of each variant; of rows without one the one that has no name.
+    /// The programs that run the launches, by variant; `None` for rows without a variant.
     pub programs: BTreeMap<Option<String>, Program>,
-    /// How long a worker may keep silent, s.
+    /// How long a worker may be silent, s.
     pub patience_s: f64,
-    /// Launches that are done already: row id and block.
+    /// Launches that are complete: row id and block.
     pub done: BTreeSet<(String, u32)>,
-    /// Rows that are not measured any more, because they are skipped or have failed.
+    /// Ids of rows that were skipped or have failed, and are not measured again.
     pub given_up: BTreeSet<String>,
-    /// Seconds that earlier sessions of this run took.
+    /// Duration of the earlier sessions of this run, s.
     pub earlier_s: f64,
 }
 
@@ -65,10 +67,10 @@ pub struct End {
     pub blocks_left_out: u32,
 }
 
-/// Finds out which rows this machine cannot run, with the reasons.
+/// Asks which rows this machine cannot run. Returns the reasons by row id.
 ///
 /// # Errors
-/// If the conductor cannot be started or a signal came.
+/// If the conductor cannot be started or a signal arrived.
 pub fn probe(
     runner: &BlockRunner<'_>,
     scratch: &Scratch,
@@ -88,7 +90,7 @@ pub fn probe(
     Ok(refused)
 }
 
-/// Names the variant whose program gave no answer.
+/// Adds the name of the variant to the error of its program.
 fn of_variant(error: ConductorError, variant: Option<&str>) -> ConductorError {
     match (error, variant) {
         (ConductorError::Broken(what), Some(variant)) => ConductorError::Broken(format!(
@@ -99,7 +101,7 @@ fn of_variant(error: ConductorError, variant: Option<&str>) -> ConductorError {
 }
 
 impl<'a> BlockRunner<'a> {
-    /// A course from the beginning.
+    /// Makes a runner that starts at the first block.
     ///
     /// # Errors
     /// If the program of a variant cannot be opened.
@@ -116,7 +118,7 @@ impl<'a> BlockRunner<'a> {
         Ok(BlockRunner { plan, cpus, programs, patience_s: PATIENCE_S, done, given_up, earlier_s: 0.0 })
     }
 
-    /// Takes note of an event of an earlier session: what is done is not done again.
+    /// Records an event of an earlier session, so that complete launches are not repeated.
     pub fn take_up(&mut self, event: &Event) {
         match event {
             Event::LaunchFinished(record) => {
@@ -150,10 +152,10 @@ impl BlockRunner<'_> {
         }
     }
 
-    /// Runs all blocks. The environment afterwards and the status are the last event.
+    /// Runs all blocks. The last event contains the final status and the environment after the run.
     ///
     /// # Errors
-    /// What the observer reports.
+    /// Errors of the observer.
     pub fn run(&mut self, scratch: &Scratch, stop: &StopSignals, observer: &mut dyn Observer) -> anyhow::Result<End> {
         let started = Instant::now();
         let settings = &self.plan.settings;
@@ -165,7 +167,7 @@ impl BlockRunner<'_> {
         let over_budget = |elapsed_s: f64| settings.budget_s.is_some_and(|budget_s| elapsed_s > budget_s);
         'blocks: for block in 0..settings.launches {
             let block_started = Instant::now();
-            // A block that would not fit is not begun: rows with as many launches as the others are worth more.
+            // A block that would exceed the budget is not started: all rows shall have the same number of launches.
             if block > 0 && over_budget(self.earlier_s + started.elapsed().as_secs_f64() + block_s) {
                 end.blocks_left_out = settings.launches - block;
                 break;
@@ -187,7 +189,8 @@ impl BlockRunner<'_> {
                 let at = LaunchPosition { block, position: position as u32, index };
                 match self.measure(at, &mut context, observer)? {
                     Ok(None | Some(Outcome::Measured(_))) => {}
-                    // An external program knows only now that it cannot run here; a later block would contradict results.
+                    // An external program can report this only now. In a later block it would contradict results, and
+                    // counts as a failure.
                     Ok(Some(Outcome::Unavailable { reason })) if block == 0 => {
                         self.given_up.insert(id.clone());
                         observer.event(&Event::RowSkipped { row: planned.row.clone(), reason })?;
@@ -218,10 +221,11 @@ impl BlockRunner<'_> {
         Ok(end)
     }
 
-    /// One launch of a row that is not measured, with one more variable in its environment. It takes as long as one that is.
+    /// Runs one additional launch of a row, which is not recorded as a result, with an additional environment variable.
+    /// It takes as long as a measured one.
     ///
     /// # Errors
-    /// As those of a launch.
+    /// The errors of a launch.
     pub fn launch_with(
         &self,
         planned: &PlannedRow,
@@ -237,8 +241,8 @@ impl BlockRunner<'_> {
         ask_conductor(&program, &ConductorRequest::Launch { job: Box::new(job.clone()) }, stop, patience_of(&job))
     }
 
-    /// Measures one launch, and again where its CPUs were disturbed; every attempt is an event, and the last one counts.
-    /// `None` if it was measured.
+    /// Measures one launch, and repeats it if its CPUs were disturbed. Every attempt becomes an event, and the last one
+    /// counts. Returns `None` if the launch was measured.
     fn measure(
         &self,
         at: LaunchPosition,
@@ -270,24 +274,24 @@ impl BlockRunner<'_> {
         unreachable!("attempts are limited")
     }
 
-    /// A row that fails once is not run again: what is stuck or broken would cost its patience in every block.
+    /// Marks a row as failed. It is not run again, because a row that is stuck would cost its patience in every block.
     fn fail(&mut self, id: String, block: u32, reason: String, observer: &mut dyn Observer) -> anyhow::Result<()> {
         self.given_up.insert(id.clone());
         observer.event(&Event::LaunchFailed { row: id, block, reason })
     }
 }
 
-/// Which launch of a run.
+/// Identifies a launch within a run.
 #[derive(Clone, Copy, Debug)]
 struct LaunchPosition {
     block: u32,
-    /// In the order of the block.
+    /// The position in the random order of the block.
     position: u32,
-    /// In the plan.
+    /// The index of the row in the plan.
     index: usize,
 }
 
-/// What the launches of a run share.
+/// The state that the launches of a run share.
 struct RunContext<'a> {
     scratch: &'a Scratch,
     stop: &'a StopSignals,
@@ -296,20 +300,20 @@ struct RunContext<'a> {
     throttle: Option<Throttle>,
 }
 
-/// What repetitions may add to a run, s: twice as much as it takes without them, for in a bad minute half of the launches are
-/// disturbed; and no more than its budget leaves.
+/// Returns by how much repetitions may extend a run, s: twice its duration without them, because half of the launches
+/// can be disturbed in a bad minute; and not beyond its budget.
 fn repetition_allowance_s(plan: &Plan) -> f64 {
     let allowance_s = plan.estimate_s() * 2.0;
     match plan.settings.budget_s {
-        // Estimates are no promises.
+        // The estimate may be too low, so a margin is left.
         Some(budget_s) => ((budget_s - plan.estimate_s()) * 0.7).clamp(0.0, allowance_s),
         None => allowance_s,
     }
 }
 
-/// The CPUs of the two processes of a row.
+/// Returns the CPUs for the two processes of a row.
 fn cpus_for(placement: Placement, cpus: &[u32]) -> Option<(u32, u32)> {
-    // CPU 0 serves most interrupts, so a single CPU is better another one.
+    // CPU 0 serves most interrupts, so another CPU is the better single one.
     let last = *cpus.last()?;
     match placement {
         Placement::Free => None,
@@ -318,7 +322,8 @@ fn cpus_for(placement: Placement, cpus: &[u32]) -> Option<(u32, u32)> {
     }
 }
 
-/// The workers give up by themselves; this is the bound for a conductor that is stuck itself.
+/// Returns the time limit for a conductor. Workers time out earlier; this limit is for a conductor that is itself
+/// stuck.
 fn patience_of(job: &Job) -> Duration {
     let rounds_s = (job.time_s + job.warm_up_s) * 20.0;
     Duration::from_secs_f64(CONDUCTOR_PATIENCE_S + rounds_s + job.patience_s * 2.0)

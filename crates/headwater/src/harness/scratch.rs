@@ -1,4 +1,5 @@
-//! The private directory of a run, for what needs a path, and the broom for those of dead runs.
+//! The private directory of a run for objects that need a path, and the removal of directories that killed runs left
+//! behind.
 
 use std::fs;
 use std::io;
@@ -9,23 +10,23 @@ use rustix::fs::{Mode, mkdir};
 
 const PREFIX: &str = "headwater-";
 
-/// A directory that only this user can enter; removed with all it holds when dropped.
+/// A directory that only this user can enter. Dropping it removes the directory with its contents.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
 }
 
 impl Scratch {
-    /// Makes one in the directory for temporary files, and removes those whose process is gone: a run that was killed
-    /// with SIGKILL could not do it itself.
+    /// Makes a directory in the system's directory for temporary files, and removes directories whose process no longer
+    /// exists: a run that was killed with SIGKILL could not remove its own.
     ///
     /// # Errors
-    /// What the system reports, with the path.
+    /// Errors of the system, with the path.
     pub fn new() -> io::Result<Scratch> {
         Scratch::below(&std::env::temp_dir())
     }
 
-    /// As [`Scratch::new`], in another directory.
+    /// Makes a directory as [`Scratch::new`] does, within `parent`.
     ///
     /// # Errors
     /// As [`Scratch::new`].
@@ -47,7 +48,7 @@ impl Scratch {
         ))
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -59,7 +60,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes the directories of processes that do not exist any more. Another user's cannot be removed and stay.
+/// Removes the directories of processes that no longer exist. Directories of other users cannot be removed and stay.
 fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {

@@ -1,4 +1,5 @@
-//! A forked worker: takes its end of the transport, goes to its CPU, and does rounds until it is told to finish.
+//! A forked worker: takes its end of the transport, binds itself to its CPU, and does rounds until it is told to
+//! finish.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -16,20 +17,20 @@ use super::payload::Payload;
 use super::protocol::{Reply, Report, Request, Role, Round};
 use crate::transports::Unavailable;
 
-/// What the workers of a launch share beside the transport.
+/// The state that the workers of a launch share, beside the transport.
 #[derive(Debug)]
 pub struct SharedState {
-    /// Where they meet, for patterns that time single runs.
+    /// The barrier at which workers meet, for patterns that time single runs.
     pub barrier: Shared<Barrier>,
-    /// Plain numbers; what each means is the pattern's.
+    /// Shared words whose meaning the pattern defines.
     pub words: Shared<[AtomicU64; 8]>,
 }
 
 impl SharedState {
-    /// Makes it before the fork.
+    /// Allocates the state; to be called before the fork.
     ///
     /// # Errors
-    /// [`LaunchError::Failed`] if memory cannot be had.
+    /// [`LaunchError::Failed`] if memory cannot be mapped.
     pub fn new() -> Result<SharedState, LaunchError> {
         let failed = |error| LaunchError::system("mmap", error);
         Ok(SharedState {
@@ -39,21 +40,21 @@ impl SharedState {
     }
 }
 
-/// What a worker has at hand in a round.
+/// The state that a worker uses in a round.
 #[derive(Debug)]
 pub struct WorkerContext<'a> {
-    /// Its message buffer.
+    /// The message buffer.
     pub payload: Payload,
-    /// What it shares with the other.
+    /// The state shared with the other workers.
     pub shared: &'a SharedState,
-    /// The pattern's parameters.
+    /// The parameters of the launch.
     pub job: &'a Job,
 }
 
-/// Forks a worker that plays `role` on `cpu` and runs `body` over its side of the line.
+/// Forks a worker with `role` on `cpu` and runs `body` with the worker's side of the connection.
 ///
 /// # Errors
-/// [`LaunchError::Unavailable`] if there are too few descriptors, or too few processes or pages for a fork.
+/// [`LaunchError::Unavailable`] if file descriptors, processes or memory for a fork are not available.
 pub fn fork(
     role: Role,
     cpu: Option<u32>,
@@ -73,10 +74,10 @@ pub fn fork(
     Ok(Link::new(role, Process::Forked(child), to_worker, from_worker))
 }
 
-/// Does rounds until the line says finish or goes dead. A round that fails is answered with its error.
+/// Does rounds until it is told to finish or the connection is closed. A round that fails is answered with its error.
 ///
 /// # Errors
-/// What the line itself reports.
+/// Errors of the connection itself.
 pub fn serve(side: WorkerSide, mut do_round: impl FnMut(&Round) -> io::Result<Report>) -> io::Result<()> {
     let mut replies = File::from(side.replies);
     for line in BufReader::new(File::from(side.requests)).lines() {
@@ -103,10 +104,11 @@ pub fn serve(side: WorkerSide, mut do_round: impl FnMut(&Round) -> io::Result<Re
     Ok(())
 }
 
-/// Answers whatever is asked with the reason why it cannot be done here, until the line says finish or goes dead.
+/// Answers every request with the reason for which the row cannot run here, until it is told to finish or the
+/// connection is closed.
 ///
 /// # Errors
-/// What the line itself reports.
+/// Errors of the connection itself.
 pub fn refuse(side: WorkerSide, reason: &str) -> io::Result<()> {
     let mut replies = File::from(side.replies);
     for line in BufReader::new(File::from(side.requests)).lines() {

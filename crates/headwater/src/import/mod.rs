@@ -1,8 +1,9 @@
-//! Results of other benchmarks as runs: one file per format, and the table below. Called by `headwater import`, which
-//! reads the files and stores the run; parsing itself touches no file.
+//! Import of results of other benchmarks as runs: one file per format, and the table below. Called by `headwater
+//! import`, which reads the files and stores the run; parsing itself reads no file.
 //!
-//! Each result of a program's launch becomes a launch of a row. What a file does not say is absent. A line that is not
-//! understood is kept with its number and said; a line that should be a result and is not ends the import.
+//! Each result of a launch of the other program becomes a launch of a row. A value that a file does not contain is
+//! absent. A line that is not understood is reported with its number; a line that should be a result and is not ends
+//! the import.
 
 use std::fmt;
 
@@ -19,53 +20,53 @@ pub type File = (String, String);
 /// A format.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// A description in one line.
     pub summary: &'static str,
     parse: fn(&[File], &Options, &mut Imported) -> Result<(), ImportError>,
 }
 
-/// What the user says of files that do not say it themselves.
+/// The user's answers for files that lack them.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The test that results without a banner are of.
+    /// The test to which results without a banner belong.
     pub test: Option<String>,
-    /// The selectors of comma-separated values without a head.
+    /// The column selectors of comma-separated values without a header.
     pub columns: Option<String>,
 }
 
-/// Every format, in the order of the help.
+/// All formats, in the order of the help text.
 pub static TABLE: &[Format] = &[netperf::FORMAT, lmbench::FORMAT];
 
-/// The format of that name.
+/// Returns the format with that name.
 pub fn find(name: &str) -> Option<&'static Format> {
     TABLE.iter().find(|format| format.name == name)
 }
 
-/// What the files hold.
+/// The contents of the files.
 #[derive(Clone, Debug, Default)]
 pub struct Imported {
-    /// The rows, each with the metrics' values of its launches.
+    /// The rows, each with the metric values of its launches.
     pub rows: Vec<(Row, Vec<Launch>)>,
-    /// What was not taken in, in the order of the files.
+    /// The lines that were not imported, in the order of the files.
     pub left_out: Vec<LeftOut>,
-    /// What was taken in and is not quite what its row is, each said once.
+    /// Remarks on results that were imported and differ a little from the definition of their row; each appears once.
     pub notes: Vec<String>,
-    /// What the files say of the machine.
+    /// The description of the machine in the files.
     pub environment: Environment,
-    /// How long a launch measured, s; 0 where the files do not say.
+    /// The measured time of a launch, s; 0 if the files do not state it.
     pub time_s: f64,
 }
 
 /// One launch: a value per metric, in the order of the row's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launch {
-    /// The replicate that it belongs to, from 0.
+    /// The index of the replicate, from 0.
     pub block: u32,
-    /// The values; none of a metric that the file does not say.
+    /// The values; `None` for a metric that the file does not contain.
     pub values: Vec<Option<f64>>,
-    /// What was counted.
+    /// Event counts.
     pub counters: Vec<(&'static str, f64)>,
 }
 
@@ -74,13 +75,13 @@ pub struct Launch {
 pub struct Line {
     /// The file's name.
     pub file: String,
-    /// From 1.
+    /// The line number, from 1.
     pub number: usize,
-    /// Its text.
+    /// The text of the line.
     pub text: String,
 }
 
-/// A line that was not taken in, and why not or what to do.
+/// A line that was not imported, with the reason or the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// The line.
@@ -89,14 +90,14 @@ pub struct LeftOut {
     pub why: String,
 }
 
-/// Why files are not imported, with the place and the remedy.
+/// The error of an import, with the place and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError {
-    /// The file's name; empty where no file is to blame.
+    /// The name of the file; empty if the error is not in a file.
     pub file: String,
-    /// From 1; 0 where it is the whole file.
+    /// The line number, from 1; 0 for the whole file.
     pub line: usize,
-    /// What is wrong and what can be done.
+    /// The problem and the remedy.
     pub message: String,
 }
 
@@ -113,17 +114,17 @@ impl fmt::Display for ImportError {
 impl std::error::Error for ImportError {}
 
 impl ImportError {
-    /// That an option is wrong.
+    /// Makes the error for a wrong option.
     fn usage(message: String) -> ImportError {
         ImportError { file: String::new(), line: 0, message }
     }
 }
 
 impl Format {
-    /// The results of `files`, which must be those of one machine.
+    /// Parses `files`, which must be of one machine.
     ///
     /// # Errors
-    /// The first line that cannot be, or that there is no result at all.
+    /// The first line that is wrong, or that there is no result at all.
     pub fn import(&self, files: &[File], options: &Options) -> Result<Imported, ImportError> {
         let mut imported = Imported::default();
         (self.parse)(files, options, &mut imported)?;
@@ -142,19 +143,19 @@ impl Format {
 }
 
 impl Imported {
-    /// Keeps a line that was not taken in.
+    /// Records a line that was not imported.
     fn leave(&mut self, line: &Line, why: impl Into<String>) {
         self.left_out.push(LeftOut { line: line.clone(), why: why.into() });
     }
 
-    /// Says once what the user should know of results that were taken in.
+    /// Records a remark on imported results, once.
     fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
     }
 
-    /// Adds a launch of a row; `block` is the next of that row where it is not given.
+    /// Adds a launch of a row; without `block`, it is the next launch of that row.
     fn add(&mut self, row: Row, block: Option<u32>, values: Vec<Option<f64>>, counters: Vec<(&'static str, f64)>) {
         let at = match self.rows.iter().position(|(known, _)| known.id == row.id) {
             Some(at) => at,
@@ -168,7 +169,7 @@ impl Imported {
         launches.push(Launch { block, values, counters });
     }
 
-    /// The events of a run that measured this, for the store and the fold.
+    /// Returns the events of a run with these results, for the store and the fold.
     pub fn events(self, run_id: &str, started_at: &str, command: Vec<String>) -> Vec<Event> {
         let launches = self.rows.iter().map(|(_, launches)| launches.len() as u32).max().unwrap_or(0);
         let header = RunHeader {
@@ -206,7 +207,7 @@ impl Imported {
                     position: position as u32,
                     series: series.map(|(metric, value)| (metric.name.clone(), vec![value])).collect(),
                     counters: launch.counters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-                    // Nobody knows, and nobody says that it was not.
+                    // The files do not state it, so the run does not claim that the launch was not steady.
                     steady: true,
                     ..LaunchRecord::default()
                 }))
@@ -218,19 +219,19 @@ impl Imported {
     }
 }
 
-/// The lines of a file with their numbers.
+/// Returns the lines of a file with their numbers.
 fn numbered((name, text): &File) -> impl Iterator<Item = Line> {
     let name = name.clone();
     text.lines().enumerate().map(move |(at, text)| Line { file: name.clone(), number: at + 1, text: text.to_owned() })
 }
 
 impl Line {
-    /// That this line is wrong.
+    /// Makes the error for this line.
     fn error(&self, message: impl Into<String>) -> ImportError {
         ImportError { file: self.file.clone(), line: self.number, message: message.into() }
     }
 
-    /// A number that may stand in a result: finite and not negative.
+    /// Parses a number that is valid in a result: finite and not negative.
     fn number(&self, field: &str, what: &str) -> Result<f64, ImportError> {
         match field.parse::<f64>() {
             Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
@@ -238,7 +239,7 @@ impl Line {
         }
     }
 
-    /// As [`Line::number`], and not zero.
+    /// Parses a number as [`Line::number`] does, and refuses zero.
     fn positive(&self, field: &str, what: &str) -> Result<f64, ImportError> {
         match self.number(field, what)? {
             0.0 => Err(self.error(format!("{what} is 0: this result says nothing; remove it"))),

@@ -1,4 +1,4 @@
-//! The configurations: what goes on beside the command. A table; a new one is a line here, and if it is a tool a line in
+//! The configurations under which a command is measured: a table. A new one is a line here, and for a tool a line in
 //! `tool.rs`.
 
 use headwater_trace_tools::kernel::{self, Error, Session, Settings, Support, Tracefs};
@@ -8,36 +8,36 @@ use super::tool::{self, Tool};
 use super::user::Sessions;
 use crate::plan::suggest;
 
-/// What goes on beside the command.
+/// What runs while the command runs.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// Nothing.
     Plain,
-    /// Nothing, but the program has the tracer linked in: the command of `--built`.
+    /// Nothing, but the program is linked with the tracer: the command of `--built`.
     Built,
-    /// A kernel session that nobody reads.
+    /// A kernel session without a reader.
     Flight,
-    /// A kernel session that is carried into files.
+    /// A kernel session whose events are written to files.
     Drain,
-    /// A session of our tracer that nobody reads.
+    /// A session of our tracer without a reader.
     UserFlight,
-    /// A session of our tracer that is carried into files.
+    /// A session of our tracer whose events are written to files.
     UserDrain,
     /// Another tracer.
     Tool(&'static Tool),
 }
 
-/// What is done again and again to learn what an event costs.
+/// An operation that is repeated to measure the cost of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// getppid, of which the kernel makes two events.
+    /// getppid, for which the kernel records two events.
     Calls,
     /// An event of our tracer.
     Events,
 }
 
 impl Probe {
-    /// The subject of its rows.
+    /// Returns the subject of its rows.
     pub fn subject(self) -> &'static str {
         match self {
             Probe::Calls => "getppid",
@@ -49,17 +49,17 @@ impl Probe {
 /// A configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Arm {
-    /// Its name: the variant of its rows.
+    /// The name: the variant of its rows.
     pub name: &'static str,
-    /// The letter of the old experiment, where it has one.
+    /// The letter of the same configuration in the old experiment, if it had one.
     pub letter: &'static str,
-    /// In a few words.
+    /// A short description.
     pub summary: &'static str,
-    /// What goes on.
+    /// What runs while the command runs.
     pub kind: Kind,
 }
 
-/// Every configuration, in the order of the tables.
+/// All configurations, in the order of the tables.
 pub static TABLE: &[Arm] = &[
     Arm { name: "off", letter: "A", summary: "no tracing", kind: Kind::Plain },
     Arm {
@@ -110,24 +110,24 @@ pub static TABLE: &[Arm] = &[
     Arm { name: "strace", letter: "", summary: "strace -f", kind: Kind::Tool(&tool::STRACE) },
 ];
 
-/// The configuration of that name.
+/// Returns the configuration with that name.
 ///
 /// # Errors
-/// The names that there are, in one line.
+/// Returns all names in one line.
 pub fn find(name: &str) -> Result<&'static Arm, String> {
     let found = TABLE.iter().find(|arm| arm.name == name);
     found.ok_or_else(|| suggest::there_are(name, TABLE.iter().map(|arm| arm.name)))
 }
 
-/// Why the kernel half has no `built`.
+/// The reason for which the kernel half has no `built`.
 const NO_BUILT: &str = "not here: a kernel without tracing would be another kernel, so A and B coincide; of a program of \
                         yours --built names the build with the tracer linked in";
 
 impl Arm {
-    /// Why this machine cannot measure it.
+    /// Checks whether this machine can measure it; returns the reason why not.
     ///
     /// # Errors
-    /// An event that does not exist: the words of the kernel session.
+    /// An event that does not exist, to get the error message of the kernel session.
     pub fn obstacle(&self, tracing: &Tracing, user: &Sessions, has_built: bool) -> Result<Option<String>, Error> {
         match self.kind {
             Kind::Plain => Ok(None),
@@ -143,18 +143,18 @@ impl Arm {
         }
     }
 
-    /// Whether it records what programs with our tracer say of themselves.
+    /// Returns whether it records the events of programs that are linked with our tracer.
     pub fn is_of_user(&self) -> bool {
         matches!(self.kind, Kind::UserFlight | Kind::UserDrain)
     }
 
-    /// Whether the program with the tracer linked in is run in it, if there is one.
+    /// Returns whether it runs the program that is linked with the tracer, if there is one.
     pub fn takes_built(&self) -> bool {
         matches!(self.kind, Kind::Built) || self.is_of_user()
     }
 
-    /// The probes that tell what an event costs in it, beside others of a run. A build with the tracer calls getppid as every
-    /// other.
+    /// Returns the probes that measure the cost of an event in it, given the configurations of the run. getppid costs
+    /// the same in a build with the tracer.
     pub fn probes(&self, others: &[&Arm]) -> &'static [Probe] {
         match self.kind {
             Kind::Plain if others.iter().any(|arm| arm.is_of_user()) => &[Probe::Calls, Probe::Events],
@@ -166,9 +166,9 @@ impl Arm {
     }
 }
 
-/// Whether a session of these events can be had; recording the own process alone, it disturbs nobody.
+/// Checks whether a session with these events can be started. It records this process only and disturbs no other.
 fn trial(tracing: &Tracing) -> Result<Option<String>, Error> {
-    // An instance that records on for nobody would be part of what is measured.
+    // An abandoned instance that keeps recording would be part of the measurement.
     let _ = Tracefs::find(false).and_then(|found| kernel::sweep(&found));
     let settings = Settings { processes: Some(vec![std::process::id()]), ..tracing.settings() };
     match Session::start(&settings) {

@@ -1,5 +1,5 @@
-//! The course of such a run: blocks of launches in random order, each stored as it ends, until there are enough, the time is
-//! over or the user says stop.
+//! Runs `headwater overhead`: blocks of launches in random order, each stored when it ends, until there are enough
+//! blocks, the time is up or a signal arrives.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,64 +27,64 @@ use crate::harness::watch::Watch;
 use crate::plan::order;
 use crate::store;
 
-/// How long the probe calls in each launch, s.
+/// The duration of the getppid probe in each launch, s.
 const PROBE_S: f64 = 0.05;
 
-/// What repetitions may add to the time of launches, as a share. It is earned by each: on a machine that is slow throughout the
-/// first block would take all that there is.
+/// By how much repetitions may extend the launches, as a share of their time. Each launch adds its share: with a single
+/// allowance for the run, a machine that is slow throughout would use it up in the first block.
 const REPEATED: f64 = 0.5;
 
-/// Blocks of the longest run.
+/// The maximum number of blocks.
 pub const BLOCKS_MAX: u32 = 10_000;
 
-/// What is to be measured.
+/// Runs the blocks of `headwater overhead`: workloads, configurations and settings.
 #[derive(Debug)]
 pub struct OverheadRunner<'a> {
-    /// What is run.
+    /// The workloads.
     pub workloads: &'a [Workload],
-    /// What is run instead where the tracer is to be linked in.
+    /// The workload that replaces them in configurations with a program linked with the tracer.
     pub built: Option<&'a Workload>,
     /// The configurations that this machine can measure, `off` first.
     pub arms: &'a [&'static Arm],
-    /// How kernel sessions are set up.
+    /// The settings of kernel sessions.
     pub tracing: &'a Tracing,
-    /// How sessions of our tracer are.
+    /// The settings of sessions of our tracer.
     pub user: &'a Sessions,
-    /// Blocks at most; none: as many as the time has room for.
+    /// The maximum number of blocks; `None` for as many as the time allows.
     pub blocks: Option<u32>,
-    /// The longest that it may go on, s; the first block is always measured.
+    /// The time limit, s; the first block is always measured.
     pub time_s: Option<f64>,
-    /// Of the order.
+    /// The seed of the random order.
     pub seed: u64,
     /// The CPUs that this process may use.
     pub cpus: &'a [u32],
 }
 
-/// One thing that is launched in every block.
+/// One launch of a block: what to run, and under which configuration.
 #[derive(Clone, Copy, Debug)]
 struct BlockItem<'a> {
     target: Target<'a>,
     arm: &'static Arm,
 }
 
-/// What it runs.
+/// What a launch runs.
 #[derive(Clone, Copy, Debug)]
 enum Target<'a> {
     Workload(&'a Workload),
     Probe(Probe),
 }
 
-/// What a launch gave.
+/// The result of a launch.
 #[derive(Debug)]
 struct Launched {
     timed: Timed,
-    /// Of the session, where there was one.
+    /// The counts of the session, if there was one.
     counts: Option<Counts>,
-    /// What another tracer says that it saw.
+    /// The number of events that another tracer reports.
     seen: Option<ToolCounts>,
 }
 
-/// What launches share.
+/// The state that launches share.
 struct RunContext<'a> {
     scratch: &'a Scratch,
     stop: &'a StopSignals,
@@ -94,7 +94,7 @@ struct RunContext<'a> {
 }
 
 impl<'a> OverheadRunner<'a> {
-    /// Its rows, in the order of the tables.
+    /// Returns the rows, in the order of the tables.
     pub fn rows(&self) -> Vec<Row> {
         let arms = || self.arms.iter();
         let of_workloads = self.workloads.iter().flat_map(|workload| arms().flat_map(|arm| rows::all(workload, arm)));
@@ -112,11 +112,11 @@ impl<'a> OverheadRunner<'a> {
         workloads.flat_map(of).chain(probes).collect()
     }
 
-    /// Runs every workload once without tracing and without keeping it: so a command that fails shows at once, and files are
-    /// in memory.
+    /// Runs every workload once without tracing and without storing the result, so that a command that fails is
+    /// reported at once, and files are in the page cache.
     ///
     /// # Errors
-    /// What went wrong with the command. False if a signal came.
+    /// The error of the command. Returns false if a signal arrived.
     pub fn warm_up(&self, scratch: &Scratch, stop: &StopSignals) -> anyhow::Result<bool> {
         let mut context = self.context(scratch, stop);
         for workload in self.workloads.iter().chain(self.built) {
@@ -130,10 +130,10 @@ impl<'a> OverheadRunner<'a> {
         Ok(true)
     }
 
-    /// Runs the blocks. The environment afterwards and the status are the last event.
+    /// Runs the blocks. The last event contains the final status and the environment after the run.
     ///
     /// # Errors
-    /// What the observer reports.
+    /// Errors of the observer.
     pub fn run(&self, scratch: &Scratch, stop: &StopSignals, observer: &mut dyn Observer) -> anyhow::Result<End> {
         let items = self.items();
         let blocks = self.blocks.unwrap_or(BLOCKS_MAX);
@@ -165,7 +165,7 @@ impl<'a> OverheadRunner<'a> {
                         break 'blocks;
                     }
                     Err(Failure::Failed(reason)) => {
-                        // A tool that does not work here says so at its first launch.
+                        // A tool that does not work here fails at its first launch.
                         end.status = RunStatus::Partial;
                         match (block, item.arm.kind) {
                             (0, Kind::Tool(_)) => observer.event(&Event::RowSkipped { row: row.clone(), reason })?,
@@ -194,7 +194,8 @@ impl<'a> OverheadRunner<'a> {
         }
     }
 
-    /// Measures one launch, and again where the CPUs were disturbed; every attempt is an event, and the last one counts.
+    /// Measures one launch, and repeats it if the CPUs were disturbed. Every attempt becomes an event, and the last one
+    /// counts.
     fn measure(
         &self,
         item: BlockItem<'_>,
@@ -283,7 +284,7 @@ impl<'a> OverheadRunner<'a> {
         }
     }
 
-    /// The process from its start to its end, and the session around what it times.
+    /// Runs the process from start to end, with the session around the part that is timed.
     fn watched(
         &self,
         item: BlockItem<'_>,
@@ -314,7 +315,7 @@ impl BlockItem<'_> {
     }
 }
 
-/// The figures of a launch.
+/// Fills in the figures of a launch.
 fn fill(record: &mut LaunchRecord, launched: &Launched, is_probe: bool) {
     let Timed { elapsed_s, user_s, system_s, calls, .. } = launched.timed;
     if is_probe {
@@ -334,7 +335,7 @@ fn fill(record: &mut LaunchRecord, launched: &Launched, is_probe: bool) {
     }
 }
 
-/// The rows of the run that a workload has left, as launches of this run.
+/// Takes the rows of a run that the workload has left, as launches of this run.
 fn take_rows(run: &Path, of: &LaunchRecord, arm: &Arm, observer: &mut dyn Observer) -> anyhow::Result<()> {
     let inner = store::read(run).map_err(|error| anyhow!("the run that was the workload: {error}"))?;
     for result in inner.results {
@@ -356,7 +357,7 @@ fn take_rows(run: &Path, of: &LaunchRecord, arm: &Arm, observer: &mut dyn Observ
     Ok(())
 }
 
-/// What went wrong, and the last thing that was said about it.
+/// Returns the error with the last line that the program printed.
 fn with_last_line(what: String, file: &Path) -> String {
     let text = String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).into_owned();
     match text.lines().rev().find(|line| !line.trim().is_empty()) {

@@ -1,4 +1,4 @@
-//! The kernel half of a launch: a session from when the command is about to begin until it has ended, and its counts.
+//! The kernel half of a launch: a session from just before the command starts until it has ended, and its counts.
 
 use std::path::Path;
 
@@ -6,21 +6,20 @@ use headwater_trace_tools::kernel::{Error, Mode, Session, Settings};
 
 use super::arms::Kind;
 
-/// What a workload is traced with unless an option says otherwise: what the old tracer recorded too, as far as it has a name
-/// today.
+/// The default events of a workload: those that the old tracer recorded, as far as they exist today.
 pub const EVENTS: &[&str] = &["raw_syscalls:*", "sched:*", "irq:*", "exceptions:*", "signal:*", "timer:*"];
 
-/// What the probe is traced with: two events for each call.
+/// The events of the probe: two for each call.
 const PROBE_EVENTS: &[&str] = &["raw_syscalls:*"];
 
-/// How kernel sessions are set up.
+/// The settings of kernel sessions.
 #[derive(Clone, Debug)]
 pub struct Tracing {
-    /// Patterns of events.
+    /// Patterns of event names.
     pub events: Vec<String>,
-    /// Of each CPU's buffer, KiB.
+    /// The size of each CPU's buffer, KiB.
     pub buffer_kb: u32,
-    /// Only the command and what it starts, instead of the whole machine.
+    /// Whether only the command and its children are recorded, instead of the whole machine.
     pub command_only: bool,
 }
 
@@ -35,22 +34,22 @@ impl Default for Tracing {
 }
 
 impl Tracing {
-    /// The same for the probe.
+    /// Returns the settings for the probe.
     #[must_use]
     pub fn of_probe(&self) -> Tracing {
         Tracing { events: PROBE_EVENTS.iter().map(|event| (*event).to_owned()).collect(), ..self.clone() }
     }
 
-    /// A session in memory, of the whole machine.
+    /// Returns the settings of a session in memory, for the whole machine.
     pub(super) fn settings(&self) -> Settings {
         let events: Vec<&str> = self.events.iter().map(String::as_str).collect();
         Settings { buffer_kb_per_cpu: self.buffer_kb, ..Settings::new(&events, Mode::Flight) }
     }
 
-    /// Begins to record if the configuration does; `process` is who will start the command.
+    /// Starts recording if the configuration does; `process` is the process that will start the command.
     ///
     /// # Errors
-    /// What the session says.
+    /// Errors of the session.
     pub fn start(&self, kind: Kind, process: u32, directory: &Path) -> Result<Option<Recording>, Error> {
         let mode = match kind {
             Kind::Flight => Mode::Flight,
@@ -63,32 +62,32 @@ impl Tracing {
     }
 }
 
-/// A session that runs.
+/// A running session.
 #[derive(Debug)]
 pub struct Recording(Session);
 
-/// What became of the events of a launch.
+/// The event counts of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Recorded or lost.
+    /// Events recorded or lost.
     pub events: u64,
-    /// Lost: overwritten, discarded, nested.
+    /// Events lost: overwritten, discarded or nested.
     pub lost: u64,
 }
 
 impl Recording {
-    /// No event is recorded any more.
+    /// Stops recording.
     ///
     /// # Errors
-    /// What tracefs reports.
+    /// Errors of tracefs.
     pub fn pause(&self) -> Result<(), Error> {
         self.0.record(false)
     }
 
-    /// Ends it and counts; its pages are removed.
+    /// Ends the session and returns its counts; its pages are removed.
     ///
     /// # Errors
-    /// What tracefs reports; a file that could not be written.
+    /// Errors of tracefs, or a file that could not be written.
     pub fn stop(self) -> Result<Counts, String> {
         let capture = self.0.stop().map_err(|error| error.to_string())?;
         if let Some(error) = capture.errors().next() {

@@ -1,7 +1,8 @@
-//! `headwater overhead`: what tracing costs a command. Blocks in which every workload and the probe run once under each
-//! configuration, in random order; the records of a run as every other, so that `show` and `compare` read them.
+//! `headwater overhead`: measures what tracing costs a command. In each block, every workload and the probe run once
+//! under each configuration, in random order. The results are stored as a run, so that `show` and `compare` can read
+//! them.
 //!
-//! Called by `cli/overhead.rs`; what the figures mean is the business of [`headwater_results::overhead`].
+//! Called by `cli/overhead.rs`. [`headwater_results::overhead`] computes the costs.
 
 pub mod arms;
 pub mod block_runner;

@@ -1,4 +1,4 @@
-//! The rows of such a run: `compile/workload/free/flight`, and the probe's and LMbench's beside it.
+//! The rows of `headwater overhead`: `compile/workload/free/flight`, and those of the probe and of LMbench.
 
 use headwater_results::overhead::{PROBE, WORKLOAD};
 use headwater_results::schema::{Better, Metric, Placement, Row, Standing};
@@ -8,27 +8,27 @@ use super::workloads::{Workload, lmbench_rows};
 use crate::plan::rows::{Pattern, plain};
 use crate::plan::variants::{Variant, of_row};
 
-/// Raised whenever what is timed changes.
+/// Raised whenever the timed part changes.
 const DEFINITION_VERSION: u32 = 2;
 
-/// A workload under a configuration.
+/// Returns the row of a workload under a configuration.
 pub fn of_workload(workload: &Workload, arm: &Arm) -> Row {
     let metrics = [("elapsed", "s"), ("cpu", "s")];
     under(row(&workload.name, WORKLOAD, Standing::Candidate, &metrics), arm)
 }
 
-/// A probe under a configuration.
+/// Returns the row of a probe under a configuration.
 pub fn of_probe(probe: Probe, arm: &Arm) -> Row {
     under(row(probe.subject(), PROBE, Standing::Null, &[("elapsed", "ns")]), arm)
 }
 
-/// All rows of a workload under a configuration: its own, and those of the run that it is.
+/// Returns all rows of a workload under a configuration: its own, and those of the run that it makes.
 pub fn all(workload: &Workload, arm: &Arm) -> Vec<Row> {
     let inner = if workload.run.is_some() { lmbench_rows() } else { Vec::new() };
     std::iter::once(of_workload(workload, arm)).chain(inner.into_iter().map(|row| under(row, arm))).collect()
 }
 
-/// A row under a configuration.
+/// Returns a row with the configuration as its variant.
 pub fn under(row: Row, arm: &Arm) -> Row {
     of_row(&row, &Variant { name: arm.name.to_owned(), ..Variant::default() })
 }

@@ -1,6 +1,6 @@
-//! The process that runs the command and times it. `headwater` starts it for each launch, under another tracer if the
-//! configuration is one; it says that it is ready, waits to be told, and answers with what the command took. So neither its own
-//! start nor that of a tracer is a part of the figure.
+//! The process that starts the command and times it. `headwater` starts it for each launch, under another tracer if the
+//! configuration names one. It reports that it is ready, waits for the request to begin, and answers with the resources
+//! that the command used. So the figure includes neither its own start nor that of a tracer.
 
 use std::fs::File;
 use std::io::{self, BufRead, Read, Write};
@@ -21,95 +21,95 @@ use serde::{Deserialize, Serialize};
 
 use headwater_trace::session::VARIABLE;
 
-/// What is run.
+/// The work to be timed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// A command, with the directory in which it runs; here where there is none.
+    /// A command, with the directory in which it runs; the current one if absent.
     Command {
         /// Program and arguments.
         words: Vec<String>,
-        /// Where it runs.
+        /// The working directory.
         directory: Option<PathBuf>,
     },
-    /// getppid again and again for so long, s.
+    /// Calls of getppid for a given time.
     Calls {
-        /// How long.
+        /// The time, s.
         time_s: f64,
     },
-    /// Events of the tracer, in bursts with pauses in which they are carried; the pauses do not count.
+    /// Events of the tracer, in bursts. The events are copied in pauses, which do not count.
     Events,
 }
 
-/// What the process is to do, as its file says it.
+/// The request to the process, read from a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimedRequest {
-    /// What is run.
+    /// The work.
     pub task: Task,
-    /// Where its standard error goes.
+    /// The file for its standard error.
     pub errors: PathBuf,
 }
 
-/// What it took.
+/// The resources that the work used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timed {
     /// Wall time, s.
     pub elapsed_s: f64,
     /// CPU time in user mode of the command and of the children that it waited for, s.
     pub user_s: f64,
-    /// In the kernel.
+    /// CPU time in the kernel, s.
     pub system_s: f64,
     /// Calls of getppid, or events.
     pub calls: u64,
-    /// Its exit code; none if a signal ended it.
+    /// The exit code; `None` if a signal killed the command.
     pub code: Option<i32>,
 }
 
-/// Why there is no figure.
+/// The reason for which there is no figure.
 #[derive(Debug)]
 pub enum Failure {
-    /// The user or the system asked this process to stop.
+    /// A signal asked this process to stop.
     Stopped(i32),
-    /// Something went wrong, in words.
+    /// An error, in words.
     Failed(String),
 }
 
-/// The name of the hidden subcommand that it runs as.
+/// The name of the hidden subcommand that runs this process.
 pub const TIMED: &str = "timed";
 const READY: &str = "headwater: ready";
 const TOOK: &str = "headwater: took ";
 
-/// How long a tracer may take until it has started the process, and to end after it.
+/// How long a tracer may take to start the process, and to end after it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long all of it has to end by itself when it is asked to.
+/// How long the processes have to end after a request, before they are killed.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Calls of getppid between two looks at the clock.
+/// Calls of getppid between two reads of the clock.
 const CALLS: u64 = 200;
 
 /// Events of a burst: a quarter of a buffer.
 const EVENTS: u64 = (BUFFER_BYTES / 4 / EVENT_BYTES) as u64;
 /// Bursts: half a million events.
 const BURSTS: u64 = 16;
-/// Bytes of the record of one.
+/// Bytes of one record.
 const EVENT_BYTES: usize = 32;
-/// Between bursts: so that those between two looks of the consumer find room.
+/// The pause between bursts, so that the events between two checks of the consumer fit the buffer.
 const BETWEEN: Duration = Duration::from_millis(6);
 
-/// The process's main.
+/// The main function of the process.
 ///
 /// # Errors
-/// What files, standard input and output report.
+/// Errors of files and of standard input and output.
 pub fn serve(file: &Path, parent: Option<u32>) -> io::Result<()> {
-    // Under a tracer the parent is the tracer.
+    // Under a tracer the parent process is the tracer.
     die_with(parent.unwrap_or_else(std::os::unix::process::parent_id));
     unblock_stop_signals();
     let order: TimedRequest = serde_json::from_slice(&std::fs::read(file)?)?;
     println!("{READY}");
     let mut go = String::new();
     if io::stdin().lock().read_line(&mut go)? == 0 {
-        // Who would tell is dead.
+        // The process that would send the request has died.
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     let timed = match &order.task {
@@ -129,7 +129,7 @@ fn run(words: &[String], directory: Option<&Path>, errors: &Path) -> io::Result<
     let (start, before) = (Instant::now(), Usage::of_children());
     let mut running = child::Child::fork(|| {
         let error = command.exec();
-        // Nobody else reads it.
+        // No other process reads it.
         let _ = std::fs::write(errors, format!("{program}: {error}\n"));
         127
     })?;
@@ -151,7 +151,7 @@ fn call(time: Duration) -> Timed {
 }
 
 fn emit() -> Timed {
-    // The first one joins the session.
+    // The first event joins the session.
     recorded(0, 1, 2);
     let (mut took, before) = (Duration::ZERO, Usage::of_process());
     for _ in 0..BURSTS {
@@ -170,19 +170,19 @@ fn timed(elapsed: Duration, before: &Usage, calls: u64) -> Timed {
     Timed { elapsed_s: elapsed.as_secs_f64(), user_s, system_s, calls, code: Some(0) }
 }
 
-/// Such a process as its starter sees it. Dropping it ends it with its group: asked first, because a tracer may have to take
-/// something back, and killed then.
+/// The starter's view of such a process. Dropping it ends the process group: with SIGTERM first, because a tracer may
+/// have to undo settings, then with SIGKILL.
 #[derive(Debug)]
 pub struct Running {
     child: std::process::Child,
-    /// Behind the last line that was taken.
+    /// The position after the last line that was read.
     heard: Vec<u8>,
     ended: bool,
 }
 
 impl Running {
-    /// Starts it by these words, the process itself or a tracer that will, and waits until it is ready. It and what it starts
-    /// find the session of that memory; `said` takes standard error.
+    /// Starts the process, or a tracer that starts it, by this command line, and waits until it is ready. The process
+    /// and its children can join the session of that memory; `said` receives standard error.
     ///
     /// # Errors
     /// [`Failure`].
@@ -206,13 +206,13 @@ impl Running {
         running.line(READY, stop, Some(PATIENCE), &mut || None).map(|_| running)
     }
 
-    /// Its process id.
+    /// Returns its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Tells it to begin and waits for its answer, however long that takes. Meanwhile `beside` is called, again after the time
-    /// that it gives.
+    /// Tells it to begin and waits for its answer, without a time limit. Meanwhile calls `beside`, each time after the
+    /// pause that the previous call returned.
     ///
     /// # Errors
     /// [`Failure`].
@@ -225,7 +225,7 @@ impl Running {
         serde_json::from_str(&line).map_err(|error| Failure::Failed(format!("no answer: {error}")))
     }
 
-    /// Waits until all of it has ended, and kills what it may have left.
+    /// Waits until all processes have ended, and kills the remaining ones.
     ///
     /// # Errors
     /// [`Failure`].
@@ -240,7 +240,7 @@ impl Running {
         status.map(drop).map_err(|error| Failure::Failed(error.to_string()))
     }
 
-    /// The rest of the next line that begins so; other lines are a tracer's.
+    /// Returns the rest of the next line with that prefix; other lines come from a tracer.
     fn line(
         &mut self,
         begins: &str,

@@ -1,5 +1,5 @@
-//! The user half of a launch: a session of our tracer that the command and what it starts join, carried beside it or left in
-//! memory, and its counts. What it records is thrown away.
+//! The user half of a launch: a session of our tracer that the command and its children can join, and its counts. Its
+//! events are written to files or left in memory, and deleted at the end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,34 +14,35 @@ use crate::facilities::trace::PATTERN;
 use crate::harness::scratch::Scratch;
 use crate::trace::{BUFFER_BYTES, ClockChoice, HOME, Pace, Recording, RecordingConfig};
 
-/// How such sessions are set up.
+/// The settings of such sessions.
 #[derive(Debug)]
 pub struct Sessions {
     /// Patterns of events.
     events: Vec<String>,
-    /// Where their memory lies: a directory of our own, so that nothing stays whoever is killed. Or why there is none.
+    /// The directory of their memory: a private one, so that nothing stays behind if a process is killed. Or the reason
+    /// for which there is none.
     memory: Result<Scratch, String>,
-    /// Where they are carried to.
+    /// The directory of their files.
     directory: PathBuf,
 }
 
-/// A session that runs.
+/// A running session.
 #[derive(Debug)]
 pub struct UserSession {
     recording: Recording,
     directory: PathBuf,
-    /// None if nobody reads.
+    /// `None` for a session without a reader.
     pace: Option<Pace>,
 }
 
 impl Sessions {
-    /// Sessions of events of these names; what they write goes below `directory`.
+    /// Makes settings for events with these names; files go below `directory`.
     pub fn new(events: &[String], directory: &Path) -> Sessions {
         let memory = Scratch::below(Path::new(HOME)).map_err(|error| format!("no memory for sessions: {error}"));
         Sessions { events: events.to_vec(), memory, directory: directory.join("user") }
     }
 
-    /// Why this machine has none.
+    /// Returns the reason for which this machine cannot have such sessions.
     pub fn obstacle(&self) -> Option<String> {
         if let Some(why) = ticks::unsound() {
             return Some(format!("the processor's counter is no clock here: {why}"));
@@ -55,17 +56,17 @@ impl Sessions {
         }
     }
 
-    /// Begins to record if the configuration does.
+    /// Starts recording if the configuration does.
     ///
     /// # Errors
-    /// What stands in the way, in words.
+    /// The reason, in words.
     pub fn start(&self, kind: Kind, is_probe: bool) -> Result<Option<UserSession>, String> {
         let when_full = match kind {
             Kind::UserFlight => WhenFull::Overwrite,
             Kind::UserDrain => WhenFull::Refuse,
             _ => return Ok(None),
         };
-        // What a launch that failed has left.
+        // Removes the files of a failed launch.
         let _ = fs::remove_dir_all(&self.directory);
         let of_probe = [PATTERN.to_owned()];
         let recording = self.begin(if is_probe { &of_probe } else { &self.events }, when_full)?;
@@ -90,23 +91,23 @@ impl Sessions {
 }
 
 impl UserSession {
-    /// The file that programs join the session by.
+    /// Returns the file by which programs join the session.
     pub fn memory(&self) -> &Path {
         self.recording.memory()
     }
 
-    /// Carries what there is; how long until the next time, if there is one.
+    /// Copies the available events. Returns the time until the next call, if there is one.
     pub fn carry(&mut self) -> Option<Duration> {
         let pace = self.pace.as_mut()?;
-        // What stands in the way now does so at the end too, and is told there.
+        // An error that occurs now occurs at the end too, and is reported there.
         let _ = pace.look(&mut self.recording);
         Some(pace.pause())
     }
 
-    /// Ends it and counts; its files are removed.
+    /// Ends the session and returns its counts; its files are removed.
     ///
     /// # Errors
-    /// What could not be carried, and why.
+    /// The events that could not be copied, and why.
     pub fn stop(self) -> Result<Counts, String> {
         let ended = self.recording.end();
         let removed = fs::remove_dir_all(&self.directory);

@@ -1,5 +1,5 @@
-//! What is run: the user's command, or the workloads of the old report, made here and always the same. Everything that they
-//! need lies in the run's private directory.
+//! The workloads: the user's command, or the workloads of the old report, generated here and always the same. All their
+//! files are in the run's private directory.
 
 use std::fmt::Write;
 use std::fs;
@@ -19,27 +19,27 @@ use headwater_results::schema::Placement;
 pub struct Workload {
     /// The subject of its rows.
     pub name: String,
-    /// What is run.
+    /// The work.
     pub task: Task,
-    /// Exit codes that are no failure.
+    /// Exit codes that count as success.
     pub codes: &'static [i32],
-    /// The run that it leaves, whose rows are taken too.
+    /// The run that it writes, whose rows are included.
     pub run: Option<PathBuf>,
 }
 
-/// The names of those that are made here.
+/// The names of the generated workloads.
 pub const BUILT_IN: [&str; 3] = ["compile", "compress", "lmbench"];
 
-/// C files, and functions in each: about half a second of compiling. What is short has more blocks in the same time, and is
-/// disturbed less often.
+/// C files, and functions in each: about half a second of compiling. A short workload gets more blocks in the same
+/// time, and is disturbed less often.
 const FILES: u32 = 4;
 const FUNCTIONS: u32 = 2;
 
-/// Bytes of the text that is compressed: about half a second of bzip2.
+/// Bytes of the text to compress: about half a second of bzip2.
 const TEXT_BYTES: usize = 4 << 20;
 
-/// The rows of LMbench that are measured, as far as a system call, a fault or a switch stands in them: of the others tracing
-/// sees nothing.
+/// The rows of LMbench that are measured: those that contain a system call, a fault or a context switch. Tracing does
+/// not affect the others.
 const LMBENCH: [&str; 24] = [
     "null-call",
     "null-io",
@@ -67,10 +67,10 @@ const LMBENCH: [&str; 24] = [
     "memory-read",
 ];
 
-/// Round trips among them, with their size.
+/// The round trips among them, with their sizes.
 const ROUND_TRIPS: [(&str, u64); 4] = [("pipe", 1), ("unix-stream", 1), ("udp", 4), ("tcp", 1)];
 
-/// The workload of a command.
+/// Makes the workload of a command.
 pub fn of_command(words: &[String]) -> Workload {
     let file = words.first().map(String::as_str).unwrap_or_default().rsplit('/').next().unwrap_or_default();
     let name: String = file
@@ -80,10 +80,10 @@ pub fn of_command(words: &[String]) -> Workload {
     Workload { name, task: Task::Command { words: words.to_vec(), directory: None }, codes: &[0], run: None }
 }
 
-/// Makes a workload of the report below `directory`; why this machine cannot run it, if so.
+/// Makes a workload of the report below `directory`; returns the reason if this machine cannot run it.
 ///
 /// # Errors
-/// What the file system reports.
+/// Errors of the file system.
 pub fn built_in(name: &str, directory: &Path) -> io::Result<Result<Workload, String>> {
     let place = directory.join(name);
     fs::create_dir_all(&place)?;
@@ -126,13 +126,13 @@ pub fn built_in(name: &str, directory: &Path) -> io::Result<Result<Workload, Str
                 ["run", "lmbench", "--launches", "1", "--time", "5ms", "--warm-up", "1ms", "--seed", "1", "--quiet"];
             let words = [own].into_iter().chain(fixed.map(str::to_owned)).chain(["--output".to_owned(), output]);
             let words = words.chain(lmbench_rows().into_iter().map(|row| row.id)).collect();
-            // 4: rows that this machine cannot run.
+            // 4: some rows cannot run on this machine.
             Ok(Workload { codes: &[0, 4], run: Some(run), ..workload(words, place) })
         }
     })
 }
 
-/// The rows of workload `lmbench`, as the suite has them.
+/// Returns the rows of workload `lmbench` as the suite has them.
 pub fn lmbench_rows() -> Vec<Row> {
     let lmbench = facilities::find("lmbench").expect("a facility of the table");
     let subjects = (lmbench.subjects)().into_iter().filter(|subject| LMBENCH.contains(&subject.name));
@@ -149,7 +149,7 @@ fn installed(names: &[&'static str]) -> Option<&'static str> {
     names.iter().copied().find(|name| std::env::split_paths(&path).any(|directory| directory.join(name).is_file()))
 }
 
-/// A C file with something to do for a compiler, and words enough for a compressor: the same for the same number.
+/// Writes a C file with work for a compiler and enough text for a compressor; the same number gives the same file.
 fn c_file(number: u64) -> String {
     const WORDS: [&str; 12] = [
         "queue", "message", "band", "stream", "window", "reader", "writer", "credit", "module", "head", "put",

@@ -1,8 +1,8 @@
-//! `acknowledged`: one-way, and the receiver acknowledges every message by one byte, for which the sender waits before it sends
-//! the next one. The rate at which messages go.
+//! `acknowledged`: one-way messages, each acknowledged by one byte. The sender waits for the acknowledgement before it
+//! sends the next message. The figure is the rate of messages.
 //!
-//! So must a program send over a transport that drops what its receiver does not take in time, and so the bandwidth of UDP was
-//! measured after UNPv2: in the published table it is the size over the time of an exchange.
+//! A program has to send in this way over a transport that drops messages when the receiver is slow. The published
+//! bandwidth of UDP after UNPv2 was measured so: it is the size divided by the time of an exchange.
 
 use std::io;
 
@@ -46,7 +46,8 @@ impl Pattern for Acknowledged {
     fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
         match ends {
             Ends::Sender(end) => send_all(end, round, context),
-            // The acknowledgement is the first byte of the message, so that it cannot be that of the one before.
+            // The acknowledgement is the first byte of the message, so that it cannot be mistaken for that of the
+            // previous one.
             Ends::Receiver(end) => answer(end, round, context, 1),
             _ => Err(wrong_ends()),
         }
@@ -60,9 +61,9 @@ impl Pattern for Acknowledged {
     }
 }
 
-/// The sender's loop: stamps mark the acknowledgement of each batch's last message.
+/// The sender's loop. Its stamps mark the acknowledgement of each batch's last message.
 fn send_all<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
-    // A queue takes no buffer that is smaller than its messages may be.
+    // A message queue does not accept a buffer that is smaller than its maximum message.
     let mut reply = Payload::new(context.payload.size());
     in_batches(round, |sequence| {
         let message = context.payload.message(sequence);

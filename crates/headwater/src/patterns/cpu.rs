@@ -1,5 +1,5 @@
-//! The CPU time per message as a metric of its own, for patterns whose question is what a message costs. Called when a
-//! launch is over.
+//! The CPU time per message as a metric, for patterns that measure the cost of a message. Called at the end of a
+//! launch.
 
 use headwater_results::schema::Better;
 
@@ -9,10 +9,10 @@ use crate::harness::conduct::Measured;
 /// CPU time of all processes, user and system, per operation.
 pub(super) const CPU: MetricInfo = MetricInfo { name: "cpu", unit: "ns", better: Better::Lower };
 
-/// What `getrusage(2)` may miss of a process in a round, s: both of its times are cut to whole microseconds.
+/// The error of `getrusage(2)` for a process in a round, s: both of its times are truncated to microseconds.
 const RESOLUTION_S: f64 = 1e-6;
 
-/// Makes the metric of the costs that were added, over the counter `operations`; nothing if no worker says what it cost.
+/// Computes the metric from the added costs and the counter `operations`; adds nothing if no worker reported its cost.
 pub(super) fn add(measured: &mut Measured) {
     let ends_with = |what: &str| -> Option<f64> {
         let mut times = measured.counters.iter().filter(|(name, _)| name.ends_with(what)).map(|(_, time)| *time);

@@ -2,10 +2,10 @@
 //! epoll(7), of which one is active; the asking process watches the active one. Level-triggered and edge-triggered.
 //!
 //! A loop waits in `epoll_wait(2)`, then reads each reported channel until it refuses (`EAGAIN`), as edge-triggered
-//! programs must and as the STREAMS pipe asks for; so both variants have the same calls. Descriptors do not block.
+//! programs must and as the STREAMS pipe requires; so both variants make the same calls. Descriptors are non-blocking.
 //!
-//! A wait ends after 100 ms even without an event; then all channels are read. The counter `missed` says how often there was
-//! something to read that no event had told of: of a sound transport it is absent or 0.
+//! A wait ends after 100 ms even without an event; then all channels are read. The counter `missed` is the number of
+//! times that there was data to read for which no event was reported; for a correct transport it is absent or 0.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -24,20 +24,20 @@ use crate::harness::worker::WorkerContext;
 use crate::transports::{self, Endpoint};
 use headwater_results::histogram::Histogram;
 
-/// Round trips between event loops, edge-triggered if `EDGE`.
+/// The pattern: round trips between event loops, edge-triggered if `EDGE`.
 #[derive(Debug)]
 pub struct EventLoop<const EDGE: bool>;
 
 /// Channels that are watched.
 const CHANNELS: usize = 64;
 
-/// The one that is active: not the first of the list.
+/// The index of the active channel: not the first of the list.
 const ACTIVE: usize = CHANNELS / 2;
 
 /// Events that a wait takes at once.
 const EVENTS: usize = 16;
 
-/// A wait without an event ends after this.
+/// The time limit of a wait without an event.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 impl<const EDGE: bool> Pattern for EventLoop<EDGE> {
@@ -76,7 +76,7 @@ impl<const EDGE: bool> Pattern for EventLoop<EDGE> {
     }
 }
 
-/// What a loop waits on.
+/// The epoll instance of a loop.
 struct PollSet {
     epoll: OwnedFd,
     events: Vec<epoll::Event>,
@@ -84,7 +84,7 @@ struct PollSet {
 }
 
 impl PollSet {
-    /// Watches the incoming side of every end; the number of an end is its index.
+    /// Watches the incoming side of every end; events are identified by the index of the end.
     fn new<E: Endpoint>(ends: &[E], edge: bool) -> io::Result<PollSet> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let flags = if edge { epoll::EventFlags::IN | epoll::EventFlags::ET } else { epoll::EventFlags::IN };
@@ -95,7 +95,7 @@ impl PollSet {
         Ok(PollSet { epoll, events: Vec::with_capacity(EVENTS), missed: 0 })
     }
 
-    /// Waits for events; false if there were none in time.
+    /// Waits for events; returns false if there were none in time.
     fn wait(&mut self) -> io::Result<bool> {
         let patience = Timespec { tv_sec: 0, tv_nsec: PATIENCE.subsec_nanos().into() };
         self.events.clear();
@@ -103,8 +103,8 @@ impl PollSet {
         Ok(!self.events.is_empty())
     }
 
-    /// Waits, and calls `read` with the number of each end that may have something; `read` says whether it had. Of all
-    /// `count` ends where no event came in time.
+    /// Waits, and calls `read` with the index of each end that may have data; `read` returns whether it had. If no
+    /// event arrives in time, calls it for all `count` ends.
     fn turn(&mut self, count: usize, mut read: impl FnMut(usize) -> io::Result<bool>) -> io::Result<()> {
         if self.wait()? {
             for event in &self.events {
@@ -163,7 +163,7 @@ fn ask<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>,
     Ok(watched.report(Report { start_ns, end_ns: now_ns(), stamps_ns, histogram, ..Report::default() }))
 }
 
-/// The answering side sends back what it received, over the channel from which it came.
+/// The answering side sends back what it received, on the channel on which it was received.
 fn answer<E: Endpoint>(
     ends: &mut [E],
     round: &Round,
@@ -179,7 +179,7 @@ fn answer<E: Endpoint>(
     }
     while sequence < last {
         watched.turn(ends.len(), |index| {
-            // Only one channel has messages, so one buffer does.
+            // Only one channel has messages, so one buffer is enough.
             let had = incoming.read(&mut ends[index], context.payload.space())?;
             if incoming.take(context.payload.size()) {
                 context.payload.verify(sequence)?;

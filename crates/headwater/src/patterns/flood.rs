@@ -1,9 +1,10 @@
-//! `flood`: the sender sends as fast as it can and has no regard for the receiver, after netperf's UDP_STREAM. It
-//! shows what a lossy transport loses.
+//! `flood`: the sender sends as fast as it can, whether or not the receiver keeps up, as netperf's UDP_STREAM. It shows
+//! how many messages a lossy transport loses.
 //!
-//! A round is one sample of every metric. The sender announces how many messages the system took when it is done; the
-//! receiver ends when all of them have come, or when nothing has come for a while (about 5 ms) since the announcement.
-//! What is missing then is lost. Which messages came is proved by their payload: see [`check`].
+//! A round is one sample of every metric. When the sender is done it publishes how many messages the system accepted.
+//! The receiver ends when all of them have arrived, or when nothing has arrived for a while (about 5 ms) since the
+//! announcement. Messages that are missing then are lost. Received messages are identified by their payload: see
+//! [`check`].
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -23,7 +24,7 @@ use check::LossyCheck;
 
 pub mod check;
 
-/// One-way without regard for the receiver.
+/// The pattern: one-way, without regard to the receiver.
 #[derive(Debug)]
 pub struct Flood;
 
@@ -34,16 +35,17 @@ const LOSS: MetricInfo = MetricInfo { name: "loss", unit: "ratio", better: Bette
 /// Measured rounds per launch.
 const ROUNDS: u32 = 5;
 
-/// A round lasts at least this, ns: a receiver that is scheduled a little late must not decide the loss.
+/// The minimum duration of a round, ns: the loss must not depend on a receiver that is scheduled a little late.
 const ROUND_NS_MIN: f64 = 1e6;
 
 /// Messages of the first calibrating round.
 const CALIBRATION_MESSAGES: u64 = 256;
 
-/// The word in which the sender says that it is done: one beyond the round's last message, which differs in each round.
+/// The shared word by which the sender announces that it is done: one more than the last message of the round, which
+/// differs in each round.
 const DONE: usize = 0;
 
-/// The word that holds the number of messages that the system took.
+/// The shared word with the number of messages that the system accepted.
 const SENT: usize = 1;
 
 impl Pattern for Flood {
@@ -100,7 +102,7 @@ impl Pattern for Flood {
     }
 }
 
-/// What one round showed.
+/// The result of one round.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     sent: f64,
@@ -123,7 +125,7 @@ impl Sample {
     }
 }
 
-/// Floods once with `messages` messages.
+/// Runs one round with `messages` messages.
 fn sample(rounds: &mut Rounds<'_>, messages: u64) -> Result<(Sample, Vec<Report>), LaunchError> {
     let reports = rounds.run(messages, 1, |_| ())?;
     let [receiver, sender] = &reports[..] else {
@@ -141,7 +143,7 @@ fn sample(rounds: &mut Rounds<'_>, messages: u64) -> Result<(Sample, Vec<Report>
     Ok((sample, reports))
 }
 
-/// Raises the number of messages until they last a quarter of a round; answers with the sender's time for one, ns.
+/// Raises the number of messages until they last a quarter of a round. Returns the sender's time per message, ns.
 fn calibrate(rounds: &mut Rounds<'_>, round_ns: f64) -> Result<f64, LaunchError> {
     let mut messages = CALIBRATION_MESSAGES;
     loop {
@@ -154,8 +156,8 @@ fn calibrate(rounds: &mut Rounds<'_>, round_ns: f64) -> Result<f64, LaunchError>
     }
 }
 
-/// Runs until the least time is over and two rounds agree; answers with the sender's time for a message in ns, the time
-/// it took in s, and whether they did agree.
+/// Runs until the minimum time is over and two rounds agree. Returns the sender's time per message in ns, the duration
+/// of the warm-up in s, and whether the rounds agreed.
 fn warm_up(
     rounds: &mut Rounds<'_>,
     job: &Job,
@@ -182,7 +184,7 @@ fn messages_in(round_ns: f64, message_ns: f64) -> u64 {
     ((round_ns / message_ns).ceil() as u64).max(1)
 }
 
-/// The sender's loop is the transport's: it knows how many messages go in a call.
+/// The sender's loop is part of the transport, which knows how many messages one call sends.
 fn send_all<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
     context.shared.barrier.wait(PAIR.len() as u32);
     let start_ns = now_ns();
@@ -210,7 +212,7 @@ fn receive_what_comes<E: Endpoint>(end: &mut E, round: &Round, context: &mut Wor
         }
         match end.receive_burst(&mut context.payload, &mut |message| check.push(message)) {
             Ok(()) => {}
-            // Silence counts only if the sender was done before it began.
+            // Silence counts only if the sender was done before the silence began.
             Err(error) if is_silence(&error) && sent.is_some() => break,
             Err(error) if is_silence(&error) => {}
             Err(error) => return Err(error),

@@ -1,5 +1,5 @@
-//! Two ends as one: what is sent goes out of one end, what is received comes from another. Lets a pattern over two one-way
-//! channels use the loops of patterns over one.
+//! Combines two ends into one: messages are sent to one end and received from the other. With it, a pattern over two
+//! one-way channels can use the loops of patterns over one channel.
 
 use std::io;
 
@@ -8,9 +8,9 @@ use crate::transports::Endpoint;
 /// The sender's end of one channel and the receiver's of another.
 #[derive(Debug)]
 pub(super) struct Joined<'a, E> {
-    /// Where messages go out.
+    /// The end to which messages are sent.
     pub out: &'a mut E,
-    /// Where messages come from.
+    /// The end from which messages are received.
     pub back: &'a mut E,
 }
 

@@ -1,4 +1,4 @@
-//! `matrix`: a fixed number of messages, over and over: the experiment of the FIFO papers (size x count).
+//! `matrix`: a fixed number of messages, repeated: the experiment of the FIFO papers (size x count).
 //!
 //! Both processes meet at a barrier. The sender takes the time before its first send, the receiver after its last
 //! receive, at the same size; the difference is the elapsed time of a repetition. The figure of a launch is the mean
@@ -26,7 +26,7 @@ pub struct Matrix;
 
 const ELAPSED: MetricInfo = MetricInfo { name: "elapsed", unit: "us", better: Better::Lower };
 
-/// Messages of the first repetition that are checked in every byte; of the others their stamps are checked, as always.
+/// Messages of the first repetition whose bytes are all checked; of the others the stamps are checked, as always.
 const FULLY_CHECKED: u64 = FULL_CHECK_MESSAGES;
 
 impl Pattern for Matrix {
@@ -44,7 +44,7 @@ impl Pattern for Matrix {
     };
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
-        // The receiver of null may be done before its sender has begun.
+        // The receiver of null may finish before its sender has begun.
         if transport.standing == Standing::Null {
             return Err(format!("no message of {} goes from one end to the other", transport.name));
         }
@@ -76,7 +76,7 @@ impl Pattern for Matrix {
         let mut histogram = Histogram::new();
         elapsed_ns.iter().for_each(|&ns| histogram.record_ns(ns));
         let mean_us = elapsed_ns.iter().sum::<u64>() as f64 / repetitions as f64 / 1e3;
-        // No test for a slope: the definition is the mean over all repetitions, and they are few.
+        // No trend is checked: by definition the figure is the mean over all repetitions, and they are few.
         let mut measured = Measured { batch_operations: messages, warm_up_s, steady: true, ..Measured::default() };
         measured.series.insert(ELAPSED.name.into(), vec![mean_us]);
         measured.histograms.insert(ELAPSED.name.into(), histogram.to_pairs());
@@ -89,12 +89,12 @@ impl Pattern for Matrix {
     }
 }
 
-/// The times from each of `starts_ns` to its partner in `ends_ns`. The clock is the same in both processes.
+/// Returns the times from each of `starts_ns` to its counterpart in `ends_ns`. The clock is the same in both processes.
 pub(super) fn between(starts_ns: &[u64], ends_ns: &[u64]) -> Vec<u64> {
     starts_ns.iter().zip(ends_ns).map(|(start_ns, end_ns)| end_ns.saturating_sub(*start_ns)).collect()
 }
 
-/// The sender: a stamp before the first message of each repetition.
+/// The sender's loop: a stamp before the first message of each repetition.
 fn send_runs<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
     let mut stamps_ns = Vec::with_capacity(round.batches as usize);
     let mut sequence = round.first;
@@ -110,7 +110,7 @@ fn send_runs<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContex
     Ok(Report { start_ns, end_ns: now_ns(), stamps_ns, ..Report::default() })
 }
 
-/// The receiver: a stamp after the last message of each repetition.
+/// The receiver's loop: a stamp after the last message of each repetition.
 fn receive_runs<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
     let mut stamps_ns = Vec::with_capacity(round.batches as usize);
     let mut sequence = round.first;

@@ -1,4 +1,4 @@
-//! The patterns: what is done with a transport. One file each, and the table below.
+//! The patterns: how a transport is used in a measurement. One file each, and the table below.
 //!
 //! A pattern is generic over the transports: [`Pattern::serve`] is the timed loop, compiled for every endpoint type, and
 //! [`Pattern::conduct`] leads the workers through it and turns their reports into metrics. It works the same for
@@ -34,109 +34,109 @@ mod whole_rounds;
 #[cfg(test)]
 mod testing;
 
-/// How many processes a pattern has.
+/// The processes and channels of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topology {
     /// A sender and a receiver.
     TwoProcesses,
     /// One process that holds both ends.
     OneProcess,
-    /// Two processes with two channels, each of which goes one way.
+    /// Two processes with two channels, each used in one direction.
     TwoChannels,
-    /// So many pairs of processes, each with a channel of its own. The scheduler places them on the CPUs of the row.
+    /// So many pairs of processes, each with its own channel. The scheduler places them on the CPUs of the row.
     Pairs(usize),
     /// Two processes with so many channels between them.
     Channels(usize),
 }
 
-/// A quantity that a pattern or facility yields.
+/// A quantity that a pattern or facility measures.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricInfo {
     /// As in [`Metric::name`].
     pub name: &'static str,
     /// As in [`Metric::unit`].
     pub unit: &'static str,
-    /// Which direction is an improvement.
+    /// Whether a lower or a higher value is better.
     pub better: Better,
 }
 
 impl MetricInfo {
-    /// For a row.
+    /// Returns the metric for a row.
     pub fn metric(&self) -> Metric {
         Metric { name: self.name.into(), unit: self.unit.into(), better: self.better }
     }
 }
 
-/// What a pattern is.
+/// The properties of a pattern.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
-    /// Name in row ids.
+    /// The name in row ids.
     pub name: &'static str,
     /// Rows of different versions are not comparable.
     pub definition_version: u32,
     /// The definition in one or two sentences.
     pub summary: &'static str,
-    /// What it yields, its own figure first.
+    /// The metrics, the pattern's own figure first.
     pub metrics: &'static [MetricInfo],
-    /// How many processes it has.
+    /// The processes and channels.
     pub topology: Topology,
     /// Whether the receiver answers.
     pub duplex: bool,
-    /// Whether the ends refuse instead of waiting.
+    /// Whether the ends are non-blocking.
     pub nonblocking: bool,
-    /// Whether an external program may play it.
+    /// Whether an external program can take part.
     pub external: bool,
-    /// Whether a row fixes the number of messages too.
+    /// Whether a row also fixes the number of messages.
     pub counted: bool,
 }
 
 /// The ends that a worker holds.
 #[derive(Debug)]
 pub enum Ends<'a, E> {
-    /// It sends first.
+    /// The sender's end: this worker sends first.
     Sender(&'a mut E),
-    /// It receives first.
+    /// The receiver's end: this worker receives first.
     Receiver(&'a mut E),
-    /// It holds the sender's end and the receiver's.
+    /// The sender's and the receiver's end.
     Both(&'a mut E, &'a mut E),
-    /// It sends first: the sender's end of one channel and the receiver's of another.
+    /// The ends of a worker that sends first: the sender's end of one channel and the receiver's of another.
     Asker {
-        /// Requests go out of this end.
+        /// The end to which requests are sent.
         out: &'a mut E,
-        /// Answers come from this end.
+        /// The end from which answers are received.
         back: &'a mut E,
     },
-    /// It receives first: the other ends of the channels of an [`Ends::Asker`].
+    /// The ends of a worker that receives first: the other ends of the channels of an [`Ends::Asker`].
     Answerer {
-        /// Requests come from this end.
+        /// The end from which requests are received.
         requests: &'a mut E,
-        /// Answers go out of this end.
+        /// The end to which answers are sent.
         answers: &'a mut E,
     },
-    /// It holds the sender's ends of all channels.
+    /// The sender's ends of all channels.
     Senders(&'a mut [E]),
-    /// It holds the receiver's ends of all channels.
+    /// The receiver's ends of all channels.
     Receivers(&'a mut [E]),
 }
 
-/// Something that is done with a transport.
+/// A way of using a transport, which is timed.
 pub trait Pattern {
-    /// What it is.
+    /// The properties of the pattern.
     const INFO: Info;
 
-    /// Whether the pattern makes sense over a transport with messages of `size` bytes.
+    /// Checks whether the pattern makes sense over a transport with messages of `size` bytes.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// The reason why not.
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String>;
 
-    /// The timed loop: one round at one worker.
+    /// Runs one round in one worker: the timed loop.
     ///
     /// # Errors
-    /// What the endpoint reports, or a payload that is wrong.
+    /// Errors of the endpoint, and the error for a wrong payload.
     fn serve<E: Endpoint>(ends: Ends<'_, E>, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report>;
 
-    /// Leads the workers through a launch and says what was measured.
+    /// Leads the workers through a launch and returns the result.
     ///
     /// # Errors
     /// As [`Team::round`].
@@ -146,9 +146,9 @@ pub trait Pattern {
 /// A pattern in the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// What it is.
+    /// The properties of the pattern.
     pub info: &'static Info,
-    /// Whether it makes sense over a transport with messages of this size, or why not.
+    /// Checks whether it makes sense over a transport with messages of this size; the error is the reason why not.
     pub accepts: fn(&transports::Info, usize) -> Result<(), String>,
     /// [`Pattern::conduct`].
     pub conduct: fn(&mut Team, &Job) -> Result<Measured, LaunchError>,
@@ -156,14 +156,14 @@ pub struct Entry {
 
 macro_rules! table {
     ($($pattern:ty),+ $(,)?) => {
-        /// Every pattern, in the order of the tables.
+        /// All patterns, in the order of the tables.
         pub static TABLE: &[Entry] = &[$(Entry {
             info: &<$pattern as Pattern>::INFO,
             accepts: accepts::<$pattern>,
             conduct: <$pattern as Pattern>::conduct,
         }),+];
 
-        /// [`Pattern::serve`] of the pattern of that name.
+        /// Calls [`Pattern::serve`] of the pattern with that name.
         ///
         /// # Errors
         /// As [`Pattern::serve`]; `Unsupported` for a name that is not in the table.
@@ -201,12 +201,12 @@ table![
     flood::Flood
 ];
 
-/// The pattern of that name.
+/// Returns the pattern with that name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     TABLE.iter().find(|entry| entry.info.name == name)
 }
 
-/// [`Pattern::accepts`], after what the transport itself says of the pattern.
+/// Calls [`Pattern::accepts`], after checking the transport's list of unfit patterns.
 fn accepts<P: Pattern>(transport: &transports::Info, size: usize) -> Result<(), String> {
     match transport.unfit.iter().find(|(pattern, _)| *pattern == P::INFO.name) {
         Some((_, reason)) => Err(format!("{} {reason}", transport.name)),
@@ -214,10 +214,10 @@ fn accepts<P: Pattern>(transport: &transports::Info, size: usize) -> Result<(), 
     }
 }
 
-/// The rule that most patterns share: the transport keeps every message, and takes one of `size` bytes.
+/// Checks what most patterns need: a transport that drops no message and accepts one of `size` bytes.
 ///
 /// # Errors
-/// The limit that stands in the way, in words.
+/// The requirement that is not met.
 pub fn accepts_reliable(transport: &transports::Info, size: usize) -> Result<(), String> {
     if transport.lossy {
         return Err(format!("{} drops what its receiver does not take in time; see pattern flood", transport.name));
@@ -225,10 +225,10 @@ pub fn accepts_reliable(transport: &transports::Info, size: usize) -> Result<(),
     accepts_size(transport, size)
 }
 
-/// As [`accepts_reliable`], and an end of the transport is a descriptor that can be watched.
+/// Checks as [`accepts_reliable`], and that the ends of the transport are file descriptors that can be watched.
 ///
 /// # Errors
-/// What stands in the way, in words.
+/// The requirement that is not met.
 pub fn accepts_pollable(transport: &transports::Info, size: usize) -> Result<(), String> {
     if !transport.pollable {
         return Err(format!("an end of {} is no descriptor that could be watched", transport.name));
@@ -236,10 +236,10 @@ pub fn accepts_pollable(transport: &transports::Info, size: usize) -> Result<(),
     accepts_reliable(transport, size)
 }
 
-/// The transport takes a message of `size` bytes.
+/// Checks that the transport accepts a message of `size` bytes.
 ///
 /// # Errors
-/// The limit that stands in the way, in words.
+/// The limit that is exceeded.
 pub fn accepts_size(transport: &transports::Info, size: usize) -> Result<(), String> {
     match transport.size_max {
         Some(size_max) if size > size_max => Err(format!("a message of {} holds at most {size_max} B", transport.name)),
@@ -247,7 +247,7 @@ pub fn accepts_size(transport: &transports::Info, size: usize) -> Result<(), Str
     }
 }
 
-/// The answer to ends that a pattern does not have; it would be a bug in the harness.
+/// Returns the error for ends that the pattern does not have, which would be a bug in the harness.
 fn wrong_ends() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "this pattern has other ends")
 }

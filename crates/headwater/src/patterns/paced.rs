@@ -1,11 +1,12 @@
-//! `paced-100`, `paced-1000`, `paced-10000`: a message now and then, at a fixed rate per second: the delay of each message,
-//! and what it costs both processes.
+//! `paced-100`, `paced-1000`, `paced-10000`: messages at a fixed rate per second. Measures the delay of each message,
+//! and the CPU time of both processes.
 //!
-//! The sender sleeps until the time at which a message is due (`clock_nanosleep(2)` to an absolute time), takes the time
-//! and sends; the receiver takes the time when its receive call returns. The delay is the difference of the two, one-way.
-//! It begins at the send and not when the message was due, because the timer of the sender (up to 50 us late) is the same
-//! over every transport; the counter `sender_late` says how many messages were sent more than a period late. The CPU time
-//! is that of both processes, the sender's timer and both reads of the clock included: `null` shows how much that is.
+//! The sender sleeps until a message is due (`clock_nanosleep(2)` with an absolute time), reads the clock and sends.
+//! The receiver reads the clock when its receive call returns. The difference is the one-way delay. It begins at the
+//! send and not when the message was due, because the lateness of the sender's timer (up to 50 us) is the same for
+//! every transport. The counter `sender_late` is the number of messages that were sent more than a period late. The CPU
+//! time is that of both processes, including the sender's timer and both clock reads: the row of `null` shows how much
+//! that is.
 //!
 //! The samples of a launch are the medians of groups of delays; the single delays are in the histogram.
 
@@ -32,7 +33,7 @@ pub struct Paced<const RATE: u64>;
 
 const ONE_WAY: MetricInfo = MetricInfo { name: "one_way", unit: "ns", better: Better::Lower };
 
-/// Samples that the delays of a launch become, at most.
+/// The maximum number of samples into which the delays of a launch are grouped.
 const SAMPLES: usize = 20;
 
 /// Messages of the first, fully checked round.
@@ -41,7 +42,7 @@ const CHECKED: u64 = 2;
 impl<const RATE: u64> Paced<RATE> {
     const PERIOD_NS: u64 = 1_000_000_000 / RATE;
 
-    /// Messages that are due within `time_s`.
+    /// Returns the number of messages that are due within `time_s`.
     fn messages(time_s: f64, least: u64) -> u64 {
         ((time_s * RATE as f64) as u64).max(least)
     }
@@ -70,8 +71,8 @@ impl<const RATE: u64> Pattern for Paced<RATE> {
     };
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
-        // The receiver of null does not wait for its sender: its delays say nothing, its cost is that of the pacing. A receiver
-        // that was off its CPU for many periods would lose messages of a transport that drops them.
+        // The receiver of null does not wait for its sender: its delays mean nothing, and its cost is that of the
+        // pacing. A receiver that did not run for many periods would lose messages of a transport that drops them.
         accepts_reliable(transport, size)
     }
 
@@ -93,7 +94,7 @@ impl<const RATE: u64> Pattern for Paced<RATE> {
         let reports = rounds.run(messages, 1, |_| ())?;
 
         let delays_ns: Vec<u64> =
-            // A message of null is received before it is sent; the clock may not tell two times apart.
+            // A message of null is received before it is sent, and the clock may return the same time twice.
             between(&reports[1].stamps_ns, &reports[0].stamps_ns).iter().map(|&ns| ns.max(1)).collect();
         if delays_ns.len() as u64 != messages {
             return Err(LaunchError::Failed("the workers did not time every message".into()));
@@ -101,7 +102,7 @@ impl<const RATE: u64> Pattern for Paced<RATE> {
         let mut histogram = Histogram::new();
         delays_ns.iter().for_each(|&ns| histogram.record_ns(ns));
         let group = delays_ns.len().div_ceil(SAMPLES);
-        // The rate is given, so there is no slope to wait for.
+        // The rate is fixed, so no trend can occur.
         let mut measured = Measured { batch_operations: group as u64, warm_up_s, steady: true, ..Measured::default() };
         measured.series.insert(ONE_WAY.name.into(), medians(delays_ns, group));
         if job.row.standing != Standing::Null {
@@ -116,13 +117,13 @@ impl<const RATE: u64> Pattern for Paced<RATE> {
     }
 }
 
-/// The median of each group of `group` delays, ns.
+/// Returns the median of each group of `group` delays, ns.
 fn medians(mut delays_ns: Vec<u64>, group: usize) -> Vec<f64> {
     let median = |group: &mut [u64]| *group.select_nth_unstable(group.len() / 2).1 as f64;
     delays_ns.chunks_mut(group.max(1)).map(median).collect()
 }
 
-/// The sender: one message each time it is due, with a stamp right before it.
+/// The sender's loop: sends each message when it is due, with a stamp right before it.
 fn send_paced<E: Endpoint>(
     end: &mut E,
     round: &Round,
@@ -146,7 +147,7 @@ fn send_paced<E: Endpoint>(
     Ok(Report { start_ns, end_ns: now_ns(), stamps_ns, counters, ..Report::default() })
 }
 
-/// The receiver: a stamp right after each message.
+/// The receiver's loop: takes a stamp right after each message.
 fn receive_each<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
     let mut stamps_ns = Vec::with_capacity(round.messages() as usize);
     let start_ns = now_ns();

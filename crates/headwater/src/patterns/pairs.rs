@@ -1,9 +1,9 @@
-//! `pairs-stream`, `pairs-rtt`: more busy processes than CPUs: 8 pairs of processes, each with a channel of its own, all at
-//! once on the CPUs of the row (two, or one): the rate of all pairs together, and the round trip of one among them.
+//! `pairs-stream`, `pairs-rtt`: more busy processes than CPUs. 8 pairs of processes, each with its own channel, run at
+//! once on the CPUs of the row (two, or one). Measures the rate of all pairs together, or the round trip of one pair.
 //!
-//! The scheduler places the 16 processes. A round has as many messages for each pair; it lasts from the first start to the
-//! last end, so that a pair that is served last counts in full. The loops are those of `stream` and `rtt`. The samples
-//! of a launch are its rounds ([`whole_rounds`](super::whole_rounds)).
+//! The scheduler places the 16 processes. A round has the same number of messages for each pair. It lasts from the
+//! first start to the last end, so that the pair that finishes last counts in full. The loops are those of `stream` and
+//! `rtt`. The samples of a launch are its rounds ([`whole_rounds`](super::whole_rounds)).
 
 use std::io;
 
@@ -88,7 +88,7 @@ impl Pattern for PairsRoundTrip {
     }
 
     fn conduct(team: &mut Team, job: &Job) -> Result<Measured, LaunchError> {
-        // Each pair's own time, so that a pair that is done early does not count as slow as the last.
+        // Each pair's own time counts, so that a pair that finishes early does not count as slow as the last.
         conduct_rounds(team, job, PAIRS, RTT.name, |messages, reports| {
             let asking = reports.iter().skip(1).step_by(2);
             let total_ns: u64 = asking.map(|report| report.end_ns.saturating_sub(report.start_ns)).sum();
@@ -97,9 +97,9 @@ impl Pattern for PairsRoundTrip {
     }
 }
 
-/// The rule of both: nothing is lost, and a process that waits lets others run.
+/// Checks what both patterns need: a transport that drops nothing, and waiting processes that leave the CPU to others.
 fn accepts_crowd(transport: &transports::Info, size: usize) -> Result<(), String> {
-    // Its rounds would show how 16 processes are started and nothing else.
+    // Otherwise its rounds would only show how 16 processes are started.
     if transport.standing == Standing::Null {
         return Err(format!("no message of {} goes from one end to the other", transport.name));
     }

@@ -1,18 +1,19 @@
-//! Messages that come and go in parts over ends that do not block: what event loops share.
+//! Partial transfers of messages over non-blocking ends, for the patterns with event loops.
 
 use std::io;
 
 use crate::transports::Endpoint;
 
-/// A message on its way in.
+/// A message that is being received.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
     received: usize,
 }
 
 impl Incoming {
-    /// Reads into `message` until the end refuses or the message is whole, and once more after it is whole, since an edge
-    /// comes again only after a refusal. Answers whether anything was there. At most one message is under way.
+    /// Reads into `message` until the end refuses or the message is complete, and once more after it is complete,
+    /// because an edge is reported again only after a refusal. Returns whether any data was read. At most one message
+    /// is in flight.
     #[inline]
     pub fn read<E: Endpoint>(&mut self, end: &mut E, message: &mut [u8]) -> io::Result<bool> {
         let before = self.received;
@@ -33,7 +34,7 @@ impl Incoming {
         }
     }
 
-    /// Whether a message of `size` bytes is whole; the next one begins then.
+    /// Returns whether a message of `size` bytes is complete; if so, the next one begins.
     #[inline]
     pub fn take(&mut self, size: usize) -> bool {
         let whole = self.received == size;
@@ -44,7 +45,8 @@ impl Incoming {
     }
 }
 
-/// Sends all of `message` over an end that has room for it, or will have as soon as its peer reads: it yields until then.
+/// Sends all of `message` over an end that has room, or will have it as soon as its peer reads. Yields the CPU until
+/// then.
 #[inline]
 pub(super) fn send_whole<E: Endpoint>(end: &mut E, message: &[u8]) -> io::Result<()> {
     let mut sent = 0;

@@ -1,7 +1,7 @@
-//! `rtt`: ping-pong. One message forth, one of the same size back, nothing else on the way: a closed loop.
+//! `rtt`: ping-pong. One message and an answer of the same size, with no other message in flight: a closed loop.
 //!
-//! The figure is the mean over a batch of exchanges, which needs no clock in the loop; the percentiles come from a
-//! second part, in which every exchange is timed of its own.
+//! The figure is the mean over a batch of exchanges, which needs no clock read in the loop. The percentiles come from a
+//! second part, in which every exchange is timed individually.
 
 use std::io;
 
@@ -22,7 +22,7 @@ use crate::transports::{self, Endpoint};
 #[derive(Debug)]
 pub struct RoundTrip;
 
-/// Whether a transport of at most one message on the way is fit: one that holds writes back would wait for ever.
+/// Checks that the transport suits a pattern with one message in flight. One that holds writes back would wait for ever.
 ///
 /// # Errors
 /// The reason, for `list`.
@@ -33,10 +33,10 @@ pub(super) fn accepts_answers(transport: &transports::Info) -> Result<(), String
     }
 }
 
-/// The metric of every pattern of request and answer.
+/// The metric of every pattern with requests and answers.
 pub(super) const RTT: MetricInfo = MetricInfo { name: "rtt", unit: "ns", better: Better::Lower };
 
-/// Share of the measured time that goes to individually timed exchanges.
+/// The share of the measured time for individually timed exchanges.
 const HISTOGRAM_BATCHES: u64 = 10;
 
 impl Pattern for RoundTrip {
@@ -73,7 +73,7 @@ impl Pattern for RoundTrip {
     }
 }
 
-/// The course of a launch for every pattern of one who asks and one who answers.
+/// Conducts a launch of a pattern with one client and one server.
 pub(super) fn conduct_rtt(team: &mut Team, job: &Job) -> Result<Measured, LaunchError> {
     let mut rounds = Rounds::new(team, job, &PAIR, Role::Sender);
     let batches = rounds.measure()?;
@@ -84,7 +84,7 @@ pub(super) fn conduct_rtt(team: &mut Team, job: &Job) -> Result<Measured, Launch
     Ok(measured)
 }
 
-/// One exchange at the asking side.
+/// Does one exchange as the client.
 #[inline]
 fn exchange<E: Endpoint>(end: &mut E, sequence: u64, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<()> {
     end.send(context.payload.message(sequence))?;
@@ -95,17 +95,17 @@ fn exchange<E: Endpoint>(end: &mut E, sequence: u64, round: &Round, context: &mu
     context.payload.verify(sequence)?;
     if round.full_check {
         context.payload.verify_all(sequence)?;
-        // The next message is this buffer with other stamps; its background is whole again by the check above.
+        // The next message reuses this buffer with other stamps; the check above has verified its background.
     }
     Ok(())
 }
 
-/// The asking side.
+/// The client's loop.
 pub(super) fn ask<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
     in_batches(round, |sequence| exchange(end, sequence, round, context))
 }
 
-/// Makes an exchange for each message of a round; stamps mark the end of each batch.
+/// Does an exchange for each message of a round; stamps mark the end of each batch.
 #[inline]
 pub(super) fn in_batches(round: &Round, mut exchange: impl FnMut(u64) -> io::Result<()>) -> io::Result<Report> {
     let mut stamps_ns = Vec::with_capacity(round.batches as usize);
@@ -121,7 +121,7 @@ pub(super) fn in_batches(round: &Round, mut exchange: impl FnMut(u64) -> io::Res
     Ok(Report { start_ns, end_ns: now_ns(), stamps_ns, ..Report::default() })
 }
 
-/// The asking side, which times every exchange of its own.
+/// The client's loop when every exchange is timed individually.
 pub(super) fn ask_timed<E: Endpoint>(
     end: &mut E,
     round: &Round,
@@ -139,13 +139,13 @@ pub(super) fn ask_timed<E: Endpoint>(
     Ok(Report { start_ns, end_ns: last_ns, histogram: histogram.to_pairs(), ..Report::default() })
 }
 
-/// The answering side sends back what it received.
+/// The server's loop: sends back what it received.
 pub(super) fn reply<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
     let bytes = context.payload.size();
     answer(end, round, context, bytes)
 }
 
-/// The answering side sends back the first `bytes` bytes of each message that it received.
+/// The server's loop: sends back the first `bytes` bytes of each message that it received.
 #[inline]
 pub(super) fn answer<E: Endpoint>(
     end: &mut E,

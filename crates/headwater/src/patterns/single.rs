@@ -1,11 +1,11 @@
-//! `single`: one process holds both ends and never waits. It sends until the transport is full, or the batch is over;
-//! then it receives until the transport is empty, in reads of the same size; and again.
+//! `single`: one process holds both ends and never waits. It sends until the transport is full or the batch is
+//! complete, then receives until the transport is empty, in reads of the same size, and repeats.
 //!
-//! What one message costs without any change of process: no wake-up and no switch is in it. A byte stream may take a
-//! part of the message that fills it; the rest goes first at the next filling. Each batch starts and ends with an
-//! empty transport, so that filling and draining are in it in equal parts. A batch that is shorter than the transport
-//! is deep never fills it: the counter `fills` says how often that happened, `in_flight_max` how many messages were
-//! under way at most.
+//! The figure is the cost of a message without any change of process: it includes no wake-up and no context switch. A
+//! byte stream may accept only a part of the message that fills it; the rest is sent first at the next filling. Each
+//! batch starts and ends with an empty transport, so it includes filling and draining in equal parts. A batch that is
+//! smaller than the transport's capacity never fills it: the counter `fills` is the number of times that the transport
+//! was full, `in_flight_max` the maximum number of messages in it.
 
 use std::io;
 
@@ -27,8 +27,8 @@ pub struct Single;
 
 const ROLES: [Role; 1] = [Role::Both];
 
-/// Neither side has got on for this long: something was lost. Some transports (a pty) move data by a thread of the
-/// kernel, so that a message may be on its way without being there.
+/// The time without progress on either side after which a message counts as lost. Some transports (a pty) move data in
+/// a kernel thread, so a message may be in flight without being readable yet.
 const STALL_NS: u64 = 1_000_000_000;
 
 impl Pattern for Single {
@@ -96,16 +96,16 @@ impl Pattern for Single {
 struct Filler<'a, E> {
     end: &'a mut E,
     payload: &'a mut Payload,
-    /// The message that is sent next, or in part.
+    /// The message that is sent next, or was sent in part.
     sequence: u64,
-    /// Bytes of it that were taken.
+    /// Bytes of that message that were accepted.
     sent: usize,
     /// Times the transport was full.
     fills: u64,
 }
 
 impl<E: Endpoint> Filler<'_, E> {
-    /// Sends until the transport is full, or up to message `last`; answers whether it has got on.
+    /// Sends until the transport is full, or up to message `last`. Returns whether any bytes were sent.
     #[inline]
     fn fill(&mut self, last: u64) -> io::Result<bool> {
         let (size, before) = (self.payload.size(), (self.sequence, self.sent));
@@ -131,15 +131,15 @@ impl<E: Endpoint> Filler<'_, E> {
 struct Drainer<'a, E> {
     end: &'a mut E,
     space: &'a mut Payload,
-    /// The message that is received next, or in part.
+    /// The message that is received next, or was received in part.
     sequence: u64,
-    /// Bytes of it that have come.
+    /// Bytes of that message that were received.
     received: usize,
     full_check: bool,
 }
 
 impl<E: Endpoint> Drainer<'_, E> {
-    /// Receives until the transport is empty, or up to message `last`; answers whether it has got on.
+    /// Receives until the transport is empty, or up to message `last`. Returns whether any bytes were received.
     #[inline]
     fn drain(&mut self, last: u64) -> io::Result<bool> {
         let (size, before) = (self.space.size(), (self.sequence, self.received));
@@ -166,7 +166,7 @@ impl<E: Endpoint> Drainer<'_, E> {
     }
 }
 
-/// Bounds the time in which neither half gets on.
+/// Limits the time without progress on either side.
 #[derive(Default)]
 struct StallTimer {
     since_ns: Option<u64>,
@@ -184,7 +184,7 @@ impl StallTimer {
             let message = "neither full nor drained any further for a second: bytes were lost in the transport";
             return Err(io::Error::new(io::ErrorKind::TimedOut, message));
         }
-        // Lets a thread of the kernel that moves the data have this CPU.
+        // Yields the CPU to a kernel thread that may be moving the data.
         std::thread::yield_now();
         Ok(())
     }

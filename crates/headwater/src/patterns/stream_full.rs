@@ -1,8 +1,8 @@
-//! `stream-full`: as `stream`, but the receiver reads whatever is there, up to 64 KiB, however small the messages are.
+//! `stream-full`: like `stream`, but the receiver reads all available data, up to 64 KiB, whatever the message size is.
 //!
-//! Only for transports that are byte streams: where a read takes one message anyway, this would be `stream` again.
-//! A read may pass the end of a batch, or of several; the end's time is then interpolated between the last read that
-//! passed one and this one, so that the batches of a round add up to its time and none is empty.
+//! It is for byte streams only: where a read returns one message anyway, it would be the same as `stream`. A read may
+//! pass the end of one or several batches. The time of such an end is interpolated between the last read that passed an
+//! end and this one, so that the batches of a round add up to its time and none is empty.
 
 use std::io;
 
@@ -20,7 +20,7 @@ use crate::transports::{self, Endpoint};
 #[derive(Debug)]
 pub struct StreamFull;
 
-/// The most that a read may take, bytes.
+/// The maximum size of a read, bytes.
 const READ_BYTES: usize = 64 << 10;
 
 impl Pattern for StreamFull {
@@ -60,7 +60,8 @@ impl Pattern for StreamFull {
     }
 }
 
-/// One read. It never reaches into the next round: until this one has ended everywhere, nobody sends for that.
+/// Does one read. A read never reaches into the next round, because no worker sends for that round before this one has
+/// ended everywhere.
 #[inline]
 fn read<'a, E: Endpoint>(end: &mut E, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
     match end.receive_some(buffer)? {
@@ -85,7 +86,7 @@ fn receive_all<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerCont
     Ok(Report { start_ns, end_ns: now_ns(), stamps_ns: marks.stamps_ns, ..Report::default() })
 }
 
-/// The receiver's loop when every byte is compared: each message is put together from the pieces in which it comes.
+/// The receiver's loop when every byte is compared: each message is assembled from the chunks that arrive.
 fn receive_checked<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
     let mut buffer = vec![0; READ_BYTES];
     let mut assembly = Assembly { payload: &mut context.payload, sequence: round.first, received: 0 };
@@ -100,11 +101,11 @@ fn receive_checked<E: Endpoint>(end: &mut E, round: &Round, context: &mut Worker
     Ok(Report { start_ns, end_ns: now_ns(), stamps_ns: marks.stamps_ns, ..Report::default() })
 }
 
-/// Puts messages together and compares every byte of them.
+/// Assembles messages and compares every byte of them.
 struct Assembly<'a> {
     payload: &'a mut Payload,
     sequence: u64,
-    /// Bytes of the current message that have come.
+    /// Bytes of the current message received so far.
     received: usize,
 }
 
@@ -129,13 +130,13 @@ impl Assembly<'_> {
     }
 }
 
-/// When each batch ended, from reads that may end behind it.
+/// The end times of batches, computed from reads that may pass them.
 struct BatchEnds {
     stamps_ns: Vec<u64>,
     batch: u64,
     /// The number of messages (from the first round on) at which the next batch ends.
     next: u64,
-    /// The last time that is known exactly, and the number of messages then.
+    /// The last time that is known exactly, and the number of messages at that time.
     known: (u64, u64),
 }
 
@@ -149,7 +150,7 @@ impl BatchEnds {
         }
     }
 
-    /// A read ended at `now_ns` with `sequence` messages, at or behind the next end of a batch.
+    /// Records a read that ended at `now_ns` with `sequence` messages, at or after the next end of a batch.
     fn pass(&mut self, now_ns: u64, sequence: u64) {
         let (known_ns, known_sequence) = self.known;
         let message_ns = (now_ns - known_ns) as f64 / (sequence - known_sequence) as f64;

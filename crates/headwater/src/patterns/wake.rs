@@ -25,22 +25,23 @@ use crate::harness::rounds::Rounds;
 use crate::harness::worker::WorkerContext;
 use crate::transports::{self, Endpoint};
 
-/// Waking a receiver.
+/// The pattern `wake`: waking a sleeping receiver.
 #[derive(Debug)]
 pub struct Wake;
 
 const ONE_WAY: MetricInfo = MetricInfo { name: "one_way", unit: "ns", better: Better::Lower };
 
-/// How long the sender sleeps before a message: far beyond what any transport spins.
+/// How long the sender sleeps before a message: far longer than any transport spins.
 const PAUSE: Duration = Duration::from_micros(500);
 
-/// What a message takes: the pause, and what the timer adds to it (50 us of slack by default).
+/// The duration of one message: the pause, and the delay of the timer (50 us of slack by default).
 const MESSAGE_S: f64 = 550e-6;
 
 /// Delays in a group; odd, so that its median is one of them.
 const GROUP: u64 = 11;
 
-/// Which of [`SharedState::words`](crate::harness::worker::SharedState) says how many messages were received in this round.
+/// Which of [`SharedState::words`](crate::harness::worker::SharedState) contains the number of messages that were
+/// received in this round.
 const RECEIVED: usize = 0;
 
 impl Pattern for Wake {
@@ -59,12 +60,12 @@ impl Pattern for Wake {
 
     fn accepts(transport: &transports::Info, size: usize) -> Result<(), String> {
         if transport.standing == Standing::Null {
-            return Err(format!("nobody sleeps in {}", transport.name));
+            return Err(format!("no process sleeps in {}", transport.name));
         }
         if transport.spins {
             return Err(format!("a receiver of {} never sleeps", transport.name));
         }
-        // One message at a time is not lost by a transport that drops what is too much.
+        // A transport that drops messages under overload does not drop one message at a time.
         accepts_size(transport, size)
     }
 
@@ -91,7 +92,7 @@ impl Pattern for Wake {
         }
         let mut histogram = Histogram::new();
         delays_ns.iter().for_each(|&ns| histogram.record_ns(ns));
-        // Messages this rare have no slope to wait for: each starts from the same rest.
+        // Messages this rare show no trend: the CPUs are idle before each of them.
         let mut measured = Measured { batch_operations: GROUP, warm_up_s, steady: true, ..Measured::default() };
         measured.series.insert(ONE_WAY.name.into(), medians(&mut delays_ns));
         measured.histograms.insert(ONE_WAY.name.into(), histogram.to_pairs());
@@ -103,12 +104,12 @@ impl Pattern for Wake {
     }
 }
 
-/// Groups of messages that fit into `time_s`, at least one.
+/// Returns how many groups of messages fit into `time_s`, at least one.
 fn groups(time_s: f64) -> u64 {
     ((time_s / MESSAGE_S / GROUP as f64) as u64).max(1)
 }
 
-/// The median of each group, ns.
+/// Returns the median of each group, ns.
 fn medians(delays_ns: &mut [u64]) -> Vec<f64> {
     delays_ns
         .chunks_exact_mut(GROUP as usize)
@@ -116,15 +117,15 @@ fn medians(delays_ns: &mut [u64]) -> Vec<f64> {
         .collect()
 }
 
-/// The sender: a stamp right before each message.
+/// The sender's loop: takes a stamp right before each message.
 fn send_rarely<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
     let received = &context.shared.words[RECEIVED];
     let mut stamps_ns = Vec::with_capacity(round.messages() as usize);
     let start_ns = now_ns();
     for sequence in round.first..round.first + round.messages() {
         loop {
-            // Numbered from the first round on, so that no round has to reset it. Pairs with the Release store of the
-            // receiver.
+            // Counted from the first round on, so that no round has to reset the word. Pairs with the Release store of
+            // the receiver.
             let was_received = received.load(Ordering::Acquire) == sequence;
             sleep(PAUSE);
             if was_received {
@@ -138,7 +139,7 @@ fn send_rarely<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerCont
     Ok(Report { start_ns, end_ns: now_ns(), stamps_ns, ..Report::default() })
 }
 
-/// The receiver: a stamp right after each message.
+/// The receiver's loop: takes a stamp right after each message.
 fn receive_asleep<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerContext<'_>) -> io::Result<Report> {
     let received = &context.shared.words[RECEIVED];
     let mut stamps_ns = Vec::with_capacity(round.messages() as usize);
@@ -153,7 +154,7 @@ fn receive_asleep<E: Endpoint>(end: &mut E, round: &Round, context: &mut WorkerC
         if round.full_check {
             context.payload.verify_all(sequence)?;
         }
-        // Pairs with the Acquire load of the sender: the message is behind us before the pause begins.
+        // Pairs with the Acquire load of the sender: the message is received before the sender's pause begins.
         received.store(sequence + 1, Ordering::Release);
     }
     Ok(Report { start_ns, end_ns: now_ns(), stamps_ns, ..Report::default() })

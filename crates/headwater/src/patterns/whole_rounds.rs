@@ -1,5 +1,5 @@
-//! The course of a launch whose samples are whole rounds, from the first start to the last end: for patterns in which several
-//! processes end at different times, or stand still for a while, which the median of short batches would hide.
+//! Conducts launches whose samples are whole rounds, from the first start to the last end. It is for patterns whose
+//! processes end at different times, or stall for a while: the median of short batches would hide that.
 
 use std::time::Instant;
 
@@ -11,14 +11,15 @@ use crate::harness::rounds::{FULL_CHECK_BYTES, FULL_CHECK_MESSAGES};
 /// Measured rounds of a launch.
 const ROUNDS: u32 = 5;
 
-/// A measured round lasts at least this: some turns of the scheduler, and far more than the start of 16 processes.
+/// The minimum duration of a measured round: several turns of the scheduler, and far more than the start of 16
+/// processes.
 const ROUND_NS_MIN: f64 = 10_000_000.0;
 
 /// Messages per stream of the first round of calibration.
 const FIRST_MESSAGES: u64 = 16;
 
-/// Leads a team of receivers and senders in turn, among whom `streams` streams of messages go at once. `figure` makes the sample
-/// of a round of its messages per stream and its reports.
+/// Leads a team of receivers and senders, which alternate, through the rounds of a launch. `streams` streams of
+/// messages run at once. `figure` computes the sample of a round from its messages per stream and its reports.
 pub(super) fn conduct_rounds(
     team: &mut Team,
     job: &Job,
@@ -41,7 +42,7 @@ pub(super) fn conduct_rounds(
         if round_took_ns >= round_ns / 4.0 || messages >= 1 << 40 {
             break round_took_ns / messages as f64;
         }
-        // A short round is mostly its start.
+        // A short round consists mostly of its start.
         messages = (messages as f64 * (round_ns / 4.0 / round_took_ns).clamp(2.0, 16.0)) as u64;
     };
     let messages_in = |ns: f64| ((ns / message_ns).ceil() as u64).max(1);
@@ -52,7 +53,7 @@ pub(super) fn conduct_rounds(
     let mut measured = Measured {
         batch_operations: streams * messages,
         warm_up_s: started.elapsed().as_secs_f64(),
-        // One round of warm-up after the calibration: there are too few rounds to look for a slope.
+        // One round of warm-up after the calibration: there are too few rounds to detect a trend.
         steady: true,
         ..Measured::default()
     };
@@ -68,7 +69,7 @@ pub(super) fn conduct_rounds(
     Ok(measured)
 }
 
-/// From the first start to the last end, ns; at least 1.
+/// Returns the time from the first start to the last end, ns; at least 1.
 pub(super) fn elapsed_ns(reports: &[Report]) -> f64 {
     let start_ns = reports.iter().map(|report| report.start_ns).min().unwrap_or_default();
     let end_ns = reports.iter().map(|report| report.end_ns).max().unwrap_or_default();

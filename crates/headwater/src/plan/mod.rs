@@ -1,4 +1,4 @@
-//! The plan: from what the user asks for to rows, settings and an order.
+//! The plan: turns the user's request into rows, settings and an order.
 
 use std::fmt;
 
@@ -18,10 +18,10 @@ pub mod sizes;
 pub mod suggest;
 pub mod variants;
 
-/// What the user asks for. What is absent is the suite's affair.
+/// The user's request. The suite decides everything that is absent.
 #[derive(Clone, Debug, Default)]
 pub struct RunRequest {
-    /// Suites and filters, as typed.
+    /// Suites and filters, as the user typed them.
     pub selection: Vec<String>,
     /// Message sizes.
     pub sizes: Option<Sizes>,
@@ -29,23 +29,23 @@ pub struct RunRequest {
     pub placements: Vec<Placement>,
     /// Measured time per launch, s.
     pub time_s: Option<f64>,
-    /// Least warm-up per launch, s.
+    /// Minimum warm-up per launch, s.
     pub warm_up_s: Option<f64>,
     /// Launches per row.
     pub launches: Option<u32>,
-    /// Seed of the order.
+    /// Seed of the random order.
     pub seed: Option<u64>,
-    /// The most that the run may take, s.
+    /// The time limit of the run, s.
     pub budget_s: Option<f64>,
     /// Command lines of external transports.
     pub transport_commands: Vec<String>,
-    /// What every row is measured under; nothing but this program where empty.
+    /// The variants under which every row is measured; if empty, this program alone.
     pub variants: Vec<String>,
-    /// The rows to choose from, instead of those of the suites.
+    /// The rows to select from, instead of those of the suites.
     pub rows: Option<Vec<Row>>,
 }
 
-/// Something that the user asked for and that does not exist or cannot be.
+/// A part of the request that does not exist or is not possible.
 #[derive(Debug)]
 pub struct PlanError(pub String);
 
@@ -57,43 +57,45 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// A row with what is needed to run it.
+/// A row with the command that is needed to run it.
 #[derive(Clone, Debug)]
 pub struct PlannedRow {
     /// The row.
     pub row: Row,
-    /// The command line of its external program.
+    /// The command line of its external program, if it has one.
     pub command: Option<String>,
 }
 
-/// What is going to be measured, and how.
+/// The rows of a run and the settings with which they are measured.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The rows, in the order of the tables.
     pub rows: Vec<PlannedRow>,
-    /// How they are measured.
+    /// The settings.
     pub settings: Settings,
-    /// What they are measured under; every row has one of these, or there are none.
+    /// The variants. If there are any, every row has one of them.
     pub variants: Vec<Variant>,
-    /// Runs per launch of a row whose definition asks for the mean of 100. It stays when more launches are added later.
+    /// Repetitions per launch for a row whose definition asks for the mean of 100 runs. The number stays the same when
+    /// launches are added later.
     pub repetitions: u32,
 }
 
-/// What a launch costs beside its timed part: starting processes, opening, calibrating. Seen on a two-CPU machine.
+/// The time that a launch needs beside its timed part, s: starting processes, opening, calibrating. Observed on a
+/// machine with two CPUs.
 const LAUNCH_OVERHEAD_S: f64 = 0.02;
 
-/// The least that a budget may leave for the timed part of a launch, s.
+/// The minimum timed part of a launch that a budget must leave, s.
 const TIME_S_MIN: f64 = 0.01;
 
 impl Plan {
     /// Makes a plan for a machine with `cpus` CPUs.
     ///
     /// # Errors
-    /// [`PlanError`], in one line, with the nearest names for one that does not exist.
+    /// [`PlanError`]: one line, with the nearest names for a name that does not exist.
     pub fn new(wishes: &RunRequest, cpus: usize, seed: impl FnOnce() -> u64) -> Result<Plan, PlanError> {
         let externals = describe_externals(&wishes.transport_commands)?;
         let (suites, filters) = split_selection(&wishes.selection);
-        // Several suites in one run share their settings: the first one's.
+        // Several suites in one run share the settings of the first one.
         let defaults = suites[0].defaults;
         let placements = placements(wishes, &defaults, cpus)?;
         let descriptions: Vec<Description> = externals.iter().map(|(_, description)| description.clone()).collect();
@@ -133,7 +135,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The plan of a run that is taken up again.
+    /// Makes the plan of a stored run that is continued.
     ///
     /// # Errors
     /// [`PlanError`] if an external program of the run cannot be started any more.
@@ -145,15 +147,16 @@ impl Plan {
         Ok(Plan { rows, settings: header.settings.clone(), variants, repetitions })
     }
 
-    /// How long the whole run will take, s, as far as can be told before.
+    /// Returns the estimated duration of the whole run, s.
     pub fn estimate_s(&self) -> f64 {
         let launches = f64::from(self.settings.launches);
         self.rows.iter().map(|planned| self.launch_estimate_s(&planned.row)).sum::<f64>() * launches
     }
 
-    /// How long one launch of a row will take, s.
+    /// Returns the estimated duration of one launch of a row, s.
     pub fn launch_estimate_s(&self, row: &Row) -> f64 {
-        // A message or a lock costs about a microsecond on any machine; good enough for rows that count.
+        // A message or a lock takes about a microsecond on any machine, which is precise enough for rows with a fixed
+        // count.
         const MESSAGE_S: f64 = 1e-6;
         let timed_s = match row.messages {
             Some(messages) => messages as f64 * MESSAGE_S * f64::from(self.repetitions),
@@ -164,7 +167,7 @@ impl Plan {
         timed_s + self.settings.warm_up_s * 1.5 + LAUNCH_OVERHEAD_S
     }
 
-    /// Shortens the launches, then makes them fewer (down to 3), so that the run fits its budget.
+    /// Shortens the launches, then reduces their number (to 3 at least), so that the run fits its budget.
     fn fit_budget(&mut self) {
         let Some(budget_s) = self.settings.budget_s else { return };
         let too_long = |plan: &Plan| plan.estimate_s() > budget_s;
@@ -178,14 +181,14 @@ impl Plan {
         }
     }
 
-    /// The order of block `block`: a permutation of the rows that depends on the seed and the block alone, so that a
-    /// resumed run goes on as it would have.
+    /// Returns the order of block `block`: a permutation of the rows that depends only on the seed and the block, so
+    /// that a resumed run continues with the same order.
     pub fn order(&self, block: u32) -> Vec<usize> {
         order(self.rows.len(), self.settings.seed, block)
     }
 }
 
-/// The order of `rows` rows in block `block` of a run with this seed.
+/// Returns the order of `rows` rows in block `block` of a run with this seed.
 pub fn order(rows: usize, seed: u64, block: u32) -> Vec<usize> {
     let mut random = Random::new(seed ^ u64::from(block).wrapping_mul(0xD134_2543_DE82_EF95));
     let mut order: Vec<usize> = (0..rows).collect();
@@ -193,7 +196,7 @@ pub fn order(rows: usize, seed: u64, block: u32) -> Vec<usize> {
     order
 }
 
-/// Runs per launch of a row whose definition asks for the mean of 100.
+/// Returns the repetitions per launch for a row whose definition asks for the mean of 100 runs.
 fn repetitions(launches: u32) -> u32 {
     const RUNS: u32 = 100;
     RUNS.div_ceil(launches.max(1))
@@ -269,7 +272,7 @@ fn unique(rows: &[Row]) -> Vec<Row> {
     rows.iter().filter(|row| seen.insert(row.id.as_str())).cloned().collect()
 }
 
-/// The rows that the filters name; all without a filter.
+/// Returns the rows that match the filters; all rows if there is no filter.
 fn filtered(mut rows: Vec<Row>, filters: &[&str], suites: &[&Suite]) -> Result<Vec<Row>, PlanError> {
     if let Some(filter) = filter::idle(filters, rows.iter()) {
         return Err(unknown(filter, suites, &rows));

@@ -1,5 +1,5 @@
-//! Run directories: `run.jsonl`, to which every event is appended and synced as it comes, and `run.json`, made from it
-//! at the end. Nothing else in the program writes a run or reads one back.
+//! Run directories: `run.jsonl`, to which every event is appended and synced at once, and `run.json`, made from it at
+//! the end. No other module writes or reads a run.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -11,13 +11,13 @@ use headwater_results::summary::Fold;
 
 use crate::replace::replace;
 
-/// Where runs go unless an option says otherwise.
+/// The default directory of runs.
 pub const RUNS: &str = "headwater-runs";
 
-/// The event stream.
+/// The name of the event stream.
 pub const EVENTS: &str = "run.jsonl";
 
-/// The document.
+/// The name of the document.
 pub const DOCUMENT: &str = "run.json";
 
 /// A run that is being written.
@@ -27,7 +27,7 @@ pub struct Store {
     events: File,
 }
 
-/// What cannot be done with a run on disk, in one line that names the file and the remedy.
+/// An error with a stored run: one line that names the file and the remedy.
 #[derive(Debug)]
 pub struct StoreError(String);
 
@@ -46,10 +46,10 @@ impl StoreError {
 }
 
 impl Store {
-    /// Makes `directory` and its empty event stream, and proves that both can be written.
+    /// Makes `directory` with an empty event stream, and checks that both can be written.
     ///
     /// # Errors
-    /// Names the path and what the system says of it; also if a run is there already.
+    /// The path and the error of the system; also if the directory contains a run already.
     pub fn create(directory: &Path) -> Result<Store, StoreError> {
         fs::create_dir_all(directory).map_err(|error| StoreError::new(directory, error))?;
         let path = directory.join(EVENTS);
@@ -63,10 +63,10 @@ impl Store {
         Ok(Store { directory: directory.to_owned(), events })
     }
 
-    /// Opens an interrupted run to go on with it: answers with its whole events. A torn last line is cut off.
+    /// Opens an interrupted run to continue it. Returns its complete events; an incomplete last line is cut off.
     ///
     /// # Errors
-    /// If there is no run, or its lines are not events.
+    /// If there is no run, or a line is not an event.
     pub fn resume(directory: &Path) -> Result<(Store, Vec<Event>), StoreError> {
         let path = directory.join(EVENTS);
         let text = fs::read_to_string(&path).map_err(|error| StoreError::new(&path, error))?;
@@ -84,16 +84,16 @@ impl Store {
         Ok((Store { directory: directory.to_owned(), events: file }, events))
     }
 
-    /// The run's directory.
+    /// Returns the run's directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Appends one event and waits until it is on disk. Of one that cannot be written whole nothing stays, so that what is
-    /// there can be read.
+    /// Appends one event and waits until it is on disk. If the event cannot be written whole, its beginning is removed,
+    /// so that the file stays readable.
     ///
     /// # Errors
-    /// What the system reports, the full disk among it, and how to go on.
+    /// Errors of the system, such as a full disk, with the way to continue.
     pub fn append(&mut self, event: &Event) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(event).map_err(|error| StoreError::new(&self.directory, error))?;
         line.push(b'\n');
@@ -106,16 +106,16 @@ impl Store {
                     self.directory.display()
                 ),
             };
-            // If this fails too, `--resume` cuts the torn line off.
+            // If this also fails, `--resume` removes the incomplete line.
             let _ = self.events.set_len(before);
             StoreError::new(&self.directory.join(EVENTS), format!("{error}{remedy}"))
         })
     }
 
-    /// Writes the document beside the events.
+    /// Writes the document next to the events.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     pub fn publish(&self, run: &Run) -> Result<PathBuf, StoreError> {
         let path = self.directory.join(DOCUMENT);
         let written = replace(&path, |file| {
@@ -127,11 +127,11 @@ impl Store {
     }
 }
 
-/// Reads a run: a `run.json`, a `run.jsonl`, or a directory that holds them (the document, unless events came after it:
-/// it is the same run and read much faster).
+/// Reads a run: a `run.json`, a `run.jsonl`, or a directory that contains them. In a directory, the document is read if
+/// it is not older than the events, because it contains the same run and is read much faster.
 ///
 /// # Errors
-/// One line that names the file, what is wrong with it, and what can be done.
+/// One line that names the file, the problem and the remedy.
 pub fn read(path: &Path) -> Result<Run, StoreError> {
     let file = if path.is_dir() {
         newest(path).ok_or_else(|| StoreError::new(path, format!("holds no run: neither {EVENTS} nor {DOCUMENT}")))?
@@ -146,7 +146,7 @@ pub fn read(path: &Path) -> Result<Run, StoreError> {
     parse_run(&text).map_err(|error| unreadable(&file, &error))
 }
 
-/// The file of a run's directory that holds all of it.
+/// Returns the file of a run's directory that contains the complete run.
 fn newest(directory: &Path) -> Option<PathBuf> {
     let [events, document] = [EVENTS, DOCUMENT].map(|name| directory.join(name));
     let modified = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();

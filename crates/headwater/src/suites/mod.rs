@@ -1,4 +1,4 @@
-//! The suites: which rows belong to a question. One file each, and the table below.
+//! The suites: the rows that answer one question. One file each, and the table below.
 
 use headwater_results::schema::{Placement, Row, WorkerKind};
 
@@ -22,43 +22,43 @@ pub mod why;
 /// A suite.
 #[derive(Clone, Copy, Debug)]
 pub struct Suite {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// The question that it answers, in one line.
+    /// The question that the suite answers, in one line.
     pub summary: &'static str,
-    /// What holds unless an option says otherwise.
+    /// The settings that apply unless an option overrides them.
     pub defaults: Defaults,
-    /// Its rows.
+    /// Returns its rows.
     pub rows: fn(&Axes<'_>) -> Vec<Row>,
 }
 
-/// What a suite measures with by default.
+/// The default settings of a suite.
 #[derive(Clone, Copy, Debug)]
 pub struct Defaults {
     /// Launches per row.
     pub launches: u32,
     /// Measured time per launch, s.
     pub time_s: f64,
-    /// Least warm-up per launch, s.
+    /// Minimum warm-up per launch, s.
     pub warm_up_s: f64,
-    /// The most a run may take, s.
+    /// The time limit of a run, s.
     pub budget_s: Option<f64>,
-    /// Placements on a machine with two CPUs or more; with one, everything is on the same CPU.
+    /// Placements on a machine with two CPUs or more. With one CPU, all processes share it.
     pub placements: &'static [Placement],
 }
 
-/// What the user chose, or the defaults, for the axes of a suite.
+/// The values of a suite's parameters: the user's choice, or the defaults.
 #[derive(Clone, Debug)]
 pub struct Axes<'a> {
-    /// Message sizes instead of the suite's own.
+    /// Message sizes that replace those of the suite.
     pub sizes: Option<&'a Sizes>,
     /// Placements.
     pub placements: &'a [Placement],
-    /// External programs that take part.
+    /// The external programs that take part.
     pub externals: &'a [Description],
 }
 
-/// Every suite, in the order of the help; the first is the default.
+/// All suites, in the order of the help text; the first is the default.
 pub static TABLE: &[Suite] = &[
     overview::SUITE,
     ipc::SUITE,
@@ -73,19 +73,19 @@ pub static TABLE: &[Suite] = &[
     tracing::SUITE,
 ];
 
-/// The suite of that name.
+/// Returns the suite with that name.
 pub fn find(name: &str) -> Option<&'static Suite> {
     TABLE.iter().find(|suite| suite.name == name)
 }
 
 impl Axes<'_> {
-    /// The sizes asked for, or else `own`.
+    /// Returns the sizes that the user chose, or else `own`.
     pub fn sizes_or(&self, own: &[u64]) -> Vec<u64> {
         self.sizes.map_or_else(|| own.to_vec(), |sizes| sizes.0.clone())
     }
 
-    /// Rows of a pattern: every transport that `wanted` lets pass and that the pattern accepts, then the external
-    /// programs that can play it, at each size and placement.
+    /// Returns the rows of a pattern: every transport that `wanted` accepts and that the pattern accepts, then the
+    /// external programs that support it, at each size and placement.
     pub fn messaging(&self, pattern: &str, sizes: &[u64], wanted: impl Fn(&transports::Info) -> bool) -> Vec<Row> {
         let entry = patterns::find(pattern).expect("suites name patterns of the table");
         let mut rows = Vec::new();
@@ -110,7 +110,7 @@ impl Axes<'_> {
         rows
     }
 
-    /// Rows of a pattern that counts its messages: the named transports at each size and count.
+    /// Returns the rows of a pattern with a fixed number of messages: the named transports at each size and count.
     pub fn counted(&self, pattern: &str, names: &[&str], sizes: &[u64], counts: &[u64]) -> Vec<Row> {
         let entry = patterns::find(pattern).expect("suites name patterns of the table");
         let mut rows = Vec::new();
@@ -129,7 +129,7 @@ impl Axes<'_> {
         rows
     }
 
-    /// Rows of a facility without parameters: every subject.
+    /// Returns the rows of a facility without parameters: one for each subject.
     pub fn subjects(&self, facility: &str) -> Vec<Row> {
         let entry = facilities::find(facility).expect("suites name facilities of the table");
         let of_placement = |&placement: &Placement| {
@@ -139,7 +139,7 @@ impl Axes<'_> {
         self.placements.iter().flat_map(of_placement).collect()
     }
 
-    /// Rows of a facility with workers: every subject with each number of processes, then of threads.
+    /// Returns the rows of a facility with workers: each subject with each number of processes, then of threads.
     pub fn workers(&self, facility: &str, numbers: &[u32], kinds: &[WorkerKind]) -> Vec<Row> {
         let entry = facilities::find(facility).expect("suites name facilities of the table");
         let mut rows = Vec::new();
@@ -159,10 +159,10 @@ impl Axes<'_> {
     }
 }
 
-/// Whether a pattern over a transport means anything, whatever the machine.
+/// Checks whether a pattern makes sense over a transport, on any machine.
 ///
 /// # Errors
-/// Why not, in words.
+/// The reason why not.
 pub fn makes_sense(
     pattern: &patterns::Entry,
     transport: &transports::Info,
@@ -175,7 +175,7 @@ pub fn makes_sense(
     (pattern.accepts)(transport, usize::try_from(size).unwrap_or(usize::MAX))
 }
 
-/// For a suite of every transport: all but those that answer one question only.
+/// Selects the transports for a suite of all transports: all but those that are for one question only.
 pub fn everyone(transport: &transports::Info) -> bool {
     !transport.special
 }
@@ -184,7 +184,7 @@ fn fits(description: &Description, size: u64) -> bool {
     size >= description.size_min && description.size_max.is_none_or(|size_max| size <= size_max)
 }
 
-/// Sizes from `from` to `to`, each twice the one before.
+/// Returns the sizes from `from` to `to`, each twice the one before.
 pub fn doubling(from: u64, to: u64) -> Vec<u64> {
     std::iter::successors(Some(from), |size| size.checked_mul(2)).take_while(|&size| size <= to).collect()
 }

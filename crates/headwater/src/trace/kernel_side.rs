@@ -1,4 +1,4 @@
-//! The kernel's half of a recording: a session of its own beside, whose pages become a trace at the end, or after a crash.
+//! The kernel half of a recording: a kernel session whose pages are converted to a trace at the end, or after a crash.
 
 use std::fs;
 use std::io;
@@ -11,49 +11,50 @@ use headwater_trace_tools::schema::{self, Schema};
 
 use super::{KERNEL, PAGES, environment};
 
-/// What is recorded of the kernel.
+/// The configuration of the kernel half of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelConfig {
-    /// Patterns, see [`kernel::events::Selection::choose`].
+    /// Patterns of event names, see [`kernel::events::Selection::choose`].
     pub events: Vec<String>,
-    /// Of every process instead of those that are recorded.
+    /// Whether events of every process are recorded, instead of those of the recorded process.
     pub system_wide: bool,
-    /// Of these processes too.
+    /// Further processes to record.
     pub processes: Vec<u32>,
-    /// Of each CPU's buffer; None for what a kernel session has by itself.
+    /// The size of each CPU's buffer; `None` for the default of a kernel session.
     pub buffer_bytes: Option<usize>,
 }
 
-/// A kernel session that runs.
+/// A running kernel session.
 #[derive(Debug)]
 pub(super) struct KernelSide {
     session: Session,
-    /// Where its pages are.
+    /// The directory of its pages.
     pages: PathBuf,
 }
 
-/// What became of the kernel's events.
+/// The result of the kernel half of a recording.
 #[derive(Debug)]
 pub struct KernelEnd {
-    /// In the trace.
+    /// Events in the trace.
     pub written: u64,
-    /// Not there.
+    /// Lost events.
     pub lost: u64,
-    /// Whether that is all: otherwise nobody could ask the kernel any more, and more may be lost.
+    /// Whether the counts are complete. They are not if the kernel could not be asked any more; further events may be
+    /// lost then.
     pub is_counted: bool,
-    /// Of the trace.
+    /// Bytes of the trace.
     pub bytes: u64,
-    /// What went wrong, in words.
+    /// The errors, in words.
     pub troubles: Vec<String>,
-    /// Pages that are still to be converted, since the trace found no room.
+    /// The pages that are not converted yet, because there was no space for the trace.
     pub left: Option<PathBuf>,
 }
 
 impl KernelSide {
-    /// Begins to record.
+    /// Starts recording.
     ///
     /// # Errors
-    /// Those of a session; what the file system reports of the recording.
+    /// Errors of the session, and of the file system of the recording.
     pub fn start(
         config: &KernelConfig,
         command: Option<u32>,
@@ -74,10 +75,10 @@ impl KernelSide {
         if !config.system_wide {
             settings.processes = Some(command.into_iter().chain(config.processes.iter().copied()).collect());
         }
-        // What a killed recorder left, whose guard was killed too, would go on recording.
+        // The session of a killed recorder whose guard was killed too would go on recording.
         let _ = kernel::sweep(&Tracefs::find(false)?);
         let started = Session::start(&settings).and_then(|session| {
-            // Each of our calls would be an event that makes another call necessary.
+            // Each system call of this process would be an event, whose processing makes another call.
             session.exclude(headwater_os::thread::id())?;
             Ok(session)
         });
@@ -99,16 +100,16 @@ impl KernelSide {
                 KernelEnd { written: 0, lost: 0, is_counted: false, bytes: 0, troubles, left: None }
             }
         };
-        // Not, if something is in it.
+        // The directory is kept if it contains anything.
         let _ = fs::remove_dir(&self.pages);
         end.of(&self.pages)
     }
 }
 
-/// Writes the trace of what a recorder that has died left of the kernel's events into `to`; None if it left nothing.
+/// Writes the kernel events of a dead recorder to `to`; returns `None` if it left none.
 ///
 /// # Errors
-/// In words; then the pages are there still.
+/// The reason; the pages are kept then.
 pub(super) fn recover(
     recording: &Path,
     to: &Path,
@@ -117,13 +118,13 @@ pub(super) fn recover(
 ) -> anyhow::Result<Option<KernelEnd>> {
     let pages = recording.join(PAGES);
     let Some(capture) = kernel::recover(&pages)? else {
-        // A recorder that was killed when everything was converted.
+        // The recorder was killed after everything had been converted.
         let _ = fs::remove_dir_all(&pages);
         return Ok(None);
     };
     let trace = to.join(KERNEL);
     match fs::remove_dir_all(&trace) {
-        // What was half converted is converted again.
+        // A partly converted trace is converted again.
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             capture.keep();
             return Err(anyhow::Error::from(error).context(trace.display().to_string()));
@@ -135,7 +136,7 @@ pub(super) fn recover(
     Ok(Some(end.of(&pages)))
 }
 
-/// Writes a trace. If that fails the pages stay.
+/// Writes a trace. If that fails the pages are kept.
 pub(super) fn convert(mut capture: Capture, trace: &Path, clock: &schema::Clock, command: &str) -> KernelEnd {
     let happened: u64 = capture.stats().map(|(_, stats)| stats.happened()).sum();
     let troubles = capture.errors().map(ToString::to_string).collect();
@@ -163,13 +164,13 @@ pub(super) fn convert(mut capture: Capture, trace: &Path, clock: &schema::Clock,
 }
 
 impl KernelEnd {
-    /// What the trace neither holds nor counts, in words.
+    /// Describes the events that the trace neither contains nor counts.
     pub fn missing(&self) -> Vec<String> {
         let uncounted = (!self.is_counted).then(|| "of the kernel more was lost, unknown how much".to_owned());
         self.troubles.iter().map(|trouble| format!("kernel: {trouble}")).chain(uncounted).collect()
     }
 
-    /// With what is left in a directory of pages.
+    /// Describes what is left in a directory of pages.
     fn of(self, pages: &Path) -> KernelEnd {
         KernelEnd { left: pages.exists().then(|| pages.to_owned()), ..self }
     }
@@ -177,6 +178,6 @@ impl KernelEnd {
 
 fn write(writer: &mut Writer, packet: kernel::Packet<'_>) -> Result<u64, ctf::Error> {
     let kernel::Packet { ring, begin, end, discarded, records } = packet;
-    // Nobody goes on with a trace of the kernel.
+    // A trace of the kernel is never continued.
     writer.packet(Packet { stream: 0, ring, cpu: ring, begin, end, discarded, position: 0, parts: &[records] })
 }

@@ -1,4 +1,4 @@
-//! The files that are the memory of sessions: how they are named, and which of them lie about.
+//! The memory files of sessions: their names, and which of them exist.
 
 use std::hash::{BuildHasher, Hasher};
 use std::os::unix::fs::MetadataExt;
@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use headwater_os::files::own_user;
 use headwater_trace::region::Region;
 
-/// Where they are, unless an option says otherwise: in memory, because a disk would write what programs record all the while.
+/// The default directory of memory files. It is a file system in memory, because a disk would be written to while
+/// programs record.
 pub const HOME: &str = "/dev/shm";
 
-/// Before user, process and a number in a file's name.
+/// The prefix of a file name; user, process and a number follow.
 const PREFIX: &str = "headwater-trace-";
 
-/// A name that no other session has.
+/// Returns a name that no other session has.
 pub(super) fn fresh_name() -> String {
     // The hasher's keys are random.
     let random = std::collections::hash_map::RandomState::new().build_hasher().finish() as u32;
@@ -25,15 +26,15 @@ pub(super) fn fresh_name() -> String {
 pub struct SessionMemory {
     /// The file.
     pub path: PathBuf,
-    /// The recording that it is carried to, if that is known.
+    /// The recording into which it is copied, if that is known.
     pub recording: Option<PathBuf>,
-    /// Whether somebody carries it.
+    /// Whether a recorder is running for it.
     pub is_live: bool,
     /// Its size.
     pub bytes: u64,
 }
 
-/// The memory of all sessions of this user in a directory, by name.
+/// Returns the memory of all sessions of this user in a directory, by name.
 pub fn found(directory: &Path) -> Vec<SessionMemory> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
@@ -48,7 +49,7 @@ fn one(path: PathBuf) -> Option<SessionMemory> {
         return None;
     }
     let region = Region::open(&path).ok()?;
-    // Held only as long as we look; who begins a session tries more than once.
+    // The lock is held only for this check. A recorder that starts at this moment tries again.
     let is_live = !region.claim().ok()?;
     Some(SessionMemory { recording: region.home(), is_live, bytes: metadata.len(), path })
 }

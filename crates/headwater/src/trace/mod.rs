@@ -1,4 +1,4 @@
-//! What `headwater trace` does: recordings of programs and of the kernel, and what is done with them afterwards.
+//! `headwater trace`: makes recordings of programs and of the kernel, and processes them.
 //!
 //! A *recording* is a directory: `user` and `kernel`, each a trace in CTF, and `session.json`. Nothing here prints.
 
@@ -24,13 +24,13 @@ pub use session_file::{FILE, SessionFile};
 const USER: &str = "user";
 /// The trace of the kernel in a recording.
 const KERNEL: &str = "kernel";
-/// The kernel's pages in a recording, until they are a trace.
+/// The directory of the kernel's pages in a recording, until they are converted to a trace.
 const PAGES: &str = "kernel.pages";
 
-/// Bytes of a CPU's buffer unless an option says otherwise: a tenth of a second at a million events a second.
+/// The default size of a CPU's buffer, bytes: a tenth of a second at a million events per second.
 pub const BUFFER_BYTES: usize = 4 << 20;
 
-/// The environment of a trace: who wrote it, where, of what.
+/// Returns the environment of a trace: the program that wrote it, the host, the recorded command.
 fn environment(command: &str) -> Vec<(String, String)> {
     let facts = [
         ("hostname", headwater_os_tools::machine::uname().host),
@@ -41,13 +41,13 @@ fn environment(command: &str) -> Vec<(String, String)> {
     facts.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-/// Now, as the name of a directory may have it.
+/// Returns the current time in the form that directory names use.
 fn date_and_time() -> String {
     let now = humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string();
     now.replace(':', "-")
 }
 
-/// A directory of that kind in the current one that does not exist yet.
+/// Returns the path of a new directory of that kind in the current one.
 fn fresh_directory(kind: &str) -> std::path::PathBuf {
     let name = format!("{kind}-{}", date_and_time());
     let others = (2..).map(|number| format!("{name}-{number}"));

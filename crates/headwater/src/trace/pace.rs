@@ -1,4 +1,5 @@
-//! How often a recorder looks for events: who sleeps too long loses them, who looks too often takes their CPU.
+//! How often a recorder checks for events. Long pauses lose events, short ones take CPU time from the recorded
+//! programs.
 
 use std::time::Duration;
 
@@ -6,13 +7,13 @@ use headwater_trace_tools::ctf::Error;
 
 use super::Recording;
 
-/// The pause between two looks while some come: at a million events a second of 32 bytes a CPU writes a thirteenth of a default
-/// buffer in it.
+/// The pause between two checks while events arrive. At a million events of 32 bytes per second, a CPU fills a
+/// thirteenth of a default buffer in that time.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
-/// The longest pause, when none come: a burst that begins in it has to find room.
+/// The longest pause, while no events arrive: a burst that begins within it must fit the buffer.
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 
-/// When the next look is due.
+/// The pause until the next check.
 #[derive(Debug)]
 pub struct Pace(Duration);
 
@@ -23,15 +24,15 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Until the next look.
+    /// Returns the time until the next check.
     pub fn pause(&self) -> Duration {
         self.0
     }
 
-    /// Carries what has come.
+    /// Copies the available events into the trace.
     ///
     /// # Errors
-    /// As those of [`Recording::carry`]; the next look may succeed.
+    /// The errors of [`Recording::carry`]; the next attempt may succeed.
     pub fn look(&mut self, recording: &mut Recording) -> Result<(), Error> {
         let carried = recording.carry();
         self.0 = match carried {

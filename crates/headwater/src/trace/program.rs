@@ -1,5 +1,5 @@
-//! The program that is recorded: held before it begins, so that a session can be set up for its process, and then watched. It
-//! is never killed: a recorder that fails or is killed does not take it along.
+//! The program to record: stopped before its first instruction, so that a session can be set up for its process, and
+//! then observed. It is never killed: it keeps running if the recorder fails or is killed.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,40 +12,40 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
 
-/// How a child ends that could not become the program; nobody sees it.
+/// The exit code of a child that could not execute the program; no process reads it.
 const NOT_STARTED: i32 = 127;
 
-/// A process that has not become the program yet. Dropped, it ends.
+/// A child process that has not executed the program yet. Dropping it ends the process.
 #[derive(Debug)]
 pub struct HeldProgram {
     process: Process,
-    /// A byte lets it go; its end makes the process end.
+    /// A pipe: one byte makes the child execute the program, end of file makes it exit.
     line: OwnedFd,
-    /// What stood in the way of the program; its end means that it runs.
+    /// A pipe with the error of `execve`; end of file means that the program runs.
     news: OwnedFd,
 }
 
-/// A process that is watched.
+/// A process that is observed.
 #[derive(Debug)]
 pub struct Process {
     pid: Pid,
-    /// Readable when it has ended.
+    /// Readable when the process has ended.
     descriptor: OwnedFd,
-    /// Whether it is ours to wait for.
+    /// Whether it is a child, for which this process can wait.
     is_child: bool,
 }
 
-/// How a process has ended.
+/// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// By itself, with that status.
+    /// It exited with that status.
     Exit(u8),
-    /// By a signal.
+    /// A signal killed it.
     Signal(u8),
 }
 
 impl End {
-    /// The exit status that says it, as shells do.
+    /// Returns the exit status by which shells report it.
     pub fn status(self) -> u8 {
         match self {
             End::Exit(status) => status,
@@ -55,16 +55,16 @@ impl End {
 }
 
 impl HeldProgram {
-    /// Makes the process. The caller has one thread.
+    /// Forks the process. The caller must have one thread only.
     ///
     /// # Errors
-    /// What `pipe2(2)`, `fork(2)` and `pidfd_open(2)` report.
+    /// Errors of `pipe2(2)`, `fork(2)` and `pidfd_open(2)`.
     pub fn fork(command: &mut Command) -> io::Result<HeldProgram> {
         let (told, line) = pipe_with(PipeFlags::CLOEXEC)?;
         let (news, teller) = pipe_with(PipeFlags::CLOEXEC)?;
         let mut line = Some(line);
         let child = Child::fork_apart(|| {
-            // Its own copy would hide the end of the recorder.
+            // If the child kept its copy, it would not see that the recorder has died.
             drop(line.take());
             if wait_for_byte(&told) {
                 unblock_stop_signals();
@@ -80,15 +80,15 @@ impl HeldProgram {
         Ok(HeldProgram { process: Process { pid, descriptor, is_child: true }, line, news })
     }
 
-    /// Its id, which the program will have.
+    /// Returns the process id, which the program keeps.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Lets it become the program.
+    /// Makes the child execute the program.
     ///
     /// # Errors
-    /// What `execve(2)` reports: `NotFound` if there is no such program.
+    /// The error of `execve(2)`: `NotFound` if there is no such program.
     pub fn release(self) -> io::Result<Process> {
         let HeldProgram { process, line, news } = self;
         let mut number = [0; 4];
@@ -106,7 +106,7 @@ impl HeldProgram {
     }
 }
 
-/// Whether there was a byte, and not the end.
+/// Waits for the byte; returns false at end of file.
 fn wait_for_byte(source: &OwnedFd) -> bool {
     loop {
         match rustix::io::read(source, &mut [0; 1]) {
@@ -117,10 +117,10 @@ fn wait_for_byte(source: &OwnedFd) -> bool {
 }
 
 impl Process {
-    /// Somebody else's, which runs already.
+    /// Opens a running process that is not a child.
     ///
     /// # Errors
-    /// `NotFound` if there is none with that id.
+    /// `NotFound` if no process has that id.
     pub fn running(pid: u32) -> io::Result<Process> {
         let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
         let descriptor = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| match error {
@@ -130,27 +130,27 @@ impl Process {
         Ok(Process { pid, descriptor, is_child: false })
     }
 
-    /// Its id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// Sends it a signal; nothing happens if it has ended.
+    /// Sends the process a signal; does nothing if it has ended.
     pub fn signal(&self, number: i32) {
         if let Some(signal) = Signal::from_named_raw(number) {
             let _ = kill_process(self.pid, signal);
         }
     }
 
-    /// Whether it is a command of ours.
+    /// Returns whether the process is a child that runs the command.
     pub fn is_child(&self) -> bool {
         self.is_child
     }
 
-    /// How it has ended, if it has. Of somebody else's that is not told: then as if well.
+    /// Returns how it ended, if it has. The status of a process that is not a child is unknown, and counts as success.
     ///
     /// # Errors
-    /// What `waitpid(2)` reports.
+    /// Errors of `waitpid(2)`.
     pub fn end(&self) -> io::Result<Option<End>> {
         if !self.is_child {
             let mut ended = [PollFd::new(&self.descriptor, PollFlags::IN)];

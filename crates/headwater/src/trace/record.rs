@@ -15,51 +15,51 @@ pub use super::program::End;
 use super::program::{HeldProgram, Process};
 use super::{Pace, Recording, RecordingConfig, RecordingOutcome};
 
-/// How long after a signal it is said that the command has not ended.
+/// How long after a signal the user is told that the command has not ended.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// As `env` and shells say it.
+/// The exit statuses of `env` and shells.
 pub mod status {
-    /// The recording could not be made, and the command was not started.
+    /// The recording could not be started, and the command did not run.
     pub const NOT_RECORDED: u8 = 125;
-    /// There is such a file, but it is no program that may be run.
+    /// The file exists but cannot be executed.
     pub const NOT_EXECUTABLE: u8 = 126;
     /// There is no such program.
     pub const NOT_FOUND: u8 = 127;
 }
 
-/// What is told while it goes on.
+/// Messages during a recording.
 #[derive(Debug)]
 pub enum Note {
-    /// Nothing can be carried for now, and why; told once.
+    /// Events cannot be copied into the trace for now, and why; sent once.
     Trouble(String),
-    /// The process has not ended though it was asked to.
+    /// The process has not ended although it was sent a signal.
     Lingers(u32),
 }
 
-/// A recording that has ended.
+/// A completed recording.
 #[derive(Debug)]
 pub struct Recorded {
-    /// What became of it.
+    /// The result of the recording.
     pub ended: RecordingOutcome,
-    /// How the command ended; None if it goes on, because two signals asked for the recording's end.
+    /// How the command ended; `None` if it is still running, because two signals ended the recording.
     pub command: Option<End>,
 }
 
-/// Why nothing was recorded.
+/// The reason for which nothing was recorded.
 #[derive(Debug)]
 pub struct Refusal {
-    /// The exit status that says it.
+    /// The exit status for it.
     pub status: u8,
-    /// In words, with a remedy.
+    /// The reason, with a remedy.
     pub why: anyhow::Error,
 }
 
-/// Records a command. Signals that ask this process to stop go on to the command, whose end ends the recording; a second one
-/// ends the recording without it. The caller has one thread.
+/// Records a command. The first signal that asks this process to stop is passed on to the command, and the recording
+/// ends with the command. A second signal ends the recording at once. The caller must have one thread only.
 ///
 /// # Errors
-/// [`Refusal`]: then the command did not run, and nothing is left behind.
+/// [`Refusal`]: the command did not run, and nothing is left behind.
 pub fn record(config: &RecordingConfig, command: &[OsString], tell: &mut dyn FnMut(Note)) -> Result<Recorded, Refusal> {
     let refuse = |why| Refusal { status: status::NOT_RECORDED, why };
     let stop = StopSignals::watch().map_err(|error| refuse(error.into()))?;
@@ -78,11 +78,11 @@ pub fn record(config: &RecordingConfig, command: &[OsString], tell: &mut dyn FnM
     Ok(Recorded { ended: recording.end(), command })
 }
 
-/// Records a process that runs already and listens, until it ends or this process is asked to stop; it goes on then. The
-/// caller has one thread.
+/// Records a running process that accepts tracers, until it ends or this process is asked to stop; the process keeps
+/// running then. The caller must have one thread only.
 ///
 /// # Errors
-/// In words with a remedy; nothing is left behind.
+/// The reason with a remedy; nothing is left behind.
 pub fn attach(config: &RecordingConfig, pid: u32, tell: &mut dyn FnMut(Note)) -> anyhow::Result<Recorded> {
     let stop = StopSignals::watch()?;
     let process = Process::running(pid).with_context(|| format!("process {pid}"))?;
@@ -123,7 +123,7 @@ fn start(
     })
 }
 
-/// Carries events until the process has ended, or two signals have come. How it ended, if it has.
+/// Copies events until the process has ended, or two signals have arrived. Returns how it ended, if it has.
 fn follow(recording: &mut Recording, process: &Process, stop: &StopSignals, tell: &mut dyn FnMut(Note)) -> Option<End> {
     let mut pace = Pace::default();
     let mut told_of_trouble = false;
@@ -131,13 +131,13 @@ fn follow(recording: &mut Recording, process: &Process, stop: &StopSignals, tell
     let mut told_of_lingering = false;
     loop {
         let timeout = Timespec { tv_sec: 0, tv_nsec: pace.pause().as_nanos() as i64 };
-        // An interrupted poll is a short one.
+        // An interrupted poll counts as one that timed out.
         let _ = poll(&mut [PollFd::new(stop, PollFlags::IN), PollFd::new(process, PollFlags::IN)], Some(&timeout));
         while let Some((signal, from_kernel)) = stop.taken_with_sender() {
             if asked.replace(Instant::now()).is_some() || !process.is_child() {
                 return process.end().ok().flatten();
             }
-            // What is typed at the terminal goes to all who are there, the command among them.
+            // A signal from the terminal goes to all processes of the foreground group, and so to the command.
             if !from_kernel {
                 process.signal(signal);
             }
@@ -149,7 +149,7 @@ fn follow(recording: &mut Recording, process: &Process, stop: &StopSignals, tell
             told_of_lingering = true;
             tell(Note::Lingers(process.id()));
         }
-        // There may be room again later.
+        // There may be space again later.
         if let Err(error) = pace.look(recording)
             && !std::mem::replace(&mut told_of_trouble, true)
         {

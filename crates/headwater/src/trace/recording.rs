@@ -1,5 +1,5 @@
-//! A recording that is being made: the memory that programs write to, the consumer that carries it to a trace, and the
-//! kernel's session beside. It knows no command: `record` starts one, others may join as they like.
+//! A recording in progress: the memory into which programs write, the consumer that copies it into a trace, and the
+//! kernel session. It does not start programs: `record` starts one, and any program may join.
 
 use std::fs;
 use std::io;
@@ -19,16 +19,18 @@ use headwater_trace_tools::schema::Clock;
 use super::kernel_side::KernelSide;
 use super::{KernelConfig, KernelEnd, SessionFile, USER, environment, fresh_directory, memory};
 
-/// How long the counter is compared with the clock: 50 ms give about a millionth.
+/// How long the counter is compared with the clock; 50 ms give an accuracy of about a millionth.
 const CALIBRATION: Duration = Duration::from_millis(50);
 
-/// How often a new session's memory is claimed: somebody may look at that moment whether it is claimed.
+/// How often the lock of a new session's memory is tried: another process may hold it for a moment to check whether it
+/// is held.
 const CLAIMS: u32 = 100;
 
-/// Which clock stamps events.
+/// The clock for timestamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClockChoice {
-    /// The processor's counter where it is a clock, to programs and, if it is recorded, to the kernel's tracer.
+    /// The processor's counter if it is usable as a clock by programs and, if the kernel is recorded, by the kernel's
+    /// tracer.
     #[default]
     Best,
     /// The processor's counter.
@@ -37,62 +39,62 @@ pub enum ClockChoice {
     Monotonic,
 }
 
-/// What a recording is to be.
+/// The configuration of a recording.
 #[derive(Clone, Debug)]
 pub struct RecordingConfig {
-    /// Where it is written; None for a new directory here.
+    /// The directory of the recording; `None` for a new directory in the current one.
     pub directory: Option<PathBuf>,
-    /// Names of events with `*`.
+    /// Patterns of event names, with `*`.
     pub events: Vec<String>,
     /// What happens when a buffer is full.
     pub when_full: WhenFull,
     /// Bytes of each CPU's buffer: a power of two.
     pub buffer_bytes: usize,
-    /// Where the memory of the session lies.
+    /// The directory for the memory of the session.
     pub memory: PathBuf,
-    /// What stamps events.
+    /// The clock for timestamps.
     pub clock: ClockChoice,
-    /// What is recorded of the kernel.
+    /// The kernel half, if the kernel is recorded.
     pub kernel: Option<KernelConfig>,
-    /// What is recorded, in words.
+    /// The recorded command, for the description of the trace.
     pub command: Vec<String>,
 }
 
-/// A recording that is being made. Dropped without [`Recording::end`], it is left as by a crash: `recover` ends it.
+/// A recording in progress. Dropping it without [`Recording::end`] leaves it as a crash would: `recover` completes it.
 #[derive(Debug)]
 pub struct Recording {
     directory: PathBuf,
-    /// Whether the directory was not there before.
+    /// Whether the directory was made for it.
     is_new: bool,
     file: SessionFile,
     consumer: Consumer,
     kernel: Option<KernelSide>,
 }
 
-/// What became of a recording.
+/// The result of a recording.
 #[derive(Debug)]
 pub struct RecordingOutcome {
-    /// Where it is.
+    /// The directory of the recording.
     pub directory: PathBuf,
     /// Whether the newest events overwrote the oldest ones.
     pub flight: bool,
     /// Whether any program has written an event.
     pub joined: bool,
-    /// Whether there were more kinds of events than a session can have, of which each event is lost.
+    /// Whether programs defined more event types than a session can have. All events of the others are lost.
     pub is_table_full: bool,
-    /// Of programs' events.
+    /// The result for the events of programs.
     pub user: Result<Totals, Unfinished>,
-    /// Of the kernel's.
+    /// The result for the events of the kernel.
     pub kernel: Option<KernelEnd>,
-    /// What else went wrong, in words.
+    /// Other errors, in words.
     pub troubles: Vec<String>,
 }
 
 impl Recording {
-    /// Sets everything up but the kernel's session.
+    /// Sets everything up except the kernel session.
     ///
     /// # Errors
-    /// What stands in the way, in words with a remedy. Nothing is left behind.
+    /// The reason, with a remedy. Nothing is left behind.
     pub fn begin(config: &RecordingConfig) -> anyhow::Result<Recording> {
         let clock = choose_clock(config)?;
         let directory = config.directory.clone().unwrap_or_else(|| fresh_directory("headwater-trace"));
@@ -110,7 +112,7 @@ impl Recording {
         is_new: bool,
         clock: Clock,
     ) -> anyhow::Result<Recording> {
-        // Whoever comes later may be elsewhere.
+        // A process that uses the path later may have another working directory.
         let directory = fs::canonicalize(directory).with_context(|| directory.display().to_string())?;
         let home = fs::canonicalize(&config.memory).with_context(|| config.memory.display().to_string())?;
         let path = home.join(memory::fresh_name());
@@ -140,15 +142,15 @@ impl Recording {
         }
     }
 
-    /// The file that programs join the session by.
+    /// Returns the file by which programs join the session.
     pub fn memory(&self) -> &Path {
         &self.file.memory
     }
 
-    /// Says which process is recorded, and begins to record the kernel if that was ordered.
+    /// Sets the recorded process, and starts recording the kernel if the configuration says so.
     ///
     /// # Errors
-    /// What stands in the way, in words.
+    /// The reason, in words.
     pub fn watch(&mut self, process: u32, config: &RecordingConfig) -> anyhow::Result<()> {
         self.file.pid = Some(process);
         self.file.write(&self.directory).with_context(|| self.directory.display().to_string())?;
@@ -160,7 +162,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Carries what programs have written. Returns how many bytes it was.
+    /// Copies the events that programs have written into the trace. Returns the number of bytes.
     ///
     /// # Errors
     /// What the file system reports: what was not carried stays where it is, as long as there is room.

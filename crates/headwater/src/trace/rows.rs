@@ -25,7 +25,7 @@ const INDEX: &str = "index.json";
 const TIMELINE: &str = "timeline.txt";
 const PERFETTO: &str = "perfetto.json";
 
-/// Bytes of a CPU's buffer: some thousands of events, which is more than anybody looks at.
+/// Bytes of a CPU's buffer: some thousands of events, more than a time line shows.
 const BUFFER: usize = 256 << 10;
 /// Lines of a time line that the report shows.
 const SHOWN: usize = 40;

@@ -1,5 +1,5 @@
-//! `session.json`: what a recording is of, and where the memory is that its programs write to. Written before anything else,
-//! so that whoever finds the directory after a crash finds the memory.
+//! `session.json`: the subject of a recording, and the path of the memory to which its programs write. It is written
+//! first, so that `recover` finds the memory by the directory after a crash.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub struct SessionFile {
     pub events: Vec<String>,
     /// Which events of the kernel are.
     pub kernel_events: Vec<String>,
-    /// How it ended; absent as long as it has not, or if nobody came to write it.
+    /// How the recording ended; absent while it is in progress, or if the recorder died.
     pub end: Option<End>,
 }
 

@@ -1,4 +1,4 @@
-//! What recordings hold, for those who look at them.
+//! Reads recordings for `trace show`, `stat` and `list`.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use headwater_trace_tools::schema::{EventKind, FieldKind};
 use super::{PAGES, SessionFile, USER};
 use crate::plan::suggest::did_you_mean;
 
-/// The directories of the traces in recordings: what other tools are given.
+/// Returns the directories of the traces in recordings, which other tools can open.
 ///
 /// # Errors
 /// Those of [`Reader::open`].
@@ -22,20 +22,20 @@ pub fn traces(recordings: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(Reader::open(recordings)?.schemas().map(|(path, _)| path.to_owned()).collect())
 }
 
-/// Why a recording's traces are not the whole truth.
+/// The reason for which a recording's traces may be incomplete.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Incomplete {
-    /// The process records it still.
+    /// The recorder, with that process id, is still running.
     Runs(u32),
-    /// The process has gone without ending it; what is in the session's memory, if that is there still.
+    /// The recorder died without ending the recording; the path is the session's memory, if that still exists.
     Unended(u32, Option<Pending>),
-    /// The kernel's pages are to be converted still.
+    /// The kernel's pages are not converted yet.
     Pages(PathBuf),
-    /// What its end says, in words.
+    /// A reason that the end of the recording states.
     Missing(String),
 }
 
-/// What the traces of recordings do not tell.
+/// Returns the reasons for which the traces of recordings may be incomplete.
 pub fn incomplete(recordings: &[PathBuf]) -> Vec<(PathBuf, Incomplete)> {
     let read = recordings.iter().filter_map(|path| Some((path.clone(), SessionFile::read(path).ok()?)));
     read.flat_map(|(path, file)| {
@@ -62,18 +62,18 @@ fn unended(recording: &Path, memory: &Path, recorder: u32) -> Incomplete {
     }
 }
 
-/// A kind of event of a trace.
+/// An event type of a trace.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kind {
     /// `user` or `kernel`.
     pub stream: String,
-    /// Such as `shop:order`.
+    /// The name, such as `shop:order`.
     pub name: String,
-    /// Names and types.
+    /// The names and types of its fields.
     pub fields: Vec<(String, String)>,
 }
 
-/// The kinds of events that recordings know, by stream and name.
+/// Returns the event types of recordings, by stream and name.
 ///
 /// # Errors
 /// Those of [`Reader::open`].
@@ -103,10 +103,10 @@ fn type_name(kind: &FieldKind) -> String {
     }
 }
 
-/// Refuses patterns that mean no event of the recordings.
+/// Checks that every pattern matches an event type of the recordings.
 ///
 /// # Errors
-/// With the nearest names; those of [`Reader::open`].
+/// The pattern with the nearest names; the errors of [`Reader::open`].
 pub fn check_patterns(recordings: &[PathBuf], patterns: &[String]) -> anyhow::Result<()> {
     if patterns.is_empty() {
         return Ok(());
@@ -121,10 +121,10 @@ pub fn check_patterns(recordings: &[PathBuf], patterns: &[String]) -> anyhow::Re
     Ok(())
 }
 
-/// The events that this kernel offers, as `system:event`: those that the patterns mean, or all.
+/// Returns the events that this kernel offers, as `system:event`: those that match the patterns, or all.
 ///
 /// # Errors
-/// What of tracing is not there, or is closed; an unknown event, with the nearest names.
+/// What part of tracing is missing or not permitted; an unknown event, with the nearest names.
 pub fn kernel_events(patterns: &[String]) -> anyhow::Result<Vec<String>> {
     let list: PathBuf = Tracefs::find(false)?.path("available_events");
     let available = read(&list)?;

@@ -1,8 +1,8 @@
-//! The transports: one file each, and the table below. docs/howto/add-a-transport.md walks through a new one.
+//! The transports: one file each, and the table below. docs/howto/add-a-transport.md explains how to add one.
 //!
 //! A transport opens a connected pair of [`Endpoint`]s before the two processes are forked; each process keeps its end
-//! and drops the other. What needs a name (a FIFO, a queue, a socket) is unlinked as soon as both ends are open, so
-//! that a process killed at any moment leaves nothing behind.
+//! and drops the other. A name (of a FIFO, a queue, a socket) is unlinked as soon as both ends are open, so that a
+//! process killed at any moment leaves nothing behind.
 
 use std::fmt;
 use std::io;
@@ -30,56 +30,57 @@ pub mod tcp;
 pub mod udp;
 pub mod unix;
 
-/// What a transport is, for tables, for `list`, and for the patterns that ask whether it suits them.
+/// The properties of a transport: for tables, for `list`, and for patterns that check whether it suits them.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
-    /// Name in row ids: lower case, `-` between words.
+    /// The name in row ids: lower case, `-` between words.
     pub name: &'static str,
     /// One line for `list` and the documentation.
     pub summary: &'static str,
     /// How a receiver waits for a message and a sender for room.
     pub blocking: &'static str,
-    /// Candidate, limit or null.
+    /// Whether the transport is a candidate, a limit or null.
     pub standing: Standing,
-    /// Whether a receive call takes exactly one message however large its buffer is.
+    /// Whether a receive call returns exactly one message, however large its buffer is.
     pub keeps_boundaries: bool,
-    /// Whether messages are dropped when the receiver is slow, instead of making the sender wait.
+    /// Whether messages are dropped when the receiver is slow, instead of blocking the sender.
     pub lossy: bool,
-    /// Largest message by definition, bytes; a machine's own limit shows when the transport is opened.
+    /// The largest message by definition, bytes. A limit of the machine is found when the transport is opened.
     pub size_max: Option<usize>,
-    /// Whether both ends burn their CPU while they wait, so that one CPU for both makes no sense.
+    /// Whether both ends use their CPU while they wait, so that one CPU for both makes no sense.
     pub spins: bool,
-    /// The named policy of a transport that exists under several, as it stands in its name: `futex` of `ring-futex`.
+    /// The policy of a transport that exists with several, as its name contains it: `futex` of `ring-futex`.
     pub policy: Option<&'static str>,
-    /// Whether both ends are descriptors that poll(2) and epoll(7) may watch: [`Endpoint::incoming`].
+    /// Whether both ends are file descriptors that poll(2) and epoll(7) can watch: [`Endpoint::incoming`].
     pub pollable: bool,
-    /// Whether it answers one question only: a suite of every transport leaves it out, and some suite names it.
+    /// Whether the transport is for one question only. Suites of all transports leave it out; a suite names it
+    /// explicitly.
     pub special: bool,
-    /// Patterns that make no sense over it, with the reasons, in words that go on after its name.
+    /// The patterns that make no sense over it, each with the reason in words that follow the transport's name.
     pub unfit: &'static [(&'static str, &'static str)],
 }
 
-/// What an open transport is to be used for.
+/// The intended use of a transport that is to be opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
     /// Bytes per message.
     pub size: usize,
-    /// Whether the receiver answers over the same transport.
+    /// Whether the receiver answers over the same channel.
     pub duplex: bool,
-    /// Whether a full or empty transport refuses with `WouldBlock` instead of waiting.
+    /// Whether calls on a full or empty transport fail with `WouldBlock` instead of blocking.
     pub nonblocking: bool,
     /// Whether both ends run on the same CPU.
     pub same_cpu: bool,
-    /// A private directory for what needs a path.
+    /// A private directory for objects that need a path.
     pub directory: &'a Path,
 }
 
-/// Why a transport cannot be used here, in words that name the limit.
+/// The reason for which a transport cannot be used on this machine; it names the limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable(pub String);
 
 impl Unavailable {
-    /// The system call that refused, and how.
+    /// Makes the reason from the system call that failed and its error.
     pub fn call(name: &str, error: impl Into<io::Error>) -> Unavailable {
         Unavailable(format!("{name}: {}", error.into()))
     }
@@ -91,47 +92,51 @@ impl fmt::Display for Unavailable {
     }
 }
 
-/// A way to move messages between two processes.
+/// A mechanism that moves messages between two processes.
 pub trait Transport: 'static {
-    /// One end.
+    /// The type of an end.
     type End: Endpoint;
 
-    /// What it is.
+    /// The properties of the transport.
     const INFO: Info;
 
-    /// Opens a connected pair: the sender's end, then the receiver's. Runs in a process of its own with one thread.
+    /// Opens a connected pair: the sender's end, then the receiver's. It runs in a process with one thread.
     ///
     /// # Errors
-    /// [`Unavailable`] with the call or limit that stands in the way; the row is then skipped for that reason.
+    /// [`Unavailable`] with the call that failed or the limit that was reached; the row is then skipped for that
+    /// reason.
     fn open(setup: &Setup<'_>) -> Result<(Self::End, Self::End), Unavailable>;
 }
 
-/// One end of an open transport, in the process that uses it. The timed loops are generic over it: no virtual call.
+/// One end of an open transport, in the process that uses it. The timed loops are generic over this trait and make no
+/// virtual calls.
 pub trait Endpoint {
-    /// Takes up the end in the process that will use it, after the other end was dropped there.
+    /// Prepares the end in the process that will use it, after the other end was dropped there.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     fn attach(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Sends as much of `message` as the transport takes in one call, and waits for room unless it is non-blocking.
+    /// Sends as much of `message` as the transport accepts in one call. Blocks while there is no room, unless the end
+    /// is non-blocking.
     ///
     /// # Errors
-    /// What the system reports; `WouldBlock` from a non-blocking end.
+    /// Errors of the system; `WouldBlock` for a non-blocking end.
     fn send_some(&mut self, message: &[u8]) -> io::Result<usize>;
 
-    /// Receives what is there, at most `buffer`, and waits for it unless the end is non-blocking. 0 is end of file.
+    /// Receives the available data, at most `buffer.len()` bytes. Blocks while there is none, unless the end is
+    /// non-blocking. Returns 0 at end of file.
     ///
     /// # Errors
-    /// What the system reports; `WouldBlock` from a non-blocking end.
+    /// Errors of the system; `WouldBlock` for a non-blocking end.
     fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Sends a whole message: one call where the transport takes it whole.
+    /// Sends a whole message: in one call if the transport accepts it whole.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Errors of the system.
     #[inline]
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
         let mut sent = self.send_some(message)?;
@@ -141,10 +146,10 @@ pub trait Endpoint {
         Ok(())
     }
 
-    /// Receives a whole message of `buffer.len()` bytes: one call where the transport gives it whole.
+    /// Receives a whole message of `buffer.len()` bytes: in one call if the transport returns it whole.
     ///
     /// # Errors
-    /// What the system reports; `UnexpectedEof` when the sender is gone.
+    /// Errors of the system; `UnexpectedEof` when the sender is gone.
     #[inline]
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         let mut received = 0;
@@ -159,28 +164,28 @@ pub trait Endpoint {
         }
     }
 
-    /// The descriptor that is readable when there is something to receive, where the end has one.
+    /// Returns the file descriptor that is readable when there is something to receive, if the end has one.
     fn incoming(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// The descriptor that is writable when there is room to send, where the end has one; it may be that of
+    /// Returns the file descriptor that is writable when there is room to send, if the end has one. It may be that of
     /// [`Endpoint::incoming`].
     fn outgoing(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// What the end itself has counted since it was opened: wake-ups sent, sleeps, ... Asked between rounds only; the
-    /// kernel's own ways are counted by `getrusage(2)`.
+    /// Returns the counters that the end itself keeps since it was opened: wake-ups sent, sleeps, ... Called between
+    /// rounds only. The kernel's counters come from `getrusage(2)`.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 
-    /// Sends messages `first .. first + count` as fast as it can, whether or not the receiver keeps up. Overridden
-    /// where several messages go in one call.
+    /// Sends messages `first .. first + count` as fast as possible, whether or not the receiver keeps up. Overridden by
+    /// transports that send several messages in one call.
     ///
     /// # Errors
-    /// What the system reports, other than `ENOBUFS`, which is counted.
+    /// Errors of the system, except `ENOBUFS`, which is counted.
     fn send_burst(&mut self, payload: &mut Payload, first: u64, count: u64) -> io::Result<Burst> {
         let mut burst = Burst::default();
         for sequence in first..first + count {
@@ -193,40 +198,40 @@ pub trait Endpoint {
         Ok(burst)
     }
 
-    /// Receives what one call gives and hands each message to `each`. `WouldBlock` or `TimedOut` when nothing has come
-    /// for a while ([`Endpoint::send_burst`]'s receiver must not wait for ever for what was lost).
+    /// Receives the messages of one call and passes each to `each`. Returns `WouldBlock` or `TimedOut` if nothing
+    /// arrives for a while: the receiver of [`Endpoint::send_burst`] must not wait for ever for lost messages.
     ///
     /// # Errors
-    /// What the system or `each` reports.
+    /// Errors of the system and of `each`.
     fn receive_burst(&mut self, space: &mut Payload, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let count = self.receive_some(space.space())?;
         each(&space.space()[..count])
     }
 }
 
-/// What became of a burst.
+/// The result of a burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Burst {
-    /// Messages that the system took.
+    /// Messages that the system accepted.
     pub sent: u64,
-    /// Messages that it refused with `ENOBUFS`.
+    /// Messages that the system refused with `ENOBUFS`.
     pub refused: u64,
 }
 
-/// A transport in the table: what it is, and its type behind two functions.
+/// A transport in the table: its properties, and functions that hide its type.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// What it is.
+    /// The properties of the transport.
     pub info: &'static Info,
-    /// Opens and closes it; the reason if that cannot be done.
+    /// Opens and closes it, to check whether this machine can; the error is the reason why not.
     pub probe: fn(&Setup<'_>) -> Result<(), Unavailable>,
-    /// Opens it behind virtual calls: for the conformance tests, never for a timed loop.
+    /// Opens it with ends behind virtual calls: for the conformance tests, never for a timed loop.
     pub open: fn(&Setup<'_>) -> Result<(DynEndpoint, DynEndpoint), Unavailable>,
-    /// Opens it and forks the workers of a pattern over it.
+    /// Opens it and forks the workers of a pattern.
     pub fork: fn(&patterns::Entry, &Job) -> Result<Team, LaunchError>,
 }
 
-/// An end whose type is not known.
+/// An end behind virtual calls.
 pub type DynEndpoint = Box<dyn Endpoint>;
 
 const fn entry<T: Transport>() -> Entry {
@@ -238,7 +243,7 @@ const fn entry<T: Transport>() -> Entry {
     }
 }
 
-/// Every transport, in the order of the tables.
+/// All transports, in the order of the tables.
 pub static TABLE: &[Entry] = &[
     entry::<pipe::Pipe>(),
     entry::<pipe::Pipe1M>(),
@@ -278,7 +283,7 @@ pub static TABLE: &[Entry] = &[
     entry::<null::Null>(),
 ];
 
-/// The transport of that name.
+/// Returns the transport with that name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     TABLE.iter().find(|entry| entry.info.name == name)
 }

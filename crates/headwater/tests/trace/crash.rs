@@ -1,4 +1,4 @@
-//! Whoever is killed, `recover` finds what was emitted, once.
+//! Whichever process is killed, `recover` finds every emitted event once.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn of_a_killed_recorder_everything_is_recovered_and_the_program_is_unharmed() {
     recorder.signal(Signal::KILL);
     let (pid, program) = (recorder.0.id(), place.program());
     recorder.wait();
-    // It goes on to emit what nobody carries.
+    // The program goes on to emit events that no recorder copies.
     place.emitted(200_000);
     assert_eq!(memory_of(pid).len(), 1);
     let said = place.text(&["recover", "r"]);

@@ -6,8 +6,8 @@ use headwater_trace_tools::kernel::Support;
 
 use crate::place::{Place, Recorder, errors};
 
-/// Leave to record the kernel; None, and why, where that is not possible. One test has it at a time: whoever begins to record
-/// sweeps what others have left.
+/// Permission to record the kernel; `None`, with the reason, where that is not possible. One test has it at a time,
+/// because the start of a recording removes what others have left.
 pub fn usable() -> Option<MutexGuard<'static, ()>> {
     static ALONE: Mutex<()> = Mutex::new(());
     if let Some(why) = Support::look().obstacle() {

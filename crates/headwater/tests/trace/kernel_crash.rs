@@ -1,4 +1,4 @@
-//! Whoever is killed, `recover` finds the kernel's events too, once.
+//! Whichever process is killed, `recover` finds every event of the kernel once, too.
 
 use std::fs;
 use std::path::PathBuf;

@@ -144,7 +144,7 @@ impl Recorder {
     pub fn wait(mut self) -> Recorded {
         let status = self.0.wait().expect("it ends");
         let mut said = String::new();
-        // After a kill the program has the pipe too, and nobody is to wait for it.
+        // After a kill the program still has the pipe open, and the test must not wait for it.
         if status.code().is_some() {
             self.0.stderr.take().expect("a pipe").read_to_string(&mut said).expect("UTF-8");
         }
@@ -166,7 +166,7 @@ pub fn send(process: u32, signal: Signal) {
     kill_process(Pid::from_raw(process as i32).expect("not 0"), signal).expect("it is there");
 }
 
-/// Waits until a process of somebody else's has ended.
+/// Waits until a process that is not a child has ended.
 pub fn gone(process: u32) {
     let patience = Instant::now() + Duration::from_secs(10);
     let stat = format!("/proc/{process}/stat");

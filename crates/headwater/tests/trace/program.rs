@@ -54,7 +54,7 @@ pub fn play() {
     let Ok(part) = std::env::var(PART) else { return };
     let (count, end) = part.split_once(' ').expect("two words");
     let count: u64 = count.parse().expect("a count");
-    // Whoever runs the tests in the background may have had it ignored, which programs inherit.
+    // A shell that runs the tests in the background ignores the signal, and programs inherit that.
     install(Signal::INT, Handler::Default).expect("it can be handled");
     let board = Board(SharedMemory::open_file(Path::new(Board::NAME), 8).expect("a file"));
     for number in 0..count {

@@ -5,6 +5,7 @@
 //! polls a set (epoll) in which the socket is watched for room, and tells of each event once.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{Timespec, epoll};
@@ -55,9 +56,9 @@ impl Doorbell {
 impl OwnWatch {
     /// Forgets what it was told.
     pub(super) fn clear(&self) -> io::Result<()> {
-        let mut event = Vec::with_capacity(1);
+        let mut event = [MaybeUninit::<epoll::Event>::uninit()];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        epoll::wait(&self.0, rustix::buffer::spare_capacity(&mut event), Some(&now))?;
+        epoll::wait(&self.0, &mut event, Some(&now))?;
         Ok(())
     }
 }

@@ -79,7 +79,7 @@ fn date(at: &str) -> String {
 
 fn effort(run: &Run) -> String {
     let settings = &run.header.settings;
-    // Where results were imported nobody may know how long they took.
+    // Imported results may not state how long they took.
     let time = match settings.time_s {
         0.0 => String::new(),
         time_s => format!(" of {}", units::duration_ns(time_s * 1e9)),

@@ -197,7 +197,7 @@ static SHAPES: LazyLock<Vec<Run>> = LazyLock::new(|| {
     ]
 });
 
-/// Texts that somebody else chose.
+/// Texts that another program chose.
 fn hostile() -> Run {
     let mut made = TestRun::new(6);
     let long = "a-program-with-a-name-".repeat(9);

@@ -27,7 +27,7 @@ fn few_launches(run: &Run) -> Option<String> {
     }
 }
 
-/// Who else used the processors.
+/// Says which other load used the processors.
 fn disturbed(run: &Run) -> Option<String> {
     type Disturbance = (&'static str, fn(&Flag) -> bool);
     const DISTURBANCES: [Disturbance; 3] = [

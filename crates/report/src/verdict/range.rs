@@ -16,7 +16,7 @@ pub(super) struct Range<'a> {
     sizes: Vec<u64>,
     /// Those that lead at each of the sizes, the best at the first size first.
     leaders: Vec<&'a str>,
-    /// Whether the leaders are the same at each size, so that nobody else is level with them anywhere.
+    /// Whether the leaders are the same at each size, so that no other row is level with them anywhere.
     is_same: bool,
     /// The best row at the first and at the last size.
     ends: (&'a RowResult, &'a RowResult),

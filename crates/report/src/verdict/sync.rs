@@ -45,7 +45,7 @@ fn cheapest(rows: &[&RowResult]) -> Option<String> {
     }
 }
 
-/// Who is cheapest, and whether that is the lockless one alone.
+/// Returns the cheapest primitives in words, and whether that is the lockless one alone.
 fn who(rows: &[&RowResult]) -> Option<(String, bool)> {
     let best = judge::best_candidates(rows);
     let first = *best.first()?;

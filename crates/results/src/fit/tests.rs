@@ -92,7 +92,7 @@ fn a_block_without_all_sizes_is_left_out() {
     let mut points = points(1, 0.0, |size| 1e-6 + size * 2e-10);
     points[3].delays_s.truncate(5);
     points[3].blocks.truncate(5);
-    // A value from a block that nobody else has must not count.
+    // A value from a block that no other size has must not count.
     points[5].blocks[0] = 77;
     let fit = fit_delay(&points).expect("four whole blocks are left");
     assert!((fit.segments[0].alpha_s.value / 1e-6 - 1.0).abs() < 1e-9);

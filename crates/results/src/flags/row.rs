@@ -8,8 +8,9 @@ use crate::schema::{LaunchRecord, Metric, Placement, Row};
 /// of the machine is the smallest effect on which a verdict rests.
 pub const STOLEN_MAX: f64 = 0.01;
 
-/// Share of the machine's CPU time taken by other programs. Twice [`STOLEN_MAX`]: other programs run for choice where
-/// a CPU is idle, stolen time hits whoever runs, and an idle system's own daemons take up to one percent.
+/// Share of the machine's CPU time taken by other programs. Twice [`STOLEN_MAX`]: the scheduler places other programs
+/// on an idle CPU if there is one, stolen time affects any process, and an idle system's own daemons take up to one
+/// percent.
 pub const FOREIGN_LOAD_MAX: f64 = 0.02;
 
 /// Share of the measured time spent throttled: half the smallest effect on which a verdict rests.

@@ -47,7 +47,7 @@ pub enum Wording {
     },
     /// The sense, as this project has it on record; the wording is not at hand.
     InSense,
-    /// Nobody claims it; the figures invite the question.
+    /// No report claims it; the figures invite the question.
     Asked,
 }
 

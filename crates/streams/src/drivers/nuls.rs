@@ -3,9 +3,9 @@
 //! poll shows nothing to read until a read has asked.
 
 use crate::error::Result;
-use crate::head::options::SetOptions;
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
+use crate::options::head::SetOptions;
 use crate::plumb::driver::{Driver, DriverInfo, Opening};
 use crate::plumb::queue::Queue;
 

@@ -1,7 +1,9 @@
 //! The message at the front of the head's queue, wherever it lies: in the lane, or in the store; and the guard of the reader's
 //! side, which alone can look at it.
 
-use super::deliver::raise;
+use headwater_shm::Hold;
+
+use super::deliver::{CHANGED, raise};
 use super::get::Taken;
 use super::options::{ReadMode, ReadOptions};
 use super::way::is_readable;
@@ -9,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::events;
 use crate::limits::EMPTY_MAX;
 use crate::message::kind::{Kind, What};
+use crate::plumb::chain;
 use crate::process::end::End;
 use crate::queue::lane::reader::{Front, ReaderGuard};
 use crate::queue::lane::{Guard, Marked, there};
@@ -60,6 +63,26 @@ pub(crate) struct ReadSide<'w> {
     room: bool,
 }
 
+/// Looks at what others have changed, after a side was taken as a lock.
+// By value, and back: a guard that nobody has a reference to stays in registers.
+#[cold]
+#[inline(never)]
+pub(super) fn look_at_notices<'w>(
+    mut lane: ReaderGuard<'w>,
+    hold: Hold,
+    end: &End,
+    direction: usize,
+) -> Result<ReaderGuard<'w>> {
+    let notices = lane.take_notices();
+    if (hold == Hold::Fresh || notices & CHANGED != 0)
+        && let Err(error) = chain::resolve(&end.region, direction)
+    {
+        lane.doubt();
+        return Err(error);
+    }
+    Ok(lane)
+}
+
 impl Guard for ReadSide<'_> {}
 
 impl Drop for ReadSide<'_> {
@@ -84,6 +107,7 @@ impl<'w> ReadSide<'w> {
     }
 
     /// Does something under the store's token.
+    #[inline]
     pub fn with_store<T>(&mut self, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
         self.store.with(self.end.me(), action)
     }
@@ -102,7 +126,7 @@ impl<'w> ReadSide<'w> {
         #[cfg(test)]
         tests::between_looks();
         if !self.store.is_empty(HEAD)
-            && let Some(stored) = self.with_store(|store| store.first(HEAD))?
+            && let Some(stored) = self.store.with(self.end.me(), |store| store.first(HEAD))?
         {
             return Ok(Some(Item {
                 what: stored.what,
@@ -141,20 +165,22 @@ impl<'w> ReadSide<'w> {
     }
 
     /// Copies what is left of the control part, as far as it fits.
+    #[inline]
     pub fn copy_control(&mut self, item: &Item, buffer: &mut [u8]) -> Result<usize> {
         match &item.place {
             Place::Plain => Ok(0),
             Place::Marked(marked) => Ok(self.lane.copy_control(marked, buffer)),
-            Place::Stored(stored) => self.with_store(|store| store.copy_control(stored, buffer)),
+            Place::Stored(stored) => self.store.with(self.end.me(), |store| store.copy_control(stored, buffer)),
         }
     }
 
     /// Copies what is left of the data part, as far as it fits.
+    #[inline]
     pub fn copy_data(&mut self, item: &Item, buffer: &mut [u8]) -> Result<usize> {
         match &item.place {
             Place::Plain => Ok(self.lane.peek_plain(buffer)),
             Place::Marked(marked) => Ok(self.lane.copy_data(marked, buffer)),
-            Place::Stored(stored) => self.with_store(|store| store.copy_data(stored, buffer)),
+            Place::Stored(stored) => self.store.with(self.end.me(), |store| store.copy_data(stored, buffer)),
         }
     }
 
@@ -168,7 +194,7 @@ impl<'w> ReadSide<'w> {
             }
             Place::Marked(marked) => self.lane.take_parts(marked, control, data, all)?,
             Place::Stored(stored) => {
-                self.room |= self.with_store(|store| store.take(HEAD, stored, control, data, all))?;
+                self.room |= self.store.with(self.end.me(), |store| store.take(HEAD, stored, control, data, all))?;
             }
         }
         Ok(())

@@ -40,6 +40,9 @@ pub struct Handle {
     pub(super) polls: bool,
     /// The call runs below another one of its thread, in a signal handler: it must not wait for that.
     pub(crate) nested: bool,
+    /// Answers of modules that could not be sent, because another user of the other direction is in the middle of a call:
+    /// with the next call. The direction is out or not.
+    unsent: Vec<(bool, Reply)>,
     /// What others have left to do is being done.
     serves: bool,
     pub(super) gather: Gather,
@@ -100,6 +103,7 @@ impl Handle {
             nonblocking: false,
             polls: false,
             nested: false,
+            unsent: Vec::new(),
             serves: false,
             gather: Gather::default(),
         }
@@ -168,7 +172,7 @@ impl Handle {
         if self.end.region.driver.is_some_and(|driver| driver.0.info().pairs) {
             self.meet_partner()?;
         }
-        if self.end.unsent.is_empty() { Ok(()) } else { self.send_unsent() }
+        if self.unsent.is_empty() { Ok(()) } else { self.send_unsent() }
     }
 
     /// How long this call waits for other users of the stream that do not come out of theirs: not at all, or until a signal
@@ -246,7 +250,7 @@ impl Handle {
     #[cold]
     pub(super) fn send_replies(&mut self, outward: bool, effects: &mut Effects) -> Result<()> {
         let replies = effects.replies.drain(..).map(|reply| (!outward, reply));
-        self.end.unsent.extend(replies);
+        self.unsent.extend(replies);
         self.send_unsent()
     }
 
@@ -256,10 +260,10 @@ impl Handle {
         // They stay in the list until it is their turn: what is done meanwhile may answer too, and goes behind them.
         let mut done = Ok(());
         for _ in 0..REPLIES_MAX {
-            let Some((direction, _)) = self.end.unsent.first() else { break };
+            let Some((direction, _)) = self.unsent.first() else { break };
             let direction = *direction;
             // Taken out once it is its turn.
-            let mut reply = Some(self.end.unsent.remove(0));
+            let mut reply = Some(self.unsent.remove(0));
             let run = self.run_once(direction, |run| {
                 let Some((_, Reply { from, message })) = reply.take() else { return Ok(()) };
                 let at =
@@ -269,12 +273,12 @@ impl Handle {
             let (sent, effects) = match run {
                 Err(error) if error.is_held() => {
                     // Another user is in the way: with the next call.
-                    self.end.unsent.splice(0..0, reply);
-                    self.end.unsent.truncate(REPLIES_MAX);
+                    self.unsent.splice(0..0, reply);
+                    self.unsent.truncate(REPLIES_MAX);
                     return done;
                 }
                 Err(error) => {
-                    self.end.unsent.clear();
+                    self.unsent.clear();
                     return Err(error);
                 }
                 Ok(ran) => ran,
@@ -288,7 +292,7 @@ impl Handle {
 
     /// Notes what a run has answered, and wakes whom it has done something for.
     fn tell_of_run(&mut self, direction: bool, mut effects: Effects) -> Result<()> {
-        self.end.unsent.extend(effects.replies.drain(..).map(|reply| (!direction, reply)));
+        self.unsent.extend(effects.replies.drain(..).map(|reply| (!direction, reply)));
         self.tell(direction, &effects)?;
         if effects.went_back { self.follow_up_back(direction) } else { Ok(()) }
     }

@@ -236,6 +236,7 @@ impl Handle {
 impl ReadSide<'_> {
     /// Reads until the buffer is full, the options say that it is enough, or nothing is left. The call has `read` so many bytes
     /// before.
+    #[inline]
     fn read(&mut self, buffer: &mut [u8], options: ReadOptions, read: usize) -> Result<Step> {
         let (mut taken, mut empty) = (0, 0);
         loop {
@@ -308,6 +309,7 @@ impl ReadSide<'_> {
     }
 
     /// Takes what the buffer has room for of a message with boundaries; and gives up the rest, if `all`.
+    #[inline]
     fn read_message(&mut self, item: &Item, control: ControlUse, all: bool, buffer: &mut [u8]) -> Result<usize> {
         let copied = match control {
             ControlUse::Read(_) => self.copy_control(item, buffer)?,

@@ -4,13 +4,13 @@ use std::sync::atomic::Ordering;
 
 use headwater_shm::{Hold, Membership};
 
-use super::data::DataChain;
 use super::deliver::CHANGED;
-use super::front::ReadSide;
+use super::front::{self, ReadSide};
 use super::options::{ReadMode, ReadOptions, WriteOptions};
 use crate::error::Result;
 use crate::events;
 use crate::plumb::chain::{self, Link};
+use crate::plumb::data::DataChain;
 use crate::process::end::End;
 use crate::process::region::Region;
 use crate::queue::lane::reader::LaneReader;
@@ -58,12 +58,15 @@ impl Way {
     }
 
     /// Takes the writer's token, and reads anew what has changed.
-    #[inline]
+    // In line, so that the guard is made where it stays.
+    #[inline(always)]
     pub fn begin<'w>(&'w mut self, me: &'w Membership, region: &Region) -> Result<WriteSide<'w>> {
         let Way { writer, reader, store, chain, direction, quick, data, .. } = self;
         let (lane, hold) = writer.enter(me)?;
         let mut side = WriteSide { lane, far: reader, store, chain, quick, data, me };
-        side.read_anew(hold, region, *direction)?;
+        if let Some(hold) = hold {
+            side.look_at_notices(hold, region, *direction)?;
+        }
         Ok(side)
     }
 
@@ -77,7 +80,7 @@ impl Way {
         let Way { writer, reader, store, chain, direction, quick, data, inner_effects } = self;
         let (lane, hold) = writer.hold(me)?;
         let mut side = WriteSide { lane, far: reader, store, chain, quick, data, me };
-        side.read_anew(hold, region, *direction)?;
+        side.look_at_notices(hold, region, *direction)?;
         Ok((side, inner_effects))
     }
 
@@ -91,19 +94,14 @@ impl Way {
     ///
     /// Errors: `EINVAL` if this process does not know a module on the way, whose service procedure a reader may have to run;
     /// before anything is taken.
-    #[inline]
+    #[inline(always)]
     pub fn begin_reading<'w>(&'w mut self, end: &'w End, options: ReadOptions) -> Result<ReadSide<'w>> {
-        let direction = self.direction;
         let (lane, hold) = self.reader.enter(end.me())?;
-        let mut side = ReadSide::new(lane, &mut self.store, end, options);
-        let notices = side.lane.take_notices();
-        if (hold == Hold::Fresh || notices & CHANGED != 0)
-            && let Err(error) = chain::resolve(&end.region, direction)
-        {
-            side.lane.doubt();
-            return Err(error);
-        }
-        Ok(side)
+        let lane = match hold {
+            None => lane,
+            Some(hold) => front::look_at_notices(lane, hold, end, self.direction)?,
+        };
+        Ok(ReadSide::new(lane, &mut self.store, end, options))
     }
 
     /// The guard of the reader's side again.
@@ -183,15 +181,14 @@ impl WriteSide<'_> {
         may_write(self.chain, self.store, &self.lane, region, band)
     }
 
-    /// The token has been taken.
-    #[inline]
-    fn read_anew(&mut self, hold: Hold, region: &Region, direction: usize) -> Result<()> {
+    #[cold]
+    fn look_at_notices(&mut self, hold: Hold, region: &Region, direction: usize) -> Result<()> {
         let notices = self.lane.take_notices();
-        if hold == Hold::Fresh || notices != 0 {
-            // A module that is not known is not passed by.
-            self.refresh(region, direction).inspect_err(|_| self.lane.doubt())?;
+        if hold == Hold::Kept && notices == 0 {
+            return Ok(());
         }
-        Ok(())
+        // A module that is not known is not passed by.
+        self.refresh(region, direction).inspect_err(|_| self.lane.doubt())
     }
 
     /// Somebody else may have held the token, or has changed something.
@@ -227,7 +224,7 @@ impl WriteSide<'_> {
 }
 
 fn may_write(chain: &[Link], store: &Store, lane: &LaneWriter, region: &Region, band: u8) -> bool {
-    match chain.iter().find(|link| link.service) {
+    match chain::next_service(chain, 0) {
         Some(link) => store.may_go_on(link.queue, band),
         None if band > 0 || !region.policy.lane => store.may_go_on(HEAD, band),
         None => lane.may_go_on(),

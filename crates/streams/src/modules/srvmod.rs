@@ -1,9 +1,9 @@
 //! `srvmod`: queues every message and passes it on by a service procedure, on both sides.
 
 use crate::error::Result;
-use crate::head::Next;
 use crate::message::Message;
 use crate::message::kind::Kind;
+use crate::plumb::data::Next;
 use crate::plumb::module::{Info, Module};
 use crate::plumb::queue::Queue;
 

@@ -12,9 +12,9 @@
 //! | `proto TEXT`, `pcproto TEXT` | M_PROTO, M_PCPROTO with that control part |
 
 use crate::error::{Errno, Error, Result};
-use crate::head::options::SetOptions;
 use crate::message::Message;
 use crate::message::kind::{Flush, Kind, What};
+use crate::options::head::SetOptions;
 use crate::plumb::module::{Info, Module, Side};
 use crate::plumb::queue::Queue;
 

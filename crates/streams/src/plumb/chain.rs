@@ -24,6 +24,18 @@ pub(crate) struct Link {
     pub service: bool,
 }
 
+/// The next queue with a service procedure from a place of the chain on: whether it, or the head's if there is none, takes a
+/// message is what whoever sends from there asks (canputnext).
+pub(crate) fn next_service(chain: &[Link], at: usize) -> Option<&Link> {
+    chain.get(at..)?.iter().find(|link| link.service)
+}
+
+/// The last queue with a service procedure before a place of the chain: it, or the writers at the head if there is none, is
+/// enabled when there is room at that place (back-enable).
+pub(crate) fn service_before(chain: &[Link], at: usize) -> Option<&Link> {
+    chain[..at].iter().rev().find(|link| link.service)
+}
+
 /// The number of the queue of a module in either direction's store.
 pub(crate) fn queue_of(end: usize, slot: usize) -> usize {
     1 + end * NSTRPUSH + slot

@@ -6,9 +6,9 @@
 
 use std::fmt;
 
+use super::data::Next;
 use super::queue::Queue;
 use crate::error::Result;
-use crate::head::Next;
 use crate::limits;
 use crate::message::Message;
 
@@ -24,7 +24,7 @@ pub enum Side {
 /// What a module says of itself (module_info).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Info {
-    /// By which it is pushed, at most [`NAME_MAX`] bytes (FMNAMESZ).
+    /// By which it is pushed: 1 to 16 bytes (FMNAMESZ).
     pub name: &'static str,
     /// High water mark of its queues, bytes.
     pub hiwat: u32,
@@ -32,7 +32,9 @@ pub struct Info {
     pub lowat: u32,
     /// Whether it has a service procedure on the read side, and on the write side. Flow control skips a queue without.
     pub services: [bool; 2],
-    /// Whether it has a put procedure for plain data, [`Module::put_data`], which then gets what writes send.
+    /// Whether it has a put procedure for plain data, [`Module::put_data`], which then gets what writes send. For modules of
+    /// the library.
+    #[doc(hidden)]
     pub data: bool,
 }
 
@@ -83,10 +85,11 @@ pub trait Module: Send + Sync + fmt::Debug {
 
     /// Plain data has come, on a stream all of whose modules take it so and whose queues are empty: the short way for what a
     /// write sends, without a message around it. It must do with the bytes what [`Module::put`] does with such a message. Called only if
-    /// [`Info::data`] says so.
+    /// [`Info::data`] says so. For modules of the library.
     ///
     /// # Errors
     /// Those of passing it on.
+    #[doc(hidden)]
     fn put_data(&self, data: &[u8], mut next: Next<'_, '_>) -> Result<()> {
         next.put(data)
     }
@@ -96,6 +99,7 @@ pub trait Module: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// Those of passing it on.
+    #[doc(hidden)]
     fn service_data(&self, data: &[u8], mut next: Next<'_, '_>) -> Result<()> {
         next.put(data)
     }

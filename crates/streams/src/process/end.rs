@@ -21,7 +21,6 @@ use crate::error::{Errno, Error, Result, fixed};
 use crate::events::{self, Place};
 use crate::layout::{EndWords, Side};
 use crate::plumb::chain;
-use crate::sched::Reply;
 
 /// What a handle may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,9 +59,6 @@ pub(crate) struct End {
     pub quiet: [u32; 2],
     /// How many closes of the other end's handles were looked at.
     closes_seen: u32,
-    /// Answers of modules that could not be sent, because another user of the other direction is in the middle of a call:
-    /// with the next call. The direction is out or not.
-    pub unsent: Vec<(bool, Reply)>,
     /// Until then nobody tries again to run the service procedures of the direction that we read.
     pub service_after_ns: u64,
     /// What all threads of the process share. Dropped last: with the last one the end is closed.
@@ -91,7 +87,6 @@ impl End {
             discard_after_ns: 0,
             quiet: [0; 2],
             closes_seen: 0,
-            unsent: Vec::new(),
             service_after_ns: 0,
             endpoint,
         }
@@ -116,9 +111,10 @@ impl End {
             return Ok(false);
         }
         let table = self.region.fixed.part(|fixed| &fixed.members[..]);
-        let lanes = &self.region.fixed.lanes;
-        let tokens = lanes.iter().flat_map(|lane| [&lane.writer_token.0, &lane.reader_token.0, &lane.store_token.0]);
-        let tokens: Vec<_> = tokens.collect();
+        let [one, two] = [0, 1]
+            .map(|at| &self.region.fixed.lanes[at])
+            .map(|lane| [&lane.writer_token.0, &lane.reader_token.0, &lane.store_token.0]);
+        let tokens = [one[0], one[1], one[2], two[0], two[1], two[2]];
         let membership = Membership::join(&table, self.region.fence, &tokens)?;
         membership.set_side(self.side);
         self.membership = Some(membership);

@@ -13,13 +13,14 @@ use headwater_shm::{Placed, Token, Window};
 
 use super::sleep::BELL;
 use crate::error::{Errno, Error, Result};
-use crate::head::options::{ReadOptions, WriteOptions};
 use crate::layout::{DRIVER, Fixed, MAGIC, Mark, Offsets, VERSION};
 use crate::limits::{self, BLOCKS, CUT_MAX, FASTBUF, MARKS, PAGE};
 use crate::options::Options;
+use crate::options::head::{ReadOptions, WriteOptions};
 use crate::plumb::driver::DriverLink;
 use crate::plumb::{chain, registry};
 use crate::policy::Policy;
+use crate::queue::flow::WaterMarks;
 use crate::queue::store::Store;
 
 /// The name under which a pipe's memory shows in /proc.
@@ -228,11 +229,7 @@ impl Region {
 
     /// Sets the water marks of a direction's last queue.
     pub fn set_water_marks(&self, direction: usize, hiwat: u32, lowat: u32) {
-        // Without hysteresis a queue accepts again as soon as it is not above hiwat.
-        let lowat = if self.policy.hysteresis { lowat } else { hiwat.saturating_add(1) };
-        let flow = &self.fixed.lanes[direction].flow.0;
-        flow.hiwat.store(hiwat, Ordering::Relaxed);
-        flow.lowat.store(lowat, Ordering::Relaxed);
+        WaterMarks::store(&self.fixed.lanes[direction].flow.0, hiwat, lowat, self.policy.hysteresis);
     }
 
     /// Bytes of the largest message, control and data together.

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use headwater_shm::{Membership, Placed, Token, Window, probe};
 
+use super::flow::{self, WaterMarks};
 use super::lane::{Part, there};
 use super::order::Rank;
 use crate::error::{Error, Result};
-use crate::layout::{Block, Flow, QueueWords, StoreWords};
+use crate::layout::{Band, Block, Flow, QueueWords, StoreWords};
 use crate::limits::{BLOCKS, PAGE};
 use crate::message::Message;
 use crate::message::kind::What;
@@ -21,10 +22,6 @@ mod lift;
 mod memory;
 mod repair;
 
-/// The band is above hiwat, and has not been at lowat since (QFULL).
-const FULL: u32 = 1;
-/// Somebody was told so, and waits (QWANTW).
-const WANTED: u32 = 2;
 /// The queue's service procedure is to run (QENAB).
 const ENABLED: u32 = 1;
 /// Of the head's queue, for all of them: somebody was refused because the store's memory is used up, and waits.
@@ -116,10 +113,7 @@ impl Store {
 
     /// Whether somebody who waits for room in a band may go on: a look from without the token.
     pub fn may_go_on(&self, queue: usize, band: u8) -> bool {
-        let band = &self.words.queues[queue].bands[usize::from(band)];
-        let count = band.count.load(Ordering::Relaxed);
-        let low = count == 0 || count < self.water_marks(queue).1;
-        (low || band.flags.load(Ordering::Relaxed) & FULL == 0) && self.may_allocate()
+        flow::may_go_on(self.band(queue, band), self.water_marks(queue)) && self.may_allocate()
     }
 
     /// Whether somebody waits for memory, and there is some: a look from without the token.
@@ -134,12 +128,13 @@ impl Store {
         self.is_memory_awaited() && flags.fetch_and(!MEMORY, Ordering::Relaxed) & MEMORY != 0
     }
 
-    /// A queue's high and low water mark.
-    fn water_marks(&self, queue: usize) -> (u32, u32) {
+    fn water_marks(&self, queue: usize) -> WaterMarks {
         let words = &self.words.queues[queue];
-        let (hiwat, lowat) =
-            if queue == HEAD { (&self.flow.hiwat, &self.flow.lowat) } else { (&words.hiwat, &words.lowat) };
-        (hiwat.load(Ordering::Relaxed), lowat.load(Ordering::Relaxed))
+        if queue == HEAD { WaterMarks::of(&self.flow) } else { WaterMarks::load(&words.hiwat, &words.lowat) }
+    }
+
+    fn band(&self, queue: usize, band: u8) -> &Band {
+        &self.words.queues[queue].bands[usize::from(band)]
     }
 
     /// Sets the water marks of a module's queue.
@@ -185,23 +180,12 @@ impl Store {
 impl Store {
     /// Whether a queue takes another message of that band (bcanput). If not, whoever makes room is asked to say so.
     pub fn can_put(&mut self, queue: usize, band: u8) -> bool {
-        let band = &self.words.queues[queue].bands[usize::from(band)];
-        let count = band.count.load(Ordering::Relaxed);
-        let flags = band.flags.load(Ordering::Relaxed);
-        let (hiwat, lowat) = self.water_marks(queue);
-        let full = if flags & FULL != 0 { count != 0 && count >= lowat } else { count > hiwat };
         let memory = self.may_allocate();
         if !memory {
             self.words.queues[HEAD].flags.fetch_or(MEMORY, Ordering::Relaxed);
             probe::at();
         }
-        let open = !full && memory;
-        let now = if full { FULL } else { 0 } | if open { flags & WANTED } else { WANTED };
-        if now != flags {
-            band.flags.store(now, Ordering::Relaxed);
-            probe::at();
-        }
-        open
+        flow::can_put(self.band(queue, band), self.water_marks(queue), memory)
     }
 
     /// Stores a message behind those of its rank (putq). False if there is no memory for it.
@@ -414,8 +398,7 @@ impl Store {
     /// Bytes have come into a band. Those of high priority, which waits for nobody, are not counted.
     fn count_up(&self, words: &QueueWords, what: What, bytes: usize) {
         if !what.kind.is_high_priority() {
-            let count = &words.bands[usize::from(what.band)].count;
-            count.store(count.load(Ordering::Relaxed).wrapping_add(bytes as u32), Ordering::Relaxed);
+            flow::count_up(&words.bands[usize::from(what.band)], bytes);
             let band = u32::from(what.band) << BAND_SHIFT;
             // Other bits of the word may change at the same time.
             let higher = |flags: u32| (flags & BAND_MASK < band).then_some(flags & !BAND_MASK | band);
@@ -431,21 +414,8 @@ impl Store {
 
     /// Bytes have left a band; whether that makes room for somebody who waits.
     fn count_down(&self, queue: usize, what: What, bytes: usize) -> bool {
-        if what.kind.is_high_priority() {
-            return false;
-        }
-        let words = &self.words.queues[queue];
-        let band = &words.bands[usize::from(what.band)];
-        let count = band.count.load(Ordering::Relaxed).saturating_sub(bytes as u32);
-        band.count.store(count, Ordering::Relaxed);
-        probe::at();
-        let flags = band.flags.load(Ordering::Relaxed);
-        let low = count == 0 || count < self.water_marks(queue).1;
-        if low && flags != 0 {
-            band.flags.store(0, Ordering::Relaxed);
-            probe::at();
-        }
-        low && flags & WANTED != 0
+        let counts = !what.kind.is_high_priority();
+        counts && flow::count_down(self.band(queue, what.band), self.water_marks(queue), bytes)
     }
 
     /// Reads a block's head, each word once.

@@ -1,4 +1,4 @@
-//! The description of a trace in words: TSDL, the language of CTF 1.8. Written here, read in [`parse`]; what is fixed stands
+//! The description of a trace in words: TSDL, the language of CTF 1.8. Written here, read in `parse`; what is fixed stands
 //! here once, for both.
 
 mod lex;

@@ -1,7 +1,7 @@
 //! The trace event format of Chrome, which ui.perfetto.dev opens: JSON, an object for each event.
 //!
 //! - An event is an instant on the track of its thread.
-//! - Two events whose names differ only as [`roles`] says (`..._begin` and `..._end`, `sys_enter_...` and `sys_exit_...`) are a
+//! - Two events whose names differ only as `roles` says (`..._begin` and `..._end`, `sys_enter_...` and `sys_exit_...`) are a
 //!   slice from one to the other, on the same thread. What was lost in between breaks slices: over it nothing is paired.
 //! - Events with a field `flow` are joined by an arrow: one whose name ends with `_from` begins it, one with `_to` ends it,
 //!   of others the first with a value begins it and the next with the same value ends it.

@@ -1,4 +1,4 @@
-//! `headwater trace record`.
+//! `headwater trace record` and `attach`: records a command or a running process.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::trace::{BUFFER_BYTES, ClockChoice, HOME, KernelConfig, KernelEnd, Rec
 /// The largest buffer of a CPU that is advised, bytes: several of them have to find room in memory.
 const ADVISED_MAX: u64 = 256 << 20;
 
-/// What recordings of commands and of processes have in common.
+/// The options for recordings of commands and of processes.
 #[derive(Debug, Args)]
 struct RecordingArguments {
     /// Directory of the recording, new or empty [default: headwater-trace-<time>]
@@ -41,23 +41,23 @@ struct RecordingArguments {
     #[arg(long, visible_alias = "overwrite", help_heading = "How")]
     flight: bool,
 
-    /// What stamps events: tsc, monotonic [default: tsc where it is a clock]
+    /// The clock of timestamps: tsc, monotonic [default: tsc where it is usable as a clock]
     #[arg(long, value_name = "CLOCK", value_parser = clock, help_heading = "How")]
     clock: Option<ClockChoice>,
 
-    /// Where the buffers lie: a file system in memory
+    /// The directory of the buffers: a file system in memory
     #[arg(long, value_name = "DIR", default_value = HOME, help_heading = "How")]
     logs: PathBuf,
 
-    /// Say only what went wrong, and what was lost
+    /// Print only errors and lost events
     #[arg(short, long)]
     quiet: bool,
 }
 
-/// Record a process that runs already, until it ends or this is interrupted; it goes on then
+/// Record a running process until it ends or this command is interrupted; the process keeps running then
 ///
-/// The process must let tracers in: by `headwater_trace::listen()`, or because it was started with HEADWATER_TRACE_LISTEN=1.
-/// Only its own user and root may.
+/// The process must accept tracers: by `headwater_trace::listen()`, or because it was started with
+/// HEADWATER_TRACE_LISTEN=1. Only its own user and root may record it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   headwater trace attach 4711
@@ -67,14 +67,14 @@ pub(super) struct AttachArguments {
     #[command(flatten)]
     recording: RecordingArguments,
 
-    /// The process
+    /// The process id
     #[arg(value_name = "PID")]
     pid: u32,
 }
 
 /// Record a command from its first instruction to its end
 ///
-/// The programs that it starts are recorded too. The exit status is that of the command.
+/// Its child processes are recorded too. The exit status is that of the command.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   headwater trace record -- ./server --port 80
@@ -89,11 +89,11 @@ pub(super) struct RecordArguments {
     #[command(flatten)]
     recording: RecordingArguments,
 
-    /// The kernel's events of these processes too
+    /// Also record the kernel's events of these processes
     #[arg(short, long, value_name = "PID", value_delimiter = ',', requires = "kernel", help_heading = "Kernel")]
     pid: Vec<u32>,
 
-    /// The kernel's events of every process
+    /// Record the kernel's events of every process
     #[arg(long, requires = "kernel", conflicts_with = "pid", help_heading = "Kernel")]
     system_wide: bool,
 
@@ -190,7 +190,7 @@ fn say(note: &Note) {
     }
 }
 
-/// What became of it, to standard error: standard output is the command's.
+/// Prints the result to standard error: standard output belongs to the command.
 fn print(ended: &RecordingOutcome, quiet: bool, buffer_bytes: usize) {
     let directory = ended.directory.display();
     match &ended.user {

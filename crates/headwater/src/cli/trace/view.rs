@@ -16,7 +16,7 @@ use super::{events, grouped, size};
 use crate::trace;
 use crate::trace::view::{self, Incomplete};
 
-/// Print what was recorded, in the order of time
+/// Print recorded events in the order of time
 #[derive(Debug, Args)]
 #[command(after_help = "Formats:
   text      a line for each event: time (UTC), seconds since the line before, CPU, thread, name, fields
@@ -34,19 +34,19 @@ pub(super) struct ShowArguments {
     #[arg(value_name = "DIR", required = true)]
     recordings: Vec<PathBuf>,
 
-    /// The form
+    /// The output format
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
-    /// A file instead of standard output
+    /// The output file, instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// No more events than that
+    /// The maximum number of events
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 
-    /// Only events with such names; several with commas, or repeated
+    /// Only events with matching names; several with commas, or repeated
     #[arg(short, long, value_name = "PATTERNS", value_delimiter = ',')]
     events: Vec<String>,
 }
@@ -64,14 +64,14 @@ enum Format {
     CtfPath,
 }
 
-/// Print what recordings are made of: events by kind, and what each CPU lost
+/// Print the contents of recordings: events by type, and lost events by CPU
 #[derive(Debug, Args)]
 pub(super) struct StatArguments {
     /// Recordings, or traces in them
     #[arg(value_name = "DIR", required = true)]
     recordings: Vec<PathBuf>,
 
-    /// The form
+    /// The output format
     #[arg(short, long, value_enum, default_value_t = StatFormat::Table)]
     format: StatFormat,
 }
@@ -85,18 +85,18 @@ enum StatFormat {
     Json,
 }
 
-/// List the events of a recording, those that the kernel offers, or the sessions that there are
+/// List the events of a recording, the events that the kernel offers, or the sessions
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   headwater trace list                       sessions that run, or whose recorder has died
   headwater trace list DIR                   events of a recording, with their fields
   headwater trace list --kernel sched irq    events of the kernel; all of them without a pattern")]
 pub(super) struct ListArguments {
-    /// Recordings; with --kernel patterns
+    /// Recordings; with --kernel: patterns of event names
     #[arg(value_name = "DIR|PATTERN")]
     names: Vec<PathBuf>,
 
-    /// Events that this kernel offers to `record -k`
+    /// List the events that this kernel offers to `record -k`
     #[arg(short, long)]
     kernel: bool,
 }
@@ -134,7 +134,7 @@ fn show_to(arguments: &ShowArguments, choice: &Choice, mut out: impl Write) -> a
     complain(recordings, &damaged)
 }
 
-/// The error of the output as itself: a reader that went away is nothing to complain of.
+/// Returns an output error as itself, so that a closed pipe is recognised and not reported.
 fn unwrapped(error: headwater_trace_tools::export::Error) -> anyhow::Error {
     match error {
         headwater_trace_tools::export::Error::Write(error) => error.into(),
@@ -142,7 +142,7 @@ fn unwrapped(error: headwater_trace_tools::export::Error) -> anyhow::Error {
     }
 }
 
-/// Says what could not be read, and why a recording may not be whole.
+/// Prints what could not be read, and why a recording may be incomplete.
 fn complain(recordings: &[PathBuf], damaged: &[headwater_trace_tools::ctf::Error]) -> anyhow::Result<u8> {
     let mut err = stderr().lock();
     for error in damaged {

@@ -1,4 +1,4 @@
-//! Who else wants the CPUs now.
+//! Other work on the CPUs at the time of the check.
 
 use crate::doctor::{Facts, Finding};
 

@@ -53,7 +53,7 @@ pub fn kernel(facts: &Facts) -> Option<Finding> {
     })
 }
 
-/// Memory that nobody carries any more.
+/// Reports memory of sessions whose recorder has died.
 pub fn sessions(facts: &Facts) -> Option<Finding> {
     let abandoned = &facts.probes.tracer.as_ref()?.abandoned;
     if abandoned.is_empty() {
@@ -66,7 +66,7 @@ pub fn sessions(facts: &Facts) -> Option<Finding> {
     ))
 }
 
-/// Sessions of the kernel that nobody ends.
+/// Reports kernel sessions whose recorder has died.
 pub fn instances(facts: &Facts) -> Option<Finding> {
     let instances = &facts.probes.tracer.as_ref()?.instances;
     if instances.is_empty() {

@@ -18,7 +18,7 @@ use crate::transports::Unavailable;
 pub struct Eventfd {
     answerer: Option<Child>,
     question: OwnedFd,
-    /// The same as the question where nobody else answers.
+    /// The same eventfd as `question` if the operation has no second process.
     answer: OwnedFd,
 }
 

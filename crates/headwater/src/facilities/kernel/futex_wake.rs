@@ -1,5 +1,5 @@
-//! `futex-wake-rtt`: two processes that wait in turn, each on a word of its own, and wake each other: round trip. Nobody
-//! spins: what a wake-up by the kernel takes is what is asked.
+//! `futex-wake-rtt`: two processes wait in turn, each on its own word, and wake each other; the figure is the round
+//! trip. Neither process spins, because the cost of a wake-up by the kernel is measured.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};

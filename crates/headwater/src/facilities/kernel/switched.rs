@@ -1,7 +1,7 @@
 //! Whether the CPU went to the other process in each round trip: the check of the operations that wake one.
 //!
-//! Who waits sleeps, mostly. But on one CPU the process that is woken may take it from the one that wakes, which then finds
-//! the answer there and does not sleep: the kernel counts that switch as involuntary.
+//! Usually a process that waits sleeps. But on one CPU the process that is woken may preempt the one that wakes it,
+//! which then finds the answer there and does not sleep: the kernel counts that switch as involuntary.
 
 use std::io;
 

@@ -126,7 +126,7 @@ impl Bandwidth {
     }
 }
 
-/// What the sender does until nobody orders any more.
+/// The sender's loop, until the pipe with its orders is closed.
 fn send(sender: &OwnedFd, mut orders: PipeReader, message: &[u8]) -> io::Result<()> {
     let mut order = [0; 8];
     while orders.read_exact(&mut order).is_ok() {

@@ -1,5 +1,6 @@
-//! `ctxsw-Pp-Sk`: a ring of P processes that pass a token of 4 bytes over pipes; whoever has it adds up S KiB of its own
-//! and passes it on. The figure is that of a hop, minus what its pipe and its sum cost without another process.
+//! `ctxsw-Pp-Sk`: a ring of P processes that pass a token of 4 bytes over pipes. The process with the token sums up S
+//! KiB of its own memory and passes the token on. The figure is the time of a hop, minus the cost of its pipe and its
+//! sum in one process.
 //!
 //! What is subtracted is the same in one process, as the published description of the benchmark has it (McVoy and Staelin,
 //! "lmbench: Portable Tools for Performance Analysis", 1996, section 6.6): as many pipes, and one array, which stays in the

@@ -25,7 +25,7 @@ const AREA: usize = 64 << 20;
 /// How far behind a page's begin the copy of `aligned-bcopy-libc` begins, bytes.
 const BEHIND: usize = 1920;
 
-/// Who copies.
+/// The code that copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     Library,

@@ -86,7 +86,7 @@ fn counters_of_two_workers_share_no_pair_of_cache_lines() {
     assert_eq!(counters.sum(), 2);
 }
 
-/// A lock that excludes nobody.
+/// A lock that excludes no other worker.
 struct Broken;
 
 impl Primitive for Broken {

@@ -150,7 +150,7 @@ fn add_all<P: Primitive>(primitive: &P, floor: &SharedState, worker: u32, round:
     floor.barrier.wait(floor.workers);
     let start_ns = now_ns();
     if round.full_check {
-        // Whoever sleeps in the middle of an addition lets the others run into it, if anything lets them in.
+        // A worker that sleeps in the middle of an addition gives the others time to enter, if the primitive lets them.
         for _ in 0..round.messages() {
             primitive.add(counter, worker, || clock::sleep(Duration::from_micros(1)))?;
         }

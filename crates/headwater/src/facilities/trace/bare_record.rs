@@ -46,7 +46,7 @@ impl Operation for BareRecord {
             let place = &mut self.words[self.head & (WORDS - 1) & !3..][..4];
             place.copy_from_slice(&[ticks::now(), 1, number, number ^ 5]);
             self.head += 4;
-            // Each record is stored: nobody may leave one out because the next overwrites it.
+            // Each record is stored: the compiler must not omit one because the next overwrites it.
             black_box(&mut self.words);
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! `getppid`, `getppid-flight`, `getppid-drain`: a system call without a kernel session, and recorded by one, which makes two
-//! events of it. The session records this process alone, so that nobody else pays.
+//! `getppid`, `getppid-flight`, `getppid-drain`: a system call without a kernel session, and recorded by one, which
+//! makes two events of it. The session records only this process and does not slow down others.
 
 use std::fs;
 use std::hint::black_box;
@@ -25,7 +25,7 @@ pub struct Getppid {
 impl Operation for Getppid {
     const ROWS: &'static [(&'static str, &'static str)] = &[
         ("getppid", "getppid() without a session"),
-        ("getppid-flight", "getppid() recorded by a kernel session that nobody reads: two events"),
+        ("getppid-flight", "getppid() recorded by a kernel session without a reader: two events"),
         ("getppid-drain", "getppid() recorded by a kernel session into files"),
     ];
     const FIGURE: Figure = Figure::Nanoseconds;

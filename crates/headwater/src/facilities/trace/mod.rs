@@ -1,8 +1,8 @@
 //! `trace`: what the tracer costs where it stands: an event that is switched off, one that is recorded, and the least that
 //! recording can cost; a system call beside a kernel session. One file per kind of operation, and the table below. Every row is in ns.
 //!
-//! An event has three fields (a u64 and two u32) and makes a record of 32 bytes, as `bare-record` writes too. Logs are
-//! overwritten, 256 KiB each, so that nobody has to read.
+//! An event has three fields (a u64 and two u32) and makes a record of 32 bytes, like that of `bare-record`. Logs of
+//! 256 KiB each are overwritten, so that no reader is needed.
 
 use super::operation::{self, entry};
 use super::{Entry, Info};

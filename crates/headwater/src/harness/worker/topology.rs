@@ -1,4 +1,4 @@
-//! Which worker of a launch gets which ends of which channels: the one place that knows the topologies. Called by the
+//! Distributes the ends of channels among the workers of a launch. No other file knows the topologies. Called by the
 //! conductor through the table of transports.
 
 use std::collections::BTreeMap;
@@ -12,27 +12,27 @@ use crate::harness::protocol::{Report, Role};
 use crate::patterns::{self, Ends, Topology};
 use crate::transports::{Endpoint, Transport};
 
-/// An open channel: the sender's end and the receiver's, until a process takes them.
+/// An open channel: the sender's and the receiver's end, until a process takes them.
 type Channel<E> = [Option<E>; 2];
 
-/// Which end of a [`Channel`].
+/// The index of each end in a [`Channel`].
 const SENDER: usize = 0;
 const RECEIVER: usize = 1;
 
-/// What one worker gets.
+/// A worker to fork, with its ends.
 #[derive(Debug)]
 struct WorkerEnds {
     role: Role,
-    /// The CPUs that it may use; every one where this is empty.
+    /// The CPUs that it may use; all CPUs if empty.
     cpus: Vec<u32>,
-    /// The number of a channel, and which end of it.
+    /// Its ends: the index of the channel, and which end of it.
     ends: Vec<(usize, usize)>,
 }
 
 /// Opens transport `T` and forks the workers of `pattern` over it.
 ///
 /// # Errors
-/// [`LaunchError::Unavailable`] if it cannot be opened or the machine has no room for another process.
+/// [`LaunchError::Unavailable`] if it cannot be opened or no further process can be created.
 pub fn fork_team<T: Transport>(pattern: &patterns::Entry, job: &Job) -> Result<Team, LaunchError> {
     let info = pattern.info;
     let shared = SharedState::new()?;
@@ -52,7 +52,7 @@ pub fn fork_team<T: Transport>(pattern: &patterns::Entry, job: &Job) -> Result<T
             for &(channel, end) in &worker.ends {
                 taken.push(channels[channel][end].take().expect("taken once in each process"));
             }
-            // Whichever ends are not the child's own are dropped in it, so that a dead peer shows as end of file.
+            // The child drops all ends that are not its own, so that a dead peer shows as end of file.
             channels.clear();
             taken.iter_mut().try_for_each(Endpoint::attach)?;
             let mut context = WorkerContext { payload: Payload::new(job.size()), shared: &shared, job };
@@ -68,7 +68,7 @@ pub fn fork_team<T: Transport>(pattern: &patterns::Entry, job: &Job) -> Result<T
     Ok(Team::new(links, job))
 }
 
-/// How many channels there are.
+/// Returns the number of channels.
 fn channels_of(topology: Topology) -> usize {
     match topology {
         Topology::TwoProcesses | Topology::OneProcess => 1,
@@ -77,7 +77,7 @@ fn channels_of(topology: Topology) -> usize {
     }
 }
 
-/// The workers, receivers first: in this order they are told to start.
+/// Returns the workers in the order in which they are told to start: receivers first.
 fn workers_of(topology: Topology, cpus: Option<(u32, u32)>) -> Vec<WorkerEnds> {
     let (first, second): (Vec<u32>, Vec<u32>) = cpus.into_iter().unzip();
     let receiver = |ends| WorkerEnds { role: Role::Receiver, cpus: second.clone(), ends };
@@ -95,7 +95,7 @@ fn workers_of(topology: Topology, cpus: Option<(u32, u32)>) -> Vec<WorkerEnds> {
             sender((0..count).map(|channel| (channel, SENDER)).collect()),
         ],
         Topology::Pairs(count) => {
-            // The scheduler places them on the CPUs of the row, as it places busy processes of any program.
+            // The scheduler places them on the CPUs of the row, as it places the processes of any program.
             let cpus = [first.clone(), second.clone()].concat();
             let worker = |role, end, pair| WorkerEnds { role, cpus: cpus.clone(), ends: vec![(pair, end)] };
             let pair = |pair| [worker(Role::Receiver, RECEIVER, pair), worker(Role::Sender, SENDER, pair)];
@@ -104,7 +104,7 @@ fn workers_of(topology: Topology, cpus: Option<(u32, u32)>) -> Vec<WorkerEnds> {
     }
 }
 
-/// The ends of a worker as a pattern gets them.
+/// Returns the ends of a worker in the form in which a pattern uses them.
 fn arranged<E>(topology: Topology, role: Role, ends: &mut [E]) -> Ends<'_, E> {
     match (topology, role, ends) {
         (Topology::TwoProcesses | Topology::Pairs(_), Role::Sender, [end]) => Ends::Sender(end),
@@ -118,7 +118,7 @@ fn arranged<E>(topology: Topology, role: Role, ends: &mut [E]) -> Ends<'_, E> {
     }
 }
 
-/// What all ends of a worker have counted since they were opened.
+/// Returns the sums of the counters of all ends of a worker, since they were opened.
 fn counters_of<E: Endpoint>(ends: &[E]) -> BTreeMap<&'static str, u64> {
     let mut sum = BTreeMap::new();
     for (name, count) in ends.iter().flat_map(Endpoint::counters) {
@@ -127,7 +127,7 @@ fn counters_of<E: Endpoint>(ends: &[E]) -> BTreeMap<&'static str, u64> {
     sum
 }
 
-/// Adds what the ends have counted during a round.
+/// Adds the increase of the counters during a round to the report.
 fn count(report: &mut Report, before: &BTreeMap<&'static str, u64>, after: &BTreeMap<&'static str, u64>) {
     for (name, after) in after {
         *report.counters.entry((*name).to_owned()).or_default() += (after - before.get(name).unwrap_or(&0)) as f64;

@@ -35,6 +35,6 @@ fn there_is_always_a_group() {
 #[test]
 fn only_transports_whose_receiver_sleeps_are_accepted() {
     Wake::accepts(&Pipe::INFO, 1).expect("a pipe's reader sleeps");
-    Wake::accepts(&Null::INFO, 1).expect_err("nobody sleeps");
+    Wake::accepts(&Null::INFO, 1).expect_err("no process sleeps");
     Wake::accepts(&RingSpin::INFO, 1).expect_err("it spins");
 }

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use headwater_shm::loom_model;
 use headwater_shm::sync::{AtomicU32, AtomicU64, Fence, Ordering};
-use headwater_shm::twin;
-use headwater_shm::{Apart, Members, Membership, Placed, Window};
+use headwater_shm::{CachePadded, Members, Membership, Placed, Window};
 use loom::thread;
 
 use super::reader::{Front, LaneReader};
@@ -54,7 +54,7 @@ impl Room {
 
     fn with(cells: usize, hiwat: u32) -> Room {
         Room {
-            members: twin::members(3),
+            members: loom_model::members(3),
             words: Placed::new(lane_words(hiwat)),
             // Of the 2048 of a real lane those that the tests come to.
             marks: Placed::from_vec((0..4).map(|_| mark()).collect()),
@@ -81,16 +81,16 @@ impl Room {
 fn lane_words(hiwat: u32) -> LaneWords {
     let word = |value| AtomicU32::new(value);
     let position = || AtomicU64::new(0);
-    let side = || Apart(Side { sleep: word(0), wanted: word(0) });
+    let side = || CachePadded(Side { sleep: word(0), wanted: word(0) });
     LaneWords {
-        tail: Apart(Tail { bytes: position(), marks: position(), origin: position() }),
-        head: Apart(Taken { bytes: position(), marks: position() }),
-        writer_token: Apart(twin::token()),
-        reader_token: Apart(twin::token()),
-        store_token: Apart(twin::token()),
+        tail: CachePadded(Tail { bytes: position(), marks: position(), origin: position() }),
+        head: CachePadded(Taken { bytes: position(), marks: position() }),
+        writer_token: CachePadded(loom_model::token()),
+        reader_token: CachePadded(loom_model::token()),
+        store_token: CachePadded(loom_model::token()),
         writer: side(),
         reader: side(),
-        flow: Apart(Flow { hiwat: word(hiwat), lowat: word(2), maxpsz: word(8), full: word(0) }),
+        flow: CachePadded(Flow { hiwat: word(hiwat), lowat: word(2), maxpsz: word(8), full: word(0) }),
     }
 }
 

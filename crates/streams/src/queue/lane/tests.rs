@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use headwater_os::fence::Fence;
 use headwater_os::memory::SharedMemory;
-use headwater_shm::{Apart, MEMBERS, Member, Membership, Placed, Window};
+use headwater_shm::{CachePadded, MEMBERS, Member, Membership, Placed, Window};
 
 use super::reader::{Front, LaneReader, ReaderGuard};
 use super::writer::{LaneWriter, Open, Quick, WriterGuard};
@@ -36,7 +36,7 @@ struct Room {
     sizes: Sizes,
 }
 
-const LANE_AT: usize = MEMBERS * size_of::<Apart<Member>>();
+const LANE_AT: usize = MEMBERS * size_of::<CachePadded<Member>>();
 const MARKS_AT: usize = LANE_AT + size_of::<LaneWords>();
 /// What lies before the window and behind it, and nobody may touch.
 const GUARD: usize = 4096;

@@ -123,7 +123,7 @@ fn spoil(room: &Room, target: Target, random: &mut Random) {
         _ => {
             // The process of a living member may be spoilt, what it is busy with not: see `token_lock`.
             let (slot, word) = if random.below(2) == 0 { (random.below(4), 0) } else { (4 + random.below(60), 8) };
-            let at = slot * size_of::<Apart<Member>>() + word;
+            let at = slot * size_of::<CachePadded<Member>>() + word;
             room.memory.get::<AtomicU64>(at).expect("inside").store(value, Ordering::Relaxed);
         }
     }
@@ -386,7 +386,7 @@ fn a_token_that_is_not_given_back_is_waited_for_as_long_as_the_call_may() {
         assert_eq!(writer.hold().expect_err("not given back").errno(), Errno::Time);
         // Or biased to one that is busy all the time.
         writer.me.set_limit(Limit::Now);
-        let busy = size_of::<Apart<Member>>() + 24;
+        let busy = size_of::<CachePadded<Member>>() + 24;
         room.memory.get::<AtomicU32>(busy).expect("inside").store(u32::MAX, Ordering::Relaxed);
         lock.store(1 << 16 | 2, Ordering::Relaxed);
         assert_eq!(writer.hold().expect_err("not given back").errno(), Errno::Again);

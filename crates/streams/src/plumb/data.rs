@@ -8,8 +8,9 @@ use crate::plumb::module::Module;
 use crate::queue::lane::writer::WriterGuard;
 use crate::sched::SERVICES_MAX;
 
-/// The rest of the way of plain data, for a put or service procedure.
+/// The rest of the way of plain data, for a put or service procedure of the library's own modules.
 #[derive(Debug)]
+#[doc(hidden)]
 pub struct Next<'a, 'w> {
     run: &'a mut DataRun<'w>,
     at: usize,

@@ -1,0 +1,301 @@
+//! What is done to a lane under its reader's token. The guard has these calls, and nobody else.
+
+use std::ops::{Deref, DerefMut};
+
+use headwater_shm::sync::Ordering;
+use headwater_shm::{Membership, probe};
+
+use super::{Front, LaneReader};
+use crate::error::{Error, Result};
+use crate::limits::{MARKS, PIECE};
+use crate::message::kind::Kind;
+use crate::queue::lane::{Marked, Part, there};
+
+/// The reading side of a lane, under its token, which is given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct ReaderGuard<'l> {
+    pub(super) lane: &'l mut LaneReader,
+    pub(super) me: &'l Membership,
+}
+
+impl Deref for ReaderGuard<'_> {
+    type Target = LaneReader;
+
+    #[inline(always)]
+    fn deref(&self) -> &LaneReader {
+        self.lane
+    }
+}
+
+impl DerefMut for ReaderGuard<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut LaneReader {
+        self.lane
+    }
+}
+
+impl Drop for ReaderGuard<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.lane.token.leave(self.me);
+    }
+}
+
+impl ReaderGuard<'_> {
+    /// Has the next one that takes the token, we too, look at everything: what was found is found again, whoever asks.
+    pub fn doubt(&mut self) {
+        self.token.doubt();
+    }
+
+    /// Takes the notices that were set: what they are about is looked at now.
+    #[cfg(not(loom))]
+    pub fn take_notices(&mut self) -> u8 {
+        let notices = self.token.notices();
+        if notices != 0 {
+            self.token.clear(notices);
+        }
+        notices
+    }
+
+    /// Opens the quick way for the plain bytes that are known to be there, or closes it.
+    pub fn open(&mut self, open: bool) {
+        self.quick_until = if open { self.plain_until } else { self.head };
+    }
+
+    /// Looks for data if none is known to be there.
+    pub fn find(&mut self) -> Result<()> {
+        if self.head == self.tail { self.look() } else { Ok(()) }
+    }
+
+    /// What stands at the front, as far as [`ReaderGuard::find`] has found it.
+    pub fn front(&mut self) -> Result<Option<Front>> {
+        if self.head == self.tail {
+            // Nobody else writes it. Who waits goes by it, and would look again for ever.
+            if self.words.head.0.bytes.load(Ordering::Relaxed) != self.head {
+                return Err(Error::corrupt("a reader's own position"));
+            }
+            return Ok(None);
+        }
+        match self.plain_until.wrapping_sub(self.head) {
+            0 => match self.next {
+                Some(message) => Ok(Some(Front::Marked(message))),
+                // A look at it has failed before.
+                None => Err(Error::corrupt("the mark at the front")),
+            },
+            plain => Ok(Some(Front::Plain(plain))),
+        }
+    }
+
+    /// Takes plain bytes, up to what is known to be there, in pieces; returns how many.
+    pub fn take_plain(&mut self, buffer: &mut [u8]) -> usize {
+        let there = buffer.len().min(self.plain_until.wrapping_sub(self.head) as usize);
+        for piece in buffer[..there].chunks_mut(PIECE) {
+            self.take(piece);
+        }
+        self.close();
+        there
+    }
+
+    /// Copies plain bytes without taking them.
+    pub fn peek_plain(&self, buffer: &mut [u8]) -> usize {
+        let there = buffer.len().min(self.plain_until.wrapping_sub(self.head) as usize);
+        self.window.copy_out(self.place(self.head), &mut buffer[..there]);
+        there
+    }
+
+    /// Copies what is left of the control part, as far as it fits.
+    pub fn copy_control(&self, message: &Marked, buffer: &mut [u8]) -> usize {
+        self.copy_part(message.at, message.control, buffer)
+    }
+
+    /// Copies what is left of the data part, as far as it fits.
+    pub fn copy_data(&self, message: &Marked, buffer: &mut [u8]) -> usize {
+        self.copy_part(message.data_at(), message.data, buffer)
+    }
+
+    /// Gives up plain bytes that were read in place.
+    pub fn drop_plain(&mut self, count: usize) {
+        let count = (count as u64).min(self.plain_until.wrapping_sub(self.head));
+        self.advance_to(self.head.wrapping_add(count));
+    }
+
+    /// Takes so many more bytes of the parts of the message at the front, a part with its last byte, and nothing of a part
+    /// that is None; the message goes when no part of it is left, or `all` is given up.
+    pub fn take_parts(
+        &mut self,
+        message: &Marked,
+        control: Option<usize>,
+        data: Option<usize>,
+        all: bool,
+    ) -> Result<()> {
+        let mut rest = *message;
+        rest.control = message.control.map(|part| part.less(control));
+        rest.data = message.data.map(|part| part.less(data));
+        if all || there(rest.control).is_none() && there(rest.data).is_none() {
+            return self.drop_front();
+        }
+        let taken = |part: Option<Part>| part.map_or(0, |part| u64::from(part.taken_word()));
+        let slot = &self.marks[self.marks_head as usize % MARKS];
+        // Before the position: whoever comes after our death finds the position from here.
+        slot.taken.store(taken(rest.control) | taken(rest.data) << 32, Ordering::Release);
+        probe::at();
+        self.next = Some(rest);
+        let given_back = rest.given_back();
+        if given_back != rest.at {
+            self.advance_to(given_back);
+            self.plain_until = self.head;
+        }
+        Ok(())
+    }
+
+    /// Takes everything that is there, unread.
+    pub fn flush(&mut self) -> Result<()> {
+        self.look()?;
+        // Mark by mark: the last ones may be of bytes that are not published yet.
+        while self.next.is_some() {
+            self.drop_front()?;
+        }
+        self.advance_to(self.tail);
+        self.plain_until = self.head;
+        Ok(())
+    }
+
+    /// Messages in the lane as last seen, where plain bytes before each mark and at the end count as one. Signals are none.
+    pub fn messages(&self) -> usize {
+        let (mut count, mut signals) = (0, 0);
+        let mut at = self.head;
+        let mut mark = self.marks_head;
+        while at != self.tail {
+            count += 1;
+            let next = (mark != self.marks_tail)
+                .then(|| Marked::read(&self.marks[mark as usize % MARKS]))
+                .and_then(Result::ok);
+            match next {
+                // Inside, or at its beginning: the message itself.
+                Some(message) if message.at.wrapping_sub(at) as i64 <= 0 => {
+                    signals += usize::from(message.what.kind == Kind::Signal);
+                    at = message.end();
+                    mark = mark.wrapping_add(1);
+                }
+                Some(message) if message.at.wrapping_sub(at) < self.tail.wrapping_sub(at) => at = message.at,
+                _ => at = self.tail,
+            }
+            if count > MARKS * 2 {
+                break;
+            }
+        }
+        count - signals
+    }
+
+    /// Reads how far the writer has come.
+    pub fn look(&mut self) -> Result<()> {
+        // Ours to write as long as we hold the token. Who waits goes by these words.
+        let own = &self.words.head.0;
+        if own.bytes.load(Ordering::Relaxed) != self.head || own.marks.load(Ordering::Relaxed) != self.marks_head {
+            return Err(Error::corrupt("a reader's own position"));
+        }
+        // Acquire pairs with the Release stores of the writer: bytes and marks are there.
+        let tail = self.words.tail.0.bytes.load(Ordering::Acquire);
+        let count = tail.wrapping_sub(self.head);
+        if count > self.window.len() || count < self.known() {
+            return Err(Error::corrupt("a writer's position"));
+        }
+        self.found = tail.wrapping_sub(self.tail);
+        self.tail = tail;
+        // Not older than the bytes that were found, and not newer: it changes only when we have taken all of them.
+        self.origin = self.words.tail.0.origin.load(Ordering::Relaxed);
+        self.reach = self.reach.max(self.place(tail));
+        self.marks_tail = self.words.tail.0.marks.load(Ordering::Acquire);
+        if self.marks_tail.wrapping_sub(self.marks_head) > MARKS as u64 {
+            return Err(Error::corrupt("the number of marks"));
+        }
+        self.find_plain()
+    }
+
+    /// Gives room back up to a position. The quick way is closed until [`ReaderGuard::open`]: what stands there next is looked
+    /// at.
+    fn advance_to(&mut self, head: u64) {
+        self.quick_until = head;
+        self.publish_head(head);
+    }
+
+    fn drop_front(&mut self) -> Result<()> {
+        let Some(message) = self.next.take() else { return Ok(()) };
+        self.advance_to(message.end());
+        self.marks_head = self.marks_head.wrapping_add(1);
+        // After the position: a mark that is behind the position is skipped by whoever comes after our death.
+        self.words.head.0.marks.store(self.marks_head, Ordering::Release);
+        probe::at();
+        self.find_plain()
+    }
+
+    fn copy_part(&self, at: u64, part: Option<Part>, buffer: &mut [u8]) -> usize {
+        let Some(part) = part else { return 0 };
+        let count = part.left().min(buffer.len());
+        self.window.copy_out(self.place(at).wrapping_add(u64::from(part.taken)), &mut buffer[..count]);
+        count
+    }
+
+    /// Finds the next mark among those published, checks it, and so where plain data ends.
+    fn find_plain(&mut self) -> Result<()> {
+        // Nothing, until the mark is found good.
+        self.plain_until = self.head;
+        if self.next.is_none() && self.marks_head != self.marks_tail {
+            let message = Marked::read(&self.marks[self.marks_head as usize % MARKS])?;
+            let known = self.known();
+            let begins = message.at.wrapping_sub(self.head);
+            // A mark whose bytes are not published yet is none. One that we have taken a part of begins before us.
+            let in_part = message.given_back() == self.head && message.given_back() != message.at;
+            if in_part || begins < known {
+                if message.end().wrapping_sub(self.head).wrapping_sub(1) >= known {
+                    return Err(Error::corrupt("a message is longer than what was published"));
+                }
+                self.next = Some(message);
+            } else if begins > self.window.len() {
+                return Err(Error::corrupt("a message's position"));
+            }
+        }
+        self.plain_until = match self.next {
+            Some(message) if message.at.wrapping_sub(self.head) < self.known() => message.at,
+            Some(_) => self.head,
+            None => self.tail,
+        };
+        Ok(())
+    }
+
+    /// Somebody else may have read since: reads everything anew, from what is certain even after a death.
+    pub(super) fn refresh(&mut self) -> Result<()> {
+        self.next = None;
+        self.head = self.words.head.0.bytes.load(Ordering::Acquire);
+        self.close();
+        self.tail = self.head;
+        self.marks_head = self.words.head.0.marks.load(Ordering::Acquire);
+        self.plain_until = self.head;
+        self.marks_tail = self.words.tail.0.marks.load(Ordering::Acquire);
+        if self.marks_tail.wrapping_sub(self.marks_head) > MARKS as u64 {
+            return Err(Error::corrupt("the number of marks"));
+        }
+        let tail = self.words.tail.0.bytes.load(Ordering::Acquire);
+        if tail.wrapping_sub(self.head) > self.window.len() {
+            return Err(Error::corrupt("a writer's position"));
+        }
+        while self.marks_head != self.marks_tail {
+            let message = Marked::read(&self.marks[self.marks_head as usize % MARKS])?;
+            let behind = self.head.wrapping_sub(message.end()) <= self.window.len();
+            if !behind {
+                // A reader that died between the two stores has taken more than its position says.
+                let given_back = message.given_back();
+                if given_back != message.at && given_back.wrapping_sub(self.head) < self.window.len() {
+                    self.advance_to(given_back);
+                    self.tail = given_back;
+                    self.plain_until = given_back;
+                }
+                break;
+            }
+            self.marks_head = self.marks_head.wrapping_add(1);
+            self.words.head.0.marks.store(self.marks_head, Ordering::Release);
+            probe::at();
+        }
+        self.look()
+    }
+}
