@@ -33,7 +33,7 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     ("options", &["options"]),
     ("queue", &["queue"]),
     ("process", &["process"]),
-    ("plumb", &["plumb", "sched", "modules"]),
+    ("plumb", &["plumb", "sched", "modules", "drivers"]),
     ("head", &["head"]),
     // How an end gets into a process, and what programs use.
     ("open", &["process/attach", "process/fifo", "process/device", "stream", "asynchronous", "face", "lib"]),
@@ -45,6 +45,11 @@ const AGAINST: &[(&str, &str)] = &[
     ("process/end", "plumb"),
     // A run owns a direction's side, which reads the head's options.
     ("sched", "head"),
+    // A region knows the driver that it ends in, and makes room for its queues.
+    ("process/region", "plumb"),
+    // A run is made along the partner of a stream, and what it enables there is run after it.
+    ("sched", "open"),
+    ("head/beyond", "open"),
 ];
 
 const STREAMS: &str = "crates/streams/src/";
