@@ -242,13 +242,22 @@ pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
     Ok(files)
 }
 
-/// The descriptor in the first packet of a socket, which stays there, and whether there was more than has space: what else
-/// the kernel adds is closed. Does not wait.
+/// The user and the group by which a process has sent something, on the kernel's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sender {
+    /// Its effective user, or another of its own that it has chosen.
+    pub user: u32,
+    /// Its effective group, or another of its own that it has chosen.
+    pub group: u32,
+}
+
+/// The descriptor in the first packet of a socket, which stays there, with who has sent it if the socket asks for that
+/// (SO_PASSCRED), and whether there was more than has space: what else the kernel adds is closed. Does not wait.
 ///
 /// Errors: what recvmsg(2) reports.
-pub(crate) fn peek(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(Option<OwnedFd>, bool)> {
-    // As much as one descriptor takes, which the kernel may use for two; aligned for cmsghdr.
-    let mut space = [0u64; 3];
+pub(crate) fn peek(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(Option<OwnedFd>, Option<Sender>, bool)> {
+    // As much as one descriptor takes, which the kernel may use for two, and the sender; aligned for cmsghdr.
+    let mut space = [0u64; 3 + 4];
     let mut bytes = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     // SAFETY: a msghdr of zeros is one without name, data and control.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -260,8 +269,29 @@ pub(crate) fn peek(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(Opti
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the kernel has filled in the message, whose control part is still there.
-    let file = unsafe { descriptors_in(&message) }.into_iter().next();
-    Ok((file, message.msg_flags & libc::MSG_CTRUNC != 0))
+    let (file, sender) = unsafe { (descriptors_in(&message).into_iter().next(), sender_in(&message)) };
+    Ok((file, sender, message.msg_flags & libc::MSG_CTRUNC != 0))
+}
+
+/// Who has sent a message.
+///
+/// # Safety
+/// recvmsg(2) has just filled in the message, and its control part is still there.
+unsafe fn sender_in(message: &libc::msghdr) -> Option<Sender> {
+    // SAFETY: the caller's promise; the macros stay inside the control part, and CMSG_DATA is followed by the bytes that
+    // cmsg_len says, which are a ucred's.
+    unsafe {
+        let mut control = libc::CMSG_FIRSTHDR(message);
+        while let Some(header) = control.as_ref() {
+            let enough = header.cmsg_len >= libc::CMSG_LEN(size_of::<libc::ucred>() as u32) as usize;
+            if (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_CREDENTIALS) && enough {
+                let found = libc::CMSG_DATA(control).cast::<libc::ucred>().read_unaligned();
+                return Some(Sender { user: found.uid, group: found.gid });
+            }
+            control = libc::CMSG_NXTHDR(message, control);
+        }
+    }
+    None
 }
 
 /// Bytes for the control messages that a local socket can give: descriptors, who sent them (SCM_CREDENTIALS), that process's

@@ -21,11 +21,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv,
-    send, sendmsg, socketpair, sockopt,
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, UCred,
+    recv, send, sendmsg, socketpair, sockopt,
 };
+use rustix::process::{getegid, geteuid, getpid};
 
-use crate::descriptors;
+use crate::descriptors::{self, Sender};
 
 mod close;
 mod own;
@@ -234,10 +235,14 @@ impl Doorbell {
         if self.is_of_pipe() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "no file is passed through a named FIFO"));
         }
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1), ScmCredentials(1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         let files = [file];
-        assert!(ancillary.push(SendAncillaryMessage::ScmRights(&files)), "there is space for one file");
+        // Said by us and checked by the kernel, which would say nothing of a sender that the receiver has not asked for yet.
+        let (pid, uid, gid) = (getpid(), geteuid(), getegid());
+        let pushed = ancillary.push(SendAncillaryMessage::ScmRights(&files))
+            && ancillary.push(SendAncillaryMessage::ScmCredentials(UCred { pid, uid, gid }));
+        assert!(pushed, "there is space for both");
         sendmsg(&self.own, &[IoSlice::new(&Packet::File(number).bytes())], &mut ancillary, QUIETLY)?;
         Ok(())
     }
@@ -271,18 +276,21 @@ impl Doorbell {
         Ok(rustix::io::ioctl_fionread(&self.own)? >= (LEN + FILLING.len()) as u64)
     }
 
-    /// The file in the first packet, which stays. None if that carries none.
+    /// The file in the first packet, which stays, and who has sent it, if the kernel says so. None if the packet carries none.
     ///
     /// # Errors
     /// `EMFILE` without a free descriptor; what recvmsg(2) reports.
-    pub fn peek_file(&self) -> io::Result<Option<OwnedFd>> {
+    pub fn peek_file(&self) -> io::Result<Option<(OwnedFd, Option<Sender>)>> {
         let mut bytes = [0; LEN];
         for _ in 0..2 {
-            let (file, was_cut) = descriptors::peek(self.own.as_fd(), &mut bytes)?;
-            match file {
-                Some(file) => return Ok(Some(file)),
-                None if was_cut => refuse_extras(self.own.as_fd()),
-                None => return Ok(None),
+            // The sender is told by who is asked for it when the packet is looked at.
+            ask_for_senders(self.own.as_fd(), true);
+            let peeked = descriptors::peek(self.own.as_fd(), &mut bytes);
+            ask_for_senders(self.own.as_fd(), false);
+            match peeked? {
+                (Some(file), sender, _) => return Ok(Some((file, sender))),
+                (None, _, true) => refuse_extras(self.own.as_fd()),
+                (None, _, false) => return Ok(None),
             }
         }
         Err(Errno::MFILE.into())
@@ -454,13 +462,21 @@ const QUIETLY: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 /// Asks the kernel to add nothing to what is received. An option that it does not know adds nothing.
 fn refuse_extras(socket: BorrowedFd<'_>) {
     const PASSPIDFD: libc::c_int = 76;
-    let off: libc::c_int = 0;
     for option in [libc::SO_PASSCRED, libc::SO_PASSSEC, PASSPIDFD] {
-        // SAFETY: setsockopt reads one int from the valid place that it is given.
-        unsafe {
-            let (value, len) = ((&raw const off).cast(), size_of::<libc::c_int>() as libc::socklen_t);
-            libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, value, len);
-        }
+        set_option(socket, option, 0);
+    }
+}
+
+/// Asks the kernel to add to what is received who has sent it, or not to.
+fn ask_for_senders(socket: BorrowedFd<'_>, ask: bool) {
+    set_option(socket, libc::SO_PASSCRED, libc::c_int::from(ask));
+}
+
+fn set_option(socket: BorrowedFd<'_>, option: libc::c_int, value: libc::c_int) {
+    // SAFETY: setsockopt reads one int from the valid place that it is given.
+    unsafe {
+        let (value, len) = ((&raw const value).cast(), size_of::<libc::c_int>() as libc::socklen_t);
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, value, len);
     }
 }
 

@@ -158,7 +158,7 @@ pub fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The group as which this process acts.
+/// The effective group of this process.
 pub fn own_group() -> u32 {
     rustix::process::getegid().as_raw()
 }

@@ -26,6 +26,7 @@ pub mod per_thread;
 pub mod refuse;
 pub mod rseq;
 pub mod sdt;
+pub mod signal;
 pub mod static_or_box;
 pub mod thread;
 pub mod ticks;

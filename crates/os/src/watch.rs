@@ -250,5 +250,9 @@ impl Stat {
     }
 }
 
+mod notify;
+
+pub use notify::{may_signal, signal_group};
+
 #[cfg(test)]
 mod tests;

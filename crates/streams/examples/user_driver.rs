@@ -3,7 +3,7 @@
 //!
 //! `cargo run -p headwater-streams --example user_driver`
 
-use headwater_streams::{Device, Driver, DriverInfo, Kind, Message, Queue, Result, register_driver};
+use headwater_streams::{Device, Driver, DriverInfo, Errno, Kind, Message, Queue, Result, register_driver};
 
 /// Counts what is written.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Driver for Counter {
                 queue.reply(answer)
             }
             Kind::Flush => queue.flush_as_driver(message),
-            Kind::Ioctl => queue.refuse(message),
+            Kind::Ioctl => queue.refuse(&message, Errno::Inval),
             _ => Ok(()),
         }
     }

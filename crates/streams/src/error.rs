@@ -29,6 +29,8 @@ macro_rules! errnos {
 errnos! {
     /// No such file.
     Noent = 2,
+    /// No such process.
+    Srch = 3,
     /// Interrupted by a signal.
     Intr = 4,
     /// An I/O error: push and pop on a stream with an error.
@@ -41,6 +43,8 @@ errnos! {
     Again = 11,
     /// No permission.
     Acces = 13,
+    /// An address at which the caller has no memory.
+    Fault = 14,
     /// In use.
     Busy = 16,
     /// An argument that makes no sense here.

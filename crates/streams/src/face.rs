@@ -4,8 +4,11 @@
 pub use crate::asynchronous::AsyncStream;
 pub use crate::counters::Counters;
 pub use crate::head::handle::Handle;
-pub use crate::head::{Borrowed, Events, Got, Reserved, Select};
+pub use crate::head::{
+    Borrowed, Events, Got, IoctlTimeout, MemoryAt, ReceivedFile, Reserved, Select, SignalEvents, UserMemory,
+};
 pub use crate::message::Message;
+pub use crate::message::ioctl::{IoctlBlock, PRIVATE_WORDS};
 pub use crate::message::kind::{Flush, Kind, What};
 pub use crate::message::owned::OwnedMessage;
 pub use crate::options::Options;

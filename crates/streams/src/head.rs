@@ -3,12 +3,15 @@
 pub(crate) use crate::options::head as options;
 
 mod beyond;
+mod close;
 mod deliver;
 mod file;
 mod front;
 mod gather;
 mod get;
 pub(crate) mod handle;
+mod insert;
+pub(crate) mod ioctl;
 mod modules;
 mod panic;
 mod place;
@@ -17,12 +20,16 @@ mod put;
 mod read;
 mod settings;
 mod shutdown;
+pub(crate) mod signals;
 pub(crate) mod state;
 mod wait;
 pub(crate) mod way;
 mod write;
 
+pub use file::ReceivedFile;
 pub use get::{Got, Select};
+pub use ioctl::{IoctlTimeout, MemoryAt, UserMemory};
 pub use place::{Borrowed, Reserved};
 pub use poll::Events;
+pub use signals::SignalEvents;
 pub(crate) use way::WriteSide;

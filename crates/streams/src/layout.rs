@@ -14,16 +14,17 @@
 use headwater_shm::sync::{AtomicU8, AtomicU32, AtomicU64};
 use headwater_shm::{CachePadded, MEMBERS, Member, TokenWords, shareable};
 
-use crate::limits::{BANDS, BLOCKS, FASTBUF, MARKS, NSTRPUSH, PAGE};
+use crate::limits::{BANDS, BLOCKS, FASTBUF, LISTENERS, MARKS, NSTRPUSH, PAGE};
 
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 12;
-/// Queues of a direction: the head's, one for each module of either end, and the driver's.
-pub(crate) const QUEUES: usize = 2 + 2 * NSTRPUSH;
-/// What stands for a slot of end 1 in the driver's place: it has one of its own.
-pub(crate) const DRIVER: usize = NSTRPUSH;
+pub(crate) const VERSION: u32 = 13;
+/// Queues of a direction: the head's, one for each module of either end, one for the answers to the head's ioctls, and the
+/// driver's.
+pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH + 2;
+/// What stands for a slot of end 1 in the driver's place: it has one of its own, and its queue is the last one.
+pub(crate) const DRIVER: usize = NSTRPUSH + 1;
 /// Bytes of module state in shared memory.
 pub(crate) const STATE_WORDS: usize = 8;
 
@@ -38,6 +39,8 @@ shareable! {
         pub members: [CachePadded<Member>; MEMBERS],
         /// The modules of each end.
         pub slots: [[Slot; NSTRPUSH]; 2],
+        /// The processes that are sent signals of each end.
+        pub listeners: [[Listener; LISTENERS]; 2],
         pub device: DeviceWords,
     }
 
@@ -121,6 +124,23 @@ shareable! {
         pub own_events: AtomicU32,
         /// Signals that were raised and not yet taken, one bit each.
         pub signals: AtomicU64,
+        /// Who of the end is in an ioctl; only one is.
+        pub ioctl_token: TokenWords,
+        /// The number of the ioctl whose answer is awaited; 0: of none. Written under the token above.
+        pub ioctl: AtomicU32,
+        /// The number of the end's last ioctl. Written under the same token.
+        pub ioctls: AtomicU32,
+        /// Counts what whoever is in an ioctl is to look at: answers, hang-ups, errors. Its lowest bit says that somebody
+        /// sleeps on it; see `head::ioctl::answer`. Changed by exchanges only.
+        pub answers: AtomicU32,
+        /// How long a close waits for the end's own modules, ms (I_SETCLTIME). Written by the end's members.
+        pub close_ms: AtomicU32,
+        /// What some process is registered for (I_SETSIG). A hint: more than that at times. Changed by exchanges, and stored by
+        /// who ends a registration.
+        pub listened: AtomicU32,
+        /// The bands in which a writer of the end was refused since it was last told of room, a bit each. Set by the writer,
+        /// cleared by whoever tells.
+        pub refused: [AtomicU64; BANDS / 64],
     }
 
     /// A direction's fast way: plain bytes and marked messages of band 0, in order.
@@ -144,6 +164,19 @@ shareable! {
         /// The position whose byte lies at the window's beginning. Changed only while nothing lies in the lane, before what is
         /// written next is published.
         pub origin: AtomicU64,
+    }
+
+    /// A process that is sent signals of an end (I_SETSIG). Written by the one that registers it, once it has taken the entry by
+    /// an exchange of `place`; see `head::signals`.
+    pub(crate) struct Listener {
+        /// Which process, as `os::watch::ProcessId` says it; 0: the entry is free.
+        pub place: AtomicU64,
+        pub birth: AtomicU64,
+        pub image: AtomicU64,
+        /// What for: bits of I_SETSIG.
+        pub events: AtomicU32,
+        /// Not the process itself but a process group, of that number; 0: the process.
+        pub group: AtomicU32,
     }
 
     /// What has been taken. Written by the holder of the reader's token, with Release.

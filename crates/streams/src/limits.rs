@@ -28,6 +28,12 @@ pub const BANDS: usize = 256;
 pub const MODULE_HIWAT: u32 = 5120;
 /// Low water mark of a module's queues that asks for none.
 pub const MODULE_LOWAT: u32 = 1024;
+/// How long a close waits for the queues of its own modules, ms, unless the end was told otherwise (I_SETCLTIME).
+pub const CLOSE_MS: u32 = 15_000;
+/// How long an ioctl waits for its answer that names no time of its own, s (I_STR with an ic_timout of 0).
+pub const IOCTL_TIMEOUT_S: u64 = 15;
+/// Processes that are sent signals of an end (I_SETSIG); each that comes costs whoever signals a look into /proc.
+pub const LISTENERS: usize = 32;
 /// How long a write with SNDHOLD may be held back, ms.
 pub const HOLD_MS: u64 = 10;
 /// Largest hiwat that can be asked for: 256 MiB.

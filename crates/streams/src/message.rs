@@ -3,11 +3,12 @@
 //! Between the put procedures a message lies in the memory of the process that sends it, borrowed from the caller where
 //! nobody has changed it. Only where it waits in a queue it is copied into shared memory, once.
 
-use std::borrow::Cow;
-
+mod chain;
+pub mod ioctl;
 pub mod kind;
 pub mod owned;
 
+use chain::Chain;
 use kind::{Kind, What};
 
 /// A message on its way along a stream.
@@ -15,59 +16,141 @@ use kind::{Kind, What};
 pub struct Message<'a> {
     /// Type, band and flags.
     pub what: What,
-    control: Option<Cow<'a, [u8]>>,
-    data: Option<Cow<'a, [u8]>>,
+    control: Option<Chain<'a>>,
+    data: Option<Chain<'a>>,
 }
 
 impl<'a> Message<'a> {
     /// An ordinary message of data.
     #[inline]
     pub fn data_of(data: &'a [u8]) -> Message<'a> {
-        Message { what: What::of(Kind::Data), control: None, data: Some(Cow::Borrowed(data)) }
+        Message { what: What::of(Kind::Data), control: None, data: Some(Chain::borrowed(data)) }
     }
 
     /// A message of any type. Of an [`Kind::Ioctl`] and its answers, [`Kind::Flush`], [`Kind::Error`] and the like the
     /// data part is theirs to define.
     pub fn new(what: What, control: Option<&'a [u8]>, data: Option<&'a [u8]>) -> Message<'a> {
-        Message { what, control: control.map(Cow::Borrowed), data: data.map(Cow::Borrowed) }
+        Message { what, control: control.map(Chain::borrowed), data: data.map(Chain::borrowed) }
     }
 
     pub(crate) fn of_parts(what: What, control: Option<Vec<u8>>, data: Option<Vec<u8>>) -> Message<'static> {
-        Message { what, control: control.map(Cow::Owned), data: data.map(Cow::Owned) }
+        Message { what, control: control.map(Chain::owned), data: data.map(Chain::owned) }
     }
 
     /// The control part, if there is one.
     #[inline]
     pub fn control(&self) -> Option<&[u8]> {
-        self.control.as_deref()
+        self.control.as_ref().map(Chain::bytes)
     }
 
-    /// The data part, if there is one.
+    /// The data part, if there is one. One of several blocks is joined for that, once (pullupmsg, msgpullup).
+    #[doc(alias = "pullupmsg")]
     #[inline]
     pub fn data(&self) -> Option<&[u8]> {
-        self.data.as_deref()
+        self.data.as_ref().map(Chain::bytes)
+    }
+
+    /// The blocks of the data part as they lie.
+    #[doc(alias = "b_cont")]
+    pub fn data_blocks(&self) -> impl Iterator<Item = &[u8]> {
+        self.data.iter().flat_map(Chain::blocks)
+    }
+
+    /// Does something with each block of the data part. For the way on which nearly all have one.
+    #[inline]
+    pub(crate) fn each_data_block<E>(&self, mut each: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        match &self.data {
+            Some(data) if data.is_one_block() => each(data.bytes()),
+            data => data.iter().flat_map(Chain::blocks).try_for_each(each),
+        }
+    }
+
+    /// Puts the data of another message behind this one's, as blocks of their own; nothing is copied (linkb).
+    ///
+    /// ```
+    /// use headwater_streams::Message;
+    ///
+    /// let mut message = Message::data_of(b"head, ");
+    /// message.link(Message::data_of(b"body"));
+    /// assert_eq!(message.data_blocks().count(), 2);
+    /// assert_eq!(message.data(), Some(&b"head, body"[..]));
+    /// ```
+    #[doc(alias = "linkb")]
+    pub fn link(&mut self, other: Message<'a>) {
+        match (&mut self.data, other.data) {
+            (Some(data), Some(other)) => data.link(other),
+            (data @ None, other) => *data = other,
+            (_, None) => {}
+        }
+    }
+
+    /// Takes the blocks of the data part behind the first off, as a message of data; None if there are none (unlinkb).
+    #[doc(alias = "unlinkb")]
+    pub fn unlink(&mut self) -> Option<Message<'a>> {
+        let rest = self.data.as_mut()?.unlink()?;
+        Some(Message { what: What::of(Kind::Data), control: None, data: Some(rest) })
+    }
+
+    /// Another message of the same parts, whose bytes are shared: whoever changes one of the two copies them first (dupmsg).
+    ///
+    /// ```
+    /// use headwater_streams::Message;
+    ///
+    /// let mut message = Message::data_of(b"abc").into_owned();
+    /// let mut duplicate = message.duplicate();
+    /// assert_eq!(message.data().map(<[u8]>::as_ptr), duplicate.data().map(<[u8]>::as_ptr));
+    /// duplicate.data_mut()[0] = b'x';
+    /// assert_eq!((message.data(), duplicate.data()), (Some(&b"abc"[..]), Some(&b"xbc"[..])));
+    /// ```
+    #[doc(alias = "dupmsg")]
+    #[doc(alias = "dupb")]
+    pub fn duplicate(&mut self) -> Message<'a> {
+        let share = |part: &mut Option<Chain<'a>>| part.as_mut().map(Chain::share);
+        Message { what: self.what, control: share(&mut self.control), data: share(&mut self.data) }
+    }
+
+    /// Removes so many bytes from the beginning of the data part, or from its end if the number is negative. False: it has not
+    /// so many, and nothing is changed (adjmsg).
+    #[doc(alias = "adjmsg")]
+    pub fn trim(&mut self, count: isize) -> bool {
+        let (len, cut) = (self.data.as_ref().map_or(0, Chain::len), count.unsigned_abs());
+        if cut > len {
+            return false;
+        }
+        if cut > 0 && count > 0 {
+            self.data_mut().drain(..cut);
+        } else if cut > 0 {
+            self.data_mut().truncate(len - cut);
+        }
+        true
     }
 
     /// The data part, to be changed; it is there afterwards.
     pub fn data_mut(&mut self) -> &mut Vec<u8> {
-        self.data.get_or_insert_with(|| Cow::Owned(Vec::new())).to_mut()
+        self.data.get_or_insert_with(|| Chain::owned(Vec::new())).to_mut()
     }
 
     /// The control part, to be changed; it is there afterwards.
     pub fn control_mut(&mut self) -> &mut Vec<u8> {
-        self.control.get_or_insert_with(|| Cow::Owned(Vec::new())).to_mut()
+        self.control.get_or_insert_with(|| Chain::owned(Vec::new())).to_mut()
     }
 
-    /// Bytes of both parts.
+    /// Bytes of both parts (msgdsize counts the data part alone).
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "a message without bytes is one all the same")]
     pub fn len(&self) -> usize {
-        self.control.as_ref().map_or(0, |part| part.len()) + self.data.as_ref().map_or(0, |part| part.len())
+        self.control.as_ref().map_or(0, Chain::len) + self.data.as_ref().map_or(0, Chain::len)
+    }
+
+    /// Bytes of the data part, if there is one.
+    #[doc(alias = "msgdsize")]
+    pub fn data_len(&self) -> Option<usize> {
+        self.data.as_ref().map(Chain::len)
     }
 
     /// The same message with bytes of its own.
     pub fn into_owned(self) -> Message<'static> {
-        let own = |part: Option<Cow<'_, [u8]>>| part.map(|bytes| Cow::Owned(bytes.into_owned()));
+        let own = |part: Option<Chain<'_>>| part.map(Chain::into_owned);
         Message { what: self.what, control: own(self.control), data: own(self.data) }
     }
 

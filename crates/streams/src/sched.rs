@@ -13,8 +13,8 @@ use headwater_shm::{Limit, Membership, probe};
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
 use crate::events;
-use crate::head::WriteSide;
 use crate::head::way::Way;
+use crate::head::{SignalEvents, WriteSide};
 use crate::message::Message;
 use crate::message::kind::What;
 use crate::plumb::chain::{self, Link};
@@ -43,6 +43,8 @@ pub(crate) struct Effects {
     pub delivered: bool,
     /// It is to be told at once, however little it waits for.
     pub urgent: bool,
+    /// What has happened at the reading end that signals are sent for.
+    pub happened: SignalEvents,
     /// Writers that waited for room may go on.
     pub room: bool,
     /// The state of the reading end has changed: all of its sleepers look again.
@@ -156,7 +158,7 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Makes a run back, from a driver's place in direction 0 on, while this one has its token: so what several processes send
     /// back has the order in which it was sent forth. Tokens are taken along the flow, direction 0 before direction 1, and whatever
     /// goes against the flow is done after a run: nobody waits for one that waits for him.
-    pub fn back<T>(&mut self, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Result<T> {
+    pub fn back<'n, T>(&mut self, action: impl FnOnce(&mut Run<'_, 'n>) -> Result<T>) -> Result<T> {
         self.set_limit();
         self.effects.went_back = true;
         self.effects.used_other = true;
@@ -289,13 +291,12 @@ impl<'s, 'm> Run<'s, 'm> {
         let queue = self.chain[at].queue;
         // What was lifted from another queue has been written: it waits in the store alone.
         let fresh = !self.store.has_lifted();
-        if fresh && self.pending.is_none() && self.chain[at].service && self.store.is_empty(queue) {
+        let idle = self.store.is_empty(queue) && !self.store.is_disabled(queue);
+        if fresh && self.pending.is_none() && self.chain[at].service && idle {
             self.pending = Some((queue, message));
             return Ok(());
         }
-        if self.pending.as_ref().is_some_and(|(pending, _)| *pending == queue) {
-            self.store_pending()?;
-        }
+        self.store_pending_of(queue)?;
         self.store_message(queue, &message, Store::put)?;
         probe::at();
         self.store.enable_for(queue, message.what);
@@ -313,6 +314,28 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Takes the first message of the queue at a place of the chain (getq).
     pub fn get(&mut self, at: usize) -> Result<Option<Message<'m>>> {
         let queue = self.chain[at].queue;
+        if !self.store.is_empty(queue)
+            && let Some(message) = self.lift(at, Store::lift)?
+        {
+            return Ok(Some(message));
+        }
+        Ok(self.pending.take_if(|(pending, _)| *pending == queue).map(|(_, message)| message))
+    }
+
+    /// Takes the message at a place of a queue (rmvq), all of whose messages are stored.
+    pub fn remove(&mut self, at: usize, place: usize) -> Result<Option<Message<'m>>> {
+        self.lift(at, |store, queue, tail| {
+            let found = store.at(queue, place)?;
+            store.lift_found(queue, found, tail)
+        })
+    }
+
+    /// Takes a message out of the queue at a place of the chain; it stays in the store until it is passed on.
+    fn lift(
+        &mut self,
+        at: usize,
+        lift: impl FnOnce(&mut Store, usize, u64) -> Result<Option<(Message<'static>, bool)>>,
+    ) -> Result<Option<Message<'m>>> {
         self.gets += 1;
         if self.gets > SERVICES_MAX {
             return Err(Error::corrupt("a queue has no end"));
@@ -321,19 +344,13 @@ impl<'s, 'm> Run<'s, 'm> {
             // The one before it is not put back any more.
             self.act();
         }
-        if !self.store.is_empty(queue)
-            && let Some((message, room)) = {
-                let tail = self.lane.tail();
-                self.with_store(|store| store.lift(queue, tail))?
-            }
-        {
-            probe::at();
-            if room {
-                self.back_enable(at);
-            }
-            return Ok(Some(message));
+        let (queue, tail) = (self.chain[at].queue, self.lane.tail());
+        let Some((message, room)) = self.with_store(|store| lift(store, queue, tail))? else { return Ok(None) };
+        probe::at();
+        if room {
+            self.back_enable(at);
         }
-        Ok(self.pending.take_if(|(pending, _)| *pending == queue).map(|(_, message)| message))
+        Ok(Some(message))
     }
 
     /// Room has been made at a place of the chain: enables the queue before it that has a service procedure, or the
@@ -436,11 +453,22 @@ impl<'s, 'm> Run<'s, 'm> {
         if !self.store.take_memory_awaited() {
             return false;
         }
-        for link in self.chain.iter().filter(|link| link.service && !self.store.is_empty(link.queue)) {
-            self.store.enable(link.queue);
+        for link in self.chain.iter().filter(|link| link.service) {
+            if self.store.take_wants_memory(link.queue) || !self.store.is_empty(link.queue) {
+                self.store.enable(link.queue);
+            }
         }
         self.effects.room = true;
         true
+    }
+
+    /// Stores the newest message of a queue, if that is still in our hands.
+    pub fn store_pending_of(&mut self, queue: usize) -> Result<()> {
+        if self.pending.as_ref().is_some_and(|(pending, _)| *pending == queue) {
+            self.store.enable(queue);
+            return self.store_pending();
+        }
+        Ok(())
     }
 
     fn store_pending(&mut self) -> Result<()> {
@@ -450,11 +478,13 @@ impl<'s, 'm> Run<'s, 'm> {
         }
     }
 
-    /// Stores a message by putq in a queue of the other direction.
-    pub fn store_message_other(&mut self, queue: usize, message: &Message<'_>) -> Result<()> {
-        self.check_len(message)?;
-        let is_stored = self.with_other_store(|store| store.put(queue, message))?;
-        self.after_storing(is_stored, message)
+    /// Whether a message is no longer than the stream allows.
+    pub fn check_length(&self, message: &Message<'_>) -> Result<()> {
+        let (len, most) = (message.len(), self.region.message_max());
+        if len as u64 <= most {
+            return Ok(());
+        }
+        Err(Error::new(Errno::Range, format!("a message of {len} bytes exceeds this stream's {most}")))
     }
 
     /// Stores a message by putq or putbq.
@@ -464,18 +494,9 @@ impl<'s, 'm> Run<'s, 'm> {
         message: &Message<'_>,
         put: impl FnOnce(&mut Store, usize, &Message<'_>) -> Result<bool>,
     ) -> Result<()> {
-        self.check_len(message)?;
+        self.check_length(message)?;
         let is_stored = self.with_store(|store| put(store, queue, message))?;
         self.after_storing(is_stored, message)
-    }
-
-    fn check_len(&self, message: &Message<'_>) -> Result<()> {
-        let most = self.region.message_max();
-        if message.len() as u64 > most {
-            let len = message.len();
-            return Err(Error::new(Errno::Range, format!("a message of {len} bytes exceeds this stream's {most}")));
-        }
-        Ok(())
     }
 
     fn after_storing(&mut self, is_stored: bool, message: &Message<'_>) -> Result<()> {

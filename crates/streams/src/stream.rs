@@ -15,7 +15,7 @@ use crate::counters::Counters;
 use crate::error::Result;
 use crate::head::handle::Handle;
 use crate::head::options::{ErrorOptions, ReadOptions, WriteOptions};
-use crate::head::{Events, Got, Select};
+use crate::head::{Events, Got, IoctlTimeout, ReceivedFile, Select, SignalEvents, UserMemory};
 use crate::message::kind::Flush;
 use crate::message::owned::OwnedMessage;
 use crate::options::Options;
@@ -202,6 +202,34 @@ impl Stream {
         self.with(|handle| handle.water_marks())
     }
 
+    /// A word that names this end of its stream among all of the machine.
+    pub fn name(&self) -> u64 {
+        self.with(|handle| handle.name())
+    }
+
+    /// As [`Stream::putmsg`], with the name of another stream's end put into the control part.
+    ///
+    /// # Errors
+    /// As [`Handle::putmsg_naming`], which says more.
+    #[doc(alias = "I_FDINSERT")]
+    pub fn putmsg_naming(
+        &self,
+        control: &[u8],
+        data: Option<&[u8]>,
+        high_priority: bool,
+        other: &Stream,
+        offset: usize,
+    ) -> Result<()> {
+        let other = other.handle();
+        self.with(|handle| handle.putmsg_naming(control, data, high_priority, &other, offset))
+    }
+
+    /// How long [`Handle::close`] waits at most.
+    #[doc(alias = "I_GETCLTIME")]
+    pub fn close_time(&self) -> Duration {
+        self.with(|handle| handle.close_time())
+    }
+
     /// The signals that modules have raised at this end (M_SIG, M_PCSIG) since the last call: bit N for signal N.
     pub fn take_signals(&self) -> u64 {
         self.with(|handle| handle.take_signals())
@@ -317,6 +345,8 @@ calls! {
     /// Whether the message at the front is marked.
     #[doc(alias = "I_ATMARK")]
     is_at_mark() -> bool;
+    /// Whether the message at the front is the last one that is marked.
+    is_at_last_mark() -> bool;
     /// The band of the first message.
     #[doc(alias = "I_GETBAND")]
     band() -> u8;
@@ -326,6 +356,8 @@ calls! {
     /// Whether a message of that band can be written.
     #[doc(alias = "I_CANPUT")]
     can_put(band: u8) -> bool;
+    /// Whether a message can be written in band 0, or in another that was used before.
+    can_put_in_any_band() -> bool;
     /// Waits until one of the events is there, or the time is over.
     #[doc(alias = "poll(2)")]
     poll(wanted: Events, timeout: Option<Duration>) -> Events;
@@ -347,12 +379,35 @@ calls! {
     /// The names of the end's modules, the last pushed first.
     #[doc(alias = "I_LIST")]
     list() -> Vec<String>;
+    /// Sends an ioctl with data of its own down the stream, and waits for the answer.
+    #[doc(alias = "I_STR")]
+    ioctl(command: u32, data: &mut Vec<u8>, timeout: IoctlTimeout) -> i32;
+    /// Sends an ioctl with its argument alone down the stream; what it transfers is copied from and to the caller's memory.
+    transparent_ioctl(command: u32, argument: u64, memory: &mut dyn UserMemory) -> i32;
+    /// Registers this process to be sent SIGPOLL or SIGURG when one of these events happens at this end.
+    #[doc(alias = "I_SETSIG")]
+    set_signals(events: SignalEvents) -> ();
+    /// What this process is registered for.
+    #[doc(alias = "I_GETSIG")]
+    signals() -> SignalEvents;
+    /// Registers another process, or a process group, which has a negative number.
+    #[doc(alias = "I_ESETSIG")]
+    set_signals_of(pid: i32, events: SignalEvents) -> ();
+    /// What another process, or a process group, is registered for.
+    #[doc(alias = "I_EGETSIG")]
+    signals_of(pid: i32) -> SignalEvents;
+    /// Changes how long [`Handle::close`] waits.
+    #[doc(alias = "I_SETCLTIME")]
+    set_close_time(time: Duration) -> ();
     /// Sends an open file to the other end.
     #[doc(alias = "I_SENDFD")]
     send_file(file: BorrowedFd<'_>) -> ();
     /// Takes an open file that the other end has sent.
     #[doc(alias = "I_RECVFD")]
     receive_file() -> OwnedFd;
+    /// Takes an open file that the other end has sent, with the user and group that have sent it.
+    #[doc(alias = "I_RECVFD")]
+    receive_file_from() -> ReceivedFile;
     /// Changes how this end reads, in all processes.
     #[doc(alias = "I_SRDOPT")]
     set_read_options(options: ReadOptions) -> ();

@@ -68,7 +68,9 @@ fn a_file_stays_until_it_is_taken() {
     assert_eq!(far.peek().expect("recv"), Packet::File(3));
     drop(near);
     for _ in 0..2 {
-        let file = far.peek_file().expect("recvmsg").expect("it is there");
+        let (file, sender) = far.peek_file().expect("recvmsg").expect("it is there");
+        let own = (crate::files::own_user(), crate::files::own_group());
+        assert_eq!(sender.map(|sender| (sender.user, sender.group)), Some(own), "also of one that has gone");
         let mut text = String::new();
         File::from(file).read_to_string(&mut text).expect("read");
         assert!(text.is_empty() || text.starts_with(&std::process::id().to_string()));

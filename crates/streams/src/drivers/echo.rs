@@ -1,7 +1,7 @@
 //! `echo`: what is written comes back, with its boundaries, bands and control parts. A reader that does not keep up stops the
 //! writer: first the stream head's read queue fills, then the driver's write queue. Also the template to copy.
 
-use crate::error::Result;
+use crate::error::{Errno, Result};
 use crate::message::Message;
 use crate::message::kind::Kind;
 use crate::plumb::driver::{Driver, DriverInfo};
@@ -20,7 +20,7 @@ impl Driver for Echo {
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
         match message.what.kind {
             Kind::Flush => queue.flush_as_driver(message),
-            Kind::Ioctl => queue.refuse(message),
+            Kind::Ioctl => queue.refuse(&message, Errno::Inval),
             Kind::PcProto => queue.reply(message),
             Kind::Data | Kind::Proto
                 if queue.size(message.what.band).0 == 0 && queue.can_reply(message.what.band)? =>

@@ -1,7 +1,7 @@
 //! `loop`: pairs two streams. What is written to minor number 2n is read from 2n + 1, and the other way round. Until the partner
 //! is open, what is written waits in the driver's write queue, which stops the writer when it is full.
 
-use crate::error::{Result, fixed};
+use crate::error::{Errno, Result, fixed};
 use crate::message::Message;
 use crate::message::kind::Kind;
 use crate::plumb::driver::{Driver, DriverInfo, Opening};
@@ -25,7 +25,7 @@ impl Driver for Loop {
         let band = message.what.band;
         match message.what.kind {
             Kind::Flush => queue.flush_as_driver(message),
-            Kind::Ioctl => queue.refuse(message),
+            Kind::Ioctl => queue.refuse(&message, Errno::Inval),
             Kind::PcProto if queue.has_partner() => queue.put_partner(message),
             Kind::Data | Kind::Proto if queue.size(band).0 == 0 && queue.can_put_partner(band)? => {
                 queue.put_partner(message)

@@ -2,7 +2,7 @@
 //! reader asks for data by M_READ, which the driver turns on when it is opened, and is answered by a message of no bytes. So
 //! poll shows nothing to read until a read has asked.
 
-use crate::error::Result;
+use crate::error::{Errno, Result};
 use crate::message::Message;
 use crate::message::kind::{Kind, What};
 use crate::options::head::SetOptions;
@@ -25,7 +25,7 @@ impl Driver for Nuls {
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
         match message.what.kind {
             Kind::Flush => queue.flush_as_driver(message),
-            Kind::Ioctl => queue.refuse(message),
+            Kind::Ioctl => queue.refuse(&message, Errno::Inval),
             Kind::Read => queue.reply(Message::new(What::of(Kind::Data), None, Some(&[]))),
             _ => Ok(()),
         }

@@ -2,10 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
+use headwater_os::signal::SIGPOLL;
 use headwater_shm::probe;
 
 use super::file::{file_number, note_delivered};
+use super::ioctl::answer;
 use super::options::{ReadOptions, SetOptions, WriteOptions};
+use super::signals::SignalEvents;
 use super::state::{HUNG_UP, READ_ERROR, WRITE_ERROR};
 use crate::error::Result;
 use crate::layout::EndWords;
@@ -28,6 +31,7 @@ impl<'m> Run<'_, 'm> {
     pub fn deliver(&mut self, message: Message<'m>) -> Result<()> {
         if message.is_plain() && self.region.policy.lane && message.len() > 0 {
             self.effects.delivered = true;
+            self.happens(SignalEvents::INPUT | SignalEvents::RDNORM);
             let data = message.data().unwrap_or_default();
             // What comes out of a module's queue is all there or not at all; see `Store::land`.
             let done =
@@ -49,6 +53,7 @@ impl<'m> Run<'_, 'm> {
             Kind::PassFile => {
                 if message.what.band == 0 && self.region.policy.lane {
                     self.lane.append(message.what, None, message.data())?;
+                    self.happens(SignalEvents::of_arrival(message.what));
                     self.effects.delivered = true;
                 } else {
                     self.queue_at_head(&message)?;
@@ -61,6 +66,7 @@ impl<'m> Run<'_, 'm> {
             }
             Kind::Data | Kind::Proto if message.what.band == 0 && self.region.policy.lane => {
                 self.effects.delivered = true;
+                self.happens(SignalEvents::of_arrival(message.what));
                 self.lane.append(message.what, message.control(), message.data())
             }
             Kind::PcProto => {
@@ -68,7 +74,8 @@ impl<'m> Run<'_, 'm> {
                 let waits = |store: &mut Store| store.find(HEAD, |stored| stored.what.kind == Kind::PcProto);
                 if self.with_store(waits)?.is_some() { Ok(()) } else { self.queue_at_head(&message) }
             }
-            Kind::Data | Kind::Proto | Kind::IocAck | Kind::IocNak => self.queue_at_head(&message),
+            Kind::Data | Kind::Proto => self.queue_at_head(&message),
+            Kind::IocAck | Kind::IocNak | Kind::CopyIn | Kind::CopyOut => self.deliver_answer(&message),
             // It keeps its place behind what waits there, and is raised when it comes to the front.
             Kind::Signal if self.lane.count_now() > 0 && self.region.policy.lane => {
                 self.effects.delivered = true;
@@ -77,13 +84,15 @@ impl<'m> Run<'_, 'm> {
             }
             Kind::Signal if !self.store.is_empty(HEAD) => self.queue_at_head(&message),
             Kind::Signal | Kind::PcSignal => {
-                raise(reader, message.data().and_then(|data| data.first()).copied().unwrap_or(0));
+                let number = message.data().and_then(|data| data.first()).copied().unwrap_or(0);
+                self.happens(raise(reader, number));
                 self.announce();
                 Ok(())
             }
             Kind::Flush => self.flush(message),
             Kind::Hangup => {
                 reader.state.fetch_or(HUNG_UP, Ordering::Release);
+                self.happens(SignalEvents::HANGUP);
                 self.announce();
                 Ok(())
             }
@@ -94,6 +103,7 @@ impl<'m> Run<'_, 'm> {
             }
             Kind::Error => {
                 set_error(reader, &message);
+                self.happens(SignalEvents::ERROR);
                 self.announce();
                 Ok(())
             }
@@ -108,15 +118,13 @@ impl<'m> Run<'_, 'm> {
                 self.region.fixed.lanes[1 - self.direction].reader.0.wanted.store(wanted, Ordering::Relaxed);
                 Ok(())
             }
-            Kind::Ioctl => {
-                // A pipe's far head knows no ioctl.
-                let mut refusal = message.into_owned();
-                refusal.what = What::of(Kind::IocNak);
-                self.effects.replies.push(Reply { from: None, message: refusal });
+            Kind::Ioctl | Kind::IocData => {
+                self.refuse_ioctl(message);
                 Ok(())
             }
-            // For drivers, which a pipe has none of.
+            // For drivers, which a pipe has none of, and for neighbouring modules.
             Kind::Break | Kind::Delay | Kind::Control | Kind::Stop | Kind::Start => Ok(()),
+            Kind::StopInput | Kind::StartInput | Kind::Event | Kind::Reserved | Kind::PcReserved => Ok(()),
         }
     }
 
@@ -124,6 +132,9 @@ impl<'m> Run<'_, 'm> {
     fn queue_at_head(&mut self, message: &Message<'_>) -> Result<()> {
         self.store_message(HEAD, message, Store::put)?;
         probe::at();
+        if message.what.kind != Kind::Signal {
+            self.happens(SignalEvents::of_arrival(message.what));
+        }
         self.effects.delivered = true;
         if self.region.policy.lane {
             self.effects.urgent = true;
@@ -132,10 +143,17 @@ impl<'m> Run<'_, 'm> {
         Ok(())
     }
 
+    /// Something has happened at the reading end that signals are sent for, when the token is given back.
+    #[inline]
+    fn happens(&mut self, events: SignalEvents) {
+        self.effects.happened = self.effects.happened | events;
+    }
+
     /// The reading end's members look again at what it may do, those who sleep too.
     fn announce(&mut self) {
         self.far.notify(CHANGED | URGENT);
         self.effects.changed = true;
+        answer::tell(&self.region.fixed.ends[1 - self.direction].0);
     }
 
     fn flush(&mut self, mut message: Message<'m>) -> Result<()> {
@@ -182,11 +200,12 @@ impl<'m> Run<'_, 'm> {
     }
 }
 
-/// Notes a signal for the end's processes to take.
-pub(crate) fn raise(end: &EndWords, number: u8) {
+/// Notes a signal for the end's processes to take. Returns what that is for those that are registered for signals.
+pub(crate) fn raise(end: &EndWords, number: u8) -> SignalEvents {
     if (1..64).contains(&number) {
         end.signals.fetch_or(1 << number, Ordering::Release);
     }
+    if i32::from(number) == SIGPOLL { SignalEvents::MSG } else { SignalEvents::default() }
 }
 
 fn set_error(end: &EndWords, message: &Message<'_>) {

@@ -21,6 +21,17 @@ use crate::message::kind::{Kind, What};
 use crate::process::end::{Access, End};
 use crate::process::inbox::{is_after, ring};
 
+/// An open file that was received, and who has sent it.
+#[derive(Debug)]
+pub struct ReceivedFile {
+    /// The file.
+    pub file: OwnedFd,
+    /// Effective user of the process that sent it, on the kernel's word; None if the kernel does not say.
+    pub user: Option<u32>,
+    /// Its effective group.
+    pub group: Option<u32>,
+}
+
 impl Handle {
     /// Sends an open file to the other end.
     ///
@@ -29,7 +40,7 @@ impl Handle {
     /// files that were not received; else as [`Handle::write`].
     pub fn send_file(&mut self, file: BorrowedFd<'_>) -> Result<()> {
         self.attach()?;
-        self.check_write()?;
+        self.may_write()?;
         if self.end.endpoint.access != Access::Both {
             return Err(fixed!(Inval, "a file is passed through a pipe, and not through a FIFO"));
         }
@@ -66,13 +77,22 @@ impl Handle {
         }
     }
 
-    /// Takes an open file that the other end has sent. If several processes read the same end, the one that takes it may
+    /// Takes an open file that the other end has sent. As [`Handle::receive_file_from`], without who has sent it.
+    ///
+    /// # Errors
+    /// As [`Handle::receive_file_from`].
+    pub fn receive_file(&mut self) -> Result<OwnedFd> {
+        Ok(self.receive_file_from()?.file)
+    }
+
+    /// Takes an open file that the other end has sent, with the user and the group that have sent it (I_RECVFD). If several processes read the same end, the one that takes it may
     /// find that another has received it.
     ///
     /// # Errors
     /// `EBADMSG` if the message at the front is another; `EAGAIN` for a non-blocking handle when nothing is there; `ENXIO`
     /// at the end of the stream; `EMFILE` without a free descriptor: the file stays.
-    pub fn receive_file(&mut self) -> Result<OwnedFd> {
+    #[doc(alias = "strrecvfd")]
+    pub fn receive_file_from(&mut self) -> Result<ReceivedFile> {
         self.attach()?;
         loop {
             state::check(self.end.words(), Call::Read)?;
@@ -87,7 +107,7 @@ impl Handle {
     }
 
     /// Takes the file of the message at the front, then the message. None if nothing is there.
-    fn take_file(&mut self) -> Result<Option<OwnedFd>> {
+    fn take_file(&mut self) -> Result<Option<ReceivedFile>> {
         let options = self.read_options();
         let Handle { back, end, .. } = self;
         let mut side = back.begin_reading(end, options)?;
@@ -100,7 +120,7 @@ impl Handle {
 
 impl ReadSide<'_> {
     /// The file of the message at the front.
-    fn take_file(&mut self, end: &End) -> Result<Option<OwnedFd>> {
+    fn take_file(&mut self, end: &End) -> Result<Option<ReceivedFile>> {
         self.lane.look()?;
         let Some(item) = self.front_but_signals()? else { return Ok(None) };
         if item.what.kind != Kind::PassFile {
@@ -111,7 +131,8 @@ impl ReadSide<'_> {
         let file = end.inbox().take_file(file_number(&number))?;
         self.take(&item, Taken::ALL)?;
         let lost = || fixed!(Io, "the file is not there: its receiver was killed, or its sender is no friend");
-        file.ok_or_else(lost).map(Some)
+        let (file, sender) = file.ok_or_else(lost)?;
+        Ok(Some(ReceivedFile { file, user: sender.map(|from| from.user), group: sender.map(|from| from.group) }))
     }
 }
 

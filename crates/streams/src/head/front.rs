@@ -6,6 +6,7 @@ use headwater_shm::Hold;
 use super::deliver::{CHANGED, raise};
 use super::get::Taken;
 use super::options::{ReadMode, ReadOptions};
+use super::signals::signal;
 use super::way::is_readable;
 use crate::error::{Error, Result};
 use crate::events;
@@ -159,7 +160,7 @@ impl<'w> ReadSide<'w> {
             let mut number = [0];
             self.copy_data(&item, &mut number)?;
             self.take(&item, Taken::ALL)?;
-            raise(self.end.words(), number[0]);
+            signal(&self.end.region, self.end.side, raise(self.end.words(), number[0]));
         }
         Err(Error::corrupt("a queue has no end"))
     }

@@ -219,7 +219,7 @@ impl Handle {
         Ok(self.settle(counted)?.unwrap_or((0, 0)))
     }
 
-    /// Whether the message at the front is marked (I_ATMARK).
+    /// Whether the message at the front is marked (I_ATMARK with ANYMARK).
     ///
     /// # Errors
     /// Those of a stream with a read error.
@@ -228,6 +228,21 @@ impl Handle {
         state::check(self.end.words(), Call::Peek)?;
         let marked = self.take_front(|_, item| Ok((item.what.marked, None)));
         Ok(self.settle(marked)?.unwrap_or(false))
+    }
+
+    /// Whether the message at the front is marked, and no other behind it is (I_ATMARK with LASTMARK).
+    ///
+    /// # Errors
+    /// Those of a stream with a read error.
+    #[doc(alias = "LASTMARK")]
+    pub fn is_at_last_mark(&mut self) -> Result<bool> {
+        self.attach()?;
+        state::check(self.end.words(), Call::Peek)?;
+        let last = self.take_front(|front, item| {
+            let stored = front.with_store(|store| store.count(HEAD, |what| what.marked))?;
+            Ok((item.what.marked && stored + front.lane.marked() == 1, None))
+        });
+        Ok(self.settle(last)?.unwrap_or(false))
     }
 
     /// The band of the first message (I_GETBAND).
@@ -263,7 +278,22 @@ impl Handle {
     pub fn can_put(&mut self, band: u8) -> Result<bool> {
         self.attach()?;
         state::check(self.end.words(), Call::SetWrite)?;
-        self.run(true, |run| run.can_put_from(0, band))
+        let can_put = self.run(true, |run| run.can_put_from(0, band))?;
+        if !can_put && self.end.words().listened.load(Ordering::Relaxed) != 0 {
+            // There is a signal when there is room.
+            self.note_refused(band);
+            return self.arm_to_write(band).map(|armed| !armed);
+        }
+        Ok(can_put)
+    }
+
+    /// Whether a message can be sent now in band 0, or in another that was used before (I_CANPUT with ANYBAND).
+    ///
+    /// # Errors
+    /// As [`Handle::can_put`].
+    #[doc(alias = "ANYBAND")]
+    pub fn can_put_in_any_band(&mut self) -> Result<bool> {
+        Ok(self.can_put(0)? || self.run(true, |run| run.can_put_in_some_band())?)
     }
 
     /// Whether nothing will be read but what is there: the end has been hung up, its peer is gone, or one of the two has

@@ -9,6 +9,7 @@ use headwater_os::doorbell::Doorbell;
 use headwater_shm::{Limit, probe};
 
 use super::gather::Gather;
+use super::signals::signal;
 use super::way::Way;
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result, fixed};
@@ -38,6 +39,8 @@ pub struct Handle {
     pub(crate) nonblocking: bool,
     /// A poll is under way: it waits where it chooses to.
     pub(super) polls: bool,
+    /// An ioctl is under way: when it is over.
+    pub(super) ioctl_until_ns: Option<u64>,
     /// The call runs below another one of its thread, in a signal handler: it must not wait for that.
     pub(crate) nested: bool,
     /// Answers of modules that could not be sent, because another user of the other direction is in the middle of a call:
@@ -102,6 +105,7 @@ impl Handle {
             end,
             nonblocking: false,
             polls: false,
+            ioctl_until_ns: None,
             nested: false,
             unsent: Vec::new(),
             serves: false,
@@ -172,16 +176,23 @@ impl Handle {
         if self.end.region.driver.is_some_and(|driver| driver.0.info().pairs) {
             self.meet_partner()?;
         }
+        self.send_what_waits()
+    }
+
+    /// Sends answers of modules that could not go before.
+    pub(super) fn send_what_waits(&mut self) -> Result<()> {
         if self.unsent.is_empty() { Ok(()) } else { self.send_unsent() }
     }
 
     /// How long this call waits for other users of the stream that do not come out of theirs: not at all, or until a signal
-    /// handler runs; a poll for a moment, or until a signal handler runs.
+    /// handler runs; a poll for a moment, an ioctl for its time, or until a signal handler runs.
     pub(super) fn limit(&self) -> Limit {
-        match self.nonblocking || self.nested {
+        match self.ioctl_until_ns {
             _ if self.polls => Limit::Until(now_ns() + POLL_HELD_NS),
-            true => Limit::Now,
-            false => Limit::Signal,
+            _ if self.nested => Limit::Now,
+            Some(until_ns) => Limit::Until(until_ns),
+            None if self.nonblocking => Limit::Now,
+            None => Limit::Signal,
         }
     }
 
@@ -299,6 +310,14 @@ impl Handle {
 
     #[inline]
     pub(super) fn tell(&mut self, outward: bool, effects: &Effects) -> Result<()> {
+        let reader = if outward { 1 - self.end.side } else { self.end.side };
+        let told = self.wake(outward, effects);
+        signal(&self.end.region, reader, effects.happened);
+        told
+    }
+
+    #[inline(always)]
+    fn wake(&mut self, outward: bool, effects: &Effects) -> Result<()> {
         if effects.delivered {
             let lane = &self.end.region.fixed.lanes[if outward { self.end.side } else { 1 - self.end.side }];
             self.end.region.fence.light();
@@ -309,7 +328,12 @@ impl Handle {
         }
         if effects.room {
             // The writers of a direction are at its first end.
-            if outward { self.end.wake_own_writers()? } else { self.wake_writers()? }
+            if outward {
+                self.end.wake_own_writers()?
+            } else {
+                self.wake_writers()?
+            }
+            self.signal_room(outward);
         }
         if effects.changed | effects.enabled_other | effects.enabled_partner {
             self.tell_more(outward, effects)
@@ -385,7 +409,11 @@ impl Handle {
         self.out.writer.close();
         // What is not plain data may lie in the store.
         let is_read = self.out.writer.is_taken() && self.out.store.is_empty(HEAD);
-        if is_read { Ok(()) } else { Err(fixed!(Pipe, "the other end of the stream is gone")) }
+        if is_read {
+            return Ok(());
+        }
+        self.raise_sigpipe();
+        Err(fixed!(Pipe, "the other end of the stream is gone"))
     }
 
     /// Somebody at the writing side of the direction that we read sleeps, waits to be serviced, or was closed.
@@ -406,6 +434,7 @@ impl Handle {
             self.end.counters.back_enables += 1;
             events::back_enable(self.end.region.inode, 1 - self.end.side as u8, 0);
             self.wake_writers()?;
+            self.signal_room(false);
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use super::front::{Item, ReadSide};
 use super::get::Taken;
 use super::handle::Handle;
+use super::signals::{SignalEvents, signal};
 use super::state::{self, Call};
 use super::way::WriteSide;
 use crate::error::{Errno, Error, Result, fixed};
@@ -128,7 +129,10 @@ impl Reserved<'_> {
         side.lane.mark(what, None, Some(self.len as u32));
         let asleep = side.lane.reader_sleeps();
         drop(side);
-        if asleep { self.stream.attend_reader(true, false) } else { Ok(()) }
+        let told = if asleep { self.stream.attend_reader(true, false) } else { Ok(()) };
+        let end = &self.stream.end;
+        signal(&end.region, 1 - end.side, SignalEvents::of_arrival(what));
+        told
     }
 }
 

@@ -290,6 +290,7 @@ impl Handle {
     /// There is no room for a message of that band: `EAGAIN` for a handle that is not to wait, once its descriptor would
     /// tell of room; otherwise waits for it.
     pub(crate) fn wait_or_refuse(&mut self, band: u8) -> Result<()> {
+        self.note_refused(band);
         if !self.nonblocking {
             return self.wait_for_room(band, None);
         }

@@ -208,7 +208,7 @@ impl WriteSide<'_> {
         let coalescing = policy.coalescing && read.mode == ReadMode::Bytes && !write.delimit;
         self.lane.set_flow(coalescing);
         *self.chain = chain::resolve(region, direction)?;
-        let undisturbed = from.state.load(Ordering::Relaxed) == 0;
+        let undisturbed = from.state.load(Ordering::Relaxed) == 0 && to.listened.load(Ordering::Relaxed) == 0;
         let usual = policy.lane && policy.wake_once && undisturbed && !write.delimit;
         *self.quick = match self.chain[..] {
             [] if usual && coalescing => Open::Direct,

@@ -1,9 +1,10 @@
 //! write and writev: bytes without boundaries.
 
 use std::io::{self, IoSlice};
+use std::sync::atomic::Ordering;
 
 use super::handle::Handle;
-use super::state::{self, Call};
+use super::state::{self, Call, WRITE_ERROR};
 use super::way::Way;
 use crate::error::{Errno, Result, fixed};
 use crate::events;
@@ -155,7 +156,29 @@ impl Handle {
         }
     }
 
+    /// Whether a write may go on. If nobody reads or the stream has a write error, SIGPIPE is raised where the write options
+    /// say so (SNDPIPE), as a pipe of the kernel does; Rust programs ignore it unless they are told otherwise.
     pub(crate) fn check_write(&mut self) -> Result<()> {
+        // Before the look, which ends an error that is told once.
+        let has_error = self.end.words().state.load(Ordering::Relaxed) & WRITE_ERROR != 0;
+        let checked = self.may_write();
+        if let Err(error) = &checked
+            && (has_error || error.errno() == Errno::Pipe)
+        {
+            self.raise_sigpipe();
+        }
+        checked
+    }
+
+    #[cold]
+    pub(super) fn raise_sigpipe(&self) {
+        if self.write_options().pipe {
+            headwater_os::signal::raise_sigpipe();
+        }
+    }
+
+    /// As [`Handle::check_write`], without a signal.
+    pub(super) fn may_write(&mut self) -> Result<()> {
         self.end.check_access(Access::Write)?;
         self.end.look_for_peer()?;
         if self.out.writer.is_to_ask() && !(self.out.chain.is_empty() && self.end.wake_up_tells()) {

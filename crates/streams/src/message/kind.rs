@@ -18,6 +18,9 @@ pub enum Kind {
     /// An open file on its way to the other end.
     #[doc(alias = "M_PASSFP")]
     PassFile = 0x09,
+    /// For a system's own events; a head throws it away. SVR4 names the type and gives it no use.
+    #[doc(alias = "M_EVENT")]
+    Event = 0x0a,
     /// Raises a signal at the head when it comes to the front.
     #[doc(alias = "M_SIG")]
     Signal = 0x0b,
@@ -33,6 +36,9 @@ pub enum Kind {
     /// Sets options of the head.
     #[doc(alias = "M_SETOPTS")]
     SetOptions = 0x10,
+    /// Reserved for messages of a system's own; a head throws it away.
+    #[doc(alias = "M_RSE")]
+    Reserved = 0x11,
     /// The ioctl was done.
     #[doc(alias = "M_IOCACK")]
     IocAck = 0x81,
@@ -63,21 +69,41 @@ pub enum Kind {
     /// The stream has an error.
     #[doc(alias = "M_ERROR")]
     Error = 0x8a,
+    /// Asks the head to copy from the caller's memory, for an ioctl.
+    #[doc(alias = "M_COPYIN")]
+    CopyIn = 0x8b,
+    /// Asks the head to copy to the caller's memory, for an ioctl.
+    #[doc(alias = "M_COPYOUT")]
+    CopyOut = 0x8c,
+    /// What was copied for an ioctl, or that it was.
+    #[doc(alias = "M_IOCDATA")]
+    IocData = 0x8d,
+    /// As [`Kind::Reserved`], at high priority.
+    #[doc(alias = "M_PCRSE")]
+    PcReserved = 0x8e,
+    /// Stops input.
+    #[doc(alias = "M_STOPI")]
+    StopInput = 0x8f,
+    /// Goes on with input.
+    #[doc(alias = "M_STARTI")]
+    StartInput = 0x90,
     /// The hang-up is over.
     #[doc(alias = "M_UNHANGUP")]
     Unhangup = 0x91,
 }
 
-const KINDS: [Kind; 20] = [
+const KINDS: [Kind; 28] = [
     Kind::Data,
     Kind::Proto,
     Kind::Break,
     Kind::PassFile,
+    Kind::Event,
     Kind::Signal,
     Kind::Delay,
     Kind::Control,
     Kind::Ioctl,
     Kind::SetOptions,
+    Kind::Reserved,
     Kind::IocAck,
     Kind::IocNak,
     Kind::PcProto,
@@ -88,6 +114,12 @@ const KINDS: [Kind; 20] = [
     Kind::Start,
     Kind::Hangup,
     Kind::Error,
+    Kind::CopyIn,
+    Kind::CopyOut,
+    Kind::IocData,
+    Kind::PcReserved,
+    Kind::StopInput,
+    Kind::StartInput,
     Kind::Unhangup,
 ];
 

@@ -1,5 +1,6 @@
 //! `testmod`: does on request what drivers and other modules do: hangs up, raises errors and signals, sets options. The
-//! request is an M_PROTO from the head whose control part is a line of words; everything else passes.
+//! request is an M_PROTO from the head whose control part is a line of words, or an ioctl of [`ioctl`]; everything else
+//! passes.
 //!
 //! | request | effect |
 //! |---|---|
@@ -18,6 +19,8 @@ use crate::options::head::SetOptions;
 use crate::plumb::module::{Info, Module, Side};
 use crate::plumb::queue::Queue;
 
+pub mod ioctl;
+
 /// The module.
 #[derive(Debug)]
 pub struct TestModule;
@@ -31,6 +34,9 @@ impl Module for TestModule {
         if queue.side() == Side::Read {
             count_down(queue)?;
             return queue.put_next(message);
+        }
+        if matches!(message.what.kind, Kind::Ioctl | Kind::IocData) {
+            return ioctl::put(message, queue);
         }
         let request = message.control().filter(|_| message.what.kind == Kind::Proto).map(String::from_utf8_lossy);
         let Some(request) = request else { return queue.put_next(message) };

@@ -88,7 +88,8 @@ impl ReadOptions {
 pub struct WriteOptions {
     /// A write of no bytes sends a message without bytes (SNDZERO).
     pub zero: bool,
-    /// Writing to a broken pipe also raises SIGPIPE (SNDPIPE). For the C face: the Rust face only returns the error.
+    /// A write that nobody will read, or that fails for an error that a module raised, also raises SIGPIPE in the thread that
+    /// writes (SNDPIPE), as with a pipe of the kernel. Rust programs ignore that signal, unless they change it.
     pub pipe: bool,
     /// A sleeping reader is not woken for little: it sleeps on for at most the hold time (SNDHOLD).
     pub hold: bool,

@@ -77,7 +77,7 @@ pub trait Driver: Send + Sync + fmt::Debug {
     }
 
     /// A message has come to the write side (put procedure); on the read side nothing comes but what
-    /// [`Queue::put_queue_other`] queues, which does not go by here. What is neither answered nor queued is gone.
+    /// [`Queue::put_other_queue`] queues, which does not go by here. What is neither answered nor queued is gone.
     /// Of failing operations see [`Module::put`].
     ///
     /// # Errors

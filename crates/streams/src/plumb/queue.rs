@@ -8,9 +8,12 @@ use headwater_shm::Window;
 
 use crate::layout::STATE_WORDS;
 use crate::message::Message;
-use crate::message::kind::{Flush, Kind, What};
+use crate::message::kind::Flush;
 use crate::queue::store::Which;
 use crate::sched::{Reply, Run};
+
+mod ioctl;
+mod shape;
 
 /// One of a module's two queues, for as long as one of its procedures runs.
 #[derive(Debug)]
@@ -45,7 +48,7 @@ impl<'m> Queue<'_, '_, 'm> {
     /// # Errors
     /// Of a driver's what the way back reports, as [`Queue::put_next`].
     #[doc(alias = "qreply")]
-    pub fn reply(&mut self, message: Message<'m>) -> Result<()> {
+    pub fn reply(&mut self, message: Message<'_>) -> Result<()> {
         if self.is_last() {
             return self.run.back(|run| run.put(1, message));
         }
@@ -54,16 +57,6 @@ impl<'m> Queue<'_, '_, 'm> {
         self.run.effects.replies.push(Reply { from, message: message.into_owned() });
         self.run.act();
         Ok(())
-    }
-
-    /// Answers an M_IOCTL that this driver does not know (M_IOCNAK).
-    ///
-    /// # Errors
-    /// As [`Queue::reply`].
-    #[doc(alias = "miocnak")]
-    pub fn refuse(&mut self, mut message: Message<'m>) -> Result<()> {
-        message.what = What::of(Kind::IocNak);
-        self.reply(message)
     }
 
     /// On a driver's write side: whether a message of that band can be sent back by [`Queue::reply`], that is whether the queue
@@ -112,28 +105,6 @@ impl<'m> Queue<'_, '_, 'm> {
     #[doc(alias = "bcanputnext")]
     pub fn can_put_next(&mut self, band: u8) -> Result<bool> {
         self.run.can_put_from(self.at + 1, band)
-    }
-
-    /// Whether this queue itself is not above its high-water mark in that band.
-    ///
-    /// # Errors
-    /// `EPROTO` if the shared memory makes no sense.
-    #[doc(alias = "bcanput")]
-    pub fn can_put(&mut self, band: u8) -> Result<bool> {
-        let queue = self.run.chain[self.at].queue;
-        self.run.with_store(|store| Ok(store.can_put(queue, band)))
-    }
-
-    /// Queues a message in this module's other queue, and enables that.
-    ///
-    /// # Errors
-    /// `ENOSR` without memory; `ERANGE` for a message longer than the stream allows.
-    #[doc(alias = "OTHERQ")]
-    pub fn put_queue_other(&mut self, message: &Message<'_>) -> Result<()> {
-        let queue = self.run.chain[self.at].queue;
-        self.run.store_message_other(queue, message)?;
-        self.enable_other();
-        Ok(())
     }
 
     /// Whether this module's other queue is not above its high-water mark in that band.
@@ -196,7 +167,7 @@ impl<'m> Queue<'_, '_, 'm> {
     ///
     /// # Errors
     /// `EPROTO` if the shared memory makes no sense.
-    pub fn flush_as_driver(&mut self, mut message: Message<'m>) -> Result<()> {
+    pub fn flush_as_driver(&mut self, mut message: Message<'_>) -> Result<()> {
         self.flush_as(&message)?;
         let flush = Flush::of(&message);
         if !flush.read {

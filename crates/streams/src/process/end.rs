@@ -114,7 +114,8 @@ impl End {
         let [one, two] = [0, 1]
             .map(|at| &self.region.fixed.lanes[at])
             .map(|lane| [&lane.writer_token.0, &lane.reader_token.0, &lane.store_token.0]);
-        let tokens = [one[0], one[1], one[2], two[0], two[1], two[2]];
+        let [first, second] = [0, 1].map(|at| &self.region.fixed.ends[at].0.ioctl_token);
+        let tokens = [one[0], one[1], one[2], two[0], two[1], two[2], first, second];
         let membership = Membership::join(&table, self.region.fence, &tokens)?;
         membership.set_side(self.side);
         self.membership = Some(membership);

@@ -18,6 +18,7 @@ use super::region::Region;
 use super::sleep::{self, LOOK};
 use crate::counters::Counters;
 use crate::events::Place;
+use crate::head::signals::{self, SignalEvents};
 use crate::layout::EndWords;
 
 /// An end. 0 and 1 are alike in a pipe, where 0 is the first of the pair; in a FIFO 0 writes and 1 reads.
@@ -201,6 +202,11 @@ impl Endpoint {
             // Who sleeps on the doorbell is woken by the kernel.
             let place = Place { stream: self.region.inode, end: 1 - self.side, writes };
             sleep::wake_on_futex(side, place, &mut Counters::default());
+        }
+        signals::forget(&self.region, self.side);
+        // A hint: handles that others have not used yet are not counted, and those of a process that was killed are.
+        if self.access == Access::Both && fixed.ends[self.side].0.joined.load(Ordering::Relaxed) == 0 {
+            signals::signal(&self.region, 1 - self.side, SignalEvents::HANGUP);
         }
     }
 

@@ -13,6 +13,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
+use headwater_os::descriptors::Sender;
 use headwater_os::doorbell::{Doorbell, Packet};
 use headwater_os::fence::Fence;
 use headwater_shm::probe;
@@ -141,7 +142,7 @@ impl Inbox<'_> {
     /// Takes the open file of that number, and drops what lies before it. None if it is not there.
     ///
     /// Errors: `EMFILE` without a free descriptor; the file stays.
-    pub fn take_file(&self, number: u32) -> Result<Option<OwnedFd>> {
+    pub fn take_file(&self, number: u32) -> Result<Option<(OwnedFd, Option<Sender>)>> {
         for _ in 0..PACKETS_MAX {
             match self.doorbell.peek()? {
                 Packet::Nothing | Packet::Gone => break,

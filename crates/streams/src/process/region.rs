@@ -15,6 +15,7 @@ use super::sleep::BELL;
 use crate::error::{Errno, Error, Result};
 use crate::layout::{DRIVER, Fixed, MAGIC, Mark, Offsets, VERSION};
 use crate::limits::{self, BLOCKS, CUT_MAX, FASTBUF, MARKS, PAGE};
+use crate::message::ioctl::IOCTL_BLOCK;
 use crate::options::Options;
 use crate::options::head::{ReadOptions, WriteOptions};
 use crate::plumb::driver::DriverLink;
@@ -70,7 +71,7 @@ impl Region {
         options.check()?;
         let info = device.map(|(driver, _)| driver.0.info());
         let instance_bytes = info.map_or(0, |info| info.instance.next_power_of_two() & !1);
-        let message_max = options.strmsgsz as usize + options.strctlsz as usize;
+        let message_max = message_max(options.strmsgsz, options.strctlsz) as usize;
         let window_bytes = (options.hiwat as usize + message_max).next_power_of_two();
         // As much as a head's queue may hold without a lane, and behind it one more call (in pieces, each with a page that is
         // not full), a message of high priority, and one that a service procedure puts back.
@@ -101,6 +102,7 @@ impl Region {
         for end in &fixed.ends {
             end.0.write_options.store(WriteOptions::PIPE.bits(), Ordering::Relaxed);
             end.0.read_options.store(ReadOptions::default().bits(), Ordering::Relaxed);
+            end.0.close_ms.store(limits::CLOSE_MS, Ordering::Relaxed);
         }
         if let (Some((_, minor)), Some(info)) = (device, info) {
             chain::write_name(&fixed.device.driver, info.name);
@@ -158,7 +160,7 @@ impl Region {
             && nstrpush as usize <= limits::NSTRPUSH
             && window.is_power_of_two()
             && window <= 1 << 32
-            && window > u64::from(strmsgsz) + u64::from(strctlsz)
+            && window > message_max(strmsgsz, strctlsz)
             && pages.is_power_of_two()
             && pages <= 1 << 20
             && (instance == 0 || instance.is_power_of_two())
@@ -234,8 +236,13 @@ impl Region {
 
     /// Bytes of the largest message, control and data together.
     pub fn message_max(&self) -> u64 {
-        u64::from(self.strmsgsz) + u64::from(self.strctlsz)
+        message_max(self.strmsgsz, self.strctlsz)
     }
+}
+
+/// Bytes of the largest message: what a caller may send, or an ioctl of as much data.
+fn message_max(strmsgsz: u32, strctlsz: u32) -> u64 {
+    u64::from(strmsgsz) + u64::from(strctlsz).max(IOCTL_BLOCK as u64)
 }
 
 impl AsFd for Region {

@@ -33,6 +33,11 @@ impl WaterMarks {
         WaterMarks::load(&flow.hiwat, &flow.lowat)
     }
 
+    /// High and low, as they were set.
+    pub fn as_set(self) -> (u32, u32) {
+        (self.hiwat as u32, self.lowat as u32)
+    }
+
     /// The same for a queue that has room for no more than so much above which it is full.
     pub fn within(self, most: u64) -> WaterMarks {
         let hiwat = self.hiwat.min(most);

@@ -13,11 +13,12 @@ use super::flow::{self, WaterMarks};
 use super::lane::{Part, there};
 use super::order::Rank;
 use crate::error::{Error, Result};
-use crate::layout::{Band, Block, Flow, QueueWords, StoreWords};
+use crate::layout::{Band, Block, Flow, QUEUES, QueueWords, StoreWords};
 use crate::limits::{BLOCKS, PAGE};
 use crate::message::Message;
 use crate::message::kind::What;
 
+mod edit;
 mod lift;
 mod memory;
 mod repair;
@@ -28,12 +29,18 @@ const ENABLED: u32 = 1;
 const MEMORY: u32 = 4;
 /// It has put a message back, so ordinary messages that follow do not enable it: who makes room does (QWANTR not set).
 const PUT_BACK: u32 = 2;
+/// Ordinary messages that arrive do not enable it (QNOENB).
+const DISABLED: u32 = 8;
+/// It is to be enabled when there is memory again (bufcall).
+const WANTS_MEMORY: u32 = 16;
 /// The highest band of the queue that was ever used.
 const BAND_SHIFT: u32 = 8;
 const BAND_MASK: u32 = 0xff << BAND_SHIFT;
 
 /// The queue of the reading head; those of modules follow.
 pub(crate) const HEAD: usize = 0;
+/// The queue of what answers the reading head's ioctl.
+pub(crate) const ANSWERS: usize = QUEUES - 2;
 
 /// One member's view of a direction's store.
 #[derive(Debug)]
@@ -128,7 +135,8 @@ impl Store {
         self.is_memory_awaited() && flags.fetch_and(!MEMORY, Ordering::Relaxed) & MEMORY != 0
     }
 
-    fn water_marks(&self, queue: usize) -> WaterMarks {
+    /// The water marks of a queue.
+    pub fn water_marks(&self, queue: usize) -> WaterMarks {
         let words = &self.words.queues[queue];
         if queue == HEAD { WaterMarks::of(&self.flow) } else { WaterMarks::load(&words.hiwat, &words.lowat) }
     }
@@ -151,8 +159,9 @@ impl Store {
 
     /// A message has been queued: its service procedure is to run, unless it has put back what came before.
     pub fn enable_for(&self, queue: usize, what: What) {
-        let ordinary = !what.kind.is_high_priority() && what.band == 0;
-        if !ordinary || self.words.queues[queue].flags.load(Ordering::Relaxed) & PUT_BACK == 0 {
+        let (high, flags) = (what.kind.is_high_priority(), self.words.queues[queue].flags.load(Ordering::Relaxed));
+        let ordinary = !high && what.band == 0;
+        if high || flags & DISABLED == 0 && (!ordinary || flags & PUT_BACK == 0) {
             self.enable(queue);
         }
     }
@@ -182,10 +191,25 @@ impl Store {
     pub fn can_put(&mut self, queue: usize, band: u8) -> bool {
         let memory = self.may_allocate();
         if !memory {
-            self.words.queues[HEAD].flags.fetch_or(MEMORY, Ordering::Relaxed);
-            probe::at();
+            self.await_memory();
         }
         flow::can_put(self.band(queue, band), self.water_marks(queue), memory)
+    }
+
+    /// Somebody waits for memory.
+    fn await_memory(&self) {
+        self.words.queues[HEAD].flags.fetch_or(MEMORY, Ordering::Relaxed);
+        probe::at();
+    }
+
+    /// Stores a message behind so many of its queue, which the order must allow. False if there is no memory for it.
+    pub fn put_at(&mut self, queue: usize, message: &Message<'_>, place: usize) -> Result<bool> {
+        if !self.leaves_spare(message) {
+            return Ok(false);
+        }
+        let before = place.checked_sub(1).map(|last| self.at(queue, last)).transpose()?.flatten();
+        self.begin();
+        self.insert_behind(queue, message, |_| Ok(before.map(|stored| stored.block)))
     }
 
     /// Stores a message behind those of its rank (putq). False if there is no memory for it.
@@ -318,18 +342,32 @@ impl Store {
 
     fn insert(&mut self, queue: usize, message: &Message<'_>, behind: impl Fn(Rank) -> bool) -> Result<bool> {
         self.begin();
+        self.insert_behind(queue, message, |store| {
+            let words = &store.words.queues[queue];
+            let (first, last) = (words.first.load(Ordering::Relaxed), words.last.load(Ordering::Relaxed));
+            // Most messages belong at the end.
+            match store.index(last)? {
+                None => Ok(None),
+                Some(last) if behind(Rank::of(store.read(last)?.what)) => Ok(Some(last)),
+                Some(_) => store.last_behind(first, behind),
+            }
+        })
+    }
+
+    /// Stores a message behind the block that `before` finds, or first. The change has begun.
+    #[inline]
+    fn insert_behind(
+        &mut self,
+        queue: usize,
+        message: &Message<'_>,
+        before: impl FnOnce(&Store) -> Result<Option<usize>>,
+    ) -> Result<bool> {
         let Some(block) = self.allocate(message)? else {
             self.done();
             return Ok(false);
         };
+        let before = before(self)?;
         let words = &self.words.queues[queue];
-        let (first, last) = (words.first.load(Ordering::Relaxed), words.last.load(Ordering::Relaxed));
-        // Most messages belong at the end.
-        let before = match self.index(last)? {
-            None => None,
-            Some(last) if behind(Rank::of(self.read(last)?.what)) => Some(last),
-            Some(_) => self.last_behind(first, behind)?,
-        };
         let link = before.map_or(&words.first, |before| &self.words.blocks[before].next);
         let next = link.load(Ordering::Relaxed);
         self.words.blocks[block].next.store(next, Ordering::Relaxed);

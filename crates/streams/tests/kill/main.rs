@@ -7,6 +7,8 @@ mod board;
 mod case;
 #[path = "../common/mod.rs"]
 mod common;
+#[cfg(feature = "probes")]
+mod ioctl;
 mod meeting;
 #[cfg(feature = "probes")]
 mod refused;

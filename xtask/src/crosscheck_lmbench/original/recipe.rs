@@ -164,9 +164,6 @@ pub fn cause(subject: &str) -> Option<&'static str> {
         _ if subject.starts_with("select-") => {
             Some("the original's set lacks those of the N descriptors that were open before: 8 or 9")
         }
-        _ if subject.starts_with("ctxsw-") => {
-            Some("sums of another speed: of 32 KiB the original's takes 0.54 us and ours 0.40, of 64 KiB 1.11 and 1.42")
-        }
         _ if subject.starts_with("create-") || subject.starts_with("delete-") => {
             Some("ext4 looks at all inodes that were deleted in the last five seconds: measure in a TMPDIR on tmpfs")
         }

@@ -137,7 +137,7 @@ impl Handle {
         inbox.ring_by_driver();
         drop(side);
         match taken? {
-            (Some(memory), Some(far)) => Ok(Some([memory, far])),
+            (Some((memory, _)), Some((far, _))) => Ok(Some([memory, far])),
             _ => Ok(None),
         }
     }

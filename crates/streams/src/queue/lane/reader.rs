@@ -14,6 +14,8 @@ use super::Part;
 use super::writer::Quick;
 use crate::error::Result;
 use crate::layout::{LaneWords, Mark};
+#[cfg(not(loom))]
+use crate::limits::MARKS;
 use crate::limits::PIECE;
 use crate::queue::flow::WaterMarks;
 
@@ -235,6 +237,14 @@ impl LaneReader {
     pub fn writer_sleeps(&self) -> bool {
         self.fence.light();
         self.words.writer.0.sleep.load(Ordering::Relaxed) != 0
+    }
+
+    /// How many messages in the lane are marked (MSGMARK). Under the token.
+    #[cfg(not(loom))]
+    pub fn marked(&self) -> usize {
+        let count = self.marks_tail.wrapping_sub(self.marks_head).min(MARKS as u64);
+        let marks = (0..count).map(|at| &self.marks[self.marks_head.wrapping_add(at) as usize % MARKS]);
+        marks.filter(|mark| Marked::read(mark).is_ok_and(|message| message.what.marked)).count()
     }
 
     /// Whether a writer that waits may go on.

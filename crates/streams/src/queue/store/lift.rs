@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use headwater_shm::{Membership, probe};
 
-use super::Store;
+use super::{Store, Stored};
 use crate::error::{Error, Result};
 use crate::layout::QUEUES;
 use crate::limits::BLOCKS;
@@ -32,8 +32,19 @@ impl Store {
     /// Takes the message at the front as a whole (getq), and whether that makes room for somebody who waits. It is in
     /// the store until [`Store::settle`] or the next lift. `tail` is the lane's position.
     pub fn lift(&mut self, queue: usize, tail: u64) -> Result<Option<(Message<'static>, bool)>> {
+        let first = self.first(queue)?;
+        self.lift_found(queue, first, tail)
+    }
+
+    /// As [`Store::lift`], the message that was found in the queue.
+    pub fn lift_found(
+        &mut self,
+        queue: usize,
+        found: Option<Stored>,
+        tail: u64,
+    ) -> Result<Option<(Message<'static>, bool)>> {
         self.settle()?;
-        let Some(stored) = self.first(queue)? else { return Ok(None) };
+        let Some(stored) = found else { return Ok(None) };
         let message = self.copy(&stored)?;
         self.begin();
         let words = &self.words;

@@ -12,7 +12,7 @@ use crate::message::Message;
 
 impl Store {
     /// Whether there is memory for another call, even the largest: a look.
-    pub(super) fn may_allocate(&self) -> bool {
+    pub(crate) fn may_allocate(&self) -> bool {
         // Of the pieces into which a call is cut, each may leave a part of its last page empty.
         self.has_left(CUT_MAX + HIGH_BLOCKS, self.message_pages + CUT_MAX + self.message_pages)
     }
@@ -51,7 +51,7 @@ impl Store {
         probe::at();
         let len_of = |part: Option<&[u8]>| part.map_or(ABSENT, |bytes| bytes.len() as u32);
         words.control.store(len_of(message.control()), Ordering::Relaxed);
-        words.data.store(len_of(message.data()), Ordering::Relaxed);
+        words.data.store(message.data_len().map_or(ABSENT, |len| len as u32), Ordering::Relaxed);
         words.control_taken.store(0, Ordering::Relaxed);
         words.data_taken.store(0, Ordering::Relaxed);
         words.what.store(message.what.word(), Ordering::Relaxed);
@@ -59,7 +59,12 @@ impl Store {
         probe::at();
         // Not read again from the block, where another process could have changed it.
         self.copy_in(block, page, 0, control)?;
-        self.copy_in(block, page, control.len(), message.data().unwrap_or_default())?;
+        let mut at = control.len();
+        message.each_data_block(|bytes| {
+            let place = at;
+            at += bytes.len();
+            self.copy_in(block, page, place, bytes)
+        })?;
         Ok(Some(block))
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use headwater_shm::probe;
 
-use super::{ENABLED, HEAD, Store};
+use super::{ANSWERS, ENABLED, HEAD, Store};
 use crate::error::Result;
 use crate::layout::QUEUES;
 use crate::limits::BLOCKS;
@@ -68,8 +68,12 @@ impl Store {
 
     fn recount(&self, queue: usize, block_used: &mut [bool], page_used: &mut [bool]) -> Result<()> {
         let words = &self.words.queues[queue];
-        // A queue that was never used has no water marks. One that is empty may still be counted as full.
-        if queue != HEAD && words.first.load(Ordering::Acquire) == 0 && words.hiwat.load(Ordering::Relaxed) == 0 {
+        // A module's queue that was never used has no water marks. One that is empty may still be counted as full.
+        if queue != HEAD
+            && queue != ANSWERS
+            && words.first.load(Ordering::Acquire) == 0
+            && words.hiwat.load(Ordering::Relaxed) == 0
+        {
             return Ok(());
         }
         for band in &words.bands {

@@ -1,0 +1,102 @@
+//! Signals to a process that another one has named in shared memory: sent to that very process alone, and only if it uses that
+//! memory. Whoever can write to the memory could otherwise have us send signals to any process that we may.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process};
+
+use super::{Own, ProcessId};
+
+impl ProcessId {
+    /// The process of that number of the caller's PID namespace; None if there is none, or nothing is known of it.
+    pub fn of(pid: u32) -> Option<ProcessId> {
+        let own = Own::get();
+        if pid == own.id.pid() {
+            return Some(own.id);
+        }
+        let stat = own.proc_is_ours.then(|| super::Stat::of(&pid.to_string())).flatten()?;
+        Some(ProcessId {
+            place: own.id.place >> 32 << 32 | u64::from(pid),
+            birth: stat.birth(own.time_is_ours),
+            image: 0,
+        })
+    }
+
+    /// Sends a signal to the process if it is still the one that is named, and has `memory` mapped. Returns whether it was
+    /// sent: not if the process has ended or runs another program, is of another PID namespace, or cannot be looked at. Uses a
+    /// pidfd, so that a process that comes to the same number meanwhile gets nothing; where the kernel has none (before Linux
+    /// 5.3, a system call filter), it is a moment in which it could.
+    ///
+    /// # Errors
+    /// What the kernel reports: `PermissionDenied` for a process that the caller may not send signals to.
+    pub fn signal(self, number: i32, memory: impl AsFd) -> io::Result<bool> {
+        let Some(signal) = Signal::from_named_raw(number) else { return Err(Errno::INVAL.into()) };
+        let own = ProcessId::own();
+        if self.place == own.place {
+            // A program that this process runs no more is not signalled.
+            return if self.has_ended() { Ok(false) } else { sent(kill_process(getpid(), signal)) };
+        }
+        if !self.is_visible() {
+            return Ok(false);
+        }
+        let Some(pid) = i32::try_from(self.pid()).ok().and_then(Pid::from_raw) else { return Ok(false) };
+        match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(pidfd) => {
+                if self.is_another() || !self.maps(memory)? {
+                    return Ok(false);
+                }
+                sent(rustix::process::pidfd_send_signal(pidfd, signal))
+            }
+            Err(Errno::SRCH | Errno::INVAL) => Ok(false),
+            Err(_) if self.is_gone(pid) || !self.maps(memory)? => Ok(false),
+            Err(_) => sent(kill_process(pid, signal)),
+        }
+    }
+
+    /// Whether the process has a file mapped; false if that is not shown.
+    fn maps(self, file: impl AsFd) -> io::Result<bool> {
+        if !Own::get().proc_is_ours {
+            return Ok(false);
+        }
+        let status = rustix::fs::fstat(file)?;
+        let (major, minor) = (rustix::fs::major(status.st_dev), rustix::fs::minor(status.st_dev));
+        let (device, inode) = (format!("{major:02x}:{minor:02x}"), status.st_ino.to_string());
+        let Ok(maps) = fs::read_to_string(format!("/proc/{}/maps", self.pid())) else { return Ok(false) };
+        // Range, permissions, offset, device, inode, path.
+        Ok(maps.lines().any(|line| line.split_ascii_whitespace().skip(3).take(2).eq([device.as_str(), inode.as_str()])))
+    }
+}
+
+fn sent(done: rustix::io::Result<()>) -> io::Result<bool> {
+    match done {
+        Ok(()) => Ok(true),
+        Err(Errno::SRCH) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Sends a signal to a process group of the caller's PID namespace, whose number is its first process's.
+///
+/// # Errors
+/// What kill(2) reports.
+pub fn signal_group(group: u32, number: i32) -> io::Result<()> {
+    let pid = i32::try_from(group).ok().and_then(Pid::from_raw);
+    match (pid, Signal::from_named_raw(number)) {
+        (Some(pid), Some(signal)) => Ok(rustix::process::kill_process_group(pid, signal)?),
+        _ => Err(Errno::INVAL.into()),
+    }
+}
+
+/// Whether the caller may send signals to a process, or to a process group.
+///
+/// # Errors
+/// What kill(2) reports: `PermissionDenied`, or that there is none.
+pub fn may_signal(number: u32, group: bool) -> io::Result<()> {
+    let pid = i32::try_from(number).ok().and_then(Pid::from_raw).ok_or(Errno::INVAL)?;
+    let asked =
+        if group { rustix::process::test_kill_process_group(pid) } else { rustix::process::test_kill_process(pid) };
+    Ok(asked?)
+}

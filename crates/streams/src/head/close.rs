@@ -1,0 +1,57 @@
+//! The close time of an end (I_SETCLTIME), and closing with it: waiting until what was written is past the end's own modules.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use headwater_os::clock::now_ns;
+use headwater_os::futex::{self, Slept};
+
+use super::handle::Handle;
+use crate::error::{Errno, Error, Result};
+
+/// How often a close looks whether the queues are empty: whoever reads empties them, and tells nobody.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+impl Handle {
+    /// How long [`Handle::close`] waits at most (I_GETCLTIME).
+    #[doc(alias = "I_GETCLTIME")]
+    pub fn close_time(&self) -> Duration {
+        Duration::from_millis(self.end.words().close_ms.load(Ordering::Relaxed).into())
+    }
+
+    /// Changes how long [`Handle::close`] waits, for all handles of the end; whole milliseconds (I_SETCLTIME).
+    ///
+    /// # Errors
+    /// `EINVAL` for more milliseconds than a 32-bit word holds.
+    #[doc(alias = "I_SETCLTIME")]
+    pub fn set_close_time(&mut self, time: Duration) -> Result<()> {
+        let ms = u32::try_from(time.as_millis());
+        let ms = ms.map_err(|_| Error::new(Errno::Inval, format!("a close time of {time:?} is too long")))?;
+        self.end.words().close_ms.store(ms, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Drops the handle when nothing waits in the write queues of the end's own modules any more, or the close time is over, a
+    /// signal handler has run, or nobody is there to read; a non-blocking handle does not wait. What waits is not lost by that:
+    /// a reader of the other end runs the modules' service procedures.
+    #[doc(alias = "close(2)")]
+    pub fn close(mut self) {
+        let until_ns = now_ns().saturating_add(self.close_time().as_nanos() as u64);
+        while !self.nonblocking && self.holds_something() && now_ns() < until_ns {
+            if futex::nap(LOOK_EVERY).is_ok_and(|slept| slept == Slept::Interrupted) {
+                break;
+            }
+        }
+    }
+
+    /// Whether something waits in the write queues of the end's own modules, and somebody may still read it.
+    fn holds_something(&mut self) -> bool {
+        // Reads anew which modules there are.
+        let known = self.attach().and_then(|()| self.run(true, |_| Ok(()))).and_then(|()| self.end.ask_for_peer());
+        if known.is_err() || self.is_hung_up() {
+            return false;
+        }
+        let side = self.end.side;
+        self.out.chain.iter().any(|link| link.end == side && link.service && !self.out.store.is_empty(link.queue))
+    }
+}

@@ -1,0 +1,304 @@
+//! Ioctls that go down the stream as messages: I_STR, whose data the caller hands over, and transparent ones, whose data lie
+//! in the caller's memory and are copied when a module or driver asks for it.
+//!
+//! One ioctl is under way at an end at a time. The next waits for its turn at a token, which is free when its holder has died.
+//! The head sends an M_IOCTL with a number of its own and waits for the answer of that number ([`answer`]); a later answer is
+//! thrown away where it arrives. What is waited for, turn and tokens included, ends with the ioctl's time-out.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use headwater_os::clock::now_ns;
+use headwater_os::files;
+use headwater_os::futex::Slept;
+use headwater_shm::Token;
+
+use super::handle::Handle;
+use super::state::{self, Call};
+use crate::error::{Errno, Error, Result, fixed};
+use crate::limits::IOCTL_TIMEOUT_S;
+use crate::message::Message;
+use crate::message::ioctl::IoctlBlock;
+use crate::message::kind::{Kind, What};
+use crate::process::end::Access;
+use crate::queue::store::ANSWERS;
+
+pub(crate) mod answer;
+mod memory;
+
+pub use memory::{MemoryAt, UserMemory};
+
+/// How long an ioctl waits for its turn and its answer (ic_timout).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[doc(alias = "ic_timout")]
+pub enum IoctlTimeout {
+    /// [`IOCTL_TIMEOUT_S`], 15 seconds (0 in ic_timout).
+    #[default]
+    Usual,
+    /// So long.
+    After(Duration),
+    /// Until a signal handler runs (-1 in ic_timout, INFTIM).
+    #[doc(alias = "INFTIM")]
+    Never,
+}
+
+impl IoctlTimeout {
+    /// As ic_timout says it.
+    ///
+    /// # Errors
+    /// `EINVAL` below -1 (SUSv2, ioctl of STREAMS, I_STR).
+    pub fn from_seconds(seconds: i32) -> Result<IoctlTimeout> {
+        match seconds {
+            0 => Ok(IoctlTimeout::Usual),
+            -1 => Ok(IoctlTimeout::Never),
+            1.. => Ok(IoctlTimeout::After(Duration::from_secs(seconds.unsigned_abs().into()))),
+            _ => Err(Error::new(Errno::Inval, format!("a time-out of {seconds} seconds is neither a time nor -1"))),
+        }
+    }
+
+    /// The time of the monotonic clock at which it is over.
+    fn until_ns(self) -> u64 {
+        let after = match self {
+            IoctlTimeout::Usual => Duration::from_secs(IOCTL_TIMEOUT_S),
+            IoctlTimeout::After(after) => after,
+            IoctlTimeout::Never => return u64::MAX,
+        };
+        now_ns().saturating_add(u64::try_from(after.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// How long a waiting ioctl sleeps at first, and at most, before it asks whether the other end lives. Its answer wakes it.
+const SLEEP_NS: u64 = 10_000_000;
+const SLEEP_NS_MAX: u64 = 100_000_000;
+
+impl Handle {
+    /// Sends an ioctl down the stream with this data, and waits for the answer of a module or driver (I_STR). Returns what the
+    /// answer says (ioc_rval); `data` is then what came with it. A stream without anybody who knows the command, as every pipe
+    /// without modules, refuses it with `EINVAL` at once.
+    ///
+    /// One ioctl is under way at an end; others of that end wait for their turn, which counts for their time-out. To wait for
+    /// an answer has nothing to do with [`Handle::set_nonblocking`].
+    ///
+    /// ```
+    /// use headwater_streams::{Errno, Handle, IoctlTimeout, modules::testmod};
+    ///
+    /// let (mut near, _far) = Handle::pair()?;
+    /// let mut data = b"abc".to_vec();
+    /// let refused = near.ioctl(testmod::ioctl::REVERSE, &mut data, IoctlTimeout::Usual);
+    /// assert_eq!(refused.expect_err("nobody knows it").errno(), Errno::Inval);
+    ///
+    /// near.push("testmod")?;
+    /// assert_eq!(near.ioctl(testmod::ioctl::REVERSE, &mut data, IoctlTimeout::Usual)?, 3);
+    /// assert_eq!(data, b"cba");
+    /// # Ok::<(), headwater_streams::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `EINVAL` for data longer than strmsgsz, and for a command that nobody knows; what else an answer names (M_IOCNAK, or an
+    /// M_IOCACK with ioc_error); `ETIME` when the time is over; `EINTR` after a signal; `ENXIO` after a hang-up, and when the
+    /// other end of a pipe is gone; those of a stream with an error. As SUSv2, ioctl of STREAMS, I_STR.
+    pub fn ioctl(&mut self, command: u32, data: &mut Vec<u8>, timeout: IoctlTimeout) -> Result<i32> {
+        let (len, most) = (data.len(), self.end.region.strmsgsz as usize);
+        if len > most {
+            return Err(Error::new(Errno::Inval, format!("an ioctl's data of {len} bytes exceed strmsgsz {most}")));
+        }
+        let block = IoctlBlock { command, count: Some(len as u64), ..IoctlBlock::default() };
+        // Whoever hands its data over has no addresses that a module could know.
+        let (value, answer) = self.ioctl_of(block, data, &mut Vec::new(), timeout)?;
+        *data = answer;
+        Ok(value)
+    }
+
+    /// Sends an ioctl down the stream with its argument alone, usually an address, and copies from and to `memory` what the
+    /// module or driver that knows the command asks for by M_COPYIN and M_COPYOUT: a transparent ioctl. Returns what the answer
+    /// says (ioc_rval). It waits until a signal handler runs.
+    ///
+    /// ```
+    /// use headwater_streams::{Handle, MemoryAt, modules::testmod};
+    ///
+    /// let (mut near, _far) = Handle::pair()?;
+    /// near.push("testmod")?;
+    /// // Two addresses and a length at 1000, the bytes behind them.
+    /// let mut bytes = [2000u64, 2003, 3].map(u64::to_ne_bytes).concat();
+    /// let mut text = *b"abc---";
+    /// let mut memory = vec![MemoryAt::new(1000, &mut bytes), MemoryAt::new(2000, &mut text)];
+    /// assert_eq!(near.transparent_ioctl(testmod::ioctl::COPY, 1000, &mut memory)?, 3);
+    /// assert_eq!(&text, b"abccba");
+    /// # Ok::<(), headwater_streams::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What `memory` fails with, as a rule `EFAULT`; `EINVAL` if more than strmsgsz is to be copied at a time; else as
+    /// [`Handle::ioctl`].
+    #[doc(alias = "M_COPYIN")]
+    #[doc(alias = "M_COPYOUT")]
+    #[doc(alias = "M_IOCDATA")]
+    pub fn transparent_ioctl(&mut self, command: u32, argument: u64, memory: &mut dyn UserMemory) -> Result<i32> {
+        let block = IoctlBlock { command, count: None, ..IoctlBlock::default() };
+        self.ioctl_of(block, &argument.to_ne_bytes(), memory, IoctlTimeout::Never).map(|(value, _)| value)
+    }
+
+    /// Returns what the answer says, and its data.
+    fn ioctl_of(
+        &mut self,
+        block: IoctlBlock,
+        data: &[u8],
+        memory: &mut dyn UserMemory,
+        timeout: IoctlTimeout,
+    ) -> Result<(i32, Vec<u8>)> {
+        let done = UnderWay::begin(self, timeout.until_ns()).and_then(|mut ioctl| ioctl.perform(block, data, memory));
+        self.settle(done)
+    }
+
+    /// Whether an ioctl may go down, or be waited for.
+    fn check_ioctl(&mut self) -> Result<()> {
+        self.end.look_for_peer()?;
+        if self.end.endpoint.access == Access::Both {
+            self.end.ask_for_peer()?;
+            if self.end.peer_gone {
+                return Err(fixed!(Nxio, "the other end of the stream is gone"));
+            }
+        }
+        state::check(self.end.words(), Call::Ioctl)
+    }
+}
+
+/// The ioctl that is under way at an end. Dropped, it is over, whether by its answer, an error, or a panic of a module.
+#[derive(Debug)]
+struct UnderWay<'h> {
+    handle: &'h mut Handle,
+    /// Held, once it is its turn.
+    turn: Option<Token>,
+    id: u32,
+}
+
+impl UnderWay<'_> {
+    /// Waits for its turn.
+    fn begin(handle: &mut Handle, until_ns: u64) -> Result<UnderWay<'_>> {
+        handle.ioctl_until_ns = Some(until_ns);
+        let mut ioctl = UnderWay { handle, turn: None, id: 0 };
+        // What is waited for in here, too, ends with the time.
+        ioctl.handle.attach()?;
+        ioctl.handle.check_ioctl()?;
+        let side = ioctl.handle.end.side;
+        let words = ioctl.handle.end.region.fixed.part(|fixed| &fixed.ends[side].0);
+        let mut turn = Token::new(words.part(|end| &end.ioctl_token), answer::token_index(side));
+        let (_, me, _) = ioctl.handle.end.parts();
+        turn.hold(me)?;
+        ioctl.turn = Some(turn);
+        // 0 is no ioctl.
+        ioctl.id = words.ioctls.load(Ordering::Relaxed).wrapping_add(1).max(1);
+        words.ioctls.store(ioctl.id, Ordering::Relaxed);
+        // Release: what answers an earlier one is not taken any more; see `answer`.
+        words.ioctl.store(ioctl.id, Ordering::Release);
+        Ok(ioctl)
+    }
+
+    fn perform(&mut self, block: IoctlBlock, data: &[u8], memory: &mut dyn UserMemory) -> Result<(i32, Vec<u8>)> {
+        // What came for an earlier one, whose caller was killed.
+        while self.take_any()?.is_some() {}
+        let (user, group) = (files::own_user(), files::own_group());
+        let bytes = IoctlBlock { id: self.id, user, group, ..block }.bytes();
+        self.send(Message::new(What::of(Kind::Ioctl), Some(&bytes), Some(data)))?;
+        loop {
+            let (answer, block) = self.wait()?;
+            let most = self.handle.end.region.strmsgsz as usize;
+            let copied = match answer.what.kind {
+                Kind::CopyIn => memory::copy_in(memory, &block, most).map(Some),
+                Kind::CopyOut => memory::copy_out(memory, &block, answer.data().unwrap_or_default()).map(|()| None),
+                kind => return outcome(kind, &block, answer),
+            };
+            // The module is told also if nothing was copied, so that it gives up what it had for this ioctl.
+            let (error, data) = match &copied {
+                Ok(data) => (0, data.clone()),
+                Err(error) => (error.errno().number(), None),
+            };
+            self.send(IoctlBlock { error, value: 0, ..block }.message(Kind::IocData, data))?;
+            copied?;
+        }
+    }
+
+    fn send(&mut self, message: Message<'_>) -> Result<()> {
+        self.handle.run(true, |run| run.put(0, message))
+    }
+
+    /// Waits for an answer to this ioctl.
+    fn wait(&mut self) -> Result<(Message<'static>, IoctlBlock)> {
+        let mut sleep_ns = SLEEP_NS;
+        loop {
+            let words = self.handle.end.words();
+            // Acquire pairs with the exchange in `answer::tell`: what is told of after this look wakes us.
+            let seen = words.answers.load(Ordering::Acquire);
+            if let Some(answer) = self.take()? {
+                return Ok(answer);
+            }
+            self.handle.check_ioctl()?;
+            let until_ns = self.handle.ioctl_until_ns.unwrap_or(0);
+            let left_ns = until_ns.saturating_sub(now_ns());
+            if left_ns == 0 {
+                return Err(fixed!(Time, "nobody has answered the ioctl in its time"));
+            }
+            let longest = Duration::from_nanos(left_ns.min(sleep_ns));
+            let slept = answer::sleep(self.handle.end.words(), seen, longest)?;
+            if slept == Slept::Interrupted {
+                return Err(fixed!(Intr, "a signal handler ran"));
+            }
+            sleep_ns = (2 * sleep_ns).min(SLEEP_NS_MAX);
+            // An answer of our own module may wait for another user of the way back.
+            self.handle.send_what_waits()?;
+        }
+    }
+
+    /// The answer to this ioctl, if it is there.
+    fn take(&mut self) -> Result<Option<(Message<'static>, IoctlBlock)>> {
+        let Some(answer) = self.take_any()? else { return Ok(None) };
+        let expected = matches!(answer.what.kind, Kind::IocAck | Kind::IocNak | Kind::CopyIn | Kind::CopyOut);
+        // What else lies there was put there by nobody who keeps the rules.
+        let block = IoctlBlock::of(&answer).ok().filter(|block| expected && block.id == self.id);
+        Ok(block.map(|block| (answer, block)))
+    }
+
+    /// What lies among the answers, to whichever ioctl.
+    fn take_any(&mut self) -> Result<Option<Message<'static>>> {
+        let Handle { back, end, .. } = &mut *self.handle;
+        if back.store.is_empty(ANSWERS) {
+            return Ok(None);
+        }
+        let (_, me, _) = end.parts();
+        let taken = back.store.with(me, |store| {
+            let Some(stored) = store.first(ANSWERS)? else { return Ok(None) };
+            let message = store.copy(&stored)?;
+            store.take(ANSWERS, &stored, None, None, true)?;
+            Ok(Some(message))
+        })?;
+        self.handle.after_taking(false);
+        Ok(taken)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.handle.ioctl_until_ns = None;
+        self.handle.end.set_limit(self.handle.limit());
+        if let Some(mut turn) = self.turn.take() {
+            self.handle.end.words().ioctl.store(0, Ordering::Release);
+            let (_, me, _) = self.handle.end.parts();
+            turn.leave(me);
+            // The next ioctl may be another member's.
+            turn.retire();
+        }
+    }
+}
+
+/// What the last answer says.
+fn outcome(kind: Kind, block: &IoctlBlock, answer: Message<'static>) -> Result<(i32, Vec<u8>)> {
+    let refused = kind == Kind::IocNak;
+    if refused || block.error != 0 {
+        let command = block.command;
+        // A word that nobody writes, if it is no number.
+        let number = if block.error > 0 { block.error } else { Errno::Inval.number() };
+        let why = if refused { "was refused" } else { "has failed" };
+        return Err(Error::new(Errno::new(number), format!("the ioctl {command:#x} {why}, with error {number}")));
+    }
+    Ok((block.value, answer.data().unwrap_or_default().to_vec()))
+}

@@ -1,0 +1,72 @@
+//! Changes of a queue other than at the places where messages arrive and leave: for modules that look through their queues.
+
+use std::sync::atomic::Ordering;
+
+use super::{DISABLED, Store, Stored, WANTS_MEMORY};
+use crate::error::Result;
+use crate::message::kind::What;
+use crate::queue::order::Rank;
+
+impl Store {
+    /// What the messages of a queue are, in their order. Under the token.
+    pub fn list(&self, queue: usize) -> Result<Vec<What>> {
+        let mut all = Vec::new();
+        self.find(queue, |stored| {
+            all.push(stored.what);
+            false
+        })?;
+        Ok(all)
+    }
+
+    /// The message at a place of a queue. Under the token.
+    pub fn at(&self, queue: usize, place: usize) -> Result<Option<Stored>> {
+        let mut left = place;
+        self.find(queue, |_| {
+            left = left.wrapping_sub(1);
+            left == usize::MAX
+        })
+    }
+
+    /// Whether a message may stand at a place of a queue: not before one of a higher rank, nor behind one of a lower. Under the
+    /// token.
+    pub fn may_stand(&self, queue: usize, what: What, place: usize) -> Result<bool> {
+        let (all, own) = (self.list(queue)?, Rank::of(what));
+        let before = all[..place.min(all.len())].last().is_none_or(|before| Rank::of(*before) >= own);
+        let behind = all.get(place).is_none_or(|behind| Rank::of(*behind) <= own);
+        Ok(place <= all.len() && before && behind)
+    }
+
+    /// Ordinary messages that arrive enable the queue, or do not (enableok, noenable).
+    pub fn set_disabled(&self, queue: usize, disabled: bool) {
+        let flags = &self.words.queues[queue].flags;
+        if disabled {
+            flags.fetch_or(DISABLED, Ordering::Relaxed);
+        } else {
+            flags.fetch_and(!DISABLED, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether ordinary messages that arrive leave the queue's service procedure alone.
+    pub fn is_disabled(&self, queue: usize) -> bool {
+        self.words.queues[queue].flags.load(Ordering::Relaxed) & DISABLED != 0
+    }
+
+    /// The queue is to be enabled when there is memory again (bufcall), or not any more (unbufcall). The head's queue then
+    /// notes that somebody waits.
+    pub fn set_wants_memory(&self, queue: usize, wants: bool) {
+        let flags = &self.words.queues[queue].flags;
+        if wants {
+            flags.fetch_or(WANTS_MEMORY, Ordering::Relaxed);
+            self.await_memory();
+        } else {
+            flags.fetch_and(!WANTS_MEMORY, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the queue wanted to be enabled when there is memory; now it does not any more.
+    pub fn take_wants_memory(&self, queue: usize) -> bool {
+        let flags = &self.words.queues[queue].flags;
+        flags.load(Ordering::Relaxed) & WANTS_MEMORY != 0
+            && flags.fetch_and(!WANTS_MEMORY, Ordering::Relaxed) & WANTS_MEMORY != 0
+    }
+}

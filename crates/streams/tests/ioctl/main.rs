@@ -1,0 +1,31 @@
+//! Ioctls that go down a stream: their answers, their turns, what is copied for them, and what happens when somebody on the
+//! way is killed or stopped.
+
+mod answers;
+#[path = "../common/mod.rs"]
+mod common;
+mod copies;
+mod turns;
+
+use std::time::Duration;
+
+use headwater_streams::{Errno, Handle, IoctlTimeout};
+
+/// A time-out that is to pass.
+const SHORT: IoctlTimeout = IoctlTimeout::After(Duration::from_millis(60));
+/// One that is not.
+const LONG: IoctlTimeout = IoctlTimeout::After(Duration::from_secs(20));
+
+/// A pipe whose first end has a module that answers ioctls.
+fn answering() -> (Handle, Handle) {
+    let (mut near, far) = Handle::pair().expect("pipe");
+    near.push("testmod").expect("known");
+    (near, far)
+}
+
+/// An ioctl with these data: what it returns, and the data that came back.
+fn ask(stream: &mut Handle, command: u32, data: &[u8], timeout: IoctlTimeout) -> Result<(i32, Vec<u8>), Errno> {
+    let mut data = data.to_vec();
+    let value = stream.ioctl(command, &mut data, timeout).map_err(|error| error.errno())?;
+    Ok((value, data))
+}

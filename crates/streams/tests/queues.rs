@@ -1,0 +1,316 @@
+//! What modules do with their queues beyond passing messages on: rmvq, insq, noenable, bufcall, the other queue, and messages
+//! of several blocks.
+
+mod common;
+
+use std::sync::Once;
+use std::time::{Duration, Instant};
+
+use common::{Interruptible, alone, calm, within};
+use headwater_streams::{
+    Errno, Error, Handle, Info, Kind, Message, Module, Options, Policy, Queue, Result, Side, What, register,
+};
+
+/// Queues what comes, and does with its queue what a message of one control part, a word, asks for.
+#[derive(Debug)]
+struct Desk;
+
+impl Module for Desk {
+    fn info(&self) -> Info {
+        Info { services: [true, true], hiwat: 300, lowat: 100, ..Info::new("desk") }
+    }
+
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        if queue.side() == Side::Read {
+            return queue.put_next(message);
+        }
+        let request = message.control().map(String::from_utf8_lossy).unwrap_or_default().into_owned();
+        let (verb, rest) = request.split_once(' ').unwrap_or((&request, ""));
+        let number = || rest.parse::<usize>().unwrap_or(0);
+        match verb {
+            "passive" => queue.set_passive(),
+            "active" => queue.set_active(),
+            "enable" => queue.enable(),
+            "marks" => queue.set_water_marks(number() as u32, 0)?,
+            "remove" => {
+                let removed =
+                    queue.remove(number())?.ok_or_else(|| Error::new(Errno::Nodata, "no message is there"))?;
+                queue.put_next(removed)?;
+            }
+            "insert" => {
+                let inserted = Message::data_of(message.data().unwrap_or_default()).into_owned();
+                queue.insert(number(), &inserted)?;
+            }
+            "size" => {
+                let count = queue.messages()?.len();
+                assert_eq!(count, queue.size(0).0);
+                let said = format!("{count} {} {:?}", queue.can_put(0)?, queue.water_marks());
+                answer(queue, said)?;
+            }
+            "other" => queue.put_other_queue(&Message::data_of(rest.as_bytes()).into_owned())?,
+            "twice" => {
+                let mut message = Message::data_of(message.data().unwrap_or_default()).into_owned();
+                let duplicate = message.duplicate();
+                message.link(duplicate);
+                message.link(Message::data_of(b"!").into_owned());
+                assert_eq!(message.data_blocks().count(), 3);
+                queue.put_next(message)?;
+            }
+            "memory" => {
+                // Takes nearly all there is, keeps it, and asks to be told.
+                while queue.has_memory() {
+                    queue.put_queue(Message::data_of(b"x").into_owned())?;
+                }
+                queue.enable_for_memory();
+            }
+            _ => return queue.put_queue(message),
+        }
+        Ok(())
+    }
+
+    fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        queue.forward_all()
+    }
+}
+
+fn answer(queue: &mut Queue<'_, '_, '_>, text: String) -> Result<()> {
+    queue.reply(Message::new(What::of(Kind::Proto), Some(text.as_bytes()), None))
+}
+
+fn ends(policy: Policy) -> (Handle, Handle) {
+    static KNOWN: Once = Once::new();
+    KNOWN.call_once(|| register(Desk).expect("a free name"));
+    let options = Options { hiwat: 1000, lowat: 500, policy, ..Options::default() };
+    let (mut near, mut far) = Handle::pair_with(&options).expect("pipe");
+    near.push("desk").expect("known");
+    near.set_nonblocking(true).expect("arm");
+    far.set_nonblocking(true).expect("arm");
+    (near, far)
+}
+
+/// A request goes ahead of what waits.
+fn ask(near: &mut Handle, request: &str) -> std::result::Result<(), Errno> {
+    near.putmsg(Some(request.as_bytes()), None, true).map_err(|error| error.errno())
+}
+
+/// What has come, a message a piece.
+fn received(stream: &mut Handle) -> Vec<String> {
+    let part =
+        |part: Option<Vec<u8>>| part.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    std::iter::from_fn(|| stream.receive().ok().flatten().map(|message| part(message.control) + &part(message.data)))
+        .collect()
+}
+
+fn size(near: &mut Handle) -> String {
+    ask(near, "size").expect("fine");
+    received(near).join("|")
+}
+
+const POLICIES: [Policy; 2] = [Policy::DEFAULT, Policy::EAGER];
+
+#[test]
+fn a_passive_queue_keeps_what_comes_until_it_is_enabled() {
+    for policy in POLICIES {
+        let (mut near, mut far) = ends(policy);
+        ask(&mut near, "passive").expect("fine");
+        for text in ["a", "b", "c"] {
+            near.putmsg(None, Some(text.as_bytes()), false).expect("room");
+        }
+        assert_eq!((received(&mut far), size(&mut near)), (vec![], "3 true (300, 100)".into()));
+        ask(&mut near, "enable").expect("fine");
+        assert_eq!(received(&mut far).concat(), "abc");
+        near.putmsg(None, Some(b"d"), false).expect("room");
+        assert_eq!(received(&mut far), Vec::<String>::new(), "it is passive still");
+        // High priority enables it.
+        near.putmsg(Some(b"high"), None, true).expect("always");
+        assert_eq!(received(&mut far), ["high", "d"]);
+        ask(&mut near, "active").expect("fine");
+        near.putmsg(None, Some(b"e"), false).expect("room");
+        assert_eq!(received(&mut far), ["e"]);
+    }
+}
+
+#[test]
+fn messages_are_taken_from_and_put_to_any_place_that_their_rank_allows() {
+    for policy in POLICIES {
+        let (mut near, mut far) = ends(policy);
+        ask(&mut near, "passive").expect("fine");
+        near.putpmsg(None, Some(b"band"), 2).expect("room");
+        for text in ["a", "b", "c"] {
+            near.putmsg(None, Some(text.as_bytes()), false).expect("room");
+        }
+        let insert = |near: &mut Handle, place: usize, text: &str| {
+            let request = format!("insert {place}");
+            near.putmsg(Some(request.as_bytes()), Some(text.as_bytes()), true).map_err(|error| error.errno())
+        };
+        insert(&mut near, 2, "x").expect("between a and b");
+        insert(&mut near, 5, "z").expect("at the end");
+        assert_eq!(insert(&mut near, 0, "y"), Err(Errno::Inval), "before a higher band");
+        assert_eq!(insert(&mut near, 7, "y"), Err(Errno::Inval), "behind the end");
+        ask(&mut near, "remove 3").expect("it is there");
+        assert_eq!(received(&mut far), ["b"]);
+        assert_eq!(ask(&mut near, "remove 9"), Err(Errno::Nodata));
+        assert_eq!(size(&mut near), "5 true (300, 100)");
+        ask(&mut near, "enable").expect("fine");
+        assert_eq!(received(&mut far).join(" "), "band a x c z".to_owned());
+    }
+}
+
+#[test]
+fn water_marks_are_the_queue_s_own() {
+    let (mut near, mut far) = ends(Policy::DEFAULT);
+    ask(&mut near, "passive").expect("fine");
+    ask(&mut near, "marks 50").expect("fine");
+    near.putmsg(None, Some(&[b'a'; 50]), false).expect("room");
+    assert_eq!(size(&mut near), "1 true (50, 0)");
+    near.putmsg(None, Some(b"b"), false).expect("room");
+    assert_eq!(size(&mut near), "2 false (50, 0)");
+    assert_eq!(near.putmsg(None, Some(b"c"), false).expect_err("full").errno(), Errno::Again);
+    ask(&mut near, "enable").expect("fine");
+    assert_eq!(received(&mut far).concat().len(), 51);
+    near.putmsg(None, Some(b"c"), false).expect("room");
+}
+
+#[test]
+fn what_goes_to_the_other_queue_is_served_there() {
+    for policy in POLICIES {
+        let (mut near, mut far) = ends(policy);
+        ask(&mut near, "other way").expect("fine");
+        assert_eq!((received(&mut near), received(&mut far)), (vec!["way".to_owned()], vec![]));
+    }
+}
+
+#[test]
+fn linked_and_shared_blocks_arrive_in_their_order() {
+    for policy in POLICIES {
+        let (mut near, mut far) = ends(policy);
+        for len in [1, 200, 5000] {
+            let data: String = (0..len).map(|at| char::from(b'a' + (at % 26) as u8)).collect();
+            near.putmsg(Some(b"twice"), Some(data.as_bytes()), true).expect("always");
+            assert_eq!(received(&mut far).concat(), format!("{data}{data}!"));
+        }
+    }
+}
+
+/// Who waits for memory is enabled when there is some, though nothing is in its queue that would be.
+#[test]
+fn a_queue_that_asked_for_memory_is_enabled_when_there_is_some() {
+    let (mut near, mut far) = ends(Policy::DEFAULT);
+    ask(&mut near, "passive").expect("fine");
+    ask(&mut near, "memory").expect("it is used up");
+    let count = received(&mut far).len();
+    assert_eq!(count, 0);
+    // Bands above 0 share the memory; what is there of them was sent before.
+    ask(&mut near, "remove 0").expect("there");
+    let mut all = 0;
+    for _ in 0..10 {
+        all += received(&mut far).concat().len();
+    }
+    assert!(all > 900, "{all}");
+}
+
+#[test]
+fn marks_and_bands_are_told() {
+    #[derive(Debug)]
+    struct Marker;
+    impl Module for Marker {
+        fn info(&self) -> Info {
+            Info::new("marker")
+        }
+        fn put<'m>(&self, mut message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+            message.what.marked = message.data() == Some(b"mark");
+            queue.put_next(message)
+        }
+    }
+    register(Marker).expect("a free name");
+    for policy in POLICIES {
+        let options = Options { policy, hiwat: 300, lowat: 100, ..Options::default() };
+        let (mut near, mut far) = Handle::pair_with(&options).expect("pipe");
+        near.push("marker").expect("known");
+        near.set_nonblocking(true).expect("arm");
+        assert!(!far.is_at_mark().expect("fine") && !far.is_at_last_mark().expect("fine"));
+        for text in ["mark", "text", "mark", "text"] {
+            near.putmsg(None, Some(text.as_bytes()), false).expect("room");
+        }
+        let mut at = Vec::new();
+        for _ in 0..4 {
+            at.push((far.is_at_mark().expect("fine"), far.is_at_last_mark().expect("fine")));
+            far.receive().expect("there");
+        }
+        assert_eq!(at, [(true, false), (false, false), (true, true), (false, false)], "{policy:?}");
+        let fill = |near: &mut Handle, band| while near.putpmsg(None, Some(&[0; 50]), band).is_ok() {};
+        assert!(near.can_put_in_any_band().expect("fine"));
+        fill(&mut near, 0);
+        assert!(!near.can_put(0).expect("fine") && !near.can_put_in_any_band().expect("fine"));
+        near.putpmsg(None, Some(b"x"), 1).expect("room");
+        assert!(near.can_put_in_any_band().expect("fine"));
+        fill(&mut near, 1);
+        assert!(!near.can_put_in_any_band().expect("fine"));
+    }
+}
+
+#[test]
+fn a_name_goes_where_it_is_put() {
+    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let (other, peer) = Handle::pair().expect("pipe");
+    let names = [near.name(), far.name(), other.name(), peer.name()];
+    assert!((0..4).all(|one| (0..one).all(|two| names[one] != names[two])));
+    assert_eq!(other.another().name(), other.name());
+    for (offset, len) in [(0, 7), (4, 12), (8, 15), (16, 16), (usize::MAX - 7, 16), (1, 16)] {
+        let error = near.putmsg_naming(&vec![0; len], None, false, &other, offset).expect_err("no place");
+        assert_eq!(error.errno(), Errno::Inval, "{offset} of {len}");
+    }
+    near.putmsg_naming(&[7; 16], Some(b"data"), false, &other, 8).expect("room");
+    let mut control = [0; 16];
+    far.getmsg(Some(&mut control), None).expect("there");
+    assert_eq!((control[..8].to_vec(), control[8..].to_vec()), (vec![7; 8], other.name().to_ne_bytes().to_vec()));
+    let (mut hung, _far) = Handle::pair().expect("pipe");
+    hung.push("testmod").expect("known");
+    hung.putmsg(Some(b"hangup"), None, false).expect("room");
+    assert_eq!(near.putmsg_naming(&[0; 8], None, false, &hung, 0).expect_err("hung up").errno(), Errno::Nxio);
+}
+
+#[test]
+fn a_close_waits_for_its_own_modules_and_no_longer_than_its_time() {
+    let _alone = alone();
+    within(Duration::from_secs(30), "a close".into());
+    let filled = |time_ms: u64| {
+        let (mut near, far) = ends(Policy::DEFAULT);
+        near.set_close_time(Duration::from_millis(time_ms)).expect("short");
+        while near.write(&[1; 100]).is_ok() {}
+        near.set_nonblocking(false).expect("set");
+        (near, far)
+    };
+    let timed = |near: Handle| {
+        let start = Instant::now();
+        near.close();
+        start.elapsed()
+    };
+    let (near, _far) = filled(80);
+    assert!((80..2000).contains(&timed(near).as_millis()));
+    let (mut near, _far) = filled(10_000);
+    near.set_nonblocking(true).expect("set");
+    assert!(timed(near) < Duration::from_secs(1), "it is not to wait");
+    let (near, far) = filled(10_000);
+    drop(far);
+    assert!(timed(near) < Duration::from_secs(1), "nobody reads");
+    let (near, mut far) = filled(10_000);
+    let closing = std::thread::spawn(move || timed(near));
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(!closing.is_finished());
+    let mut read = 0;
+    while let Ok(count) = far.read(&mut [0; 500]) {
+        read += count;
+        if count == 0 {
+            break;
+        }
+    }
+    assert!(closing.join().expect("no panic") < Duration::from_secs(5));
+    assert!(read > 1000, "{read}");
+    let (near, _far) = filled(20_000);
+    let closing = Interruptible::start(move || timed(near));
+    assert!(closing.end(Duration::from_millis(20)) < Duration::from_secs(5), "a signal ends it");
+    let (near, _far) = Handle::pair().expect("pipe");
+    assert_eq!(near.close_time(), Duration::from_secs(15), "unless it was told otherwise");
+    calm();
+}

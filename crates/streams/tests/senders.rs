@@ -1,0 +1,29 @@
+//! Who has sent a file, on the kernel's word.
+
+mod common;
+
+use std::os::fd::AsFd;
+
+use common::users::{NOBODY, become_user, is_root};
+use common::{alone, child, joined};
+use headwater_streams::Handle;
+
+#[test]
+fn a_received_file_says_who_has_sent_it() {
+    let _alone = alone();
+    let (mut near, mut far) = Handle::pair().expect("pipe");
+    far.send_file(std::io::stdin().as_fd()).expect("room");
+    let own = (headwater_os::files::own_user(), headwater_os::files::own_group());
+    let received = near.receive_file_from().expect("there");
+    assert_eq!((received.user, received.group), (Some(own.0), Some(own.1)));
+    if !is_root() {
+        return;
+    }
+    // Sent before anybody looks for the sender, by a process that is gone by then.
+    joined(child(|| {
+        become_user(NOBODY);
+        far.send_file(std::io::stdin().as_fd())
+    }));
+    let received = near.receive_file_from().expect("there");
+    assert_eq!((received.user, received.group), (Some(NOBODY), Some(NOBODY)));
+}
