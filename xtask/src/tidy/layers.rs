@@ -270,7 +270,12 @@ mod tests {
     fn components_of_streams_use_those_below_them() {
         let tree = Tree::from([
             ("crates/streams/src/process/end.rs", "use crate::plumb::chain;\nuse crate::head::handle::Handle;\n"),
-            ("crates/streams/src/sched.rs", "use crate::head::WriteSide;\nuse crate::process::region::Region;\n"),
+            (
+                "crates/streams/src/sched.rs",
+                "use crate::head::WriteSide;\nuse crate::process::device::partner::Partner;\n",
+            ),
+            ("crates/streams/src/head/beyond.rs", "use crate::process::device::partner::Partner;\n"),
+            ("crates/streams/src/process/region.rs", "use crate::plumb::registry;\n"),
             ("crates/streams/src/process/attach.rs", "use crate::head::handle::Handle;\n"),
             ("crates/streams/src/queue/store.rs", "// crate::head is not used\nuse crate::message::Message;\n"),
             ("crates/streams/src/head/handle/tests.rs", "use crate::stream::Stream;\n"),
