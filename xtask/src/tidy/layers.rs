@@ -291,7 +291,12 @@ mod tests {
         let tree = Tree::from([("crates/streams/src/sched.rs", "use crate::head::WriteSide;\n")]);
         assert_eq!(
             messages(&components(&tree)),
-            ["crates/streams/src/process/end.rs:1 process/end does not use plumb any more: take it out of AGAINST"]
+            [
+                "crates/streams/src/head/beyond.rs:1 head/beyond does not use open any more: take it out of AGAINST",
+                "crates/streams/src/process/end.rs:1 process/end does not use plumb any more: take it out of AGAINST",
+                "crates/streams/src/process/region.rs:1 process/region does not use plumb any more: take it out of AGAINST",
+                "crates/streams/src/sched.rs:1 sched does not use open any more: take it out of AGAINST",
+            ]
         );
     }
 }
