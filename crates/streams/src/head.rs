@@ -2,6 +2,7 @@
 
 pub(crate) use crate::options::head as options;
 
+mod beyond;
 mod close;
 mod deliver;
 mod file;
@@ -22,7 +23,7 @@ mod shutdown;
 pub(crate) mod signals;
 pub(crate) mod state;
 mod wait;
-mod way;
+pub(crate) mod way;
 mod write;
 
 pub use crate::process::listeners::SignalEvents;

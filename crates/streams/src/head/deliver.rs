@@ -7,7 +7,7 @@ use headwater_shm::probe;
 
 use super::file::{file_number, note_delivered};
 use super::ioctl::answer;
-use super::options::{ReadOptions, SetOptions};
+use super::options::{ReadOptions, SetOptions, WriteOptions};
 use super::state::{HUNG_UP, READ_ERROR, WRITE_ERROR};
 use crate::error::Result;
 use crate::layout::EndWords;
@@ -191,6 +191,9 @@ impl<'m> Run<'_, 'm> {
         self.region.set_water_marks(self.direction, hiwat, options.lowat.unwrap_or(marks.1).min(hiwat));
         if let Some(maxpsz) = options.maxpsz {
             flow.maxpsz.store(maxpsz.clamp(1, self.region.strmsgsz), Ordering::Relaxed);
+        }
+        if let Some(notify) = options.notify {
+            WriteOptions::set_notify(reader, notify != 0);
         }
         self.lane.notify(CHANGED);
         self.announce();

@@ -76,7 +76,7 @@ pub(super) fn look_at_notices<'w>(
 ) -> Result<ReaderGuard<'w>> {
     let notices = lane.take_notices();
     if (hold == Hold::Fresh || notices & CHANGED != 0)
-        && let Err(error) = chain::resolve(&end.region.fixed, direction)
+        && let Err(error) = chain::resolve(&end.region, direction)
     {
         lane.doubt();
         return Err(error);

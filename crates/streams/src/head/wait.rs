@@ -105,7 +105,8 @@ impl Handle {
                 [self.end.words(), self.end.peer_words()].map(|end| end.joined.load(Ordering::Relaxed) > 1);
             let watch_ns = if own || peer { begin_ns + WATCH_NS } else { u64::MAX };
             // Another handle may come to be used while we sleep.
-            let has_modules = self.end.region.fixed.plumbing[self.end.side].count.load(Ordering::Relaxed) != 0;
+            let has_modules = self.end.region.driver.is_some()
+                || self.end.region.fixed.plumbing[self.end.side].count.load(Ordering::Relaxed) != 0;
             let look_ns = if !watched && (own || has_modules) { now_ns() + LOOK_NS } else { u64::MAX };
             let mut end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns);
             if interest == Interest::Packets && self.give_pages_back()? && tries < GIVE_BACK_TRIES {
