@@ -198,7 +198,8 @@ static void receive(const struct row *row, long operations) {
 /* --- Loops over memory --- */
 
 /* Turns of 32 elements as ours, for a shorter one is slower: its few loads are foreseen less far. The elements are not
- * volatile, so that a load and its addition may be one instruction; but no two loads may. Two sums, by turns. */
+ * volatile, so that a load and its addition may be one instruction; but no two loads may: it is compiled without
+ * vectors and reassociation. Two sums, by turns. */
 #define ADD(at, step) sums[0] += from[at], sums[1] += from[at + step], sums[0] += from[at + 2 * step], \
                       sums[1] += from[at + 3 * step]
 #define SUM_OF_TURNS(element, step, additions) \
@@ -207,15 +208,15 @@ static void receive(const struct row *row, long operations) {
     return sums[0] + sums[1]
 #define ALL ADD(0, 1), ADD(4, 1), ADD(8, 1), ADD(12, 1), ADD(16, 1), ADD(20, 1), ADD(24, 1), ADD(28, 1)
 
-__attribute__((noinline, optimize("no-tree-vectorize")))
+__attribute__((noinline))
 static uint64_t sum_of_integers(const void *memory, size_t bytes) { SUM_OF_TURNS(uint32_t, 1, ALL); }
 
-__attribute__((noinline, optimize("no-tree-vectorize")))
+__attribute__((noinline))
 static uint64_t sum_of_fourth_integers(const void *memory, size_t bytes) {
     SUM_OF_TURNS(uint32_t, 4, (ADD(0, 4), ADD(16, 4)));
 }
 
-__attribute__((noinline, optimize("no-tree-vectorize")))
+__attribute__((noinline))
 static uint64_t sum_of_words(const void *memory, size_t bytes) { SUM_OF_TURNS(uint64_t, 1, ALL); }
 
 /* What is stored and copied by hand: volatile, so that no two stores become one. */

@@ -200,7 +200,6 @@ static uint64_t *own;
 static size_t words_count;
 
 /* Adds up the words, one by one, to two sums by turns. */
-__attribute__((optimize("no-tree-vectorize")))
 static uint64_t sum(const uint64_t *words, size_t count) {
     uint64_t one = 0, two = 0;
     for (size_t word = 0; word < count; word += 8) {

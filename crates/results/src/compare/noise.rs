@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ratio::{Ratios, Sample};
 use super::{ALPHA, Comparison, Ratio, Verdict};
 use crate::estimate::{median_of_sorted, sorted_finite};
+use crate::normal::normal_quantile;
 use crate::schema::{MetricResult, Run};
 
 /// What identical rows say about a machine.
@@ -25,27 +26,35 @@ const DEVIATION_MAX: f64 = 3.0;
 /// taken to be a run's length apart. A machine that is left alone for longer seldom walks on for all that time.
 const APART: f64 = 2.236; // sqrt((2/3 + 1) / (1/3))
 
+/// Rows that may be as wild as they like without deciding alone: where 5 % of the rows are fewer, so many are left out, and
+/// the others are held to what so large a share of normal deviates keeps within.
+const WILD: usize = 3;
+
 /// The drift that A/A samples show. `None` without a sample that has an interval.
 ///
-/// A row's log ratio d has a standard error s by its interval. The drift is the smallest tau for which no more than 5 %
-/// ([`ALPHA`]) of the rows have d^2 > (1.96 s)^2 + (1.96 tau)^2; 0 where launches explain everything.
+/// A row's log ratio d has a standard error s by its interval. Of n rows, a may be outside: 5 % ([`ALPHA`]) of them, but no
+/// fewer than [`WILD`] and no more than half. The drift is the smallest tau for which no more than a rows have
+/// d^2 > z^2 (s^2 + tau^2), z being what a normal deviate exceeds, up or down, with probability a/n; 0 where launches explain
+/// everything.
 pub fn drift(samples: &[Sample]) -> Option<Drift> {
     let mut ratios = Ratios::default();
     drift_of(samples.iter().filter_map(|sample| ratios.of(sample)))
 }
 
 fn drift_of(ratios: impl Iterator<Item = Ratio>) -> Option<Drift> {
-    let mut needed: Vec<f64> = ratios
-        .filter_map(|ratio| {
-            let error = ratio.standard_error()?;
-            // What tau this row needs in order not to look different.
-            let needed = ((ratio.value.ln() / 1.96).powi(2) - error.powi(2)).max(0.0).sqrt();
-            needed.is_finite().then_some(needed)
-        })
+    let rows: Vec<(f64, f64)> = ratios
+        .filter_map(|ratio| Some((ratio.value.ln(), ratio.standard_error()?)))
+        .filter(|(difference, error)| difference.is_finite() && error.is_finite())
         .collect();
-    let allowed = (needed.len() as f64 * ALPHA) as usize;
+    let least = WILD.min(rows.len() / 2);
+    let outside = ((rows.len() as f64 * ALPHA) as usize).max(least);
+    let share = if outside == 0 { ALPHA } else { (outside as f64 / rows.len() as f64).max(ALPHA) };
+    let z = normal_quantile(1.0 - share / 2.0);
+    // What tau each row needs in order not to look different.
+    let needed = |(difference, error): (f64, f64)| ((difference / z).powi(2) - error.powi(2)).max(0.0).sqrt();
+    let mut needed: Vec<f64> = rows.iter().copied().map(needed).collect();
     needed.sort_by(|a, b| b.total_cmp(a));
-    let deviation = needed.get(allowed)?.min(DEVIATION_MAX);
+    let deviation = needed.get(outside)?.min(DEVIATION_MAX);
     Some(Drift { deviation, rows: needed.len() })
 }
 

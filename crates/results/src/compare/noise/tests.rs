@@ -30,6 +30,29 @@ fn drift_is_found_again() {
 }
 
 #[test]
+fn a_wild_row_among_calm_ones_does_not_decide() {
+    for rows in [6, 16, 32, 64, 145] {
+        let calm = |seed| drift(&samples(seed, rows, 0.02)).expect("rows").deviation;
+        let wild = |seed| {
+            let mut samples = samples(seed, rows, 0.02);
+            samples[rows / 2] = Sample::Paired((0..12).map(|at| 0.7 + 0.001 * f64::from(at)).collect());
+            drift(&samples).expect("rows").deviation
+        };
+        let mean = |of: &dyn Fn(u64) -> f64| (0..100).map(of).sum::<f64>() / 100.0;
+        let (calm, wild) = (mean(&calm), mean(&wild));
+        assert!(wild < 0.05 && wild < 2.5 * calm, "{rows} rows: {calm} without, {wild} with it");
+    }
+}
+
+#[test]
+fn few_rows_find_the_drift_again() {
+    for rows in [12, 24, 40] {
+        let mean = (0..200).map(|seed| drift(&samples(seed, rows, 0.2)).expect("rows").deviation).sum::<f64>() / 200.0;
+        assert!((0.75..1.25).contains(&(mean / 0.2)), "{rows} rows: {mean}");
+    }
+}
+
+#[test]
 fn nothing_known_is_nothing_said() {
     assert_eq!(drift(&[]), None);
     assert_eq!(drift(&[Sample::Paired(vec![1.0])]), None);
