@@ -126,7 +126,10 @@ fn noise_is_recorded_where_compare_finds_it() {
     for name in ["a", "b"] {
         succeeded(&place.run(&[&QUICK[..], &["-o", name]].concat()));
     }
-    let text = String::from_utf8(place.run(&["compare", "a", "b"]).stdout).expect("UTF-8");
+    let output = place.run(&["compare", "a", "b"]);
+    let warned = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(warned.contains("the minimum effect of 2.0 % is below the noise floor of"), "{warned}");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(&format!("(of {host}: measured")), "{text}");
 }
 

@@ -104,3 +104,40 @@ fn control_characters_of_a_file_do_not_reach_the_terminal() {
     let text = super::comparison(&compared, &PLAIN);
     assert!(!text.chars().any(|character| character.is_control() && character != '\n'), "{text:?}");
 }
+
+/// The page of a comparison of two runs whose rows differ by these factors, under these rules.
+fn page(factors: [f64; 3], spread: f64, rules: Rules) -> String {
+    let (before, after) = (run([1.0; 3], 0.002), run(factors, spread));
+    let comparison = compare(&side("before", 0, &before), &side("after", 1, &after), rules);
+    super::comparison(&Compared { comparison: &comparison, environment: &[], noise: "", all_metrics: false }, &PLAIN)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[test]
+fn what_a_floor_hides_is_in_the_headline() {
+    // Of 192 %, as a machine once had recorded.
+    let rules = || Rules::default().with_drift(2.92_f64.ln() / 1.96);
+    let hidden = page([0.469, 1.0, 1.0], 0.003, rules());
+    assert!(hidden.contains("0 better, 0 worse"), "{hidden}");
+    assert!(
+        hidden.contains("the launches alone would decide, but equal rows differ by up to 192 % here, the noise floor"),
+        "{hidden}"
+    );
+    assert!(hidden.contains("nothing is equivalent"), "{hidden}");
+    let wide = page([0.469, 1.0, 1.0], 0.003, Rules { minimum_effect: 3.0, ..rules() });
+    assert!(!wide.contains("nothing is equivalent"), "{wide}");
+    assert!(!page([0.469, 1.0, 1.0], 0.003, Rules::default()).contains("noise floor"));
+}
+
+#[test]
+fn blocks_that_would_decide_come_with_the_command_that_measures_them() {
+    let page = page([0.97, 1.0, 1.0], 0.06, Rules::default());
+    let (_, rest) = page.split_once("About ").expect("an open row");
+    let (count, rest) = rest.split_once(" more block").expect("how many");
+    assert!(
+        rest.contains(&format!("`headwater run --resume RUN --more {count}`, for each of both runs, measures them.")),
+        "{page}"
+    );
+}
