@@ -128,6 +128,17 @@ impl<T> PerThread<T> {
         }
     }
 
+    /// Whether another thread of this process is in the middle of a call. What one that is not any more has done is seen.
+    pub fn is_used_by_another(&self) -> bool {
+        let (me, epoch) = (number(), fork::epoch());
+        self.slots().any(|slot| {
+            // Acquire pairs with the Release in `Held::drop`.
+            slot.busy.load(Ordering::Acquire)
+                && slot.owner.load(Ordering::Relaxed) != me
+                && slot.epoch.load(Ordering::Relaxed) == epoch
+        })
+    }
+
     fn slots(&self) -> impl Iterator<Item = &Slot<T>> {
         // Acquire pairs with the Release in `add`.
         let mut next = self.first.load(Ordering::Acquire);
@@ -215,7 +226,8 @@ impl<T> Drop for Held<'_, T> {
     #[inline]
     fn drop(&mut self) {
         compiler_fence(Ordering::SeqCst);
-        self.slot.busy.store(false, Ordering::Relaxed);
+        // Release pairs with the Acquire in `is_used_by_another`.
+        self.slot.busy.store(false, Ordering::Release);
     }
 }
 

@@ -14,6 +14,7 @@ use headwater_os::per_thread::PerThread;
 use crate::counters::Counters;
 use crate::error::Result;
 use crate::head::handle::Handle;
+use crate::head::ioctl::answer::tell;
 use crate::head::options::{ErrorOptions, ReadOptions, WriteOptions};
 use crate::head::{Events, Got, IoctlTimeout, ReceivedFile, Select, SignalEvents, UserMemory};
 use crate::message::kind::Flush;
@@ -93,10 +94,13 @@ impl Stream {
     /// Has the calling thread's handle make a call, unless the end was closed.
     #[inline]
     fn call<T>(&self, call: impl FnOnce(&mut Handle) -> Result<T>) -> Result<T> {
-        if self.shared.endpoint.is_closed() {
-            return Err(closed());
-        }
-        match self.with(call) {
+        let done = self.with(|handle| {
+            // Pairs with the heavy one in `close`: either it sees us in the middle of a call, or we see it.
+            handle.end.region.fence.light();
+            handle.end.check_open()?;
+            call(handle)
+        });
+        match done {
             // Closed meanwhile: what the call has met is what was left of the descriptor.
             Err(_) if self.shared.endpoint.is_closed() => Err(closed()),
             done => done,
@@ -130,8 +134,14 @@ impl Stream {
         if !endpoint.announce_close() {
             return Err(closed());
         }
-        self.with(|handle| handle.end.wake_own())?;
-        Ok(endpoint.close()?)
+        // Where it fails a call may begin meanwhile. Its data may then come after the end, and is lost.
+        let _ = endpoint.region.fence.heavy();
+        // Without it they wake up later: no reason to leave the end open.
+        let woken = self.with(|handle| handle.end.wake_own());
+        tell(endpoint.words());
+        endpoint.wait_for_calls(|| self.shared.handles.is_used_by_another());
+        endpoint.close()?;
+        woken
     }
 
     /// A handle of this end, for one thread and apart from those that the stream keeps: calls on it spare the look for the
@@ -160,7 +170,7 @@ impl Stream {
     /// `EPROTO` on a broken stream, or what the kernel reports.
     pub fn set_nonblocking(&self, nonblocking: bool) -> Result<()> {
         self.shared.endpoint.nonblocking.store(nonblocking, Ordering::Relaxed);
-        self.with(|handle| handle.set_nonblocking(nonblocking))
+        self.call(|handle| handle.set_nonblocking(nonblocking))
     }
 
     /// Whether calls that would wait fail with `EAGAIN` instead.
@@ -221,7 +231,7 @@ impl Stream {
         offset: usize,
     ) -> Result<()> {
         let other = other.handle();
-        self.with(|handle| handle.putmsg_naming(control, data, high_priority, &other, offset))
+        self.call(|handle| handle.putmsg_naming(control, data, high_priority, &other, offset))
     }
 
     /// How long [`Handle::close`] waits at most.
@@ -252,7 +262,7 @@ impl Stream {
     #[doc(alias = "I_FLUSH")]
     #[doc(alias = "I_FLUSHBAND")]
     pub fn flush_queues(&self, flush: Flush) -> Result<()> {
-        self.with(|handle| handle.flush(flush))
+        self.call(|handle| handle.flush(flush))
     }
 
     /// The end behind a descriptor that came through exec, or that was made by dup(2) in this process.
@@ -276,7 +286,7 @@ impl Stream {
     /// # Errors
     /// What the socket reports.
     pub fn send_over(&self, socket: impl AsFd) -> Result<()> {
-        self.with(|handle| handle.send_over(socket))
+        self.call(|handle| handle.send_over(socket))
     }
 
     /// Takes up an end that was sent over a local socket.

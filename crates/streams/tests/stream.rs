@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
-use headwater_streams::{Errno, Events, Handle, ReadHalf, Stream, WriteHalf, pipe};
+use headwater_streams::{Errno, Events, Flush, Handle, ReadHalf, Stream, WriteHalf, pipe};
 
 const A_WHILE: Duration = Duration::from_millis(50);
 
@@ -185,4 +185,38 @@ fn a_signal_handler_may_call_while_its_thread_waits_in_a_call() {
     let mut text = [0; 32];
     let count = far.read(&mut text).expect("what the handler wrote");
     assert_eq!(&text[..count], b"from the handler");
+}
+
+#[test]
+fn a_flush_beside_a_reader_leaves_the_stream_whole() {
+    let (near, far) = pipe().expect("pipe");
+    near.set_nonblocking(true).expect("set");
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // Its errors are the reader's as well.
+            while !is_over.load(Ordering::Relaxed) && far.putpmsg(Some(b"control"), Some(&[7; 300]), 3).is_ok() {
+                std::hint::spin_loop();
+            }
+        });
+        scope.spawn(|| {
+            let flush = Flush { read: true, write: false, band: None };
+            while !is_over.load(Ordering::Relaxed) && far.flush_queues(flush).is_ok() {
+                std::hint::spin_loop();
+            }
+        });
+        let until = Instant::now() + Duration::from_millis(500);
+        let read = loop {
+            match near.receive() {
+                Ok(Some(message)) if message.data.as_deref() != Some(&[7; 300]) => break Err(format!("{message:?}")),
+                Err(error) if error.errno() != Errno::Again => break Err(error.to_string()),
+                _ if Instant::now() > until => break Ok(()),
+                _ => {}
+            }
+        };
+        is_over.store(true, Ordering::Relaxed);
+        // Ends the wait of a writer.
+        let _ = near.shutdown(Shutdown::Read);
+        read.expect("whole messages");
+    });
 }

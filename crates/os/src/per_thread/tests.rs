@@ -125,3 +125,24 @@ fn values_are_dropped_with_the_whole() {
     drop(values);
     assert_eq!(dropped.into_inner(), 2);
 }
+
+#[test]
+fn a_call_of_another_thread_is_seen_while_it_lasts() {
+    let values = PerThread::default();
+    let (ready, done) = (Barrier::new(2), Barrier::new(2));
+    let own = values.get(|| 0);
+    assert!(!values.is_used_by_another(), "one's own call is no other's");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let held = values.get(|| 1);
+            ready.wait();
+            done.wait();
+            drop(held);
+        });
+        ready.wait();
+        assert!(values.is_used_by_another());
+        done.wait();
+    });
+    assert!(!values.is_used_by_another());
+    drop(own);
+}

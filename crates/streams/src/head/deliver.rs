@@ -9,6 +9,7 @@ use super::file::{file_number, note_delivered};
 use super::ioctl::answer;
 use super::options::{ReadOptions, SetOptions, WriteOptions};
 use super::state::{HUNG_UP, READ_ERROR, WRITE_ERROR};
+use super::way::WriteSide;
 use crate::error::Result;
 use crate::layout::EndWords;
 use crate::message::Message;
@@ -171,12 +172,14 @@ impl<'m> Run<'_, 'm> {
 
     /// Throws away what waits at the head.
     fn flush_head(&mut self, which: Which) -> Result<()> {
-        self.with_store(|store| store.flush(HEAD, which))?;
-        if matches!(which, Which::All | Which::Band(0)) {
-            self.set_limit();
-            let flushed = self.side.far.hold(self.me).and_then(|(mut far, _)| far.flush());
-            self.note(flushed)?;
-        }
+        self.set_limit();
+        let WriteSide { far, store, .. } = &mut self.side;
+        // Under the reader's token: a reader in the middle of a call goes by the message that it has found at the front.
+        let flushed = far.hold(self.me).and_then(|(mut far, _)| {
+            store.with(self.me, |store| store.flush(HEAD, which))?;
+            if matches!(which, Which::All | Which::Band(0)) { far.flush() } else { Ok(()) }
+        });
+        self.note(flushed)?;
         self.enable_last();
         Ok(())
     }

@@ -152,6 +152,7 @@ impl Handle {
 
     /// Whether an ioctl may go down, or be waited for.
     fn check_ioctl(&mut self) -> Result<()> {
+        self.end.check_open()?;
         self.end.look_for_peer()?;
         if self.end.endpoint.access == Access::Both {
             self.end.ask_for_peer()?;

@@ -107,7 +107,9 @@ impl Handle {
             // Another handle may come to be used while we sleep.
             let has_modules = self.end.region.driver.is_some()
                 || self.end.region.fixed.plumbing[self.end.side].count.load(Ordering::Relaxed) != 0;
-            let look_ns = if !watched && (own || has_modules) { now_ns() + LOOK_NS } else { u64::MAX };
+            // And who closes the end wakes a reader by the watch; that of a pipe is rung.
+            let deaf = !watched && (own || has_modules || !self.end.doorbell().is_of_pipe());
+            let look_ns = if deaf { now_ns() + LOOK_NS } else { u64::MAX };
             let mut end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns);
             if interest == Interest::Packets && self.give_pages_back()? && tries < GIVE_BACK_TRIES {
                 // A writer is in the middle of its call, perhaps because it was preempted there.
@@ -185,6 +187,7 @@ impl Handle {
     }
 
     fn after_waiting(&mut self, waited: Waited) -> Result<()> {
+        self.end.check_open()?;
         match waited {
             Waited::Gone => {
                 self.end.note_gone();
@@ -286,6 +289,7 @@ impl Handle {
 
     /// Nothing is there: `EAGAIN` for a handle that is not to wait, once its descriptor would tell of something.
     pub(crate) fn refuse_to_read(&mut self) -> Result<()> {
+        self.end.check_open()?;
         let refused = self.nonblocking && self.arm_to_read()?;
         if refused && self.back.reader.reach() > PAGES_KEPT {
             let now_ns = now_ns();
@@ -300,6 +304,7 @@ impl Handle {
     /// There is no room for a message of that band: `EAGAIN` for a handle that is not to wait, once its descriptor would
     /// tell of room; otherwise waits for it.
     pub(crate) fn wait_or_refuse(&mut self, band: u8) -> Result<()> {
+        self.end.check_open()?;
         self.note_refused(band);
         if !self.nonblocking {
             return self.wait_for_room(band, None);

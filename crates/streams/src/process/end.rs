@@ -210,7 +210,16 @@ impl End {
     pub fn standing(&self) -> Result<Standing> {
         let standing = Standing::of(&self.region, self.side);
         // After the count of closes: a close from now on changes that.
-        if self.endpoint.is_closed() { Err(closed()) } else { Ok(standing) }
+        self.check_open()?;
+        Ok(standing)
+    }
+
+    /// Whether the end is open in this process.
+    ///
+    /// # Errors
+    /// `EBADF` if it was closed.
+    pub fn check_open(&self) -> Result<()> {
+        if self.endpoint.is_closed() { Err(closed()) } else { Ok(()) }
     }
 
     /// Wakes the other end's readers. Returns false if some have said that they sleep, and none was found.
@@ -252,6 +261,9 @@ impl End {
     /// Sleeps at the doorbell; see [`Doorbell::wait`].
     pub fn wait_at_doorbell(&self, interest: Interest, timeout: Option<Duration>) -> Result<Heard> {
         let watch = self.own_watch.as_ref().filter(|_| interest != Interest::Room);
+        // The end is not closed under a sleeper: the kernel would keep it open until that has come out.
+        let _asleep = self.endpoint.fall_asleep();
+        self.check_open()?;
         Ok(self.doorbell().wait(interest, watch, timeout)?)
     }
 

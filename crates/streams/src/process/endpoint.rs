@@ -2,11 +2,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use headwater_os::attendant::Attendant;
+use headwater_os::clock::now_ns;
 use headwater_os::doorbell::Doorbell;
+use headwater_os::futex;
 use headwater_shm::probe;
 
 use super::device;
@@ -20,6 +23,11 @@ use super::sleep::{self, LOOK};
 use crate::counters::Counters;
 use crate::events::Place;
 use crate::layout::EndWords;
+
+/// How long a close waits for other threads' calls, which it has woken; longer than a reader without a watch sleeps.
+const CALLS_NS_MAX: u64 = 50_000_000;
+/// How long it sleeps between two looks for them.
+const CALLS_NAP: Duration = Duration::from_micros(20);
 
 /// An end. 0 and 1 are alike in a pipe, where 0 is the first of the pair; in a FIFO 0 writes and 1 reads.
 #[derive(Debug)]
@@ -50,6 +58,8 @@ pub(crate) struct Endpoint {
     pub nonblocking: AtomicBool,
     /// The end was closed while clones of it were left. Set once.
     closed: AtomicBool,
+    /// Threads that sleep on the doorbell, or are about to. In a forked child it counts the parent's, too.
+    sleepers: AtomicU32,
 }
 
 impl Endpoint {
@@ -68,6 +78,7 @@ impl Endpoint {
             is_far_given: AtomicBool::new(false),
             nonblocking: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            sleepers: AtomicU32::new(0),
         }
     }
 
@@ -166,9 +177,30 @@ impl Endpoint {
     /// From now on calls of this process fail. Those that wait see the count of closes change, once they are woken. False if
     /// that was so before.
     pub fn announce_close(&self) -> bool {
-        let first = !self.closed.swap(true, Ordering::AcqRel);
+        // SeqCst: of a sleeper that is not counted yet, `fall_asleep`, this is seen.
+        let first = !self.closed.swap(true, Ordering::SeqCst);
         self.words().closes.fetch_add(1, Ordering::AcqRel);
         first
+    }
+
+    /// Counts a sleeper on the doorbell, who looks afterwards whether the end is closed.
+    pub fn fall_asleep(&self) -> Asleep<'_> {
+        // SeqCst pairs with `announce_close`: either the closer finds the sleeper, or the sleeper the close.
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        Asleep(&self.sleepers)
+    }
+
+    /// After [`Endpoint::announce_close`]: waits until no call is under way that may still write, and nobody sleeps on the
+    /// doorbell: the kernel then closes the end when it is told to, and the other end finds it gone and all that was written.
+    /// Not for long: a call may be one of those that wait for another user of the end, or a sleeper the parent's.
+    pub fn wait_for_calls(&self, under_way: impl Fn() -> bool) {
+        let until_ns = now_ns() + CALLS_NS_MAX;
+        while (self.sleepers.load(Ordering::SeqCst) > 0 || under_way()) && now_ns() < until_ns {
+            // Who is about to sleep has announced it after the first.
+            let _ = self.doorbell().nudge_own();
+            let _ = futex::nap(CALLS_NAP);
+        }
     }
 
     /// Closes the end here and tells the other end, while clones of it are left.
@@ -216,6 +248,16 @@ impl Endpoint {
             .into_iter()
             .chain(self.anchor.get().map(AsFd::as_fd))
             .chain(self.far().map(AsFd::as_fd))
+    }
+}
+
+/// A thread that sleeps on the doorbell.
+#[derive(Debug)]
+pub(crate) struct Asleep<'e>(&'e AtomicU32);
+
+impl Drop for Asleep<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

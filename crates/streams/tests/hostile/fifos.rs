@@ -57,8 +57,8 @@ fn abused_descriptors_of_fifos_make_errors_and_nothing_worse() {
          call {longest:.1?}",
         seed - 1
     );
-    // Else nothing was hit.
-    assert!(broken * 20 > seed - first && calls > errors);
+    // Else nothing was hit. One FIFO of twenty is, about.
+    assert!((broken > 0 || seed - first < 40) && calls > errors);
 }
 
 #[derive(Debug, Default)]

@@ -1,11 +1,13 @@
 //! An end that is closed while other threads wait on it.
 
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Access, Errno, Error, Events, Fifo, Options, Stream, pipe, pipe_with};
+use headwater_streams::modules::testmod::ioctl::IGNORE;
+use headwater_streams::{Access, Errno, Error, Events, Fifo, Flush, IoctlTimeout, Options, Stream, pipe, pipe_with};
 
-use crate::common::alone;
+use crate::common::{alone, calm, within};
 
 /// The error that each of these calls ends with, made by threads of their own, when `end` is closed.
 fn ended_by_close(end: Stream, calls: Vec<Box<dyn FnOnce(Stream) -> Error + Send>>, pause: Duration) -> Vec<Errno> {
@@ -119,4 +121,102 @@ fn a_fifo_s_ends_are_closed_while_others_wait() {
         assert_eq!(writer.write(b"x").expect_err("nobody reads").errno(), Errno::Pipe);
         drop(left);
     }
+}
+
+#[test]
+fn a_close_ends_an_ioctl_that_nobody_answers() {
+    let _alone = alone();
+    within(Duration::from_secs(20), "a close ends an ioctl".into());
+    for pause in [1, 200].map(Duration::from_millis) {
+        let (_near, far) = pipe().expect("pipe");
+        far.push("testmod").expect("push");
+        let data = |end: Stream| end.ioctl(IGNORE, &mut Vec::new(), IoctlTimeout::Never).expect_err("closed");
+        let argument = |end: Stream| end.transparent_ioctl(IGNORE, 0, &mut Vec::new()).expect_err("closed");
+        let by_hand =
+            |end: Stream| end.handle().ioctl(IGNORE, &mut Vec::new(), IoctlTimeout::Never).expect_err("closed");
+        let calls: Vec<Box<dyn FnOnce(Stream) -> Error + Send>> =
+            vec![Box::new(data), Box::new(argument), Box::new(by_hand)];
+        assert_eq!(ended_by_close(far, calls, pause), [Errno::Badf; 3], "after {pause:?}");
+    }
+    calm();
+}
+
+#[test]
+fn calls_that_wait_for_nothing_fail_after_a_close_too() {
+    let (near, far) = pipe().expect("pipe");
+    let (other, _) = pipe().expect("pipe");
+    let (socket, _peer) = std::os::unix::net::UnixStream::pair().expect("sockets");
+    let left = far.clone();
+    far.close().expect("close");
+    let flush = Flush { read: true, write: true, band: None };
+    let errors = [
+        left.putmsg_naming(&[0; 16], Some(b"x"), false, &other, 0),
+        left.flush_queues(flush),
+        left.set_nonblocking(true),
+        left.send_over(&socket),
+    ];
+    assert_eq!(errors.map(|done| done.expect_err("closed").errno()), [Errno::Badf; 4]);
+    assert_eq!(near.read(&mut [0; 8]).expect("the end"), 0, "nothing was sent");
+}
+
+#[test]
+fn the_other_end_sees_the_close_of_an_end_that_others_sleep_on() {
+    let _alone = alone();
+    for writes in [false, true] {
+        for round in 0..10 {
+            let (near, far) = pipe_with(&Options { hiwat: 1000, lowat: 500, ..Options::default() }).expect("pipe");
+            near.set_nonblocking(true).expect("set");
+            let waiting = far.clone();
+            let thread =
+                std::thread::spawn(
+                    move || {
+                        if writes { fill(waiting) } else { waiting.read(&mut [0; 8]).expect_err("closed") }
+                    },
+                );
+            // Longer than on the futex: it sleeps on the descriptor.
+            std::thread::sleep(Duration::from_millis(80));
+            far.close().expect("close");
+            let error = near.write(b"x").expect_err("gone");
+            assert_eq!(error.errno(), Errno::Pipe, "writes: {writes}, round {round}");
+            let mut rest = vec![0; 1 << 20];
+            while near.read(&mut rest).expect("what was written, and then the end") > 0 {}
+            assert_eq!(thread.join().expect("no panic").errno(), Errno::Badf);
+        }
+    }
+}
+
+#[test]
+fn what_a_write_beside_a_close_has_reported_is_read() {
+    let _alone = alone();
+    within(Duration::from_secs(60), "writes beside a close".into());
+    for round in 0..300 {
+        let (near, far) = pipe().expect("pipe");
+        let sent = AtomicU64::new(0);
+        let read = std::thread::scope(|scope| {
+            for size in [10, 3000] {
+                let (end, sent) = (far.clone(), &sent);
+                scope.spawn(move || {
+                    while let Ok(count) = end.write(&vec![1; size]) {
+                        sent.fetch_add(count as u64, Ordering::Relaxed);
+                    }
+                });
+            }
+            let reader = scope.spawn(move || {
+                let mut buffer = vec![0; 1 << 16];
+                let mut read = 0;
+                loop {
+                    match near.read(&mut buffer).expect("what was written, and then the end") {
+                        0 => break read,
+                        count => read += count as u64,
+                    }
+                }
+            });
+            std::thread::sleep(Duration::from_micros(37 * round % 1500));
+            far.close().expect("close");
+            reader.join().expect("no panic")
+        });
+        // A write that was ended may have sent a part.
+        assert!(read >= sent.into_inner(), "round {round}: {read} bytes read");
+    }
+    calm();
 }
