@@ -1,11 +1,12 @@
-//! Local sockets with names outside of the file system, by which processes meet that cannot look at each other, and what
+//! Local sockets with names, outside of the file system or in it, by which processes meet that cannot look at each other, and what
 //! the kernel knows of who is at the other side.
 //!
-//! Such a name protects nothing: anybody may take or use it. Who needs to know with whom he speaks asks for the [`Peer`].
+//! A name outside protects nothing: anybody may take or use it. Who needs to know with whom he speaks asks for the [`Peer`].
 
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,8 +28,20 @@ impl Listener {
     ///
     /// Errors: `AddrInUse` for a name that is taken; `InvalidInput` for one that is too long (107 bytes).
     pub fn bind(name: &str) -> io::Result<Listener> {
+        Listener::bind_to(&address(name)?)
+    }
+
+    /// Listens at a path of the file system, where whoever may write the socket's node may connect.
+    ///
+    /// # Errors
+    /// `AddrInUse` for a path that is taken; `InvalidInput` for one that is too long (107 bytes); what bind(2) reports.
+    pub fn bind_at(path: &Path) -> io::Result<Listener> {
+        Listener::bind_to(&SocketAddrUnix::new(path)?)
+    }
+
+    fn bind_to(address: &SocketAddrUnix) -> io::Result<Listener> {
         let socket = packet_socket(SocketFlags::NONBLOCK)?;
-        bind(&socket, &address(name)?)?;
+        bind(&socket, address)?;
         listen(&socket, BACKLOG)?;
         Ok(Listener(socket))
     }
@@ -68,12 +81,37 @@ impl Listener {
     }
 }
 
+impl From<OwnedFd> for Listener {
+    /// A listening socket that came from elsewhere.
+    fn from(socket: OwnedFd) -> Listener {
+        Listener(socket)
+    }
+}
+
+impl From<Listener> for OwnedFd {
+    fn from(listener: Listener) -> OwnedFd {
+        listener.0
+    }
+}
+
+/// As [`connect`], to a listener at a path of the file system.
+///
+/// # Errors
+/// As [`connect`]; `NotFound` if nothing is there; `PermissionDenied`.
+pub fn connect_at(path: &Path, patience: Duration) -> io::Result<OwnedFd> {
+    connect_with(&SocketAddrUnix::new(path)?, patience)
+}
+
 /// Connects to a listener. What is received over the socket afterwards is waited for at most so long.
 ///
 /// Errors: `ConnectionRefused` if nobody listens under that name; `WouldBlock` if too many others wait.
 pub fn connect(name: &str, patience: Duration) -> io::Result<OwnedFd> {
+    connect_with(&address(name)?, patience)
+}
+
+fn connect_with(address: &SocketAddrUnix, patience: Duration) -> io::Result<OwnedFd> {
     let socket = packet_socket(SocketFlags::NONBLOCK)?;
-    connect_to(&socket, &address(name)?)?;
+    connect_to(&socket, address)?;
     let flags = rustix::fs::fcntl_getfl(&socket)?;
     rustix::fs::fcntl_setfl(&socket, flags - rustix::fs::OFlags::NONBLOCK)?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(patience))?;

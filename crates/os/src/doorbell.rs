@@ -132,6 +132,18 @@ impl Doorbell {
         Ok(Doorbell { own, kind })
     }
 
+    /// Gives up this copy of the end, for good, also while other threads use it: its descriptor is a copy of `instead` from now on.
+    ///
+    /// # Errors
+    /// What dup3(2) reports.
+    pub fn give_up(&self, instead: BorrowedFd<'_>) -> io::Result<()> {
+        // SAFETY: both are open descriptors; the one that is replaced is ours, and stays open.
+        match unsafe { libc::dup3(instead.as_raw_fd(), self.own.as_raw_fd(), libc::O_CLOEXEC) } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether it is an end of a pipe. Then its packets are bells without numbers, and go in one direction.
     pub fn is_of_pipe(&self) -> bool {
         self.kind != Kind::Socket

@@ -76,6 +76,56 @@ pub fn status(fd: impl AsFd) -> io::Result<Status> {
     Ok(Status { device: status.st_dev, number: status.st_ino, owner: status.st_uid, permissions })
 }
 
+/// Takes hold of a directory without opening it. The last part of the path must be no symbolic link.
+///
+/// # Errors
+/// `ENOTDIR` for something else, a symbolic link too; what open(2) reports.
+pub fn find_directory(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+/// Opens a plain file of a directory for reading and writing, with an open file description of its own; makes it with these
+/// permissions, whatever the process's mask is, if it is not there.
+///
+/// # Errors
+/// `InvalidInput` for something else than a plain file; `ELOOP` for a symbolic link; what open(2) reports.
+pub fn open_or_make_at(directory: impl AsFd, name: &str, mode: u32) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(mode);
+    let file = match rustix::fs::openat(&directory, name, flags | OFlags::CREATE | OFlags::EXCL, mode) {
+        Ok(file) => {
+            rustix::fs::fchmod(&file, mode)?;
+            file
+        }
+        Err(Errno::EXIST) => rustix::fs::openat(&directory, name, flags, Mode::empty())?,
+        Err(error) => return Err(error.into()),
+    };
+    if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) != FileType::RegularFile {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
+    }
+    Ok(file)
+}
+
+/// Removes a node of a directory, if it is there.
+///
+/// # Errors
+/// What unlink(2) reports.
+pub fn remove_at(directory: impl AsFd, name: &str) -> io::Result<()> {
+    match rustix::fs::unlinkat(directory, name, rustix::fs::AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Gives a node of a directory these permissions.
+///
+/// # Errors
+/// What fchmodat(2) reports.
+pub fn set_permissions_at(directory: impl AsFd, name: &str, mode: u32) -> io::Result<()> {
+    Ok(rustix::fs::chmodat(directory, name, Mode::from_raw_mode(mode), rustix::fs::AtFlags::empty())?)
+}
+
 /// Makes a directory, and those above it that are missing, for this process's user alone. One that is there stays as it is.
 ///
 /// # Errors

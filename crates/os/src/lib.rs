@@ -9,6 +9,7 @@
 
 pub mod abstract_socket;
 pub mod arena;
+pub mod attendant;
 pub mod child;
 pub mod clock;
 pub mod cpu;

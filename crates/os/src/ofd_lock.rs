@@ -150,7 +150,7 @@ mod tests {
             claim(&reader, Right::Read, 2).expect("fcntl");
             claim(&writer, Right::Write, 3).expect("fcntl");
             io::Write::write_all(&mut &told, b"x").expect("pipe");
-            std::thread::sleep(std::time::Duration::from_secs(60));
+            std::thread::sleep(Duration::from_secs(60));
             0
         })
         .expect("fork");

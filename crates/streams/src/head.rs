@@ -2,6 +2,7 @@
 
 pub(crate) use crate::options::head as options;
 
+mod beyond;
 mod close;
 mod deliver;
 mod file;
@@ -22,13 +23,13 @@ mod shutdown;
 pub(crate) mod signals;
 pub(crate) mod state;
 mod wait;
-mod way;
+pub(crate) mod way;
 mod write;
 
+pub use crate::process::listeners::SignalEvents;
 pub use file::ReceivedFile;
 pub use get::{Got, Select};
 pub use ioctl::{IoctlTimeout, MemoryAt, UserMemory};
 pub use place::{Borrowed, Reserved};
 pub use poll::Events;
-pub use signals::SignalEvents;
 pub(crate) use way::WriteSide;

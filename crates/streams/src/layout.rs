@@ -6,6 +6,7 @@
 //! | the marks of lane 0, then of lane 1 | the lane's writer |
 //! | the store of direction 0, then of 1: queues, blocks, pages | whoever holds the store's token |
 //! | the window of lane 0, then of lane 1 | the lane's writer |
+//! | the memory of the driver's instance, if the stream ends in a driver | the driver's procedures |
 //!
 //! Direction 0 leads from end 0 to end 1, direction 1 back. The parts that a stream does not use are never touched, so
 //! they take address space and no memory.
@@ -18,9 +19,12 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, LISTENERS, MARKS, NSTRPUSH, PAGE};
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 12;
-/// Queues of a direction: the head's, one for each module of either end, and one for the answers to the head's ioctls.
-pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH + 1;
+pub(crate) const VERSION: u32 = 13;
+/// Queues of a direction: the head's, one for each module of either end, one for the answers to the head's ioctls, and the
+/// driver's.
+pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH + 2;
+/// What stands for a slot of end 1 in the driver's place: it has one of its own, and its queue is the last one.
+pub(crate) const DRIVER: usize = NSTRPUSH + 1;
 /// Bytes of module state in shared memory.
 pub(crate) const STATE_WORDS: usize = 8;
 
@@ -37,6 +41,22 @@ shareable! {
         pub slots: [[Slot; NSTRPUSH]; 2],
         /// The processes that are sent signals of each end.
         pub listeners: [[Listener; LISTENERS]; 2],
+        pub device: DeviceWords,
+    }
+
+    /// Of a stream that ends in a driver: end 0 is the user's, and in the place of end 1 is the driver.
+    pub(crate) struct DeviceWords {
+        /// The driver. Its name is written once by the creator, and read once by whoever attaches.
+        pub driver: Slot,
+        /// The minor number. Written once by the creator.
+        pub minor: AtomicU32,
+        /// How often the stream was opened by name.
+        pub opens: AtomicU32,
+        /// 1 from when somebody calls the driver's close procedure. Set by an exchange.
+        pub closed: AtomicU32,
+        /// The cookie by which end 0 of the partner is known; 0: it has none yet. Written once, by whoever opens the later one of the
+        /// two: of its own stream by an exchange, of the other under the writer's token of direction 1.
+        pub partner: AtomicU64,
     }
 
     /// What the region is. Written once by the creator, checked once by whoever attaches.
@@ -56,6 +76,8 @@ shareable! {
         pub nstrpush: AtomicU32,
         /// By which descriptor the ends are known: the cookies of their doorbells. Of a FIFO: twice that of its pipe.
         pub cookies: [AtomicU64; 2],
+        /// Length of the driver's own memory, bytes; 0 or a power of two.
+        pub instance: AtomicU64,
         /// Of a FIFO: whether this is the stream of all who open the node; see `process::fifo::meet`. Written by whoever opens
         /// the node, by an exchange.
         pub settled: AtomicU32,
@@ -285,6 +307,7 @@ pub(crate) const ABSENT: u32 = u32::MAX;
 pub(crate) struct Offsets {
     pub window_bytes: usize,
     pub pages: usize,
+    pub instance_bytes: usize,
 }
 
 impl Offsets {
@@ -314,9 +337,14 @@ impl Offsets {
         self.store(2) + direction * self.window_bytes
     }
 
+    /// The driver's own memory.
+    pub(crate) fn instance(self) -> usize {
+        self.window(2)
+    }
+
     /// Length of the whole region.
     pub(crate) fn region(self) -> usize {
-        self.window(2)
+        self.instance() + page_up(self.instance_bytes)
     }
 
     fn store_bytes(self) -> usize {

@@ -26,6 +26,8 @@
 mod asynchronous;
 #[cfg(not(loom))]
 mod counters;
+#[cfg(not(loom))]
+pub mod drivers;
 mod error;
 #[cfg(not(loom))]
 mod events;

@@ -18,6 +18,10 @@ pub const STRMSGSZ: u32 = 256 << 10;
 pub const STRCTLSZ: u32 = 4096;
 /// Modules on one end of a stream (nstrpush).
 pub const NSTRPUSH: usize = 64;
+/// Minor numbers of a driver: as many of its streams may be open in one directory of devices.
+pub const MINORS: u32 = 1024;
+/// Largest memory of one instance of a driver: 16 MiB. Each stream that ends in the driver has one.
+pub const INSTANCE_MAX: usize = 16 << 20;
 /// Priority bands, 0 included: the band of a message is a byte.
 pub const BANDS: usize = 256;
 /// High water mark of a module's queues that asks for none.

@@ -1,7 +1,8 @@
-//! Modules: what they are, how a name leads to one, and the chain that they form along a direction.
+//! Modules and drivers: what they are, how a name leads to one, and the chain that they form along a direction.
 
 pub(crate) mod chain;
 pub mod data;
+pub mod driver;
 pub mod module;
 pub(crate) mod queue;
 pub mod registry;

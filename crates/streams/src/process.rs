@@ -1,9 +1,11 @@
 //! A stream in a process: its memory, its descriptors, and how the process sleeps and is woken.
 
 mod attach;
+pub(crate) mod device;
 pub(crate) mod end;
 pub(crate) mod endpoint;
 pub(crate) mod fifo;
 pub(crate) mod inbox;
+pub(crate) mod listeners;
 pub(crate) mod region;
 pub(crate) mod sleep;

@@ -13,14 +13,16 @@ use headwater_shm::{Limit, Membership, probe};
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
 use crate::events;
+use crate::head::way::Way;
 use crate::head::{SignalEvents, WriteSide};
 use crate::message::Message;
 use crate::message::kind::What;
 use crate::plumb::chain::{self, Link};
 use crate::plumb::module::Module;
 use crate::plumb::queue::Queue;
+use crate::process::device::partner::Partner;
 use crate::process::region::Region;
-use crate::process::sleep::SERVICE;
+use crate::process::sleep::{OWED, SERVICE};
 use crate::queue::store::{HEAD, Store};
 
 /// Services of one run, and messages that they get. More can only come of a peer that enables queues for ever.
@@ -51,7 +53,31 @@ pub(crate) struct Effects {
     pub owed: bool,
     /// The store of the other direction was used: services there may be owed since.
     pub used_other: bool,
+    /// A queue of the other direction was enabled.
+    pub enabled_other: bool,
+    /// There is room for what the partner's driver sends.
+    pub enabled_partner: bool,
+    /// Something was done in the other direction, from within this run: its effects are in [`Way::inner_effects`].
+    pub went_back: bool,
     pub replies: Vec<Reply>,
+}
+
+/// The other direction of the stream, as a run knows it.
+#[derive(Debug)]
+pub(crate) enum Other<'s> {
+    /// All of it.
+    Way(&'s mut Way),
+    /// The store: it is the direction of the run from which this one is made.
+    Outer(&'s mut Store),
+}
+
+impl Other<'_> {
+    pub fn store(&mut self) -> &mut Store {
+        match self {
+            Other::Way(way) => &mut way.store,
+            Other::Outer(store) => store,
+        }
+    }
 }
 
 /// A run in progress.
@@ -62,10 +88,11 @@ pub(crate) struct Run<'s, 'm> {
     pub direction: usize,
     /// The direction, whose token is held as long as the run lasts.
     pub side: WriteSide<'s>,
-    /// The store of the other direction: for what flushes throw away.
-    pub other_store: &'s mut Store,
+    pub other: Other<'s>,
     pub counters: &'s mut Counters,
     pub effects: Effects,
+    /// The other one of two streams that the driver pairs.
+    pub partner: Option<&'s Partner>,
     /// The newest message of a queue, which is otherwise empty.
     pending: Option<(usize, Message<'m>)>,
     /// How often a message was asked for.
@@ -102,7 +129,7 @@ impl<'s, 'm> Run<'s, 'm> {
         me: &'s Membership,
         direction: usize,
         side: WriteSide<'s>,
-        other_store: &'s mut Store,
+        other: Other<'s>,
         counters: &'s mut Counters,
     ) -> Run<'s, 'm> {
         Run {
@@ -110,9 +137,10 @@ impl<'s, 'm> Run<'s, 'm> {
             me,
             direction,
             side,
-            other_store,
+            other,
             counters,
             effects: Effects::default(),
+            partner: None,
             pending: None,
             gets: 0,
             limit: me.limit(),
@@ -127,6 +155,64 @@ impl<'s, 'm> Run<'s, 'm> {
         self.acted = true;
     }
 
+    /// Makes a run back, from a driver's place in direction 0 on, while this one has its token: so what several processes send
+    /// back has the order in which it was sent forth. Tokens are taken along the flow, direction 0 before direction 1, and whatever
+    /// goes against the flow is done after a run: nobody waits for one that waits for him.
+    pub fn back<'n, T>(&mut self, action: impl FnOnce(&mut Run<'_, 'n>) -> Result<T>) -> Result<T> {
+        self.set_limit();
+        self.effects.went_back = true;
+        self.effects.used_other = true;
+        let Other::Way(way) = &mut self.other else { return Err(Error::corrupt("a run back from a run back")) };
+        let begun = way.begin_inside(self.me, self.region);
+        self.gave_up |= begun.as_ref().is_err_and(Error::is_held);
+        let (side, inner_effects) = begun?;
+        let outer = Other::Outer(&mut *self.side.store);
+        let mut run = Run::new(self.region, self.me, 1 - self.direction, side, outer, &mut *self.counters);
+        run.effects = std::mem::take(inner_effects);
+        let done = action(&mut run);
+        let done = run.finish(done);
+        let (acted, gave_up) = (run.acted, run.gave_up);
+        if run.effects.owed {
+            // Before the token is given back: whoever takes it next looks.
+            self.region.fixed.lanes[1 - self.direction].writer.0.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
+        }
+        *inner_effects = std::mem::take(&mut run.effects);
+        drop(run);
+        self.acted |= acted;
+        self.gave_up |= gave_up && done.is_err();
+        if acted && done.is_ok() {
+            self.note_arrival()?;
+        }
+        done
+    }
+
+    /// What was lifted has arrived elsewhere, and is not put back when this process dies.
+    fn note_arrival(&mut self) -> Result<()> {
+        if !self.store.has_lifted() {
+            return Ok(());
+        }
+        self.with_store(|store| {
+            store.note_arrival();
+            Ok(())
+        })
+    }
+
+    /// Makes a run along the way to the partner's head. None if there is no partner. As with [`Run::back`], tokens are taken along the
+    /// flow.
+    pub fn along_partner<T>(&mut self, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Option<Result<T>> {
+        let limit = if self.acted { Limit::Unlimited } else { self.limit };
+        let done = self.partner?.run(limit, action)?;
+        Some(self.note(done))
+    }
+
+    /// Sends a message to the partner's head.
+    pub fn put_partner(&mut self, message: Message<'m>) -> Result<()> {
+        let put = self.along_partner(|run| run.put(1, message));
+        put.unwrap_or_else(|| Err(Error::new(Errno::Nxio, "the stream has no partner")))?;
+        self.act();
+        self.note_arrival()
+    }
+
     /// Does something under the store's token, waiting for it as long as may be.
     pub fn with_store<T>(&mut self, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
         self.set_limit();
@@ -138,7 +224,7 @@ impl<'s, 'm> Run<'s, 'm> {
     pub fn with_other_store<T>(&mut self, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
         self.set_limit();
         self.effects.used_other = true;
-        let done = self.other_store.with(self.me, action);
+        let done = self.other.store().with(self.me, action);
         self.note(done)
     }
 
@@ -409,7 +495,12 @@ impl<'s, 'm> Run<'s, 'm> {
         put: impl FnOnce(&mut Store, usize, &Message<'_>) -> Result<bool>,
     ) -> Result<()> {
         self.check_length(message)?;
-        if self.with_store(|store| put(store, queue, message))? {
+        let is_stored = self.with_store(|store| put(store, queue, message))?;
+        self.after_storing(is_stored, message)
+    }
+
+    fn after_storing(&mut self, is_stored: bool, message: &Message<'_>) -> Result<()> {
+        if is_stored {
             self.act();
             return Ok(());
         }

@@ -250,6 +250,11 @@ impl Stream {
         self.with(|handle| handle.maxpsz())
     }
 
+    /// The minor number, of a device.
+    pub fn minor(&self) -> Option<u32> {
+        self.shared.endpoint.minor()
+    }
+
     /// Throws away what waits in queues.
     ///
     /// # Errors

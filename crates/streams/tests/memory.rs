@@ -59,6 +59,36 @@ fn a_reader_that_dozes_off_gives_the_memory_back() {
     assert_eq!(reader.join().expect("no panic"), next);
 }
 
+#[test]
+fn a_reader_gives_the_memory_back_though_a_writer_was_in_the_middle_of_its_call() {
+    let _alone = alone();
+    let (mut near, mut far) = Handle::pair().expect("pipe");
+    let reader = std::thread::spawn(move || {
+        let (mut buffer, mut bytes) = ([0; 4096], 0);
+        loop {
+            match far.read(&mut buffer).expect("no error") {
+                0 => return bytes,
+                count => bytes += count,
+            }
+        }
+    });
+    for _ in 0..2000 {
+        near.write(&[1; 512]).expect("room");
+    }
+    // As long as it has the place, it has the token of its side.
+    let place = near.reserve(64).expect("a place");
+    std::thread::sleep(Duration::from_millis(100));
+    let kept = resident();
+    drop(place);
+    let start = Instant::now();
+    while resident() > 64 << 10 {
+        assert!(start.elapsed() < Duration::from_secs(10), "{} bytes are kept, {kept} before", resident());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(near);
+    assert_eq!(reader.join().expect("no panic"), 2000 * 512);
+}
+
 fn nonblocking() -> (Handle, Handle) {
     let (mut near, mut far) = Handle::pair_with(&Options::default()).expect("pipe");
     near.set_nonblocking(true).expect("set");

@@ -220,3 +220,19 @@ fn a_full_module_refuses_and_loses_nothing_however_small_the_messages_are() {
         wanted.clear();
     }
 }
+
+#[test]
+fn who_waits_for_room_goes_on_when_a_module_is_pushed_in_between() {
+    let (mut near, mut far) = with_modules(&["srvmod"], 2000);
+    let (mut sent, mut got, mut buffer) = (0, 0, [0; 300]);
+    while let Ok(count) = near.write(&[1; 400]) {
+        sent += count;
+    }
+    // From now on it is this module's queue that has room first.
+    far.push("srvmod").expect("known");
+    while let Ok(count) = far.read(&mut buffer) {
+        got += count;
+    }
+    assert_eq!(got, sent, "the rest waits in the writer's module");
+    near.write(b"room").expect("all is read");
+}

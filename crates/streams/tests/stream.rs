@@ -192,14 +192,18 @@ fn a_flush_beside_a_reader_leaves_the_stream_whole() {
     let (near, far) = pipe().expect("pipe");
     near.set_nonblocking(true).expect("set");
     let is_over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         scope.spawn(|| {
             // Its errors are the reader's as well.
-            while !is_over.load(Ordering::Relaxed) && far.putpmsg(Some(b"control"), Some(&[7; 300]), 3).is_ok() {}
+            while !is_over.load(Ordering::Relaxed) && far.putpmsg(Some(b"control"), Some(&[7; 300]), 3).is_ok() {
+                std::hint::spin_loop();
+            }
         });
         scope.spawn(|| {
             let flush = Flush { read: true, write: false, band: None };
-            while !is_over.load(Ordering::Relaxed) && far.flush_queues(flush).is_ok() {}
+            while !is_over.load(Ordering::Relaxed) && far.flush_queues(flush).is_ok() {
+                std::hint::spin_loop();
+            }
         });
         let until = Instant::now() + Duration::from_millis(500);
         let read = loop {

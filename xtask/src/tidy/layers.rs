@@ -33,7 +33,7 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     ("options", &["options"]),
     ("queue", &["queue"]),
     ("process", &["process"]),
-    ("plumb", &["plumb", "sched", "modules"]),
+    ("plumb", &["plumb", "sched", "modules", "drivers"]),
     ("head", &["head"]),
     // How an end gets into a process, and what programs use.
     ("open", &["process/attach", "process/fifo", "process/device", "stream", "asynchronous", "face", "lib"]),
@@ -45,6 +45,11 @@ const AGAINST: &[(&str, &str)] = &[
     ("process/end", "plumb"),
     // A run owns a direction's side, which reads the head's options.
     ("sched", "head"),
+    // A region knows the driver that it ends in, and makes room for its queues.
+    ("process/region", "plumb"),
+    // A run is made along the partner of a stream, and what it enables there is run after it.
+    ("sched", "open"),
+    ("head/beyond", "open"),
 ];
 
 const STREAMS: &str = "crates/streams/src/";
@@ -265,7 +270,12 @@ mod tests {
     fn components_of_streams_use_those_below_them() {
         let tree = Tree::from([
             ("crates/streams/src/process/end.rs", "use crate::plumb::chain;\nuse crate::head::handle::Handle;\n"),
-            ("crates/streams/src/sched.rs", "use crate::head::WriteSide;\nuse crate::process::region::Region;\n"),
+            (
+                "crates/streams/src/sched.rs",
+                "use crate::head::WriteSide;\nuse crate::process::device::partner::Partner;\n",
+            ),
+            ("crates/streams/src/head/beyond.rs", "use crate::process::device::partner::Partner;\n"),
+            ("crates/streams/src/process/region.rs", "use crate::plumb::registry;\n"),
             ("crates/streams/src/process/attach.rs", "use crate::head::handle::Handle;\n"),
             ("crates/streams/src/queue/store.rs", "// crate::head is not used\nuse crate::message::Message;\n"),
             ("crates/streams/src/head/handle/tests.rs", "use crate::stream::Stream;\n"),
@@ -281,7 +291,12 @@ mod tests {
         let tree = Tree::from([("crates/streams/src/sched.rs", "use crate::head::WriteSide;\n")]);
         assert_eq!(
             messages(&components(&tree)),
-            ["crates/streams/src/process/end.rs:1 process/end does not use plumb any more: take it out of AGAINST"]
+            [
+                "crates/streams/src/head/beyond.rs:1 head/beyond does not use open any more: take it out of AGAINST",
+                "crates/streams/src/process/end.rs:1 process/end does not use plumb any more: take it out of AGAINST",
+                "crates/streams/src/process/region.rs:1 process/region does not use plumb any more: take it out of AGAINST",
+                "crates/streams/src/sched.rs:1 sched does not use open any more: take it out of AGAINST",
+            ]
         );
     }
 }

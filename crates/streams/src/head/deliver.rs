@@ -7,14 +7,14 @@ use headwater_shm::probe;
 
 use super::file::{file_number, note_delivered};
 use super::ioctl::answer;
-use super::options::{ReadOptions, SetOptions};
-use super::signals::SignalEvents;
+use super::options::{ReadOptions, SetOptions, WriteOptions};
 use super::state::{HUNG_UP, READ_ERROR, WRITE_ERROR};
 use super::way::WriteSide;
 use crate::error::Result;
 use crate::layout::EndWords;
 use crate::message::Message;
 use crate::message::kind::{Flush, Kind, What};
+use crate::process::listeners::SignalEvents;
 use crate::queue::store::{HEAD, Store, Which};
 use crate::sched::{Reply, Run};
 
@@ -194,6 +194,9 @@ impl<'m> Run<'_, 'm> {
         self.region.set_water_marks(self.direction, hiwat, options.lowat.unwrap_or(marks.1).min(hiwat));
         if let Some(maxpsz) = options.maxpsz {
             flow.maxpsz.store(maxpsz.clamp(1, self.region.strmsgsz), Ordering::Relaxed);
+        }
+        if let Some(notify) = options.notify {
+            WriteOptions::set_notify(reader, notify != 0);
         }
         self.lane.notify(CHANGED);
         self.announce();

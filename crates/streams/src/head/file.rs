@@ -36,13 +36,16 @@ impl Handle {
     /// Sends an open file to the other end.
     ///
     /// # Errors
-    /// `EINVAL` for a FIFO, whose writers are not connected to one reader; `EAGAIN` when the stream is full, or has some
+    /// `EINVAL` for a FIFO, whose writers are not connected to one reader, and for a device; `EAGAIN` when the stream is full, or has some
     /// files that were not received; else as [`Handle::write`].
     pub fn send_file(&mut self, file: BorrowedFd<'_>) -> Result<()> {
         self.attach()?;
         self.may_write()?;
         if self.end.endpoint.access != Access::Both {
             return Err(fixed!(Inval, "a file is passed through a pipe, and not through a FIFO"));
+        }
+        if self.end.region.driver.is_some() {
+            return Err(fixed!(Inval, "a file is passed through a pipe, and not to a driver"));
         }
         let (region, side) = (self.end.region.clone(), self.end.side);
         let endpoint = self.end.endpoint.clone();

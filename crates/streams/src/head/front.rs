@@ -6,7 +6,6 @@ use headwater_shm::Hold;
 use super::deliver::{CHANGED, raise};
 use super::get::Taken;
 use super::options::{ReadMode, ReadOptions};
-use super::signals::signal;
 use super::way::is_readable;
 use crate::error::{Error, Result};
 use crate::events;
@@ -14,6 +13,7 @@ use crate::limits::EMPTY_MAX;
 use crate::message::kind::{Kind, What};
 use crate::plumb::chain;
 use crate::process::end::End;
+use crate::process::listeners::signal;
 use crate::queue::lane::reader::{Front, ReaderGuard};
 use crate::queue::lane::{Guard, Marked, there};
 use crate::queue::store::{HEAD, Store, Stored};
@@ -76,7 +76,7 @@ pub(super) fn look_at_notices<'w>(
 ) -> Result<ReaderGuard<'w>> {
     let notices = lane.take_notices();
     if (hold == Hold::Fresh || notices & CHANGED != 0)
-        && let Err(error) = chain::resolve(&end.region.fixed, direction)
+        && let Err(error) = chain::resolve(&end.region, direction)
     {
         lane.doubt();
         return Err(error);

@@ -9,7 +9,6 @@ use headwater_os::doorbell::Doorbell;
 use headwater_shm::{Limit, probe};
 
 use super::gather::Gather;
-use super::signals::signal;
 use super::way::Way;
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result, fixed};
@@ -19,10 +18,11 @@ use crate::options::Options;
 use crate::plumb::chain::Link;
 use crate::process::end::{Access, End};
 use crate::process::endpoint::Endpoint;
+use crate::process::listeners::signal;
 use crate::process::region::{NAME, Region};
 use crate::process::sleep::{BELL, FUTEX, OWED, RINGING, SERVICE, UNMET, calls_for_more, look_at, note_cpu};
 use crate::queue::store::HEAD;
-use crate::sched::{Effects, Reply, Run};
+use crate::sched::{Effects, Other, Reply, Run};
 
 /// One end of a stream, as one thread of one process uses it.
 ///
@@ -155,6 +155,11 @@ impl Handle {
         Counters { coalesced_bytes: self.out.writer.coalesced(), service_runs, ..counters }
     }
 
+    /// The minor number, of a device.
+    pub fn minor(&self) -> Option<u32> {
+        self.end.endpoint.minor()
+    }
+
     /// Takes this process's place at the end, so that the first call does not have to. A forked child does it again.
     ///
     /// # Errors
@@ -168,6 +173,9 @@ impl Handle {
             self.back.forget();
         }
         self.end.set_limit(self.limit());
+        if self.end.region.driver.is_some_and(|driver| driver.0.info().pairs) {
+            self.meet_partner()?;
+        }
         self.send_what_waits()
     }
 
@@ -220,9 +228,10 @@ impl Handle {
             let Handle { out, back, end, .. } = handle;
             let direction = if outward { end.side } else { 1 - end.side };
             let (way, other) = if outward { (out, back) } else { (back, out) };
-            let (region, me, counters) = end.parts();
+            let (region, me, counters, partner) = end.parts_for_run();
             let side = way.begin(me, region)?;
-            let mut run = Run::new(region, me, direction, side, &mut other.store, counters);
+            let mut run = Run::new(region, me, direction, side, Other::Way(other), counters);
+            run.partner = partner;
             // The run changes it: from the first thing on that it has done, it does not stop half-way.
             let limit = me.limit();
             let mut done = action(&mut run);
@@ -243,11 +252,14 @@ impl Handle {
     pub(crate) fn follow_up(&mut self, outward: bool, mut effects: Effects) -> Result<()> {
         probe::at();
         self.tell(outward, &effects)?;
+        if effects.went_back {
+            self.follow_up_back(outward)?;
+        }
         if effects.replies.is_empty() { Ok(()) } else { self.send_replies(outward, &mut effects) }
     }
 
     #[cold]
-    fn send_replies(&mut self, outward: bool, effects: &mut Effects) -> Result<()> {
+    pub(super) fn send_replies(&mut self, outward: bool, effects: &mut Effects) -> Result<()> {
         let replies = effects.replies.drain(..).map(|reply| (!outward, reply));
         self.unsent.extend(replies);
         self.send_unsent()
@@ -256,30 +268,44 @@ impl Handle {
     /// Sends what modules have answered. What they answered to has been sent, so what cannot go now goes with the next call.
     #[cold]
     fn send_unsent(&mut self) -> Result<()> {
-        let mut waiting = std::mem::take(&mut self.unsent);
+        // They stay in the list until it is their turn: what is done meanwhile may answer too, and goes behind them.
+        let mut done = Ok(());
         for _ in 0..REPLIES_MAX {
-            let Some((direction, _)) = waiting.first() else { break };
+            let Some((direction, _)) = self.unsent.first() else { break };
             let direction = *direction;
+            // Taken out once it is its turn.
+            let mut reply = Some(self.unsent.remove(0));
             let run = self.run_once(direction, |run| {
-                let (_, Reply { from, message }) = waiting.remove(0);
+                let Some((_, Reply { from, message })) = reply.take() else { return Ok(()) };
                 let at =
                     from.and_then(|(end, slot)| run.chain.iter().position(|link| (link.end, link.slot) == (end, slot)));
                 run.put(at.map_or(0, |at| at + 1), message)
             });
             let (sent, effects) = match run {
                 Err(error) if error.is_held() => {
-                    waiting.truncate(REPLIES_MAX);
-                    self.unsent = waiting;
-                    return Ok(());
+                    // Another user is in the way: with the next call.
+                    self.unsent.splice(0..0, reply);
+                    self.unsent.truncate(REPLIES_MAX);
+                    return done;
                 }
-                run => run?,
+                Err(error) => {
+                    self.unsent.clear();
+                    return Err(error);
+                }
+                Ok(ran) => ran,
             };
-            sent?;
-            self.tell(direction, &effects)?;
-            self.serve_owed(direction)?;
-            waiting.extend(effects.replies.into_iter().map(|reply| (!direction, reply)));
+            done = done.and(sent);
+            let told = self.tell_of_run(direction, effects);
+            done = done.and(told).and(self.serve_owed(direction));
         }
-        Ok(())
+        done
+    }
+
+    /// Notes what a run has answered, and wakes whom it has done something for.
+    fn tell_of_run(&mut self, direction: bool, mut effects: Effects) -> Result<()> {
+        self.unsent.extend(effects.replies.drain(..).map(|reply| (!direction, reply)));
+        self.tell(direction, &effects)?;
+        if effects.went_back { self.follow_up_back(direction) } else { Ok(()) }
     }
 
     #[inline]
@@ -309,12 +335,16 @@ impl Handle {
             }
             self.signal_room(outward);
         }
-        if effects.changed { self.tell_changed(outward) } else { Ok(()) }
+        if effects.changed | effects.enabled_other | effects.enabled_partner {
+            self.tell_more(outward, effects)
+        } else {
+            Ok(())
+        }
     }
 
     /// The end at the far side of a direction has a new state: its readers and writers look at it.
     #[cold]
-    fn tell_changed(&mut self, outward: bool) -> Result<()> {
+    pub(super) fn tell_changed(&mut self, outward: bool) -> Result<()> {
         let way = if outward { &self.back } else { &self.out };
         way.announce();
         if outward {
@@ -472,11 +502,11 @@ impl Handle {
     }
 
     /// After a call that reads: what another user could not run meanwhile, because this one had the reader's token or the
-    /// store's. Only streams with modules have service procedures.
+    /// store's. Only streams with modules or a driver have service procedures.
     #[inline]
     pub(crate) fn serve_owed_to_reader(&mut self) -> Result<()> {
         let plumbing = &self.end.region.fixed.plumbing;
-        if plumbing.iter().all(|end| end.count.load(Ordering::Relaxed) == 0) {
+        if self.end.region.driver.is_none() && plumbing.iter().all(|end| end.count.load(Ordering::Relaxed) == 0) {
             return Ok(());
         }
         self.serve_owed(false)

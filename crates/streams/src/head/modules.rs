@@ -9,7 +9,7 @@ use crate::error::{Result, fixed};
 use crate::events;
 use crate::message::Message;
 use crate::message::kind::{Flush, Kind, What};
-use crate::plumb::chain::{self, queue_of};
+use crate::plumb::chain::{self, Link, queue_of};
 use crate::plumb::queue::Queue;
 use crate::plumb::{registry, stack};
 use crate::process::region::Region;
@@ -44,6 +44,7 @@ impl Handle {
             self.unplug()?;
         } else {
             events::push(self.end.region.inode, side as u8, name);
+            self.enable_all()?;
         }
         opened
     }
@@ -55,7 +56,7 @@ impl Handle {
     pub fn pop(&mut self) -> Result<()> {
         self.attach()?;
         state::check(self.end.words(), Call::Plumb)?;
-        let name = self.look()?;
+        let name = self.modules()?.into_iter().next().ok_or_else(|| fixed!(Inval, "no module is pushed"))?;
         registry::find(&name)?.close();
         self.unplug()?;
         events::pop(self.end.region.inode, self.end.side as u8, &name);
@@ -72,34 +73,56 @@ impl Handle {
             }
             Ok(())
         })?;
-        // Who waited for room in its queues looks again.
+        self.enable_all()
+    }
+
+    /// Whoever waits for room behind a module that has come or gone looks again: who makes room now does not know of it.
+    fn enable_all(&mut self) -> Result<()> {
+        for outward in [true, false] {
+            let way = if outward { &self.out } else { &self.back };
+            let chain = chain::resolve(&self.end.region, way.direction())?;
+            let may_wait = |link: &&Link| link.service && (link.is_driver() || !way.store.is_empty(link.queue));
+            let waits = chain.iter().filter(may_wait).inspect(|link| way.store.enable(link.queue)).count();
+            if waits > 0 {
+                self.service_if_free(outward)?;
+            }
+        }
         self.end.wake_own_writers()?;
         self.wake_writers()
     }
 
-    /// The name of the module that was pushed last (I_LOOK).
+    /// The name of the module that was pushed last, or of the driver (I_LOOK).
     ///
     /// # Errors
-    /// `EINVAL` if there is none.
+    /// `EINVAL` if there is neither.
     pub fn look(&self) -> Result<String> {
         let names = self.list()?;
         names.into_iter().next().ok_or_else(|| fixed!(Inval, "no module is pushed"))
     }
 
-    /// Whether a module of that name is pushed (I_FIND).
+    /// Whether a module of that name is pushed, or the driver has that name (I_FIND).
     ///
     /// # Errors
     /// `EINVAL` for a name that this process does not know.
     pub fn find(&self, name: &str) -> Result<bool> {
-        registry::find(name)?;
+        if registry::find_driver(name).is_err() {
+            registry::find(name)?;
+        }
         Ok(self.list()?.iter().any(|pushed| pushed == name))
     }
 
-    /// The names of the end's modules, the last pushed first (I_LIST).
+    /// The names of the end's modules, the last pushed first, then that of the driver (I_LIST).
     ///
     /// # Errors
     /// `EPROTO` on a broken stream.
     pub fn list(&self) -> Result<Vec<String>> {
+        let mut names = self.modules()?;
+        names.extend(self.end.region.driver.map(|driver| driver.0.info().name.to_owned()));
+        Ok(names)
+    }
+
+    /// The names of the end's modules, the last pushed first.
+    fn modules(&self) -> Result<Vec<String>> {
         let (fixed, side) = (&self.end.region.fixed, self.end.side);
         chain::stack(&fixed.plumbing[side])?.into_iter().rev().map(|slot| chain::name(fixed, side, slot)).collect()
     }

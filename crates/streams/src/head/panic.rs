@@ -33,7 +33,8 @@ impl Drop for Running<'_> {
 impl Handle {
     #[cold]
     fn recover(&mut self, outward: bool) {
-        let way = if outward { &mut self.out } else { &mut self.back };
+        let (way, other) = if outward { (&mut self.out, &mut self.back) } else { (&mut self.back, &mut self.out) };
+        let sent_back = std::mem::take(&mut other.inner_effects).delivered;
         way.data.abandon();
         // What a service procedure had got goes back to its queue, unless it had passed it on. On an error the next member
         // that takes the token does it.
@@ -43,5 +44,8 @@ impl Handle {
         // What was delivered before is told: nobody knows whether there was any.
         let effects = Effects { delivered: true, urgent: true, room: true, ..Effects::default() };
         let _ = self.tell(outward, &effects);
+        if sent_back {
+            let _ = self.tell(!outward, &effects);
+        }
     }
 }

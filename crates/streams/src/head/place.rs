@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use super::front::{Item, ReadSide};
 use super::get::Taken;
 use super::handle::Handle;
-use super::signals::{SignalEvents, signal};
 use super::state::{self, Call};
 use super::way::WriteSide;
 use crate::error::{Errno, Error, Result, fixed};
 use crate::message::kind::{Kind, What};
+use crate::process::listeners::{SignalEvents, signal};
 use crate::queue::lane::Kept;
 
 /// A place in the stream for a message that is being filled in. Dropped, it was never there.

@@ -185,10 +185,20 @@ impl Handle {
             // What its modules still hold comes before the end.
             return self.drain_back();
         }
+        let asks = WriteOptions::notifies(self.end.words());
+        if asks {
+            // Before it waits, or refuses.
+            self.say_how_much(wanted)?;
+            if self.back.is_readable() {
+                return Ok(true);
+            }
+        }
         self.refuse_to_read()?;
         if !self.nonblocking {
             let slept = self.end.counters.blocks;
-            self.say_how_much(wanted)?;
+            if !asks {
+                self.say_how_much(wanted)?;
+            }
             if self.owes_service() {
                 // Those who wait for room were not serviced, because a writer was in the middle of a call.
                 self.attend_writer()?;

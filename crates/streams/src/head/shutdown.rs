@@ -29,11 +29,14 @@ impl Handle {
     /// ```
     ///
     /// # Errors
-    /// `EINVAL` for a FIFO, each end of which has one direction and is closed by dropping it.
+    /// `EINVAL` for a FIFO, each end of which has one direction and is closed by dropping it, and for a device.
     pub fn shutdown(&mut self, direction: Shutdown) -> Result<()> {
         self.attach()?;
         if self.end.endpoint.access != Access::Both {
             return Err(Error::new(Errno::Inval, "an end of a FIFO has one direction, and is closed by dropping it"));
+        }
+        if self.end.region.driver.is_some() {
+            return Err(Error::new(Errno::Inval, "a stream that ends in a driver has no direction to be closed alone"));
         }
         let (reads, writes) = match direction {
             Shutdown::Read => (READS, 0),

@@ -28,6 +28,8 @@ const VAIN_MAX: u32 = 100;
 const VAIN_PAUSE: Duration = Duration::from_millis(1);
 /// A reader leaves the pages as they are if no more than these were in use: they are soon used again.
 const PAGES_KEPT: u64 = 64 << 10;
+/// So often a sleeping reader tries, every [`LOOK_NS`], to give pages back while a writer is in the middle of a call.
+const GIVE_BACK_TRIES: u32 = 50;
 /// A reader that does not wait, and may come again soon, gives pages back so often: that costs some tens of microseconds, and as
 /// much when they are used again.
 const GIVE_BACK_EVERY_NS: u64 = 100_000_000;
@@ -87,7 +89,7 @@ impl Handle {
         let begin_ns = now_ns();
         // Who waits for either has not been on the futex.
         let before_ns = if interest == Interest::Both { 0 } else { self.end.futex_ns };
-        let mut in_vain = 0;
+        let (mut in_vain, mut tries) = (0, 0);
         loop {
             // Before the look: what is done after it is told.
             let watched = match interest {
@@ -103,13 +105,16 @@ impl Handle {
                 [self.end.words(), self.end.peer_words()].map(|end| end.joined.load(Ordering::Relaxed) > 1);
             let watch_ns = if own || peer { begin_ns + WATCH_NS } else { u64::MAX };
             // Another handle may come to be used while we sleep.
-            let has_modules = self.end.region.fixed.plumbing[self.end.side].count.load(Ordering::Relaxed) != 0;
+            let has_modules = self.end.region.driver.is_some()
+                || self.end.region.fixed.plumbing[self.end.side].count.load(Ordering::Relaxed) != 0;
             // And who closes the end wakes a reader by the watch; that of a pipe is rung.
             let deaf = !watched && (own || has_modules || !self.end.doorbell().is_of_pipe());
             let look_ns = if deaf { now_ns() + LOOK_NS } else { u64::MAX };
-            let end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns);
-            if interest == Interest::Packets {
-                self.give_pages_back()?;
+            let mut end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns);
+            if interest == Interest::Packets && self.give_pages_back()? && tries < GIVE_BACK_TRIES {
+                // A writer is in the middle of its call, perhaps because it was preempted there.
+                tries += 1;
+                end_ns = end_ns.min(now_ns() + LOOK_NS);
             }
             let place = Place { stream: self.end.region.inode, end: self.end.side, writes: interest == Interest::Room };
             let heard = loop {
@@ -144,28 +149,34 @@ impl Handle {
     }
 
     /// A reader that finds nothing gives the memory back that messages have gone through, if that is much and no writer is in
-    /// the middle of a call.
-    fn give_pages_back(&mut self) -> Result<()> {
+    /// the middle of a call. True if one is: then it is to be tried again.
+    fn give_pages_back(&mut self) -> Result<bool> {
         if self.back.reader.reach() <= PAGES_KEPT {
-            return Ok(());
+            return Ok(false);
         }
-        self.back.reader.forget_reach();
         self.end.set_limit(Limit::Now);
         let (region, me, _) = self.end.parts();
         let direction = self.back.direction();
         let held = self.back.writer.hold(me).map(|(writing, _)| {
             // Nobody writes, and nobody has anything to read there. A failure costs memory, and nothing else.
-            if writing.count_now() == 0 {
+            let is_empty = writing.count_now() == 0;
+            if is_empty {
                 let _ = region.discard_window(direction);
             }
+            is_empty
         });
         if held.is_ok() {
             self.serve_owed(false)?;
         }
         self.end.set_limit(self.limit());
         match held {
-            Err(error) if !error.is_held() => self.settle(Err(error)),
-            _ => Ok(()),
+            Ok(false) => Ok(false),
+            Ok(true) => {
+                self.back.reader.forget_reach();
+                Ok(false)
+            }
+            Err(error) if error.is_held() => Ok(true),
+            Err(error) => self.settle(Err(error)),
         }
     }
 

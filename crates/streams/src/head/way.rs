@@ -17,6 +17,7 @@ use crate::queue::lane::reader::LaneReader;
 use crate::queue::lane::writer::{LaneWriter, Open, WriterGuard};
 use crate::queue::lane::{Guard, Kept};
 use crate::queue::store::{HEAD, Store};
+use crate::sched::Effects;
 
 /// One direction of a stream.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(crate) struct Way {
     /// Which quick way plain data may take.
     quick: Open,
     pub data: DataChain,
+    /// What runs back from within runs along the other direction have to tell when those are over.
+    pub inner_effects: Effects,
 }
 
 impl Way {
@@ -50,6 +53,7 @@ impl Way {
             direction,
             quick: Open::Closed,
             data: DataChain::default(),
+            inner_effects: Effects::default(),
         }
     }
 
@@ -57,13 +61,27 @@ impl Way {
     // In line, so that the guard is made where it stays.
     #[inline(always)]
     pub fn begin<'w>(&'w mut self, me: &'w Membership, region: &Region) -> Result<WriteSide<'w>> {
-        let Way { writer, reader, store, chain, direction, quick, data } = self;
+        let Way { writer, reader, store, chain, direction, quick, data, .. } = self;
         let (lane, hold) = writer.enter(me)?;
         let mut side = WriteSide { lane, far: reader, store, chain, quick, data, me };
         if let Some(hold) = hold {
             side.look_at_notices(hold, region, *direction)?;
         }
         Ok(side)
+    }
+
+    /// As [`Way::begin`], for one who may be inside of another token by its bias: the token is taken as a lock.
+    /// With it comes what such runs have to tell.
+    pub fn begin_inside<'w>(
+        &'w mut self,
+        me: &'w Membership,
+        region: &Region,
+    ) -> Result<(WriteSide<'w>, &'w mut Effects)> {
+        let Way { writer, reader, store, chain, direction, quick, data, inner_effects } = self;
+        let (lane, hold) = writer.hold(me)?;
+        let mut side = WriteSide { lane, far: reader, store, chain, quick, data, me };
+        side.look_at_notices(hold, region, *direction)?;
+        Ok((side, inner_effects))
     }
 
     /// The guard of the writer's side again.
@@ -189,7 +207,7 @@ impl WriteSide<'_> {
         // A reader of messages is to find the boundaries of writes.
         let coalescing = policy.coalescing && read.mode == ReadMode::Bytes && !write.delimit;
         self.lane.set_flow(coalescing);
-        *self.chain = chain::resolve(fixed, direction)?;
+        *self.chain = chain::resolve(region, direction)?;
         let undisturbed = from.state.load(Ordering::Relaxed) == 0 && to.listened.load(Ordering::Relaxed) == 0;
         let usual = policy.lane && policy.wake_once && undisturbed && !write.delimit;
         *self.quick = match self.chain[..] {

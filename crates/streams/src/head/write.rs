@@ -25,7 +25,8 @@ impl Handle {
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         if let Some(me) = self.end.member() {
             if !self.out.chain.is_empty() {
-                if self.out.writer.is_open_for(bytes.len()) {
+                // That the other end has gone shows in what a reader looks at, which modules do not.
+                if !self.end.peer_gone && self.out.writer.is_open_for(bytes.len()) {
                     return self.write_through(bytes);
                 }
             } else {

@@ -107,6 +107,9 @@ impl WriteOptions {
     /// What a pipe begins with.
     pub const PIPE: WriteOptions = WriteOptions { zero: false, pipe: true, hold: false, delimit: false, notify: false };
 
+    /// What a device begins with.
+    pub const DEVICE: WriteOptions = WriteOptions { zero: true, pipe: false, ..WriteOptions::PIPE };
+
     /// Those of an end; a pipe's if its word makes no sense.
     #[inline]
     pub(crate) fn of(end: &EndWords) -> WriteOptions {
@@ -121,6 +124,15 @@ impl WriteOptions {
     /// Whether an end has `notify` set.
     pub(crate) fn notifies(end: &EndWords) -> bool {
         end.write_options.load(Ordering::Relaxed) & NOTIFY != 0
+    }
+
+    /// Sets or clears `notify` of an end.
+    pub(crate) fn set_notify(end: &EndWords, notify: bool) {
+        if notify {
+            end.write_options.fetch_or(NOTIFY, Ordering::Relaxed);
+        } else {
+            end.write_options.fetch_and(!NOTIFY, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn bits(self) -> u32 {
@@ -173,12 +185,14 @@ pub struct SetOptions {
     pub lowat: Option<u32>,
     /// Largest data part of a message, bytes.
     pub maxpsz: Option<u32>,
+    /// Whether an empty reader sends M_READ (SO_MREADON, SO_MREADOFF): 1 or 0.
+    pub notify: Option<u32>,
 }
 
 impl SetOptions {
     /// The M_SETOPTS.
     pub fn message(self) -> Message<'static> {
-        let words = [self.read, self.hiwat, self.lowat, self.maxpsz];
+        let words = [self.read, self.hiwat, self.lowat, self.maxpsz, self.notify];
         let bytes = words.iter().flat_map(|word| word.map_or([0xff; 5], with_flag)).collect();
         Message::of_parts(What::of(Kind::SetOptions), None, Some(bytes))
     }
@@ -190,7 +204,7 @@ impl SetOptions {
             Some([0, a, b, c, d]) => Some(u32::from_le_bytes([*a, *b, *c, *d])),
             _ => None,
         };
-        SetOptions { read: word(0), hiwat: word(1), lowat: word(2), maxpsz: word(3) }
+        SetOptions { read: word(0), hiwat: word(1), lowat: word(2), maxpsz: word(3), notify: word(4) }
     }
 }
 

@@ -1,21 +1,22 @@
 //! The chain of queues along a direction: the modules of the writing end from its head down, then those of the reading
-//! end up to its head.
+//! end up to its head. A driver stands in the place of end 1: as the last one of direction 0, and the first one back.
 
 use std::sync::atomic::Ordering;
 
 use super::module::{Module, NAME_MAX, Side};
 use super::registry;
 use crate::error::{Error, Result};
-use crate::layout::{Fixed, Plumbing};
+use crate::layout::{DRIVER, Fixed, Plumbing, Slot};
 use crate::limits::NSTRPUSH;
+use crate::process::region::Region;
 
-/// One module's queue in a direction.
+/// One module's queue in a direction, or the driver's.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
     pub module: &'static dyn Module,
     /// Its queue's number in the direction's store.
     pub queue: usize,
-    /// Whose module it is, and its slot there.
+    /// Whose module it is, and its slot there; [`DRIVER`] for the driver.
     pub end: usize,
     pub slot: usize,
     pub side: Side,
@@ -40,11 +41,27 @@ pub(crate) fn queue_of(end: usize, slot: usize) -> usize {
     1 + end * NSTRPUSH + slot
 }
 
+impl Link {
+    /// Whether it is the driver's.
+    pub fn is_driver(&self) -> bool {
+        self.slot == DRIVER
+    }
+
+    /// What the module or driver has in shared memory.
+    pub fn words<'f>(&self, fixed: &'f Fixed) -> &'f Slot {
+        if self.is_driver() { &fixed.device.driver } else { &fixed.slots[self.end][self.slot] }
+    }
+}
+
 /// Reads the chain of a direction. Under the direction's writer token.
 ///
 /// Errors: `EINVAL` if this process does not know one of the modules.
-pub(crate) fn resolve(fixed: &Fixed, direction: usize) -> Result<Vec<Link>> {
+pub(crate) fn resolve(region: &Region, direction: usize) -> Result<Vec<Link>> {
+    let fixed = &region.fixed;
     let mut chain = Vec::new();
+    if direction == 1 {
+        chain.extend(driver_link(region, Side::Read));
+    }
     for end in [direction, 1 - direction] {
         let side = if end == direction { Side::Write } else { Side::Read };
         let mut slots = stack(&fixed.plumbing[end])?;
@@ -58,7 +75,16 @@ pub(crate) fn resolve(fixed: &Fixed, direction: usize) -> Result<Vec<Link>> {
             chain.push(Link { module, queue: queue_of(end, slot), end, slot, side, service });
         }
     }
+    if direction == 0 {
+        chain.extend(driver_link(region, Side::Write));
+    }
     Ok(chain)
+}
+
+fn driver_link(region: &Region, side: Side) -> Option<Link> {
+    let module: &'static dyn Module = region.driver?;
+    let service = module.info().has_service(side);
+    Some(Link { module, queue: queue_of(1, DRIVER), end: 1, slot: DRIVER, side, service })
 }
 
 /// Calls `close` of an end's modules, the last pushed first: its last handle in use is gone. One that this process does not
@@ -86,7 +112,20 @@ pub(crate) fn stack(plumbing: &Plumbing) -> Result<Vec<usize>> {
 
 /// The name of the module in a slot of an end.
 pub(crate) fn name(fixed: &Fixed, end: usize, slot: usize) -> Result<String> {
-    let bytes: [u8; NAME_MAX] = std::array::from_fn(|at| fixed.slots[end][slot].name[at].load(Ordering::Relaxed));
+    read_name(&fixed.slots[end][slot])
+}
+
+/// The name in a slot; empty if nothing is there.
+pub(crate) fn read_name(slot: &Slot) -> Result<String> {
+    let bytes: [u8; NAME_MAX] = std::array::from_fn(|at| slot.name[at].load(Ordering::Relaxed));
     let len = bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME_MAX);
     String::from_utf8(bytes[..len].to_vec()).map_err(|_| Error::corrupt("a module's name"))
+}
+
+/// Writes a name into a slot.
+pub(crate) fn write_name(slot: &Slot, name: &str) {
+    debug_assert!(name.len() <= NAME_MAX);
+    for (at, byte) in slot.name.iter().enumerate() {
+        byte.store(name.as_bytes().get(at).copied().unwrap_or(0), Ordering::Relaxed);
+    }
 }

@@ -3,7 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use super::module::Side;
-use crate::error::Result;
+use crate::error::{Result, fixed};
+use headwater_shm::Window;
+
 use crate::layout::STATE_WORDS;
 use crate::message::Message;
 use crate::message::kind::Flush;
@@ -29,24 +31,44 @@ impl<'m> Queue<'_, '_, 'm> {
     /// Passes a message on to the next queue.
     ///
     /// # Errors
-    /// What the rest of the way reports: `ERANGE` for a message longer than the stream allows, `ENOSR` without memory.
+    /// What the rest of the way reports: `ERANGE` for a message longer than the stream allows, `ENOSR` without memory; `EINVAL`
+    /// from a driver's write side, behind which is nothing.
     #[doc(alias = "putnext")]
     #[inline]
     pub fn put_next(&mut self, message: Message<'m>) -> Result<()> {
+        if self.is_last() {
+            return Err(fixed!(Inval, "behind the write side of a driver there is no queue"));
+        }
         self.run.put(self.at + 1, message)
     }
 
-    /// Sends a message back, from this module's other queue on. It goes when the current run is over.
+    /// Sends a message back, from this module's other queue on. A module's goes when the current run is over, a driver's at
+    /// once.
     ///
     /// # Errors
-    /// None at this time.
+    /// Of a driver's what the way back reports, as [`Queue::put_next`].
     #[doc(alias = "qreply")]
     pub fn reply(&mut self, message: Message<'_>) -> Result<()> {
+        if self.is_last() {
+            return self.run.back(|run| run.put(1, message));
+        }
         let link = &self.run.chain[self.at];
         let from = Some((link.end, link.slot));
         self.run.effects.replies.push(Reply { from, message: message.into_owned() });
         self.run.act();
         Ok(())
+    }
+
+    /// On a driver's write side: whether a message of that band can be sent back by [`Queue::reply`], that is whether the queue
+    /// after the driver's read queue takes it. If not, the read queue is enabled when it does, if it has a service procedure.
+    ///
+    /// # Errors
+    /// `EINVAL` elsewhere; `EPROTO` if the shared memory makes no sense.
+    pub fn can_reply(&mut self, band: u8) -> Result<bool> {
+        if !self.is_last() {
+            return Err(fixed!(Inval, "only the write side of a driver asks whether it can answer"));
+        }
+        self.run.back(|run| run.can_put_from(1, band))
     }
 
     /// Queues a message, by priority, band and age, and enables the queue.
@@ -85,6 +107,15 @@ impl<'m> Queue<'_, '_, 'm> {
         self.run.can_put_from(self.at + 1, band)
     }
 
+    /// Whether this module's other queue is not above its high-water mark in that band.
+    ///
+    /// # Errors
+    /// `EPROTO` if the shared memory makes no sense.
+    pub fn can_put_other(&mut self, band: u8) -> Result<bool> {
+        let queue = self.run.chain[self.at].queue;
+        self.run.with_other_store(|store| Ok(store.can_put(queue, band)))
+    }
+
     /// Passes on whatever the next queue takes: the usual service procedure.
     ///
     /// # Errors
@@ -103,6 +134,13 @@ impl<'m> Queue<'_, '_, 'm> {
     #[doc(alias = "qenable")]
     pub fn enable(&mut self) {
         self.run.store.enable(self.run.chain[self.at].queue);
+    }
+
+    /// Asks for the service procedure of this module's other queue to be run, when the current run is over.
+    pub fn enable_other(&mut self) {
+        let queue = self.run.chain[self.at].queue;
+        self.run.other.store().enable(queue);
+        self.run.effects.enabled_other = true;
     }
 
     /// Does what an M_FLUSH asks of this module's two queues. The message is then passed on.
@@ -124,6 +162,21 @@ impl<'m> Queue<'_, '_, 'm> {
         Ok(())
     }
 
+    /// Does what an M_FLUSH asks of a driver: throws away what waits in its queues, and sends the message back to have the
+    /// read side of what is above it flushed.
+    ///
+    /// # Errors
+    /// `EPROTO` if the shared memory makes no sense.
+    pub fn flush_as_driver(&mut self, mut message: Message<'_>) -> Result<()> {
+        self.flush_as(&message)?;
+        let flush = Flush::of(&message);
+        if !flush.read {
+            return Ok(());
+        }
+        *message.data_mut() = Flush { write: false, ..flush }.bytes().to_vec();
+        self.reply(message)
+    }
+
     /// Messages in the queue, and bytes of one of its bands.
     #[doc(alias = "qsize")]
     pub fn size(&self, band: u8) -> (usize, usize) {
@@ -134,17 +187,100 @@ impl<'m> Queue<'_, '_, 'm> {
     /// two runs.
     pub fn state(&self) -> [u64; STATE_WORDS] {
         let link = &self.run.chain[self.at];
-        let words = &self.run.region.fixed.slots[link.end][link.slot].state;
+        let words = &link.words(&self.run.region.fixed).state;
         std::array::from_fn(|at| words[at].load(Ordering::Relaxed))
     }
 
     /// Changes what the module remembers.
     pub fn set_state(&mut self, state: [u64; STATE_WORDS]) {
         let link = &self.run.chain[self.at];
-        let words = &self.run.region.fixed.slots[link.end][link.slot].state;
+        let words = &link.words(&self.run.region.fixed).state;
         for (word, value) in words.iter().zip(state) {
             word.store(value, Ordering::Relaxed);
         }
         self.run.act();
+    }
+
+    /// Of a driver that [pairs](super::driver::DriverInfo::pairs) streams: whether the partner is open and reached.
+    pub fn has_partner(&self) -> bool {
+        self.run.partner.is_some()
+    }
+
+    /// Whether a message of that band can be sent to the partner's head: false also as long as there is no partner. If not, the
+    /// partner's read queue is enabled when it can, if it has a service procedure; and this write queue when the partner has
+    /// come.
+    ///
+    /// # Errors
+    /// `EINVAL` but on a driver's write side; `EPROTO` if the shared memory makes no sense.
+    pub fn can_put_partner(&mut self, band: u8) -> Result<bool> {
+        self.check_last()?;
+        self.run.along_partner(|run| run.can_put_from(1, band)).unwrap_or(Ok(false))
+    }
+
+    /// Sends a message to the partner, from the driver's read queue there on.
+    ///
+    /// # Errors
+    /// `ENXIO` without a partner; `EPIPE` if it is gone; `EINVAL` but on a driver's write side; what the way reports, as
+    /// [`Queue::put_next`].
+    pub fn put_partner(&mut self, message: Message<'m>) -> Result<()> {
+        self.check_last()?;
+        self.run.put_partner(message)
+    }
+
+    /// Asks for the service procedure of the partner's write queue to be run, when the current run is over: there is room here.
+    pub fn enable_partner(&mut self) {
+        self.run.effects.enabled_partner = true;
+    }
+
+    fn check_last(&self) -> Result<()> {
+        if self.is_last() { Ok(()) } else { Err(fixed!(Inval, "only the write side of a driver sends to its partner")) }
+    }
+
+    /// The minor number of the device that the stream was opened as; None where no driver is.
+    pub fn minor(&self) -> Option<u32> {
+        self.run.region.driver.map(|_| self.run.region.fixed.device.minor.load(Ordering::Relaxed))
+    }
+
+    /// Length of the driver's own memory for this stream, bytes.
+    pub fn instance_len(&self) -> usize {
+        self.instance().map_or(0, |window| window.len() as usize)
+    }
+
+    /// Copies from the driver's own memory for this stream, from byte `at` on. It is zeros when the stream is made; every process
+    /// that has the stream open may change it at any time, so what is read is to be checked.
+    ///
+    /// # Errors
+    /// `EINVAL` for a range that is not inside.
+    pub fn read_instance(&self, at: usize, bytes: &mut [u8]) -> Result<()> {
+        let window = self.instance_range(at, bytes.len())?;
+        window.copy_out(at as u64, bytes);
+        Ok(())
+    }
+
+    /// Copies to the driver's own memory for this stream, from byte `at` on. Procedures of the two sides may run at the same
+    /// time, in two processes: each writes bytes of its own.
+    ///
+    /// # Errors
+    /// `EINVAL` for a range that is not inside.
+    pub fn write_instance(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
+        self.run.act();
+        let window = self.instance_range(at, bytes.len())?;
+        window.copy_in(at as u64, bytes);
+        Ok(())
+    }
+
+    fn instance(&self) -> Option<&Window> {
+        self.run.region.instance.as_ref().filter(|_| self.run.chain[self.at].is_driver())
+    }
+
+    fn instance_range(&self, at: usize, len: usize) -> Result<&Window> {
+        let inside = |window: &&Window| at.checked_add(len).is_some_and(|end| end as u64 <= window.len());
+        self.instance().filter(inside).ok_or_else(|| fixed!(Inval, "the range is outside of the driver's memory"))
+    }
+
+    /// Whether there is nothing behind this queue: it is the write queue of a driver.
+    fn is_last(&self) -> bool {
+        let link = &self.run.chain[self.at];
+        link.is_driver() && link.side == Side::Write
     }
 }

@@ -1,13 +1,44 @@
-//! Which modules this process knows, by name.
+//! Which modules and drivers this process knows, by name. A name is of one of them.
 
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
+use super::driver::{Driver, DriverLink};
 use super::module::{Module, NAME_MAX};
 use crate::error::{Errno, Error, Result};
-use crate::modules;
+use crate::{drivers, modules};
 
-static KNOWN: RwLock<BTreeMap<&'static str, &'static dyn Module>> = RwLock::new(BTreeMap::new());
+/// Those that were made known beside the ones of [`modules`] and [`drivers`].
+static KNOWN: RwLock<Known> = RwLock::new(Known { modules: BTreeMap::new(), drivers: BTreeMap::new() });
+
+struct Known {
+    modules: BTreeMap<&'static str, &'static dyn Module>,
+    drivers: BTreeMap<&'static str, &'static DriverLink>,
+}
+
+impl Known {
+    fn driver(&self, name: &str) -> Option<&'static DriverLink> {
+        drivers::find(name).or_else(|| self.drivers.get(name).copied())
+    }
+
+    fn module(&self, name: &str) -> Option<&'static dyn Module> {
+        modules::find(name).or_else(|| self.modules.get(name).copied())
+    }
+
+    /// Whether something may be made known under that name.
+    fn check_new(&self, name: &str) -> Result<()> {
+        if name.is_empty() || name.len() > NAME_MAX || name.contains(['\0', '/']) || name.starts_with('.') {
+            let why = format!(
+                "a module's or driver's name has 1 to {NAME_MAX} bytes, no '/' and no '.' at its beginning, which '{name}' is not"
+            );
+            return Err(Error::new(Errno::Inval, why));
+        }
+        if self.module(name).is_some() || self.driver(name).is_some() {
+            return Err(Error::new(Errno::Busy, format!("a module or driver of the name '{name}' is known already")));
+        }
+        Ok(())
+    }
+}
 
 /// Makes a module known to this process, under the name that it says. Every process that uses a stream with that module
 /// does so, before it writes or reads there. It stays known until the process ends.
@@ -16,14 +47,27 @@ static KNOWN: RwLock<BTreeMap<&'static str, &'static dyn Module>> = RwLock::new(
 /// `EINVAL` for an empty or too long name; `EBUSY` for one that is taken.
 pub fn register(module: impl Module + 'static) -> Result<()> {
     let name = module.info().name;
-    if name.is_empty() || name.len() > NAME_MAX || name.contains('\0') {
-        return Err(Error::new(Errno::Inval, format!("a module's name has 1 to {NAME_MAX} bytes, '{name}' has not")));
-    }
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    if modules::find(name).is_some() || known.contains_key(name) {
-        return Err(Error::new(Errno::Busy, format!("a module of the name '{name}' is known already")));
+    known.check_new(name)?;
+    known.modules.insert(name, Box::leak(Box::new(module)));
+    Ok(())
+}
+
+/// Makes a driver known to this process, under the name that it says. Every process that opens its devices does so before. It
+/// stays known until the process ends.
+///
+/// # Errors
+/// `EINVAL` for an empty or too long name, or more memory than [`limits::INSTANCE_MAX`](crate::limits::INSTANCE_MAX); `EBUSY` for
+/// a name that is taken.
+pub fn register_driver(driver: impl Driver + 'static) -> Result<()> {
+    let name = driver.info().name;
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    known.check_new(name)?;
+    let link = DriverLink(Box::leak(Box::new(driver)));
+    if !link.is_possible() {
+        return Err(Error::new(Errno::Inval, format!("driver '{name}' asks for more memory than INSTANCE_MAX")));
     }
-    known.insert(name, Box::leak(Box::new(module)));
+    known.drivers.insert(name, Box::leak(Box::new(link)));
     Ok(())
 }
 
@@ -31,12 +75,23 @@ pub fn register(module: impl Module + 'static) -> Result<()> {
 ///
 /// Errors: `EINVAL` if this process knows none; the message names those that it knows.
 pub(crate) fn find(name: &str) -> Result<&'static dyn Module> {
-    if let Some(module) = modules::find(name) {
-        return Ok(module);
-    }
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    known.get(name).copied().ok_or_else(|| {
-        let names = modules::names().chain(known.keys().copied()).collect::<Vec<_>>().join(", ");
+    known.module(name).ok_or_else(|| {
+        if known.driver(name).is_some() {
+            return Error::new(Errno::Inval, format!("'{name}' is a driver: it is opened, and no module to be pushed"));
+        }
+        let names = modules::names().chain(known.modules.keys().copied()).collect::<Vec<_>>().join(", ");
         Error::new(Errno::Inval, format!("no module of the name '{name}' is known to this process; known are {names}"))
+    })
+}
+
+/// The driver of that name.
+///
+/// Errors: `EINVAL` if this process knows none; the message names those that it knows.
+pub(crate) fn find_driver(name: &str) -> Result<&'static DriverLink> {
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    known.driver(name).ok_or_else(|| {
+        let names = drivers::names().chain(known.drivers.keys().copied()).collect::<Vec<_>>().join(", ");
+        Error::new(Errno::Inval, format!("no driver of the name '{name}' is known to this process; known are {names}"))
     })
 }

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use headwater_shm::probe;
 
 use super::chain;
-use super::module::NAME_MAX;
 use crate::error::{Errno, Error, Result};
 use crate::layout::{Fixed, Plumbing};
 use crate::limits::NSTRPUSH;
@@ -19,10 +18,7 @@ pub(crate) fn push(fixed: &Fixed, end: usize, name: &str, most: usize) -> Result
     }
     let slot = (0..NSTRPUSH).find(|slot| !stack.contains(slot)).expect("there are as many slots as modules");
     let words = &fixed.slots[end][slot];
-    debug_assert!(name.len() <= NAME_MAX);
-    for (at, byte) in words.name.iter().enumerate() {
-        byte.store(name.as_bytes().get(at).copied().unwrap_or(0), Ordering::Relaxed);
-    }
+    chain::write_name(words, name);
     probe::at();
     for word in &words.state {
         word.store(0, Ordering::Relaxed);

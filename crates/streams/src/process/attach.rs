@@ -1,7 +1,9 @@
 //! How an end goes from process to process: by fork without doing anything, over a socket, and through exec.
 //!
 //! An end of a pipe is its doorbell's descriptor and the memory's, and both must arrive; one of a FIFO is three: an end of
-//! its pipe, the memory and the node. After exec they are found among the process's own descriptors: the memory's header names the doorbell.
+//! its pipe, the memory and the node. A device is both ends of its doorbell, the memory, and the file in which its minor number is
+//! locked, if others find it by name. After exec they are found among the process's own descriptors: the memory's header names
+//! the doorbell.
 
 use std::fs::File;
 use std::mem::offset_of;
@@ -12,6 +14,7 @@ use headwater_os::descriptors::{self, Found};
 use headwater_os::doorbell::Doorbell;
 use headwater_os::files;
 
+use super::device;
 use super::end::Access;
 use super::endpoint::Endpoint;
 use super::fifo;
@@ -40,7 +43,12 @@ impl Handle {
         }
         let doorbell = Doorbell::from_fd(fd).map_err(|_| no_stream("the descriptor is no stream"))?;
         let memory = own_memory(NAME, doorbell.cookie()?)?;
-        Handle::of_parts(doorbell, memory)
+        let region = Region::open(memory)?;
+        if region.driver.is_none() {
+            return Handle::of_parts(doorbell, region);
+        }
+        let far = own_doorbell(region.cookie_of(1))?;
+        device::of_parts(region, doorbell, far)
     }
 
     /// The end behind a descriptor of that number, which stays open beside the handle's own.
@@ -72,22 +80,28 @@ impl Handle {
         let files = match <[OwnedFd; 2]>::try_from(files) {
             Ok([doorbell, memory]) => {
                 let doorbell = Doorbell::from_fd(doorbell).map_err(|_| no_stream("the descriptor is no stream"))?;
-                return Handle::of_parts(doorbell, memory);
+                return Handle::of_parts(doorbell, Region::open(memory)?);
             }
             Err(files) => files,
         };
+        if files.first().is_some_and(|first| !files::is_fifo(first).unwrap_or(true)) {
+            return device::of_files(files);
+        }
         let count = files.len();
         let files = <[OwnedFd; 3]>::try_from(files).map_err(|_| {
-            let why = format!("{count} descriptors came over the socket; an end of a pipe has two, of a FIFO three");
+            let why =
+                format!("{count} descriptors came over the socket; an end of a pipe has two, one of a FIFO three");
             Error::new(Errno::Nostr, why)
         })?;
         fifo::of_parts(files)
     }
 
-    fn of_parts(doorbell: Doorbell, memory: OwnedFd) -> Result<Handle> {
-        let region = Region::open(memory)?;
+    fn of_parts(doorbell: Doorbell, region: Region) -> Result<Handle> {
         let side = region.side_of(doorbell.cookie()?);
         let side = side.ok_or_else(|| no_stream("the descriptor and the memory are of two streams"))?;
+        if region.driver.is_some() {
+            return Err(no_stream("an end of a device has three descriptors"));
+        }
         Ok(Handle::of(Endpoint::new(region, side, doorbell, Access::Both)))
     }
 }
@@ -102,6 +116,17 @@ pub(super) fn own_memory(name: &str, cookie: u64) -> Result<OwnedFd> {
     memory.ok_or_else(|| {
         no_stream("the descriptor is no stream, or the descriptor of its memory was closed (see set_inheritable)")
     })
+}
+
+/// The doorbell of that cookie, among this process's descriptors.
+fn own_doorbell(cookie: u64) -> Result<Doorbell> {
+    let is_socket = |found: &Found| {
+        descriptors::link(*found).is_ok_and(|link| link.to_str().is_some_and(|link| link.starts_with("socket:")))
+    };
+    let doorbell = |found: Found| Doorbell::from_fd(descriptors::duplicate(found.number).ok()?).ok();
+    let mut doorbells = descriptors::own()?.into_iter().filter(is_socket).filter_map(doorbell);
+    let found = doorbells.find(|doorbell| doorbell.cookie().is_ok_and(|found| found == cookie));
+    found.ok_or_else(|| no_stream("the descriptor of the device's other doorbell was closed (see set_inheritable)"))
 }
 
 /// The memory behind a descriptor, if it is that of the stream whose doorbell has this cookie.

@@ -11,6 +11,7 @@ use headwater_os::doorbell::{Doorbell, Heard, Interest, OwnWatch};
 use headwater_os::fork::{self, Epoch};
 use headwater_shm::{Limit, Membership, Stages, probe};
 
+use super::device::partner::Partner;
 use super::endpoint::Endpoint;
 use super::inbox::{self, Inbox};
 use super::region::Region;
@@ -179,7 +180,13 @@ impl End {
         self.membership.as_ref().expect("a call joins before anything else")
     }
 
-    /// What a run needs of an end that has joined.
+    /// What a run needs of an end that has joined, and the other one of two streams that a driver pairs.
+    pub fn parts_for_run(&mut self) -> (&Region, &Membership, &mut Counters, Option<&Partner>) {
+        let me = self.membership.as_ref().expect("a call joins before anything else");
+        (&self.region, me, &mut self.counters, self.endpoint.partner())
+    }
+
+    /// What a call needs of an end that has joined.
     pub fn parts(&mut self) -> (&Region, &Membership, &mut Counters) {
         (&self.region, self.membership.as_ref().expect("a call joins before anything else"), &mut self.counters)
     }
@@ -277,6 +284,11 @@ impl End {
         if side.sleep.load(Ordering::Relaxed) & (sleep::BELL | sleep::RINGING) == 0 {
             return;
         }
+        if let Some(far) = self.endpoint.far() {
+            // The driver's end tells them.
+            tell_by_bell(side, place, &fixed.ends[self.side].0, far, &mut self.counters);
+            return;
+        }
         // Release pairs with the Acquire in `own_events`: before whoever is nudged looks.
         self.words().own_events.fetch_add(1, Ordering::Release);
         probe::at();
@@ -309,7 +321,8 @@ impl End {
     pub fn inbox(&self) -> Inbox<'_> {
         let side = &self.region.fixed.lanes[1 - self.side].reader.0;
         let doorbell = self.endpoint.doorbell();
-        Inbox { end: self.words(), peer: self.peer_words(), side, doorbell, fence: self.region.fence }
+        let far = self.endpoint.far();
+        Inbox { end: self.words(), peer: self.peer_words(), side, doorbell, far, fence: self.region.fence }
     }
 
     /// Asks the kernel whether the other end has gone, if a handle of it was closed since the last time.

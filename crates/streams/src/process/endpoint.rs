@@ -6,18 +6,22 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use headwater_os::attendant::Attendant;
 use headwater_os::clock::now_ns;
 use headwater_os::doorbell::Doorbell;
 use headwater_os::futex;
 use headwater_shm::probe;
 
+use super::device;
+use super::device::named::Name;
+use super::device::partner::Partner;
 use super::end::Access;
 use super::fifo::keeper::Keeper;
+use super::listeners::{self, SignalEvents};
 use super::region::Region;
 use super::sleep::{self, LOOK};
 use crate::counters::Counters;
 use crate::events::Place;
-use crate::head::signals::{self, SignalEvents};
 use crate::layout::EndWords;
 
 /// How long a close waits for other threads' calls, which it has woken; longer than a reader without a watch sleeps.
@@ -34,11 +38,22 @@ pub(crate) struct Endpoint {
     /// None once it is closed.
     doorbell: Option<Doorbell>,
     pub access: Access,
-    /// Of a FIFO: its node in the file system, which stays what it is as long as we hold it.
+    /// Of a device: the other end of the doorbell, by which the driver tells our own end. None once it is closed.
+    far: Option<Doorbell>,
+    /// Of a FIFO: its node in the file system, which stays what it is as long as we hold it. Of a device that others find by
+    /// name: the file in which its minor number is locked.
     anchor: OnceLock<OwnedFd>,
     /// Of a FIFO that others may open too: who lets them in. A lock that another thread has when the process is forked stays
     /// locked in the child, so nobody waits for it.
     keeper: Mutex<Option<Keeper>>,
+    /// Of a device that others find by name: who hands it to them.
+    attendant: Mutex<Option<Attendant>>,
+    /// Where they find it.
+    name: OnceLock<Name>,
+    /// Of a device whose driver pairs streams: the other one.
+    partner: OnceLock<Box<Partner>>,
+    /// Whether `far` was given up: the partner's processes alone have it.
+    is_far_given: AtomicBool,
     /// Whether calls through a [`crate::Stream`] fail rather than wait.
     pub nonblocking: AtomicBool,
     /// The end was closed while clones of it were left. Set once.
@@ -54,8 +69,13 @@ impl Endpoint {
             side,
             doorbell: Some(doorbell),
             access,
+            far: None,
             anchor: OnceLock::new(),
             keeper: Mutex::new(None),
+            attendant: Mutex::new(None),
+            name: OnceLock::new(),
+            partner: OnceLock::new(),
+            is_far_given: AtomicBool::new(false),
             nonblocking: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             sleepers: AtomicU32::new(0),
@@ -64,6 +84,46 @@ impl Endpoint {
 
     pub fn doorbell(&self) -> &Doorbell {
         self.doorbell.as_ref().expect("taken when the endpoint is dropped, and then used no more")
+    }
+
+    /// The user's end of a stream that ends in a driver.
+    pub fn of_device(region: Region, doorbell: Doorbell, far: Doorbell) -> Endpoint {
+        let mut endpoint = Endpoint::new(region, 0, doorbell, Access::Both);
+        endpoint.far = Some(far);
+        endpoint
+    }
+
+    /// Of a device: what rings at our own end.
+    pub fn far(&self) -> Option<&Doorbell> {
+        self.far.as_ref().filter(|_| !self.is_far_given.load(Ordering::Acquire))
+    }
+
+    /// Gives up the other end of the doorbell, which the partner's processes have now, and lets nobody in any more.
+    pub fn give_far_up(&self) {
+        if let Ok(mut attendant) = self.attendant.try_lock() {
+            *attendant = None;
+        }
+        if let Some(far) = &self.far
+            && !self.is_far_given.swap(true, Ordering::AcqRel)
+        {
+            // Its number stays taken, for threads that use it at this moment.
+            let _ = far.give_up(self.region.as_fd());
+        }
+    }
+
+    /// The other one of two streams.
+    pub fn partner(&self) -> Option<&Partner> {
+        self.partner.get().map(|partner| &**partner)
+    }
+
+    /// False if it has one already.
+    pub fn set_partner(&self, partner: Partner) -> bool {
+        self.partner.set(Box::new(partner)).is_ok()
+    }
+
+    /// The minor number, of a device.
+    pub fn minor(&self) -> Option<u32> {
+        self.region.driver.map(|_| self.region.fixed.device.minor.load(Ordering::Relaxed))
     }
 
     pub fn words(&self) -> &EndWords {
@@ -88,8 +148,21 @@ impl Endpoint {
         }
     }
 
+    /// Lets others in who open the device by name.
+    pub fn attend(&self, attendant: Attendant, name: Name) {
+        let _ = self.name.set(name);
+        if let Ok(mut place) = self.attendant.try_lock() {
+            *place = Some(attendant);
+        }
+    }
+
     /// After a fork: the child's own keeper, which it does not have yet.
     pub fn keep_here(&self) {
+        if let Ok(mut place) = self.attendant.try_lock()
+            && let Some(attendant) = place.take()
+        {
+            *place = attendant.here().ok();
+        }
         if let Ok(mut keeper) = self.keeper.try_lock() {
             *keeper = keeper.take().and_then(|keeper| keeper.here(self));
         }
@@ -138,6 +211,9 @@ impl Endpoint {
         if let Ok(mut keeper) = self.keeper.try_lock() {
             *keeper = None;
         }
+        if let Ok(mut attendant) = self.attendant.try_lock() {
+            *attendant = None;
+        }
         self.doorbell().close()?;
         self.tell_closed();
         Ok(())
@@ -159,16 +235,19 @@ impl Endpoint {
             let place = Place { stream: self.region.inode, end: 1 - self.side, writes };
             sleep::wake_on_futex(side, place, &mut Counters::default());
         }
-        signals::forget(&self.region, self.side);
+        listeners::forget(&self.region, self.side);
         // A hint: handles that others have not used yet are not counted, and those of a process that was killed are.
         if self.access == Access::Both && fixed.ends[self.side].0.joined.load(Ordering::Relaxed) == 0 {
-            signals::signal(&self.region, 1 - self.side, SignalEvents::HANGUP);
+            listeners::signal(&self.region, 1 - self.side, SignalEvents::HANGUP);
         }
     }
 
-    /// All that the end is in the kernel: the doorbell first, then the memory, then a FIFO's node.
+    /// All that the end is in the kernel: the doorbell first, then the memory, then a FIFO's node or a device's other doorbell.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        [self.doorbell().as_fd(), self.region.as_fd()].into_iter().chain(self.anchor.get().map(AsFd::as_fd))
+        [self.doorbell().as_fd(), self.region.as_fd()]
+            .into_iter()
+            .chain(self.anchor.get().map(AsFd::as_fd))
+            .chain(self.far().map(AsFd::as_fd))
     }
 }
 
@@ -186,8 +265,15 @@ impl Drop for Endpoint {
     fn drop(&mut self) {
         // Of a FIFO: a process that is stopped in here must not pass for one that still lets others in.
         *self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
-        drop(self.anchor.take());
+        // It has copies of the descriptors. A device's minor number is locked until its stream is closed.
+        *self.attendant.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        if self.far.is_none() {
+            drop(self.anchor.take());
+        }
         self.doorbell = None;
         self.tell_closed();
+        if let Some(far) = self.far.take().filter(|_| !*self.is_far_given.get_mut()) {
+            device::close_last(&self.region, far, self.name.get());
+        }
     }
 }

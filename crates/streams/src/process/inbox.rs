@@ -34,6 +34,8 @@ pub(crate) struct Inbox<'a> {
     /// The side that is told by its packets: the end's readers.
     pub side: &'a Side,
     pub doorbell: &'a Doorbell,
+    /// Of a device: what rings at this very end.
+    pub far: Option<&'a Doorbell>,
     pub fence: Fence,
 }
 
@@ -87,7 +89,10 @@ impl Inbox<'_> {
             // Others at this end look now; one that is not of this library when the other end's process rings back.
             self.end.own_events.fetch_add(1, Ordering::Release);
             self.doorbell.nudge_own()?;
-            ask_echo(self.side, self.peer, self.doorbell);
+            match self.far {
+                Some(far) => drop(ring(self.end, far)),
+                None => ask_echo(self.side, self.peer, self.doorbell),
+            }
         }
         Ok(!is_ready)
     }
@@ -152,6 +157,13 @@ impl Inbox<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Of a device: rings at this very end.
+    pub fn ring_by_driver(&self) {
+        if let Some(far) = self.far {
+            ring(self.end, far);
+        }
     }
 
     /// Whether the other end has sent files that were not received.

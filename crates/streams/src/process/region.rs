@@ -13,11 +13,13 @@ use headwater_shm::{Placed, Token, Window};
 
 use super::sleep::BELL;
 use crate::error::{Errno, Error, Result};
-use crate::layout::{Fixed, MAGIC, Mark, Offsets, VERSION};
+use crate::layout::{DRIVER, Fixed, MAGIC, Mark, Offsets, VERSION};
 use crate::limits::{self, BLOCKS, CUT_MAX, FASTBUF, MARKS, PAGE};
 use crate::message::ioctl::IOCTL_BLOCK;
 use crate::options::Options;
 use crate::options::head::{ReadOptions, WriteOptions};
+use crate::plumb::driver::DriverLink;
+use crate::plumb::{chain, registry};
 use crate::policy::Policy;
 use crate::queue::flow::WaterMarks;
 use crate::queue::store::Store;
@@ -36,6 +38,10 @@ pub(crate) struct Region {
     pub strmsgsz: u32,
     pub strctlsz: u32,
     pub nstrpush: u32,
+    /// The driver in which the stream ends, if it does.
+    pub driver: Option<&'static DriverLink>,
+    /// The driver's own memory, if it has asked for some.
+    pub instance: Option<Window>,
     /// The memory's inode: what the tracer calls the stream.
     pub inode: u64,
 }
@@ -43,13 +49,34 @@ pub(crate) struct Region {
 impl Region {
     /// Makes and maps the memory of a stream.
     pub fn create(name: &str, options: &Options, cookies: [u64; 2]) -> Result<Region> {
+        Region::make(name, options, cookies, None)
+    }
+
+    /// Makes and maps the memory of a stream that ends in a driver.
+    pub fn create_device(
+        options: &Options,
+        cookies: [u64; 2],
+        driver: &'static DriverLink,
+        minor: u32,
+    ) -> Result<Region> {
+        Region::make(NAME, options, cookies, Some((driver, minor)))
+    }
+
+    fn make(
+        name: &str,
+        options: &Options,
+        cookies: [u64; 2],
+        device: Option<(&'static DriverLink, u32)>,
+    ) -> Result<Region> {
         options.check()?;
+        let info = device.map(|(driver, _)| driver.0.info());
+        let instance_bytes = info.map_or(0, |info| info.instance.next_power_of_two() & !1);
         let message_max = message_max(options.strmsgsz, options.strctlsz) as usize;
         let window_bytes = (options.hiwat as usize + message_max).next_power_of_two();
         // As much as a head's queue may hold without a lane, and behind it one more call (in pieces, each with a page that is
         // not full), a message of high priority, and one that a service procedure puts back.
         let pages = ((options.hiwat as usize + 5 * message_max).div_ceil(PAGE) + CUT_MAX).next_power_of_two();
-        let offsets = Offsets { window_bytes, pages };
+        let offsets = Offsets { window_bytes, pages, instance_bytes };
         let memory = Arc::new(SharedMemory::create(name, offsets.region())?);
         let fence = Fence::best();
         let fixed: Placed<Fixed> = Placed::at(&memory, 0).expect("the region was made for it");
@@ -63,6 +90,7 @@ impl Region {
         header.strmsgsz.store(options.strmsgsz, Ordering::Relaxed);
         header.strctlsz.store(options.strctlsz, Ordering::Relaxed);
         header.nstrpush.store(options.nstrpush, Ordering::Relaxed);
+        header.instance.store(instance_bytes as u64, Ordering::Relaxed);
         for (word, cookie) in header.cookies.iter().zip(cookies) {
             word.store(cookie, Ordering::Relaxed);
         }
@@ -76,9 +104,20 @@ impl Region {
             end.0.read_options.store(ReadOptions::default().bits(), Ordering::Relaxed);
             end.0.close_ms.store(limits::CLOSE_MS, Ordering::Relaxed);
         }
+        if let (Some((_, minor)), Some(info)) = (device, info) {
+            chain::write_name(&fixed.device.driver, info.name);
+            fixed.device.minor.store(minor, Ordering::Relaxed);
+            fixed.ends[0].0.write_options.store(WriteOptions::DEVICE.bits(), Ordering::Relaxed);
+            // At the driver's end nobody reads, and nobody is to be told.
+            fixed.lanes[0].reader.0.sleep.store(0, Ordering::Relaxed);
+        }
         header.magic.store(MAGIC, Ordering::Relaxed);
         let region = Region::over(memory, fixed)?;
         (0..2).for_each(|direction| region.set_water_marks(direction, options.hiwat, options.lowat));
+        if let Some(info) = info {
+            let queue = chain::queue_of(1, DRIVER);
+            (0..2).for_each(|direction| region.store(direction).set_marks(queue, info.hiwat, info.lowat));
+        }
         Ok(region)
     }
 
@@ -114,6 +153,7 @@ impl Region {
         let nstrpush = header.nstrpush.load(Ordering::Relaxed);
         let window = header.window.load(Ordering::Relaxed);
         let pages = header.pages.load(Ordering::Relaxed);
+        let instance = header.instance.load(Ordering::Relaxed);
         let sizes = 1..=limits::STRMSGSZ_MAX;
         let fits = sizes.contains(&strmsgsz)
             && sizes.contains(&strctlsz)
@@ -122,19 +162,30 @@ impl Region {
             && window <= 1 << 32
             && window > message_max(strmsgsz, strctlsz)
             && pages.is_power_of_two()
-            && pages <= 1 << 20;
-        let offsets = Offsets { window_bytes: window as usize, pages: pages as usize };
+            && pages <= 1 << 20
+            && (instance == 0 || instance.is_power_of_two())
+            && instance <= limits::INSTANCE_MAX as u64;
+        let (window_bytes, instance_bytes) = (window as usize, instance as usize);
+        let offsets = Offsets { window_bytes, pages: pages as usize, instance_bytes };
         if !fits || memory.len() != offsets.region() {
             return Err(Error::corrupt("its header and its size disagree"));
         }
+        let name = chain::read_name(&fixed.device.driver)?;
+        let driver = if name.is_empty() { None } else { Some(registry::find_driver(&name)?) };
+        let instance = Window::at(&memory, offsets.instance(), instance_bytes);
         let inode = headwater_os::descriptors::inode(&*memory)?;
-        Ok(Region { memory, fixed, offsets, fence, policy, strmsgsz, strctlsz, nstrpush, inode })
+        Ok(Region { memory, fixed, offsets, fence, policy, strmsgsz, strctlsz, nstrpush, driver, instance, inode })
     }
 
     /// Which end is known by that cookie: 0, 1, or none.
     pub fn side_of(&self, cookie: u64) -> Option<usize> {
         let cookies = &self.fixed.header.0.cookies;
         cookies.iter().position(|word| word.load(Ordering::Relaxed) == cookie)
+    }
+
+    /// The cookie by which an end is known.
+    pub fn cookie_of(&self, side: usize) -> u64 {
+        self.fixed.header.0.cookies[side].load(Ordering::Relaxed)
     }
 
     /// Of a FIFO: the number of its pipe, by which both ends are known.

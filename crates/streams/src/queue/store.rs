@@ -40,7 +40,7 @@ const BAND_MASK: u32 = 0xff << BAND_SHIFT;
 /// The queue of the reading head; those of modules follow.
 pub(crate) const HEAD: usize = 0;
 /// The queue of what answers the reading head's ioctl.
-pub(crate) const ANSWERS: usize = QUEUES - 1;
+pub(crate) const ANSWERS: usize = QUEUES - 2;
 
 /// One member's view of a direction's store.
 #[derive(Debug)]

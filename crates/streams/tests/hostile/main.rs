@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 
 use common::{Random, alone, setting};
 use headwater_streams::{
-    ControlMode, Errno, ErrorOptions, Events, Flush, Handle, Options, Policy, ReadMode, ReadOptions, Result, Select,
-    WriteOptions,
+    ControlMode, DeviceOptions, Errno, ErrorOptions, Events, Flush, Handle, Options, Policy, ReadMode, ReadOptions,
+    Result, Select, WriteOptions,
 };
 
 /// What one case may take.
@@ -44,6 +44,15 @@ fn cases_that_once_failed_end() {
 
 #[test]
 fn scribbled_memory_makes_errors_and_nothing_worse() {
+    scribble_at(case);
+}
+
+#[test]
+fn scribbled_memory_of_a_device_makes_errors_and_nothing_worse() {
+    scribble_at(device_case);
+}
+
+fn scribble_at(case: fn(u64) -> Done) {
     let _alone = alone();
     let until = Instant::now() + Duration::from_secs(setting("HEADWATER_SECONDS", 8));
     let first = setting("HEADWATER_SEED", 1);
@@ -83,7 +92,22 @@ impl Done {
     }
 }
 
+/// A pipe.
 fn case(seed: u64) -> Done {
+    case_of(seed, |options| Handle::pair_with(options).expect("pipe"))
+}
+
+/// Two handles of an `echo` device.
+fn device_case(seed: u64) -> Done {
+    case_of(seed, |options| {
+        let options = DeviceOptions { stream: *options, ..DeviceOptions::default() };
+        let stream = options.open_private("echo").expect("known").into_handle();
+        let another = stream.another();
+        (stream, another)
+    })
+}
+
+fn case_of(seed: u64, open: impl Fn(&Options) -> (Handle, Handle)) -> Done {
     let mut random = Random(seed);
     let policy = random.one_of(&[
         Policy::DEFAULT,
@@ -93,7 +117,7 @@ fn case(seed: u64) -> Done {
     ]);
     let hiwat = random.one_of(&[100, 5000, 65536]);
     let options = Options { hiwat, lowat: hiwat / 2, policy, ..Options::default() };
-    let (near, far) = Handle::pair_with(&options).expect("pipe");
+    let (near, far) = open(&options);
     let memory = memory_of_stream();
     let len = memory.metadata().expect("fstat").len();
     let mut ends = [Some(near), Some(far)];
@@ -200,8 +224,8 @@ fn memory_of_stream() -> File {
 const LANES: u64 = 128 * (1 + 64 + 2);
 const FIXED: u64 = 24 << 10;
 const MARKS: u64 = 2 * 2048 * 32;
-/// In a store: behind its queues, 129 of 2072 bytes.
-const BLOCKS: u64 = 40 + 129 * 2072;
+/// In a store: behind its queues, 130 of 2072 bytes.
+const BLOCKS: u64 = 40 + 130 * 2072;
 
 /// Half the size of what is behind the marks but for the windows.
 fn store_len(len: u64, options: &Options) -> u64 {

@@ -146,7 +146,7 @@ impl<'m> crate::sched::Run<'_, 'm> {
             return Err(crate::error::fixed!(Nosr, "the stream has no memory left for a message"));
         }
         self.act();
-        self.other_store.enable_for(queue, message.what);
+        self.other.store().enable_for(queue, message.what);
         // Who leaves the direction next runs it: we do, after this run.
         let other = &self.region.fixed.lanes[1 - self.direction].writer.0;
         other.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);

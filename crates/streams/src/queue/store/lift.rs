@@ -98,7 +98,7 @@ impl Store {
     }
 
     /// A message has been queued. If it is a copy of the lifted one, that has arrived.
-    pub(super) fn note_arrival(&self) {
+    pub fn note_arrival(&self) {
         if self.has_lifted() {
             // Relaxed: read under the store's token.
             self.words.arrived.store(self.words.lifts.load(Ordering::Relaxed), Ordering::Relaxed);

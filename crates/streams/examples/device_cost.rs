@@ -1,0 +1,51 @@
+//! What a message to an `echo` device and back costs in one process, with nobody waiting, beside a pipe of ours that is written and
+//! read, and two pipes of the kernel's, forth and back: the least of many runs.
+//!
+//! `cargo run --release -p headwater-streams --example device_cost`
+
+use std::hint::black_box;
+use std::io::{Read, Write};
+use std::time::Instant;
+
+use headwater_streams::{Device, Handle, Result};
+
+fn main() -> Result<()> {
+    println!("{:>6} {:>12} {:>12} {:>12} {:>12}   (write + read, ns)", "bytes", "echo", "nuls", "pipe", "kernel's");
+    for size in [1, 64, 256, 1024, 4096] {
+        let message = vec![1; size];
+        let mut buffer = vec![0; size];
+        let mut device = Device::open_private("echo")?.into_handle();
+        let echo = least(|| {
+            assert_eq!(device.write(black_box(&message)).expect("room"), size);
+            assert_eq!(device.read(black_box(&mut buffer)).expect("there"), size);
+        });
+        let mut device = Device::open_private("nuls")?.into_handle();
+        let nuls = least(|| assert_eq!(device.write(black_box(&message)).expect("room"), size));
+        let (mut near, mut far) = Handle::pair()?;
+        let pipe = least(|| {
+            assert_eq!(near.write(black_box(&message)).expect("room"), size);
+            assert_eq!(far.read(black_box(&mut buffer)).expect("there"), size);
+        });
+        let (mut there, mut forth) = std::io::pipe()?;
+        let (mut here, mut back) = std::io::pipe()?;
+        let kernel = least(|| {
+            forth.write_all(black_box(&message)).expect("room");
+            there.read_exact(black_box(&mut buffer)).expect("there");
+            back.write_all(black_box(&buffer)).expect("room");
+            here.read_exact(black_box(&mut buffer)).expect("there");
+        });
+        println!("{size:>6} {echo:>12.1} {nuls:>12.1} {pipe:>12.1} {kernel:>12.1}");
+    }
+    Ok(())
+}
+
+/// The least cost of a call, in runs of 48.
+fn least(mut call: impl FnMut()) -> f64 {
+    const CALLS: u32 = 48;
+    let run = |_| {
+        let start = Instant::now();
+        (0..CALLS).for_each(|_| call());
+        start.elapsed().as_nanos() as f64 / f64::from(CALLS)
+    };
+    (0..2000).map(run).fold(f64::MAX, f64::min)
+}

@@ -1,0 +1,58 @@
+//! `loop`: pairs two streams. What is written to minor number 2n is read from 2n + 1, and the other way round. Until the partner
+//! is open, what is written waits in the driver's write queue, which stops the writer when it is full.
+
+use crate::error::{Errno, Result, fixed};
+use crate::message::Message;
+use crate::message::kind::Kind;
+use crate::plumb::driver::{Driver, DriverInfo, Opening};
+use crate::plumb::module::Side;
+use crate::plumb::queue::Queue;
+
+/// The driver.
+#[derive(Debug)]
+pub struct Loop;
+
+impl Driver for Loop {
+    fn info(&self) -> DriverInfo {
+        DriverInfo { services: [true, true], pairs: true, ..DriverInfo::new("loop") }
+    }
+
+    fn open(&self, opening: &Opening, _queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        if opening.is_first { Ok(()) } else { Err(fixed!(Busy, "an end of a loop is opened once")) }
+    }
+
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        let band = message.what.band;
+        match message.what.kind {
+            Kind::Flush => queue.flush_as_driver(message),
+            Kind::Ioctl => queue.refuse(&message, Errno::Inval),
+            Kind::PcProto if queue.has_partner() => queue.put_partner(message),
+            Kind::Data | Kind::Proto if queue.size(band).0 == 0 && queue.can_put_partner(band)? => {
+                queue.put_partner(message)
+            }
+            Kind::Data | Kind::Proto | Kind::PcProto => queue.put_queue(message),
+            // What asks a device for something that this one has not.
+            _ => Ok(()),
+        }
+    }
+
+    fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        if queue.side() == Side::Read {
+            // There is room above: the partner goes on.
+            queue.enable_partner();
+            return Ok(());
+        }
+        while let Some(message) = queue.get()? {
+            let goes = if message.what.kind.is_high_priority() {
+                queue.has_partner()
+            } else {
+                queue.can_put_partner(message.what.band)?
+            };
+            if !goes {
+                return queue.put_back(&message);
+            }
+            queue.put_partner(message)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! What is done beyond a run's own direction: back along the same stream, or along the partner of one that a driver pairs.
+
+use headwater_shm::Limit;
+
+use super::handle::Handle;
+use crate::error::Result;
+use crate::process::device::partner::Partner;
+use crate::sched::{Effects, Run};
+
+impl Handle {
+    /// Makes a run whose tokens are waited for as long as `limit` says; for what follows of it nobody is waited for.
+    pub(crate) fn run_inside<'m, T>(
+        &mut self,
+        outward: bool,
+        limit: Limit,
+        action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>,
+    ) -> Result<T> {
+        self.nested = true;
+        self.attach()?;
+        self.end.set_limit(limit);
+        let ran = self.run_once(outward, action);
+        self.end.set_limit(Limit::Now);
+        let (done, effects) = ran?;
+        self.follow_up(outward, effects)?;
+        self.serve_owed(outward)?;
+        done
+    }
+
+    /// The stream has a partner: all of its users look at everything anew.
+    pub(crate) fn announce_all(&mut self) -> Result<()> {
+        self.out.announce();
+        self.back.announce();
+        self.tell_changed(true)
+    }
+
+    /// As [`Handle::follow_up`], of what a run along `outward` has done in the other direction.
+    pub(super) fn follow_up_back(&mut self, outward: bool) -> Result<()> {
+        let way = if outward { &mut self.back } else { &mut self.out };
+        let mut effects = std::mem::take(&mut way.inner_effects);
+        self.tell(!outward, &effects)?;
+        if !effects.replies.is_empty() {
+            self.send_replies(!outward, &mut effects)?;
+        }
+        self.serve_owed(!outward)
+    }
+
+    #[cold]
+    pub(super) fn tell_more(&mut self, outward: bool, effects: &Effects) -> Result<()> {
+        if effects.changed {
+            self.tell_changed(outward)?;
+        }
+        if effects.enabled_partner {
+            let endpoint = self.end.endpoint.clone();
+            endpoint.partner().map_or(Ok(()), Partner::enable)?;
+        }
+        // Another user that is in the way does it when it comes out.
+        if effects.enabled_other { self.service_if_free(!outward).map(drop) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,102 @@
+//! The directory in which devices are found by name.
+//!
+//! For each driver it has a file whose bytes are locked, one for each minor number that is open, and a socket for each of these
+//! streams. It belongs to one user, or to a group that an administrator chose by making a directory for it. What is in it is
+//! reached through a descriptor of it, so it cannot be exchanged after it was checked.
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use headwater_os::environment;
+use headwater_os::files::{self, Status};
+
+use crate::error::{Errno, Error, Result};
+
+/// The variable that names another directory.
+const VARIABLE: &str = "HEADWATER_RUNTIME_DIR";
+
+const ALL: u32 = 0o7;
+const GROUP: u32 = 0o70;
+
+/// A directory that was checked.
+#[derive(Debug)]
+pub(super) struct Directory {
+    fd: OwnedFd,
+    /// Whether its group may use it.
+    is_shared: bool,
+}
+
+impl Directory {
+    /// A directory that was asked for, or the user's own. It is made, for this user alone, if it is not there.
+    ///
+    /// Errors: `EACCES` for one that others than its owner, or than its group if it was asked for, may use, or that is another
+    /// user's; what mkdir(2) and open(2) report.
+    pub fn open(asked: Option<&Path>) -> Result<Directory> {
+        let (path, may_be_shared) = match asked {
+            Some(path) => (path.to_owned(), true),
+            None => usual(),
+        };
+        let told = |error: std::io::Error| {
+            let error = Error::from(error);
+            Error::new(error.errno(), format!("the directory of devices, {}: {error}", path.display()))
+        };
+        files::make_private_directory(&path).map_err(told)?;
+        let fd = files::find_directory(&path).map_err(told)?;
+        let Status { owner, permissions, .. } = files::status(&fd).map_err(told)?;
+        let own = files::own_user();
+        let is_shared = permissions & GROUP != 0;
+        let why = if owner != own && owner != 0 {
+            format!("it belongs to user {owner}")
+        } else if permissions & ALL != 0 || is_shared && !may_be_shared {
+            format!("its permissions {permissions:o} let others use it")
+        } else {
+            return Ok(Directory { fd, is_shared });
+        };
+        Err(Error::new(Errno::Acces, format!("the directory of devices, {}, is not safe: {why}", path.display())))
+    }
+
+    /// The file of a driver, whose bytes stand for its minor numbers: another open file description with each call.
+    pub fn table(&self, driver: &str) -> Result<OwnedFd> {
+        Ok(files::open_or_make_at(&self.fd, driver, self.mode())?)
+    }
+
+    /// A path by which the socket of a minor number is reached, short enough for an address.
+    pub fn socket(&self, driver: &str, minor: u32) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}/{}", self.fd.as_raw_fd(), node(driver, minor)))
+    }
+
+    /// Removes what a process that was killed has left of a socket. For the one that has locked the minor number.
+    pub fn remove_socket(&self, driver: &str, minor: u32) -> Result<()> {
+        Ok(files::remove_at(&self.fd, &node(driver, minor))?)
+    }
+
+    /// Lets those connect to a socket who may use the directory.
+    pub fn admit(&self, driver: &str, minor: u32) -> Result<()> {
+        Ok(files::set_permissions_at(self.fd.as_fd(), &node(driver, minor), self.mode())?)
+    }
+
+    fn mode(&self) -> u32 {
+        if self.is_shared { 0o660 } else { 0o600 }
+    }
+}
+
+/// The name of a socket. A driver's name has no '/'; and the file of one whose name has a '.' is no socket.
+fn node(driver: &str, minor: u32) -> String {
+    format!("{driver}.{minor}:")
+}
+
+/// The user's own directory, and whether a group may use it: if the environment names one.
+fn usual() -> (PathBuf, bool) {
+    let named = |name: &str| environment::trusted(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    if let Some(path) = named(VARIABLE) {
+        return (path, true);
+    }
+    let user = files::own_user();
+    let of_session = named("XDG_RUNTIME_DIR")
+        .or_else(|| Some(format!("/run/user/{user}").into()).filter(|path: &PathBuf| path.is_dir()));
+    let path = match of_session {
+        Some(path) => path.join("headwater"),
+        None => std::env::temp_dir().join(format!("headwater-{user}")),
+    };
+    (path, false)
+}

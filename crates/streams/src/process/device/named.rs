@@ -1,0 +1,207 @@
+//! Devices that unrelated processes find by name: a driver and a minor number.
+//!
+//! A minor number is taken by a lock on its byte of the driver's file, which lasts as long as any copy of the open file description:
+//! the kernel gives it up when the last process that has the stream has ended, however it ended. Whoever has the lock listens at
+//! the socket of that number, and hands the stream to those who open it again; so does whoever has got it from there.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use headwater_os::abstract_socket::{self, Listener};
+use headwater_os::attendant::Attendant;
+use headwater_os::clock::now_ns;
+use headwater_os::descriptors;
+use headwater_os::doorbell::Doorbell;
+use headwater_os::ofd_lock;
+use headwater_shm::probe;
+
+use super::directory::Directory;
+use super::{DeviceOptions, make, opened};
+use crate::error::{Errno, Error, Result};
+use crate::head::handle::Handle;
+use crate::limits::MINORS;
+use crate::plumb::driver::DriverLink;
+use crate::process::endpoint::Endpoint;
+use crate::process::region::Region;
+
+/// How long an open waits for an answer of those who have the device open; the second if it is told not to wait.
+const FOR_ANSWERS: Duration = Duration::from_millis(500);
+const WITHOUT_WAITING: Duration = Duration::from_millis(200);
+/// How long between two looks: the lock is there before the socket.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
+
+/// An open that is under way.
+#[derive(Debug)]
+pub(super) struct Named<'a> {
+    pub driver: &'static DriverLink,
+    pub directory: Arc<Directory>,
+    pub options: &'a DeviceOptions,
+}
+
+/// Where a stream is found.
+#[derive(Debug, Clone)]
+pub(crate) struct Name {
+    driver: &'static DriverLink,
+    directory: Arc<Directory>,
+    minor: u32,
+}
+
+/// What the processes that have a stream open hand to those who open it.
+#[derive(Debug)]
+pub(super) struct Fetched {
+    pub near: Doorbell,
+    pub region: Region,
+    pub lock: OwnedFd,
+    pub far: Doorbell,
+    pub listener: Listener,
+}
+
+impl Name {
+    /// The minor number of the partner, where a driver pairs streams.
+    pub fn partner(&self) -> u32 {
+        self.minor ^ 1
+    }
+
+    /// Removes the socket. For the last process that has the stream open.
+    pub fn remove_socket(&self) {
+        let _ = self.directory.remove_socket(self.driver.0.info().name, self.minor);
+    }
+
+    /// The stream that others have open under a number, if they hand it over in time.
+    ///
+    /// Errors: `EPROTO` for something else; `EMFILE`; `EACCES`.
+    pub(super) fn fetch(&self, minor: u32, until_ns: u64) -> Result<Option<Fetched>> {
+        let driver = self.driver.0.info().name;
+        let left = Duration::from_nanos(until_ns.saturating_sub(now_ns()).max(1_000_000));
+        let there = abstract_socket::connect_at(&self.directory.socket(driver, minor), left)
+            .and_then(|socket| descriptors::receive(socket.as_fd()));
+        let files = match there {
+            Ok(files) => files,
+            // This process has no descriptor left.
+            Err(error) if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) => return Err(error.into()),
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Err(error.into()),
+            // Nobody listens yet, or any more.
+            Err(_) => return Ok(None),
+        };
+        let strange = |why: &str| Error::new(Errno::Proto, format!("'{driver}' {minor}: {why}"));
+        let [near, memory, lock, far, listener] =
+            <[OwnedFd; 5]>::try_from(files).map_err(|_| strange("other descriptors came than those of a device"))?;
+        let region = Region::open(memory)?;
+        let doorbell = |socket| Doorbell::from_fd(socket).map_err(|_| strange("a descriptor is no doorbell"));
+        let (near, far) = (doorbell(near)?, doorbell(far)?);
+        let is_it = region.driver.is_some_and(|driver| std::ptr::eq(driver, self.driver))
+            && region.fixed.device.minor.load(Ordering::Relaxed) == minor
+            && [region.side_of(near.cookie()?), region.side_of(far.cookie()?)] == [Some(0), Some(1)];
+        if !is_it {
+            return Err(strange("it is another device"));
+        }
+        Ok(Some(Fetched { near, region, lock, far, listener: listener.into() }))
+    }
+}
+
+impl Named<'_> {
+    /// Opens a minor number that nobody has open (clone open).
+    ///
+    /// Errors: `EAGAIN` if all are open.
+    pub fn open_any(&self) -> Result<Handle> {
+        for minor in 0..MINORS {
+            if let Some(lock) = self.lock(minor)? {
+                return self.open_first(minor, lock, true);
+            }
+        }
+        let name = self.name();
+        Err(Error::new(Errno::Again, format!("all {MINORS} minor numbers of '{name}' are open")))
+    }
+
+    /// Opens a minor number: the stream that others have open under it, or a new one.
+    ///
+    /// Errors: `EINVAL` for a number beyond the last; `EBUSY` if it is open in processes that do not answer.
+    pub fn open_minor(&self, minor: u32) -> Result<Handle> {
+        if minor >= MINORS {
+            return Err(Error::new(Errno::Inval, format!("minor numbers are below {MINORS}, and {minor} is not")));
+        }
+        let until_ns = now_ns() + self.patience().as_nanos() as u64;
+        loop {
+            if let Some(lock) = self.lock(minor)? {
+                return self.open_first(minor, lock, false);
+            }
+            probe::at();
+            if let Some(stream) = self.ask(minor, until_ns)? {
+                let mut stream = stream;
+                opened(&mut stream, self.driver, &self.options.opening(minor, false, false))?;
+                return Ok(stream);
+            }
+            if now_ns() >= until_ns {
+                let name = self.name();
+                let why = format!(
+                    "'{name}' {minor} is open in a process that does not answer: it is stopped, or about to end"
+                );
+                return Err(Error::new(Errno::Busy, why));
+            }
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+    }
+
+    /// Takes a minor number, if nobody has it.
+    fn lock(&self, minor: u32) -> Result<Option<OwnedFd>> {
+        let table = self.directory.table(self.name())?;
+        let is_locked = ofd_lock::mark(&table, u64::from(minor), 1)?;
+        Ok(is_locked.then_some(table))
+    }
+
+    fn open_first(&self, minor: u32, lock: OwnedFd, is_clone: bool) -> Result<Handle> {
+        probe::at();
+        let mut stream = make(self.driver, minor, &self.options.stream)?;
+        let endpoint = stream.end.endpoint.clone();
+        endpoint.set_anchor(lock);
+        opened(&mut stream, self.driver, &self.options.opening(minor, is_clone, true))?;
+        // Nobody else does anything with the socket while the number is locked.
+        self.directory.remove_socket(self.name(), minor)?;
+        probe::at();
+        let listener = Listener::bind_at(&self.directory.socket(self.name(), minor))?;
+        self.directory.admit(self.name(), minor)?;
+        self.attend(&stream, minor, listener)?;
+        probe::at();
+        if self.driver.0.info().pairs {
+            // Of two that are opened at the same time each lets the other in before it looks.
+            let until_ns = now_ns() + self.patience().as_nanos() as u64;
+            stream.look_for_partner(&self.name_of(minor), until_ns)?;
+        }
+        Ok(stream)
+    }
+
+    fn patience(&self) -> Duration {
+        if self.options.nonblocking { WITHOUT_WAITING } else { FOR_ANSWERS }
+    }
+
+    /// Lets others in from now on.
+    fn attend(&self, stream: &Handle, minor: u32, listener: Listener) -> Result<()> {
+        let endpoint = &stream.end.endpoint;
+        let files: std::io::Result<Vec<OwnedFd>> = endpoint.descriptors().map(|fd| fd.try_clone_to_owned()).collect();
+        endpoint.attend(Attendant::start(listener, files?)?, self.name_of(minor));
+        Ok(())
+    }
+
+    fn name_of(&self, minor: u32) -> Name {
+        Name { driver: self.driver, directory: self.directory.clone(), minor }
+    }
+
+    /// The stream that others have open, if they hand it over in time.
+    fn ask(&self, minor: u32, until_ns: u64) -> Result<Option<Handle>> {
+        let Some(fetched) = self.name_of(minor).fetch(minor, until_ns)? else { return Ok(None) };
+        let Fetched { near, region, lock, far, listener } = fetched;
+        let stream = Handle::of(Endpoint::of_device(region, near, far));
+        stream.end.endpoint.set_anchor(lock);
+        self.attend(&stream, minor, listener)?;
+        Ok(Some(stream))
+    }
+
+    fn name(&self) -> &'static str {
+        self.driver.0.info().name
+    }
+}
+
+const ENFILE: i32 = 23;
+const EMFILE: i32 = 24;

@@ -1,0 +1,176 @@
+//! The partner of a stream, in a process that has the stream open: another stream of the same driver, to which its driver sends.
+//!
+//! Each of the two is a stream of its own, whose doorbell has its other end with the partner's processes alone: as with a
+//! pipe, the kernel hangs the one up when the last process that has the other open has ended. The later one of two to be opened
+//! fetches what it needs from the processes of the earlier one, and leaves what they need in their doorbell.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use headwater_os::doorbell::Doorbell;
+use headwater_os::per_thread::PerThread;
+use headwater_shm::{Limit, probe};
+
+use super::named::{Fetched, Name};
+use crate::error::{Error, Result};
+use crate::head::handle::Handle;
+use crate::process::end::Access;
+use crate::process::endpoint::Endpoint;
+use crate::process::inbox::ring;
+use crate::process::region::Region;
+use crate::sched::Run;
+
+/// How the partner is reached.
+#[derive(Debug)]
+pub(crate) enum Partner {
+    /// From a stream that this process has open: in the driver's place of the partner's region.
+    Forth { endpoint: Arc<Endpoint>, handles: PerThread<Handle> },
+    /// From the driver's place of the partner's region: the stream that this process has open. For what the partner's queues
+    /// still hold, when there is room for it here.
+    Back(Weak<Endpoint>),
+}
+
+impl Partner {
+    /// Calls `action` with a handle of the partner, and whether its direction 1 leads outward from there. None if it is closed.
+    fn with<T>(&self, action: impl FnOnce(&mut Handle, bool) -> T) -> Option<T> {
+        match self {
+            Partner::Forth { endpoint, handles } => {
+                let mut handle = handles.get(|| Handle::on(endpoint.clone()));
+                Some(action(&mut handle, true))
+            }
+            Partner::Back(endpoint) => Some(action(&mut Handle::on(endpoint.upgrade()?), false)),
+        }
+    }
+
+    /// Makes a run along the partner's direction 1, from within a run along ours to it. What goes against the flow is not waited
+    /// for, so nobody waits for one who waits for him.
+    pub fn run<'m, T>(&self, limit: Limit, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Option<Result<T>> {
+        self.with(|handle, outward| handle.run_inside(outward, limit, action))
+    }
+
+    /// Runs the service procedures of the partner's direction 0, because there is room here.
+    pub fn enable(&self) -> Result<()> {
+        let served = self.with(|handle, outward| {
+            handle.attach()?;
+            handle.service_if_free(!outward).map(drop)
+        });
+        served.unwrap_or(Ok(()))
+    }
+}
+
+impl Handle {
+    /// Looks whether a partner has come, of a stream whose driver pairs streams: it has then left what is needed in our doorbell.
+    pub(crate) fn meet_partner(&mut self) -> Result<()> {
+        let endpoint = self.end.endpoint.clone();
+        let device = &endpoint.region.fixed.device;
+        // Acquire pairs with the store in `hand_over`.
+        let cookie = device.partner.load(Ordering::Acquire);
+        if cookie == 0 || endpoint.side != 0 || endpoint.partner().is_some() {
+            return Ok(());
+        }
+        let Some([memory, far]) = self.take_left_files()? else { return Ok(()) };
+        let region = Region::open(memory)?;
+        let far = Doorbell::from_fd(far)?;
+        let is_it =
+            region.driver.is_some_and(|driver| Some(driver.0.info()) == endpoint.region.driver.map(|own| own.0.info()))
+                && region.cookie_of(0) == cookie
+                && region.cookie_of(1) == far.cookie()?;
+        if !is_it {
+            return Err(Error::corrupt("a partner that is another"));
+        }
+        self.set_partner(region, far);
+        self.settle_with_partner()
+    }
+
+    /// The stream was opened: looks whether its partner is open, and becomes its partner.
+    pub(super) fn look_for_partner(&mut self, name: &Name, until_ns: u64) -> Result<()> {
+        let Some(Fetched { region, far, .. }) = name.fetch(name.partner(), until_ns)? else { return Ok(()) };
+        let own = &self.end.region.fixed.device.partner;
+        let cookie = region.cookie_of(0);
+        let joined = own.compare_exchange(0, cookie, Ordering::AcqRel, Ordering::Acquire);
+        if joined.is_err_and(|other| other != cookie) {
+            return Ok(());
+        }
+        probe::at();
+        let endpoint = self.end.endpoint.clone();
+        if !self.set_partner(region, far) {
+            return Ok(());
+        }
+        let Some(Partner::Forth { endpoint: partner, .. }) = endpoint.partner() else { return Ok(()) };
+        let mut handle = Handle::on(partner.clone());
+        if !hand_over(&mut handle, &endpoint)? {
+            return Ok(());
+        }
+        handle.announce_all()?;
+        // What waits there.
+        handle.service_if_free(false)?;
+        self.settle_with_partner()
+    }
+
+    /// False if another thread has been faster.
+    fn set_partner(&self, region: Region, far: Doorbell) -> bool {
+        let endpoint = Arc::new(Endpoint::new(region, 1, far, Access::Both));
+        endpoint.set_partner(Partner::Back(Arc::downgrade(&self.end.endpoint)));
+        self.end.endpoint.set_partner(Partner::Forth { endpoint, handles: PerThread::default() })
+    }
+
+    /// The partner's processes have the other end of our doorbell: from now on they alone. What waits here is sent.
+    fn settle_with_partner(&mut self) -> Result<()> {
+        probe::at();
+        self.end.endpoint.give_far_up();
+        self.end.join()?;
+        self.service_if_free(true).map(drop)
+    }
+
+    /// The two files that the partner has left. None if another thread or process takes them, or is in the middle of a read.
+    fn take_left_files(&mut self) -> Result<Option<[OwnedFd; 2]>> {
+        let last = self.end.peer_words().files_put.load(Ordering::Acquire);
+        let options = self.read_options();
+        let side = match self.back.begin_reading(&self.end, options) {
+            Err(error) if error.is_held() => return Ok(None),
+            side => side?,
+        };
+        let inbox = self.end.inbox();
+        let taken = inbox.take_file(last.wrapping_sub(1)).and_then(|memory| Ok((memory, inbox.take_file(last)?)));
+        // Bells that lay before them were thrown away.
+        inbox.ring_by_driver();
+        drop(side);
+        match taken? {
+            (Some((memory, _)), Some((far, _))) => Ok(Some([memory, far])),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Leaves with the partner, whose region's driver's place `there` is, what it needs to send to us: the memory, and the other end
+/// of our doorbell. They lie in its doorbell, so the kernel keeps them as long as it lives and no longer. False if it has
+/// another partner.
+fn hand_over(there: &mut Handle, own: &Endpoint) -> Result<bool> {
+    there.attach()?;
+    let Some(far) = own.far() else { return Ok(false) };
+    let endpoint = there.end.endpoint.clone();
+    let (ends, device) = (&endpoint.region.fixed.ends, &endpoint.region.fixed.device);
+    // Under the writer's token: of those who come at the same time one is the partner, and nobody takes the files for lost.
+    there.run(true, |run| {
+        let cookie = own.region.cookie_of(0);
+        if device.partner.load(Ordering::Acquire) != 0 {
+            // It has found us by itself, and has what it needs.
+            return Ok(device.partner.load(Ordering::Acquire) == cookie);
+        }
+        let (sender, receiver) = (&ends[1].0, &ends[0].0);
+        let first = sender.files.load(Ordering::Relaxed).wrapping_add(1);
+        let last = first.wrapping_add(1);
+        sender.files.store(last, Ordering::Relaxed);
+        receiver.sent.fetch_add(2, Ordering::AcqRel);
+        endpoint.doorbell().pass(own.region.as_fd(), first)?;
+        endpoint.doorbell().pass(far.as_fd(), last)?;
+        run.act();
+        probe::at();
+        // Release: whoever sees the partner finds the files.
+        sender.files_put.store(last, Ordering::Release);
+        device.partner.store(cookie, Ordering::Release);
+        ring(receiver, endpoint.doorbell());
+        Ok(true)
+    })
+}

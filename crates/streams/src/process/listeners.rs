@@ -1,0 +1,181 @@
+//! Which processes are sent SIGPOLL or SIGURG when something happens at an end (I_SETSIG), and sending it.
+//!
+//! A process registers in a table in shared memory, for each end (`head::signals`). Whoever brings a message, raises an error or
+//! makes room sends the signals, when it has given its tokens back: to the very process that is named and only if it has this
+//! stream's memory mapped, so that nobody can have others signalled by what it writes there. What the kernel refuses is no failure of
+//! the call that signals. A process that is killed between the two leaves the signal unsent.
+
+use std::ops::BitOr;
+use std::sync::atomic::Ordering;
+
+use headwater_os::signal::{SIGPOLL, SIGURG};
+use headwater_os::watch::{ProcessId, signal_group};
+use headwater_shm::probe;
+
+use super::region::Region;
+use crate::layout::{EndWords, Listener};
+use crate::message::kind::What;
+
+/// What a process is to be told of by a signal; the bits are those of I_SETSIG.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct SignalEvents(pub u32);
+
+impl SignalEvents {
+    /// A message that is not of high priority has come (S_INPUT).
+    #[doc(alias = "S_INPUT")]
+    pub const INPUT: SignalEvents = SignalEvents(0x001);
+    /// A message of high priority has come (S_HIPRI).
+    #[doc(alias = "S_HIPRI")]
+    pub const HIPRI: SignalEvents = SignalEvents(0x002);
+    /// A message of band 0 can be written, after one could not (S_OUTPUT, S_WRNORM).
+    #[doc(alias = "S_OUTPUT")]
+    #[doc(alias = "S_WRNORM")]
+    pub const OUTPUT: SignalEvents = SignalEvents(0x004);
+    /// An M_SIG or M_PCSIG of SIGPOLL has come to the front (S_MSG).
+    #[doc(alias = "S_MSG")]
+    pub const MSG: SignalEvents = SignalEvents(0x008);
+    /// The stream has an error (S_ERROR).
+    #[doc(alias = "S_ERROR")]
+    pub const ERROR: SignalEvents = SignalEvents(0x010);
+    /// The stream was hung up, or the other end of a pipe was closed (S_HANGUP).
+    #[doc(alias = "S_HANGUP")]
+    pub const HANGUP: SignalEvents = SignalEvents(0x020);
+    /// A message of band 0 has come (S_RDNORM).
+    #[doc(alias = "S_RDNORM")]
+    pub const RDNORM: SignalEvents = SignalEvents(0x040);
+    /// A message of another band has come (S_RDBAND).
+    #[doc(alias = "S_RDBAND")]
+    pub const RDBAND: SignalEvents = SignalEvents(0x080);
+    /// A message of another band can be written, after one could not (S_WRBAND).
+    #[doc(alias = "S_WRBAND")]
+    pub const WRBAND: SignalEvents = SignalEvents(0x100);
+    /// SIGURG is sent for [`SignalEvents::RDBAND`], and not SIGPOLL (S_BANDURG).
+    #[doc(alias = "S_BANDURG")]
+    pub const BANDURG: SignalEvents = SignalEvents(0x200);
+
+    pub(crate) const ALL: u32 = 0x3ff;
+    /// None of them: no registration.
+    pub(crate) const NONE: SignalEvents = SignalEvents(0);
+
+    /// What the arrival of a message is, if it is one that is read.
+    pub(crate) fn of_arrival(what: What) -> SignalEvents {
+        match what.band {
+            _ if what.kind.is_high_priority() => SignalEvents::HIPRI,
+            0 => SignalEvents::INPUT | SignalEvents::RDNORM,
+            _ => SignalEvents::INPUT | SignalEvents::RDBAND,
+        }
+    }
+}
+
+impl BitOr for SignalEvents {
+    type Output = SignalEvents;
+
+    fn bitor(self, other: SignalEvents) -> SignalEvents {
+        SignalEvents(self.0 | other.0)
+    }
+}
+
+/// Sends the signals for what has happened at an end.
+#[inline]
+pub(crate) fn signal(region: &Region, end: usize, events: SignalEvents) {
+    // Acquire pairs with the exchange in `register`: the entry is there.
+    if events.0 & region.fixed.ends[end].0.listened.load(Ordering::Acquire) != 0 {
+        signal_all(region, end, events);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn signal_all(region: &Region, end: usize, events: SignalEvents) {
+    for entry in &region.fixed.listeners[end] {
+        let Some((process, group, asked)) = entry.read() else { continue };
+        let both = asked & events.0;
+        if both == 0 {
+            continue;
+        }
+        let urgent = both & SignalEvents::RDBAND.0 != 0 && asked & SignalEvents::BANDURG.0 != 0;
+        let number = if urgent { SIGURG } else { SIGPOLL };
+        probe::at();
+        // What the kernel refuses concerns that process, and not the one that signals.
+        if group == 0 {
+            let _ = process.signal(number, region);
+        } else if process == ProcessId::own() {
+            let _ = signal_group(group, number);
+        }
+    }
+}
+
+/// The registrations of this process at an end are over: its last handle is dropped.
+pub(crate) fn forget(region: &Region, end: usize) {
+    let table = &region.fixed.listeners[end];
+    let own = ProcessId::own();
+    if table.iter().filter(|entry| entry.is_by(own)).map(Listener::free).count() > 0 {
+        note_fewer(&region.fixed.ends[end].0, table);
+    }
+}
+
+/// A registration has ended: what nobody is registered for any more is not looked up any more.
+pub(crate) fn note_fewer(end: &EndWords, table: &[Listener]) {
+    let all = || table.iter().filter_map(Listener::read).fold(0, |all, (_, _, events)| all | events);
+    end.listened.store(all(), Ordering::SeqCst);
+    probe::at();
+    // One that has come meanwhile has written its entry before the word.
+    end.listened.fetch_or(all(), Ordering::SeqCst);
+}
+
+/// A free entry, or that of a process that has ended.
+pub(crate) fn take(table: &[Listener], process: ProcessId) -> Option<&Listener> {
+    let take = |entry: &&Listener, from: u64| {
+        entry.place.compare_exchange(from, process.place(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    };
+    let free = table.iter().find(|entry| take(entry, 0));
+    free.or_else(|| {
+        table.iter().find(|entry| {
+            let found = entry.process();
+            found.place() != 0 && found.has_ended() && take(entry, found.place())
+        })
+    })
+}
+
+impl Listener {
+    fn process(&self) -> ProcessId {
+        // Acquire pairs with the Release in `set`.
+        let place = self.place.load(Ordering::Acquire);
+        ProcessId::from_words(place, self.birth.load(Ordering::Relaxed), self.image.load(Ordering::Relaxed))
+    }
+
+    /// Who is registered, with its group, and for what; None: nobody.
+    pub(crate) fn read(&self) -> Option<(ProcessId, u32, u32)> {
+        let process = self.process();
+        let events = self.events.load(Ordering::Acquire);
+        let (group, place) = (self.group.load(Ordering::Relaxed), self.place.load(Ordering::Relaxed));
+        (place != 0 && place == process.place() && events != 0).then_some((process, group, events))
+    }
+
+    fn is_by(&self, process: ProcessId) -> bool {
+        self.read().is_some_and(|(found, ..)| found.place() == process.place() && found.birth() == process.birth())
+    }
+
+    pub(crate) fn is_of(&self, process: ProcessId, group: u32) -> bool {
+        self.is_by(process) && self.group.load(Ordering::Relaxed) == group
+    }
+
+    /// By the one that has taken the entry.
+    pub(crate) fn set(&self, process: ProcessId, group: u32, events: u32) {
+        // Whoever reads it meanwhile finds nothing, or a process that does not fit its number.
+        self.events.store(0, Ordering::Relaxed);
+        self.birth.store(process.birth(), Ordering::Relaxed);
+        self.image.store(process.image(), Ordering::Relaxed);
+        self.group.store(group, Ordering::Relaxed);
+        probe::at();
+        self.place.store(process.place(), Ordering::Release);
+        // Release pairs with the Acquire in `read`.
+        self.events.store(events, Ordering::Release);
+    }
+
+    pub(crate) fn free(&self) {
+        self.events.store(0, Ordering::Relaxed);
+        probe::at();
+        self.place.store(0, Ordering::Release);
+    }
+}
