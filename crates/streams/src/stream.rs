@@ -109,7 +109,8 @@ impl Stream {
 
     /// Closes this end in this process, while clones of it are left. The other end is told at once, if no other process has this
     /// one. Calls of other threads that wait on it return, and from now on every call fails with `EBADF`; so do those of
-    /// handles that were made of it, where they would wait. Its descriptor is not given to another file before the last
+    /// handles that were made of it, where they would wait. An `AsyncStream` has a descriptor of its own and keeps the end open; a call
+    /// that waits for what another handle has lent out ([`Handle::reserve`], [`Handle::borrow`]) waits for that one. Its descriptor is not given to another file before the last
     /// clone is dropped.
     ///
     /// Dropping the last clone closes the end as well; this is for the thread that does not know where the others are.
