@@ -15,7 +15,7 @@ use crate::message::Message;
 /// What a driver says of itself (module_info, and what the kernel's configuration says).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DriverInfo {
-    /// By which it is opened, at most [`NAME_MAX`](super::module::NAME_MAX) bytes.
+    /// By which it is opened, at most 16 bytes.
     pub name: &'static str,
     /// High water mark of its queues, bytes.
     pub hiwat: u32,
