@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use headwater::store;
 use headwater_results::schema::{Event, RowOutcome, Run};
 use headwater_trace_tools::kernel::{Support, Tracefs};
+
+/// Every measurement removes the instances of killed ones before it begins, so the test that kills one has the machine alone.
+static TURNS: RwLock<()> = RwLock::new(());
 
 fn headwater(temporary: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
@@ -33,6 +37,7 @@ fn short(directory: &Path, more: &[&str]) -> Output {
 
 #[test]
 fn a_short_command_is_measured_in_every_configuration_in_random_order() {
+    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let output = short(place.path(), &[]);
     let obstacle = Support::look().obstacle().map(str::to_owned);
@@ -83,6 +88,7 @@ fn a_short_command_is_measured_in_every_configuration_in_random_order() {
 
 #[test]
 fn a_tool_that_is_not_there_is_skipped_with_its_name_and_the_rest_is_measured() {
+    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let directory = place.path();
     let bin = directory.join("bin");
@@ -98,6 +104,7 @@ fn a_tool_that_is_not_there_is_skipped_with_its_name_and_the_rest_is_measured() 
 
 #[test]
 fn a_command_that_fails_is_an_error_with_its_own_words_and_leaves_no_run() {
+    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let words = ["--configs", "null", "-o", "run", "--", "sh", "-c", "echo no such thing >&2; exit 3"];
     let output = headwater(place.path()).args(words).output().expect("it starts");
@@ -111,6 +118,7 @@ fn an_event_that_does_not_exist_is_an_error_with_the_nearest() {
     if Support::look().obstacle().is_some() {
         return;
     }
+    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let output = headwater(place.path()).args(["-e", "sched_swich", "--", "true"]).output().expect("it starts");
     assert_eq!(output.status.code(), Some(2));
@@ -159,6 +167,7 @@ fn user_configurations(directory: &Path, words: &[&str]) -> Vec<(String, Option<
 
 #[test]
 fn a_program_with_events_has_each_of_them_counted_in_both_configurations_of_the_user() {
+    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let own = std::env::current_exe().expect("it runs").to_string_lossy().into_owned();
     let found = user_configurations(place.path(), &[&own, "--exact", "program_with_events"]);
@@ -178,6 +187,7 @@ fn a_program_with_events_has_each_of_them_counted_in_both_configurations_of_the_
 
 #[test]
 fn a_program_without_events_of_ours_has_none() {
+    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     for (row, counters) in user_configurations(place.path(), &["ls"]) {
         let Some(counters) = counters else { continue };
@@ -188,6 +198,7 @@ fn a_program_without_events_of_ours_has_none() {
 #[test]
 fn lttng_has_a_session_made_started_and_destroyed_around_the_command() {
     use std::os::unix::fs::PermissionsExt;
+    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let directory = place.path();
     let bin = directory.join("bin");
@@ -248,6 +259,7 @@ fn wait_for(what: &str, done: impl Fn() -> bool) {
 
 #[test]
 fn interrupted_it_prints_what_there_is_and_leaves_nothing() {
+    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let child = begun(place.path());
     let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
@@ -266,6 +278,7 @@ fn interrupted_it_prints_what_there_is_and_leaves_nothing() {
 
 #[test]
 fn killed_it_leaves_no_instance_and_no_process_and_the_next_run_removes_its_files() {
+    let _alone = TURNS.write().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let mut child = begun(place.path());
     let id = child.id();
@@ -287,6 +300,7 @@ fn an_instance_that_records_for_nobody_is_removed_before_anything_is_measured() 
         println!("skipped: {why}");
         return;
     }
+    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let mut dead = Command::new("true").spawn().expect("it starts");
     let id = dead.id();
