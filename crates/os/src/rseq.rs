@@ -5,8 +5,7 @@
 //! It has the two that [`crate::ticks`]-stamped logs need: appending an entry to the CPU's log, and counting one that
 //! found no room. What a log looks like to them is [`LogWords`]; who owns the memory is `headwater_shm::logs`.
 
-use std::sync::OnceLock;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicIsize, AtomicU64, Ordering};
 
 /// Bytes of a log that one entry of its index stands for. No entry of a log is longer.
 pub const BLOCK: usize = 4096;
@@ -102,8 +101,21 @@ pub fn is_available() -> bool {
 }
 
 fn area() -> Option<isize> {
-    static AREA: OnceLock<Option<isize>> = OnceLock::new();
-    *AREA.get_or_init(find_area)
+    /// No distance of an area from a thread's pointer: not looked up yet; there is none.
+    const UNKNOWN: isize = isize::MIN;
+    const NONE: isize = isize::MIN + 1;
+    // Not a lock for the first one: a child that is forked while another thread looks it up would wait for that thread for
+    // ever. Relaxed: whoever looks it up finds the same.
+    static AREA: AtomicIsize = AtomicIsize::new(UNKNOWN);
+    let found = match AREA.load(Ordering::Relaxed) {
+        UNKNOWN => {
+            let found = find_area().unwrap_or(NONE);
+            AREA.store(found, Ordering::Relaxed);
+            found
+        }
+        found => found,
+    };
+    (found != NONE).then_some(found)
 }
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
