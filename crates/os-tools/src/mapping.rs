@@ -1,7 +1,7 @@
 //! Mappings of one process: made, touched, protected, emptied and unmapped, so that what the kernel does for them can be
 //! measured, and memory to run loops over. What processes share is [`headwater_os::memory`].
 //!
-//! A mapping is handed out as [`Word`]s; a private one that is borrowed mutably, as plain bytes too. It never grows.
+//! A mapping is handed out as [`Word`]s or [`Integer`]s; a private one that is borrowed mutably, as plain bytes too. It never grows.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -70,10 +70,11 @@ pub trait Element: Sized {
     fn total(sums: [Self::Sum; 2], rest: &[Self]) -> Self::Sum;
 }
 
-/// Adds elements at these byte offsets of a turn to two sums, by turns.
+/// Adds every `step`th element of a turn to two sums, by turns; on x86-64 those are the ones at these byte offsets.
 macro_rules! add_by_turns {
-    ($turn:expr, $sums:expr, $register:literal, [$($one:literal $two:literal)*]) => {{
+    ($turn:expr, $step:literal, $sums:expr, $register:literal, [$($one:literal $two:literal)*]) => {{
         let [mut one, mut two] = *$sums;
+        #[cfg(target_arch = "x86_64")]
         // SAFETY: loads inside the turn, which is readable while it is borrowed; nothing is stored.
         unsafe {
             std::arch::asm!(
@@ -81,6 +82,11 @@ macro_rules! add_by_turns {
                   concat!("add {two", $register, "}, [{turn} + ", $two, "]"),)*
                 turn = in(reg) $turn.as_ptr(), one = inout(reg) one, two = inout(reg) two, options(nostack, readonly)
             );
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        for pair in $turn.chunks(2 * $step) {
+            one = one.wrapping_add(pair[0].get());
+            two = two.wrapping_add(pair[$step].get());
         }
         *$sums = [one, two];
     }};
@@ -91,10 +97,10 @@ impl Element for Word {
 
     #[inline(always)]
     fn add_all(turn: &[Word; TURN], sums: &mut [u64; 2]) {
-        #[cfg(target_arch = "x86_64")]
-        add_by_turns!(turn, sums, ":r", [0 8 16 24 32 40 48 56 64 72 80 88 96 104 112 120 128 136 144 152 160 168 176 184 192 200 208 216 224 232 240 248]);
-        #[cfg(not(target_arch = "x86_64"))]
-        turn.iter().enumerate().for_each(|(at, word)| sums[at % 2] = sums[at % 2].wrapping_add(word.get()));
+        add_by_turns!(turn, 1, sums, ":r", [
+            0 8 16 24 32 40 48 56 64 72 80 88 96 104 112 120 128 136 144 152 160 168 176 184 192 200 208 216
+            224 232 240 248
+        ]);
     }
 
     fn total(sums: [u64; 2], rest: &[Word]) -> u64 {
@@ -107,10 +113,9 @@ impl Element for Integer {
 
     #[inline(always)]
     fn add_all(turn: &[Integer; TURN], sums: &mut [u32; 2]) {
-        #[cfg(target_arch = "x86_64")]
-        add_by_turns!(turn, sums, ":e", [0 4 8 12 16 20 24 28 32 36 40 44 48 52 56 60 64 68 72 76 80 84 88 92 96 100 104 108 112 116 120 124]);
-        #[cfg(not(target_arch = "x86_64"))]
-        turn.iter().enumerate().for_each(|(at, integer)| sums[at % 2] = sums[at % 2].wrapping_add(integer.get()));
+        add_by_turns!(turn, 1, sums, ":e", [
+            0 4 8 12 16 20 24 28 32 36 40 44 48 52 56 60 64 68 72 76 80 84 88 92 96 100 104 108 112 116 120 124
+        ]);
     }
 
     fn total(sums: [u32; 2], rest: &[Integer]) -> u32 {
@@ -122,13 +127,7 @@ impl Integer {
     /// Adds every fourth integer of a turn to two sums, as [`Element::add_all`].
     #[inline(always)]
     pub fn add_fourth(turn: &[Integer; TURN], sums: &mut [u32; 2]) {
-        #[cfg(target_arch = "x86_64")]
-        add_by_turns!(turn, sums, ":e", [0 16 32 48 64 80 96 112]);
-        #[cfg(not(target_arch = "x86_64"))]
-        turn.iter()
-            .step_by(4)
-            .enumerate()
-            .for_each(|(at, integer)| sums[at % 2] = sums[at % 2].wrapping_add(integer.get()));
+        add_by_turns!(turn, 4, sums, ":e", [0 16 32 48 64 80 96 112]);
     }
 }
 

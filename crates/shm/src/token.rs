@@ -298,11 +298,15 @@ impl Token {
         probe::at();
     }
 
-    /// Clears notices. For the holder, before it looks at what they are about.
-    pub fn clear(&self, notices: u8) {
-        // Acquire: what is looked at next is as new as the notice.
-        self.words.lock.fetch_and(!(u32::from(notices) << NOTICE_SHIFT), Ordering::Acquire);
-        probe::at();
+    /// Takes the notices that were set. For the holder, before it looks at what they are about.
+    pub fn take_notices(&self) -> u8 {
+        let notices = self.notices();
+        if notices != 0 {
+            // Acquire: what is looked at next is as new as the notice.
+            self.words.lock.fetch_and(!(u32::from(notices) << NOTICE_SHIFT), Ordering::Acquire);
+            probe::at();
+        }
+        notices
     }
 
     /// We are the first in the word; waits until the member `victim`, which had the bias, is not inside.

@@ -48,7 +48,7 @@ fn drift_of(ratios: impl Iterator<Item = Ratio>) -> Option<Drift> {
         .collect();
     let least = WILD.min(rows.len() / 2);
     let outside = ((rows.len() as f64 * ALPHA) as usize).max(least);
-    let share = if outside == 0 { ALPHA } else { (outside as f64 / rows.len() as f64).max(ALPHA) };
+    let share = (outside as f64 / rows.len() as f64).max(ALPHA);
     let z = normal_quantile(1.0 - share / 2.0);
     // What tau each row needs in order not to look different.
     let needed = |(difference, error): (f64, f64)| ((difference / z).powi(2) - error.powi(2)).max(0.0).sqrt();

@@ -50,11 +50,7 @@ impl ReaderGuard<'_> {
     /// Takes the notices that were set: what they are about is looked at now.
     #[cfg(not(loom))]
     pub fn take_notices(&mut self) -> u8 {
-        let notices = self.token.notices();
-        if notices != 0 {
-            self.token.clear(notices);
-        }
-        notices
+        self.token.take_notices()
     }
 
     /// Opens the quick way for the plain bytes that are known to be there, or closes it.

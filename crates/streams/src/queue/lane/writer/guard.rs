@@ -57,11 +57,7 @@ impl WriterGuard<'_> {
     /// Takes the notices that were set: what they are about is looked at now.
     #[cfg(not(loom))]
     pub fn take_notices(&mut self) -> u8 {
-        let notices = self.token.notices();
-        if notices != 0 {
-            self.token.clear(notices);
-        }
-        notices
+        self.token.take_notices()
     }
 
     /// Opens a quick way, or closes it.
