@@ -29,7 +29,9 @@ impl Operation for Fork {
     fn check(&mut self) -> io::Result<()> {
         match fork_and_wait(CHECKED_CODE)? {
             status if status.code() == Some(CHECKED_CODE) => Ok(()),
-            other => Err(io::Error::other(format!("a child was to end with {CHECKED_CODE}: {other}"))),
+            other => {
+                Err(io::Error::other(format!("a child should have exited with {CHECKED_CODE}, but ended with {other}")))
+            }
         }
     }
 

@@ -40,7 +40,7 @@ impl Operation for MmapLatency {
 
     fn prepare(job: &Job) -> Result<MmapLatency, Unavailable> {
         let file = CachedFile::make(job, FILE_BYTES)?;
-        let mapped = MappedFile::new(file.open_for_both()?, FILE_BYTES);
+        let mapped = MappedFile::new(file.open_read_write()?, FILE_BYTES);
         let mapped = mapped.map_err(|error| Unavailable::call("fstat", error))?;
         let mut operation = MmapLatency { mapped, file };
         let before = Usage::of_process();
