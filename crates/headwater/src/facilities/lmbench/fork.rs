@@ -1,6 +1,6 @@
-//! `fork`: `fork(2)`, a child that ends at once, and `waitpid(2)` for it.
+//! `fork`: `fork(2)`, immediate exit of the child, and `waitpid(2)`.
 //!
-//! What a fork costs depends on the memory of the process that forks. Here that is a worker of Headwater.
+//! The cost of a fork depends on the memory of the parent, here a worker of Headwater.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// How a child of the check ends.
+/// Exit status of a child of the check.
 const CHECKED_CODE: i32 = 42;
 
 /// A process that forks.
