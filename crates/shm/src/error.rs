@@ -10,11 +10,11 @@ pub enum Error {
     Corrupt(&'static str),
     /// The region has no room for another member; holds how many it has room for.
     Full(usize),
-    /// Another member holds a [`Token`](crate::Token), and the call is not to wait for it.
+    /// Another member holds a [`BiasedLock`](crate::Lock), and the call is not to wait for it.
     WouldBlock,
-    /// Another member holds a token, and the time that the call had for it is over.
+    /// Another member holds a lock, and the time that the call had for it is over.
     TimedOut,
-    /// A signal handler ran while the call waited for a token.
+    /// A signal handler ran while the call waited for a lock.
     Interrupted,
     /// The kernel refused something; `Unsupported` if this process cannot join the region's fence.
     System(io::Error),

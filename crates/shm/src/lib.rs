@@ -1,4 +1,4 @@
-//! Position-independent shared memory: values and windows of bytes placed in it, members of a region and the tokens that
+//! Position-independent shared memory: values and windows of bytes placed in it, members of a region and the locks that
 //! admit one of them, logs.
 //!
 //! STREAMS and the tracer lay their structures over it, and so does the gauge's ring. It is a part of them and changes with
@@ -7,6 +7,7 @@
 
 #![deny(unsafe_code)]
 
+mod biased_lock;
 mod cache_padded;
 mod error;
 mod limit;
@@ -25,11 +26,11 @@ pub mod probe;
 mod shareable;
 mod stages;
 pub mod sync;
-mod token;
 #[cfg(not(loom))]
 #[allow(unsafe_code, reason = "copies in and out of shared memory")]
 mod window;
 
+pub use biased_lock::{BiasedLock, BiasedLockWords, Hold};
 pub use cache_padded::CachePadded;
 pub use error::Error;
 pub use headwater_os::memory::Shareable;
@@ -40,7 +41,6 @@ pub use member::{MEMBERS, Member, Members, Membership};
 #[cfg(not(loom))]
 pub use placed::Placed;
 pub use stages::{Stage, Stages, spin_for};
-pub use token::{Hold, Token, TokenWords};
 #[cfg(not(loom))]
 pub use window::Window;
 

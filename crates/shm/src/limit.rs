@@ -7,7 +7,7 @@ use headwater_os::futex::Slept;
 use crate::error::Error;
 use crate::sync::{nap, now_ns};
 
-/// How long a call may wait for a [`Token`](crate::Token) that another member holds.
+/// How long a call may wait for a [`BiasedLock`](crate::Lock) that another member holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// As little as can be: 10 ms, in which a holder that runs, but was taken off its CPU, comes out. Then
@@ -50,7 +50,7 @@ const WATCH_NS: u64 = 10_000_000;
 /// ever.
 const VAIN_MAX: u32 = 1000;
 
-/// One call's wait for a token.
+/// One call's wait for a lock.
 #[derive(Debug)]
 pub(crate) struct Patience {
     limit: Limit,

@@ -15,17 +15,17 @@ pub(crate) use loom::hint::spin_loop;
 pub use loom::sync::atomic::{AtomicU8, Ordering, fence};
 pub(crate) use loom::thread::yield_now;
 
+use crate::biased_lock::BiasedLockWords;
 use crate::member::Members;
-use crate::token::TokenWords;
 
 /// A table of members, all of its slots free.
 pub fn members(slots: usize) -> Members {
     crate::member::model_table(slots)
 }
 
-/// A free token.
-pub fn token() -> TokenWords {
-    crate::token::model_words()
+/// A free lock.
+pub fn lock() -> BiasedLockWords {
+    crate::biased_lock::model_words()
 }
 
 /// Makes all accesses of one word depend on each other, so that loom tries them in every order.

@@ -1,4 +1,4 @@
-//! Every order in which the members of a region can take a token, with the orderings of the language and not of one processor.
+//! Every order in which the members of a region can take a lock, with the orderings of the language and not of one processor.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p headwater-shm --release loom`
 
@@ -12,10 +12,10 @@ fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-/// Two members and a token: never are both inside, whoever has the bias and however it changes hands.
+/// Two members and a lock: never are both inside, whoever has the bias and however it changes hands.
 #[test]
 #[allow(unsafe_code, reason = "loom's cell")]
-fn loom_a_token_admits_one() {
+fn loom_a_lock_admits_one() {
     explore(3, || {
         let shared = Table::new();
         let inside = loom::sync::Arc::new(loom::cell::UnsafeCell::new(0));
@@ -30,7 +30,7 @@ fn loom_a_token_admits_one() {
     });
 }
 
-/// Three members take a token as a lock, and two may sleep at the same time: each is woken, for a sleeper that nobody wakes
+/// Three members take a lock outright, and two may sleep at the same time: each is woken, for a sleeper that nobody wakes
 /// sleeps for ever here.
 #[test]
 fn loom_no_sleeper_is_forgotten() {
@@ -45,11 +45,11 @@ fn loom_no_sleeper_is_forgotten() {
     });
 }
 
-/// A table of members and a token in it.
+/// A table of members and a lock in it.
 #[derive(Clone)]
 struct Table {
     members: crate::Members,
-    words: crate::sync::Placed<crate::TokenWords>,
+    words: crate::sync::Placed<crate::BiasedLockWords>,
 }
 
 impl Table {
@@ -60,30 +60,30 @@ impl Table {
     fn with(slots: usize) -> Table {
         Table {
             members: crate::member::model_table(slots),
-            words: crate::sync::Placed::new(crate::token::model_words()),
+            words: crate::sync::Placed::new(crate::biased_lock::model_words()),
         }
     }
 
     fn hold_once(&self) {
         let me = crate::Membership::join(&self.members, crate::sync::Fence, &[&self.words]).expect("a slot");
-        let mut token = crate::Token::new(self.words.clone(), 0);
-        token.hold(&me).expect("in the end");
-        token.leave(&me);
-        token.retire();
+        let mut lock = crate::BiasedLock::new(self.words.clone(), 0);
+        lock.hold(&me).expect("in the end");
+        lock.leave(&me);
+        lock.retire();
     }
 
     #[allow(unsafe_code, reason = "loom's cell")]
     fn use_twice(&self, inside: &loom::cell::UnsafeCell<u32>) {
         let me = crate::Membership::join(&self.members, crate::sync::Fence, &[&self.words]).expect("a slot");
-        let mut token = crate::Token::new(self.words.clone(), 0);
+        let mut lock = crate::BiasedLock::new(self.words.clone(), 0);
         for _ in 0..2 {
-            if !token.enter(&me) {
-                token.hold(&me).expect("hold");
+            if !lock.enter(&me) {
+                lock.hold(&me).expect("hold");
             }
-            // SAFETY: the token admits one; loom reports it if not.
+            // SAFETY: the lock admits one; loom reports it if not.
             inside.with_mut(|count| unsafe { *count += 1 });
-            token.leave(&me);
+            lock.leave(&me);
         }
-        token.retire();
+        lock.retire();
     }
 }

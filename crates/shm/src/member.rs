@@ -1,6 +1,6 @@
 //! Who uses a region: a table of members, each with its process and what it is busy with.
 //!
-//! A member is one handle of one process; its number stands in the [`token`](crate::token)s that it holds, so that others
+//! A member is one handle of one process; its number stands in the [`lock`](crate::biased_lock)s that it holds, so that others
 //! can tell a holder that works from one that has died. A forked child is another member, and so is the program that a
 //! member's process executes. It trusts the table no further than one read: a number is checked before it leads to a slot,
 //! and a slot says no more than which process to ask after.
@@ -9,13 +9,13 @@
 //! ended or executed another program; or the kernel has said that nobody is left at its side of the stream. A member of
 //! another PID namespace counts as alive until then.
 
+use crate::biased_lock::{self, BiasedLockWords};
 use crate::cache_padded::CachePadded;
 use crate::error::Error;
 use crate::limit::Limit;
 use crate::probe;
 use crate::shareable;
 use crate::sync::{AtomicU32, AtomicU64, Fence, LocalU64, Ordering, Placed, ProcessId, epoch};
-use crate::token::{self, TokenWords};
 
 /// Members that a region has room for. A member is a handle that a process uses, so this bounds how many processes and
 /// threads may use one stream at the same time; the table then takes 8 KiB, of which only used lines are ever touched.
@@ -31,11 +31,11 @@ shareable! {
         pub(crate) birth: AtomicU64,
         /// The image.
         pub(crate) image: AtomicU64,
-        /// The bits of the tokens that it uses by its bias at this moment. Only the member writes it.
+        /// The bits of the locks that it uses by its bias at this moment. Only the member writes it.
         pub(crate) busy: AtomicU32,
         /// The side of the stream that it is at, plus one; 0: it has not said.
         pub(crate) side: AtomicU32,
-        /// Counts who has had the slot: what a token says of one is not taken for the next.
+        /// Counts who has had the slot: what a lock says of one is not taken for the next.
         pub(crate) tag: AtomicU32,
     }
 }
@@ -70,7 +70,7 @@ pub struct Membership {
     table: Members,
     /// Slot number plus one, so that 0 is nobody.
     number: u32,
-    /// What stands for us in the tokens that we hold: the number, and the slot's tag.
+    /// What stands for us in the locks that we hold: the number, and the slot's tag.
     mark: u32,
     /// The `os::fork` epoch of the process: a forked child has a copy of us.
     epoch: u64,
@@ -83,17 +83,17 @@ pub struct Membership {
 
 impl Membership {
     /// Takes a free slot, or that of a process that has ended, and makes this process reachable for the others' barriers.
-    /// `tokens` are all that the members of this table use: what they still say of the slot's last user is struck out.
+    /// `locks` are all that the members of this table use: what they still say of the slot's last user is struck out.
     ///
     /// Errors: [`Error::Full`] when all slots are taken by the living; [`Error::System`] as [`Fence::join`] says.
-    pub fn join(table: &Members, fence: Fence, tokens: &[&TokenWords]) -> Result<Membership, Error> {
+    pub fn join(table: &Members, fence: Fence, locks: &[&BiasedLockWords]) -> Result<Membership, Error> {
         // First the fence, then the slot: whoever is seen as member is also reached by barriers.
         fence.join()?;
         let process = ProcessId::own();
         let slot = take_free(table, process).map_or_else(|| take_dead(table, process), Ok)?;
         probe::at();
         let number = slot as u32 + 1;
-        tokens.iter().for_each(|token| token.strike_out(number));
+        locks.iter().for_each(|lock| lock.strike_out(number));
         // Release: who waits until our predecessor is not busy goes on, and sees what it did before it died.
         let own = table.part(|table| &table[slot].0);
         own.busy.store(0, Ordering::Release);
@@ -106,7 +106,7 @@ impl Membership {
         own.birth.store(process.birth(), Ordering::Release);
         probe::at();
         let (limit, gone) = (LocalU64::new(Limit::Signal.word()), LocalU64::new(0));
-        let mark = token::mark(number, tag);
+        let mark = biased_lock::mark(number, tag);
         Ok(Membership { own, table: table.clone(), number, mark, epoch: epoch(), fence, limit, gone })
     }
 
@@ -121,12 +121,12 @@ impl Membership {
         self.gone.fetch_or(1 << side, Ordering::Relaxed);
     }
 
-    /// How long calls wait from now on for tokens that others hold; [`Limit::Signal`] at first.
+    /// How long calls wait from now on for locks that others hold; [`Limit::Signal`] at first.
     pub fn set_limit(&self, limit: Limit) {
         self.limit.store(limit.word(), Ordering::Relaxed);
     }
 
-    /// How long calls wait for tokens that others hold.
+    /// How long calls wait for locks that others hold.
     pub fn limit(&self) -> Limit {
         Limit::from_word(self.limit.load(Ordering::Relaxed))
     }
@@ -142,7 +142,7 @@ impl Membership {
         self.number
     }
 
-    /// What stands for us in the tokens that we hold.
+    /// What stands for us in the locks that we hold.
     pub(crate) fn mark(&self) -> u32 {
         self.mark
     }
@@ -156,7 +156,7 @@ impl Membership {
     /// The slot of another member, or an error for a number that is none.
     pub(crate) fn other(&self, number: u32) -> Result<&Member, Error> {
         let slot = (number as usize).checked_sub(1).and_then(|slot| self.table.get(slot));
-        Ok(&slot.ok_or(Error::Corrupt("a token's holder is no member"))?.0)
+        Ok(&slot.ok_or(Error::Corrupt("a lock's holder is no member"))?.0)
     }
 
     /// Whether it is certain that the member is no more: its slot is free, or its process has ended.

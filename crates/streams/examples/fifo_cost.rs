@@ -18,9 +18,9 @@ fn median_us(mut round: impl FnMut() -> u64) -> f64 {
     times[ROUNDS / 2] as f64 / 1000.0
 }
 
-fn timed<T>(what: impl FnOnce() -> T) -> (T, u64) {
+fn timed<T>(header: impl FnOnce() -> T) -> (T, u64) {
     let start = Instant::now();
-    let done = what();
+    let done = header();
     (done, start.elapsed().as_nanos() as u64)
 }
 

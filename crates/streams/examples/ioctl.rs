@@ -21,13 +21,13 @@ impl Module for Adder {
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        let asked = queue.side() == Side::Write && matches!(message.what.kind, Kind::Ioctl | Kind::IocData);
+        let asked = queue.side() == Side::Write && matches!(message.header.kind, Kind::Ioctl | Kind::IocData);
         if !asked {
             return queue.put_next(message);
         }
         let block = IoctlBlock::of(&message)?;
         let data = message.data().unwrap_or_default();
-        match (message.what.kind, block.command) {
+        match (message.header.kind, block.command) {
             (Kind::Ioctl, SUM) if !data.len().is_multiple_of(4) => queue.refuse(&message, Errno::Inval),
             (Kind::Ioctl, SUM) => queue.acknowledge(&message, sum(data), None),
             (Kind::Ioctl, SUM_AT) => {

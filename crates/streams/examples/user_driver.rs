@@ -15,7 +15,7 @@ impl Driver for Counter {
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        match message.what.kind {
+        match message.header.kind {
             Kind::Data => {
                 let mut count = [0; 8];
                 queue.read_instance(0, &mut count)?;

@@ -15,7 +15,7 @@ impl Module for Numbers {
     }
 
     fn put<'m>(&self, mut message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        if queue.side() == Side::Write && message.what.kind == Kind::Data {
+        if queue.side() == Side::Write && message.header.kind == Kind::Data {
             let mut state = queue.state();
             state[0] += 1;
             queue.set_state(state);

@@ -1,7 +1,7 @@
 //! What the tracer sees of streams: all its events, in one list, with the feature `trace`. Where they stand, a load and a branch is
 //! what they cost as long as nobody records them; `headwater trace record -e 'headwater:*' -- COMMAND` does. The quick ways of plain data have
 //! none: they are closed while reads and writes are recorded ([`are_calls_recorded`]), so each call is seen from the next
-//! on that takes the token of its side.
+//! on that takes the lock of its side.
 //!
 //! `stream` is the inode of the stream's memory, alike in all processes; `end` is 0 or 1. Names that end with `_begin` and
 //! `_end` are two sides of one thing; a `flow` is the same where one wakes another (`wake_from`) and where that goes on
@@ -64,7 +64,7 @@ pub(crate) fn are_calls_recorded() -> bool {
 
 /// A side of a stream on which somebody sleeps: the readers of an end, or its writers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct WaitSide {
     /// Inode of the stream's memory.
     pub stream: u64,
     /// Whose readers or writers.
@@ -72,7 +72,7 @@ pub(crate) struct Place {
     pub writes: bool,
 }
 
-impl Place {
+impl WaitSide {
     /// Goes to sleep.
     #[inline]
     pub fn block_begin(self, doorbell: bool) {

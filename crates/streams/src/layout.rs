@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Fixed`]: header, members, ends, lanes, plumbing | each field says so |
 //! | the marks of lane 0, then of lane 1 | the lane's writer |
-//! | the store of direction 0, then of 1: queues, blocks, pages | whoever holds the store's token |
+//! | the store of direction 0, then of 1: queues, blocks, pages | whoever holds the store's lock |
 //! | the window of lane 0, then of lane 1 | the lane's writer |
 //! | the memory of the driver's instance, if the stream ends in a driver | the driver's procedures |
 //!
@@ -12,9 +12,9 @@
 //! they take address space and no memory.
 
 use headwater_shm::sync::{AtomicU8, AtomicU32, AtomicU64};
-use headwater_shm::{CachePadded, MEMBERS, Member, TokenWords, shareable};
+use headwater_shm::{BiasedLockWords, CachePadded, MEMBERS, Member, shareable};
 
-use crate::limits::{BANDS, BLOCKS, FASTBUF, LISTENERS, MARKS, NSTRPUSH, PAGE};
+use crate::limits::{BANDS, BLOCKS, FASTBUF, LISTENERS, NSTRPUSH, PAGE, RECORDS};
 
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
@@ -55,7 +55,7 @@ shareable! {
         /// 1 from when somebody calls the driver's close procedure. Set by an exchange.
         pub closed: AtomicU32,
         /// The cookie by which end 0 of the partner is known; 0: it has none yet. Written once, by whoever opens the later one of the
-        /// two: of its own stream by an exchange, of the other under the writer's token of direction 1.
+        /// two: of its own stream by an exchange, of the other under the writer's lock of direction 1.
         pub partner: AtomicU64,
     }
 
@@ -86,11 +86,11 @@ shareable! {
     /// One end's standing and options. Options are changed by the end's own members, then announced by a notice.
     pub(crate) struct EndWords {
         /// How often a handle of the end has asked to be told of what it can read. What the other end sends to the doorbell
-        /// carries it. Written under the reader's token (a FIFO's writers: the writer's).
+        /// carries it. Written under the reader's lock (a FIFO's writers: the writer's).
         pub arms: AtomicU32,
         /// Packets that were sent to the end's doorbell. Counted by the sender before it sends.
         pub sent: AtomicU32,
-        /// Packets that were taken from it. Written under the same token as `arms`.
+        /// Packets that were taken from it. Written under the same lock as `arms`.
         pub taken: AtomicU32,
         /// Read mode and protocol mode (RNORM ..., RFILL).
         pub read_options: AtomicU32,
@@ -113,22 +113,22 @@ shareable! {
         pub closes: AtomicU32,
         /// Bits of `process::end`: the end writes no more, reads no more. Set by a handle of the end, never cleared.
         pub shut: AtomicU32,
-        /// The number of the last open file that the end has sent. Written under the writer's token.
+        /// The number of the last open file that the end has sent. Written under the writer's lock.
         pub files: AtomicU32,
         /// The number of the last open file whose message was delivered, or is known to be lost: its sender has died before
-        /// that, or a module has dropped it. Written under the writer's token, after the message.
+        /// that, or a module has dropped it. Written under the writer's lock, after the message.
         pub files_put: AtomicU32,
-        /// The number of the last open file of the other end that the end has received. Written under the reader's token.
+        /// The number of the last open file of the other end that the end has received. Written under the reader's lock.
         pub files_taken: AtomicU32,
         /// How often a handle of the end has done something for the end's own readers, before it has nudged them.
         pub own_events: AtomicU32,
         /// Signals that were raised and not yet taken, one bit each.
         pub signals: AtomicU64,
         /// Who of the end is in an ioctl; only one is.
-        pub ioctl_token: TokenWords,
-        /// The number of the ioctl whose answer is awaited; 0: of none. Written under the token above.
+        pub ioctl_lock: BiasedLockWords,
+        /// The number of the ioctl whose answer is awaited; 0: of none. Written under the lock above.
         pub ioctl: AtomicU32,
-        /// The number of the end's last ioctl. Written under the same token.
+        /// The number of the end's last ioctl. Written under the same lock.
         pub ioctls: AtomicU32,
         /// Counts what whoever is in an ioctl is to look at: answers, hang-ups, errors. Its lowest bit says that somebody
         /// sleeps on it; see `head::ioctl::answer`. Changed by exchanges only.
@@ -146,10 +146,10 @@ shareable! {
     /// A direction's fast way: plain bytes and marked messages of band 0, in order.
     pub(crate) struct LaneWords {
         pub tail: CachePadded<Tail>,
-        pub head: CachePadded<Front>,
-        pub writer_token: CachePadded<TokenWords>,
-        pub reader_token: CachePadded<TokenWords>,
-        pub store_token: CachePadded<TokenWords>,
+        pub head: CachePadded<ReadPosition>,
+        pub writer_lock: CachePadded<BiasedLockWords>,
+        pub reader_lock: CachePadded<BiasedLockWords>,
+        pub store_lock: CachePadded<BiasedLockWords>,
         /// The writing side as sleeper. Readers look at it after each take.
         pub writer: CachePadded<Side>,
         /// The reading side as sleeper. Writers look at it after each publication.
@@ -157,10 +157,10 @@ shareable! {
         pub flow: CachePadded<Flow>,
     }
 
-    /// What has been published. Written by the holder of the writer's token: first marks, then bytes, with Release.
+    /// What has been published. Written by the holder of the writer's lock: first marks, then bytes, with Release.
     pub(crate) struct Tail {
         pub bytes: AtomicU64,
-        pub marks: AtomicU64,
+        pub records: AtomicU64,
         /// The position whose byte lies at the window's beginning. Changed only while nothing lies in the lane, before what is
         /// written next is published.
         pub origin: AtomicU64,
@@ -179,10 +179,10 @@ shareable! {
         pub group: AtomicU32,
     }
 
-    /// What has been taken. Written by the holder of the reader's token, with Release.
-    pub(crate) struct Front {
+    /// What has been taken. Written by the holder of the reader's lock, with Release.
+    pub(crate) struct ReadPosition {
         pub bytes: AtomicU64,
-        pub marks: AtomicU64,
+        pub records: AtomicU64,
     }
 
     /// One side of a lane, as somebody to be woken.
@@ -198,26 +198,26 @@ shareable! {
         pub hiwat: AtomicU32,
         pub lowat: AtomicU32,
         pub maxpsz: AtomicU32,
-        /// 1 while the queue has been above hiwat and not yet at lowat again. Written by the holder of the writer's token.
+        /// 1 while the queue has been above hiwat and not yet at lowat again. Written by the holder of the writer's lock.
         pub full: AtomicU32,
     }
 
     /// A message with boundaries in a lane. Written by the lane's writer before it publishes, but `taken`.
-    pub(crate) struct Mark {
+    pub(crate) struct RecordHeader {
         /// Number of its first byte in the lane.
         pub at: AtomicU64,
         /// Length of the control part below, of the data part above; [`ABSENT`] for a part that is not there.
         pub lengths: AtomicU64,
         /// Kind, then flags.
-        pub what: AtomicU64,
+        pub header: AtomicU64,
         /// How much of control (below) and data (above) has been taken; [`ABSENT`] for a part of no bytes that was. Written by
-        /// the holder of the reader's token.
+        /// the holder of the reader's lock.
         pub taken: AtomicU64,
     }
 
     /// The modules of one end, from the stream head down.
     pub(crate) struct Plumbing {
-        /// How many. Written under both writer's tokens.
+        /// How many. Written under both writer's locks.
         pub count: AtomicU32,
         /// Slots in the order of the stack: the first is next to the head.
         pub order: [AtomicU8; NSTRPUSH],
@@ -233,7 +233,7 @@ shareable! {
 
     /// A direction's store: queues of messages that wait somewhere else than in the lane.
     pub(crate) struct StoreWords {
-        /// 1 while the store is being changed: whoever finds it set after taking the token repairs it first.
+        /// 1 while the store is being changed: whoever finds it set after taking the lock repairs it first.
         pub dirty: AtomicU32,
         /// First free block and page, plus one; 0: none. Free ones are linked like messages and pages.
         pub free_block: AtomicU32,
@@ -242,15 +242,15 @@ shareable! {
         pub used_blocks: AtomicU32,
         pub used_pages: AtomicU32,
         /// The block, plus one, of a message that a service procedure has got and not yet passed on; 0: none.
-        pub lifted: AtomicU32,
+        pub in_transfer: AtomicU32,
         /// How many messages were lifted so far.
-        pub lifts: AtomicU32,
+        pub transfers: AtomicU32,
         /// The number of the last lifted message that has arrived in a queue.
         pub arrived: AtomicU32,
         /// The queue that it was lifted from.
-        pub lifted_from: AtomicU32,
+        pub transfer_from: AtomicU32,
         /// The lane's position at that time.
-        pub lifted_at: AtomicU64,
+        pub transfer_tail: AtomicU64,
         /// Blocks and pages that messages have now.
         pub blocks_taken: AtomicU32,
         pub pages_taken: AtomicU32,
@@ -292,8 +292,8 @@ shareable! {
         /// How much of each has been taken by a reader; [`ABSENT`] for a part of no bytes that was.
         pub control_taken: AtomicU32,
         pub data_taken: AtomicU32,
-        /// Kind, band and flags, as in a [`Mark`].
-        pub what: AtomicU64,
+        /// Kind, band and flags, as in a [`RecordHeader`].
+        pub header: AtomicU64,
         /// The number of the lifted message that became this one; 0: it is of no other.
         pub origin: AtomicU64,
     }
@@ -311,12 +311,12 @@ pub(crate) struct Offsets {
 }
 
 impl Offsets {
-    pub(crate) fn marks(self, direction: usize) -> usize {
-        page_up(size_of::<Fixed>()) + direction * MARKS * size_of::<Mark>()
+    pub(crate) fn records(self, direction: usize) -> usize {
+        page_up(size_of::<Fixed>()) + direction * RECORDS * size_of::<RecordHeader>()
     }
 
     pub(crate) fn store(self, direction: usize) -> usize {
-        self.marks(2) + direction * self.store_bytes()
+        self.records(2) + direction * self.store_bytes()
     }
 
     /// The links of the store's pages: for each page the next one of its message, plus one.
@@ -359,9 +359,9 @@ fn page_up(bytes: usize) -> usize {
 
 #[cfg(not(loom))]
 const _: () = {
-    assert!(size_of::<Mark>() == 32);
+    assert!(size_of::<RecordHeader>() == 32);
     assert!(size_of::<Block>() == 40);
     assert!((BLOCKS * FASTBUF).is_power_of_two() && (BLOCKS * FASTBUF).is_multiple_of(PAGE));
     assert!(size_of::<LaneWords>() == 8 * 128);
-    assert!(MARKS.is_power_of_two());
+    assert!(RECORDS.is_power_of_two());
 };

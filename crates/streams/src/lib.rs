@@ -31,8 +31,6 @@ pub mod drivers;
 mod error;
 #[cfg(not(loom))]
 mod events;
-#[cfg(not(loom))]
-mod face;
 mod flags;
 #[cfg(not(loom))]
 mod head;
@@ -57,4 +55,33 @@ mod stream;
 
 pub use error::{Errno, Error, Result};
 #[cfg(not(loom))]
-pub use face::*;
+pub use public::*;
+
+/// What users of the crate see; loom models the lane alone.
+#[cfg(not(loom))]
+mod public {
+    #[cfg(feature = "tokio")]
+    pub use crate::asynchronous::AsyncStream;
+    pub use crate::counters::Counters;
+    pub use crate::head::handle::Handle;
+    pub use crate::head::{
+        Events, IoctlTimeout, MemoryAt, MessageFilter, ReadGrant, Received, ReceivedFile, SignalEvents, UserMemory,
+        WriteGrant,
+    };
+    pub use crate::message::Message;
+    pub use crate::message::ioctl::{IoctlBlock, PRIVATE_WORDS};
+    pub use crate::message::kind::{Flush, Kind, MessageHeader};
+    pub use crate::message::owned::OwnedMessage;
+    pub use crate::options::Options;
+    pub use crate::options::head::{ControlMode, ErrorOptions, ReadMode, ReadOptions, SetOptions, WriteOptions};
+    pub use crate::plumb::data::Next;
+    pub use crate::plumb::driver::{Driver, DriverInfo, Opening};
+    pub use crate::plumb::module::{Info, Module, Side};
+    pub use crate::plumb::queue::Queue;
+    pub use crate::plumb::registry::{register, register_driver};
+    pub use crate::policy::Policy;
+    pub use crate::process::device::{Device, DeviceOptions};
+    pub use crate::process::end::Access;
+    pub use crate::process::fifo::Fifo;
+    pub use crate::stream::{ReadHalf, Stream, WriteHalf, pipe, pipe_with};
+}

@@ -42,7 +42,7 @@ pub const HIWAT_MAX: u32 = 256 << 20;
 pub const STRMSGSZ_MAX: u32 = 256 << 20;
 /// Messages with boundaries that may lie in one direction's lane. A writer waits as for a full queue where there is no room
 /// for [`CUT_MAX`] more of them, the most that one call sends.
-pub const MARKS: usize = 2048;
+pub const RECORDS: usize = 2048;
 /// Messages into which putmsg cuts data alone at most; for more it fails with ERANGE. They are sent all or none, so all of
 /// them have room behind hiwat. SVR4's sizes give the number: 256 KiB of strmsgsz in messages of 4096.
 pub const CUT_MAX: usize = 64;

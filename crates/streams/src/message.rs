@@ -9,13 +9,13 @@ pub mod kind;
 pub mod owned;
 
 use chain::Chain;
-use kind::{Kind, What};
+use kind::{Kind, MessageHeader};
 
 /// A message on its way along a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message<'a> {
     /// Type, band and flags.
-    pub what: What,
+    pub header: MessageHeader,
     control: Option<Chain<'a>>,
     data: Option<Chain<'a>>,
 }
@@ -24,17 +24,17 @@ impl<'a> Message<'a> {
     /// An ordinary message of data.
     #[inline]
     pub fn data_of(data: &'a [u8]) -> Message<'a> {
-        Message { what: What::of(Kind::Data), control: None, data: Some(Chain::borrowed(data)) }
+        Message { header: MessageHeader::of(Kind::Data), control: None, data: Some(Chain::borrowed(data)) }
     }
 
     /// A message of any type. Of an [`Kind::Ioctl`] and its answers, [`Kind::Flush`], [`Kind::Error`] and the like the
     /// data part is theirs to define.
-    pub fn new(what: What, control: Option<&'a [u8]>, data: Option<&'a [u8]>) -> Message<'a> {
-        Message { what, control: control.map(Chain::borrowed), data: data.map(Chain::borrowed) }
+    pub fn new(header: MessageHeader, control: Option<&'a [u8]>, data: Option<&'a [u8]>) -> Message<'a> {
+        Message { header, control: control.map(Chain::borrowed), data: data.map(Chain::borrowed) }
     }
 
-    pub(crate) fn of_parts(what: What, control: Option<Vec<u8>>, data: Option<Vec<u8>>) -> Message<'static> {
-        Message { what, control: control.map(Chain::owned), data: data.map(Chain::owned) }
+    pub(crate) fn of_parts(header: MessageHeader, control: Option<Vec<u8>>, data: Option<Vec<u8>>) -> Message<'static> {
+        Message { header, control: control.map(Chain::owned), data: data.map(Chain::owned) }
     }
 
     /// The control part, if there is one.
@@ -88,7 +88,7 @@ impl<'a> Message<'a> {
     #[doc(alias = "unlinkb")]
     pub fn unlink(&mut self) -> Option<Message<'a>> {
         let rest = self.data.as_mut()?.unlink()?;
-        Some(Message { what: What::of(Kind::Data), control: None, data: Some(rest) })
+        Some(Message { header: MessageHeader::of(Kind::Data), control: None, data: Some(rest) })
     }
 
     /// Another message of the same parts, whose bytes are shared: whoever changes one of the two copies them first (dupmsg).
@@ -106,7 +106,7 @@ impl<'a> Message<'a> {
     #[doc(alias = "dupb")]
     pub fn duplicate(&mut self) -> Message<'a> {
         let share = |part: &mut Option<Chain<'a>>| part.as_mut().map(Chain::share);
-        Message { what: self.what, control: share(&mut self.control), data: share(&mut self.data) }
+        Message { header: self.header, control: share(&mut self.control), data: share(&mut self.data) }
     }
 
     /// Removes so many bytes from the beginning of the data part, or from its end if the number is negative. False: it has not
@@ -151,12 +151,12 @@ impl<'a> Message<'a> {
     /// The same message with bytes of its own.
     pub fn into_owned(self) -> Message<'static> {
         let own = |part: Option<Chain<'_>>| part.map(Chain::into_owned);
-        Message { what: self.what, control: own(self.control), data: own(self.data) }
+        Message { header: self.header, control: own(self.control), data: own(self.data) }
     }
 
     /// Whether it is data that a write made: no boundaries, nothing but bytes.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        self.what == What::of(Kind::Data) && self.control.is_none()
+        self.header == MessageHeader::of(Kind::Data) && self.control.is_none()
     }
 }

@@ -1,6 +1,6 @@
 //! A run along one direction: put procedures, then the service procedures that they enabled.
 //!
-//! Whoever sends, or makes room for those who wait, holds the direction's writer token and makes a run. A message is
+//! Whoever sends, or makes room for those who wait, holds the direction's writer lock and makes a run. A message is
 //! passed from put procedure to put procedure in the sender's memory; a queue's newest message stays there until the run
 //! ends, because its service procedure usually passes it on at once. What then still waits is stored. Nothing of a run
 //! that its process does not survive has happened, but what was stored or delivered.
@@ -13,10 +13,10 @@ use headwater_shm::{Limit, Membership, probe};
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result};
 use crate::events;
-use crate::head::way::Way;
+use crate::head::direction::Direction;
 use crate::head::{SignalEvents, WriteSide};
 use crate::message::Message;
-use crate::message::kind::What;
+use crate::message::kind::MessageHeader;
 use crate::plumb::chain::{self, Link};
 use crate::plumb::module::Module;
 use crate::plumb::queue::Queue;
@@ -36,7 +36,7 @@ pub(crate) struct Reply {
     pub message: Message<'static>,
 }
 
-/// What is to be done when the token is given back.
+/// What is to be done when the lock is given back.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
     /// Something was delivered to the reading head.
@@ -57,7 +57,7 @@ pub(crate) struct Effects {
     pub enabled_other: bool,
     /// There is room for what the partner's driver sends.
     pub enabled_partner: bool,
-    /// Something was done in the other direction, from within this run: its effects are in [`Way::inner_effects`].
+    /// Something was done in the other direction, from within this run: its effects are in [`Direction::inner_effects`].
     pub went_back: bool,
     pub replies: Vec<Reply>,
 }
@@ -66,7 +66,7 @@ pub(crate) struct Effects {
 #[derive(Debug)]
 pub(crate) enum Other<'s> {
     /// All of it.
-    Way(&'s mut Way),
+    Direction(&'s mut Direction),
     /// The store: it is the direction of the run from which this one is made.
     Outer(&'s mut Store),
 }
@@ -74,7 +74,7 @@ pub(crate) enum Other<'s> {
 impl Other<'_> {
     pub fn store(&mut self) -> &mut Store {
         match self {
-            Other::Way(way) => &mut way.store,
+            Other::Direction(way) => &mut way.store,
             Other::Outer(store) => store,
         }
     }
@@ -86,7 +86,7 @@ pub(crate) struct Run<'s, 'm> {
     pub region: &'s Region,
     pub me: &'s Membership,
     pub direction: usize,
-    /// The direction, whose token is held as long as the run lasts.
+    /// The direction, whose lock is held as long as the run lasts.
     pub side: WriteSide<'s>,
     pub other: Other<'s>,
     pub counters: &'s mut Counters,
@@ -155,14 +155,14 @@ impl<'s, 'm> Run<'s, 'm> {
         self.acted = true;
     }
 
-    /// Makes a run back, from a driver's place in direction 0 on, while this one has its token: so what several processes send
-    /// back has the order in which it was sent forth. Tokens are taken along the flow, direction 0 before direction 1, and whatever
+    /// Makes a run back, from a driver's place in direction 0 on, while this one has its lock: so what several processes send
+    /// back has the order in which it was sent forth. Locks are taken along the flow, direction 0 before direction 1, and whatever
     /// goes against the flow is done after a run: nobody waits for one that waits for him.
     pub fn back<'n, T>(&mut self, action: impl FnOnce(&mut Run<'_, 'n>) -> Result<T>) -> Result<T> {
         self.set_limit();
         self.effects.went_back = true;
         self.effects.used_other = true;
-        let Other::Way(way) = &mut self.other else { return Err(Error::corrupt("a run back from a run back")) };
+        let Other::Direction(way) = &mut self.other else { return Err(Error::corrupt("a run back from a run back")) };
         let begun = way.begin_inside(self.me, self.region);
         self.gave_up |= begun.as_ref().is_err_and(Error::is_held);
         let (side, inner_effects) = begun?;
@@ -173,7 +173,7 @@ impl<'s, 'm> Run<'s, 'm> {
         let done = run.finish(done);
         let (acted, gave_up) = (run.acted, run.gave_up);
         if run.effects.owed {
-            // Before the token is given back: whoever takes it next looks.
+            // Before the lock is given back: whoever takes it next looks.
             self.region.fixed.lanes[1 - self.direction].writer.0.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
         }
         *inner_effects = std::mem::take(&mut run.effects);
@@ -188,7 +188,7 @@ impl<'s, 'm> Run<'s, 'm> {
 
     /// What was lifted has arrived elsewhere, and is not put back when this process dies.
     fn note_arrival(&mut self) -> Result<()> {
-        if !self.store.has_lifted() {
+        if !self.store.is_transferring() {
             return Ok(());
         }
         self.with_store(|store| {
@@ -197,7 +197,7 @@ impl<'s, 'm> Run<'s, 'm> {
         })
     }
 
-    /// Makes a run along the way to the partner's head. None if there is no partner. As with [`Run::back`], tokens are taken along the
+    /// Makes a run along the way to the partner's head. None if there is no partner. As with [`Run::back`], locks are taken along the
     /// flow.
     pub fn along_partner<T>(&mut self, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Option<Result<T>> {
         let limit = if self.acted { Limit::Unlimited } else { self.limit };
@@ -213,7 +213,7 @@ impl<'s, 'm> Run<'s, 'm> {
         self.note_arrival()
     }
 
-    /// Does something under the store's token, waiting for it as long as may be.
+    /// Does something under the store's lock, waiting for it as long as may be.
     pub fn with_store<T>(&mut self, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
         self.set_limit();
         let done = self.side.store.with(self.me, action);
@@ -228,12 +228,12 @@ impl<'s, 'm> Run<'s, 'm> {
         self.note(done)
     }
 
-    /// Before anything that waits for a token.
+    /// Before anything that waits for a lock.
     pub fn set_limit(&self) {
         self.me.set_limit(if self.acted { Limit::Unlimited } else { self.limit });
     }
 
-    /// After anything that waits for a token.
+    /// After anything that waits for a lock.
     pub fn note<T>(&mut self, done: Result<T>) -> Result<T> {
         self.gave_up |= done.as_ref().is_err_and(Error::is_held);
         done
@@ -242,7 +242,7 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Hands a message to the queue at a place of the chain; behind the last one it is delivered to the head.
     #[inline]
     pub fn put(&mut self, at: usize, message: Message<'m>) -> Result<()> {
-        let What { kind, band, .. } = message.what;
+        let MessageHeader { kind, band, .. } = message.header;
         events::put(self.region.inode, self.direction as u8, at as u8, kind as u8, band, message.len() as u64);
         match self.module_at(at) {
             Some(module) => module.put(message, &mut Queue { run: self, at }),
@@ -290,7 +290,7 @@ impl<'s, 'm> Run<'s, 'm> {
     pub fn put_queue(&mut self, at: usize, message: Message<'m>) -> Result<()> {
         let queue = self.chain[at].queue;
         // What was lifted from another queue has been written: it waits in the store alone.
-        let fresh = !self.store.has_lifted();
+        let fresh = !self.store.is_transferring();
         let idle = self.store.is_empty(queue) && !self.store.is_disabled(queue);
         if fresh && self.pending.is_none() && self.chain[at].service && idle {
             self.pending = Some((queue, message));
@@ -299,7 +299,7 @@ impl<'s, 'm> Run<'s, 'm> {
         self.store_pending_of(queue)?;
         self.store_message(queue, &message, Store::put)?;
         probe::at();
-        self.store.enable_for(queue, message.what);
+        self.store.enable_for(queue, message.header);
         Ok(())
     }
 
@@ -315,7 +315,7 @@ impl<'s, 'm> Run<'s, 'm> {
     pub fn get(&mut self, at: usize) -> Result<Option<Message<'m>>> {
         let queue = self.chain[at].queue;
         if !self.store.is_empty(queue)
-            && let Some(message) = self.lift(at, Store::lift)?
+            && let Some(message) = self.begin_transfer(at, Store::begin_transfer)?
         {
             return Ok(Some(message));
         }
@@ -324,28 +324,30 @@ impl<'s, 'm> Run<'s, 'm> {
 
     /// Takes the message at a place of a queue (rmvq), all of whose messages are stored.
     pub fn remove(&mut self, at: usize, place: usize) -> Result<Option<Message<'m>>> {
-        self.lift(at, |store, queue, tail| {
+        self.begin_transfer(at, |store, queue, tail| {
             let found = store.at(queue, place)?;
-            store.lift_found(queue, found, tail)
+            store.begin_transfer_of(queue, found, tail)
         })
     }
 
     /// Takes a message out of the queue at a place of the chain; it stays in the store until it is passed on.
-    fn lift(
+    fn begin_transfer(
         &mut self,
         at: usize,
-        lift: impl FnOnce(&mut Store, usize, u64) -> Result<Option<(Message<'static>, bool)>>,
+        begin_transfer: impl FnOnce(&mut Store, usize, u64) -> Result<Option<(Message<'static>, bool)>>,
     ) -> Result<Option<Message<'m>>> {
         self.gets += 1;
         if self.gets > SERVICES_MAX {
             return Err(Error::corrupt("a queue has no end"));
         }
-        if self.store.has_lifted() {
+        if self.store.is_transferring() {
             // The one before it is not put back any more.
             self.act();
         }
         let (queue, tail) = (self.chain[at].queue, self.lane.tail());
-        let Some((message, room)) = self.with_store(|store| lift(store, queue, tail))? else { return Ok(None) };
+        let Some((message, room)) = self.with_store(|store| begin_transfer(store, queue, tail))? else {
+            return Ok(None);
+        };
         probe::at();
         if room {
             self.back_enable(at);
@@ -374,32 +376,32 @@ impl<'s, 'm> Run<'s, 'm> {
             self.effects.owed = self.chain.iter().any(enabled);
             return done;
         }
-        let mut finished = self.run_services_and_settle();
+        let mut finished = self.run_services_and_commit();
         for _ in 0..SERVICES_MAX {
             if finished.is_err() || self.effects.owed || !self.enable_for_memory() {
                 break;
             }
-            finished = self.run_services_and_settle();
+            finished = self.run_services_and_commit();
         }
         let finished = finished.and_then(|()| self.store_pending());
         done.and_then(|done| finished.map(|()| done))
     }
 
-    fn run_services_and_settle(&mut self) -> Result<()> {
+    fn run_services_and_commit(&mut self) -> Result<()> {
         let done = self.run_services();
         if !self.effects.owed {
-            self.settle()?;
+            self.commit_transfer()?;
         }
         done
     }
 
     /// What was lifted has been passed on.
-    fn settle(&mut self) -> Result<()> {
-        if !self.store.has_lifted() {
+    fn commit_transfer(&mut self) -> Result<()> {
+        if !self.store.is_transferring() {
             return Ok(());
         }
         self.me.set_limit(Limit::Unlimited);
-        self.side.store.with(self.me, Store::settle)
+        self.side.store.with(self.me, Store::commit_transfer)
     }
 
     fn run_services(&mut self) -> Result<()> {
@@ -428,7 +430,7 @@ impl<'s, 'm> Run<'s, 'm> {
                 return if carries { done } else { Ok(()) };
             }
             done?;
-            self.settle()?;
+            self.commit_transfer()?;
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::head::handle::Handle;
 use crate::head::ioctl::answer::tell;
 use crate::head::options::{ErrorOptions, ReadOptions, WriteOptions};
-use crate::head::{Events, Got, IoctlTimeout, ReceivedFile, Select, SignalEvents, UserMemory};
+use crate::head::{Events, IoctlTimeout, MessageFilter, Received, ReceivedFile, SignalEvents, UserMemory};
 use crate::message::kind::Flush;
 use crate::message::owned::OwnedMessage;
 use crate::options::Options;
@@ -340,12 +340,12 @@ calls! {
     /// Sends a message of these parts in a band.
     putpmsg(control: Option<&[u8]>, data: Option<&[u8]>, band: u8) -> ();
     /// Takes the first message, whatever it is, and waits for one if nothing is there.
-    getmsg(control: Option<&mut [u8]>, data: Option<&mut [u8]>) -> Got;
+    getmsg(control: Option<&mut [u8]>, data: Option<&mut [u8]>) -> Received;
     /// Takes the message at the front, if it is one of those that are wanted.
-    getpmsg(control: Option<&mut [u8]>, data: Option<&mut [u8]>, select: Select) -> Got;
+    getpmsg(control: Option<&mut [u8]>, data: Option<&mut [u8]>, select: MessageFilter) -> Received;
     /// Copies the first message without taking it; None if there is none, or it is not of the wanted ones.
     #[doc(alias = "I_PEEK")]
-    peek(control: Option<&mut [u8]>, data: Option<&mut [u8]>, select: Select) -> Option<Got>;
+    peek(control: Option<&mut [u8]>, data: Option<&mut [u8]>, select: MessageFilter) -> Option<Received>;
     /// Takes the first message whole; None at the end of the stream.
     receive() -> Option<OwnedMessage>;
     /// Sends a message.

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use common::{Random, alone, calm, child, joined, within};
 use headwater_streams::{
-    Device, DeviceOptions, Driver, DriverInfo, Errno, Events, Flush, Handle, Kind, Message, Opening, Options, Queue,
-    ReadMode, ReadOptions, Result, Select, Side, Stream, What, WriteOptions, register, register_driver,
+    Device, DeviceOptions, Driver, DriverInfo, Errno, Events, Flush, Handle, Kind, Message, MessageFilter,
+    MessageHeader, Opening, Options, Queue, ReadMode, ReadOptions, Result, Side, Stream, WriteOptions, register,
+    register_driver,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -59,9 +60,11 @@ impl Driver for Tester {
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        match (message.what.kind, message.data()) {
-            (Kind::Data, Some(b"hangup")) => queue.reply(Message::new(What::of(Kind::Hangup), None, None)),
-            (Kind::Data, Some(b"error")) => queue.reply(Message::new(What::of(Kind::Error), None, Some(&[5, 5]))),
+        match (message.header.kind, message.data()) {
+            (Kind::Data, Some(b"hangup")) => queue.reply(Message::new(MessageHeader::of(Kind::Hangup), None, None)),
+            (Kind::Data, Some(b"error")) => {
+                queue.reply(Message::new(MessageHeader::of(Kind::Error), None, Some(&[5, 5])))
+            }
             (Kind::Data, Some(b"below")) => {
                 assert_eq!(queue.put_next(message).expect_err("nothing is there").errno(), Errno::Inval);
                 Ok(())
@@ -159,7 +162,7 @@ fn a_writer_that_outruns_its_reader_is_stopped_and_goes_on_and_nothing_is_lost()
 /// The number of the next message; None if nothing is there.
 fn number(stream: &mut Handle) -> Option<u32> {
     let (mut control, mut data) = ([0; 4], [0; 512]);
-    match stream.getpmsg(Some(&mut control), Some(&mut data), Select::Any) {
+    match stream.getpmsg(Some(&mut control), Some(&mut data), MessageFilter::Any) {
         Ok(_) => Some(u32::from_le_bytes(control)),
         Err(error) => {
             assert_eq!(error.errno(), Errno::Again, "{error}");

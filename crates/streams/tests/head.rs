@@ -1,7 +1,8 @@
 //! What a process sees at a stream head, call by call: the behaviour that the specification names.
 
 use headwater_streams::{
-    ControlMode, Errno, Events, Flush, Got, Handle, Options, Policy, ReadMode, ReadOptions, Select, WriteOptions,
+    ControlMode, Errno, Events, Flush, Handle, MessageFilter, Options, Policy, ReadMode, ReadOptions, Received,
+    WriteOptions,
 };
 
 fn nonblocking() -> (Handle, Handle) {
@@ -32,7 +33,7 @@ fn read(stream: &mut Handle, len: usize) -> Result<Vec<u8>, Errno> {
 type Bytes = Option<Vec<u8>>;
 
 /// Control and data of the next message.
-fn get(stream: &mut Handle, select: Select) -> Result<(Bytes, Bytes, Got), Errno> {
+fn get(stream: &mut Handle, select: MessageFilter) -> Result<(Bytes, Bytes, Received), Errno> {
     let (mut control, mut data) = (vec![0; 5000], vec![0; 100_000]);
     let got = stream.getpmsg(Some(&mut control), Some(&mut data), select).map_err(|error| error.errno())?;
     let part = |bytes: Vec<u8>, len: Option<usize>| len.map(|len| bytes[..len].to_vec());
@@ -68,7 +69,7 @@ fn messages_keep_their_parts_and_boundaries() {
         near.putmsg(Some(b"c1"), Some(b"data1"), false).expect("room");
         near.putmsg(None, Some(b"data2"), false).expect("room");
         near.putmsg(Some(b"c3"), None, false).expect("room");
-        let parts = |stream: &mut Handle| get(stream, Select::Any).map(|(control, data, _)| (control, data));
+        let parts = |stream: &mut Handle| get(stream, MessageFilter::Any).map(|(control, data, _)| (control, data));
         assert_eq!(parts(&mut far), Ok((Some(b"c1".to_vec()), Some(b"data1".to_vec()))));
         assert_eq!(parts(&mut far), Ok((None, Some(b"data2".to_vec()))));
         assert_eq!(parts(&mut far), Ok((Some(b"c3".to_vec()), None)));
@@ -88,7 +89,7 @@ fn priority_then_band_then_age() {
         // Only one of high priority waits; a second is thrown away.
         near.putmsg(Some(b"gone"), None, true).expect("always");
         let order: Vec<Vec<u8>> = (0..5)
-            .map(|_| get(&mut far, Select::Any).expect("there"))
+            .map(|_| get(&mut far, MessageFilter::Any).expect("there"))
             .map(|(control, data, _)| control.or(data).expect("one part"))
             .collect();
         assert_eq!(order, [&b"high"[..], b"b3", b"b1", b"B1", b"plain"]);
@@ -102,7 +103,7 @@ fn a_quick_reader_sees_a_message_of_high_priority_at_once() {
     assert_eq!(read(&mut far, 10).map(|bytes| bytes.len()), Ok(10));
     near.putmsg(Some(b"now"), None, true).expect("always");
     assert_eq!(read(&mut far, 10), Err(Errno::Badmsg));
-    assert_eq!(get(&mut far, Select::HighPriority).expect("there").0, Some(b"now".to_vec()));
+    assert_eq!(get(&mut far, MessageFilter::HighPriority).expect("there").0, Some(b"now".to_vec()));
     assert_eq!(read(&mut far, 100).map(|bytes| bytes.len()), Ok(90));
 }
 
@@ -110,9 +111,9 @@ fn a_quick_reader_sees_a_message_of_high_priority_at_once() {
 fn getpmsg_takes_only_what_is_wanted() {
     let (mut near, mut far) = nonblocking();
     near.putpmsg(Some(b"x"), None, 1).expect("room");
-    assert_eq!(get(&mut far, Select::HighPriority).map(|_| ()), Err(Errno::Badmsg));
-    assert_eq!(get(&mut far, Select::Band(2)).map(|_| ()), Err(Errno::Badmsg));
-    assert_eq!(get(&mut far, Select::Band(1)).expect("there").2.band, 1);
+    assert_eq!(get(&mut far, MessageFilter::HighPriority).map(|_| ()), Err(Errno::Badmsg));
+    assert_eq!(get(&mut far, MessageFilter::Band(2)).map(|_| ()), Err(Errno::Badmsg));
+    assert_eq!(get(&mut far, MessageFilter::Band(1)).expect("there").2.band, 1);
 }
 
 #[test]
@@ -125,10 +126,10 @@ fn what_has_no_room_stays_with_its_type() {
         assert_eq!((&control, got.more_control, got.more_data, got.data), (b"con", true, true, None));
         let got = far.getmsg(None, Some(&mut data)).expect("there");
         assert_eq!((&data, got.control, got.more_control, got.more_data), (b"d", None, true, true));
-        let (control, data, got) = get(&mut far, Select::Any).expect("there");
+        let (control, data, got) = get(&mut far, MessageFilter::Any).expect("there");
         assert_eq!((control, data), (Some(b"trol".to_vec()), Some(b"ata".to_vec())));
         assert!(!got.more_control && !got.more_data);
-        assert_eq!(get(&mut far, Select::Any).map(|_| ()), Err(Errno::Again));
+        assert_eq!(get(&mut far, MessageFilter::Any).map(|_| ()), Err(Errno::Again));
     }
 }
 
@@ -144,8 +145,8 @@ fn putmsg_refuses_what_the_limits_forbid() {
     assert_eq!(read(&mut far, 1), Err(Errno::Again));
     // Data alone beyond maxpsz is cut.
     near.putmsg(None, Some(&vec![7; 65_537]), false).expect("room");
-    assert_eq!(get(&mut far, Select::Any).expect("there").1.map(|data| data.len()), Some(65_536));
-    assert_eq!(get(&mut far, Select::Any).expect("there").1.map(|data| data.len()), Some(1));
+    assert_eq!(get(&mut far, MessageFilter::Any).expect("there").1.map(|data| data.len()), Some(65_536));
+    assert_eq!(get(&mut far, MessageFilter::Any).expect("there").1.map(|data| data.len()), Some(1));
 }
 
 #[test]
@@ -241,7 +242,7 @@ fn the_end_comes_after_the_data() {
         assert_eq!(read(&mut far, 2), Ok(b"la".to_vec()));
         assert_eq!(read(&mut far, 2), Ok(b"st".to_vec()));
         assert_eq!(read(&mut far, 2), Ok(vec![]));
-        let (control, data, _) = get(&mut far, Select::Any).expect("the end");
+        let (control, data, _) = get(&mut far, MessageFilter::Any).expect("the end");
         assert_eq!((control, data), (Some(vec![]), Some(vec![])));
         assert_eq!(far.write(b"x").expect_err("nobody").errno(), Errno::Pipe);
     }
@@ -274,14 +275,14 @@ fn a_second_handle_keeps_the_end_open() {
 fn peek_takes_nothing() {
     for options in policies() {
         let (mut near, mut far) = with(options);
-        assert_eq!(far.peek(None, None, Select::Any).expect("fine"), None);
+        assert_eq!(far.peek(None, None, MessageFilter::Any).expect("fine"), None);
         near.putmsg(Some(b"c"), Some(b"data"), false).expect("room");
         let mut data = [0; 2];
-        assert_eq!(far.peek(None, Some(&mut data), Select::HighPriority).expect("fine"), None);
-        let got = far.peek(None, Some(&mut data), Select::Any).expect("fine").expect("there");
+        assert_eq!(far.peek(None, Some(&mut data), MessageFilter::HighPriority).expect("fine"), None);
+        let got = far.peek(None, Some(&mut data), MessageFilter::Any).expect("fine").expect("there");
         assert_eq!((&data, got.data), (b"da", Some(2)));
         assert_eq!(far.nread().expect("fine"), (4, 1));
-        assert_eq!(get(&mut far, Select::Any).expect("there").1, Some(b"data".to_vec()));
+        assert_eq!(get(&mut far, MessageFilter::Any).expect("there").1, Some(b"data".to_vec()));
         assert_eq!(far.nread().expect("fine"), (0, 0));
     }
 }
@@ -390,7 +391,7 @@ fn a_flush_throws_away_the_far_queue() {
         near.putpmsg(Some(b"3"), None, 3).expect("room");
         near.putpmsg(Some(b"4"), None, 4).expect("room");
         near.flush(Flush { read: true, write: false, band: Some(4) }).expect("fine");
-        assert_eq!(get(&mut far, Select::Any).expect("there").2.band, 3);
+        assert_eq!(get(&mut far, MessageFilter::Any).expect("there").2.band, 3);
     }
 }
 
@@ -469,7 +470,7 @@ fn a_file_is_passed_in_its_place() {
     assert_eq!(far.receive_file().expect_err("bytes first").errno(), Errno::Badmsg);
     assert_eq!(read(&mut far, 20), Ok(b"before".to_vec()));
     assert_eq!(read(&mut far, 20), Err(Errno::Badmsg));
-    assert_eq!(get(&mut far, Select::Any).map(|_| ()), Err(Errno::Badmsg));
+    assert_eq!(get(&mut far, MessageFilter::Any).map(|_| ()), Err(Errno::Badmsg));
     let mut text = String::new();
     std::fs::File::from(far.receive_file().expect("there")).read_to_string(&mut text).expect("read");
     assert!(!text.is_empty());

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use headwater_streams::{
-    ControlMode, Errno, Handle, Info, Kind, Message, Module, Options, Policy, Queue, ReadMode, ReadOptions, Result,
-    Select, register,
+    ControlMode, Errno, Handle, Info, Kind, Message, MessageFilter, Module, Options, Policy, Queue, ReadMode,
+    ReadOptions, Result, register,
 };
 
 fn with(options: Options) -> (Handle, Handle) {
@@ -87,7 +87,7 @@ impl Module for Noting {
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        if message.what.kind == Kind::Data {
+        if message.header.kind == Kind::Data {
             self.lengths.lock().expect("no panic").push(message.len());
         }
         (0..self.times).try_for_each(|_| queue.put_next(message.clone()))
@@ -159,7 +159,7 @@ fn high_priority_finds_room_whatever_bands_hold() {
             }
             assert!(sent > 5);
             near.putmsg(Some(&[1; 4096]), Some(&[2; 65_536]), true).expect("never waits");
-            let got = far.getpmsg(Some(&mut [0; 4096]), Some(&mut vec![0; 65_536]), Select::HighPriority);
+            let got = far.getpmsg(Some(&mut [0; 4096]), Some(&mut vec![0; 65_536]), MessageFilter::HighPriority);
             assert_eq!(got.expect("there").data, Some(65_536));
         }
     }

@@ -75,7 +75,7 @@ fn a_reader_gives_the_memory_back_though_a_writer_was_in_the_middle_of_its_call(
     for _ in 0..2000 {
         near.write(&[1; 512]).expect("room");
     }
-    // As long as it has the place, it has the token of its side.
+    // As long as it has the place, it has the lock of its side.
     let place = near.reserve(64).expect("a place");
     std::thread::sleep(Duration::from_millis(100));
     let kept = resident();

@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 
-use headwater_streams::{ControlMode, Errno, Flush, Got, Handle, Options, Policy, ReadMode, ReadOptions, Select};
+use headwater_streams::{
+    ControlMode, Errno, Flush, Handle, MessageFilter, Options, Policy, ReadMode, ReadOptions, Received,
+};
 use proptest::prelude::*;
 
 /// One call.
@@ -13,8 +15,8 @@ enum Call {
     Put { control: Option<usize>, data: Option<usize>, band: u8 },
     PutHigh { control: usize, data: Option<usize> },
     Read(usize),
-    Get { control: Option<usize>, data: Option<usize>, select: Select },
-    Peek(Select),
+    Get { control: Option<usize>, data: Option<usize>, select: MessageFilter },
+    Peek(MessageFilter),
     ReadMode(ReadMode),
     ControlMode(ControlMode),
     Flush(Option<u8>),
@@ -25,7 +27,7 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     let size = || prop_oneof![0..5usize, 0..40usize, 200..600usize];
     let part = move || prop::option::weighted(0.8, size());
     let band = || prop_oneof![Just(0u8), 0..4u8, Just(255u8)];
-    let select = move || prop_oneof![4 => Just(Select::Any), 1 => Just(Select::HighPriority), 1 => band().prop_map(Select::Band)];
+    let select = move || prop_oneof![4 => Just(MessageFilter::Any), 1 => Just(MessageFilter::HighPriority), 1 => band().prop_map(MessageFilter::Band)];
     let mode = prop_oneof![
         2 => Just(ReadMode::Bytes),
         1 => Just(ReadMode::MessageKeep),
@@ -222,14 +224,14 @@ impl Model {
         &mut self,
         control: Option<usize>,
         data: Option<usize>,
-        select: Select,
+        select: MessageFilter,
         take: bool,
     ) -> Result<(Parts, bool, bool), Errno> {
         let Some(first) = self.queue.first_mut() else { return Err(Errno::Again) };
         let wanted = match select {
-            Select::Any => true,
-            Select::HighPriority => first.rank == 256,
-            Select::Band(band) => first.rank >= u16::from(band),
+            MessageFilter::Any => true,
+            MessageFilter::HighPriority => first.rank == 256,
+            MessageFilter::Band(band) => first.rank >= u16::from(band),
         };
         if !wanted {
             return Err(Errno::Badmsg);
@@ -260,7 +262,7 @@ fn get(
     stream: &mut Handle,
     control: Option<usize>,
     data: Option<usize>,
-    select: Select,
+    select: MessageFilter,
     take: bool,
 ) -> Result<(Parts, bool, bool), Errno> {
     let (mut control, mut data) = (control.map(|len| vec![0; len]), data.map(|len| vec![0; len]));
@@ -269,7 +271,7 @@ fn get(
     } else {
         stream.peek(control.as_deref_mut(), data.as_deref_mut(), select)
     };
-    let Some(Got { control: control_len, data: data_len, more_control, more_data, .. }) =
+    let Some(Received { control: control_len, data: data_len, more_control, more_data, .. }) =
         got.map_err(|error| error.errno())?
     else {
         return Err(Errno::Nodata);

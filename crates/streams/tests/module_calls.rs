@@ -103,7 +103,7 @@ impl Module for Panicking {
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        if self.serves && message.what.kind == Kind::Data {
+        if self.serves && message.header.kind == Kind::Data {
             return queue.put_queue(message);
         }
         let data = message.data().unwrap_or_default().to_vec();
@@ -160,7 +160,7 @@ fn a_panic_of_a_module_leaves_the_stream_to_others() {
             other.write(b"other ").expect("another user of the end goes on");
             near.write(b"after").expect("the same goes on");
             far.write(b"back").expect("the other direction too");
-            assert!(start.elapsed() < Duration::from_secs(1), "{name}: the token was given back");
+            assert!(start.elapsed() < Duration::from_secs(1), "{name}: the lock was given back");
             let mut text = String::new();
             while let Ok(count) = far.read(&mut buffer) {
                 text.push_str(std::str::from_utf8(&buffer[..count]).expect("text"));

@@ -61,7 +61,7 @@ impl Module for Maker {
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        if message.what.kind != Kind::Data {
+        if message.header.kind != Kind::Data {
             return queue.put_next(message);
         }
         for made in (self.make)(message.data().unwrap_or_default()) {

@@ -9,7 +9,7 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use headwater_streams::{ControlMode, Errno, Handle, ReadOptions, Select};
+use headwater_streams::{ControlMode, Errno, Handle, MessageFilter, ReadOptions};
 
 /// Sends a message ahead and a plain one after it, again and again, as long as the reader takes them; `round` is read by
 /// the reader, `taken` by us.
@@ -72,7 +72,7 @@ fn number(bytes: &[u8]) -> u64 {
 /// Peeks until something is there, which makes no call of the kernel, and then gets it.
 fn get(far: &mut Handle) -> Option<(bool, u64)> {
     let (mut control, mut data) = ([0; 8], [0; 8]);
-    far.peek(None, None, Select::Any).expect("fine")?;
+    far.peek(None, None, MessageFilter::Any).expect("fine")?;
     let got = far.getmsg(Some(&mut control), Some(&mut data)).expect("there");
     match got.control {
         Some(_) => Some((false, number(&control))),

@@ -156,7 +156,7 @@ fn signals_keep_their_place_and_are_no_messages() {
     for policy in POLICIES {
         let (mut near, mut far) = with(policy);
         near.push("testmod").expect("known");
-        let ask = |near: &mut Handle, what: &[u8]| near.putmsg(Some(what), None, false).expect("fine");
+        let ask = |near: &mut Handle, header: &[u8]| near.putmsg(Some(header), None, false).expect("fine");
         far.write(b"before").expect("room");
         ask(&mut near, b"signal 12");
         assert_eq!(near.take_signals(), 0, "{policy:?}");
@@ -240,7 +240,7 @@ impl Module for Marker {
 
     fn put<'m>(&self, mut message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
         let first = message.data().and_then(|data| data.first());
-        message.what.marked = queue.side() == Side::Write && first == Some(&b'm');
+        message.header.marked = queue.side() == Side::Write && first == Some(&b'm');
         queue.put_next(message)
     }
 }

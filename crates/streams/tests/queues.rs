@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::{Interruptible, alone, calm, within};
 use headwater_streams::{
-    Errno, Error, Handle, Info, Kind, Message, Module, Options, Policy, Queue, Result, Side, What, register,
+    Errno, Error, Handle, Info, Kind, Message, MessageHeader, Module, Options, Policy, Queue, Result, Side, register,
 };
 
 /// Queues what comes, and does with its queue what a message of one control part, a word, asks for.
@@ -74,7 +74,7 @@ impl Module for Desk {
 }
 
 fn answer(queue: &mut Queue<'_, '_, '_>, text: String) -> Result<()> {
-    queue.reply(Message::new(What::of(Kind::Proto), Some(text.as_bytes()), None))
+    queue.reply(Message::new(MessageHeader::of(Kind::Proto), Some(text.as_bytes()), None))
 }
 
 fn ends(policy: Policy) -> (Handle, Handle) {
@@ -218,7 +218,7 @@ fn marks_and_bands_are_told() {
             Info::new("marker")
         }
         fn put<'m>(&self, mut message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-            message.what.marked = message.data() == Some(b"mark");
+            message.header.marked = message.data() == Some(b"mark");
             queue.put_next(message)
         }
     }

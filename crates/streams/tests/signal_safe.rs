@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use headwater_streams::{Errno, Events, Flush, Options, Policy, Select, Stream, pipe_with};
+use headwater_streams::{Errno, Events, Flush, MessageFilter, Options, Policy, Stream, pipe_with};
 
 thread_local! {
     /// This thread is in a signal handler, or as good as in one.
@@ -64,7 +64,7 @@ fn use_both(near: &Stream, far: &Stream) {
     near.putmsg(Some(b"control"), Some(b"data"), false).expect("room");
     near.putpmsg(Some(b"band"), Some(&[1; 3000]), 7).expect("room");
     near.putmsg(Some(b"first"), None, true).expect("always");
-    assert!(far.peek(Some(&mut control), Some(&mut data), Select::Any).expect("there").is_some());
+    assert!(far.peek(Some(&mut control), Some(&mut data), MessageFilter::Any).expect("there").is_some());
     assert_eq!(far.nread().expect("there").1, 3);
     for len in [5, 4, 7] {
         let got = far.getmsg(Some(&mut control), Some(&mut data)).expect("there");

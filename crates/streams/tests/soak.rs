@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::{Random, alone, setting};
 use headwater_os::child::Child;
-use headwater_streams::{ControlMode, Handle, Options, ReadOptions, Result, Select};
+use headwater_streams::{ControlMode, Handle, MessageFilter, Options, ReadOptions, Result};
 
 /// One message of so many is longer than its number.
 const LONG_EVERY: u64 = 64;
@@ -151,7 +151,7 @@ fn answer(far: &mut [Handle], rounds: u64) -> Result<()> {
         for stream in &mut *far {
             // The bytes may be there before the message is.
             let got = loop {
-                match stream.getpmsg(Some(&mut control), Some(&mut data), Select::Band(1)) {
+                match stream.getpmsg(Some(&mut control), Some(&mut data), MessageFilter::Band(1)) {
                     Err(error) if error.errno() == headwater_streams::Errno::Badmsg => std::thread::yield_now(),
                     got => break got?,
                 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use common::{alone, child, joined};
 use headwater_streams::modules::testmod::ioctl::REVERSE;
 use headwater_streams::{
-    Errno, ErrorOptions, Events, Flush, Handle, IoctlTimeout, MemoryAt, ReadOptions, Result, Select, SignalEvents,
-    WriteOptions,
+    Errno, ErrorOptions, Events, Flush, Handle, IoctlTimeout, MemoryAt, MessageFilter, ReadOptions, Result,
+    SignalEvents, WriteOptions,
 };
 
 /// What is raised, in the order of the table's columns.
@@ -62,7 +62,7 @@ fn calls_that_read() {
                 near.getmsg(Some(&mut [0]), Some(&mut [0]))
                     .map(|got| (got.control.unwrap_or(9) + got.data.unwrap_or(9)) as i64)
             }),
-            ("getpmsg", &|near| done(near.getpmsg(None, None, Select::Any))),
+            ("getpmsg", &|near| done(near.getpmsg(None, None, MessageFilter::Any))),
             ("receive", &|near| near.receive().map(|message| i64::from(message.is_some()))),
             ("borrow", &|near| near.borrow().map(|message| i64::from(message.is_some()))),
         ],
@@ -119,7 +119,7 @@ fn calls_that_look() {
     check(
         [OK, PROTO, OK, PROTO],
         &[
-            ("I_PEEK", &|near| near.peek(None, None, Select::Any).map(|got| i64::from(got.is_some()))),
+            ("I_PEEK", &|near| near.peek(None, None, MessageFilter::Any).map(|got| i64::from(got.is_some()))),
             ("I_NREAD", &|near| near.nread().map(|(bytes, messages)| (bytes + messages) as i64)),
             ("I_ATMARK of ANYMARK", &|near| near.is_at_mark().map(i64::from)),
             ("I_ATMARK of LASTMARK", &|near| near.is_at_last_mark().map(i64::from)),

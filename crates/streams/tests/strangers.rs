@@ -20,7 +20,7 @@ mod common;
 use common::users::{NOBODY, become_user, fifo, holder, is_root};
 use common::{alone, calm, child, joined, open, within};
 
-/// As `fifo/keeper.rs` and `fifo/marks.rs` have them.
+/// As `fifo/broker.rs` and `fifo/marks.rs` have them.
 const CLAIMS_TO_READ: u64 = 1 << 40;
 const CLAIMS_TO_WRITE: u64 = 2 << 40;
 const MARKS: u64 = 1 << 60;
@@ -31,7 +31,7 @@ const SOON: Duration = Duration::from_secs(3);
 /// Bytes of a stream's memory, among them all that says who sleeps.
 const BEGINNING: u64 = 64 << 10;
 
-/// The beginning of the names of the sockets of a node's keepers.
+/// The beginning of the names of the sockets of a node's brokers.
 fn beginning(path: &Path) -> String {
     let node = std::fs::metadata(path).expect("stat");
     format!("headwater-fifo-{}-{}-", node.dev(), node.ino())
@@ -63,9 +63,9 @@ fn passes_a_message(path: &Path) {
     assert!(took < SOON, "{took:?}");
 }
 
-/// A process that passes for a keeper of the FIFO at `path` and hands out a file instead of the pipe. It has a stream
+/// A process that passes for a broker of the FIFO at `path` and hands out a file instead of the pipe. It has a stream
 /// of its own at `other`, and sends a copy of its memory with the file's inode as the number of the pipe.
-fn false_keeper(path: &Path, other: &Path, victim: &Path, sent: UnixStream) -> Child {
+fn false_broker(path: &Path, other: &Path, victim: &Path, sent: UnixStream) -> Child {
     holder(move || {
         become_user(NOBODY);
         let mut reader = open(other, Access::Read)?;
@@ -117,7 +117,7 @@ fn false_keeper(path: &Path, other: &Path, victim: &Path, sent: UnixStream) -> C
 }
 
 #[test]
-fn a_false_keeper_cannot_make_root_write_to_a_file() {
+fn a_false_broker_cannot_make_root_write_to_a_file() {
     let _alone = alone();
     if !is_root() {
         return;
@@ -128,7 +128,7 @@ fn a_false_keeper_cannot_make_root_write_to_a_file() {
     std::fs::write(&victim, "untouched").expect("write");
     std::fs::set_permissions(&victim, Permissions::from_mode(0o600)).expect("chmod");
     let (sent, was_sent) = UnixStream::pair().expect("pair");
-    let _false = false_keeper(&path, &other, &victim, sent);
+    let _false = false_broker(&path, &other, &victim, sent);
     was_sent.set_read_timeout(Some(SOON)).expect("setsockopt");
     // Whether root gets a stream of its own, or an error.
     joined(child(|| {

@@ -223,7 +223,7 @@ fn a_forked_child_lets_others_in_after_its_first_call() {
 }
 
 #[test]
-fn who_may_not_open_the_node_gets_nothing_at_its_keeper() {
+fn who_may_not_open_the_node_gets_nothing_at_its_broker() {
     let _alone = alone();
     if !is_root() {
         return;
@@ -247,7 +247,7 @@ fn who_may_not_open_the_node_gets_nothing_at_its_keeper() {
 }
 
 #[test]
-fn nobody_is_lured_by_a_keeper() {
+fn nobody_is_lured_by_a_broker() {
     let _alone = alone();
     if !is_root() {
         return;
@@ -277,7 +277,7 @@ fn nobody_is_lured_by_a_keeper() {
 }
 
 #[test]
-fn a_keeper_may_die_at_any_time() {
+fn a_broker_may_die_at_any_time() {
     let _alone = alone();
     if !is_root() {
         return;

@@ -18,12 +18,12 @@ impl Driver for Echo {
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        match message.what.kind {
+        match message.header.kind {
             Kind::Flush => queue.flush_as_driver(message),
             Kind::Ioctl => queue.refuse(&message, Errno::Inval),
             Kind::PcProto => queue.reply(message),
             Kind::Data | Kind::Proto
-                if queue.size(message.what.band).0 == 0 && queue.can_reply(message.what.band)? =>
+                if queue.size(message.header.band).0 == 0 && queue.can_reply(message.header.band)? =>
             {
                 queue.reply(message)
             }
@@ -40,7 +40,7 @@ impl Driver for Echo {
             return Ok(());
         }
         while let Some(message) = queue.get()? {
-            if !queue.can_reply(message.what.band)? {
+            if !queue.can_reply(message.header.band)? {
                 return queue.put_back(&message);
             }
             queue.reply(message)?;

@@ -22,8 +22,8 @@ impl Driver for Loop {
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        let band = message.what.band;
-        match message.what.kind {
+        let band = message.header.band;
+        match message.header.kind {
             Kind::Flush => queue.flush_as_driver(message),
             Kind::Ioctl => queue.refuse(&message, Errno::Inval),
             Kind::PcProto if queue.has_partner() => queue.put_partner(message),
@@ -43,10 +43,10 @@ impl Driver for Loop {
             return Ok(());
         }
         while let Some(message) = queue.get()? {
-            let goes = if message.what.kind.is_high_priority() {
+            let goes = if message.header.kind.is_high_priority() {
                 queue.has_partner()
             } else {
-                queue.can_put_partner(message.what.band)?
+                queue.can_put_partner(message.header.band)?
             };
             if !goes {
                 return queue.put_back(&message);

@@ -4,7 +4,7 @@
 
 use crate::error::{Errno, Result};
 use crate::message::Message;
-use crate::message::kind::{Kind, What};
+use crate::message::kind::{Kind, MessageHeader};
 use crate::options::head::SetOptions;
 use crate::plumb::driver::{Driver, DriverInfo, Opening};
 use crate::plumb::queue::Queue;
@@ -23,10 +23,10 @@ impl Driver for Nuls {
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        match message.what.kind {
+        match message.header.kind {
             Kind::Flush => queue.flush_as_driver(message),
             Kind::Ioctl => queue.refuse(&message, Errno::Inval),
-            Kind::Read => queue.reply(Message::new(What::of(Kind::Data), None, Some(&[]))),
+            Kind::Read => queue.reply(Message::new(MessageHeader::of(Kind::Data), None, Some(&[]))),
             _ => Ok(()),
         }
     }

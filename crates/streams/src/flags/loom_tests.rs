@@ -32,7 +32,7 @@ struct Room {
     arms: AtomicU32,
     sent: AtomicU32,
     taken: AtomicU32,
-    /// The reader's token, and how much was read.
+    /// The reader's lock, and how much was read.
     head: Mutex<u32>,
     doorbell: Mutex<Doorbell>,
     arrived: Condvar,
@@ -218,7 +218,7 @@ fn loom_flags_lose_no_wake_up_of_one_reader() {
     });
 }
 
-/// Two readers of one side, which take turns by its token, wait for a message each. Neither takes the other's signal.
+/// Two readers of one side, which take turns by its lock, wait for a message each. Neither takes the other's signal.
 #[test]
 fn loom_flags_lose_no_wake_up_of_two_readers() {
     explore(2, || {

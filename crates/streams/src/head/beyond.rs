@@ -8,7 +8,7 @@ use crate::process::device::partner::Partner;
 use crate::sched::{Effects, Run};
 
 impl Handle {
-    /// Makes a run whose tokens are waited for as long as `limit` says; for what follows of it nobody is waited for.
+    /// Makes a run whose locks are waited for as long as `limit` says; for what follows of it nobody is waited for.
     pub(crate) fn run_inside<'m, T>(
         &mut self,
         outward: bool,

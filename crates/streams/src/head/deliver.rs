@@ -5,15 +5,15 @@ use std::sync::atomic::Ordering;
 use headwater_os::signal::SIGPOLL;
 use headwater_shm::probe;
 
+use super::direction::WriteSide;
 use super::file::{file_number, note_delivered};
 use super::ioctl::answer;
 use super::options::{ReadOptions, SetOptions, WriteOptions};
 use super::state::{HUNG_UP, READ_ERROR, WRITE_ERROR};
-use super::way::WriteSide;
 use crate::error::Result;
 use crate::layout::EndWords;
 use crate::message::Message;
-use crate::message::kind::{Flush, Kind, What};
+use crate::message::kind::{Flush, Kind, MessageHeader};
 use crate::process::listeners::SignalEvents;
 use crate::queue::store::{HEAD, Store, Which};
 use crate::sched::{Reply, Run};
@@ -34,9 +34,9 @@ impl<'m> Run<'_, 'm> {
             self.effects.delivered = true;
             self.happens(SignalEvents::INPUT | SignalEvents::RDNORM);
             let data = message.data().unwrap_or_default();
-            // What comes out of a module's queue is all there or not at all; see `Store::land`.
+            // What comes out of a module's queue is all there or not at all; see `Store::recover_transfer`.
             let done =
-                if self.store.has_lifted() { self.lane.append_whole(data) } else { self.lane.append_plain(data) };
+                if self.store.is_transferring() { self.lane.append_whole(data) } else { self.lane.append_plain(data) };
             self.act();
             return done;
         }
@@ -50,11 +50,11 @@ impl<'m> Run<'_, 'm> {
     #[inline(never)]
     fn deliver_slowly(&mut self, message: Message<'m>) -> Result<()> {
         let reader = &self.region.fixed.ends[1 - self.direction].0;
-        match message.what.kind {
+        match message.header.kind {
             Kind::PassFile => {
-                if message.what.band == 0 && self.region.policy.lane {
-                    self.lane.append(message.what, None, message.data())?;
-                    self.happens(SignalEvents::of_arrival(message.what));
+                if message.header.band == 0 && self.region.policy.lane {
+                    self.lane.append(message.header, None, message.data())?;
+                    self.happens(SignalEvents::of_arrival(message.header));
                     self.effects.delivered = true;
                 } else {
                     self.queue_at_head(&message)?;
@@ -65,14 +65,14 @@ impl<'m> Run<'_, 'm> {
                 );
                 Ok(())
             }
-            Kind::Data | Kind::Proto if message.what.band == 0 && self.region.policy.lane => {
+            Kind::Data | Kind::Proto if message.header.band == 0 && self.region.policy.lane => {
                 self.effects.delivered = true;
-                self.happens(SignalEvents::of_arrival(message.what));
-                self.lane.append(message.what, message.control(), message.data())
+                self.happens(SignalEvents::of_arrival(message.header));
+                self.lane.append(message.header, message.control(), message.data())
             }
             Kind::PcProto => {
                 // Only one waits at a head; a second is thrown away.
-                let waits = |store: &mut Store| store.find(HEAD, |stored| stored.what.kind == Kind::PcProto);
+                let waits = |store: &mut Store| store.find(HEAD, |stored| stored.header.kind == Kind::PcProto);
                 if self.with_store(waits)?.is_some() { Ok(()) } else { self.queue_at_head(&message) }
             }
             Kind::Data | Kind::Proto => self.queue_at_head(&message),
@@ -80,8 +80,8 @@ impl<'m> Run<'_, 'm> {
             // It keeps its place behind what waits there, and is raised when it comes to the front.
             Kind::Signal if self.lane.count_now() > 0 && self.region.policy.lane => {
                 self.effects.delivered = true;
-                let what = What { band: 0, ..message.what };
-                self.lane.append(what, None, message.data())
+                let header = MessageHeader { band: 0, ..message.header };
+                self.lane.append(header, None, message.data())
             }
             Kind::Signal if !self.store.is_empty(HEAD) => self.queue_at_head(&message),
             Kind::Signal | Kind::PcSignal => {
@@ -125,7 +125,7 @@ impl<'m> Run<'_, 'm> {
             }
             // For drivers, which a pipe has none of, and for neighbouring modules.
             Kind::Break | Kind::Delay | Kind::Control | Kind::Stop | Kind::Start => Ok(()),
-            Kind::StopInput | Kind::StartInput | Kind::Event | Kind::Reserved | Kind::PcReserved => Ok(()),
+            Kind::StopInput | Kind::StartInput | Kind::Event | Kind::WriteGrant | Kind::PcReserved => Ok(()),
         }
     }
 
@@ -133,8 +133,8 @@ impl<'m> Run<'_, 'm> {
     fn queue_at_head(&mut self, message: &Message<'_>) -> Result<()> {
         self.store_message(HEAD, message, Store::put)?;
         probe::at();
-        if message.what.kind != Kind::Signal {
-            self.happens(SignalEvents::of_arrival(message.what));
+        if message.header.kind != Kind::Signal {
+            self.happens(SignalEvents::of_arrival(message.header));
         }
         self.effects.delivered = true;
         if self.region.policy.lane {
@@ -144,7 +144,7 @@ impl<'m> Run<'_, 'm> {
         Ok(())
     }
 
-    /// Something has happened at the reading end that signals are sent for, when the token is given back.
+    /// Something has happened at the reading end that signals are sent for, when the lock is given back.
     #[inline]
     fn happens(&mut self, events: SignalEvents) {
         self.effects.happened = self.effects.happened | events;
@@ -162,8 +162,8 @@ impl<'m> Run<'_, 'm> {
         if flush.read {
             self.flush_head(flush.band.map_or(Which::All, Which::Band))?;
         }
-        if flush.write && !message.what.turned {
-            message.what.turned = true;
+        if flush.write && !message.header.turned {
+            message.header.turned = true;
             *message.data_mut() = Flush { read: false, ..flush }.bytes().to_vec();
             self.effects.replies.push(Reply { from: None, message: message.into_owned() });
         }
@@ -174,7 +174,7 @@ impl<'m> Run<'_, 'm> {
     fn flush_head(&mut self, which: Which) -> Result<()> {
         self.set_limit();
         let WriteSide { far, store, .. } = &mut self.side;
-        // Under the reader's token: a reader in the middle of a call goes by the message that it has found at the front.
+        // Under the reader's lock: a reader in the middle of a call goes by the message that it has found at the front.
         let flushed = far.hold(self.me).and_then(|(mut far, _)| {
             store.with(self.me, |store| store.flush(HEAD, which))?;
             if matches!(which, Which::All | Which::Band(0)) { far.flush() } else { Ok(()) }

@@ -9,15 +9,15 @@ use std::sync::atomic::Ordering;
 
 use headwater_shm::Membership;
 
-use super::front::ReadSide;
+use super::direction::WriteSide;
 use super::get::Taken;
 use super::handle::Handle;
+use super::peeked::ReadSide;
 use super::state::{self, Call};
-use super::way::WriteSide;
 use crate::error::{Result, fixed};
 use crate::layout::EndWords;
 use crate::message::Message;
-use crate::message::kind::{Kind, What};
+use crate::message::kind::{Kind, MessageHeader};
 use crate::process::end::{Access, End};
 use crate::process::inbox::{is_after, ring};
 
@@ -56,7 +56,7 @@ impl Handle {
                 if !run.can_put_from(0, 0)? {
                     return Ok(false);
                 }
-                // Under the writer's token, so that files and messages have one order.
+                // Under the writer's lock, so that files and messages have one order.
                 let number = own.files.load(Ordering::Relaxed).wrapping_add(1);
                 own.files.store(number, Ordering::Relaxed);
                 peer.sent.fetch_add(1, Ordering::AcqRel);
@@ -64,10 +64,13 @@ impl Handle {
                 run.act();
                 // The descriptor stays readable when the file has been received.
                 ring(peer, doorbell);
-                run.put(0, Message::new(What::of(Kind::PassFile), None, Some(&number.to_le_bytes())).into_owned())?;
+                run.put(
+                    0,
+                    Message::new(MessageHeader::of(Kind::PassFile), None, Some(&number.to_le_bytes())).into_owned(),
+                )?;
                 Ok(true)
             });
-            if self.settle(sent)? {
+            if self.remember_failure(sent)? {
                 return Ok(());
             }
             // The descriptor tells of room from now on.
@@ -97,7 +100,7 @@ impl Handle {
         loop {
             state::check(self.end.words(), Call::Read)?;
             let taken = self.take_file();
-            if let Some(file) = self.settle(taken)? {
+            if let Some(file) = self.remember_failure(taken)? {
                 return Ok(file);
             }
             if !self.wait_for_more(1)? {
@@ -123,7 +126,7 @@ impl ReadSide<'_> {
     fn take_file(&mut self, end: &End) -> Result<Option<ReceivedFile>> {
         self.lane.look()?;
         let Some(item) = self.front_but_signals()? else { return Ok(None) };
-        if item.what.kind != Kind::PassFile {
+        if item.header.kind != Kind::PassFile {
             return Err(fixed!(Badmsg, "the message at the front is no open file"));
         }
         let mut number = [0; 4];
@@ -153,7 +156,7 @@ impl WriteSide<'_> {
         let mut first: Option<u32> = None;
         for link in self.chain.iter().filter(|link| link.service) {
             let number = self.store.with(me, |store| {
-                let Some(stored) = store.find(link.queue, |stored| stored.what.kind == Kind::PassFile)? else {
+                let Some(stored) = store.find(link.queue, |stored| stored.header.kind == Kind::PassFile)? else {
                     return Ok(None);
                 };
                 let mut bytes = [0; 4];
@@ -173,7 +176,7 @@ pub(super) fn file_number(data: &[u8]) -> u32 {
     data.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
-/// No message of a file of that number, or of one before it, is on its way any more. Under the writer's token.
+/// No message of a file of that number, or of one before it, is on its way any more. Under the writer's lock.
 pub(super) fn note_delivered(sender: &EndWords, number: u32) {
     if is_after(number, sender.files_put.load(Ordering::Relaxed)) {
         // Release pairs with the Acquire in `Inbox::arm`: whoever sees the number finds the message.

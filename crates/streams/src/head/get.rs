@@ -2,17 +2,17 @@
 
 use std::sync::atomic::Ordering;
 
-use super::front::{Item, ReadSide};
 use super::handle::Handle;
+use super::peeked::{PeekedMessage, ReadSide};
 use super::state::{self, Call};
 use crate::error::{Errno, Error, Result, fixed};
-use crate::message::kind::{Kind, What};
+use crate::message::kind::{Kind, MessageHeader};
 use crate::message::owned::OwnedMessage;
 use crate::queue::store::HEAD;
 
 /// Which message is wanted (the flags of getpmsg).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Select {
+pub enum MessageFilter {
     /// The first, whatever it is (MSG_ANY).
     Any,
     /// Only one of high priority (RS_HIPRI, MSG_HIPRI).
@@ -23,7 +23,7 @@ pub enum Select {
 
 /// What was got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Got {
+pub struct Received {
     /// Bytes of the control part that were copied; None (a len of -1): the message has none, or none left, or it was not asked
     /// for.
     pub control: Option<usize>,
@@ -55,19 +55,25 @@ impl Taken {
     pub const ALL: Taken = Taken { control: None, data: None, all: true };
 }
 
-impl Got {
+impl Received {
     /// After a hang-up, or when the other end is gone: both parts have length 0.
-    const END: Got =
-        Got { control: Some(0), data: Some(0), more_control: false, more_data: false, band: 0, high_priority: false };
+    const END: Received = Received {
+        control: Some(0),
+        data: Some(0),
+        more_control: false,
+        more_data: false,
+        band: 0,
+        high_priority: false,
+    };
 }
 
 impl Handle {
-    /// Takes the first message, whatever it is. As [`Handle::getpmsg`] with [`Select::Any`].
+    /// Takes the first message, whatever it is. As [`Handle::getpmsg`] with [`MessageFilter::Any`].
     ///
     /// # Errors
     /// As [`Handle::getpmsg`].
-    pub fn getmsg(&mut self, control: Option<&mut [u8]>, data: Option<&mut [u8]>) -> Result<Got> {
-        self.getpmsg(control, data, Select::Any)
+    pub fn getmsg(&mut self, control: Option<&mut [u8]>, data: Option<&mut [u8]>) -> Result<Received> {
+        self.getpmsg(control, data, MessageFilter::Any)
     }
 
     /// Takes the message at the front, if it is one of those that are wanted; waits for one if nothing is there. A part
@@ -78,21 +84,31 @@ impl Handle {
     /// # Errors
     /// `EBADMSG` if the first message is not of the wanted ones, or one that getmsg does not take; `EAGAIN` for a
     /// non-blocking handle when nothing is there; else as [`Handle::read`].
-    pub fn getpmsg(&mut self, control: Option<&mut [u8]>, data: Option<&mut [u8]>, select: Select) -> Result<Got> {
+    pub fn getpmsg(
+        &mut self,
+        control: Option<&mut [u8]>,
+        data: Option<&mut [u8]>,
+        select: MessageFilter,
+    ) -> Result<Received> {
         self.attach()?;
         let done = self.get_or_wait(control, data, select);
-        self.settle(done)
+        self.remember_failure(done)
     }
 
     /// Copies the first message without taking it (I_PEEK); None if there is none, or it is not of the wanted ones.
     ///
     /// # Errors
     /// Those of a stream with a read error.
-    pub fn peek(&mut self, control: Option<&mut [u8]>, data: Option<&mut [u8]>, select: Select) -> Result<Option<Got>> {
+    pub fn peek(
+        &mut self,
+        control: Option<&mut [u8]>,
+        data: Option<&mut [u8]>,
+        select: MessageFilter,
+    ) -> Result<Option<Received>> {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let done = self.get_now(control, data, select, false);
-        match self.settle(done) {
+        match self.remember_failure(done) {
             Err(error) if error.errno() == Errno::Badmsg => Ok(None),
             done => done,
         }
@@ -102,8 +118,8 @@ impl Handle {
         &mut self,
         mut control: Option<&mut [u8]>,
         mut data: Option<&mut [u8]>,
-        select: Select,
-    ) -> Result<Got> {
+        select: MessageFilter,
+    ) -> Result<Received> {
         loop {
             state::check(self.end.words(), Call::Read)?;
             let got = self.get_now(control.as_deref_mut(), data.as_deref_mut(), select, true)?;
@@ -111,7 +127,7 @@ impl Handle {
                 return Ok(got);
             }
             if !self.wait_for_more(1)? {
-                return Ok(Got::END);
+                return Ok(Received::END);
             }
         }
     }
@@ -126,7 +142,7 @@ impl Handle {
         loop {
             state::check(self.end.words(), Call::Read)?;
             let done = self.receive_now();
-            if let Some(message) = self.settle(done)? {
+            if let Some(message) = self.remember_failure(done)? {
                 return Ok(Some(message));
             }
             if !self.wait_for_more(1)? {
@@ -147,7 +163,7 @@ impl Handle {
     fn receive_now(&mut self) -> Result<Option<OwnedMessage>> {
         let most = self.end.region.strmsgsz as usize;
         self.take_front(|front, item| {
-            check_wanted(item, Select::Any)?;
+            check_wanted(item, MessageFilter::Any)?;
             let space = |part: Option<usize>| part.map(|len| vec![0; len.min(most)]);
             let (mut control, mut data) = (space(item.control), space(item.data));
             if let Some(control) = &mut control {
@@ -158,7 +174,7 @@ impl Handle {
             }
             let len = |part: &Option<Vec<u8>>| part.as_ref().map(Vec::len);
             let taken = Taken { control: len(&control), data: len(&data), all: !item.is_plain() };
-            let What { kind, band, .. } = item.what;
+            let MessageHeader { kind, band, .. } = item.header;
             Ok((OwnedMessage { control, data, band, high_priority: kind.is_high_priority() }, Some(taken)))
         })
     }
@@ -168,9 +184,9 @@ impl Handle {
         &mut self,
         control: Option<&mut [u8]>,
         data: Option<&mut [u8]>,
-        select: Select,
+        select: MessageFilter,
         take: bool,
-    ) -> Result<Option<Got>> {
+    ) -> Result<Option<Received>> {
         self.take_front(|front, item| {
             check_wanted(item, select)?;
             let (mut got_control, mut got_data) = (None, None);
@@ -183,17 +199,17 @@ impl Handle {
             // None is less than a part of no bytes, which then stays.
             let (more_control, more_data) = (item.control > got_control, item.data > got_data);
             let taken = Taken { control: got_control, data: got_data, all: false };
-            let (band, high_priority) = (item.what.band, item.what.kind.is_high_priority());
-            let got = Got { control: got_control, data: got_data, more_control, more_data, band, high_priority };
+            let (band, high_priority) = (item.header.band, item.header.kind.is_high_priority());
+            let got = Received { control: got_control, data: got_data, more_control, more_data, band, high_priority };
             Ok((got, take.then_some(taken)))
         })
     }
 
-    /// Does something with the message at the front, under the reader's token, and takes of it what that says. None if
+    /// Does something with the message at the front, under the reader's lock, and takes of it what that says. None if
     /// nothing is there. Signals on the way to the front are raised.
     pub(crate) fn take_front<T>(
         &mut self,
-        action: impl FnOnce(&mut ReadSide<'_>, &Item) -> Result<(T, Option<Taken>)>,
+        action: impl FnOnce(&mut ReadSide<'_>, &PeekedMessage) -> Result<(T, Option<Taken>)>,
     ) -> Result<Option<T>> {
         let options = self.read_options();
         let Handle { back, end, .. } = self;
@@ -213,10 +229,10 @@ impl Handle {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let counted = self.take_front(|front, item| {
-            let stored = front.with_store(|store| store.count(HEAD, |what| what.kind != Kind::Signal))?;
+            let stored = front.with_store(|store| store.count(HEAD, |header| header.kind != Kind::Signal))?;
             Ok(((item.data.unwrap_or(0), stored + front.lane.messages()), None))
         });
-        Ok(self.settle(counted)?.unwrap_or((0, 0)))
+        Ok(self.remember_failure(counted)?.unwrap_or((0, 0)))
     }
 
     /// Whether the message at the front is marked (I_ATMARK with ANYMARK).
@@ -226,8 +242,8 @@ impl Handle {
     pub fn is_at_mark(&mut self) -> Result<bool> {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
-        let marked = self.take_front(|_, item| Ok((item.what.marked, None)));
-        Ok(self.settle(marked)?.unwrap_or(false))
+        let marked = self.take_front(|_, item| Ok((item.header.marked, None)));
+        Ok(self.remember_failure(marked)?.unwrap_or(false))
     }
 
     /// Whether the message at the front is marked, and no other behind it is (I_ATMARK with LASTMARK).
@@ -239,10 +255,10 @@ impl Handle {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let last = self.take_front(|front, item| {
-            let stored = front.with_store(|store| store.count(HEAD, |what| what.marked))?;
-            Ok((item.what.marked && stored + front.lane.marked() == 1, None))
+            let stored = front.with_store(|store| store.count(HEAD, |header| header.marked))?;
+            Ok((item.header.marked && stored + front.lane.marked() == 1, None))
         });
-        Ok(self.settle(last)?.unwrap_or(false))
+        Ok(self.remember_failure(last)?.unwrap_or(false))
     }
 
     /// The band of the first message (I_GETBAND).
@@ -252,8 +268,8 @@ impl Handle {
     pub fn band(&mut self) -> Result<u8> {
         self.attach()?;
         state::check(self.end.words(), Call::GetBand)?;
-        let band = self.take_front(|_, item| Ok((item.what.band, None)));
-        self.settle(band)?.ok_or_else(|| fixed!(Nodata, "no message is at the front"))
+        let band = self.take_front(|_, item| Ok((item.header.band, None)));
+        self.remember_failure(band)?.ok_or_else(|| fixed!(Nodata, "no message is at the front"))
     }
 
     /// Whether a message of that band is there (I_CKBAND).
@@ -263,12 +279,14 @@ impl Handle {
     pub fn has_band(&mut self, band: u8) -> Result<bool> {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
-        let fits = |what: What| what.kind != Kind::Signal && !what.kind.is_high_priority() && what.band == band;
+        let fits = |header: MessageHeader| {
+            header.kind != Kind::Signal && !header.kind.is_high_priority() && header.band == band
+        };
         let found = self.take_front(|front, _| {
-            let stored = front.with_store(|store| store.find(HEAD, |stored| fits(stored.what)))?.is_some();
+            let stored = front.with_store(|store| store.find(HEAD, |stored| fits(stored.header)))?.is_some();
             Ok((stored || band == 0 && front.lane.messages() > 0, None))
         });
-        Ok(self.settle(found)?.unwrap_or(false))
+        Ok(self.remember_failure(found)?.unwrap_or(false))
     }
 
     /// Whether a message of that band can be sent now (I_CANPUT).
@@ -311,7 +329,7 @@ impl Handle {
 impl ReadSide<'_> {
     fn take_front<T>(
         &mut self,
-        action: impl FnOnce(&mut Self, &Item) -> Result<(T, Option<Taken>)>,
+        action: impl FnOnce(&mut Self, &PeekedMessage) -> Result<(T, Option<Taken>)>,
     ) -> Result<Option<T>> {
         // All plain bytes that are there are one message.
         self.lane.look()?;
@@ -324,15 +342,17 @@ impl ReadSide<'_> {
     }
 }
 
-fn check_wanted(item: &Item, select: Select) -> Result<()> {
+fn check_wanted(item: &PeekedMessage, select: MessageFilter) -> Result<()> {
     let bad = |why: &'static str| Err(Error::new(Errno::Badmsg, why));
-    if !matches!(item.what.kind, Kind::Data | Kind::Proto | Kind::PcProto) {
+    if !matches!(item.header.kind, Kind::Data | Kind::Proto | Kind::PcProto) {
         return bad("a message that getmsg does not take is at the front");
     }
-    let high = item.what.kind.is_high_priority();
+    let high = item.header.kind.is_high_priority();
     match select {
-        Select::HighPriority if !high => bad("the message at the front is not of high priority"),
-        Select::Band(band) if !high && item.what.band < band => bad("the message at the front is of a lower band"),
+        MessageFilter::HighPriority if !high => bad("the message at the front is not of high priority"),
+        MessageFilter::Band(band) if !high && item.header.band < band => {
+            bad("the message at the front is of a lower band")
+        }
         _ => Ok(()),
     }
 }

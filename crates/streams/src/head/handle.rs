@@ -8,11 +8,11 @@ use headwater_os::clock::now_ns;
 use headwater_os::doorbell::Doorbell;
 use headwater_shm::{Limit, probe};
 
-use super::gather::Gather;
-use super::way::Way;
+use super::direction::Direction;
+use super::read_batching::ReadBatching;
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result, fixed};
-use crate::events::{self, Place};
+use crate::events::{self, WaitSide};
 use crate::layout::Side;
 use crate::options::Options;
 use crate::plumb::chain::Link;
@@ -32,9 +32,9 @@ use crate::sched::{Effects, Other, Reply, Run};
 #[derive(Debug)]
 pub struct Handle {
     /// The direction that this end writes.
-    pub(crate) out: Way,
+    pub(crate) out: Direction,
     /// The direction that this end reads.
-    pub(crate) back: Way,
+    pub(crate) back: Direction,
     pub(crate) end: End,
     pub(crate) nonblocking: bool,
     /// A poll is under way: it waits where it chooses to.
@@ -48,7 +48,7 @@ pub struct Handle {
     unsent: Vec<(bool, Reply)>,
     /// What others have left to do is being done.
     serves: bool,
-    pub(super) gather: Gather,
+    pub(super) batching: ReadBatching,
 }
 
 /// Replies to replies, in one call. More can only come of modules that talk to each other for ever.
@@ -96,9 +96,9 @@ impl Handle {
 
     pub(crate) fn on(endpoint: Arc<Endpoint>) -> Handle {
         let end = End::new(endpoint);
-        let mut out = Way::new(&end.region, end.side);
+        let mut out = Direction::new(&end.region, end.side);
         out.writer.distrust_reader();
-        let back = Way::new(&end.region, 1 - end.side);
+        let back = Direction::new(&end.region, 1 - end.side);
         Handle {
             out,
             back,
@@ -109,7 +109,7 @@ impl Handle {
             nested: false,
             unsent: Vec::new(),
             serves: false,
-            gather: Gather::default(),
+            batching: ReadBatching::default(),
         }
     }
 
@@ -230,7 +230,7 @@ impl Handle {
             let (way, other) = if outward { (out, back) } else { (back, out) };
             let (region, me, counters, partner) = end.parts_for_run();
             let side = way.begin(me, region)?;
-            let mut run = Run::new(region, me, direction, side, Other::Way(other), counters);
+            let mut run = Run::new(region, me, direction, side, Other::Direction(other), counters);
             run.partner = partner;
             // The run changes it: from the first thing on that it has done, it does not stop half-way.
             let limit = me.limit();
@@ -240,7 +240,7 @@ impl Handle {
             }
             me.set_limit(limit);
             if run.effects.owed {
-                // Before the token is given back: whoever takes it next looks.
+                // Before the lock is given back: whoever takes it next looks.
                 region.fixed.lanes[direction].writer.0.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
             }
             Ok((done, run.effects))
@@ -323,7 +323,7 @@ impl Handle {
             self.end.region.fence.light();
             let asleep = lane.reader.0.sleep.load(Ordering::Relaxed);
             if asleep != 0 || !self.end.region.policy.wake_once {
-                self.attend_reader(outward, effects.urgent)?;
+                self.wake_far_reader(outward, effects.urgent)?;
             }
         }
         if effects.room {
@@ -359,7 +359,7 @@ impl Handle {
     /// Somebody at the reading side of a direction sleeps, or was closed.
     #[cold]
     #[inline(never)]
-    pub(crate) fn attend_reader(&mut self, outward: bool, urgent: bool) -> Result<()> {
+    pub(crate) fn wake_far_reader(&mut self, outward: bool, urgent: bool) -> Result<()> {
         if !outward {
             self.end.wake_own_readers();
             return Ok(());
@@ -379,7 +379,7 @@ impl Handle {
         if !self.end.region.policy.wake_once {
             let _ = headwater_os::futex::wake(&lane.reader.0.sleep, u32::MAX);
             self.end.counters.wake_ups += 1;
-            Place { stream: self.end.region.inode, end: 1 - self.end.side, writes: false }.wake(false);
+            WaitSide { stream: self.end.region.inode, end: 1 - self.end.side, writes: false }.wake(false);
         }
         // A sleeper on the futex looks by itself when the hold time is over; who polls does not.
         let wanted = lane.reader.0.wanted.load(Ordering::Relaxed);
@@ -398,7 +398,7 @@ impl Handle {
         }
         if asleep & UNMET != 0 {
             let checked = self.end.check_for_strangers();
-            return self.settle(checked);
+            return self.remember_failure(checked);
         }
         Ok(())
     }
@@ -419,7 +419,7 @@ impl Handle {
     /// Somebody at the writing side of the direction that we read sleeps, waits to be serviced, or was closed.
     #[cold]
     #[inline(never)]
-    pub(crate) fn attend_writer(&mut self) -> Result<()> {
+    pub(crate) fn wake_far_writer(&mut self) -> Result<()> {
         let side = &self.end.region.fixed.lanes[1 - self.end.side].writer.0;
         let asleep = look_at(side, &mut self.end.quiet[1]);
         if asleep & (FUTEX | BELL | RINGING | SERVICE) == 0 || !self.back.reader.is_low() {
@@ -465,7 +465,7 @@ impl Handle {
         done
     }
 
-    /// After a token of a direction was left: runs the service procedures that another could not run meanwhile.
+    /// After a lock of a direction was left: runs the service procedures that another could not run meanwhile.
     #[inline]
     pub(crate) fn serve_owed(&mut self, outward: bool) -> Result<()> {
         self.end.region.fence.light();
@@ -501,7 +501,7 @@ impl Handle {
         Ok(())
     }
 
-    /// After a call that reads: what another user could not run meanwhile, because this one had the reader's token or the
+    /// After a call that reads: what another user could not run meanwhile, because this one had the reader's lock or the
     /// store's. Only streams with modules or a driver have service procedures.
     #[inline]
     pub(crate) fn serve_owed_to_reader(&mut self) -> Result<()> {
@@ -536,7 +536,7 @@ impl Handle {
 
     /// Runs whatever still waits in the queues of modules on the way to us. True if there is something to read then.
     ///
-    /// That nothing waits is seen under the token: a look from without could fall into another reader's run, which has a
+    /// That nothing waits is seen under the lock: a look from without could fall into another reader's run, which has a
     /// message in its hands that it may yet leave to us.
     pub(crate) fn drain_back(&mut self) -> Result<bool> {
         let mut in_vain = 0;
@@ -567,7 +567,7 @@ impl Handle {
     }
 
     /// A failed call of the kind that ends a stream: remembers it.
-    pub(crate) fn settle<T>(&mut self, done: Result<T>) -> Result<T> {
+    pub(crate) fn remember_failure<T>(&mut self, done: Result<T>) -> Result<T> {
         match done {
             Err(error) => self.end.spoil(error),
             done => done,

@@ -1,9 +1,9 @@
 //! Ioctls that go down the stream as messages: I_STR, whose data the caller hands over, and transparent ones, whose data lie
 //! in the caller's memory and are copied when a module or driver asks for it.
 //!
-//! One ioctl is under way at an end at a time. The next waits for its turn at a token, which is free when its holder has died.
+//! One ioctl is under way at an end at a time. The next waits for its turn at a lock, which is free when its holder has died.
 //! The head sends an M_IOCTL with a number of its own and waits for the answer of that number ([`answer`]); a later answer is
-//! thrown away where it arrives. What is waited for, turn and tokens included, ends with the ioctl's time-out.
+//! thrown away where it arrives. What is waited for, turn and locks included, ends with the ioctl's time-out.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use headwater_os::clock::now_ns;
 use headwater_os::files;
 use headwater_os::futex::Slept;
-use headwater_shm::Token;
+use headwater_shm::BiasedLock;
 
 use super::handle::Handle;
 use super::state::{self, Call};
@@ -19,7 +19,7 @@ use crate::error::{Errno, Error, Result, fixed};
 use crate::limits::IOCTL_TIMEOUT_S;
 use crate::message::Message;
 use crate::message::ioctl::IoctlBlock;
-use crate::message::kind::{Kind, What};
+use crate::message::kind::{Kind, MessageHeader};
 use crate::process::end::Access;
 use crate::queue::store::ANSWERS;
 
@@ -147,7 +147,7 @@ impl Handle {
         timeout: IoctlTimeout,
     ) -> Result<(i32, Vec<u8>)> {
         let done = UnderWay::begin(self, timeout.until_ns()).and_then(|mut ioctl| ioctl.perform(block, data, memory));
-        self.settle(done)
+        self.remember_failure(done)
     }
 
     /// Whether an ioctl may go down, or be waited for.
@@ -169,7 +169,7 @@ impl Handle {
 struct UnderWay<'h> {
     handle: &'h mut Handle,
     /// Held, once it is its turn.
-    turn: Option<Token>,
+    turn: Option<BiasedLock>,
     id: u32,
 }
 
@@ -183,7 +183,7 @@ impl UnderWay<'_> {
         ioctl.handle.check_ioctl()?;
         let side = ioctl.handle.end.side;
         let words = ioctl.handle.end.region.fixed.part(|fixed| &fixed.ends[side].0);
-        let mut turn = Token::new(words.part(|end| &end.ioctl_token), answer::token_index(side));
+        let mut turn = BiasedLock::new(words.part(|end| &end.ioctl_lock), answer::lock_index(side));
         let (_, me, _) = ioctl.handle.end.parts();
         turn.hold(me)?;
         ioctl.turn = Some(turn);
@@ -200,11 +200,11 @@ impl UnderWay<'_> {
         while self.take_any()?.is_some() {}
         let (user, group) = (files::own_user(), files::own_group());
         let bytes = IoctlBlock { id: self.id, user, group, ..block }.bytes();
-        self.send(Message::new(What::of(Kind::Ioctl), Some(&bytes), Some(data)))?;
+        self.send(Message::new(MessageHeader::of(Kind::Ioctl), Some(&bytes), Some(data)))?;
         loop {
             let (answer, block) = self.wait()?;
             let most = self.handle.end.region.strmsgsz as usize;
-            let copied = match answer.what.kind {
+            let copied = match answer.header.kind {
                 Kind::CopyIn => memory::copy_in(memory, &block, most).map(Some),
                 Kind::CopyOut => memory::copy_out(memory, &block, answer.data().unwrap_or_default()).map(|()| None),
                 kind => return outcome(kind, &block, answer),
@@ -253,7 +253,7 @@ impl UnderWay<'_> {
     /// The answer to this ioctl, if it is there.
     fn take(&mut self) -> Result<Option<(Message<'static>, IoctlBlock)>> {
         let Some(answer) = self.take_any()? else { return Ok(None) };
-        let expected = matches!(answer.what.kind, Kind::IocAck | Kind::IocNak | Kind::CopyIn | Kind::CopyOut);
+        let expected = matches!(answer.header.kind, Kind::IocAck | Kind::IocNak | Kind::CopyIn | Kind::CopyOut);
         // What else lies there was put there by nobody who keeps the rules.
         let block = IoctlBlock::of(&answer).ok().filter(|block| expected && block.id == self.id);
         Ok(block.map(|block| (answer, block)))

@@ -8,7 +8,7 @@ use super::state::{self, Call};
 use crate::error::{Result, fixed};
 use crate::events;
 use crate::message::Message;
-use crate::message::kind::{Flush, Kind, What};
+use crate::message::kind::{Flush, Kind, MessageHeader};
 use crate::plumb::chain::{self, Link, queue_of};
 use crate::plumb::queue::Queue;
 use crate::plumb::{registry, stack};
@@ -139,8 +139,8 @@ impl Handle {
         self.attach()?;
         state::check(self.end.words(), Call::Ioctl)?;
         let bytes = flush.bytes();
-        let done = self.run(true, |run| run.put(0, Message::new(What::of(Kind::Flush), None, Some(&bytes))));
-        self.settle(done)
+        let done = self.run(true, |run| run.put(0, Message::new(MessageHeader::of(Kind::Flush), None, Some(&bytes))));
+        self.remember_failure(done)
     }
 
     /// Changes the plumbing while nobody sends in either direction; all members read it anew at their next call. `change` gets
@@ -164,13 +164,13 @@ impl Handle {
         probe::at();
         let (second_lane, _) = second.writer.hold(me)?;
         probe::at();
-        // Another user that is stopped with a store's token is waited for as long as the call may, and no longer. What follows
+        // Another user that is stopped with a store's lock is waited for as long as the call may, and no longer. What follows
         // is not done by halves.
         first.store.with(me, |_| Ok(()))?;
         second.store.with(me, |_| Ok(()))?;
         me.set_limit(Limit::Unlimited);
-        let landed = first.store.put_lifted_back(me, first_lane.tail());
-        let landed = landed.and_then(|()| second.store.put_lifted_back(me, second_lane.tail()));
+        let landed = first.store.abort_transfer(me, first_lane.tail());
+        let landed = landed.and_then(|()| second.store.abort_transfer(me, second_lane.tail()));
         let changed = landed.and_then(|()| change(region, me, [&mut first.store, &mut second.store]));
         probe::at();
         for (lane, reader) in [(&first_lane, &first.reader), (&second_lane, &second.reader)] {

@@ -5,7 +5,7 @@ use super::handle::Handle;
 use crate::sched::Effects;
 
 impl Handle {
-    /// Has code of modules of a direction run. The guards that it holds have given their tokens back when a panic comes here.
+    /// Has code of modules of a direction run. The guards that it holds have given their locks back when a panic comes here.
     #[inline(always)]
     pub(super) fn with_modules<T>(&mut self, outward: bool, action: impl FnOnce(&mut Handle) -> T) -> T {
         let mut running = Running { handle: self, outward, has_returned: false };
@@ -37,7 +37,7 @@ impl Handle {
         let sent_back = std::mem::take(&mut other.inner_effects).delivered;
         way.data.abandon();
         // What a service procedure had got goes back to its queue, unless it had passed it on. On an error the next member
-        // that takes the token does it.
+        // that takes the lock does it.
         way.announce();
         let (region, me, _) = self.end.parts();
         drop(way.begin(me, region));

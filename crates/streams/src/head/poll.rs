@@ -160,9 +160,9 @@ impl Handle {
     /// What the message at the front makes the stream ready for: that one alone, so never both for one of high priority and
     /// for another. Signals that stand there are raised.
     fn front_events(&mut self) -> Result<Events> {
-        let what = self.take_front(|_, item| Ok((item.what, None)))?;
-        Ok(what.map_or(Events::default(), |what| match what.band {
-            _ if what.kind.is_high_priority() => Events::PRI,
+        let header = self.take_front(|_, item| Ok((item.header, None)))?;
+        Ok(header.map_or(Events::default(), |header| match header.band {
+            _ if header.kind.is_high_priority() => Events::PRI,
             0 => Events::IN | Events::RDNORM,
             _ => Events::IN | Events::RDBAND,
         }))

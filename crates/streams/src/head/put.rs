@@ -6,7 +6,7 @@ use super::handle::Handle;
 use crate::error::{Errno, Error, Result, fixed};
 use crate::limits::CUT_MAX;
 use crate::message::Message;
-use crate::message::kind::{Kind, What};
+use crate::message::kind::{Kind, MessageHeader};
 
 impl Handle {
     /// Sends a message of these parts (putmsg): M_PROTO with a control part, else M_DATA; `high_priority` makes it an
@@ -47,7 +47,7 @@ impl Handle {
             let len = data.len();
             return Err(Error::new(Errno::Range, format!("a data part of {len} bytes exceeds maxpsz {maxpsz}")));
         }
-        self.put_one(Message::new(What { band, ..What::of(kind) }, Some(control), data))
+        self.put_one(Message::new(MessageHeader { band, ..MessageHeader::of(kind) }, Some(control), data))
     }
 
     /// Data alone: cut into messages as write does, which are sent all or none. The queue may hold hiwat and all that one call
@@ -63,21 +63,25 @@ impl Handle {
             );
             return Err(Error::new(Errno::Range, why));
         }
-        let what = What { band, whole: true, ..What::of(Kind::Data) };
+        let header = MessageHeader { band, whole: true, ..MessageHeader::of(Kind::Data) };
         if data.is_empty() {
-            return if self.write_options().zero { self.put_one(Message::new(what, None, Some(data))) } else { Ok(()) };
+            return if self.write_options().zero {
+                self.put_one(Message::new(header, None, Some(data)))
+            } else {
+                Ok(())
+            };
         }
         self.attach()?;
-        let done = self.send_with(what, |run| {
-            data.chunks(maxpsz).try_for_each(|piece| run.put(0, Message::new(what, None, Some(piece))))
+        let done = self.send_with(header, |run| {
+            data.chunks(maxpsz).try_for_each(|piece| run.put(0, Message::new(header, None, Some(piece))))
         });
-        self.settle(done)
+        self.remember_failure(done)
     }
 
     fn put_one(&mut self, message: Message<'_>) -> Result<()> {
         self.attach()?;
         let done = self.send(message);
-        self.settle(done)
+        self.remember_failure(done)
     }
 
     /// Largest data part of a message on this stream, bytes.

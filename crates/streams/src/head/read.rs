@@ -3,17 +3,17 @@
 use std::io::{self, IoSliceMut};
 use std::sync::atomic::Ordering;
 
-use super::front::{Item, ReadSide};
+use super::direction::Direction;
 use super::get::Taken;
 use super::handle::Handle;
 use super::options::{ControlMode, ReadMode, ReadOptions, WriteOptions};
+use super::peeked::{PeekedMessage, ReadSide};
 use super::state::{self, Call};
-use super::way::Way;
 use crate::error::{Errno, Error, Result};
 use crate::events;
 use crate::limits::EMPTY_MAX;
 use crate::message::Message;
-use crate::message::kind::{Kind, What};
+use crate::message::kind::{Kind, MessageHeader};
 use crate::process::end::Access;
 use crate::queue::lane::writer::Quick;
 use crate::queue::store::HEAD;
@@ -84,7 +84,7 @@ impl Handle {
         }
         let mut taken = 0;
         let done = self.read_until_enough(buffer, &mut taken);
-        let done = self.settle(done);
+        let done = self.remember_failure(done);
         // What was taken is said first: nobody else can read it. A fault that stays is found by the next call.
         if taken > 0 { Ok(taken) } else { done.map(|()| 0) }
     }
@@ -97,9 +97,9 @@ impl Handle {
             let options = self.read_options();
             if self.end.region.policy.stages && !self.nonblocking && self.back.reader.known() == 0 {
                 let lane = &self.back.reader;
-                self.gather.before_look(lane.found(), buffer.len() - read, lane.hiwat(), self.out.writer.sent());
+                self.batching.before_look(lane.found(), buffer.len() - read, lane.hiwat(), self.out.writer.sent());
             }
-            // A look from without the token, which costs less than one under it.
+            // A look from without the lock, which costs less than one under it.
             let there = self.back.reader.known() != 0 || self.back.is_readable();
             if there && options.mode == ReadMode::Bytes && self.read_plain(&mut buffer[read..])? {
                 *taken = buffer.len();
@@ -125,10 +125,10 @@ impl Handle {
         }
     }
 
-    /// Fills the buffer if the token is ours and so much plain data stands at the front: what most reads after a wait find.
+    /// Fills the buffer if the lock is ours and so much plain data stands at the front: what most reads after a wait find.
     fn read_plain(&mut self, buffer: &mut [u8]) -> Result<bool> {
         let (_, me, _) = self.end.parts();
-        let Way { reader, store, .. } = &mut self.back;
+        let Direction { reader, store, .. } = &mut self.back;
         let taken = reader.look_and_take(me, buffer, || store.is_empty(HEAD))?;
         if taken == Quick::Attend {
             self.tell_taken();
@@ -136,7 +136,7 @@ impl Handle {
         Ok(taken != Quick::Refused)
     }
 
-    /// Takes what one hold of the token gives.
+    /// Takes what one hold of the lock gives.
     fn read_step(&mut self, buffer: &mut [u8], options: ReadOptions, read: usize) -> Result<Step> {
         let Handle { back, end, .. } = self;
         let mut side = back.begin_reading(end, options)?;
@@ -150,14 +150,14 @@ impl Handle {
     /// fault that stays is found by the next call.
     pub(crate) fn after_taking(&mut self, room: bool) {
         let told = self.tell_writers(room);
-        let _ = self.settle(told);
+        let _ = self.remember_failure(told);
     }
 
     /// As [`Handle::after_taking`], when a writer is known to sleep.
     #[cold]
     fn tell_taken(&mut self) {
-        let told = self.attend_writer();
-        let _ = self.settle(told);
+        let told = self.wake_far_writer();
+        let _ = self.remember_failure(told);
     }
 
     fn tell_writers(&mut self, room: bool) -> Result<()> {
@@ -165,7 +165,7 @@ impl Handle {
             self.service_if_free(false)?;
         }
         self.serve_owed_to_reader()?;
-        if self.back.reader.writer_sleeps() { self.attend_writer() } else { Ok(()) }
+        if self.back.reader.writer_sleeps() { self.wake_far_writer() } else { Ok(()) }
     }
 
     /// The queue is empty: waits for `wanted` bytes or less. False at the end of the stream.
@@ -188,7 +188,7 @@ impl Handle {
         let asks = WriteOptions::notifies(self.end.words());
         if asks {
             // Before it waits, or refuses.
-            self.say_how_much(wanted)?;
+            self.send_read_request(wanted)?;
             if self.back.is_readable() {
                 return Ok(true);
             }
@@ -197,11 +197,11 @@ impl Handle {
         if !self.nonblocking {
             let slept = self.end.counters.blocks;
             if !asks {
-                self.say_how_much(wanted)?;
+                self.send_read_request(wanted)?;
             }
             if self.owes_service() {
                 // Those who wait for room were not serviced, because a writer was in the middle of a call.
-                self.attend_writer()?;
+                self.wake_far_writer()?;
                 let soon_ns = headwater_os::clock::now_ns() + SERVICE_AGAIN_NS;
                 return match self.wait_to_read(Some(soon_ns)) {
                     Err(error) if error.errno() == Errno::Time => Ok(true),
@@ -210,18 +210,18 @@ impl Handle {
             }
             self.wait_to_read(None)?;
             if self.end.counters.blocks != slept {
-                self.gather.forget();
+                self.batching.forget();
             }
         }
         Ok(true)
     }
 
     /// Tells the other head how much we wait for (M_READ), and how long we let it gather.
-    fn say_how_much(&mut self, wanted: usize) -> Result<()> {
+    fn send_read_request(&mut self, wanted: usize) -> Result<()> {
         let own = &self.end.region.fixed.lanes[1 - self.end.side].reader.0.wanted;
         if WriteOptions::notifies(self.end.words()) {
             let words = (wanted as u32).min(self.end.region.gather_max()).to_le_bytes();
-            return self.run(true, |run| run.put(0, Message::new(What::of(Kind::Read), None, Some(&words))));
+            return self.run(true, |run| run.put(0, Message::new(MessageHeader::of(Kind::Read), None, Some(&words))));
         }
         // A writer that holds back gathers a buffer.
         let wanted = if WriteOptions::holds(self.end.peer_words()) { crate::limits::PAGE as u32 } else { 0 };
@@ -259,7 +259,7 @@ impl ReadSide<'_> {
                 return self.read_run(buffer, options);
             }
             let before = read + taken;
-            if item.what.marked && before > 0 {
+            if item.header.marked && before > 0 {
                 return Ok(Step::Last(taken));
             }
             let control = match ControlUse::of(&item, options) {
@@ -291,7 +291,7 @@ impl ReadSide<'_> {
                 count => count?,
             };
             taken += count;
-            let ends = item.what.delimited && (all || count == there);
+            let ends = item.header.delimited && (all || count == there);
             if taken == buffer.len() || options.mode != ReadMode::Bytes || ends {
                 return Ok(Step::Last(taken));
             }
@@ -310,7 +310,13 @@ impl ReadSide<'_> {
 
     /// Takes what the buffer has room for of a message with boundaries; and gives up the rest, if `all`.
     #[inline]
-    fn read_message(&mut self, item: &Item, control: ControlUse, all: bool, buffer: &mut [u8]) -> Result<usize> {
+    fn read_message(
+        &mut self,
+        item: &PeekedMessage,
+        control: ControlUse,
+        all: bool,
+        buffer: &mut [u8],
+    ) -> Result<usize> {
         let copied = match control {
             ControlUse::Read(_) => self.copy_control(item, buffer)?,
             _ => 0,
@@ -337,9 +343,9 @@ enum ControlUse {
 
 impl ControlUse {
     /// Errors: `EBADMSG` for a message that the options do not let pass, or that no read takes.
-    fn of(item: &Item, options: ReadOptions) -> Result<ControlUse> {
+    fn of(item: &PeekedMessage, options: ReadOptions) -> Result<ControlUse> {
         let bad = |why: &'static str| Err(Error::new(Errno::Badmsg, why));
-        match (item.what.kind, options.control, item.control) {
+        match (item.header.kind, options.control, item.control) {
             (Kind::Data | Kind::Proto | Kind::PcProto, _, None) => Ok(ControlUse::Nothing),
             (Kind::Data | Kind::Proto | Kind::PcProto, control, Some(len)) => match control {
                 ControlMode::Refuse => bad("a message with a control part is at the front"),

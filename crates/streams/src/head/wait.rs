@@ -8,10 +8,10 @@ use headwater_os::doorbell::{Heard, Interest};
 
 use headwater_shm::Limit;
 
+use super::direction::WriteSide;
 use super::handle::Handle;
-use super::way::WriteSide;
 use crate::error::{Errno, Result, fixed};
-use crate::events::Place;
+use crate::events::WaitSide;
 use crate::process::end::{End, Standing, waiter};
 use crate::process::inbox::block_room;
 use crate::process::sleep::{BELL, RINGING, Waited, announce, futex_ns_after};
@@ -116,13 +116,14 @@ impl Handle {
                 tries += 1;
                 end_ns = end_ns.min(now_ns() + LOOK_NS);
             }
-            let place = Place { stream: self.end.region.inode, end: self.end.side, writes: interest == Interest::Room };
+            let wait_side =
+                WaitSide { stream: self.end.region.inode, end: self.end.side, writes: interest == Interest::Room };
             let heard = loop {
                 self.end.counters.blocks += 1;
-                place.block_begin(true);
+                wait_side.block_begin(true);
                 let left = (end_ns < u64::MAX).then(|| Duration::from_nanos(end_ns.saturating_sub(now_ns())));
                 let heard = self.end.wait_at_doorbell(interest, left)?;
-                place.block_end(true, heard == Heard::Ready);
+                wait_side.block_end(true, heard == Heard::Ready);
                 // The other end has taken a packet of ours, or a nudge was for others: the doorbell is armed as before.
                 if heard != Heard::Nudged || self.may_go_on(interest, band) || self.end.standing()? != before {
                     break heard;
@@ -176,11 +177,11 @@ impl Handle {
                 Ok(false)
             }
             Err(error) if error.is_held() => Ok(true),
-            Err(error) => self.settle(Err(error)),
+            Err(error) => self.remember_failure(Err(error)),
         }
     }
 
-    /// Whether what is waited for has come: a look from without the tokens.
+    /// Whether what is waited for has come: a look from without the locks.
     fn may_go_on(&self, interest: Interest, band: u8) -> bool {
         interest != Interest::Room && self.back.is_readable()
             || interest != Interest::Packets && self.out.may_write(&self.end.region, band)
@@ -207,7 +208,7 @@ impl Handle {
         let side = back.begin_reading(end, options)?;
         let armed = end.inbox().arm(|| side.is_readable());
         drop(side);
-        let armed = self.settle(armed)?;
+        let armed = self.remember_failure(armed)?;
         let peer = self.end.peer_words();
         let is_sent = peer.files.load(Ordering::Relaxed) == peer.files_put.load(Ordering::Relaxed);
         if armed && !is_sent { self.wait_for_file() } else { Ok(armed) }
@@ -240,7 +241,7 @@ impl Handle {
         let armed = arm_writer(end, &side, band);
         drop(side);
         self.serve_owed(true)?;
-        self.settle(armed)
+        self.remember_failure(armed)
     }
 
     /// Wakes the other end's writers: those that sleep, and those whose descriptor tells of room.
@@ -283,7 +284,7 @@ impl Handle {
         drop(side);
         end.counters.wake_ups += u64::from(freed.is_some());
         end.counters.doorbells += u64::from(freed.is_some());
-        let _ = self.settle(freed.unwrap_or(Ok(())));
+        let _ = self.remember_failure(freed.unwrap_or(Ok(())));
         Ok(())
     }
 

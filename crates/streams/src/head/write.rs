@@ -3,13 +3,13 @@
 use std::io::{self, IoSlice};
 use std::sync::atomic::Ordering;
 
+use super::direction::Direction;
 use super::handle::Handle;
 use super::state::{self, Call, WRITE_ERROR};
-use super::way::Way;
 use crate::error::{Errno, Result, fixed};
 use crate::events;
 use crate::message::Message;
-use crate::message::kind::{Kind, What};
+use crate::message::kind::{Kind, MessageHeader};
 use crate::process::end::Access;
 use crate::queue::lane::writer::Quick;
 use crate::sched::Run;
@@ -33,7 +33,7 @@ impl Handle {
                 match self.out.writer.quick(me, bytes) {
                     Quick::Done => return Ok(bytes.len()),
                     Quick::Attend => {
-                        self.attend_reader(true, false)?;
+                        self.wake_far_reader(true, false)?;
                         return Ok(bytes.len());
                     }
                     Quick::Refused => {}
@@ -50,13 +50,13 @@ impl Handle {
             return self.write_as_message(bytes);
         }
         let sent = self.with_modules(true, |handle| {
-            let Handle { out: Way { writer, data, .. }, end, .. } = handle;
+            let Handle { out: Direction { writer, data, .. }, end, .. } = handle;
             let lane = writer.enter_quick(end.me(), bytes.len())?;
             Some(data.send(lane, bytes))
         });
         let Some((done, asleep)) = sent else { return self.write_slowly(bytes) };
         if asleep {
-            self.attend_reader(true, false)?;
+            self.wake_far_reader(true, false)?;
         }
         done.map(|()| bytes.len())
     }
@@ -91,7 +91,7 @@ impl Handle {
         self.attach()?;
         events::write(self.end.region.inode, self.end.side as u8, bytes.len() as u64);
         let done = self.write_pieces(bytes);
-        self.settle(done)
+        self.remember_failure(done)
     }
 
     fn write_pieces(&mut self, bytes: &[u8]) -> Result<usize> {
@@ -115,7 +115,7 @@ impl Handle {
     fn write_piece(&mut self, bytes: &[u8]) -> Result<usize> {
         let piece = &bytes[..bytes.len().min(self.maxpsz())];
         let mut message = Message::data_of(piece);
-        message.what.delimited = piece.len() == bytes.len() && self.write_options().delimit;
+        message.header.delimited = piece.len() == bytes.len() && self.write_options().delimit;
         self.send(message)?;
         Ok(piece.len())
     }
@@ -124,26 +124,26 @@ impl Handle {
     fn write_nothing(&mut self) -> Result<usize> {
         self.check_write()?;
         if self.write_options().zero {
-            self.send(Message::new(What::of(Kind::Data), None, Some(&[])))?;
+            self.send(Message::new(MessageHeader::of(Kind::Data), None, Some(&[])))?;
         }
         Ok(0)
     }
 
     /// Sends a message of any kind when there is room for it; one of high priority at once.
     pub(crate) fn send(&mut self, message: Message<'_>) -> Result<()> {
-        self.send_with(message.what, |run| run.put(0, message.clone()))
+        self.send_with(message.header, |run| run.put(0, message.clone()))
     }
 
     /// Calls `put`, once, when there is room for a message like that.
     pub(crate) fn send_with<'m>(
         &mut self,
-        what: What,
+        header: MessageHeader,
         mut put: impl FnMut(&mut Run<'_, 'm>) -> Result<()>,
     ) -> Result<()> {
         loop {
             self.check_write()?;
             let sent = self.run(true, |run| {
-                let room = what.kind.is_high_priority() || run.can_put_from(0, what.band)?;
+                let room = header.kind.is_high_priority() || run.can_put_from(0, header.band)?;
                 if room {
                     put(run)?;
                 }
@@ -152,7 +152,7 @@ impl Handle {
             if sent {
                 return Ok(());
             }
-            self.wait_or_refuse(what.band)?;
+            self.wait_or_refuse(header.band)?;
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug, Clone)]
 pub(crate) enum Block<'a> {
     /// Somebody else's bytes.
-    Borrowed(&'a [u8]),
+    ReadGrant(&'a [u8]),
     /// The message's own.
     Owned(Vec<u8>),
     /// Those of several messages; whoever changes them copies them first.
@@ -21,7 +21,7 @@ impl Block<'_> {
     #[inline]
     fn bytes(&self) -> &[u8] {
         match self {
-            Block::Borrowed(bytes) => bytes,
+            Block::ReadGrant(bytes) => bytes,
             Block::Owned(bytes) => bytes,
             Block::Shared(bytes) => bytes,
         }
@@ -29,7 +29,7 @@ impl Block<'_> {
 
     fn into_owned(self) -> Block<'static> {
         match self {
-            Block::Borrowed(bytes) => Block::Owned(bytes.to_vec()),
+            Block::ReadGrant(bytes) => Block::Owned(bytes.to_vec()),
             Block::Owned(bytes) => Block::Owned(bytes),
             Block::Shared(bytes) => Block::Shared(bytes),
         }
@@ -64,7 +64,7 @@ const _: () = assert!(size_of::<Option<Chain<'_>>>() == size_of::<Vec<u8>>());
 impl<'a> Chain<'a> {
     #[inline]
     pub fn borrowed(bytes: &'a [u8]) -> Chain<'a> {
-        Chain::One(Block::Borrowed(bytes))
+        Chain::One(Block::ReadGrant(bytes))
     }
 
     pub fn owned(bytes: Vec<u8>) -> Chain<'a> {
@@ -115,7 +115,7 @@ impl<'a> Chain<'a> {
 
     /// All bytes in one block of the message's own, to be changed.
     pub fn to_mut(&mut self) -> &mut Vec<u8> {
-        if let Chain::Many(_) | Chain::One(Block::Borrowed(_)) = self {
+        if let Chain::Many(_) | Chain::One(Block::ReadGrant(_)) = self {
             *self = Chain::owned(self.bytes().to_vec());
         }
         match self {

@@ -5,7 +5,7 @@
 //! neighbours), and `head::ioctl` takes that. A block that comes from shared memory is read as bytes and checked here.
 
 use super::Message;
-use super::kind::{Kind, What};
+use super::kind::{Kind, MessageHeader};
 use crate::error::{Errno, Error, Result};
 
 /// Bytes of the control part of each of these messages.
@@ -74,7 +74,7 @@ impl IoctlBlock {
 
     /// A message of this block.
     pub(crate) fn message(self, kind: Kind, data: Option<Vec<u8>>) -> Message<'static> {
-        Message::of_parts(What::of(kind), Some(self.bytes().to_vec()), data)
+        Message::of_parts(MessageHeader::of(kind), Some(self.bytes().to_vec()), data)
     }
 
     fn from_bytes(bytes: &[u8; IOCTL_BLOCK]) -> IoctlBlock {
@@ -137,7 +137,7 @@ mod tests {
     fn a_short_block_is_refused() {
         let control = vec![0; IOCTL_BLOCK - 1];
         for control in [None, Some(control)] {
-            let message = Message::of_parts(What::of(Kind::IocAck), control, None);
+            let message = Message::of_parts(MessageHeader::of(Kind::IocAck), control, None);
             assert_eq!(IoctlBlock::of(&message).expect_err("too short").errno(), Errno::Inval);
         }
     }

@@ -38,7 +38,7 @@ pub enum Kind {
     SetOptions = 0x10,
     /// Reserved for messages of a system's own; a head throws it away.
     #[doc(alias = "M_RSE")]
-    Reserved = 0x11,
+    WriteGrant = 0x11,
     /// The ioctl was done.
     #[doc(alias = "M_IOCACK")]
     IocAck = 0x81,
@@ -78,7 +78,7 @@ pub enum Kind {
     /// What was copied for an ioctl, or that it was.
     #[doc(alias = "M_IOCDATA")]
     IocData = 0x8d,
-    /// As [`Kind::Reserved`], at high priority.
+    /// As [`Kind::WriteGrant`], at high priority.
     #[doc(alias = "M_PCRSE")]
     PcReserved = 0x8e,
     /// Stops input.
@@ -103,7 +103,7 @@ const KINDS: [Kind; 28] = [
     Kind::Control,
     Kind::Ioctl,
     Kind::SetOptions,
-    Kind::Reserved,
+    Kind::WriteGrant,
     Kind::IocAck,
     Kind::IocNak,
     Kind::PcProto,
@@ -132,7 +132,7 @@ impl Kind {
 
 /// What a message is, apart from its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct What {
+pub struct MessageHeader {
     /// Its type.
     pub kind: Kind,
     /// Its priority band, 0 for ordinary ones and for those of high priority.
@@ -152,10 +152,10 @@ const MARKED: u64 = 1 << 17;
 const TURNED: u64 = 1 << 18;
 const WHOLE: u64 = 1 << 19;
 
-impl What {
+impl MessageHeader {
     /// A message of that type in band 0.
-    pub fn of(kind: Kind) -> What {
-        What { kind, band: 0, whole: false, delimited: false, marked: false, turned: false }
+    pub fn of(kind: Kind) -> MessageHeader {
+        MessageHeader { kind, band: 0, whole: false, delimited: false, marked: false, turned: false }
     }
 
     /// Its form in shared memory.
@@ -169,12 +169,12 @@ impl What {
     }
 
     /// Back from shared memory.
-    pub(crate) fn from_word(word: u64) -> Result<What> {
+    pub(crate) fn from_word(word: u64) -> Result<MessageHeader> {
         let kind = KINDS.into_iter().find(|kind| *kind as u64 == word & 0xff);
         let kind = kind.ok_or_else(|| Error::corrupt("a message's type"))?;
         let flag = |flag: u64| word & flag != 0;
         let (delimited, marked, turned, whole) = (flag(DELIMITED), flag(MARKED), flag(TURNED), flag(WHOLE));
-        Ok(What { kind, band: (word >> 8) as u8, whole, delimited, marked, turned })
+        Ok(MessageHeader { kind, band: (word >> 8) as u8, whole, delimited, marked, turned })
     }
 }
 

@@ -17,7 +17,7 @@ impl Module for PipeModule {
     }
 
     fn put<'m>(&self, mut message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        if message.what.kind == Kind::Flush {
+        if message.header.kind == Kind::Flush {
             let Flush { read, write, band } = Flush::of(&message);
             *message.data_mut() = Flush { read: write, write: read, band }.bytes().to_vec();
         }

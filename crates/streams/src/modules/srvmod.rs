@@ -17,7 +17,7 @@ impl Module for ServiceModule {
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        match message.what.kind {
+        match message.header.kind {
             Kind::Flush => {
                 queue.flush_as(&message)?;
                 queue.put_next(message)

@@ -14,7 +14,7 @@
 
 use crate::error::{Errno, Error, Result};
 use crate::message::Message;
-use crate::message::kind::{Flush, Kind, What};
+use crate::message::kind::{Flush, Kind, MessageHeader};
 use crate::options::head::SetOptions;
 use crate::plumb::module::{Info, Module, Side};
 use crate::plumb::queue::Queue;
@@ -35,10 +35,10 @@ impl Module for TestModule {
             count_down(queue)?;
             return queue.put_next(message);
         }
-        if matches!(message.what.kind, Kind::Ioctl | Kind::IocData) {
+        if matches!(message.header.kind, Kind::Ioctl | Kind::IocData) {
             return ioctl::put(message, queue);
         }
-        let request = message.control().filter(|_| message.what.kind == Kind::Proto).map(String::from_utf8_lossy);
+        let request = message.control().filter(|_| message.header.kind == Kind::Proto).map(String::from_utf8_lossy);
         let Some(request) = request else { return queue.put_next(message) };
         let reply = answer(&request)?;
         if let Some(count) = request.strip_prefix("hangup ").and_then(|count| count.trim().parse().ok()) {
@@ -64,7 +64,7 @@ fn count_down(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
     if state[UNHANGUP_AFTER] > 0 {
         return Ok(());
     }
-    queue.put_next(Message::of_parts(What::of(Kind::Unhangup), None, None))
+    queue.put_next(Message::of_parts(MessageHeader::of(Kind::Unhangup), None, None))
 }
 
 fn answer(request: &str) -> Result<Message<'static>> {
@@ -72,7 +72,7 @@ fn answer(request: &str) -> Result<Message<'static>> {
     let unknown = || Error::new(Errno::Inval, format!("testmod does not know the request '{request}'"));
     let numbers = || rest.split_whitespace().map(|word| word.parse::<u32>().map_err(|_| unknown()));
     let number = |at: usize| numbers().nth(at).unwrap_or_else(|| Err(unknown()));
-    let of = |kind: Kind, data: Option<Vec<u8>>| Message::of_parts(What::of(kind), None, data);
+    let of = |kind: Kind, data: Option<Vec<u8>>| Message::of_parts(MessageHeader::of(kind), None, data);
     Ok(match verb {
         "hangup" => of(Kind::Hangup, None),
         "unhangup" => of(Kind::Unhangup, None),
@@ -85,8 +85,8 @@ fn answer(request: &str) -> Result<Message<'static>> {
         }
         "hiwat" => SetOptions { hiwat: Some(number(0)?), ..SetOptions::default() }.message(),
         "lowat" => SetOptions { lowat: Some(number(0)?), ..SetOptions::default() }.message(),
-        "proto" => Message::of_parts(What::of(Kind::Proto), Some(rest.into()), None),
-        "pcproto" => Message::of_parts(What::of(Kind::PcProto), Some(rest.into()), None),
+        "proto" => Message::of_parts(MessageHeader::of(Kind::Proto), Some(rest.into()), None),
+        "pcproto" => Message::of_parts(MessageHeader::of(Kind::PcProto), Some(rest.into()), None),
         _ => return Err(unknown()),
     })
 }

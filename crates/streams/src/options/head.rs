@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use crate::error::{Errno, Error, Result};
 use crate::layout::EndWords;
 use crate::message::Message;
-use crate::message::kind::{Kind, What};
+use crate::message::kind::{Kind, MessageHeader};
 
 /// How read treats boundaries of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -194,7 +194,7 @@ impl SetOptions {
     pub fn message(self) -> Message<'static> {
         let words = [self.read, self.hiwat, self.lowat, self.maxpsz, self.notify];
         let bytes = words.iter().flat_map(|word| word.map_or([0xff; 5], with_flag)).collect();
-        Message::of_parts(What::of(Kind::SetOptions), None, Some(bytes))
+        Message::of_parts(MessageHeader::of(Kind::SetOptions), None, Some(bytes))
     }
 
     /// What an M_SETOPTS says; nothing if it is malformed.

@@ -53,7 +53,7 @@ impl Link {
     }
 }
 
-/// Reads the chain of a direction. Under the direction's writer token.
+/// Reads the chain of a direction. Under the direction's writer lock.
 ///
 /// Errors: `EINVAL` if this process does not know one of the modules.
 pub(crate) fn resolve(region: &Region, direction: usize) -> Result<Vec<Link>> {

@@ -90,7 +90,7 @@ impl DataChain {
     }
 }
 
-/// A run of plain data, under the writer's token.
+/// A run of plain data, under the writer's lock.
 #[derive(Debug)]
 struct DataRun<'w> {
     lane: WriterGuard<'w>,

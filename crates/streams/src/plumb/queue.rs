@@ -122,7 +122,7 @@ impl<'m> Queue<'_, '_, 'm> {
     /// Those of the calls above.
     pub fn forward_all(&mut self) -> Result<()> {
         while let Some(message) = self.get()? {
-            if !message.what.kind.is_high_priority() && !self.can_put_next(message.what.band)? {
+            if !message.header.kind.is_high_priority() && !self.can_put_next(message.header.band)? {
                 return self.put_back(&message);
             }
             self.put_next(message)?;

@@ -1,4 +1,4 @@
-//! Changing the stack of modules of an end. Under both directions' writer tokens.
+//! Changing the stack of modules of an end. Under both directions' writer locks.
 
 use std::sync::atomic::Ordering;
 

@@ -211,7 +211,7 @@ pub(super) fn of_files(files: Vec<OwnedFd>) -> Result<Handle> {
         [doorbell, far].map(|socket| Doorbell::from_fd(socket).map_err(|_| no_stream("the descriptor is no stream")));
     let stream = of_parts(Region::open(memory)?, doorbell?, far?)?;
     if let Some(lock) = lock {
-        stream.end.endpoint.set_anchor(lock);
+        stream.end.endpoint.hold_file(lock);
     }
     Ok(stream)
 }

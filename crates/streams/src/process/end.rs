@@ -18,7 +18,7 @@ use super::region::Region;
 use super::sleep::{self, LOOK, UNMET, Waiter};
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result, fixed};
-use crate::events::{self, Place};
+use crate::events::{self, WaitSide};
 use crate::layout::{EndWords, Side};
 use crate::plumb::chain;
 
@@ -103,7 +103,7 @@ impl End {
         self.membership.as_ref().is_some_and(Membership::is_ours)
     }
 
-    /// Joins if this process has not yet; returns whether it just has: then what is remembered of tokens is another
+    /// Joins if this process has not yet; returns whether it just has: then what is remembered of locks is another
     /// process's.
     pub fn join(&mut self) -> Result<bool> {
         // Not only by the word: where the kernel does not wipe it, this finds out that we are a child.
@@ -113,10 +113,10 @@ impl End {
         let table = self.region.fixed.part(|fixed| &fixed.members[..]);
         let [one, two] = [0, 1]
             .map(|at| &self.region.fixed.lanes[at])
-            .map(|lane| [&lane.writer_token.0, &lane.reader_token.0, &lane.store_token.0]);
-        let [first, second] = [0, 1].map(|at| &self.region.fixed.ends[at].0.ioctl_token);
-        let tokens = [one[0], one[1], one[2], two[0], two[1], two[2], first, second];
-        let membership = Membership::join(&table, self.region.fence, &tokens)?;
+            .map(|lane| [&lane.writer_lock.0, &lane.reader_lock.0, &lane.store_lock.0]);
+        let [first, second] = [0, 1].map(|at| &self.region.fixed.ends[at].0.ioctl_lock);
+        let locks = [one[0], one[1], one[2], two[0], two[1], two[2], first, second];
+        let membership = Membership::join(&table, self.region.fence, &locks)?;
         membership.set_side(self.side);
         self.membership = Some(membership);
         self.epoch = fork::epoch();
@@ -225,11 +225,11 @@ impl End {
     /// Wakes the other end's readers. Returns false if some have said that they sleep, and none was found.
     pub fn wake_readers(&mut self) -> bool {
         let fixed = &self.region.fixed;
-        let place = Place { stream: self.region.inode, end: 1 - self.side, writes: false };
+        let wait_side = WaitSide { stream: self.region.inode, end: 1 - self.side, writes: false };
         let (side, peer) = (&fixed.lanes[self.side].reader.0, &fixed.ends[1 - self.side].0);
         let doorbell = self.endpoint.doorbell();
-        let woken = sleep::wake_on_futex(side, place, &mut self.counters);
-        let told = tell_by_bell(side, place, peer, doorbell, &mut self.counters);
+        let woken = sleep::wake_on_futex(side, wait_side, &mut self.counters);
+        let told = tell_by_bell(side, wait_side, peer, doorbell, &mut self.counters);
         woken != Some(0) && told != Some(false)
     }
 
@@ -246,8 +246,8 @@ impl End {
     /// Wakes the other end's writers that sleep on the futex. Those that poll see room when a reader takes the packet that
     /// says that there is none; see `Handle::wake_writers`.
     pub fn wake_writers(&mut self) {
-        let place = Place { stream: self.region.inode, end: 1 - self.side, writes: true };
-        sleep::wake_on_futex(&self.region.fixed.lanes[1 - self.side].writer.0, place, &mut self.counters);
+        let wait_side = WaitSide { stream: self.region.inode, end: 1 - self.side, writes: true };
+        sleep::wake_on_futex(&self.region.fixed.lanes[1 - self.side].writer.0, wait_side, &mut self.counters);
     }
 
     /// Watches what other handles of this end do. Returns false if no descriptor is left for that, or the end is a FIFO's.
@@ -279,14 +279,14 @@ impl End {
     pub fn wake_own_readers(&mut self) {
         let fixed = &self.region.fixed;
         let side = &fixed.lanes[1 - self.side].reader.0;
-        let place = Place { stream: self.region.inode, end: self.side, writes: false };
-        sleep::wake_on_futex(side, place, &mut self.counters);
+        let wait_side = WaitSide { stream: self.region.inode, end: self.side, writes: false };
+        sleep::wake_on_futex(side, wait_side, &mut self.counters);
         if side.sleep.load(Ordering::Relaxed) & (sleep::BELL | sleep::RINGING) == 0 {
             return;
         }
         if let Some(far) = self.endpoint.far() {
             // The driver's end tells them.
-            tell_by_bell(side, place, &fixed.ends[self.side].0, far, &mut self.counters);
+            tell_by_bell(side, wait_side, &fixed.ends[self.side].0, far, &mut self.counters);
             return;
         }
         // Release pairs with the Acquire in `own_events`: before whoever is nudged looks.
@@ -303,8 +303,8 @@ impl End {
     /// Wakes the writers of our own end.
     pub fn wake_own_writers(&mut self) -> Result<()> {
         let side = &self.region.fixed.lanes[self.side].writer.0;
-        let place = Place { stream: self.region.inode, end: self.side, writes: true };
-        sleep::wake_on_futex(side, place, &mut self.counters);
+        let wait_side = WaitSide { stream: self.region.inode, end: self.side, writes: true };
+        sleep::wake_on_futex(side, wait_side, &mut self.counters);
         if side.sleep.load(Ordering::Relaxed) & sleep::BELL != 0 {
             self.doorbell().nudge_own()?;
         }
@@ -418,14 +418,14 @@ impl Drop for End {
 /// Rings if the side's descriptor is to tell. Returns whether anybody is there to hear it, if so.
 fn tell_by_bell(
     side: &Side,
-    place: Place,
+    wait_side: WaitSide,
     peer: &EndWords,
     doorbell: &Doorbell,
     counters: &mut Counters,
 ) -> Option<bool> {
     let told = sleep::tell_by_descriptor(side, || {
-        place.wake(true);
-        place.ring();
+        wait_side.wake(true);
+        wait_side.ring();
         inbox::ring(peer, doorbell)
     });
     if told.is_some() {
@@ -467,6 +467,6 @@ pub(crate) fn waiter(region: &Region, side: usize, writes: bool, futex_ns: u64) 
     let fixed = &*region.fixed;
     let own = if writes { &fixed.lanes[side].writer.0 } else { &fixed.lanes[1 - side].reader.0 };
     let (end, peer) = (&fixed.ends[side].0, &fixed.ends[1 - side].0);
-    let place = Place { stream: region.inode, end: side, writes };
-    Waiter { own, place, end, peer, fence: region.fence, stages: region.policy.stages, futex_ns }
+    let wait_side = WaitSide { stream: region.inode, end: side, writes };
+    Waiter { own, wait_side, end, peer, fence: region.fence, stages: region.policy.stages, futex_ns }
 }

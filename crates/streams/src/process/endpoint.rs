@@ -16,12 +16,12 @@ use super::device;
 use super::device::named::Name;
 use super::device::partner::Partner;
 use super::end::Access;
-use super::fifo::keeper::Keeper;
+use super::fifo::broker::Broker;
 use super::listeners::{self, SignalEvents};
 use super::region::Region;
 use super::sleep::{self, LOOK};
 use crate::counters::Counters;
-use crate::events::Place;
+use crate::events::WaitSide;
 use crate::layout::EndWords;
 
 /// How long a close waits for other threads' calls, which it has woken; longer than a reader without a watch sleeps.
@@ -42,10 +42,10 @@ pub(crate) struct Endpoint {
     far: Option<Doorbell>,
     /// Of a FIFO: its node in the file system, which stays what it is as long as we hold it. Of a device that others find by
     /// name: the file in which its minor number is locked.
-    anchor: OnceLock<OwnedFd>,
+    held_file: OnceLock<OwnedFd>,
     /// Of a FIFO that others may open too: who lets them in. A lock that another thread has when the process is forked stays
     /// locked in the child, so nobody waits for it.
-    keeper: Mutex<Option<Keeper>>,
+    broker: Mutex<Option<Broker>>,
     /// Of a device that others find by name: who hands it to them.
     attendant: Mutex<Option<Attendant>>,
     /// Where they find it.
@@ -70,8 +70,8 @@ impl Endpoint {
             doorbell: Some(doorbell),
             access,
             far: None,
-            anchor: OnceLock::new(),
-            keeper: Mutex::new(None),
+            held_file: OnceLock::new(),
+            broker: Mutex::new(None),
             attendant: Mutex::new(None),
             name: OnceLock::new(),
             partner: OnceLock::new(),
@@ -131,9 +131,9 @@ impl Endpoint {
     }
 
     /// A FIFO's node. The first one stays.
-    pub fn set_anchor(&self, node: OwnedFd) {
+    pub fn hold_file(&self, node: OwnedFd) {
         // A second one would be another descriptor of the same file.
-        let _ = self.anchor.set(node);
+        let _ = self.held_file.set(node);
     }
 
     /// Whether this is an end of a FIFO, whose other end may come again.
@@ -143,28 +143,28 @@ impl Endpoint {
 
     /// Lets others in who may open the FIFO, if the node is theirs to open too. Where that cannot be done they are refused.
     pub fn keep(&self, node: BorrowedFd<'_>) {
-        if let Ok(mut keeper) = self.keeper.try_lock() {
-            *keeper = Keeper::start(self, node).ok().flatten();
+        if let Ok(mut broker) = self.broker.try_lock() {
+            *broker = Broker::start(self, node).ok().flatten();
         }
     }
 
     /// Lets others in who open the device by name.
     pub fn attend(&self, attendant: Attendant, name: Name) {
         let _ = self.name.set(name);
-        if let Ok(mut place) = self.attendant.try_lock() {
-            *place = Some(attendant);
+        if let Ok(mut current) = self.attendant.try_lock() {
+            *current = Some(attendant);
         }
     }
 
-    /// After a fork: the child's own keeper, which it does not have yet.
+    /// After a fork: the child's own broker, which it does not have yet.
     pub fn keep_here(&self) {
-        if let Ok(mut place) = self.attendant.try_lock()
-            && let Some(attendant) = place.take()
+        if let Ok(mut current) = self.attendant.try_lock()
+            && let Some(attendant) = current.take()
         {
-            *place = attendant.here().ok();
+            *current = attendant.here().ok();
         }
-        if let Ok(mut keeper) = self.keeper.try_lock() {
-            *keeper = keeper.take().and_then(|keeper| keeper.here(self));
+        if let Ok(mut broker) = self.broker.try_lock() {
+            *broker = broker.take().and_then(|broker| broker.here(self));
         }
     }
 
@@ -208,8 +208,8 @@ impl Endpoint {
     /// # Errors
     /// `EMFILE` without a free descriptor: then the end is closed when the last clone is dropped.
     pub fn close(&self) -> io::Result<()> {
-        if let Ok(mut keeper) = self.keeper.try_lock() {
-            *keeper = None;
+        if let Ok(mut broker) = self.broker.try_lock() {
+            *broker = None;
         }
         if let Ok(mut attendant) = self.attendant.try_lock() {
             *attendant = None;
@@ -232,8 +232,8 @@ impl Endpoint {
         for (side, writes) in [(&fixed.lanes[self.side].reader.0, false), (&fixed.lanes[1 - self.side].writer.0, true)]
         {
             // Who sleeps on the doorbell is woken by the kernel.
-            let place = Place { stream: self.region.inode, end: 1 - self.side, writes };
-            sleep::wake_on_futex(side, place, &mut Counters::default());
+            let wait_side = WaitSide { stream: self.region.inode, end: 1 - self.side, writes };
+            sleep::wake_on_futex(side, wait_side, &mut Counters::default());
         }
         listeners::forget(&self.region, self.side);
         // A hint: handles that others have not used yet are not counted, and those of a process that was killed are.
@@ -246,7 +246,7 @@ impl Endpoint {
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         [self.doorbell().as_fd(), self.region.as_fd()]
             .into_iter()
-            .chain(self.anchor.get().map(AsFd::as_fd))
+            .chain(self.held_file.get().map(AsFd::as_fd))
             .chain(self.far().map(AsFd::as_fd))
     }
 }
@@ -264,11 +264,11 @@ impl Drop for Asleep<'_> {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         // Of a FIFO: a process that is stopped in here must not pass for one that still lets others in.
-        *self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.broker.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         // It has copies of the descriptors. A device's minor number is locked until its stream is closed.
         *self.attendant.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         if self.far.is_none() {
-            drop(self.anchor.take());
+            drop(self.held_file.take());
         }
         self.doorbell = None;
         self.tell_closed();

@@ -30,7 +30,7 @@ use crate::options::Options;
 use crate::stream::Stream;
 
 mod ask;
-pub(crate) mod keeper;
+pub(crate) mod broker;
 mod marks;
 mod meet;
 mod node;
@@ -156,7 +156,7 @@ pub(super) fn of_parts([pipe, memory, node]: [OwnedFd; 3]) -> Result<Handle> {
 
 fn held(stream: Handle, node: OwnedFd) -> Handle {
     stream.end.endpoint.keep(node.as_fd());
-    stream.end.endpoint.set_anchor(node);
+    stream.end.endpoint.hold_file(node);
     stream
 }
 

@@ -5,7 +5,7 @@
 //! published is about to ring**. It holds from the beginning, because a stream is made armed. A writer rings first and
 //! clears the flag afterwards, so one that is killed in between leaves the flag to the next. A reader takes packets out
 //! only after it has armed the side anew and then found nothing to read; what was counted as sent before that look
-//! belongs to messages that have been taken. All of this is under the token of the side.
+//! belongs to messages that have been taken. All of this is under the lock of the side.
 //!
 //! Packets that nobody counted are left by processes that died. They are found when the descriptor is readable for
 //! nothing a second time, and told from new ones by the number that they carry.

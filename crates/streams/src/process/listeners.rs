@@ -1,7 +1,7 @@
 //! Which processes are sent SIGPOLL or SIGURG when something happens at an end (I_SETSIG), and sending it.
 //!
 //! A process registers in a table in shared memory, for each end (`head::signals`). Whoever brings a message, raises an error or
-//! makes room sends the signals, when it has given its tokens back: to the very process that is named and only if it has this
+//! makes room sends the signals, when it has given its locks back: to the very process that is named and only if it has this
 //! stream's memory mapped, so that nobody can have others signalled by what it writes there. What the kernel refuses is no failure of
 //! the call that signals. A process that is killed between the two leaves the signal unsent.
 
@@ -14,7 +14,7 @@ use headwater_shm::probe;
 
 use super::region::Region;
 use crate::layout::{EndWords, Listener};
-use crate::message::kind::What;
+use crate::message::kind::MessageHeader;
 
 /// What a process is to be told of by a signal; the bits are those of I_SETSIG.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
@@ -58,9 +58,9 @@ impl SignalEvents {
     pub(crate) const NONE: SignalEvents = SignalEvents(0);
 
     /// What the arrival of a message is, if it is one that is read.
-    pub(crate) fn of_arrival(what: What) -> SignalEvents {
-        match what.band {
-            _ if what.kind.is_high_priority() => SignalEvents::HIPRI,
+    pub(crate) fn of_arrival(header: MessageHeader) -> SignalEvents {
+        match header.band {
+            _ if header.kind.is_high_priority() => SignalEvents::HIPRI,
             0 => SignalEvents::INPUT | SignalEvents::RDNORM,
             _ => SignalEvents::INPUT | SignalEvents::RDBAND,
         }

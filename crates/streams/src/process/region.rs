@@ -9,12 +9,12 @@ use std::sync::atomic::Ordering;
 
 use headwater_os::fence::Fence;
 use headwater_os::memory::SharedMemory;
-use headwater_shm::{Placed, Token, Window};
+use headwater_shm::{BiasedLock, Placed, Window};
 
 use super::sleep::BELL;
 use crate::error::{Errno, Error, Result};
-use crate::layout::{DRIVER, Fixed, MAGIC, Mark, Offsets, VERSION};
-use crate::limits::{self, BLOCKS, CUT_MAX, FASTBUF, MARKS, PAGE};
+use crate::layout::{DRIVER, Fixed, MAGIC, Offsets, RecordHeader, VERSION};
+use crate::limits::{self, BLOCKS, CUT_MAX, FASTBUF, PAGE, RECORDS};
 use crate::message::ioctl::IOCTL_BLOCK;
 use crate::options::Options;
 use crate::options::head::{ReadOptions, WriteOptions};
@@ -193,8 +193,8 @@ impl Region {
         self.fixed.header.0.cookies[0].load(Ordering::Relaxed)
     }
 
-    pub fn marks(&self, direction: usize) -> Placed<[Mark]> {
-        Placed::slice_at(&self.memory, self.offsets.marks(direction), MARKS).expect("the size was checked")
+    pub fn records(&self, direction: usize) -> Placed<[RecordHeader]> {
+        Placed::slice_at(&self.memory, self.offsets.records(direction), RECORDS).expect("the size was checked")
     }
 
     pub fn window(&self, direction: usize) -> Window {
@@ -202,7 +202,7 @@ impl Region {
         Window::at(&self.memory, offset, self.offsets.window_bytes).expect("the size was checked")
     }
 
-    /// Gives the pages of a direction's window back to the kernel. Under the writer's token, while nothing lies in the lane.
+    /// Gives the pages of a direction's window back to the kernel. Under the writer's lock, while nothing lies in the lane.
     pub fn discard_window(&self, direction: usize) -> Result<()> {
         Ok(self.memory.discard(self.offsets.window(direction), self.offsets.window_bytes)?)
     }
@@ -215,8 +215,8 @@ impl Region {
         let links = Placed::slice_at(&self.memory, self.offsets.links(direction), self.offsets.pages).expect(checked);
         let fast = Window::at(&self.memory, self.offsets.fast(direction), BLOCKS * FASTBUF).expect(checked);
         let pages = Window::at(&self.memory, self.offsets.pages(direction), self.offsets.pages * PAGE).expect(checked);
-        let token = self.fixed.part(|fixed| &fixed.lanes[direction].store_token.0);
-        Store::new(words, flow, links, fast, pages, self.message_max(), Token::new(token, 3 * direction as u32 + 2))
+        let lock = self.fixed.part(|fixed| &fixed.lanes[direction].store_lock.0);
+        Store::new(words, flow, links, fast, pages, self.message_max(), BiasedLock::new(lock, 3 * direction as u32 + 2))
     }
 
     /// The largest high water mark that the windows have room for.

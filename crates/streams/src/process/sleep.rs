@@ -18,7 +18,7 @@ use headwater_shm::{Stage, Stages, probe};
 
 use crate::counters::Counters;
 use crate::error::Result;
-use crate::events::Place;
+use crate::events::WaitSide;
 pub(crate) use crate::flags::*;
 use crate::layout::{EndWords, Side};
 
@@ -39,7 +39,7 @@ pub(crate) struct Waiter<'a> {
     /// The side of the lane that it waits on.
     pub own: &'a Side,
     /// What the tracer calls it.
-    pub place: Place,
+    pub wait_side: WaitSide,
     /// Its end, and the other one.
     pub end: &'a EndWords,
     pub peer: &'a EndWords,
@@ -117,9 +117,9 @@ impl Waiter<'_> {
                 return Ok(until_ns.is_some_and(|until| until <= now).then_some(Waited::TimedOut));
             };
             counters.blocks += 1;
-            self.place.block_begin(false);
+            self.wait_side.block_begin(false);
             let slept = futex::wait(&self.own.sleep, word, Some(Duration::from_nanos(left_ns)))?;
-            self.place.block_end(false, slept == Slept::Woken);
+            self.wait_side.block_end(false, slept == Slept::Woken);
             if ready() {
                 return Ok(Some(Waited::LookAgain));
             }
@@ -143,14 +143,14 @@ pub(crate) fn note_cpu(end: &EndWords) -> u32 {
 
 /// Wakes all that sleep on a side's word, if any say so. Returns how many there were: none of a process that was killed, or
 /// has not fallen asleep yet.
-pub(crate) fn wake_on_futex(side: &Side, place: Place, counters: &mut Counters) -> Option<usize> {
+pub(crate) fn wake_on_futex(side: &Side, wait_side: WaitSide, counters: &mut Counters) -> Option<usize> {
     // What is told of was stored before the look at the flags, also by those who do not come by `look_at`.
     atomic::fence(Ordering::SeqCst);
     if side.sleep.load(Ordering::Relaxed) & FUTEX != 0 && side.sleep.fetch_and(!FUTEX, Ordering::Relaxed) & FUTEX != 0 {
         // One that is killed here leaves sleepers that look by themselves when they have slept long enough.
         probe::at();
         counters.wake_ups += 1;
-        place.wake(false);
+        wait_side.wake(false);
         return futex::wake(&side.sleep, u32::MAX).ok();
     }
     None

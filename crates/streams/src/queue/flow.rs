@@ -70,7 +70,7 @@ const FULL: u32 = 1;
 const WANTED: u32 = 2;
 
 /// Whether a band of a stored queue takes another message (bcanput), if there is `memory` for it. If not, whoever makes room is
-/// asked to say so. Under the store's token.
+/// asked to say so. Under the store's lock.
 pub(crate) fn can_put(band: &Band, marks: WaterMarks, memory: bool) -> bool {
     let flags = band.flags.load(Ordering::Relaxed);
     let full = marks.is_full(count_of(band), flags & FULL != 0);
@@ -83,12 +83,12 @@ pub(crate) fn can_put(band: &Band, marks: WaterMarks, memory: bool) -> bool {
     open
 }
 
-/// Bytes have come into a band. Under the store's token.
+/// Bytes have come into a band. Under the store's lock.
 pub(crate) fn count_up(band: &Band, bytes: usize) {
     band.count.store(band.count.load(Ordering::Relaxed).wrapping_add(bytes as u32), Ordering::Relaxed);
 }
 
-/// Bytes have left a band; whether that makes room for somebody who waits. Under the store's token.
+/// Bytes have left a band; whether that makes room for somebody who waits. Under the store's lock.
 pub(crate) fn count_down(band: &Band, marks: WaterMarks, bytes: usize) -> bool {
     let count = band.count.load(Ordering::Relaxed).saturating_sub(bytes as u32);
     band.count.store(count, Ordering::Relaxed);
@@ -102,7 +102,7 @@ pub(crate) fn count_down(band: &Band, marks: WaterMarks, bytes: usize) -> bool {
     low && flags & WANTED != 0
 }
 
-/// Whether somebody who waits for room in a band may go on: a look from without the token.
+/// Whether somebody who waits for room in a band may go on: a look from without the lock.
 pub(crate) fn may_go_on(band: &Band, marks: WaterMarks) -> bool {
     marks.is_low(count_of(band)) || band.flags.load(Ordering::Relaxed) & FULL == 0
 }

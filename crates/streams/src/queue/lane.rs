@@ -2,7 +2,7 @@
 //!
 //! It is the head's queue for band 0, stored as a ring of bytes. Plain data needs nothing beside its bytes: a write that
 //! follows another is thereby appended to it (write coalescing). A message with boundaries has a *mark* in a second ring:
-//! where it begins, how long its parts are, and what it is. One side writes and one reads, each under its token, and each
+//! where it begins, how long its parts are, and what it is. One side writes and one reads, each under its lock, and each
 //! publishes by one store; what is not published does not exist, so a process may die between any two stores.
 //!
 //! Everything that does not arrive in the order in which it was sent (bands, high priority) is in the direction's store.
@@ -11,8 +11,8 @@ use headwater_shm::probe;
 use headwater_shm::sync::Ordering;
 
 use crate::error::{Error, Result};
-use crate::layout::{ABSENT, Mark};
-use crate::message::kind::What;
+use crate::layout::{ABSENT, RecordHeader};
+use crate::message::kind::MessageHeader;
 
 pub(crate) mod reader;
 pub(crate) mod writer;
@@ -81,33 +81,33 @@ pub(crate) fn there(part: Option<Part>) -> Option<usize> {
 
 /// A message with boundaries in a lane, read from its mark and checked.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Marked {
+pub(crate) struct Record {
     /// Number of its first byte.
     pub at: u64,
-    pub what: What,
+    pub header: MessageHeader,
     pub control: Option<Part>,
     pub data: Option<Part>,
 }
 
-impl Marked {
+impl Record {
     /// Writes the mark of a fresh message.
-    fn write(slot: &Mark, at: u64, what: What, control: Option<u32>, data: Option<u32>) {
+    fn write(slot: &RecordHeader, at: u64, header: MessageHeader, control: Option<u32>, data: Option<u32>) {
         // Relaxed: published with the bytes.
         slot.at.store(at, Ordering::Relaxed);
         let lengths = u64::from(control.unwrap_or(ABSENT)) | u64::from(data.unwrap_or(ABSENT)) << 32;
         probe::at();
         slot.lengths.store(lengths, Ordering::Relaxed);
-        slot.what.store(what.word(), Ordering::Relaxed);
+        slot.header.store(header.word(), Ordering::Relaxed);
         slot.taken.store(0, Ordering::Relaxed);
     }
 
     /// Reads a mark, each word once.
-    fn read(slot: &Mark) -> Result<Marked> {
+    fn read(slot: &RecordHeader) -> Result<Record> {
         let lengths = slot.lengths.load(Ordering::Relaxed);
         let taken = slot.taken.load(Ordering::Relaxed);
-        Ok(Marked {
+        Ok(Record {
             at: slot.at.load(Ordering::Relaxed),
-            what: What::from_word(slot.what.load(Ordering::Relaxed))?,
+            header: MessageHeader::from_word(slot.header.load(Ordering::Relaxed))?,
             control: Part::of(lengths as u32, taken as u32)?,
             data: Part::of((lengths >> 32) as u32, (taken >> 32) as u32)?,
         })

@@ -1,6 +1,6 @@
 //! The one ordering rule of queues: priority, then band, then age.
 
-use crate::message::kind::What;
+use crate::message::kind::MessageHeader;
 
 /// Where a message belongs: a higher rank comes first, equal ranks in the order of their age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -8,8 +8,8 @@ pub(crate) struct Rank(u16);
 
 impl Rank {
     /// Of a message: above all bands if it is of high priority, else its band.
-    pub fn of(what: What) -> Rank {
-        Rank(if what.kind.is_high_priority() { 256 } else { u16::from(what.band) })
+    pub fn of(header: MessageHeader) -> Rank {
+        Rank(if header.kind.is_high_priority() { 256 } else { u16::from(header.band) })
     }
 
     /// Whether a message of this rank, put into a queue (putq), stands behind one of the `other` rank.

@@ -2,12 +2,12 @@
 //!
 //! Modules' queues, bands above 0 and messages of high priority are kept here, and everything where a stream has no lane.
 //! A message is one block, which holds it whole if it is small (the fast buffer), and pages for what is longer. All is
-//! done under one token. A change is made visible by one store of a link, so that after a death in between the lists are
+//! done under one lock. A change is made visible by one store of a link, so that after a death in between the lists are
 //! whole; what is derived from them (ends, counts, free lists) is then made anew ([`repair`]).
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use headwater_shm::{Membership, Placed, Token, Window, probe};
+use headwater_shm::{BiasedLock, Membership, Placed, Window, probe};
 
 use super::flow::{self, WaterMarks};
 use super::lane::{Part, there};
@@ -16,12 +16,12 @@ use crate::error::{Error, Result};
 use crate::layout::{Band, Block, Flow, QUEUES, QueueWords, StoreWords};
 use crate::limits::{BLOCKS, PAGE};
 use crate::message::Message;
-use crate::message::kind::What;
+use crate::message::kind::MessageHeader;
 
 mod edit;
-mod lift;
 mod memory;
 mod repair;
+mod transfer;
 
 /// The queue's service procedure is to run (QENAB).
 const ENABLED: u32 = 1;
@@ -56,14 +56,14 @@ pub(crate) struct Store {
     /// Bytes of the largest message, and how many pages it takes.
     message_max: u64,
     message_pages: usize,
-    token: Token,
+    lock: BiasedLock,
 }
 
 /// The message at the front of a queue.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stored {
     block: usize,
-    pub what: What,
+    pub header: MessageHeader,
     pub control: Option<Part>,
     pub data: Option<Part>,
 }
@@ -85,45 +85,45 @@ impl Store {
         fast: Window,
         pages: Window,
         message_max: u64,
-        token: Token,
+        lock: BiasedLock,
     ) -> Store {
         let message_pages = message_max.div_ceil(PAGE as u64) as usize;
-        Store { words, flow, links, fast, pages, message_max, message_pages, token }
+        Store { words, flow, links, fast, pages, message_max, message_pages, lock }
     }
 
-    /// Forgets what another process's token was, in a forked child.
+    /// Forgets what another process's lock was, in a forked child.
     pub fn forget(&mut self) {
-        self.token.forget();
+        self.lock.forget();
     }
 
     pub fn retire(&mut self) {
-        self.token.retire();
+        self.lock.retire();
     }
 
-    /// Does something under the token, on a store that is whole.
+    /// Does something under the lock, on a store that is whole.
     pub fn with<T>(&mut self, me: &Membership, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
-        // Whoever does something here may be inside a lane's token.
-        if !self.token.enter_inner(me) {
-            self.token.hold(me)?;
+        // Whoever does something here may be inside a lane's lock.
+        if !self.lock.enter_inner(me) {
+            self.lock.hold(me)?;
         }
         let done = if self.words.dirty.load(Ordering::Relaxed) == 0 { Ok(()) } else { self.repair() };
         let done = done.and_then(|()| action(self));
-        self.token.leave_inner(me);
+        self.lock.leave_inner(me);
         done
     }
 
-    /// Whether a queue is empty: a look from without the token.
+    /// Whether a queue is empty: a look from without the lock.
     #[inline]
     pub fn is_empty(&self, queue: usize) -> bool {
         self.words.queues[queue].first.load(Ordering::Relaxed) == 0
     }
 
-    /// Whether somebody who waits for room in a band may go on: a look from without the token.
+    /// Whether somebody who waits for room in a band may go on: a look from without the lock.
     pub fn may_go_on(&self, queue: usize, band: u8) -> bool {
         flow::may_go_on(self.band(queue, band), self.water_marks(queue)) && self.may_allocate()
     }
 
-    /// Whether somebody waits for memory, and there is some: a look from without the token.
+    /// Whether somebody waits for memory, and there is some: a look from without the lock.
     #[inline]
     pub fn is_memory_awaited(&self) -> bool {
         self.words.queues[HEAD].flags.load(Ordering::Relaxed) & MEMORY != 0 && self.may_allocate()
@@ -158,9 +158,9 @@ impl Store {
     }
 
     /// A message has been queued: its service procedure is to run, unless it has put back what came before.
-    pub fn enable_for(&self, queue: usize, what: What) {
-        let (high, flags) = (what.kind.is_high_priority(), self.words.queues[queue].flags.load(Ordering::Relaxed));
-        let ordinary = !high && what.band == 0;
+    pub fn enable_for(&self, queue: usize, header: MessageHeader) {
+        let (high, flags) = (header.kind.is_high_priority(), self.words.queues[queue].flags.load(Ordering::Relaxed));
+        let ordinary = !high && header.band == 0;
         if high || flags & DISABLED == 0 && (!ordinary || flags & PUT_BACK == 0) {
             self.enable(queue);
         }
@@ -185,7 +185,7 @@ impl Store {
     }
 }
 
-/// What is done under the token.
+/// What is done under the lock.
 impl Store {
     /// Whether a queue takes another message of that band (bcanput). If not, whoever makes room is asked to say so.
     pub fn can_put(&mut self, queue: usize, band: u8) -> bool {
@@ -217,14 +217,14 @@ impl Store {
         if !self.leaves_spare(message) {
             return Ok(false);
         }
-        let rank = Rank::of(message.what);
+        let rank = Rank::of(message.header);
         self.insert(queue, message, |other| rank.stands_behind(other))
     }
 
     /// Stores a message before those of its rank (putbq). False if there is no memory for it, which cannot be of one
     /// message that was got before: [`Store::put`] leaves as much as the largest takes.
     pub fn put_back(&mut self, queue: usize, message: &Message<'_>) -> Result<bool> {
-        let rank = Rank::of(message.what);
+        let rank = Rank::of(message.header);
         self.insert(queue, message, |other| rank.goes_back_behind(other))
     }
 
@@ -258,10 +258,10 @@ impl Store {
     }
 
     /// How many messages in a queue fit.
-    pub fn count(&self, queue: usize, fits: impl Fn(What) -> bool) -> Result<usize> {
+    pub fn count(&self, queue: usize, fits: impl Fn(MessageHeader) -> bool) -> Result<usize> {
         let mut count = 0;
         self.find(queue, |stored| {
-            count += usize::from(fits(stored.what));
+            count += usize::from(fits(stored.header));
             false
         })?;
         Ok(count)
@@ -308,7 +308,7 @@ impl Store {
             block.data_taken.store(data_rest.map_or(0, Part::taken_word), Ordering::Relaxed);
         }
         probe::at();
-        let room = self.count_down(queue, stored.what, bytes);
+        let room = self.count_down(queue, stored.header, bytes);
         self.done();
         Ok(room)
     }
@@ -323,18 +323,18 @@ impl Store {
         if let Some(data) = &mut data {
             self.copy_data(stored, data)?;
         }
-        Ok(Message::of_parts(stored.what, control, data))
+        Ok(Message::of_parts(stored.header, control, data))
     }
 
     /// Throws messages away (flushq, flushband). Returns whether that makes room for somebody who waits.
     pub fn flush(&mut self, queue: usize, which: Which) -> Result<bool> {
-        let fits = |what: What| match which {
+        let fits = |header: MessageHeader| match which {
             Which::All => true,
-            Which::Band(band) => !what.kind.is_high_priority() && what.band == band,
+            Which::Band(band) => !header.kind.is_high_priority() && header.band == band,
         };
         let mut room = false;
         for _ in 0..=BLOCKS {
-            let Some(stored) = self.find(queue, |stored| fits(stored.what))? else { return Ok(room) };
+            let Some(stored) = self.find(queue, |stored| fits(stored.header))? else { return Ok(room) };
             room |= self.take(queue, &stored, None, None, true)?;
         }
         Err(Error::corrupt("a queue has no end"))
@@ -348,7 +348,7 @@ impl Store {
             // Most messages belong at the end.
             match store.index(last)? {
                 None => Ok(None),
-                Some(last) if behind(Rank::of(store.read(last)?.what)) => Ok(Some(last)),
+                Some(last) if behind(Rank::of(store.read(last)?.header)) => Ok(Some(last)),
                 Some(_) => store.last_behind(first, behind),
             }
         })
@@ -372,7 +372,7 @@ impl Store {
         let next = link.load(Ordering::Relaxed);
         self.words.blocks[block].next.store(next, Ordering::Relaxed);
         probe::at();
-        self.words.blocks[block].origin.store(self.lift_number(), Ordering::Relaxed);
+        self.words.blocks[block].origin.store(self.transfer_number(), Ordering::Relaxed);
         // This store makes it a message of the queue. Release: after a death, `repair` reads what it leads to.
         link.store(block as u32 + 1, Ordering::Release);
         probe::at();
@@ -381,7 +381,7 @@ impl Store {
             words.last.store(block as u32 + 1, Ordering::Relaxed);
         }
         probe::at();
-        self.count_up(words, message.what, message.len());
+        self.count_up(words, message.header, message.len());
         probe::at();
         words.messages.store(words.messages.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         self.done();
@@ -393,7 +393,7 @@ impl Store {
         let (mut before, mut next) = (None, first);
         for _ in 0..=BLOCKS {
             match self.index(next)? {
-                Some(block) if behind(Rank::of(self.read(block)?.what)) => {
+                Some(block) if behind(Rank::of(self.read(block)?.header)) => {
                     before = Some(block);
                     next = self.words.blocks[block].next.load(Ordering::Relaxed);
                 }
@@ -434,10 +434,10 @@ impl Store {
     }
 
     /// Bytes have come into a band. Those of high priority, which waits for nobody, are not counted.
-    fn count_up(&self, words: &QueueWords, what: What, bytes: usize) {
-        if !what.kind.is_high_priority() {
-            flow::count_up(&words.bands[usize::from(what.band)], bytes);
-            let band = u32::from(what.band) << BAND_SHIFT;
+    fn count_up(&self, words: &QueueWords, header: MessageHeader, bytes: usize) {
+        if !header.kind.is_high_priority() {
+            flow::count_up(&words.bands[usize::from(header.band)], bytes);
+            let band = u32::from(header.band) << BAND_SHIFT;
             // Other bits of the word may change at the same time.
             let higher = |flags: u32| (flags & BAND_MASK < band).then_some(flags & !BAND_MASK | band);
             let _ = words.flags.fetch_update(Ordering::Relaxed, Ordering::Relaxed, higher);
@@ -451,24 +451,24 @@ impl Store {
     }
 
     /// Bytes have left a band; whether that makes room for somebody who waits.
-    fn count_down(&self, queue: usize, what: What, bytes: usize) -> bool {
-        let counts = !what.kind.is_high_priority();
-        counts && flow::count_down(self.band(queue, what.band), self.water_marks(queue), bytes)
+    fn count_down(&self, queue: usize, header: MessageHeader, bytes: usize) -> bool {
+        let counts = !header.kind.is_high_priority();
+        counts && flow::count_down(self.band(queue, header.band), self.water_marks(queue), bytes)
     }
 
     /// Reads a block's head, each word once.
     fn read(&self, block: usize) -> Result<Stored> {
-        let Block { control, data, control_taken, data_taken, what, .. } = &self.words.blocks[block];
+        let Block { control, data, control_taken, data_taken, header, .. } = &self.words.blocks[block];
         let part =
             |len: &AtomicU32, taken: &AtomicU32| Part::of(len.load(Ordering::Relaxed), taken.load(Ordering::Relaxed));
-        let what = What::from_word(what.load(Ordering::Relaxed))?;
+        let header = MessageHeader::from_word(header.load(Ordering::Relaxed))?;
         let (control, data) = (part(control, control_taken)?, part(data, data_taken)?);
         // Who copies it makes a buffer of that length.
         let len: u64 = [control, data].into_iter().flatten().map(|part| u64::from(part.len)).sum();
         if len > self.message_max {
             return Err(Error::corrupt("a stored message is longer than the stream allows"));
         }
-        Ok(Stored { block, what, control, data })
+        Ok(Stored { block, header, control, data })
     }
 
     /// A link from shared memory, checked: the block that it leads to.

@@ -1,4 +1,4 @@
-//! A hostile process that has the same FIFO open: it spoils the pipe, the memory and the node's locks, passes for a keeper, and
+//! A hostile process that has the same FIFO open: it spoils the pipe, the memory and the node's locks, passes for a broker, and
 //! hands out whatever it has. What this process calls returns in time, also its opens, and when the other is gone the FIFO is
 //! as new.
 
@@ -28,7 +28,7 @@ const CALL_MAX: Duration = Duration::from_secs(5);
 /// An open may wait for the answers of those who have the FIFO open, for some time. So many fill a case.
 const REFUSED_MAX: u64 = 3;
 
-/// As `fifo/keeper.rs` and `fifo/marks.rs` have them.
+/// As `fifo/broker.rs` and `fifo/marks.rs` have them.
 const CLAIMS: [u64; 2] = [1 << 40, 2 << 40];
 const MARKS: u64 = 1 << 60;
 
@@ -70,9 +70,9 @@ struct Shown {
 
 impl Shown {
     /// Runs what is not to last long.
-    fn timed<T>(&mut self, what: impl FnOnce() -> T) -> T {
+    fn timed<T>(&mut self, header: impl FnOnce() -> T) -> T {
         let start = Instant::now();
-        let done = what();
+        let done = header();
         let elapsed = start.elapsed();
         self.longest = self.longest.max(elapsed);
         assert!(elapsed < CALL_MAX, "it lasted {elapsed:?}");
@@ -83,7 +83,7 @@ impl Shown {
 fn case(seed: u64) -> Shown {
     let mut random = Random(seed ^ 0xf1f0 << 32);
     let (_directory, path) = fifo();
-    // With permissions for others there are keepers.
+    // With permissions for others there are brokers.
     let mode = random.one_of(&[0o600, 0o666, 0o622]);
     std::fs::set_permissions(&path, Permissions::from_mode(mode)).expect("chmod");
     let policy = random.one_of(&[Policy::DEFAULT, Policy::DEFAULT, Policy::EAGER]);
@@ -176,9 +176,9 @@ enum Deed {
     Mark,
     Lock,
     Claim,
-    /// Passes for a keeper, and hands out anything.
+    /// Passes for a broker, and hands out anything.
     Keep,
-    /// Asks keepers and does not take what they give.
+    /// Asks brokers and does not take what they give.
     Ask,
 }
 
@@ -340,7 +340,7 @@ impl<'s> Rival<'s> {
         }
     }
 
-    /// As a keeper: to whoever has come.
+    /// As a broker: to whoever has come.
     fn serve(&mut self) {
         for listener in &self.listeners {
             let Ok(Some(socket)) = listener.accept() else { continue };

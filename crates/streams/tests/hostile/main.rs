@@ -20,13 +20,13 @@ use std::time::{Duration, Instant};
 
 use common::{Random, alone, setting};
 use headwater_streams::{
-    ControlMode, DeviceOptions, Errno, ErrorOptions, Events, Flush, Handle, Options, Policy, ReadMode, ReadOptions,
-    Result, Select, WriteOptions,
+    ControlMode, DeviceOptions, Errno, ErrorOptions, Events, Flush, Handle, MessageFilter, Options, Policy, ReadMode,
+    ReadOptions, Result, WriteOptions,
 };
 
 /// What one case may take.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often a blocking call is interrupted: a token that a living process seems to hold is waited for until then.
+/// How often a blocking call is interrupted: a lock that a living process seems to hold is waited for until then.
 const INTERRUPT_EVERY: Duration = Duration::from_millis(50);
 
 /// Seeds of cases that once did not end: lists of messages without bytes that led back to themselves.
@@ -290,7 +290,7 @@ fn call_by_number(number: usize, end: &mut Handle, random: &mut Random) -> Resul
     let control = vec![3; random.one_of(&[0, 1, 64, 4096])];
     let band = random.one_of(&[0, 1, 255]);
     let mut small = [0; 100];
-    let select = random.one_of(&[Select::Any, Select::HighPriority, Select::Band(1)]);
+    let select = random.one_of(&[MessageFilter::Any, MessageFilter::HighPriority, MessageFilter::Band(1)]);
     match number {
         0..=4 => assert!(end.write(&bytes)? <= bytes.len()),
         5..=9 => assert!(end.read(&mut buffer)? <= buffer.len()),

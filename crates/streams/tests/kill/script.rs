@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Error, Handle, Result, Select};
+use headwater_streams::{Errno, Error, Handle, MessageFilter, Result};
 
 use crate::board::{Board, Who, bytes, words};
 use crate::common::Random;
@@ -205,7 +205,7 @@ impl<'s> Reader<'s> {
         }
         let select = match way {
             0..=3 => return Ok((0, stream.read(data)?, false)),
-            4 => Select::Band(1),
+            4 => MessageFilter::Band(1),
             5 => {
                 if let Some(borrowed) = borrow(stream)? {
                     let bytes = borrowed.to_vec();
@@ -214,9 +214,9 @@ impl<'s> Reader<'s> {
                     borrowed.consume(count)?;
                     return Ok((0, count, false));
                 }
-                Select::Any
+                MessageFilter::Any
             }
-            _ => Select::Any,
+            _ => MessageFilter::Any,
         };
         match stream.getpmsg(Some(control), Some(data), select) {
             Ok(got) => Ok((got.control.unwrap_or(0), got.data.unwrap_or(0), true)),
@@ -256,7 +256,7 @@ enum Part {
 }
 
 /// The message at the front, if it is one that can be borrowed.
-fn borrow(stream: &mut Handle) -> Result<Option<headwater_streams::Borrowed<'_>>> {
+fn borrow(stream: &mut Handle) -> Result<Option<headwater_streams::ReadGrant<'_>>> {
     match stream.borrow() {
         Err(error) if error.errno() == Errno::Badmsg => Ok(None),
         done => done,

@@ -178,7 +178,7 @@ impl Module for Hoard {
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> headwater_streams::Result<()> {
-        if message.what.kind != Kind::Proto || queue.side() == Side::Read {
+        if message.header.kind != Kind::Proto || queue.side() == Side::Read {
             return if queue.side() == Side::Read { queue.put_next(message) } else { queue.put_queue(message) };
         }
         queue.set_state([1; 8]);

@@ -1,4 +1,4 @@
-//! Another user stays in the middle of a call with the token of a store: how long calls wait for it whose modules' procedures
+//! Another user stays in the middle of a call with the lock of a store: how long calls wait for it whose modules' procedures
 //! need the store, and who does what was left undone.
 
 use std::sync::atomic::AtomicBool;
@@ -16,7 +16,7 @@ use crate::queue::store::HEAD;
 /// Longer than a call that does not wait takes, and shorter than one that does.
 const LONG: Duration = Duration::from_secs(5);
 
-/// A thread that has the token of the store of a direction, as a process that is stopped there.
+/// A thread that has the lock of the store of a direction, as a process that is stopped there.
 struct Holder {
     thread: JoinHandle<Handle>,
     let_go: Sender<()>,
@@ -150,7 +150,7 @@ fn what_a_service_procedure_could_not_pass_on_is_passed_on_when_the_store_is_fre
     assert_eq!(read, written);
 }
 
-/// Its service procedure keeps what it gets at first, and then has another user take the store's token before it passes it on.
+/// Its service procedure keeps what it gets at first, and then has another user take the store's lock before it passes it on.
 #[derive(Debug)]
 struct Later;
 
@@ -267,7 +267,7 @@ fn a_service_procedure_that_was_given_up_is_run_again_by_who_comes_next() {
     }
 }
 
-/// Sends two messages for one, and has another user take the store's token in between.
+/// Sends two messages for one, and has another user take the store's lock in between.
 #[derive(Debug)]
 struct Twice;
 
@@ -317,7 +317,7 @@ impl Module for Banded {
     }
 
     fn put<'m>(&self, mut message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
-        message.what.band = 1;
+        message.header.band = 1;
         queue.put_next(message)
     }
 }

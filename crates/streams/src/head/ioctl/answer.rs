@@ -1,7 +1,7 @@
 //! How the answer to an ioctl reaches the caller that waits for it: kept in the store of the direction that leads to the
 //! caller's head, in a queue of its own, and told of by a word to sleep on.
 //!
-//! The one that delivers runs in any process, under the writer's token of that direction. It keeps an answer only of the
+//! The one that delivers runs in any process, under the writer's lock of that direction. It keeps an answer only of the
 //! ioctl that is under way, and one at a time, so that answers that nobody takes do not use up the store.
 
 use std::sync::atomic::Ordering;
@@ -21,8 +21,8 @@ use crate::sched::{Reply, Run};
 /// In `EndWords::answers`: somebody sleeps on the word.
 const ASLEEP: u32 = 1;
 
-/// The number of an end's ioctl token among those of the stream: behind three of each direction.
-pub(super) fn token_index(side: usize) -> u32 {
+/// The number of an end's ioctl lock among those of the stream: behind three of each direction.
+pub(super) fn lock_index(side: usize) -> u32 {
     6 + side as u32
 }
 
@@ -56,7 +56,7 @@ impl Run<'_, '_> {
         // Acquire pairs with the Release of whoever begins an ioctl.
         let awaited = end.ioctl.load(Ordering::Acquire);
         if awaited == 0 || block.id != awaited {
-            self.refuse_late_copy(message.what.kind, block);
+            self.refuse_late_copy(message.header.kind, block);
             return Ok(());
         }
         self.with_store(|store| store.flush(ANSWERS, Which::All))?;

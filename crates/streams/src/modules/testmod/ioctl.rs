@@ -38,7 +38,7 @@ const FAILED_COPIES: usize = 3;
 /// Answers an M_IOCTL or M_IOCDATA, or passes it on.
 pub(super) fn put<'m>(message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
     let block = IoctlBlock::of(&message)?;
-    if message.what.kind == Kind::IocData {
+    if message.header.kind == Kind::IocData {
         return go_on_copying(message, block, queue);
     }
     answer_delayed(&message, queue)?;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::Queue;
 use crate::error::{Errno, Error, Result};
 use crate::message::Message;
-use crate::message::kind::What;
+use crate::message::kind::MessageHeader;
 use crate::process::sleep::{OWED, SERVICE};
 use crate::queue::store::Store;
 
@@ -14,7 +14,7 @@ impl<'m> Queue<'_, '_, 'm> {
     ///
     /// # Errors
     /// `EPROTO` if the shared memory makes no sense.
-    pub fn messages(&mut self) -> Result<Vec<What>> {
+    pub fn messages(&mut self) -> Result<Vec<MessageHeader>> {
         let queue = self.run.settled_queue(self.at)?;
         self.run.with_store(|store| store.list(queue))
     }
@@ -39,13 +39,14 @@ impl<'m> Queue<'_, '_, 'm> {
     #[doc(alias = "insq")]
     pub fn insert(&mut self, place: usize, message: &Message<'_>) -> Result<()> {
         let queue = self.run.settled_queue(self.at)?;
-        let fits = self.run.with_store(|store| store.may_stand(queue, message.what, place))?;
+        let fits = self.run.with_store(|store| store.may_stand(queue, message.header, place))?;
         if !fits {
-            let why = format!("a message of band {} does not belong to place {place} of its queue", message.what.band);
+            let why =
+                format!("a message of band {} does not belong to place {place} of its queue", message.header.band);
             return Err(Error::new(Errno::Inval, why));
         }
         self.run.store_message(queue, message, |store, queue, message| store.put_at(queue, message, place))?;
-        self.run.store.enable_for(queue, message.what);
+        self.run.store.enable_for(queue, message.header);
         Ok(())
     }
 
@@ -146,7 +147,7 @@ impl<'m> crate::sched::Run<'_, 'm> {
             return Err(crate::error::fixed!(Nosr, "the stream has no memory left for a message"));
         }
         self.act();
-        self.other.store().enable_for(queue, message.what);
+        self.other.store().enable_for(queue, message.header);
         // Who leaves the direction next runs it: we do, after this run.
         let other = &self.region.fixed.lanes[1 - self.direction].writer.0;
         other.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);

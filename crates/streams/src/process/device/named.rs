@@ -155,7 +155,7 @@ impl Named<'_> {
         probe::at();
         let mut stream = make(self.driver, minor, &self.options.stream)?;
         let endpoint = stream.end.endpoint.clone();
-        endpoint.set_anchor(lock);
+        endpoint.hold_file(lock);
         opened(&mut stream, self.driver, &self.options.opening(minor, is_clone, true))?;
         // Nobody else does anything with the socket while the number is locked.
         self.directory.remove_socket(self.name(), minor)?;
@@ -193,7 +193,7 @@ impl Named<'_> {
         let Some(fetched) = self.name_of(minor).fetch(minor, until_ns)? else { return Ok(None) };
         let Fetched { near, region, lock, far, listener } = fetched;
         let stream = Handle::of(Endpoint::of_device(region, near, far));
-        stream.end.endpoint.set_anchor(lock);
+        stream.end.endpoint.hold_file(lock);
         self.attend(&stream, minor, listener)?;
         Ok(Some(stream))
     }

@@ -151,7 +151,7 @@ fn hand_over(there: &mut Handle, own: &Endpoint) -> Result<bool> {
     let Some(far) = own.far() else { return Ok(false) };
     let endpoint = there.end.endpoint.clone();
     let (ends, device) = (&endpoint.region.fixed.ends, &endpoint.region.fixed.device);
-    // Under the writer's token: of those who come at the same time one is the partner, and nobody takes the files for lost.
+    // Under the writer's lock: of those who come at the same time one is the partner, and nobody takes the files for lost.
     there.run(true, |run| {
         let cookie = own.region.cookie_of(0);
         if device.partner.load(Ordering::Acquire) != 0 {

@@ -1,6 +1,6 @@
-//! Asking the keepers of those who have a FIFO open to be let in: see `keeper`.
+//! Asking the brokers of those who have a FIFO open to be let in: see `broker`.
 //!
-//! Anybody may listen under the name of a keeper. So many are asked at a time, all within the time that the open has, and none is
+//! Anybody may listen under the name of a broker. So many are asked at a time, all within the time that the open has, and none is
 //! believed before the kernel has told whose process it is and that it has the node open for reading and for writing.
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,7 +11,7 @@ use headwater_os::descriptors;
 use headwater_os::files::OFlags;
 use headwater_shm::probe;
 
-use super::keeper::{beginning, show, shows};
+use super::broker::{beginning, show, shows};
 use super::meet::{Budget, Located};
 use super::node::Node;
 use super::pipe::if_there;
@@ -31,7 +31,7 @@ pub(super) fn ask(node: &Node, budget: &Budget) -> Result<Option<Located>> {
         return Ok(None);
     }
     // Before anybody is asked, who then looks for it at once. Another thread of ours that closes the same node takes the claims
-    // away; then the keeper refuses, and is asked again.
+    // away; then the broker refuses, and is asked again.
     let file = node.open_both()?;
     show(&file)?;
     let mut names = names.iter().filter_map(|name| Some((name.as_str(), process_of(name, &beginning)?))).peekable();
@@ -59,13 +59,13 @@ fn process_of(name: &str, beginning: &str) -> Option<u32> {
     name.strip_prefix(beginning)?.split('-').next()?.parse().ok()
 }
 
-/// A connection to a keeper that is what its name says. Who cannot be a keeper is not waited for.
+/// A connection to a broker that is what its name says. Who cannot be a broker is not waited for.
 fn connect(name: &str, pid: u32) -> Result<Option<(OwnedFd, Peer)>> {
     let Some(socket) = if_there(abstract_socket::connect(name, Duration::from_secs(1)))? else { return Ok(None) };
     let Some(peer) = if_there(Peer::of(&socket))? else { return Ok(None) };
-    // A child of a keeper's process has the socket, and no thread.
-    let is_keeper = peer.pid() == pid && peer.is_alive()?;
-    Ok(is_keeper.then_some((socket, peer)))
+    // A child of a broker's process has the socket, and no thread.
+    let is_broker = peer.pid() == pid && peer.is_alive()?;
+    Ok(is_broker.then_some((socket, peer)))
 }
 
 /// The first stream that comes over one of these connections, until so much of the time is left.
@@ -81,8 +81,8 @@ fn first_of(
         let ready = abstract_socket::wait_for_any(&sockets, budget.step().min(budget.left().saturating_sub(kept)))?;
         probe::at();
         for at in (0..ready.len()).rev().filter(|at| ready[*at]) {
-            let (socket, keeper) = asked.swap_remove(at);
-            if !shows(file, &keeper)? {
+            let (socket, broker) = asked.swap_remove(at);
+            if !shows(file, &broker)? {
                 continue;
             }
             let Some(files) = if_there(descriptors::receive(socket.as_fd()))? else { continue };

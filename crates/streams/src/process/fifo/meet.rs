@@ -143,7 +143,7 @@ impl Located {
         Ok(pipe.map(|pipe| Located { region, pipe }))
     }
 
-    /// The stream that descriptors from a keeper are of: the memory and the pipe.
+    /// The stream that descriptors from a broker are of: the memory and the pipe.
     pub fn of_files(node: &Node, [memory, pipe]: [OwnedFd; 2]) -> Result<Option<Located>> {
         let memory = Pinned::of(memory);
         if !if_there(memory.is_memory(&node.name))?.unwrap_or(false) {
@@ -233,8 +233,8 @@ impl Node {
         // Who sees the mark may ask at once to be let in.
         stream.end.endpoint.keep(self.file.as_fd());
         probe::at();
-        let (anchor, is_marked) = self.anchor(&stream.end.region)?;
-        stream.end.endpoint.set_anchor(anchor);
+        let (marked, is_marked) = self.open_marked(&stream.end.region)?;
+        stream.end.endpoint.hold_file(marked);
         Ok(is_marked)
     }
 

@@ -62,18 +62,18 @@ impl Node {
         let status = files::status(&file)?;
         // Asked for before this process is a writer itself.
         let is_unmarked = !marks::are_locked(&file)? && files::has_writers(&file)?;
-        // Closed again: until it is marked, others would look for what it is the anchor of.
-        drop(anchor(&pinned)?);
+        // Closed again: until it is marked, others would look for its stream.
+        drop(reopen(&pinned)?);
         Ok(Node { pinned, file, status, name: name_of_memory(status), is_unmarked })
     }
 
     /// What a handle holds of the node: it keeps the number from being given to another node, and tells others that the
     /// FIFO is in use, as long as nobody's locks are in the way; returns whether it does. It is open for writing alone, so that
     /// those who write to the node otherwise wait for a reader.
-    pub fn anchor(&self, region: &Region) -> Result<(OwnedFd, bool)> {
-        let anchor = anchor(&self.pinned)?;
-        let is_marked = marks::set(&anchor, region)?;
-        Ok((anchor, is_marked))
+    pub fn open_marked(&self, region: &Region) -> Result<(OwnedFd, bool)> {
+        let file = reopen(&self.pinned)?;
+        let is_marked = marks::set(&file, region)?;
+        Ok((file, is_marked))
     }
 
     /// Whether a mark shows that somebody has the node open who may read it too: not if the mode lets anybody write alone.
@@ -85,6 +85,6 @@ impl Node {
     }
 }
 
-fn anchor(node: &Pinned) -> io::Result<OwnedFd> {
+fn reopen(node: &Pinned) -> io::Result<OwnedFd> {
     node.open(OFlags::WRONLY | OFlags::NONBLOCK)
 }

@@ -11,12 +11,12 @@ use headwater_shm::sync::{AtomicU32, AtomicU64, Fence, Ordering};
 use headwater_shm::{CachePadded, Members, Membership, Placed, Window};
 use loom::thread;
 
-use super::reader::{Front, LaneReader};
+use super::reader::{LaneFront, LaneReader};
 use super::writer::{LaneWriter, Open, Quick, WriterGuard};
-use super::{Marked, Part};
-use crate::layout::{Flow, Front as Taken, LaneWords, Mark, Side, Tail};
+use super::{Part, Record};
+use crate::layout::{Flow, LaneWords, ReadPosition as Taken, RecordHeader, Side, Tail};
 use crate::limits::PIECE;
-use crate::message::kind::{Kind, What};
+use crate::message::kind::{Kind, MessageHeader};
 
 /// Runs the model over all orders with at most `preemptions` forced switches.
 fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
@@ -43,7 +43,7 @@ const HIWAT: u32 = 3;
 struct Room {
     members: Members,
     words: Placed<LaneWords>,
-    marks: Placed<[Mark]>,
+    records: Placed<[RecordHeader]>,
     window: Window,
 }
 
@@ -57,24 +57,24 @@ impl Room {
             members: loom_model::members(3),
             words: Placed::new(lane_words(hiwat)),
             // Of the 2048 of a real lane those that the tests come to.
-            marks: Placed::from_vec((0..4).map(|_| mark()).collect()),
+            records: Placed::from_vec((0..4).map(|_| record()).collect()),
             window: Window::new(4 * PIECE as u64, cells),
         }
     }
 
     fn join(&self) -> Membership {
-        let tokens = [&self.words.writer_token.0, &self.words.reader_token.0];
-        Membership::join(&self.members, Fence, &tokens).expect("a slot")
+        let locks = [&self.words.writer_lock.0, &self.words.reader_lock.0];
+        Membership::join(&self.members, Fence, &locks).expect("a slot")
     }
 
     fn writer(&self) -> Writer {
-        let (words, marks, window) = (self.words.clone(), self.marks.clone(), self.window.clone());
-        Writer { me: self.join(), lane: LaneWriter::new(words, marks, window, PIECE as u64, Fence, 0) }
+        let (words, records, window) = (self.words.clone(), self.records.clone(), self.window.clone());
+        Writer { me: self.join(), lane: LaneWriter::new(words, records, window, PIECE as u64, Fence, 0) }
     }
 
     fn reader(&self) -> Reader {
-        let (words, marks, window) = (self.words.clone(), self.marks.clone(), self.window.clone());
-        Reader { me: self.join(), lane: LaneReader::new(words, marks, window, Fence, 1) }
+        let (words, records, window) = (self.words.clone(), self.records.clone(), self.window.clone());
+        Reader { me: self.join(), lane: LaneReader::new(words, records, window, Fence, 1) }
     }
 }
 
@@ -83,23 +83,23 @@ fn lane_words(hiwat: u32) -> LaneWords {
     let position = || AtomicU64::new(0);
     let side = || CachePadded(Side { sleep: word(0), wanted: word(0) });
     LaneWords {
-        tail: CachePadded(Tail { bytes: position(), marks: position(), origin: position() }),
-        head: CachePadded(Taken { bytes: position(), marks: position() }),
-        writer_token: CachePadded(loom_model::token()),
-        reader_token: CachePadded(loom_model::token()),
-        store_token: CachePadded(loom_model::token()),
+        tail: CachePadded(Tail { bytes: position(), records: position(), origin: position() }),
+        head: CachePadded(Taken { bytes: position(), records: position() }),
+        writer_lock: CachePadded(loom_model::lock()),
+        reader_lock: CachePadded(loom_model::lock()),
+        store_lock: CachePadded(loom_model::lock()),
         writer: side(),
         reader: side(),
         flow: CachePadded(Flow { hiwat: word(hiwat), lowat: word(2), maxpsz: word(8), full: word(0) }),
     }
 }
 
-fn mark() -> Mark {
+fn record() -> RecordHeader {
     let word = || AtomicU64::new(0);
-    Mark { at: word(), lengths: word(), what: word(), taken: word() }
+    RecordHeader { at: word(), lengths: word(), header: word(), taken: word() }
 }
 
-/// What came out of a lane: plain data with what follows it appended, or control and data.
+/// MessageHeader came out of a lane: plain data with what follows it appended, or control and data.
 #[derive(Debug, PartialEq, Eq)]
 enum Got {
     Plain(Vec<u8>),
@@ -112,7 +112,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Does one thing under the token as soon as there is room.
+    /// Does one thing under the lock as soon as there is room.
     fn append(&mut self, append: impl Fn(&mut WriterGuard<'_>)) {
         loop {
             let (mut lane, _) = self.lane.hold(&self.me).expect("hold");
@@ -139,7 +139,7 @@ impl Writer {
     }
 
     fn message(&mut self, control: &[u8], data: &[u8]) {
-        self.append(|lane| lane.append(What::of(Kind::Proto), Some(control), Some(data)).expect("short"));
+        self.append(|lane| lane.append(MessageHeader::of(Kind::Proto), Some(control), Some(data)).expect("short"));
     }
 }
 
@@ -149,7 +149,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// What stands at the front, if anything does, of plain data at most two bytes.
+    /// MessageHeader stands at the front, if anything does, of plain data at most two bytes.
     fn take(&mut self) -> Option<Got> {
         let mut byte = [0; 1];
         if self.lane.quick(&self.me, &mut byte) != Quick::Refused {
@@ -158,12 +158,12 @@ impl Reader {
         let (mut lane, _) = self.lane.hold(&self.me).expect("hold");
         lane.find().expect("look");
         let got = lane.front().expect("front").map(|front| match front {
-            Front::Plain(_) => {
+            LaneFront::Plain(_) => {
                 let mut bytes = [0; 2];
                 let count = lane.take_plain(&mut bytes);
                 Got::Plain(bytes[..count].to_vec())
             }
-            Front::Marked(message) => {
+            LaneFront::Record(message) => {
                 let (mut control, mut data) = (part(message.control), part(message.data));
                 lane.copy_control(&message, &mut control);
                 lane.copy_data(&message, &mut data);
@@ -242,7 +242,7 @@ fn loom_room_is_used_again_after_it_was_read() {
     });
 }
 
-/// Who sees the bytes of a message sees its mark: at no moment does it pass for plain data.
+/// Who sees the bytes of a message sees its record: at no moment does it pass for plain data.
 #[test]
 fn loom_a_message_is_never_seen_without_its_mark() {
     explore(3, || {
@@ -257,8 +257,8 @@ fn loom_a_message_is_never_seen_without_its_mark() {
             lane.look().expect("look");
             match lane.front().expect("front") {
                 None => {}
-                Some(Front::Plain(count)) => assert_eq!(count, 1),
-                Some(Front::Marked(_)) => panic!("out of order"),
+                Some(LaneFront::Plain(count)) => assert_eq!(count, 1),
+                Some(LaneFront::Record(_)) => panic!("out of order"),
             }
         }
         other.join().expect("writer");
@@ -365,8 +365,8 @@ fn loom_a_mark_without_bytes_is_forgotten_under_the_reader() {
     explore(2, || {
         let room = Room::new();
         let (mut next, mut reader) = (room.writer(), room.reader());
-        Marked::write(&room.marks[0], 0, What::of(Kind::Proto), Some(3), None);
-        room.words.tail.0.marks.store(1, Ordering::Release);
+        Record::write(&room.records[0], 0, MessageHeader::of(Kind::Proto), Some(3), None);
+        room.words.tail.0.records.store(1, Ordering::Release);
         let other = thread::spawn(move || {
             next.plain(&[1]);
             next.message(&[2], &[]);
@@ -391,7 +391,7 @@ fn loom_a_publication_is_seen_or_the_sleeper_is() {
                     assert_ne!(done, Quick::Refused);
                     return done == Quick::Attend;
                 }
-                // Before the token is given back, whose fence would do as well.
+                // Before the lock is given back, whose fence would do as well.
                 let (mut lane, _) = writer.lane.hold(&writer.me).expect("hold");
                 lane.append_plain(&[2]).expect("short");
                 let asleep = lane.reader_sleeps();

@@ -4,19 +4,19 @@
 use std::sync::atomic::AtomicU8;
 
 use headwater_shm::sync::{Fence, Ordering, compiler_fence};
-use headwater_shm::{Hold, Membership, Placed, Token, Window, probe};
+use headwater_shm::{BiasedLock, Hold, Membership, Placed, Window, probe};
 
 #[cfg(not(loom))]
 use super::Kept;
-use super::Marked;
 #[cfg(not(loom))]
 use super::Part;
+use super::Record;
 use super::writer::Quick;
 use crate::error::Result;
-use crate::layout::{LaneWords, Mark};
-#[cfg(not(loom))]
-use crate::limits::MARKS;
+use crate::layout::{LaneWords, RecordHeader};
 use crate::limits::PIECE;
+#[cfg(not(loom))]
+use crate::limits::RECORDS;
 use crate::queue::flow::WaterMarks;
 
 mod guard;
@@ -26,7 +26,7 @@ pub(crate) use guard::ReaderGuard;
 /// One member's view of a lane that it reads.
 #[derive(Debug)]
 pub(crate) struct LaneReader {
-    /// Bytes taken, as long as the token is ours.
+    /// Bytes taken, as long as the lock is ours.
     head: u64,
     /// Up to here a quick read may go: `plain_until` when the quick way is open, else `head`.
     quick_until: u64,
@@ -35,16 +35,16 @@ pub(crate) struct LaneReader {
     origin: u64,
     words: Placed<LaneWords>,
     fence: Fence,
-    token: Token,
-    marks: Placed<[Mark]>,
-    marks_head: u64,
+    lock: BiasedLock,
+    records: Placed<[RecordHeader]>,
+    records_head: u64,
     /// Up to here plain bytes are known to lie. At most `tail`.
     plain_until: u64,
     /// Bytes and marks published, as last seen.
     tail: u64,
-    marks_tail: u64,
-    /// The mark at `marks_head`, if it was seen.
-    next: Option<Marked>,
+    records_tail: u64,
+    /// The mark at `records_head`, if it was seen.
+    next: Option<Record>,
     /// Bytes that the last look has found.
     found: u64,
     /// Up to where the window was seen in use; see [`LaneReader::reach`].
@@ -53,22 +53,22 @@ pub(crate) struct LaneReader {
 
 /// What stands at the front of a lane.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Front {
+pub(crate) enum LaneFront {
     /// Plain bytes, at least as many as this.
     Plain(u64),
     /// A message with boundaries.
-    Marked(Marked),
+    Record(Record),
 }
 
 impl LaneReader {
     pub fn new(
         words: Placed<LaneWords>,
-        marks: Placed<[Mark]>,
+        records: Placed<[RecordHeader]>,
         window: Window,
         fence: Fence,
         index: u32,
     ) -> LaneReader {
-        let token = Token::new(words.part(|words| &words.reader_token.0), index);
+        let lock = BiasedLock::new(words.part(|words| &words.reader_lock.0), index);
         LaneReader {
             head: 0,
             plain_until: 0,
@@ -76,11 +76,11 @@ impl LaneReader {
             origin: 0,
             words,
             fence,
-            token,
-            marks,
-            marks_head: 0,
+            lock,
+            records,
+            records_head: 0,
             tail: 0,
-            marks_tail: 0,
+            records_tail: 0,
             next: None,
             quick_until: 0,
             found: 0,
@@ -94,14 +94,14 @@ impl LaneReader {
         // The subtraction sends the empty read down the slow way as well: one comparison for both.
         if (buffer.len() as u64).wrapping_sub(1) < self.quick_until.wrapping_sub(self.head)
             && buffer.len() <= PIECE
-            && self.token.enter(me)
+            && self.lock.enter(me)
         {
             // No guard: there is one way out.
             self.take(buffer);
-            // A token is biased only where the light fence is the compiler's.
+            // A lock is biased only where the light fence is the compiler's.
             compiler_fence(Ordering::SeqCst);
             let asleep = self.words.writer.0.sleep.load(Ordering::Relaxed) != 0;
-            self.token.leave_quick(me);
+            self.lock.leave_quick(me);
             return if asleep { Quick::Attend } else { Quick::Done };
         }
         Quick::Refused
@@ -111,7 +111,7 @@ impl LaneReader {
     /// `first` says that the lane's data come before all else: it is asked after the look, since what was sent before the
     /// data that the look finds is then to be seen.
     pub fn look_and_take(&mut self, me: &Membership, buffer: &mut [u8], first: impl FnOnce() -> bool) -> Result<Quick> {
-        if buffer.len().wrapping_sub(1) >= PIECE || !self.token.enter(me) {
+        if buffer.len().wrapping_sub(1) >= PIECE || !self.lock.enter(me) {
             return Ok(Quick::Refused);
         }
         let mut reading = ReaderGuard { lane: self, me };
@@ -122,23 +122,23 @@ impl LaneReader {
         Ok(self.quick(me, buffer))
     }
 
-    /// Enters if the token is ours by its bias and nothing has changed; else takes it, and reads anew what others may have
+    /// Enters if the lock is ours by its bias and nothing has changed; else takes it, and reads anew what others may have
     /// changed. The quick way is then closed until [`ReaderGuard::open`]. No [`Hold`]: nothing has changed, and no notice was set.
     #[cfg(not(loom))]
     #[inline(always)]
     pub fn enter<'l>(&'l mut self, me: &'l Membership) -> Result<(ReaderGuard<'l>, Option<Hold>)> {
-        if self.token.enter(me) {
+        if self.lock.enter(me) {
             return Ok((ReaderGuard { lane: self, me }, None));
         }
         self.hold(me).map(|(guard, hold)| (guard, Some(hold)))
     }
 
-    /// Takes the token as a lock; reads anew what others may have changed. Closes the quick way until [`ReaderGuard::open`].
+    /// Takes the lock outright; reads anew what others may have changed. Closes the quick way until [`ReaderGuard::open`].
     pub fn hold<'l>(&'l mut self, me: &'l Membership) -> Result<(ReaderGuard<'l>, Hold)> {
-        let hold = self.token.hold(me)?;
+        let hold = self.lock.hold(me)?;
         self.close();
         let mut reading = ReaderGuard { lane: self, me };
-        if hold == Hold::Fresh
+        if hold == Hold::Stale
             && let Err(error) = reading.refresh()
         {
             reading.doubt();
@@ -155,7 +155,7 @@ impl LaneReader {
 
     /// What is left of the data part, in place.
     #[cfg(not(loom))]
-    pub fn data_in_place(&self, _: &Kept, message: &Marked) -> [&[AtomicU8]; 2] {
+    pub fn data_in_place(&self, _: &Kept, message: &Record) -> [&[AtomicU8]; 2] {
         let part = message.data.unwrap_or(Part { len: 0, taken: 0, gone: true });
         self.window.in_place(self.place(message.data_at()).wrapping_add(u64::from(part.taken)), part.left())
     }
@@ -181,19 +181,19 @@ impl LaneReader {
         probe::at();
     }
 
-    /// Sets notices for whoever has the reader's token now or next.
+    /// Sets notices for whoever has the reader's lock now or next.
     pub fn notify(&self, notices: u8) {
-        self.token.notify(notices);
+        self.lock.notify(notices);
     }
 
     /// Gives up what this handle alone had.
     pub fn retire(&mut self) {
-        self.token.retire();
+        self.lock.retire();
     }
 
     /// Forgets what was another process's, in a forked child.
     pub fn forget(&mut self) {
-        self.token.forget();
+        self.lock.forget();
         self.close();
     }
 
@@ -227,7 +227,7 @@ impl LaneReader {
         WaterMarks::of(&self.words.flow.0).hiwat
     }
 
-    /// A look at the lane from without the token: whether anything lies in it. For waiting; it changes nothing.
+    /// A look at the lane from without the lock: whether anything lies in it. For waiting; it changes nothing.
     pub fn bytes_there(&self) -> u64 {
         self.words.tail.0.bytes.load(Ordering::Relaxed).wrapping_sub(self.words.head.0.bytes.load(Ordering::Relaxed))
     }
@@ -239,12 +239,12 @@ impl LaneReader {
         self.words.writer.0.sleep.load(Ordering::Relaxed) != 0
     }
 
-    /// How many messages in the lane are marked (MSGMARK). Under the token.
+    /// How many messages in the lane are marked (MSGMARK). Under the lock.
     #[cfg(not(loom))]
     pub fn marked(&self) -> usize {
-        let count = self.marks_tail.wrapping_sub(self.marks_head).min(MARKS as u64);
-        let marks = (0..count).map(|at| &self.marks[self.marks_head.wrapping_add(at) as usize % MARKS]);
-        marks.filter(|mark| Marked::read(mark).is_ok_and(|message| message.what.marked)).count()
+        let count = self.records_tail.wrapping_sub(self.records_head).min(RECORDS as u64);
+        let records = (0..count).map(|at| &self.records[self.records_head.wrapping_add(at) as usize % RECORDS]);
+        records.filter(|record| Record::read(record).is_ok_and(|message| message.header.marked)).count()
     }
 
     /// Whether a writer that waits may go on.

@@ -6,13 +6,13 @@ use headwater_os::fence::Fence;
 use headwater_os::memory::SharedMemory;
 use headwater_shm::{CachePadded, MEMBERS, Member, Membership, Placed, Window};
 
-use super::reader::{Front, LaneReader, ReaderGuard};
+use super::reader::{LaneFront, LaneReader, ReaderGuard};
 use super::writer::{LaneWriter, Open, Quick, WriterGuard};
-use super::{Kept, Marked};
+use super::{Kept, Record};
 use crate::error::{Errno, Result};
-use crate::layout::{LaneWords, Mark};
-use crate::limits::{CUT_MAX, MARKS, PIECE};
-use crate::message::kind::{Kind, What};
+use crate::layout::{LaneWords, RecordHeader};
+use crate::limits::{CUT_MAX, PIECE, RECORDS};
+use crate::message::kind::{Kind, MessageHeader};
 
 mod hostile;
 mod model;
@@ -40,7 +40,7 @@ const LANE_AT: usize = MEMBERS * size_of::<CachePadded<Member>>();
 const MARKS_AT: usize = LANE_AT + size_of::<LaneWords>();
 /// What lies before the window and behind it, and nobody may touch.
 const GUARD: usize = 4096;
-const WINDOW_AT: usize = MARKS_AT + MARKS * size_of::<Mark>() + GUARD;
+const WINDOW_AT: usize = MARKS_AT + RECORDS * size_of::<RecordHeader>() + GUARD;
 
 impl Room {
     fn new(sizes: Sizes) -> Room {
@@ -57,8 +57,8 @@ impl Room {
         Placed::at(&self.memory, LANE_AT).expect("inside")
     }
 
-    fn marks(&self) -> Placed<[Mark]> {
-        Placed::slice_at(&self.memory, MARKS_AT, MARKS).expect("inside")
+    fn records(&self) -> Placed<[RecordHeader]> {
+        Placed::slice_at(&self.memory, MARKS_AT, RECORDS).expect("inside")
     }
 
     fn window(&self) -> Window {
@@ -68,28 +68,28 @@ impl Room {
     fn join(&self) -> Membership {
         let table = Placed::slice_at(&self.memory, 0, MEMBERS).expect("inside");
         let words = self.words();
-        Membership::join(&table, Fence::best(), &[&words.writer_token.0, &words.reader_token.0]).expect("a slot")
+        Membership::join(&table, Fence::best(), &[&words.writer_lock.0, &words.reader_lock.0]).expect("a slot")
     }
 
     fn writer(&self) -> Writer {
         let (me, fence) = (self.join(), Fence::best());
         let message_max = self.sizes.message_max as u64;
-        let lane = LaneWriter::new(self.words(), self.marks(), self.window(), message_max, fence, 0);
+        let lane = LaneWriter::new(self.words(), self.records(), self.window(), message_max, fence, 0);
         Writer { me, lane, coalescing: true }
     }
 
     fn reader(&self) -> Reader {
         let (me, fence) = (self.join(), Fence::best());
-        Reader { me, lane: LaneReader::new(self.words(), self.marks(), self.window(), fence, 1) }
+        Reader { me, lane: LaneReader::new(self.words(), self.records(), self.window(), fence, 1) }
     }
 
     /// Publishes a mark and not its bytes, as a writer that dies between the two.
     fn publish_mark_alone(&self, len: u32) {
         let words = self.words();
-        let (at, marks) = (words.tail.0.bytes.load(Ordering::Relaxed), words.tail.0.marks.load(Ordering::Relaxed));
-        let slot = &self.marks()[marks as usize % MARKS];
-        Marked::write(slot, at, What::of(Kind::Proto), Some(len), None);
-        words.tail.0.marks.store(marks + 1, Ordering::Relaxed);
+        let (at, records) = (words.tail.0.bytes.load(Ordering::Relaxed), words.tail.0.records.load(Ordering::Relaxed));
+        let slot = &self.records()[records as usize % RECORDS];
+        Record::write(slot, at, MessageHeader::of(Kind::Proto), Some(len), None);
+        words.tail.0.records.store(records + 1, Ordering::Relaxed);
     }
 
     /// Whether nobody has written around the window.
@@ -116,7 +116,7 @@ impl Writer {
         Ok(lane)
     }
 
-    /// Does one thing under the token, and opens the quick way.
+    /// Does one thing under the lock, and opens the quick way.
     fn held<T>(&mut self, act: impl FnOnce(&mut WriterGuard<'_>) -> Result<T>) -> Result<T> {
         let mut lane = self.hold()?;
         let done = act(&mut lane);
@@ -133,7 +133,7 @@ impl Writer {
     }
 
     fn message(&mut self, kind: Kind, control: Option<&[u8]>, data: Option<&[u8]>) {
-        self.held(|lane| lane.append(What::of(kind), control, data)).expect("append");
+        self.held(|lane| lane.append(MessageHeader::of(kind), control, data)).expect("append");
     }
 }
 
@@ -150,27 +150,27 @@ impl Reader {
         done
     }
 
-    fn front(&mut self) -> Option<Front> {
+    fn front(&mut self) -> Option<LaneFront> {
         self.held(|lane| lane.find().and_then(|()| lane.front())).expect("front")
     }
 
     /// Takes the message at the front whole.
     fn message(&mut self) -> (Kind, Option<Vec<u8>>, Option<Vec<u8>>) {
-        let Some(Front::Marked(message)) = self.front() else { panic!("no message at the front") };
+        let Some(LaneFront::Record(message)) = self.front() else { panic!("no message at the front") };
         self.held(|lane| {
             let mut control = message.control.map(|part| vec![0; part.left()]);
             let mut data = message.data.map(|part| vec![0; part.left()]);
             lane.copy_control(&message, control.as_deref_mut().unwrap_or_default());
             lane.copy_data(&message, data.as_deref_mut().unwrap_or_default());
             lane.take_parts(&message, None, None, true)?;
-            Ok((message.what.kind, control, data))
+            Ok((message.header.kind, control, data))
         })
         .expect("take_parts")
     }
 
     fn plain(&mut self, most: usize) -> Vec<u8> {
         let mut buffer = vec![0; most];
-        let Some(Front::Plain(_)) = self.front() else { panic!("no plain data at the front") };
+        let Some(LaneFront::Plain(_)) = self.front() else { panic!("no plain data at the front") };
         let taken = self.held(|lane| Ok(lane.take_plain(&mut buffer))).expect("hold");
         buffer.truncate(taken);
         buffer
@@ -266,7 +266,7 @@ fn who_may_go_on_has_room() {
 fn without_marks_for_another_call_the_queue_is_full() {
     let room = Room::new(LARGE);
     let (mut writer, mut reader) = (room.writer(), room.reader());
-    for _ in 0..=MARKS - CUT_MAX {
+    for _ in 0..=RECORDS - CUT_MAX {
         assert!(writer.has_room());
         writer.message(Kind::Proto, Some(b"c"), None);
     }
@@ -277,11 +277,12 @@ fn without_marks_for_another_call_the_queue_is_full() {
     for _ in 0..CUT_MAX {
         writer.message(Kind::Proto, Some(b"c"), None);
     }
-    let error = writer.held(|lane| lane.append(What::of(Kind::Proto), Some(b"no"), None)).expect_err("no mark left");
+    let error =
+        writer.held(|lane| lane.append(MessageHeader::of(Kind::Proto), Some(b"no"), None)).expect_err("no mark left");
     assert_eq!(error.errno(), Errno::Nosr);
     assert_eq!(reader.message().0, Kind::Proto);
     writer.message(Kind::Proto, Some(b"last"), None);
-    for _ in 1..MARKS {
+    for _ in 1..RECORDS {
         assert_eq!(reader.message().1.as_deref(), Some(&b"c"[..]));
     }
     assert_eq!(reader.message().1.as_deref(), Some(&b"last"[..]));
@@ -413,7 +414,7 @@ fn a_message_longer_than_the_stream_allows_is_refused_and_leaves_nothing() {
     let (mut writer, mut reader) = (room.writer(), room.reader());
     for (control, data) in [(0, 25), (25, 0), (20, 5)] {
         let (control, data) = (vec![0; control], vec![0; data]);
-        let refused = writer.held(|lane| lane.append(What::of(Kind::Proto), Some(&control), Some(&data)));
+        let refused = writer.held(|lane| lane.append(MessageHeader::of(Kind::Proto), Some(&control), Some(&data)));
         assert_eq!(refused.expect_err("too long").errno(), Errno::Range);
     }
     assert_eq!(writer.held(|lane| lane.append_plain(&[0; 25])).expect_err("too long").errno(), Errno::Range);
@@ -428,7 +429,7 @@ fn a_reader_that_died_between_its_stores_loses_no_byte_and_repeats_none() {
     writer.message(Kind::Proto, Some(b"control"), Some(b"data"));
     writer.plain(b"end");
     assert!(reader.front().is_some());
-    room.marks()[0].taken.store(7 | 3 << 32, Ordering::Relaxed);
+    room.records()[0].taken.store(7 | 3 << 32, Ordering::Relaxed);
     let mut next = room.reader();
     assert_eq!(next.message(), (Kind::Proto, Some(Vec::new()), Some(b"a".to_vec())));
     assert_eq!(room.words().head.0.bytes.load(Ordering::Relaxed), 11);
@@ -442,7 +443,7 @@ fn a_reader_that_died_between_its_stores_loses_no_byte_and_repeats_none() {
     let mut last = room.reader();
     assert_eq!(last.message().1.as_deref(), Some(&b"next"[..]));
     assert!(last.front().is_none());
-    assert_eq!(room.words().head.0.marks.load(Ordering::Relaxed), 3);
+    assert_eq!(room.words().head.0.records.load(Ordering::Relaxed), 3);
 }
 
 #[test]
@@ -499,9 +500,9 @@ fn positions_wrap() {
     let room = Room::new(SMALL);
     let (words, start) = (room.words(), u64::MAX - 20);
     words.tail.0.bytes.store(start, Ordering::Relaxed);
-    words.tail.0.marks.store(u64::MAX, Ordering::Relaxed);
+    words.tail.0.records.store(u64::MAX, Ordering::Relaxed);
     words.head.0.bytes.store(start, Ordering::Relaxed);
-    words.head.0.marks.store(u64::MAX, Ordering::Relaxed);
+    words.head.0.records.store(u64::MAX, Ordering::Relaxed);
     let (mut writer, mut reader) = (room.writer(), room.reader());
     for round in 0..10u8 {
         writer.plain(&[round; 5]);
@@ -515,7 +516,7 @@ fn positions_wrap() {
 fn the_quick_way_stays_closed_if_something_else_comes_first() {
     let room = Room::new(LARGE);
     let (mut writer, mut reader) = (room.writer(), room.reader());
-    // The token is then biased to the reader.
+    // The lock is then biased to the reader.
     assert!(reader.front().is_none());
     writer.plain(b"bytes");
     let mut buffer = [0; 5];

@@ -4,13 +4,13 @@
 use std::sync::atomic::AtomicU8;
 
 use headwater_shm::sync::{Fence, Ordering, compiler_fence};
-use headwater_shm::{Hold, Membership, Placed, Token, Window, probe};
+use headwater_shm::{BiasedLock, Hold, Membership, Placed, Window, probe};
 
 #[cfg(not(loom))]
 use super::Kept;
 use crate::error::Result;
-use crate::layout::{LaneWords, Mark};
-use crate::limits::{CUT_MAX, MARKS};
+use crate::layout::{LaneWords, RecordHeader};
+use crate::limits::{CUT_MAX, RECORDS};
 use crate::queue::flow::WaterMarks;
 
 mod guard;
@@ -20,7 +20,7 @@ pub(crate) use guard::WriterGuard;
 /// One member's view of a lane that it writes.
 #[derive(Debug)]
 pub(crate) struct LaneWriter {
-    /// Bytes published, as long as the token is ours.
+    /// Bytes published, as long as the lock is ours.
     tail: u64,
     /// While `tail` is below, plain data goes in without a look: the queue is not above hiwat, nothing is in the way.
     /// 0 sends every write down the slow way.
@@ -36,11 +36,11 @@ pub(crate) struct LaneWriter {
     stride: u64,
     words: Placed<LaneWords>,
     fence: Fence,
-    token: Token,
-    marks: Placed<[Mark]>,
-    marks_tail: u64,
+    lock: BiasedLock,
+    records: Placed<[RecordHeader]>,
+    records_tail: u64,
     /// Marks taken, as last seen.
-    marks_head: u64,
+    records_head: u64,
     /// Bytes taken, as last seen.
     head: u64,
     water: WaterMarks,
@@ -90,13 +90,13 @@ pub(crate) enum Quick {
 impl LaneWriter {
     pub fn new(
         words: Placed<LaneWords>,
-        marks: Placed<[Mark]>,
+        records: Placed<[RecordHeader]>,
         window: Window,
         message_max: u64,
         fence: Fence,
         index: u32,
     ) -> LaneWriter {
-        let token = Token::new(words.part(|words| &words.writer_token.0), index);
+        let lock = BiasedLock::new(words.part(|words| &words.writer_lock.0), index);
         LaneWriter {
             tail: 0,
             open_until: 0,
@@ -107,10 +107,10 @@ impl LaneWriter {
             stride: STRIDE_MIN,
             words,
             fence,
-            token,
-            marks,
-            marks_tail: 0,
-            marks_head: 0,
+            lock,
+            records,
+            records_tail: 0,
+            records_head: 0,
             head: 0,
             water: WaterMarks::default(),
             message_max,
@@ -126,13 +126,13 @@ impl LaneWriter {
     /// Writes plain data if it is short, there is room, and nothing has changed since the last time.
     #[inline(always)]
     pub fn quick(&mut self, me: &Membership, bytes: &[u8]) -> Quick {
-        if !self.is_open_for(bytes.len()) || !self.token.enter(me) {
+        if !self.is_open_for(bytes.len()) || !self.lock.enter(me) {
             return Quick::Refused;
         }
         // No guard: there is one way out.
         self.publish(bytes);
         let asleep = self.reader_is_flagged();
-        self.token.leave_quick(me);
+        self.lock.leave_quick(me);
         if asleep { Quick::Attend } else { Quick::Done }
     }
 
@@ -146,26 +146,26 @@ impl LaneWriter {
     /// Enters if so much plain data may be sent without a look.
     #[inline(always)]
     pub fn enter_quick<'l>(&'l mut self, me: &'l Membership, len: usize) -> Option<WriterGuard<'l>> {
-        if self.is_open_for(len) && self.token.enter(me) { Some(WriterGuard { lane: self, me }) } else { None }
+        if self.is_open_for(len) && self.lock.enter(me) { Some(WriterGuard { lane: self, me }) } else { None }
     }
 
-    /// Enters if the token is ours by its bias and nothing has changed; else takes it, and reads anew what others may have
+    /// Enters if the lock is ours by its bias and nothing has changed; else takes it, and reads anew what others may have
     /// changed. The quick way is then closed until [`WriterGuard::open`]. No [`Hold`]: nothing has changed, and no notice was set.
     #[cfg(not(loom))]
     #[inline(always)]
     pub fn enter<'l>(&'l mut self, me: &'l Membership) -> Result<(WriterGuard<'l>, Option<Hold>)> {
-        if self.token.enter(me) {
+        if self.lock.enter(me) {
             return Ok((WriterGuard { lane: self, me }, None));
         }
         self.hold(me).map(|(guard, hold)| (guard, Some(hold)))
     }
 
-    /// Takes the token as a lock; reads anew what others may have changed. Closes the quick way until [`WriterGuard::open`].
+    /// Takes the lock outright; reads anew what others may have changed. Closes the quick way until [`WriterGuard::open`].
     pub fn hold<'l>(&'l mut self, me: &'l Membership) -> Result<(WriterGuard<'l>, Hold)> {
-        let hold = self.token.hold(me)?;
+        let hold = self.lock.hold(me)?;
         self.close();
         let mut writing = WriterGuard { lane: self, me };
-        if hold == Hold::Fresh
+        if hold == Hold::Stale
             && let Err(error) = writing.refresh()
         {
             writing.doubt();
@@ -235,24 +235,24 @@ impl LaneWriter {
     /// Whether somebody on the reading side sleeps, or is gone. After a publication, by one that has entered by the bias.
     #[inline(always)]
     fn reader_is_flagged(&self) -> bool {
-        // A token is biased only where the light fence is the compiler's.
+        // A lock is biased only where the light fence is the compiler's.
         compiler_fence(Ordering::SeqCst);
         self.words.reader.0.sleep.load(Ordering::Relaxed) != 0
     }
 
-    /// Sets notices for whoever has the writer's token now or next.
+    /// Sets notices for whoever has the writer's lock now or next.
     pub fn notify(&self, notices: u8) {
-        self.token.notify(notices);
+        self.lock.notify(notices);
     }
 
     /// Gives up what this handle alone had.
     pub fn retire(&mut self) {
-        self.token.retire();
+        self.lock.retire();
     }
 
     /// Forgets what was another process's, in a forked child.
     pub fn forget(&mut self) {
-        self.token.forget();
+        self.lock.forget();
         self.close();
     }
 
@@ -275,22 +275,22 @@ impl LaneWriter {
         self.tail.wrapping_sub(self.head)
     }
 
-    /// Bytes in the lane at this moment: a look from without the token.
+    /// Bytes in the lane at this moment: a look from without the lock.
     pub fn count_now(&self) -> u64 {
         let head = self.words.head.0.bytes.load(Ordering::Relaxed);
         self.words.tail.0.bytes.load(Ordering::Relaxed).wrapping_sub(head)
     }
 
-    /// Whether the reader has taken all that this member has published: a look from without the token.
+    /// Whether the reader has taken all that this member has published: a look from without the lock.
     pub fn is_taken(&self) -> bool {
         let head = &self.words.head.0;
         let is_at = |head: u64, tail: u64| head.wrapping_sub(tail) as i64 >= 0;
         // Acquire: before what else is looked at.
         is_at(head.bytes.load(Ordering::Acquire), self.tail)
-            && is_at(head.marks.load(Ordering::Relaxed), self.marks_tail)
+            && is_at(head.records.load(Ordering::Relaxed), self.records_tail)
     }
 
-    /// A look at the lane from without the token: whether a writer may go on. For waiting; it changes nothing.
+    /// A look at the lane from without the lock: whether a writer may go on. For waiting; it changes nothing.
     /// What holds here makes [`LaneWriter::has_room`] true, or a writer would neither sleep nor get on.
     pub fn may_go_on(&self) -> bool {
         let count = self
@@ -300,15 +300,15 @@ impl LaneWriter {
             .bytes
             .load(Ordering::Relaxed)
             .wrapping_sub(self.words.head.0.bytes.load(Ordering::Relaxed));
-        let marks = self
+        let records = self
             .words
             .tail
             .0
-            .marks
+            .records
             .load(Ordering::Relaxed)
-            .wrapping_sub(self.words.head.0.marks.load(Ordering::Relaxed));
+            .wrapping_sub(self.words.head.0.records.load(Ordering::Relaxed));
         let low = self.water_marks().is_low(count);
-        (low || !self.is_full()) && marks <= (MARKS - CUT_MAX) as u64
+        (low || !self.is_full()) && records <= (RECORDS - CUT_MAX) as u64
     }
 
     /// How far this member has written, as long as it alone writes: for noticing that it has.

@@ -4,21 +4,21 @@ use std::sync::atomic::Ordering;
 
 use super::{DISABLED, Store, Stored, WANTS_MEMORY};
 use crate::error::Result;
-use crate::message::kind::What;
+use crate::message::kind::MessageHeader;
 use crate::queue::order::Rank;
 
 impl Store {
-    /// What the messages of a queue are, in their order. Under the token.
-    pub fn list(&self, queue: usize) -> Result<Vec<What>> {
+    /// What the messages of a queue are, in their order. Under the lock.
+    pub fn list(&self, queue: usize) -> Result<Vec<MessageHeader>> {
         let mut all = Vec::new();
         self.find(queue, |stored| {
-            all.push(stored.what);
+            all.push(stored.header);
             false
         })?;
         Ok(all)
     }
 
-    /// The message at a place of a queue. Under the token.
+    /// The message at a place of a queue. Under the lock.
     pub fn at(&self, queue: usize, place: usize) -> Result<Option<Stored>> {
         let mut left = place;
         self.find(queue, |_| {
@@ -28,9 +28,9 @@ impl Store {
     }
 
     /// Whether a message may stand at a place of a queue: not before one of a higher rank, nor behind one of a lower. Under the
-    /// token.
-    pub fn may_stand(&self, queue: usize, what: What, place: usize) -> Result<bool> {
-        let (all, own) = (self.list(queue)?, Rank::of(what));
+    /// lock.
+    pub fn may_stand(&self, queue: usize, header: MessageHeader, place: usize) -> Result<bool> {
+        let (all, own) = (self.list(queue)?, Rank::of(header));
         let before = all[..place.min(all.len())].last().is_none_or(|before| Rank::of(*before) >= own);
         let behind = all.get(place).is_none_or(|behind| Rank::of(*behind) <= own);
         Ok(place <= all.len() && before && behind)

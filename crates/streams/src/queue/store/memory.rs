@@ -22,7 +22,7 @@ impl Store {
     pub(super) fn leaves_spare(&self, message: &Message<'_>) -> bool {
         let len = message.len();
         let pages = if len <= FASTBUF { 0 } else { len.div_ceil(PAGE) };
-        match message.what.kind.is_high_priority() {
+        match message.header.kind.is_high_priority() {
             true => self.has_left(1, pages),
             false => self.has_left(1 + HIGH_BLOCKS, pages + self.message_pages),
         }
@@ -54,7 +54,7 @@ impl Store {
         words.data.store(message.data_len().map_or(ABSENT, |len| len as u32), Ordering::Relaxed);
         words.control_taken.store(0, Ordering::Relaxed);
         words.data_taken.store(0, Ordering::Relaxed);
-        words.what.store(message.what.word(), Ordering::Relaxed);
+        words.header.store(message.header.word(), Ordering::Relaxed);
         let control = message.control().unwrap_or_default();
         probe::at();
         // Not read again from the block, where another process could have changed it.

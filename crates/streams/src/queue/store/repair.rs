@@ -12,7 +12,7 @@ use crate::layout::QUEUES;
 use crate::limits::BLOCKS;
 
 impl Store {
-    /// Walks all queues, counts what is there, and frees the rest. Under the token.
+    /// Walks all queues, counts what is there, and frees the rest. Under the lock.
     pub(super) fn repair(&mut self) -> Result<()> {
         let mut block_used = vec![false; BLOCKS];
         let mut page_used = vec![false; self.links.len()];
@@ -22,14 +22,14 @@ impl Store {
                 probe::at();
             }
         }
-        if let Some(lifted) = self.index(self.words.lifted.load(Ordering::Acquire))? {
-            if block_used[lifted] {
+        if let Some(in_transfer) = self.index(self.words.in_transfer.load(Ordering::Acquire))? {
+            if block_used[in_transfer] {
                 // Its lifter had not taken it out of its queue, or somebody has put it back.
-                self.words.lifted.store(0, Ordering::Release);
+                self.words.in_transfer.store(0, Ordering::Release);
             } else {
                 self.find_arrival()?;
-                block_used[lifted] = true;
-                self.note_pages(lifted, &mut page_used)?;
+                block_used[in_transfer] = true;
+                self.note_pages(in_transfer, &mut page_used)?;
             }
         }
         let words = &self.words;
@@ -88,7 +88,7 @@ impl Store {
             let stored = self.read(block)?;
             self.note_pages(block, page_used)?;
             let bytes: usize = [stored.control, stored.data].into_iter().flatten().map(|part| part.left()).sum();
-            self.count_up(words, stored.what, bytes);
+            self.count_up(words, stored.header, bytes);
             messages += 1;
             last = next;
             next = self.words.blocks[block].next.load(Ordering::Relaxed);

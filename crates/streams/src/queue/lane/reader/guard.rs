@@ -1,17 +1,17 @@
-//! What is done to a lane under its reader's token. The guard has these calls, and nobody else.
+//! What is done to a lane under its reader's lock. The guard has these calls, and nobody else.
 
 use std::ops::{Deref, DerefMut};
 
 use headwater_shm::sync::Ordering;
 use headwater_shm::{Membership, probe};
 
-use super::{Front, LaneReader};
+use super::{LaneFront, LaneReader};
 use crate::error::{Error, Result};
-use crate::limits::{MARKS, PIECE};
+use crate::limits::{PIECE, RECORDS};
 use crate::message::kind::Kind;
-use crate::queue::lane::{Marked, Part, there};
+use crate::queue::lane::{Part, Record, there};
 
-/// The reading side of a lane, under its token, which is given back when this is dropped.
+/// The reading side of a lane, under its lock, which is given back when this is dropped.
 #[derive(Debug)]
 pub(crate) struct ReaderGuard<'l> {
     pub(super) lane: &'l mut LaneReader,
@@ -37,20 +37,20 @@ impl DerefMut for ReaderGuard<'_> {
 impl Drop for ReaderGuard<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.lane.token.leave(self.me);
+        self.lane.lock.leave(self.me);
     }
 }
 
 impl ReaderGuard<'_> {
-    /// Has the next one that takes the token, we too, look at everything: what was found is found again, whoever asks.
+    /// Has the next one that takes the lock, we too, look at everything: what was found is found again, whoever asks.
     pub fn doubt(&mut self) {
-        self.token.doubt();
+        self.lock.doubt();
     }
 
     /// Takes the notices that were set: what they are about is looked at now.
     #[cfg(not(loom))]
     pub fn take_notices(&mut self) -> u8 {
-        self.token.take_notices()
+        self.lock.take_notices()
     }
 
     /// Opens the quick way for the plain bytes that are known to be there, or closes it.
@@ -64,7 +64,7 @@ impl ReaderGuard<'_> {
     }
 
     /// What stands at the front, as far as [`ReaderGuard::find`] has found it.
-    pub fn front(&mut self) -> Result<Option<Front>> {
+    pub fn front(&mut self) -> Result<Option<LaneFront>> {
         if self.head == self.tail {
             // Nobody else writes it. Who waits goes by it, and would look again for ever.
             if self.words.head.0.bytes.load(Ordering::Relaxed) != self.head {
@@ -74,11 +74,11 @@ impl ReaderGuard<'_> {
         }
         match self.plain_until.wrapping_sub(self.head) {
             0 => match self.next {
-                Some(message) => Ok(Some(Front::Marked(message))),
+                Some(message) => Ok(Some(LaneFront::Record(message))),
                 // A look at it has failed before.
                 None => Err(Error::corrupt("the mark at the front")),
             },
-            plain => Ok(Some(Front::Plain(plain))),
+            plain => Ok(Some(LaneFront::Plain(plain))),
         }
     }
 
@@ -100,12 +100,12 @@ impl ReaderGuard<'_> {
     }
 
     /// Copies what is left of the control part, as far as it fits.
-    pub fn copy_control(&self, message: &Marked, buffer: &mut [u8]) -> usize {
+    pub fn copy_control(&self, message: &Record, buffer: &mut [u8]) -> usize {
         self.copy_part(message.at, message.control, buffer)
     }
 
     /// Copies what is left of the data part, as far as it fits.
-    pub fn copy_data(&self, message: &Marked, buffer: &mut [u8]) -> usize {
+    pub fn copy_data(&self, message: &Record, buffer: &mut [u8]) -> usize {
         self.copy_part(message.data_at(), message.data, buffer)
     }
 
@@ -119,7 +119,7 @@ impl ReaderGuard<'_> {
     /// that is None; the message goes when no part of it is left, or `all` is given up.
     pub fn take_parts(
         &mut self,
-        message: &Marked,
+        message: &Record,
         control: Option<usize>,
         data: Option<usize>,
         all: bool,
@@ -131,7 +131,7 @@ impl ReaderGuard<'_> {
             return self.drop_front();
         }
         let taken = |part: Option<Part>| part.map_or(0, |part| u64::from(part.taken_word()));
-        let slot = &self.marks[self.marks_head as usize % MARKS];
+        let slot = &self.records[self.records_head as usize % RECORDS];
         // Before the position: whoever comes after our death finds the position from here.
         slot.taken.store(taken(rest.control) | taken(rest.data) << 32, Ordering::Release);
         probe::at();
@@ -147,7 +147,7 @@ impl ReaderGuard<'_> {
     /// Takes everything that is there, unread.
     pub fn flush(&mut self) -> Result<()> {
         self.look()?;
-        // Mark by mark: the last ones may be of bytes that are not published yet.
+        // Mark by record: the last ones may be of bytes that are not published yet.
         while self.next.is_some() {
             self.drop_front()?;
         }
@@ -160,23 +160,23 @@ impl ReaderGuard<'_> {
     pub fn messages(&self) -> usize {
         let (mut count, mut signals) = (0, 0);
         let mut at = self.head;
-        let mut mark = self.marks_head;
+        let mut record = self.records_head;
         while at != self.tail {
             count += 1;
-            let next = (mark != self.marks_tail)
-                .then(|| Marked::read(&self.marks[mark as usize % MARKS]))
+            let next = (record != self.records_tail)
+                .then(|| Record::read(&self.records[record as usize % RECORDS]))
                 .and_then(Result::ok);
             match next {
                 // Inside, or at its beginning: the message itself.
                 Some(message) if message.at.wrapping_sub(at) as i64 <= 0 => {
-                    signals += usize::from(message.what.kind == Kind::Signal);
+                    signals += usize::from(message.header.kind == Kind::Signal);
                     at = message.end();
-                    mark = mark.wrapping_add(1);
+                    record = record.wrapping_add(1);
                 }
                 Some(message) if message.at.wrapping_sub(at) < self.tail.wrapping_sub(at) => at = message.at,
                 _ => at = self.tail,
             }
-            if count > MARKS * 2 {
+            if count > RECORDS * 2 {
                 break;
             }
         }
@@ -185,9 +185,9 @@ impl ReaderGuard<'_> {
 
     /// Reads how far the writer has come.
     pub fn look(&mut self) -> Result<()> {
-        // Ours to write as long as we hold the token. Who waits goes by these words.
+        // Ours to write as long as we hold the lock. Who waits goes by these words.
         let own = &self.words.head.0;
-        if own.bytes.load(Ordering::Relaxed) != self.head || own.marks.load(Ordering::Relaxed) != self.marks_head {
+        if own.bytes.load(Ordering::Relaxed) != self.head || own.records.load(Ordering::Relaxed) != self.records_head {
             return Err(Error::corrupt("a reader's own position"));
         }
         // Acquire pairs with the Release stores of the writer: bytes and marks are there.
@@ -201,8 +201,8 @@ impl ReaderGuard<'_> {
         // Not older than the bytes that were found, and not newer: it changes only when we have taken all of them.
         self.origin = self.words.tail.0.origin.load(Ordering::Relaxed);
         self.reach = self.reach.max(self.place(tail));
-        self.marks_tail = self.words.tail.0.marks.load(Ordering::Acquire);
-        if self.marks_tail.wrapping_sub(self.marks_head) > MARKS as u64 {
+        self.records_tail = self.words.tail.0.records.load(Ordering::Acquire);
+        if self.records_tail.wrapping_sub(self.records_head) > RECORDS as u64 {
             return Err(Error::corrupt("the number of marks"));
         }
         self.find_plain()
@@ -218,9 +218,9 @@ impl ReaderGuard<'_> {
     fn drop_front(&mut self) -> Result<()> {
         let Some(message) = self.next.take() else { return Ok(()) };
         self.advance_to(message.end());
-        self.marks_head = self.marks_head.wrapping_add(1);
+        self.records_head = self.records_head.wrapping_add(1);
         // After the position: a mark that is behind the position is skipped by whoever comes after our death.
-        self.words.head.0.marks.store(self.marks_head, Ordering::Release);
+        self.words.head.0.records.store(self.records_head, Ordering::Release);
         probe::at();
         self.find_plain()
     }
@@ -236,8 +236,8 @@ impl ReaderGuard<'_> {
     fn find_plain(&mut self) -> Result<()> {
         // Nothing, until the mark is found good.
         self.plain_until = self.head;
-        if self.next.is_none() && self.marks_head != self.marks_tail {
-            let message = Marked::read(&self.marks[self.marks_head as usize % MARKS])?;
+        if self.next.is_none() && self.records_head != self.records_tail {
+            let message = Record::read(&self.records[self.records_head as usize % RECORDS])?;
             let known = self.known();
             let begins = message.at.wrapping_sub(self.head);
             // A mark whose bytes are not published yet is none. One that we have taken a part of begins before us.
@@ -265,18 +265,18 @@ impl ReaderGuard<'_> {
         self.head = self.words.head.0.bytes.load(Ordering::Acquire);
         self.close();
         self.tail = self.head;
-        self.marks_head = self.words.head.0.marks.load(Ordering::Acquire);
+        self.records_head = self.words.head.0.records.load(Ordering::Acquire);
         self.plain_until = self.head;
-        self.marks_tail = self.words.tail.0.marks.load(Ordering::Acquire);
-        if self.marks_tail.wrapping_sub(self.marks_head) > MARKS as u64 {
+        self.records_tail = self.words.tail.0.records.load(Ordering::Acquire);
+        if self.records_tail.wrapping_sub(self.records_head) > RECORDS as u64 {
             return Err(Error::corrupt("the number of marks"));
         }
         let tail = self.words.tail.0.bytes.load(Ordering::Acquire);
         if tail.wrapping_sub(self.head) > self.window.len() {
             return Err(Error::corrupt("a writer's position"));
         }
-        while self.marks_head != self.marks_tail {
-            let message = Marked::read(&self.marks[self.marks_head as usize % MARKS])?;
+        while self.records_head != self.records_tail {
+            let message = Record::read(&self.records[self.records_head as usize % RECORDS])?;
             let behind = self.head.wrapping_sub(message.end()) <= self.window.len();
             if !behind {
                 // A reader that died between the two stores has taken more than its position says.
@@ -288,8 +288,8 @@ impl ReaderGuard<'_> {
                 }
                 break;
             }
-            self.marks_head = self.marks_head.wrapping_add(1);
-            self.words.head.0.marks.store(self.marks_head, Ordering::Release);
+            self.records_head = self.records_head.wrapping_add(1);
+            self.words.head.0.records.store(self.records_head, Ordering::Release);
             probe::at();
         }
         self.look()

@@ -46,13 +46,13 @@ impl Random {
 enum Target {
     /// Positions, water marks and what stands in the marks.
     Lane,
-    /// Also tokens and members.
+    /// Also locks and members.
     All,
 }
 
-/// A token's state, of which none makes a living member wait for another living one: that is in
-/// `a_token_that_is_not_given_back_is_waited_for_as_long_as_the_call_may`.
-fn token_lock(random: &mut Random) -> u32 {
+/// A lock's state, of which none makes a living member wait for another living one: that is in
+/// `a_lock_that_is_not_given_back_is_waited_for_as_long_as_the_call_may`.
+fn lock_lock(random: &mut Random) -> u32 {
     // The members of these tests have the numbers 1 to 4; 5 to 64 are free and 65 up are none.
     let holder = [0, 5 + random.below(60) as u32, 65 + random.below(190) as u32][random.below(3)];
     let victim = random.below(256) as u32;
@@ -75,7 +75,7 @@ fn token_lock(random: &mut Random) -> u32 {
 /// Writes garbage into one word.
 fn spoil(room: &Room, target: Target, random: &mut Random) {
     let words = room.words();
-    let words_64 = [&words.tail.0.bytes, &words.tail.0.marks, &words.head.0.bytes, &words.head.0.marks];
+    let words_64 = [&words.tail.0.bytes, &words.tail.0.records, &words.head.0.bytes, &words.head.0.records];
     let near = words_64[random.below(4)].load(Ordering::Relaxed);
     let value = match random.below(8) {
         0 => 0,
@@ -98,30 +98,30 @@ fn spoil(room: &Room, target: Target, random: &mut Random) {
             // The first mark unread, or the last published, or one near them.
             let at = words_64[1 + 2 * random.below(2)].load(Ordering::Relaxed);
             let at = at.wrapping_add(random.below(3) as u64).wrapping_sub(1);
-            let mark = &room.marks()[at as usize % MARKS];
+            let record = &room.records()[at as usize % RECORDS];
             let part = random.below(64) as u64 | (random.below(64) as u64) << 32;
             match random.below(6) {
-                0 => mark.at.store(value, Ordering::Relaxed),
-                1 => mark.lengths.store(value, Ordering::Relaxed),
-                2 => mark.lengths.store(part, Ordering::Relaxed),
-                3 => mark.taken.store(value, Ordering::Relaxed),
-                4 => mark.taken.store(part, Ordering::Relaxed),
-                _ => mark.what.store(value, Ordering::Relaxed),
+                0 => record.at.store(value, Ordering::Relaxed),
+                1 => record.lengths.store(value, Ordering::Relaxed),
+                2 => record.lengths.store(part, Ordering::Relaxed),
+                3 => record.taken.store(value, Ordering::Relaxed),
+                4 => record.taken.store(part, Ordering::Relaxed),
+                _ => record.header.store(value, Ordering::Relaxed),
             }
         }
     };
     match (target, random.below(8)) {
         (Target::Lane, _) | (_, 0..4) => lane(random),
         (Target::All, 4 | 5) => {
-            let token = [&words.writer_token.0, &words.reader_token.0][random.below(2)];
-            // The words of a token are its own; here they are the first four of its line.
-            let at = address(room, token) + 4 * random.below(4);
+            let lock = [&words.writer_lock.0, &words.reader_lock.0][random.below(2)];
+            // The words of a lock are its own; here they are the first four of its line.
+            let at = address(room, lock) + 4 * random.below(4);
             let word = room.memory.get::<AtomicU32>(at).expect("inside");
             let is_lock = (at - LANE_AT).is_multiple_of(128);
-            word.store(if is_lock { token_lock(random) } else { value as u32 }, Ordering::Relaxed);
+            word.store(if is_lock { lock_lock(random) } else { value as u32 }, Ordering::Relaxed);
         }
         _ => {
-            // The process of a living member may be spoilt, what it is busy with not: see `token_lock`.
+            // The process of a living member may be spoilt, what it is busy with not: see `lock_lock`.
             let (slot, word) = if random.below(2) == 0 { (random.below(4), 0) } else { (4 + random.below(60), 8) };
             let at = slot * size_of::<CachePadded<Member>>() + word;
             room.memory.get::<AtomicU64>(at).expect("inside").store(value, Ordering::Relaxed);
@@ -152,7 +152,7 @@ fn fine<T>(result: Result<T>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
         Err(error) => {
-            // What says that another member holds a token may be true.
+            // What says that another member holds a lock may be true.
             assert!(error.errno() == Errno::Proto || error.is_held(), "{error}");
             None
         }
@@ -166,7 +166,7 @@ struct Ends<Rain> {
     random: Random,
     rain: Rain,
     len_max: usize,
-    /// A token could not be had.
+    /// A lock could not be had.
     refused: bool,
 }
 
@@ -226,12 +226,12 @@ fn write_held(
     let (control, data) = bytes.split_at(bytes.len() / 3);
     match random.below(5) {
         0 | 1 => fine(lane.append_plain(bytes)),
-        2 => fine(lane.append(What::of(Kind::Proto), Some(control), Some(data))),
-        3 => fine(lane.append(What::of(Kind::Data), None, Some(data))),
+        2 => fine(lane.append(MessageHeader::of(Kind::Proto), Some(control), Some(data))),
+        3 => fine(lane.append(MessageHeader::of(Kind::Data), None, Some(data))),
         _ => {
             let part = lane.place(&Kept(()), bytes.len());
             assert_eq!(part[0].len() + part[1].len(), bytes.len());
-            lane.mark(What::of(Kind::Proto), Some(bytes.len() as u32), None);
+            lane.record(MessageHeader::of(Kind::Proto), Some(bytes.len() as u32), None);
             Some(())
         }
     }
@@ -254,7 +254,7 @@ fn read_held(
     let front = fine(lane.find().and_then(|()| lane.front()))?;
     rain(random);
     match front? {
-        Front::Plain(_) => {
+        LaneFront::Plain(_) => {
             lane.peek_plain(buffer);
             flat(lane.plain_in_place(&Kept(()), buffer.len()));
             if buffer.len().is_multiple_of(3) {
@@ -264,7 +264,7 @@ fn read_held(
             }
             Some(())
         }
-        Front::Marked(message) => {
+        LaneFront::Record(message) => {
             let control = lane.copy_control(&message, buffer);
             let data = lane.copy_data(&message, buffer);
             flat(lane.data_in_place(&Kept(()), &message));
@@ -373,13 +373,13 @@ fn garbage_that_falls_at_any_time_is_harmless() {
     }
 }
 
-/// A number in a token of one that lives and knows nothing of it.
+/// A number in a lock of one that lives and knows nothing of it.
 #[test]
-fn a_token_that_is_not_given_back_is_waited_for_as_long_as_the_call_may() {
+fn a_lock_that_is_not_given_back_is_waited_for_as_long_as_the_call_may() {
     watched(|| {
         let room = Room::new(SMALL);
         let (mut writer, reader) = (hasty_writer(&room), room.reader());
-        let lock = room.memory.get::<AtomicU32>(address(&room, &room.words().writer_token.0)).expect("inside");
+        let lock = room.memory.get::<AtomicU32>(address(&room, &room.words().writer_lock.0)).expect("inside");
         lock.store(1 << 17 | 2, Ordering::Relaxed);
         assert_eq!(writer.hold().expect_err("not given back").errno(), Errno::Again);
         writer.me.set_limit(Limit::Until(headwater_os::clock::now_ns() + 20_000_000));
@@ -403,12 +403,12 @@ fn what_is_corrupt_is_noticed_by_both_sides() {
     let spoilt: [(Spoil, bool, bool); 8] = [
         (|words| words.tail.0.bytes.store(8 + 65, Ordering::Relaxed), true, true),
         (|words| words.tail.0.bytes.store(7, Ordering::Relaxed), true, true),
-        (|words| words.tail.0.marks.store(1 << 40, Ordering::Relaxed), true, true),
+        (|words| words.tail.0.records.store(1 << 40, Ordering::Relaxed), true, true),
         (|words| words.head.0.bytes.store(7, Ordering::Relaxed), false, true),
         (|words| words.head.0.bytes.store(1 << 40, Ordering::Relaxed), true, true),
         (|words| words.head.0.bytes.store(u64::MAX, Ordering::Relaxed), true, true),
-        (|words| words.head.0.marks.store(1, Ordering::Relaxed), false, true),
-        (|words| words.head.0.marks.store(1 << 40, Ordering::Relaxed), false, true),
+        (|words| words.head.0.records.store(1, Ordering::Relaxed), false, true),
+        (|words| words.head.0.records.store(1 << 40, Ordering::Relaxed), false, true),
     ];
     for (at, (spoil, writer_sees, reader_sees)) in spoilt.into_iter().enumerate() {
         let room = Room::new(Sizes { hiwat: 20, ..SMALL });

@@ -15,7 +15,7 @@ enum Op {
     },
     Message {
         who: usize,
-        what: What,
+        header: MessageHeader,
         control: Option<usize>,
         data: Option<usize>,
         open: bool,
@@ -55,7 +55,7 @@ fn ops(len_max: usize) -> impl Strategy<Value = Vec<Op>> {
     let who = || 0..2usize;
     let len = move || prop_oneof![1 => Just(0), 8 => 0..len_max.min(20), 4 => 0..len_max + 2];
     let part = move || prop_oneof![1 => Just(None), 3 => len().prop_map(Some)];
-    let what = (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(proto, delimited, marked)| What {
+    let header = (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(proto, delimited, marked)| MessageHeader {
         kind: if proto { Kind::Proto } else { Kind::Data },
         band: 0,
         whole: false,
@@ -66,8 +66,8 @@ fn ops(len_max: usize) -> impl Strategy<Value = Vec<Op>> {
     let op = prop_oneof![
         6 => (who(), len(), any::<bool>(), any::<bool>())
             .prop_map(|(who, len, quick, open)| Op::Plain { who, len, quick, open }),
-        6 => (who(), what, part(), part(), any::<bool>())
-            .prop_map(|(who, what, control, data, open)| Op::Message { who, what, control, data, open }),
+        6 => (who(), header, part(), part(), any::<bool>())
+            .prop_map(|(who, header, control, data, open)| Op::Message { who, header, control, data, open }),
         10 => (who(), len(), len(), any::<bool>(), any::<bool>(), any::<bool>())
             .prop_map(|(who, control, data, all, look, open)| Op::Take { who, control, data, all, look, open }),
         4 => (who(), len()).prop_map(|(who, len)| Op::Quick { who, len }),
@@ -125,12 +125,12 @@ proptest! {
 #[derive(Debug)]
 enum Item {
     Plain(VecDeque<u8>),
-    Marked(Waiting),
+    Record(Waiting),
 }
 
 #[derive(Debug)]
 struct Waiting {
-    what: What,
+    header: MessageHeader,
     control: Option<Vec<u8>>,
     data: Option<Vec<u8>>,
     control_taken: usize,
@@ -189,7 +189,7 @@ impl World {
         for op in ops {
             match op {
                 Op::Plain { who, len, quick, open } => self.plain(who, len, quick, open),
-                Op::Message { who, what, control, data, open } => self.message(who, what, control, data, open),
+                Op::Message { who, header, control, data, open } => self.message(who, header, control, data, open),
                 Op::Take { who, control, data, all, look, open } => self.take(who, control, data, all, look, open),
                 Op::Quick { who, len } => self.quick(who, len),
                 Op::Flush { who } => {
@@ -212,7 +212,7 @@ impl World {
     fn count(&self) -> usize {
         let count = |item: &Item| match item {
             Item::Plain(bytes) => bytes.len(),
-            Item::Marked(message) => message.count(),
+            Item::Record(message) => message.count(),
         };
         self.model.iter().map(count).sum()
     }
@@ -223,8 +223,8 @@ impl World {
         let hiwat = (hiwat as usize).min(window - message_max);
         let (count, lowat) = (self.count(), (lowat as usize).min(hiwat));
         self.full = if self.full { count != 0 && count >= lowat } else { count > hiwat };
-        let marks = self.model.iter().filter(|item| matches!(item, Item::Marked(_))).count();
-        !self.full && marks <= MARKS - CUT_MAX
+        let records = self.model.iter().filter(|item| matches!(item, Item::Record(_))).count();
+        !self.full && records <= RECORDS - CUT_MAX
     }
 
     fn fresh(&mut self, len: usize) -> Vec<u8> {
@@ -235,7 +235,7 @@ impl World {
 
     fn push_plain(&mut self, bytes: Vec<u8>) {
         if !self.coalescing {
-            return self.push(What::of(Kind::Data), None, Some(bytes));
+            return self.push(MessageHeader::of(Kind::Data), None, Some(bytes));
         }
         match self.model.back_mut() {
             _ if bytes.is_empty() => {}
@@ -244,8 +244,8 @@ impl World {
         }
     }
 
-    fn push(&mut self, what: What, control: Option<Vec<u8>>, data: Option<Vec<u8>>) {
-        self.model.push_back(Item::Marked(Waiting { what, control, data, control_taken: 0, data_taken: 0 }));
+    fn push(&mut self, header: MessageHeader, control: Option<Vec<u8>>, data: Option<Vec<u8>>) {
+        self.model.push_back(Item::Record(Waiting { header, control, data, control_taken: 0, data_taken: 0 }));
     }
 
     fn plain(&mut self, who: usize, len: usize, quick: bool, open: bool) {
@@ -259,15 +259,15 @@ impl World {
         self.append(who, open, len, |lane| lane.append_plain(&bytes), |world| world.push_plain(bytes.clone()));
     }
 
-    fn message(&mut self, who: usize, what: What, control: Option<usize>, data: Option<usize>, open: bool) {
+    fn message(&mut self, who: usize, header: MessageHeader, control: Option<usize>, data: Option<usize>, open: bool) {
         let len = control.unwrap_or(0) + data.unwrap_or(0);
         let (control, data) = (control.map(|len| self.fresh(len)), data.map(|len| self.fresh(len)));
         self.append(
             who,
             open,
             len,
-            |lane| lane.append(what, control.as_deref(), data.as_deref()),
-            |world| world.push(what, control.clone(), data.clone()),
+            |lane| lane.append(header, control.as_deref(), data.as_deref()),
+            |world| world.push(header, control.clone(), data.clone()),
         );
     }
 
@@ -328,8 +328,8 @@ impl World {
         let model = &mut self.model;
         match lane.find().and_then(|()| lane.front()).expect("front") {
             None => assert!(model.is_empty()),
-            Some(Front::Plain(there)) => take_plain(&mut lane, model, there as usize, data, all, look),
-            Some(Front::Marked(message)) => take_message(&mut lane, model, &message, control, data, all),
+            Some(LaneFront::Plain(there)) => take_plain(&mut lane, model, there as usize, data, all, look),
+            Some(LaneFront::Record(message)) => take_message(&mut lane, model, &message, control, data, all),
         }
         lane.open(open);
     }
@@ -349,7 +349,7 @@ impl World {
     /// It notes in the mark what it has taken, and does not come to give the room back.
     fn taker_dies(&mut self, who: usize, control: usize, data: usize) {
         let front = self.readers[who].front();
-        if let (Some(Front::Marked(_)), Some(Item::Marked(waiting))) = (front, self.model.front_mut()) {
+        if let (Some(LaneFront::Record(_)), Some(Item::Record(waiting))) = (front, self.model.front_mut()) {
             let control = waiting.control_taken + control.min(waiting.control_left().len());
             let data = waiting.data_taken + data.min(waiting.data_left().len());
             let before = (waiting.control_taken, waiting.data_taken);
@@ -357,9 +357,9 @@ impl World {
             if waiting.is_empty() {
                 (waiting.control_taken, waiting.data_taken) = before;
             } else {
-                let marks = self.room.words().head.0.marks.load(Ordering::Relaxed);
+                let records = self.room.words().head.0.records.load(Ordering::Relaxed);
                 let taken = control as u64 | (data as u64) << 32;
-                self.room.marks()[marks as usize % MARKS].taken.store(taken, Ordering::Relaxed);
+                self.room.records()[records as usize % RECORDS].taken.store(taken, Ordering::Relaxed);
             }
         }
         self.readers[who] = self.room.reader();
@@ -369,7 +369,7 @@ impl World {
 
     /// It gives the room of a message back, and does not come to count the mark.
     fn dropper_dies(&mut self, who: usize) {
-        if let Some(Front::Marked(message)) = self.readers[who].front() {
+        if let Some(LaneFront::Record(message)) = self.readers[who].front() {
             self.room.words().head.0.bytes.store(message.end(), Ordering::Relaxed);
             self.model.pop_front();
         }
@@ -421,13 +421,13 @@ fn take_plain(
 fn take_message(
     lane: &mut ReaderGuard<'_>,
     model: &mut VecDeque<Item>,
-    message: &Marked,
+    message: &Record,
     control: usize,
     data: usize,
     all: bool,
 ) {
-    let Some(Item::Marked(waiting)) = model.front_mut() else { panic!("a message out of its order") };
-    assert_eq!(message.what, waiting.what);
+    let Some(Item::Record(waiting)) = model.front_mut() else { panic!("a message out of its order") };
+    assert_eq!(message.header, waiting.header);
     assert_eq!(message.control.is_some(), waiting.control.is_some());
     assert_eq!(message.data.is_some(), waiting.data.is_some());
     let mut buffer = vec![0; control.min(waiting.control_left().len() + 1)];

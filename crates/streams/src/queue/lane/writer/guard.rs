@@ -1,4 +1,4 @@
-//! What is done to a lane under its writer's token. The guard has these calls, and nobody else.
+//! What is done to a lane under its writer's lock. The guard has these calls, and nobody else.
 
 use std::ops::{Deref, DerefMut};
 
@@ -8,11 +8,11 @@ use headwater_shm::{Membership, probe};
 use super::{LaneWriter, Open, STRIDE_MAX};
 use crate::error::{Errno, Error, Result};
 use crate::layout::Tail;
-use crate::limits::{CUT_MAX, MARKS, PIECE};
-use crate::message::kind::{Kind, What};
-use crate::queue::lane::Marked;
+use crate::limits::{CUT_MAX, PIECE, RECORDS};
+use crate::message::kind::{Kind, MessageHeader};
+use crate::queue::lane::Record;
 
-/// The writing side of a lane, under its token, which is given back when this is dropped.
+/// The writing side of a lane, under its lock, which is given back when this is dropped.
 #[derive(Debug)]
 pub(crate) struct WriterGuard<'l> {
     pub(super) lane: &'l mut LaneWriter,
@@ -38,7 +38,7 @@ impl DerefMut for WriterGuard<'_> {
 impl Drop for WriterGuard<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.lane.token.leave(self.me);
+        self.lane.lock.leave(self.me);
     }
 }
 
@@ -49,15 +49,15 @@ impl WriterGuard<'_> {
         self.reader_is_flagged()
     }
 
-    /// Has the next one that takes the token, we too, look at everything: what was found is found again, whoever asks.
+    /// Has the next one that takes the lock, we too, look at everything: what was found is found again, whoever asks.
     pub fn doubt(&mut self) {
-        self.token.doubt();
+        self.lock.doubt();
     }
 
     /// Takes the notices that were set: what they are about is looked at now.
     #[cfg(not(loom))]
     pub fn take_notices(&mut self) -> u8 {
-        self.token.take_notices()
+        self.lock.take_notices()
     }
 
     /// Opens a quick way, or closes it.
@@ -92,9 +92,9 @@ impl WriterGuard<'_> {
     /// at lowat.
     pub fn has_room(&mut self) -> Result<bool> {
         if self.is_full() || self.count() > self.unlooked() || self.no_mark_left() {
-            let Tail { bytes, marks, .. } = &self.words.tail.0;
+            let Tail { bytes, records, .. } = &self.words.tail.0;
             // Nobody else writes them. Who waits goes by them and by the water marks, and would look again for ever.
-            if bytes.load(Ordering::Relaxed) != self.tail || marks.load(Ordering::Relaxed) != self.marks_tail {
+            if bytes.load(Ordering::Relaxed) != self.tail || records.load(Ordering::Relaxed) != self.records_tail {
                 return Err(Error::corrupt("a writer's own position"));
             }
             self.set_flow(self.coalescing);
@@ -119,7 +119,7 @@ impl WriterGuard<'_> {
     #[inline(never)]
     fn append_plain_slowly(&mut self, bytes: &[u8]) -> Result<()> {
         if !self.coalescing {
-            return self.append(What::of(Kind::Data), None, Some(bytes));
+            return self.append(MessageHeader::of(Kind::Data), None, Some(bytes));
         }
         self.fits(bytes.len())?;
         if !self.run_open && !bytes.is_empty() {
@@ -152,31 +152,31 @@ impl WriterGuard<'_> {
     }
 
     /// Appends a message with boundaries. After [`WriterGuard::has_room`].
-    pub fn append(&mut self, what: What, control: Option<&[u8]>, data: Option<&[u8]>) -> Result<()> {
+    pub fn append(&mut self, header: MessageHeader, control: Option<&[u8]>, data: Option<&[u8]>) -> Result<()> {
         let (control_bytes, data_bytes) = (control.unwrap_or_default(), data.unwrap_or_default());
         self.fits(control_bytes.len() + data_bytes.len())?;
-        if self.marks_tail.wrapping_sub(self.marks_head) >= MARKS as u64 && self.marks_used() >= MARKS as u64 {
+        if self.records_tail.wrapping_sub(self.records_head) >= RECORDS as u64 && self.marks_used() >= RECORDS as u64 {
             return Err(Error::new(
                 Errno::Nosr,
-                format!("modules send more than the stream's {MARKS} messages at a time"),
+                format!("modules send more than the stream's {RECORDS} messages at a time"),
             ));
         }
         self.fill(0, control_bytes);
         self.fill(control_bytes.len(), data_bytes);
         let len = |part: Option<&[u8]>| part.map(|bytes| bytes.len() as u32);
-        self.mark(what, len(control), len(data));
+        self.record(header, len(control), len(data));
         Ok(())
     }
 
     /// Publishes what has been filled in at the end of the window as a message with boundaries.
-    pub fn mark(&mut self, what: What, control: Option<u32>, data: Option<u32>) {
-        let slot = &self.marks[self.marks_tail as usize % MARKS];
+    pub fn record(&mut self, header: MessageHeader, control: Option<u32>, data: Option<u32>) {
+        let slot = &self.records[self.records_tail as usize % RECORDS];
         probe::at();
-        Marked::write(slot, self.tail, what, control, data);
+        Record::write(slot, self.tail, header, control, data);
         probe::at();
-        self.marks_tail = self.marks_tail.wrapping_add(1);
+        self.records_tail = self.records_tail.wrapping_add(1);
         // The mark before its bytes: a reader that sees the bytes sees the mark.
-        self.words.tail.0.marks.store(self.marks_tail, Ordering::Release);
+        self.words.tail.0.records.store(self.records_tail, Ordering::Release);
         probe::at();
         let len = u64::from(control.unwrap_or(0)) + u64::from(data.unwrap_or(0));
         self.run_open = false;
@@ -207,7 +207,7 @@ impl WriterGuard<'_> {
     /// Notes whether the queue is full, after a look.
     fn note_flow(&mut self) {
         let full = self.water.is_full(self.count(), self.is_full());
-        // Relaxed: read by the token's holders, and as a hint by those who wait.
+        // Relaxed: read by the lock's holders, and as a hint by those who wait.
         self.words.flow.0.full.store(u32::from(full), Ordering::Relaxed);
         probe::at();
     }
@@ -226,21 +226,21 @@ impl WriterGuard<'_> {
 
     /// Whether there are not enough marks for the most messages that one call sends.
     fn no_mark_left(&mut self) -> bool {
-        self.marks_used() > (MARKS - CUT_MAX) as u64
+        self.marks_used() > (RECORDS - CUT_MAX) as u64
     }
 
     /// How many marks lie in the lane, by a new look.
     fn marks_used(&mut self) -> u64 {
         // Acquire pairs with the Release store in `LaneReader::drop_front`: it is done with the mark that is written next.
-        self.marks_head = self.words.head.0.marks.load(Ordering::Acquire);
-        self.marks_tail.wrapping_sub(self.marks_head)
+        self.records_head = self.words.head.0.records.load(Ordering::Acquire);
+        self.records_tail.wrapping_sub(self.records_head)
     }
 
     /// Reads how far the reader has come, and checks it.
     fn look(&mut self) -> Result<()> {
-        // Ours to write as long as we hold the token. Who waits goes by these words.
+        // Ours to write as long as we hold the lock. Who waits goes by these words.
         let own = &self.words.tail.0;
-        if own.bytes.load(Ordering::Relaxed) != self.tail || own.marks.load(Ordering::Relaxed) != self.marks_tail {
+        if own.bytes.load(Ordering::Relaxed) != self.tail || own.records.load(Ordering::Relaxed) != self.records_tail {
             return Err(Error::corrupt("a writer's own position"));
         }
         // Acquire pairs with the Release store in `LaneReader`: it is done with what we overwrite next.
@@ -266,18 +266,18 @@ impl WriterGuard<'_> {
         // Our own bytes still stand at the end if nobody has written.
         self.run_open &= self.tail == before;
         self.not_plain = self.not_plain.wrapping_add(self.tail.wrapping_sub(before));
-        self.marks_tail = self.words.tail.0.marks.load(Ordering::Acquire);
-        if self.marks_used() > MARKS as u64 {
+        self.records_tail = self.words.tail.0.records.load(Ordering::Acquire);
+        if self.marks_used() > RECORDS as u64 {
             return Err(Error::corrupt("the number of marks"));
         }
-        while self.marks_tail != self.marks_head {
-            let last = Marked::read(&self.marks[self.marks_tail.wrapping_sub(1) as usize % MARKS])?;
+        while self.records_tail != self.records_head {
+            let last = Record::read(&self.records[self.records_tail.wrapping_sub(1) as usize % RECORDS])?;
             if self.tail.wrapping_sub(last.at) as i64 > 0 {
                 break;
             }
             // Its writer died between the mark and the bytes.
-            self.marks_tail = self.marks_tail.wrapping_sub(1);
-            self.words.tail.0.marks.store(self.marks_tail, Ordering::Release);
+            self.records_tail = self.records_tail.wrapping_sub(1);
+            self.words.tail.0.records.store(self.records_tail, Ordering::Release);
             probe::at();
         }
         Ok(())

@@ -11,7 +11,7 @@ use crate::member::MEMBERS;
 use crate::sync::{ProcessId, now_ns};
 use crate::{CachePadded, Limit, Member};
 
-/// A region with a table, one token, and a word that the token protects.
+/// A region with a table, one lock, and a word that the lock protects.
 struct Shared {
     memory: Arc<SharedMemory>,
     fence: Fence,
@@ -21,16 +21,16 @@ const TABLE_BYTES: usize = MEMBERS * size_of::<CachePadded<Member>>();
 
 impl Shared {
     fn new() -> Shared {
-        let memory = SharedMemory::create("token-test", TABLE_BYTES + 4096).expect("memory");
+        let memory = SharedMemory::create("lock-test", TABLE_BYTES + 4096).expect("memory");
         Shared { memory: Arc::new(memory), fence: Fence::best() }
     }
 
-    fn join(&self) -> (Membership, Token) {
+    fn join(&self) -> (Membership, BiasedLock) {
         let table = Placed::slice_at(&self.memory, 0, MEMBERS).expect("inside");
-        (Membership::join(&table, self.fence, &[&self.words()]).expect("a slot"), Token::new(self.words(), 0))
+        (Membership::join(&table, self.fence, &[&self.words()]).expect("a slot"), BiasedLock::new(self.words(), 0))
     }
 
-    fn words(&self) -> Placed<TokenWords> {
+    fn words(&self) -> Placed<BiasedLockWords> {
         Placed::at(&self.memory, TABLE_BYTES).expect("inside")
     }
 
@@ -40,72 +40,72 @@ impl Shared {
 }
 
 /// Adds one by a load and a store: a lost one shows that two were inside.
-fn add_one(shared: &Shared, me: &Membership, token: &mut Token) {
+fn add_one(shared: &Shared, me: &Membership, lock: &mut BiasedLock) {
     let add = |count: Placed<AtomicU64>| count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    if !token.enter(me) {
-        token.hold(me).expect("hold");
+    if !lock.enter(me) {
+        lock.hold(me).expect("hold");
     }
     add(shared.count());
-    token.leave(me);
+    lock.leave(me);
 }
 
 #[test]
 fn a_lone_user_enters_by_its_bias() {
     let shared = Shared::new();
-    let (me, mut token) = shared.join();
-    assert!(!token.enter(&me));
-    assert_eq!(token.hold(&me).expect("free"), Hold::Fresh);
-    token.leave(&me);
-    assert!(token.enter(&me));
-    token.leave(&me);
-    assert_eq!(token.hold(&me).expect("ours"), Hold::Kept);
-    token.leave(&me);
+    let (me, mut lock) = shared.join();
+    assert!(!lock.enter(&me));
+    assert_eq!(lock.hold(&me).expect("free"), Hold::Stale);
+    lock.leave(&me);
+    assert!(lock.enter(&me));
+    lock.leave(&me);
+    assert_eq!(lock.hold(&me).expect("ours"), Hold::Kept);
+    lock.leave(&me);
 }
 
 #[test]
 fn a_holder_remembers_until_another_has_held_it() {
     let shared = Shared::new();
-    let (me, mut token) = shared.join();
+    let (me, mut lock) = shared.join();
     let (other, mut others) = shared.join();
-    let hold = |me: &Membership, token: &mut Token| {
-        let hold = token.hold(me).expect("free");
-        token.leave(me);
+    let hold = |me: &Membership, lock: &mut BiasedLock| {
+        let hold = lock.hold(me).expect("free");
+        lock.leave(me);
         hold
     };
     for _ in 0..5 {
         // Taken away, it is a lock for a while.
-        assert_eq!(hold(&me, &mut token), Hold::Fresh);
-        assert_eq!(hold(&me, &mut token), Hold::Kept);
-        assert_eq!(hold(&other, &mut others), Hold::Fresh);
+        assert_eq!(hold(&me, &mut lock), Hold::Stale);
+        assert_eq!(hold(&me, &mut lock), Hold::Kept);
+        assert_eq!(hold(&other, &mut others), Hold::Stale);
         assert_eq!(hold(&other, &mut others), Hold::Kept);
     }
-    token.forget();
-    assert_eq!(hold(&me, &mut token), Hold::Fresh);
-    token.hold(&me).expect("free");
-    token.doubt();
-    token.leave(&me);
-    assert!(!token.enter(&me), "what is in doubt is looked at by the next hold");
-    assert_eq!(hold(&me, &mut token), Hold::Fresh);
+    lock.forget();
+    assert_eq!(hold(&me, &mut lock), Hold::Stale);
+    lock.hold(&me).expect("free");
+    lock.doubt();
+    lock.leave(&me);
+    assert!(!lock.enter(&me), "what is in doubt is looked at by the next hold");
+    assert_eq!(hold(&me, &mut lock), Hold::Stale);
     // Another one in its slot, where the last holder was.
     let number = me.number();
     drop(me);
     let (heir, mut heirs) = shared.join();
     assert_eq!(heir.number(), number);
-    assert_eq!(hold(&heir, &mut heirs), Hold::Fresh);
+    assert_eq!(hold(&heir, &mut heirs), Hold::Stale);
 }
 
 #[test]
-fn a_token_is_biased_again_after_a_while() {
+fn a_lock_is_biased_again_after_a_while() {
     let shared = Shared::new();
-    let ((me, mut token), (other, mut others)) = (shared.join(), shared.join());
+    let ((me, mut lock), (other, mut others)) = (shared.join(), shared.join());
     for _ in 0..20 {
-        for (me, token) in [(&me, &mut token), (&other, &mut others)] {
+        for (me, lock) in [(&me, &mut lock), (&other, &mut others)] {
             let uses = (0..1000).take_while(|_| {
-                let entered = token.enter(me);
+                let entered = lock.enter(me);
                 if !entered {
-                    token.hold(me).expect("free");
+                    lock.hold(me).expect("free");
                 }
-                token.leave(me);
+                lock.leave(me);
                 !entered
             });
             assert!(uses.count() <= 150);
@@ -120,11 +120,11 @@ fn only_one_is_inside() {
     std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
-                let (me, mut token) = shared.join();
+                let (me, mut lock) = shared.join();
                 for _ in 0..EACH {
-                    add_one(&shared, &me, &mut token);
+                    add_one(&shared, &me, &mut lock);
                 }
-                token.retire();
+                lock.retire();
             });
         }
     });
@@ -139,18 +139,18 @@ fn a_bias_is_taken_from_one_who_works_on() {
     let mut worked = 0;
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
-            let (me, mut token) = shared.join();
+            let (me, mut lock) = shared.join();
             let mut worked = 0;
             while !stop.load(Ordering::Relaxed) {
-                add_one(&shared, &me, &mut token);
+                add_one(&shared, &me, &mut lock);
                 worked += 1;
             }
             worked
         });
-        let (me, mut token) = shared.join();
+        let (me, mut lock) = shared.join();
         for _ in 0..200 {
             std::thread::sleep(Duration::from_micros(200));
-            add_one(&shared, &me, &mut token);
+            add_one(&shared, &me, &mut lock);
             taken += 1;
         }
         stop.store(true, Ordering::Relaxed);
@@ -160,28 +160,28 @@ fn a_bias_is_taken_from_one_who_works_on() {
 }
 
 #[test]
-fn a_token_held_by_the_dead_is_taken_over() {
+fn a_lock_held_by_the_dead_is_taken_over() {
     let shared = Shared::new();
-    let (me, mut token) = shared.join();
+    let (me, mut lock) = shared.join();
     for biased in [false, true] {
         let mut child = Child::fork(|| {
-            let (me, mut token) = shared.join();
-            let _ = token.hold(&me);
+            let (me, mut lock) = shared.join();
+            let _ = lock.hold(&me);
             if biased {
-                token.leave(&me);
-                token.enter(&me);
+                lock.leave(&me);
+                lock.enter(&me);
             }
             // Not dropped: as if killed inside.
-            std::mem::forget((me, token));
+            std::mem::forget((me, lock));
             0
         })
         .expect("fork");
         child.wait().expect("wait");
         let start = Instant::now();
-        assert_eq!(token.hold(&me).expect("taken over"), Hold::Fresh);
+        assert_eq!(lock.hold(&me).expect("taken over"), Hold::Stale);
         assert!(start.elapsed() < Duration::from_secs(1));
-        token.leave(&me);
-        token.retire();
+        lock.leave(&me);
+        lock.retire();
     }
 }
 
@@ -190,18 +190,18 @@ fn a_slot_of_the_dead_is_used_again() {
     let shared = Shared::new();
     for _ in 0..MEMBERS + 3 {
         let mut child = Child::fork(|| {
-            let (me, mut token) = shared.join();
-            let _ = token.hold(&me);
-            std::mem::forget((me, token));
+            let (me, mut lock) = shared.join();
+            let _ = lock.hold(&me);
+            std::mem::forget((me, lock));
             0
         })
         .expect("fork");
         child.wait().expect("wait");
     }
     // The newcomer has the number of a dead holder, and is not taken for it.
-    let (_me, _token) = shared.join();
-    let (other, mut token) = shared.join();
-    token.hold(&other).expect("free");
+    let (_me, _lock) = shared.join();
+    let (other, mut lock) = shared.join();
+    lock.hold(&other).expect("free");
 }
 
 #[test]
@@ -217,45 +217,45 @@ fn the_living_are_not_displaced() {
 #[test]
 fn a_notice_reaches_the_biased() {
     let shared = Shared::new();
-    let (me, mut token) = shared.join();
-    token.hold(&me).expect("free");
-    token.leave(&me);
+    let (me, mut lock) = shared.join();
+    lock.hold(&me).expect("free");
+    lock.leave(&me);
     shared.join().1.notify(4);
-    assert!(!token.enter(&me));
-    assert_eq!(token.hold(&me).expect("ours"), Hold::Kept);
-    assert_eq!(token.notices(), 4);
-    assert_eq!(token.take_notices(), 4);
-    token.leave(&me);
-    assert!(token.enter(&me));
-    token.leave(&me);
+    assert!(!lock.enter(&me));
+    assert_eq!(lock.hold(&me).expect("ours"), Hold::Kept);
+    assert_eq!(lock.notices(), 4);
+    assert_eq!(lock.take_notices(), 4);
+    lock.leave(&me);
+    assert!(lock.enter(&me));
+    lock.leave(&me);
 }
 
 #[test]
 fn nonsense_in_the_word_is_an_error_and_no_hang() {
     let shared = Shared::new();
-    let (me, mut token) = shared.join();
+    let (me, mut lock) = shared.join();
     let (_other, _) = shared.join();
     me.set_limit(Limit::Now);
     for word in
         (0..32).map(|bit| 1 << bit).chain([u32::MAX, HELD | 200, BIASED | HELD, SEIZING | 1 | 77 << VICTIM_SHIFT])
     {
         shared.words().lock.store(word, Ordering::Relaxed);
-        if token.hold(&me).is_ok() {
-            token.leave(&me);
+        if lock.hold(&me).is_ok() {
+            lock.leave(&me);
         }
-        token.forget();
+        lock.forget();
     }
 }
 
 #[test]
-fn an_inner_token_does_not_free_the_outer() {
+fn an_inner_lock_does_not_free_the_outer() {
     let shared = Shared::new();
     let (me, mut outer) = shared.join();
     let inner_words = Placed::at(&shared.memory, TABLE_BYTES + 512).expect("inside");
-    let mut inner = Token::new(inner_words, 1);
-    for token in [&mut outer, &mut inner] {
-        token.hold(&me).expect("free");
-        token.leave(&me);
+    let mut inner = BiasedLock::new(inner_words, 1);
+    for lock in [&mut outer, &mut inner] {
+        lock.hold(&me).expect("free");
+        lock.leave(&me);
     }
     assert!(outer.enter(&me));
     assert!(inner.enter_inner(&me), "biased");
@@ -264,10 +264,10 @@ fn an_inner_token_does_not_free_the_outer() {
     let taken = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let (other, mut token) = shared.join();
-            token.hold(&other).expect("in the end");
+            let (other, mut lock) = shared.join();
+            lock.hold(&other).expect("in the end");
             taken.store(true, Ordering::SeqCst);
-            token.leave(&other);
+            lock.leave(&other);
         });
         std::thread::sleep(Duration::from_millis(50));
         assert!(!taken.load(Ordering::SeqCst));
@@ -276,15 +276,15 @@ fn an_inner_token_does_not_free_the_outer() {
     assert!(taken.load(Ordering::SeqCst));
 }
 
-/// Two ways to have a token: as a lock, and by a bias.
+/// Two ways to hold a lock: outright, and by a bias.
 const WAYS: [bool; 2] = [false, true];
 
 /// Goes in and stays there.
-fn stay_in(me: &Membership, token: &mut Token, biased: bool) {
-    token.hold(me).expect("free");
+fn stay_in(me: &Membership, lock: &mut BiasedLock, biased: bool) {
+    lock.hold(me).expect("free");
     if biased {
-        token.leave(me);
-        assert!(token.enter(me));
+        lock.leave(me);
+        assert!(lock.enter(me));
     }
 }
 
@@ -292,30 +292,30 @@ fn stay_in(me: &Membership, token: &mut Token, biased: bool) {
 fn a_call_that_is_not_to_wait_does_not() {
     for biased in WAYS {
         let shared = Shared::new();
-        let ((me, mut token), (other, mut others)) = (shared.join(), shared.join());
+        let ((me, mut lock), (other, mut others)) = (shared.join(), shared.join());
         stay_in(&other, &mut others, biased);
         for _ in 0..3 {
             me.set_limit(Limit::Now);
-            assert!(matches!(token.hold(&me), Err(Error::WouldBlock)));
+            assert!(matches!(lock.hold(&me), Err(Error::WouldBlock)));
             let start = Instant::now();
             me.set_limit(Limit::Until(now_ns() + 30_000_000));
-            assert!(matches!(token.hold(&me), Err(Error::TimedOut)));
+            assert!(matches!(lock.hold(&me), Err(Error::TimedOut)));
             assert!(start.elapsed() >= Duration::from_millis(30));
             me.set_limit(Limit::Until(5));
-            assert!(matches!(token.hold(&me), Err(Error::TimedOut)));
+            assert!(matches!(lock.hold(&me), Err(Error::TimedOut)));
         }
         others.leave(&other);
         assert_eq!(others.enter(&other), biased, "what was not had is left as it was");
         if biased {
             others.leave(&other);
         }
-        token.hold(&me).expect("now it is free");
+        lock.hold(&me).expect("now it is free");
     }
 }
 
 /// A biased member that is inside while another waits in vain stays alone there.
 #[test]
-fn a_signal_ends_the_wait_for_a_token() {
+fn a_signal_ends_the_wait_for_a_lock() {
     extern "C" fn nothing(_: libc::c_int) {}
     // SAFETY: installs a handler that does nothing, for a signal that nothing else here uses.
     unsafe { libc::signal(libc::SIGUSR1, nothing as extern "C" fn(libc::c_int) as usize) };
@@ -326,10 +326,10 @@ fn a_signal_ends_the_wait_for_a_token() {
         let (tell, told) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| {
-                let (me, mut token) = shared.join();
+                let (me, mut lock) = shared.join();
                 // SAFETY: no arguments, always succeeds.
                 tell.send(unsafe { libc::pthread_self() }).expect("the test waits");
-                token.hold(&me)
+                lock.hold(&me)
             });
             let thread = told.recv().expect("it runs");
             while !waiter.is_finished() {
@@ -345,19 +345,19 @@ fn a_signal_ends_the_wait_for_a_token() {
 
 /// The holder is stopped for longer than anybody was ever patient, and then goes on as if nothing had been.
 #[test]
-fn a_stopped_holder_keeps_its_token() {
+fn a_stopped_holder_keeps_its_lock() {
     for biased in WAYS {
         let shared = Shared::new();
-        let (me, mut token) = shared.join();
+        let (me, mut lock) = shared.join();
         me.set_limit(Limit::Now);
         let mut child = Child::fork(|| {
-            let (me, mut token) = shared.join();
-            stay_in(&me, &mut token, biased);
+            let (me, mut lock) = shared.join();
+            stay_in(&me, &mut lock, biased);
             shared.count().store(1, Ordering::Release);
             // SAFETY: the signal goes to this process alone.
             unsafe { libc::raise(libc::SIGSTOP) };
             let alone = shared.count().load(Ordering::Acquire) == 1;
-            token.leave(&me);
+            lock.leave(&me);
             i32::from(!alone)
         })
         .expect("fork");
@@ -366,12 +366,12 @@ fn a_stopped_holder_keeps_its_token() {
         }
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(2300) {
-            assert!(matches!(token.hold(&me), Err(Error::WouldBlock)));
+            assert!(matches!(lock.hold(&me), Err(Error::WouldBlock)));
         }
         // SAFETY: the pid is our own child's, which is not reaped.
         unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGCONT) };
         me.set_limit(Limit::Signal);
-        token.hold(&me).expect("it comes out");
+        lock.hold(&me).expect("it comes out");
         shared.count().store(2, Ordering::Release);
         assert!(child.wait().expect("wait").success());
     }
@@ -379,15 +379,15 @@ fn a_stopped_holder_keeps_its_token() {
 
 /// A member of another PID namespace: whether it lives cannot be seen, so it does.
 #[test]
-fn a_foreign_holder_keeps_its_token_until_its_side_is_gone() {
+fn a_foreign_holder_keeps_its_lock_until_its_side_is_gone() {
     for biased in WAYS {
         let shared = Shared::new();
-        let (me, mut token) = shared.join();
+        let (me, mut lock) = shared.join();
         let mut child = Child::fork(|| {
-            let (me, mut token) = shared.join();
+            let (me, mut lock) = shared.join();
             me.set_side(1);
-            stay_in(&me, &mut token, biased);
-            std::mem::forget((me, token));
+            stay_in(&me, &mut lock, biased);
+            std::mem::forget((me, lock));
             0
         })
         .expect("fork");
@@ -397,12 +397,12 @@ fn a_foreign_holder_keeps_its_token_until_its_side_is_gone() {
         for namespace in [0, 77] {
             place.store(namespace << 32 | place.load(Ordering::Relaxed) & u64::from(u32::MAX), Ordering::Relaxed);
             me.set_limit(Limit::Now);
-            assert!(matches!(token.hold(&me), Err(Error::WouldBlock)), "namespace {namespace}");
+            assert!(matches!(lock.hold(&me), Err(Error::WouldBlock)), "namespace {namespace}");
         }
         me.note_gone(0);
-        assert!(matches!(token.hold(&me), Err(Error::WouldBlock)), "that was another side");
+        assert!(matches!(lock.hold(&me), Err(Error::WouldBlock)), "that was another side");
         me.note_gone(1);
-        assert_eq!(token.hold(&me).expect("taken over"), Hold::Fresh);
+        assert_eq!(lock.hold(&me).expect("taken over"), Hold::Stale);
     }
 }
 
@@ -413,11 +413,11 @@ fn what_a_process_had_before_an_exec_is_free() {
     let table: Placed<[CachePadded<Member>]> = Placed::slice_at(&shared.memory, 0, MEMBERS).expect("inside");
     for _ in 0..3 {
         for _ in 0..MEMBERS {
-            let (me, mut token) = shared.join();
-            token.hold(&me).expect("whoever had it has executed another program");
+            let (me, mut lock) = shared.join();
+            lock.hold(&me).expect("whoever had it has executed another program");
             let slot = &table[me.number() as usize - 1].0;
             slot.image.store(ProcessId::own().image() ^ 1, Ordering::Relaxed);
-            std::mem::forget((me, token));
+            std::mem::forget((me, lock));
         }
     }
 }
@@ -425,9 +425,9 @@ fn what_a_process_had_before_an_exec_is_free() {
 #[test]
 fn a_forked_child_does_not_give_up_its_parents_place() {
     let shared = Shared::new();
-    let (me, mut token) = shared.join();
-    token.hold(&me).expect("free");
-    let held = std::cell::Cell::new(Some((me, token)));
+    let (me, mut lock) = shared.join();
+    lock.hold(&me).expect("free");
+    let held = std::cell::Cell::new(Some((me, lock)));
     let mut child = Child::fork(|| {
         drop(held.take());
         0
@@ -437,8 +437,8 @@ fn a_forked_child_does_not_give_up_its_parents_place() {
     let (other, mut others) = shared.join();
     other.set_limit(Limit::Now);
     assert!(matches!(others.hold(&other), Err(Error::WouldBlock)));
-    let (me, mut token) = held.take().expect("ours");
-    token.leave(&me);
+    let (me, mut lock) = held.take().expect("ours");
+    lock.leave(&me);
     others.hold(&other).expect("free");
 }
 
@@ -446,11 +446,11 @@ fn a_forked_child_does_not_give_up_its_parents_place() {
 #[test]
 fn a_killed_waiter_costs_one_wake_up() {
     let shared = Shared::new();
-    let (me, mut token) = shared.join();
-    token.hold(&me).expect("free");
+    let (me, mut lock) = shared.join();
+    lock.hold(&me).expect("free");
     let mut child = Child::fork(|| {
-        let (me, mut token) = shared.join();
-        let _ = token.hold(&me);
+        let (me, mut lock) = shared.join();
+        let _ = lock.hold(&me);
         0
     })
     .expect("fork");
@@ -459,15 +459,15 @@ fn a_killed_waiter_costs_one_wake_up() {
     }
     child.kill();
     child.wait().expect("wait");
-    token.leave(&me);
+    lock.leave(&me);
     assert_eq!(shared.words().lock.load(Ordering::Relaxed) & WAITERS, 0);
-    token.hold(&me).expect("free");
-    token.leave(&me);
-    assert!(token.enter(&me), "biased as if nothing had been");
-    token.leave(&me);
+    lock.hold(&me).expect("free");
+    lock.leave(&me);
+    assert!(lock.enter(&me), "biased as if nothing had been");
+    lock.leave(&me);
 }
 
-/// Somebody left the token, and died before waking those who sleep.
+/// Somebody left the lock, and died before waking those who sleep.
 #[test]
 fn a_wake_up_that_never_comes_is_not_waited_for() {
     let shared = Shared::new();
@@ -475,9 +475,9 @@ fn a_wake_up_that_never_comes_is_not_waited_for() {
     others.hold(&other).expect("free");
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| {
-            let (me, mut token) = shared.join();
+            let (me, mut lock) = shared.join();
             waits.store(true, Ordering::Relaxed);
-            token.hold(&me).map(|_| Instant::now())
+            lock.hold(&me).map(|_| Instant::now())
         });
         while !waits.load(Ordering::Relaxed) || shared.words().lock.load(Ordering::Relaxed) & WAITERS == 0 {
             yield_now();
@@ -494,8 +494,8 @@ fn a_wake_up_that_never_comes_is_not_waited_for() {
 fn tokens_tell_one_user_of_a_slot_from_the_next() {
     let shared = Shared::new();
     let held = || {
-        let (me, mut token) = shared.join();
-        token.hold(&me).expect("free");
+        let (me, mut lock) = shared.join();
+        lock.hold(&me).expect("free");
         (me.number(), shared.words().lock.load(Ordering::Relaxed))
     };
     let (one, other) = (held(), held());
@@ -506,23 +506,23 @@ fn tokens_tell_one_user_of_a_slot_from_the_next() {
 #[test]
 fn sleepers_wake_one_another() {
     let shared = Shared::new();
-    let (me, mut token) = shared.join();
-    token.hold(&me).expect("free");
+    let (me, mut lock) = shared.join();
+    lock.hold(&me).expect("free");
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                let (me, mut token) = shared.join();
+                let (me, mut lock) = shared.join();
                 for _ in 0..3 {
-                    token.hold(&me).expect("in the end");
+                    lock.hold(&me).expect("in the end");
                     std::thread::sleep(Duration::from_micros(300));
                     let count = shared.count();
                     count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-                    token.leave(&me);
+                    lock.leave(&me);
                 }
             });
         }
         std::thread::sleep(Duration::from_millis(30));
-        token.leave(&me);
+        lock.leave(&me);
     });
     assert_eq!(shared.count().load(Ordering::Relaxed), 24);
     assert_eq!(shared.words().lock.load(Ordering::Relaxed) & WAITERS, 0);

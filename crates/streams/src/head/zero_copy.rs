@@ -6,19 +6,19 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::front::{Item, ReadSide};
+use super::direction::WriteSide;
 use super::get::Taken;
 use super::handle::Handle;
+use super::peeked::{PeekedMessage, ReadSide};
 use super::state::{self, Call};
-use super::way::WriteSide;
 use crate::error::{Errno, Error, Result, fixed};
-use crate::message::kind::{Kind, What};
+use crate::message::kind::{Kind, MessageHeader};
 use crate::process::listeners::{SignalEvents, signal};
 use crate::queue::lane::Kept;
 
 /// A place in the stream for a message that is being filled in. Dropped, it was never there.
 #[derive(Debug)]
-pub struct Reserved<'s> {
+pub struct WriteGrant<'s> {
     stream: &'s mut Handle,
     /// The writer's side; none once it was given back.
     kept: Option<Kept>,
@@ -27,11 +27,11 @@ pub struct Reserved<'s> {
 
 /// A message where it lies. Dropped, it is still there.
 #[derive(Debug)]
-pub struct Borrowed<'s> {
+pub struct ReadGrant<'s> {
     stream: &'s mut Handle,
     /// The reader's side; none once it was given back.
     kept: Option<Kept>,
-    item: Item,
+    item: PeekedMessage,
 }
 
 impl Handle {
@@ -40,7 +40,7 @@ impl Handle {
     /// # Errors
     /// `ERANGE` beyond maxpsz; `EINVAL` on a stream without lanes, or with modules, which take messages as a whole; else
     /// as [`Handle::write`].
-    pub fn reserve(&mut self, len: usize) -> Result<Reserved<'_>> {
+    pub fn reserve(&mut self, len: usize) -> Result<WriteGrant<'_>> {
         self.attach()?;
         let maxpsz = self.maxpsz();
         if len > maxpsz {
@@ -49,8 +49,8 @@ impl Handle {
         loop {
             self.check_write()?;
             let kept = self.reserve_now();
-            if let Some(kept) = self.settle(kept)? {
-                return Ok(Reserved { stream: self, kept: Some(kept), len });
+            if let Some(kept) = self.remember_failure(kept)? {
+                return Ok(WriteGrant { stream: self, kept: Some(kept), len });
             }
             self.wait_or_refuse(0)?;
         }
@@ -70,13 +70,13 @@ impl Handle {
     ///
     /// # Errors
     /// `EBADMSG` for a message that does not lie in a lane, or has a control part; else as [`Handle::read`].
-    pub fn borrow(&mut self) -> Result<Option<Borrowed<'_>>> {
+    pub fn borrow(&mut self) -> Result<Option<ReadGrant<'_>>> {
         self.attach()?;
         loop {
             state::check(self.end.words(), Call::Read)?;
             let kept = self.borrow_now();
-            if let Some((kept, item)) = self.settle(kept)? {
-                return Ok(Some(Borrowed { stream: self, kept: Some(kept), item }));
+            if let Some((kept, item)) = self.remember_failure(kept)? {
+                return Ok(Some(ReadGrant { stream: self, kept: Some(kept), item }));
             }
             if !self.wait_for_more(1)? {
                 return Ok(None);
@@ -85,12 +85,12 @@ impl Handle {
     }
 
     /// Keeps the reader's side, if there is something.
-    fn borrow_now(&mut self) -> Result<Option<(Kept, Item)>> {
+    fn borrow_now(&mut self) -> Result<Option<(Kept, PeekedMessage)>> {
         let options = self.read_options();
         let Handle { back, end, .. } = self;
         let mut side = back.begin_reading(end, options)?;
         match side.front()? {
-            Some(item) if item.what.kind == Kind::Data && (item.is_plain() || item.marked().is_some()) => {
+            Some(item) if item.header.kind == Kind::Data && (item.is_plain() || item.record().is_some()) => {
                 Ok(Some((Kept::of(side), item)))
             }
             Some(_) => Err(fixed!(Badmsg, "the message at the front cannot be borrowed")),
@@ -99,7 +99,7 @@ impl Handle {
     }
 }
 
-impl Reserved<'_> {
+impl WriteGrant<'_> {
     /// The place: up to the end of the window, and what goes on at its start.
     pub fn bytes(&self) -> [&[AtomicU8]; 2] {
         self.kept.as_ref().map_or([&[], &[]], |kept| self.stream.out.writer.place(kept, self.len))
@@ -125,28 +125,28 @@ impl Reserved<'_> {
     pub fn commit(mut self) -> Result<()> {
         self.stream.check_ours()?;
         let Some(mut side) = self.stream.writing_again(&mut self.kept) else { return Ok(()) };
-        let what = What { whole: true, ..What::of(Kind::Data) };
-        side.lane.mark(what, None, Some(self.len as u32));
+        let header = MessageHeader { whole: true, ..MessageHeader::of(Kind::Data) };
+        side.lane.record(header, None, Some(self.len as u32));
         let asleep = side.lane.reader_sleeps();
         drop(side);
-        let told = if asleep { self.stream.attend_reader(true, false) } else { Ok(()) };
+        let told = if asleep { self.stream.wake_far_reader(true, false) } else { Ok(()) };
         let end = &self.stream.end;
-        signal(&end.region, 1 - end.side, SignalEvents::of_arrival(what));
+        signal(&end.region, 1 - end.side, SignalEvents::of_arrival(header));
         told
     }
 }
 
-impl Drop for Reserved<'_> {
+impl Drop for WriteGrant<'_> {
     fn drop(&mut self) {
         drop(self.stream.writing_again(&mut self.kept));
     }
 }
 
-impl Borrowed<'_> {
+impl ReadGrant<'_> {
     /// The bytes: up to the end of the window, and what goes on at its start.
     pub fn bytes(&self) -> [&[AtomicU8]; 2] {
         let reader = &self.stream.back.reader;
-        match (&self.kept, self.item.marked()) {
+        match (&self.kept, self.item.record()) {
             (Some(kept), Some(marked)) => reader.data_in_place(kept, marked),
             (Some(kept), None) => reader.plain_in_place(kept, usize::MAX),
             (None, _) => [&[], &[]],
@@ -176,7 +176,7 @@ impl Borrowed<'_> {
     }
 }
 
-impl Drop for Borrowed<'_> {
+impl Drop for ReadGrant<'_> {
     fn drop(&mut self) {
         let Some(side) = self.stream.reading_again(&mut self.kept) else { return };
         drop(side);

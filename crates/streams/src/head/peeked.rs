@@ -4,54 +4,54 @@
 use headwater_shm::Hold;
 
 use super::deliver::{CHANGED, raise};
+use super::direction::is_readable;
 use super::get::Taken;
 use super::options::{ReadMode, ReadOptions};
-use super::way::is_readable;
 use crate::error::{Error, Result};
 use crate::events;
 use crate::limits::EMPTY_MAX;
-use crate::message::kind::{Kind, What};
+use crate::message::kind::{Kind, MessageHeader};
 use crate::plumb::chain;
 use crate::process::end::End;
 use crate::process::listeners::signal;
-use crate::queue::lane::reader::{Front, ReaderGuard};
-use crate::queue::lane::{Guard, Marked, there};
+use crate::queue::lane::reader::{LaneFront, ReaderGuard};
+use crate::queue::lane::{Guard, Record, there};
 use crate::queue::store::{HEAD, Store, Stored};
 
 /// The message at the front, and how much is left of it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Item {
-    pub what: What,
+pub(crate) struct PeekedMessage {
+    pub header: MessageHeader,
     /// Bytes left of the control part, if there is one.
     pub control: Option<usize>,
     /// Bytes left of the data part, if there is one. Of plain bytes: those that are known to be there.
     pub data: Option<usize>,
-    place: Place,
+    place: Location,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum Location {
     Plain,
-    Marked(Marked),
+    Record(Record),
     Stored(Stored),
 }
 
-impl Item {
+impl PeekedMessage {
     /// Bytes of writes that nobody has put boundaries around.
     pub fn is_plain(&self) -> bool {
-        matches!(self.place, Place::Plain)
+        matches!(self.place, Location::Plain)
     }
 
     /// The mark in the lane, if it is there.
-    pub fn marked(&self) -> Option<&Marked> {
+    pub fn record(&self) -> Option<&Record> {
         match &self.place {
-            Place::Marked(marked) => Some(marked),
+            Location::Record(record) => Some(record),
             _ => None,
         }
     }
 }
 
-/// A direction's reading side, under the reader's token. Dropped, it gives the token back, and opens the quick way if nothing
+/// A direction's reading side, under the reader's lock. Dropped, it gives the lock back, and opens the quick way if nothing
 /// stands before plain data.
 #[derive(Debug)]
 pub(crate) struct ReadSide<'w> {
@@ -64,7 +64,7 @@ pub(crate) struct ReadSide<'w> {
     room: bool,
 }
 
-/// Looks at what others have changed, after a side was taken as a lock.
+/// Looks at what others have changed, after a side's lock was taken outright.
 // By value, and back: a guard that nobody has a reference to stays in registers.
 #[cold]
 #[inline(never)]
@@ -75,7 +75,7 @@ pub(super) fn look_at_notices<'w>(
     direction: usize,
 ) -> Result<ReaderGuard<'w>> {
     let notices = lane.take_notices();
-    if (hold == Hold::Fresh || notices & CHANGED != 0)
+    if (hold == Hold::Stale || notices & CHANGED != 0)
         && let Err(error) = chain::resolve(&end.region, direction)
     {
         lane.doubt();
@@ -100,14 +100,14 @@ impl<'w> ReadSide<'w> {
         ReadSide { lane, store, end, plain: options.mode == ReadMode::Bytes, room: false }
     }
 
-    /// Gives the token back. Returns whether what was taken has made room for somebody who waits for the store (who waits for
+    /// Gives the lock back. Returns whether what was taken has made room for somebody who waits for the store (who waits for
     /// the lane has a word for it).
     #[inline]
     pub fn end(self) -> bool {
         self.room
     }
 
-    /// Does something under the store's token.
+    /// Does something under the store's lock.
     #[inline]
     pub fn with_store<T>(&mut self, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
         self.store.with(self.end.me(), action)
@@ -122,41 +122,41 @@ impl<'w> ReadSide<'w> {
     ///
     /// The lane is looked at first, then the store, and the lane not again: what was sent before the data that are found in
     /// the lane is then seen in the store.
-    pub fn front(&mut self) -> Result<Option<Item>> {
+    pub fn front(&mut self) -> Result<Option<PeekedMessage>> {
         self.lane.find()?;
         #[cfg(test)]
         tests::between_looks();
         if !self.store.is_empty(HEAD)
             && let Some(stored) = self.store.with(self.end.me(), |store| store.first(HEAD))?
         {
-            return Ok(Some(Item {
-                what: stored.what,
+            return Ok(Some(PeekedMessage {
+                header: stored.header,
                 control: there(stored.control),
                 data: there(stored.data),
-                place: Place::Stored(stored),
+                place: Location::Stored(stored),
             }));
         }
         Ok(self.lane.front()?.map(|front| match front {
-            Front::Plain(count) => Item {
-                what: What::of(Kind::Data),
+            LaneFront::Plain(count) => PeekedMessage {
+                header: MessageHeader::of(Kind::Data),
                 control: None,
                 data: Some(usize::try_from(count).unwrap_or(usize::MAX)),
-                place: Place::Plain,
+                place: Location::Plain,
             },
-            Front::Marked(marked) => Item {
-                what: marked.what,
-                control: there(marked.control),
-                data: there(marked.data),
-                place: Place::Marked(marked),
+            LaneFront::Record(record) => PeekedMessage {
+                header: record.header,
+                control: there(record.control),
+                data: there(record.data),
+                place: Location::Record(record),
             },
         }))
     }
 
-    /// As [`ReadSide::front`], after the signals that stand there were raised.
-    pub fn front_but_signals(&mut self) -> Result<Option<Item>> {
+    /// As [`ReadSide::peeked`], after the signals that stand there were raised.
+    pub fn front_but_signals(&mut self) -> Result<Option<PeekedMessage>> {
         for _ in 0..EMPTY_MAX {
-            let front = self.front()?;
-            let Some(item) = front.filter(|item| item.what.kind == Kind::Signal) else { return Ok(front) };
+            let peeked = self.front()?;
+            let Some(item) = peeked.filter(|item| item.header.kind == Kind::Signal) else { return Ok(peeked) };
             let mut number = [0];
             self.copy_data(&item, &mut number)?;
             self.take(&item, Taken::ALL)?;
@@ -167,34 +167,34 @@ impl<'w> ReadSide<'w> {
 
     /// Copies what is left of the control part, as far as it fits.
     #[inline]
-    pub fn copy_control(&mut self, item: &Item, buffer: &mut [u8]) -> Result<usize> {
+    pub fn copy_control(&mut self, item: &PeekedMessage, buffer: &mut [u8]) -> Result<usize> {
         match &item.place {
-            Place::Plain => Ok(0),
-            Place::Marked(marked) => Ok(self.lane.copy_control(marked, buffer)),
-            Place::Stored(stored) => self.store.with(self.end.me(), |store| store.copy_control(stored, buffer)),
+            Location::Plain => Ok(0),
+            Location::Record(record) => Ok(self.lane.copy_control(record, buffer)),
+            Location::Stored(stored) => self.store.with(self.end.me(), |store| store.copy_control(stored, buffer)),
         }
     }
 
     /// Copies what is left of the data part, as far as it fits.
     #[inline]
-    pub fn copy_data(&mut self, item: &Item, buffer: &mut [u8]) -> Result<usize> {
+    pub fn copy_data(&mut self, item: &PeekedMessage, buffer: &mut [u8]) -> Result<usize> {
         match &item.place {
-            Place::Plain => Ok(self.lane.peek_plain(buffer)),
-            Place::Marked(marked) => Ok(self.lane.copy_data(marked, buffer)),
-            Place::Stored(stored) => self.store.with(self.end.me(), |store| store.copy_data(stored, buffer)),
+            Location::Plain => Ok(self.lane.peek_plain(buffer)),
+            Location::Record(record) => Ok(self.lane.copy_data(record, buffer)),
+            Location::Stored(stored) => self.store.with(self.end.me(), |store| store.copy_data(stored, buffer)),
         }
     }
 
     /// Takes so much of the message at the front.
-    pub fn take(&mut self, item: &Item, taken: Taken) -> Result<()> {
+    pub fn take(&mut self, item: &PeekedMessage, taken: Taken) -> Result<()> {
         let Taken { control, data, all } = taken;
         match &item.place {
-            Place::Plain => {
+            Location::Plain => {
                 let count = if all { item.data } else { data }.unwrap_or(0);
                 self.lane.drop_plain(count);
             }
-            Place::Marked(marked) => self.lane.take_parts(marked, control, data, all)?,
-            Place::Stored(stored) => {
+            Location::Record(record) => self.lane.take_parts(record, control, data, all)?,
+            Location::Stored(stored) => {
                 self.room |= self.store.with(self.end.me(), |store| store.take(HEAD, stored, control, data, all))?;
             }
         }

@@ -1,6 +1,6 @@
 use std::cell::RefCell;
 
-use crate::{ControlMode, Handle, ReadOptions, Select};
+use crate::{ControlMode, Handle, MessageFilter, ReadOptions};
 
 thread_local! {
     static BETWEEN: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
@@ -18,7 +18,7 @@ fn interrupted(send: impl FnOnce(&mut Handle) + 'static) -> Handle {
     let (mut near, mut far) = Handle::pair().expect("pipe");
     far.set_nonblocking(true).expect("arm");
     far.set_read_options(ReadOptions { control: ControlMode::AsData, ..ReadOptions::default() }).expect("fine");
-    assert!(far.peek(None, None, Select::Any).expect("fine").is_none());
+    assert!(far.peek(None, None, MessageFilter::Any).expect("fine").is_none());
     BETWEEN.set(Some(Box::new(move || {
         send(&mut near);
         std::mem::forget(near);

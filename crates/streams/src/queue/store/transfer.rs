@@ -2,9 +2,9 @@
 //!
 //! Its sender was told that it is written, so it must survive the process that moves it. It therefore stays in its block
 //! until it has arrived elsewhere: in the lane, whose position then is another, or in a queue, which is noted before the
-//! store's token is given back (and after a death found by the copy, which says of which lift it comes). Who takes over
-//! the direction's writer token sees by that whether it has to put the message back. All of this is done under that
-//! token, and under the store's.
+//! store's lock is given back (and after a death found by the copy, which says of which lift it comes). Who takes over
+//! the direction's writer lock sees by that whether it has to put the message back. All of this is done under that
+//! lock, and under the store's.
 
 use std::sync::atomic::Ordering;
 
@@ -17,54 +17,54 @@ use crate::limits::BLOCKS;
 use crate::message::Message;
 
 impl Store {
-    /// Whether a message has been lifted: a look from without the token.
+    /// Whether a message has been lifted: a look from without the lock.
     #[inline]
-    pub fn has_lifted(&self) -> bool {
-        self.words.lifted.load(Ordering::Relaxed) != 0
+    pub fn is_transferring(&self) -> bool {
+        self.words.in_transfer.load(Ordering::Relaxed) != 0
     }
 
-    /// Puts back what somebody who died had taken out of a module's queue. Under the writer's token, taken anew; not under the
+    /// Puts back what somebody who died had taken out of a module's queue. Under the writer's lock, taken anew; not under the
     /// store's.
-    pub fn put_lifted_back(&mut self, me: &Membership, tail: u64) -> Result<()> {
-        if self.has_lifted() { self.with(me, |store| store.land(tail)) } else { Ok(()) }
+    pub fn abort_transfer(&mut self, me: &Membership, tail: u64) -> Result<()> {
+        if self.is_transferring() { self.with(me, |store| store.recover_transfer(tail)) } else { Ok(()) }
     }
 
     /// Takes the message at the front as a whole (getq), and whether that makes room for somebody who waits. It is in
-    /// the store until [`Store::settle`] or the next lift. `tail` is the lane's position.
-    pub fn lift(&mut self, queue: usize, tail: u64) -> Result<Option<(Message<'static>, bool)>> {
+    /// the store until [`Store::commit_transfer`] or the next lift. `tail` is the lane's position.
+    pub fn begin_transfer(&mut self, queue: usize, tail: u64) -> Result<Option<(Message<'static>, bool)>> {
         let first = self.first(queue)?;
-        self.lift_found(queue, first, tail)
+        self.begin_transfer_of(queue, first, tail)
     }
 
-    /// As [`Store::lift`], the message that was found in the queue.
-    pub fn lift_found(
+    /// As [`Store::begin_transfer`], the message that was found in the queue.
+    pub fn begin_transfer_of(
         &mut self,
         queue: usize,
         found: Option<Stored>,
         tail: u64,
     ) -> Result<Option<(Message<'static>, bool)>> {
-        self.settle()?;
+        self.commit_transfer()?;
         let Some(stored) = found else { return Ok(None) };
         let message = self.copy(&stored)?;
         self.begin();
         let words = &self.words;
-        words.lifted_at.store(tail, Ordering::Relaxed);
-        words.lifted_from.store(queue as u32, Ordering::Relaxed);
+        words.transfer_tail.store(tail, Ordering::Relaxed);
+        words.transfer_from.store(queue as u32, Ordering::Relaxed);
         // Never 0, which is the origin of messages that nobody has lifted.
-        words.lifts.store(words.lifts.load(Ordering::Relaxed).wrapping_add(1).max(1), Ordering::Relaxed);
-        words.lifted.store(stored.block as u32 + 1, Ordering::Release);
+        words.transfers.store(words.transfers.load(Ordering::Relaxed).wrapping_add(1).max(1), Ordering::Relaxed);
+        words.in_transfer.store(stored.block as u32 + 1, Ordering::Release);
         probe::at();
         self.unlink(queue, stored.block)?;
-        let room = self.count_down(queue, stored.what, message.len());
+        let room = self.count_down(queue, stored.header, message.len());
         self.done();
         Ok(Some((message, room)))
     }
 
     /// The lifted message, if there is one, has been passed on: frees its block.
-    pub fn settle(&mut self) -> Result<()> {
-        let Some(block) = self.index(self.words.lifted.load(Ordering::Relaxed))? else { return Ok(()) };
+    pub fn commit_transfer(&mut self) -> Result<()> {
+        let Some(block) = self.index(self.words.in_transfer.load(Ordering::Relaxed))? else { return Ok(()) };
         self.begin();
-        self.words.lifted.store(0, Ordering::Release);
+        self.words.in_transfer.store(0, Ordering::Release);
         probe::at();
         self.free(block)?;
         self.done();
@@ -73,41 +73,41 @@ impl Store {
 
     /// Somebody died while he had lifted a message: if it has not arrived anywhere, it goes back to where it was. `tail`
     /// is the lane's position.
-    pub(super) fn land(&mut self, tail: u64) -> Result<()> {
-        let Some(block) = self.index(self.words.lifted.load(Ordering::Relaxed))? else { return Ok(()) };
+    pub(super) fn recover_transfer(&mut self, tail: u64) -> Result<()> {
+        let Some(block) = self.index(self.words.in_transfer.load(Ordering::Relaxed))? else { return Ok(()) };
         let words = &self.words;
-        let arrived = words.arrived.load(Ordering::Relaxed) == words.lifts.load(Ordering::Relaxed);
-        if arrived || tail != words.lifted_at.load(Ordering::Relaxed) {
-            return self.settle();
+        let arrived = words.arrived.load(Ordering::Relaxed) == words.transfers.load(Ordering::Relaxed);
+        if arrived || tail != words.transfer_tail.load(Ordering::Relaxed) {
+            return self.commit_transfer();
         }
-        let queue = self.words.lifted_from.load(Ordering::Relaxed) as usize;
+        let queue = self.words.transfer_from.load(Ordering::Relaxed) as usize;
         let words = self.words.queues.get(queue).ok_or_else(|| Error::corrupt("a lifted message's queue"))?;
         self.begin();
         self.words.blocks[block].origin.store(0, Ordering::Relaxed);
         self.words.blocks[block].next.store(words.first.load(Ordering::Relaxed), Ordering::Relaxed);
         words.first.store(block as u32 + 1, Ordering::Release);
         probe::at();
-        self.words.lifted.store(0, Ordering::Release);
+        self.words.in_transfer.store(0, Ordering::Release);
         // Counts and ends are made anew, as after a death in between.
         self.repair()
     }
 
     /// What a message that is stored now comes from.
-    pub(super) fn lift_number(&self) -> u64 {
-        if self.has_lifted() { u64::from(self.words.lifts.load(Ordering::Relaxed)) } else { 0 }
+    pub(super) fn transfer_number(&self) -> u64 {
+        if self.is_transferring() { u64::from(self.words.transfers.load(Ordering::Relaxed)) } else { 0 }
     }
 
     /// A message has been queued. If it is a copy of the lifted one, that has arrived.
     pub fn note_arrival(&self) {
-        if self.has_lifted() {
-            // Relaxed: read under the store's token.
-            self.words.arrived.store(self.words.lifts.load(Ordering::Relaxed), Ordering::Relaxed);
+        if self.is_transferring() {
+            // Relaxed: read under the store's lock.
+            self.words.arrived.store(self.words.transfers.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 
     /// Looks for a copy of the lifted message in the queues, whose arrival was not noted. For repair.
     pub(super) fn find_arrival(&self) -> Result<()> {
-        let number = self.lift_number();
+        let number = self.transfer_number();
         for queue in &self.words.queues[..QUEUES] {
             let mut next = queue.first.load(Ordering::Acquire);
             for _ in 0..=BLOCKS {

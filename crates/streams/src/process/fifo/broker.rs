@@ -28,7 +28,7 @@ use crate::process::endpoint::Endpoint;
 const CLAIMS_TO_READ: u64 = 1 << 40;
 const CLAIMS_TO_WRITE: u64 = 2 << 40;
 
-/// How long a keeper waits when it has no descriptor left for somebody who comes.
+/// How long a broker waits when it has no descriptor left for somebody who comes.
 const REST: Duration = Duration::from_millis(50);
 
 /// Read and write permission of a class of users that is not the owner.
@@ -37,7 +37,7 @@ const OTHERS: u32 = 0o006;
 
 /// A thread that lets others in, until the last handle is dropped that has it.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct Broker {
     /// The process that the thread is of: a forked child has none.
     epoch: u64,
     epoch_word: Epoch,
@@ -57,9 +57,9 @@ struct Gate {
     files: [OwnedFd; 2],
 }
 
-impl Keeper {
+impl Broker {
     /// Starts one, if others may open the node.
-    pub fn start(end: &Endpoint, node: BorrowedFd<'_>) -> Result<Option<Keeper>> {
+    pub fn start(end: &Endpoint, node: BorrowedFd<'_>) -> Result<Option<Broker>> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let status = files::status(node)?;
         let to_others = [GROUP, OTHERS].into_iter().any(|both| status.permissions & both == both);
@@ -71,7 +71,7 @@ impl Keeper {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}{}-{count}", beginning(&name_of_memory(status)), std::process::id());
         let node = Found::own(node).open(OFlags::RDWR | OFlags::NONBLOCK)?;
-        // Of this process, which a forked child's handle is not: others look for the keepers of those who have marked the node.
+        // Of this process, which a forked child's handle is not: others look for the brokers of those who have marked the node.
         marks::set(&node, &end.region)?;
         let gate = Arc::new(Gate { listener: Listener::bind(&name)?, node, files });
         let (stopped, stop) = files::pipe()?;
@@ -80,19 +80,19 @@ impl Keeper {
             move || gate.keep(&stopped)
         })?;
         let (epoch, epoch_word) = (fork::epoch(), fork::word());
-        Ok(Some(Keeper { epoch, epoch_word, stop, thread: Some(thread), node: gate }))
+        Ok(Some(Broker { epoch, epoch_word, stop, thread: Some(thread), node: gate }))
     }
 
-    /// The keeper in this process, which a forked child does not have yet.
-    pub fn here(self, end: &Endpoint) -> Option<Keeper> {
+    /// The broker in this process, which a forked child does not have yet.
+    pub fn here(self, end: &Endpoint) -> Option<Broker> {
         if self.epoch_word.is(self.epoch) {
             return Some(self);
         }
-        Keeper::start(end, self.node.node.as_fd()).ok().flatten()
+        Broker::start(end, self.node.node.as_fd()).ok().flatten()
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Broker {
     fn drop(&mut self) {
         let thread = self.thread.take().expect("dropped once");
         // In a forked child it is the parent's, and there is nothing to wait for. Else who comes next must not meet it.

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use headwater_shm::{Hold, Membership};
 
 use super::deliver::CHANGED;
-use super::front::{self, ReadSide};
 use super::options::{ReadMode, ReadOptions, WriteOptions};
+use super::peeked::{self, ReadSide};
 use crate::error::Result;
 use crate::events;
 use crate::plumb::chain::{self, Link};
@@ -21,7 +21,7 @@ use crate::sched::Effects;
 
 /// One direction of a stream.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct Direction {
     pub writer: LaneWriter,
     pub reader: LaneReader,
     pub store: Store,
@@ -34,18 +34,18 @@ pub(crate) struct Way {
     pub inner_effects: Effects,
 }
 
-impl Way {
-    pub fn new(region: &Region, direction: usize) -> Way {
+impl Direction {
+    pub fn new(region: &Region, direction: usize) -> Direction {
         let lane = || {
             let words = region.fixed.part(|fixed| &fixed.lanes[direction]);
-            (words, region.marks(direction), region.window(direction))
+            (words, region.records(direction), region.window(direction))
         };
-        let (words, marks, window) = lane();
+        let (words, records, window) = lane();
         let index = 3 * direction as u32;
-        let writer = LaneWriter::new(words, marks, window, region.message_max(), region.fence, index);
-        let (words, marks, window) = lane();
-        let reader = LaneReader::new(words, marks, window, region.fence, index + 1);
-        Way {
+        let writer = LaneWriter::new(words, records, window, region.message_max(), region.fence, index);
+        let (words, records, window) = lane();
+        let reader = LaneReader::new(words, records, window, region.fence, index + 1);
+        Direction {
             writer,
             reader,
             store: region.store(direction),
@@ -57,11 +57,11 @@ impl Way {
         }
     }
 
-    /// Takes the writer's token, and reads anew what has changed.
+    /// Takes the writer's lock, and reads anew what has changed.
     // In line, so that the guard is made where it stays.
     #[inline(always)]
     pub fn begin<'w>(&'w mut self, me: &'w Membership, region: &Region) -> Result<WriteSide<'w>> {
-        let Way { writer, reader, store, chain, direction, quick, data, .. } = self;
+        let Direction { writer, reader, store, chain, direction, quick, data, .. } = self;
         let (lane, hold) = writer.enter(me)?;
         let mut side = WriteSide { lane, far: reader, store, chain, quick, data, me };
         if let Some(hold) = hold {
@@ -70,14 +70,14 @@ impl Way {
         Ok(side)
     }
 
-    /// As [`Way::begin`], for one who may be inside of another token by its bias: the token is taken as a lock.
+    /// As [`Direction::begin`], for one who may be inside of another lock by its bias: the lock is taken outright.
     /// With it comes what such runs have to tell.
     pub fn begin_inside<'w>(
         &'w mut self,
         me: &'w Membership,
         region: &Region,
     ) -> Result<(WriteSide<'w>, &'w mut Effects)> {
-        let Way { writer, reader, store, chain, direction, quick, data, inner_effects } = self;
+        let Direction { writer, reader, store, chain, direction, quick, data, inner_effects } = self;
         let (lane, hold) = writer.hold(me)?;
         let mut side = WriteSide { lane, far: reader, store, chain, quick, data, me };
         side.look_at_notices(hold, region, *direction)?;
@@ -86,11 +86,11 @@ impl Way {
 
     /// The guard of the writer's side again.
     pub fn resume_writing<'w>(&'w mut self, me: &'w Membership, kept: Kept) -> WriteSide<'w> {
-        let Way { writer, reader, store, chain, quick, data, .. } = self;
+        let Direction { writer, reader, store, chain, quick, data, .. } = self;
         WriteSide { lane: writer.resume(me, kept), far: reader, store, chain, quick, data, me }
     }
 
-    /// Takes the reader's token. Notices are cleared: what they are about is looked at by everyone who holds it.
+    /// Takes the reader's lock. Notices are cleared: what they are about is looked at by everyone who holds it.
     ///
     /// Errors: `EINVAL` if this process does not know a module on the way, whose service procedure a reader may have to run;
     /// before anything is taken.
@@ -99,7 +99,7 @@ impl Way {
         let (lane, hold) = self.reader.enter(end.me())?;
         let lane = match hold {
             None => lane,
-            Some(hold) => front::look_at_notices(lane, hold, end, self.direction)?,
+            Some(hold) => peeked::look_at_notices(lane, hold, end, self.direction)?,
         };
         Ok(ReadSide::new(lane, &mut self.store, end, options))
     }
@@ -114,12 +114,12 @@ impl Way {
         self.direction
     }
 
-    /// Whether a writer that waits for room for a message of that band may go on: a look from without the token.
+    /// Whether a writer that waits for room for a message of that band may go on: a look from without the lock.
     pub fn may_write(&self, region: &Region, band: u8) -> bool {
         may_write(&self.chain, &self.store, &self.writer, region, band)
     }
 
-    /// Whether anything may be there to be read: a look from without the token.
+    /// Whether anything may be there to be read: a look from without the lock.
     pub fn is_readable(&self) -> bool {
         is_readable(&self.reader, &self.store)
     }
@@ -145,7 +145,7 @@ impl Way {
     }
 }
 
-/// A direction's writing side, under the writer's token. Dropped, it gives the token back, and opens a quick way if plain data
+/// A direction's writing side, under the writer's lock. Dropped, it gives the lock back, and opens a quick way if plain data
 /// may take one.
 #[derive(Debug)]
 pub(crate) struct WriteSide<'w> {
@@ -165,10 +165,10 @@ impl Drop for WriteSide<'_> {
     #[inline]
     fn drop(&mut self) {
         // What was lifted was not passed on: whoever takes the direction next, we too, puts it back.
-        if !self.chain.is_empty() && self.store.has_lifted() {
+        if !self.chain.is_empty() && self.store.is_transferring() {
             self.lane.notify(CHANGED);
         }
-        // What waits in a module's queue goes before what is written next. Only the token's holder queues something there.
+        // What waits in a module's queue goes before what is written next. Only the lock's holder queues something there.
         let waits = |link: &Link| link.service && !self.store.is_empty(link.queue);
         let is_clear = !self.chain.iter().any(waits) && !events::are_calls_recorded();
         self.lane.open(if is_clear { *self.quick } else { Open::Closed });
@@ -176,7 +176,7 @@ impl Drop for WriteSide<'_> {
 }
 
 impl WriteSide<'_> {
-    /// As [`Way::may_write`].
+    /// As [`Direction::may_write`].
     pub fn may_write(&self, region: &Region, band: u8) -> bool {
         may_write(self.chain, self.store, &self.lane, region, band)
     }
@@ -191,10 +191,10 @@ impl WriteSide<'_> {
         self.refresh(region, direction).inspect_err(|_| self.lane.doubt())
     }
 
-    /// Somebody else may have held the token, or has changed something.
+    /// Somebody else may have held the lock, or has changed something.
     fn refresh(&mut self, region: &Region, direction: usize) -> Result<()> {
         *self.quick = Open::Closed;
-        self.store.put_lifted_back(self.me, self.lane.tail())?;
+        self.store.abort_transfer(self.me, self.lane.tail())?;
         self.configure(region, direction)
     }
 
@@ -231,7 +231,7 @@ fn may_write(chain: &[Link], store: &Store, lane: &LaneWriter, region: &Region, 
     }
 }
 
-/// Whether anything may be there for the head: a look from without the token.
+/// Whether anything may be there for the head: a look from without the lock.
 pub(super) fn is_readable(lane: &LaneReader, store: &Store) -> bool {
     lane.bytes_there() != 0 || !store.is_empty(HEAD)
 }

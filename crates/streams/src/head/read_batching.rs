@@ -20,20 +20,20 @@ const ENOUGH: u64 = 16384;
 
 /// How a reader has found the queue lately.
 #[derive(Debug, Default)]
-pub(crate) struct Gather {
+pub(crate) struct ReadBatching {
     /// Looks in a row that found little, without a message of ours in between.
     found_little: u32,
     /// How long we wait before a look; 0 without patience.
-    patience_ns: u64,
+    delay_ns: u64,
     /// What we had sent at the last of them.
     sent: u64,
 }
 
-impl Gather {
+impl ReadBatching {
     /// The reader has slept: nothing has come for long.
     pub fn forget(&mut self) {
         self.found_little = 0;
-        self.patience_ns = 0;
+        self.delay_ns = 0;
     }
 
     /// Notes what the last look found, for a reader of `wanted` bytes, and is patient before the next if that pays. `hiwat`
@@ -44,23 +44,23 @@ impl Gather {
             self.forget();
         }
         let little = found < BYTES.min(MESSAGES * wanted as u64);
-        if self.patience_ns == 0 {
+        if self.delay_ns == 0 {
             self.found_little = if little { self.found_little + 1 } else { 0 };
             if self.found_little < AFTER {
                 return;
             }
-            self.patience_ns = LEAST_NS;
+            self.delay_ns = LEAST_NS;
         } else if little || found >= ENOUGH.min(hiwat / 2) {
-            self.patience_ns /= 2;
-            if self.patience_ns < LEAST_NS {
-                self.patience_ns = 0;
+            self.delay_ns /= 2;
+            if self.delay_ns < LEAST_NS {
+                self.delay_ns = 0;
                 self.found_little = 0;
                 return;
             }
         } else {
-            self.patience_ns = (self.patience_ns * 2).min(MOST_NS);
+            self.delay_ns = (self.delay_ns * 2).min(MOST_NS);
         }
-        let until_ns = now_ns() + self.patience_ns;
+        let until_ns = now_ns() + self.delay_ns;
         while now_ns() < until_ns {
             std::hint::spin_loop();
         }
@@ -74,40 +74,40 @@ mod tests {
     const HIWAT: u64 = 65536;
 
     /// The patience before the last of so many looks that each found so much.
-    fn after(gather: &mut Gather, looks: u32, found: u64, sent: impl Fn(u32) -> u64) -> u64 {
+    fn after(batching: &mut ReadBatching, looks: u32, found: u64, sent: impl Fn(u32) -> u64) -> u64 {
         for look in 0..looks {
             let start_ns = now_ns();
-            gather.before_look(found, 64, HIWAT, sent(look));
-            assert!(now_ns() - start_ns >= gather.patience_ns, "it has waited");
+            batching.before_look(found, 64, HIWAT, sent(look));
+            assert!(now_ns() - start_ns >= batching.delay_ns, "it has waited");
         }
-        gather.patience_ns
+        batching.delay_ns
     }
 
     #[test]
     fn who_finds_little_again_and_again_becomes_patient() {
-        assert_eq!(after(&mut Gather::default(), AFTER - 1, 64, |_| 0), 0);
-        assert_eq!(after(&mut Gather::default(), AFTER, 64, |_| 0), LEAST_NS);
-        assert_eq!(after(&mut Gather::default(), AFTER, 1024, |_| 0), 0, "16 messages are not little");
-        assert_eq!(after(&mut Gather::default(), AFTER, 64, u64::from), 0, "it writes as well");
+        assert_eq!(after(&mut ReadBatching::default(), AFTER - 1, 64, |_| 0), 0);
+        assert_eq!(after(&mut ReadBatching::default(), AFTER, 64, |_| 0), LEAST_NS);
+        assert_eq!(after(&mut ReadBatching::default(), AFTER, 1024, |_| 0), 0, "16 messages are not little");
+        assert_eq!(after(&mut ReadBatching::default(), AFTER, 64, u64::from), 0, "it writes as well");
     }
 
     #[test]
     fn patience_grows_while_it_brings_something() {
-        let mut gather = Gather::default();
-        after(&mut gather, AFTER, 64, |_| 0);
-        assert_eq!(after(&mut gather, 1, 1024, |_| 0), 2 * LEAST_NS);
-        assert_eq!(after(&mut gather, 10, 1024, |_| 0), MOST_NS);
-        assert_eq!(after(&mut gather, 1, ENOUGH, |_| 0), MOST_NS / 2, "a full queue stops the writer");
-        assert_eq!(after(&mut gather, 1, 64, |_| 0), MOST_NS / 4, "in vain");
-        assert_eq!(after(&mut gather, 2, 64, |_| 0), 0);
-        assert_eq!(after(&mut gather, AFTER - 1, 64, |_| 0), 0, "from the beginning");
+        let mut batching = ReadBatching::default();
+        after(&mut batching, AFTER, 64, |_| 0);
+        assert_eq!(after(&mut batching, 1, 1024, |_| 0), 2 * LEAST_NS);
+        assert_eq!(after(&mut batching, 10, 1024, |_| 0), MOST_NS);
+        assert_eq!(after(&mut batching, 1, ENOUGH, |_| 0), MOST_NS / 2, "a full queue stops the writer");
+        assert_eq!(after(&mut batching, 1, 64, |_| 0), MOST_NS / 4, "in vain");
+        assert_eq!(after(&mut batching, 2, 64, |_| 0), 0);
+        assert_eq!(after(&mut batching, AFTER - 1, 64, |_| 0), 0, "from the beginning");
     }
 
     #[test]
     fn who_writes_has_no_patience_left() {
-        let mut gather = Gather::default();
-        after(&mut gather, AFTER + 4, 64, |_| 0);
-        after(&mut gather, AFTER, 1024, |_| 0);
-        assert_eq!(after(&mut gather, 1, 1024, |_| 1), 0);
+        let mut batching = ReadBatching::default();
+        after(&mut batching, AFTER + 4, 64, |_| 0);
+        after(&mut batching, AFTER, 1024, |_| 0);
+        assert_eq!(after(&mut batching, 1, 1024, |_| 1), 0);
     }
 }

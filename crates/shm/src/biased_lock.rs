@@ -1,14 +1,14 @@
-//! The right to use one side of something shared: a lock that stays with its last user and survives the death of any.
+//! A biased, robust lock in shared memory: it stays with its last user, and survives the death of any.
 //!
-//! As long as one member alone uses a side, it enters and leaves by a plain store and a plain load: the token is *biased*
-//! to it. Another member that wants the token first takes the bias away: it announces itself in the lock word, makes all
+//! As long as one member alone uses a side, it enters and leaves by a plain store and a plain load: the lock is *biased*
+//! to it. Another member that wants the lock first takes the bias away: it announces itself in the lock word, makes all
 //! others see that by membarrier(2), and waits until the biased one is not busy. That costs some microseconds, once; a
-//! token that changes hands again and again is an ordinary lock, and becomes biased again when one member has used it
+//! lock that changes hands again and again is an ordinary lock, and becomes biased again when one member has used it
 //! alone for a while.
 //!
-//! A holder that dies is found out by those who wait for it, and its token is taken over. Whatever the token protects
-//! must therefore be sound at every single store; [`Hold::Fresh`] tells the new holder to read it anew, and to repair
-//! what is repaired after a death. A holder that is not known to be dead keeps its token, however long: a process may be
+//! A holder that dies is found out by those who wait for it, and its lock is taken over. Whatever the lock protects
+//! must therefore be sound at every single store; [`Hold::Stale`] tells the new holder to read it anew, and to repair
+//! what is repaired after a death. A holder that is not known to be dead keeps its lock, however long: a process may be
 //! stopped, frozen, or of another PID namespace. How long a member waits for it is the member's [`Limit`](crate::Limit).
 //!
 //! Who sleeps says so by a bit in the lock word, which the holder clears when it leaves and wakes one sleeper; one that has
@@ -44,7 +44,7 @@ const TAG: u32 = 0xf << TAG_SHIFT;
 /// The notices, whose meaning is the user's.
 const NOTICE_SHIFT: u32 = 24;
 const NOTICES: u32 = 0xff << NOTICE_SHIFT;
-/// What stands for a member in the words of the tokens that it holds.
+/// What stands for a member in the words of the locks that it holds.
 pub(crate) fn mark(number: u32, tag: u32) -> u32 {
     number | tag << TAG_SHIFT & TAG
 }
@@ -61,14 +61,14 @@ const LOOKS: u32 = 1000;
 /// The first sleep of one who waits until a biased member is not busy, and the longest: nobody wakes it.
 const NAP_MIN: Duration = Duration::from_micros(50);
 const NAP_MAX: Duration = Duration::from_millis(10);
-/// A token that was taken away becomes biased again after this many uses by one member, twice as many each time; in the end
+/// A lock that was taken away becomes biased again after this many uses by one member, twice as many each time; in the end
 /// after as many as cost, by the lock, what taking the bias away costs: so it costs at most twice what is best.
 const STREAK: u32 = 8;
 const STREAK_DOUBLINGS_MAX: u32 = 4;
 
 shareable! {
-    /// A token's place in shared memory. All zeros is a free token.
-    pub struct TokenWords {
+    /// A lock's place in shared memory. All zeros is a free lock.
+    pub struct BiasedLockWords {
         /// State, holder and notices; changed by exchanges only.
         lock: AtomicU32,
         /// Who held it last. Written by the holder.
@@ -78,8 +78,8 @@ shareable! {
     }
 }
 
-impl TokenWords {
-    /// Frees the token from a holder that is no more, because another process now has its number. For
+impl BiasedLockWords {
+    /// Frees the lock from a holder that is no more, because another process now has its number. For
     /// [`Membership::join`].
     pub(crate) fn strike_out(&self, number: u32) {
         loop {
@@ -101,35 +101,35 @@ impl TokenWords {
     }
 }
 
-/// One member's view of a token.
+/// One member's view of a lock.
 #[derive(Debug)]
-pub struct Token {
-    words: Placed<TokenWords>,
+pub struct BiasedLock {
+    words: Placed<BiasedLockWords>,
     /// Our bit in the busy word of a member.
     bit: u32,
-    /// The lock word under which we may enter by the busy word alone; none while the token is held as a lock.
+    /// The lock word under which we may enter by the busy word alone; none while the lock is held outright.
     bias: u32,
-    /// Uses in a row by us. 0: the next hold is [`Hold::Fresh`].
+    /// Uses in a row by us. 0: the next hold is [`Hold::Stale`].
     streak: u32,
 }
 
 /// What a holder may assume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// Nobody held the token since we did.
+    /// Nobody held the lock since we did.
     Kept,
     /// Somebody may have, and may have died inside: what we remember of the protected is out of date.
-    Fresh,
+    Stale,
 }
 
-impl Token {
-    /// The token at `words`, number `index` (below 32) of its region.
-    pub fn new(words: Placed<TokenWords>, index: u32) -> Token {
-        Token { words, bit: 1 << index, bias: NO_BIAS, streak: 0 }
+impl BiasedLock {
+    /// The lock at `words`, number `index` (below 32) of its region.
+    pub fn new(words: Placed<BiasedLockWords>, index: u32) -> BiasedLock {
+        BiasedLock { words, bit: 1 << index, bias: NO_BIAS, streak: 0 }
     }
 
-    /// Enters if the token is biased to us and nobody wants anything of us. Then [`Token::leave`] must follow. For one who
-    /// is inside no other token by its bias.
+    /// Enters if the lock is biased to us and nobody wants anything of us. Then [`BiasedLock::leave`] must follow. For one who
+    /// is inside no other lock by its bias.
     #[inline(always)]
     pub fn enter(&self, me: &Membership) -> bool {
         let busy = &me.own().busy;
@@ -146,7 +146,7 @@ impl Token {
         false
     }
 
-    /// As [`Token::enter`], for one who may be inside another token by its bias. Then [`Token::leave_inner`] must follow.
+    /// As [`BiasedLock::enter`], for one who may be inside another lock by its bias. Then [`BiasedLock::leave_inner`] must follow.
     #[inline]
     pub fn enter_inner(&self, me: &Membership) -> bool {
         let busy = &me.own().busy;
@@ -163,7 +163,7 @@ impl Token {
         false
     }
 
-    /// Leaves after [`Token::enter_inner`], or gives back what was taken by [`Token::hold`].
+    /// Leaves after [`BiasedLock::enter_inner`], or gives back what was taken by [`BiasedLock::hold`].
     #[inline]
     pub fn leave_inner(&mut self, me: &Membership) {
         if self.bias == NO_BIAS {
@@ -177,13 +177,13 @@ impl Token {
         probe::at();
     }
 
-    /// Leaves after [`Token::enter`], or gives back what was taken by [`Token::hold`].
+    /// Leaves after [`BiasedLock::enter`], or gives back what was taken by [`BiasedLock::hold`].
     #[inline(always)]
     pub fn leave(&mut self, me: &Membership) {
         if self.bias == NO_BIAS { self.release(me) } else { self.leave_quick(me) }
     }
 
-    /// Leaves after [`Token::enter`].
+    /// Leaves after [`BiasedLock::enter`].
     #[inline(always)]
     pub fn leave_quick(&self, me: &Membership) {
         // Release pairs with the Acquire load in `seize`: whoever takes the bias away sees all that we did.
@@ -192,8 +192,8 @@ impl Token {
         probe::at();
     }
 
-    /// Takes the token as a lock, waiting for it if need be, as long as the member's limit allows. Then
-    /// [`Token::leave`] must follow.
+    /// Takes the lock outright, without a bias, waiting for it if need be, as long as the member's limit allows. Then
+    /// [`BiasedLock::leave`] must follow.
     ///
     /// Errors: [`Error::Corrupt`] for a word that no member writes; [`Error::WouldBlock`], [`Error::TimedOut`] and
     /// [`Error::Interrupted`] as the [limit](Membership::set_limit) says, when another member does not give it back;
@@ -242,12 +242,12 @@ impl Token {
                         return self.seize(me, victim, &mut patience);
                     }
                 }
-                _ => return Err(Error::Corrupt("a token's state")),
+                _ => return Err(Error::Corrupt("a lock's state")),
             }
         }
     }
 
-    /// Gives back what is held as a lock, biased to us if we alone have used it lately.
+    /// Gives back a lock that is held outright, biased to us if we alone have used it lately.
     #[cold]
     #[inline(never)]
     fn release(&mut self, me: &Membership) {
@@ -273,7 +273,7 @@ impl Token {
         }
     }
 
-    /// What the token protects was found unsound, or could not be read: our next hold is [`Hold::Fresh`], so that it is found
+    /// What the lock protects was found unsound, or could not be read: our next hold is [`Hold::Stale`], so that it is found
     /// again. For the holder of the lock.
     pub fn doubt(&mut self) {
         self.streak = 0;
@@ -291,7 +291,7 @@ impl Token {
         (self.words.lock.load(Ordering::Acquire) >> NOTICE_SHIFT) as u8
     }
 
-    /// Sets notices for whoever holds the token now or next; it sees them at its next entry.
+    /// Sets notices for whoever holds the lock now or next; it sees them at its next entry.
     pub fn notify(&self, notices: u8) {
         // Release pairs with the Acquire in `notices`.
         self.words.lock.fetch_or(u32::from(notices) << NOTICE_SHIFT, Ordering::Release);
@@ -408,7 +408,7 @@ impl Token {
         self.streak = 1;
         self.words.last.store(number, Ordering::Relaxed);
         probe::at();
-        Hold::Fresh
+        Hold::Stale
     }
 
     fn exchange(&self, from: u32, to: u32) -> bool {
@@ -439,9 +439,9 @@ impl Token {
 #[allow(unsafe_code, reason = "signals that stop and interrupt")]
 mod tests;
 
-/// A free token for loom, whose atomics cannot be made of zeros.
+/// A free lock for loom, whose atomics cannot be made of zeros.
 #[cfg(loom)]
-pub(crate) fn model_words() -> TokenWords {
+pub(crate) fn model_words() -> BiasedLockWords {
     let zero = || AtomicU32::new(0);
-    TokenWords { lock: zero(), last: zero(), seizures: zero() }
+    BiasedLockWords { lock: zero(), last: zero(), seizures: zero() }
 }
