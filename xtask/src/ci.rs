@@ -5,9 +5,8 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use crate::crash;
 use crate::shell::{self, cargo};
-use crate::tidy;
+use crate::{crash, semver, tidy};
 
 mod leftovers;
 mod sample;
@@ -27,7 +26,7 @@ struct Step {
 }
 
 /// The steps, the cheap ones first.
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     Step { name: "fmt", run: || shell::run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step { name: "tidy", run: || tidy::run(&tidy::Options::default()) },
     Step {
@@ -35,6 +34,7 @@ const STEPS: [Step; 9] = [
         run: || shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])),
     },
     Step { name: "doc", run: doc },
+    Step { name: "semver", run: || semver::run(&semver::Options::default()) },
     Step { name: "test", run: || shell::run(&mut cargo(&["test", "--workspace"])) },
     Step { name: "crash", run: crash::briefly },
     Step { name: "build", run: || shell::release_build().map(drop) },

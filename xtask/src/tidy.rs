@@ -78,6 +78,7 @@ static RULES: &[Rule] = &[
     Rule { name: "components", check: layers::components },
     Rule { name: "libc", check: layers::libc },
     Rule { name: "purity", check: purity::check },
+    Rule { name: "environment", check: purity::environment },
     Rule { name: "unsafe", check: unsafety::check },
     Rule { name: "doc", check: shape::doc },
     Rule { name: "length", check: shape::length },
