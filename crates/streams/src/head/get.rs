@@ -174,6 +174,8 @@ impl Handle {
             let len = |part: &Option<Vec<u8>>| part.as_ref().map(Vec::len);
             let taken = Taken { control: len(&control), data: len(&data), all: !item.is_plain() };
             let MessageHeader { kind, band, .. } = item.header;
+            // What is left of an M_PROTO whose control part was taken before is data.
+            let kind = if kind == Kind::Proto && control.is_none() { Kind::Data } else { kind };
             let header = MessageHeader { band, ..MessageHeader::of(kind) };
             Ok((Message::of_parts(header, control, data), Some(taken)))
         })
