@@ -19,7 +19,7 @@ fn main() {
     ];
     print!("{:>6}  {:^13}", "bytes", "ring");
     ways.iter().for_each(|(name, ..)| print!("  {name:^13}"));
-    println!("  {:^13}   (write + read, ns)", "shared");
+    println!("  {:^13}  {:^13}   (write + read, of messages putmsg + getmsg, ns)", "shared", "messages");
     for size in [1, 8, 64, 256, 1024, 4096] {
         let message = vec![1; size];
         let mut buffer = vec![0; size];
@@ -43,6 +43,12 @@ fn main() {
         let cost = least(
             || assert_eq!(near.write(black_box(&message)).expect("room"), size),
             || assert_eq!(far.read(black_box(&mut buffer)).expect("there"), size),
+        );
+        print!("  {:>5.1} + {:>5.1}", cost.0, cost.1);
+        let mut control = [0; 4];
+        let cost = least(
+            || near.putmsg(Some(b"head"), Some(black_box(&message))).expect("room"),
+            || drop(far.getmsg(Some(&mut control), Some(black_box(&mut buffer))).expect("there")),
         );
         println!("  {:>5.1} + {:>5.1}", cost.0, cost.1);
     }
