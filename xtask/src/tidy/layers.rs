@@ -121,7 +121,7 @@ const LINKED: &[(&str, &[&str])] = &[
     ("os", &["libc", "rustix"]),
     ("shm", &["loom"]),
     ("trace", &["tracing-core", "tracing-subscriber"]),
-    ("streams", &["futures-core", "futures-sink", "tokio"]),
+    ("streams", &["bitflags", "futures-core", "futures-sink", "tokio"]),
 ];
 
 /// The crates that may depend on the C library.
