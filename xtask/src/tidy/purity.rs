@@ -6,13 +6,13 @@ use super::Finding;
 use super::source::{lines_with_word, product_code, test_only};
 use super::tree::Tree;
 
-/// The folders that hold the pure crates.
+/// The folders of the pure crates.
 const PURE: [&str; 2] = ["crates/results/src/", "crates/report/src/"];
 
-/// Modules of the standard library that touch the world outside.
+/// Modules of the standard library that access the outside.
 const MODULES: [&str; 4] = ["fs", "env", "process", "net"];
 
-/// Names that touch it, whichever way they were imported.
+/// Names that access it, however they are imported.
 const NAMES: [&str; 9] =
     ["stdin", "stdout", "stderr", "Instant", "SystemTime", "print", "println", "eprint", "eprintln"];
 
@@ -46,7 +46,7 @@ pub fn environment(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// No pure crate names anything impure.
+/// Checks that no pure crate uses anything impure.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in PURE.iter().flat_map(|folder| tree.files_in(folder, &["rs"])) {
@@ -62,7 +62,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// Uses of [`MODULES`], written `std::fs` or within `std::{...}`.
+/// Returns the uses of [`MODULES`], written `std::fs` or within `std::{...}`.
 fn impure_modules(code: &str) -> Vec<(usize, &'static str)> {
     let mut uses = Vec::new();
     for (start, _) in code.match_indices("std::") {
@@ -78,7 +78,7 @@ fn impure_modules(code: &str) -> Vec<(usize, &'static str)> {
     uses
 }
 
-/// The first name of each path in a group `{a::b, c}`, with its place.
+/// Returns the first name of each path in a group `{a::b, c}`, with its position.
 fn group_heads(group: &str) -> Vec<(usize, &str)> {
     let (mut heads, mut depth, mut expect) = (Vec::new(), 0, false);
     for (at, character) in group.char_indices() {
