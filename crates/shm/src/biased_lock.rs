@@ -195,7 +195,8 @@ impl BiasedLock {
     /// Takes the lock outright, without a bias, waiting for it if need be, as long as the member's limit allows. Then
     /// [`BiasedLock::leave`] must follow.
     ///
-    /// Errors: [`Error::Corrupt`] for a word that no member writes; [`Error::WouldBlock`], [`Error::TimedOut`] and
+    /// # Errors
+    /// [`Error::Corrupt`] for a word that no member writes; [`Error::WouldBlock`], [`Error::TimedOut`] and
     /// [`Error::Interrupted`] as the [limit](Membership::set_limit) says, when another member does not give it back;
     /// [`Error::System`] if the kernel refuses a barrier.
     #[cold]

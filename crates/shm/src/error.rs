@@ -10,7 +10,7 @@ pub enum Error {
     Corrupt(&'static str),
     /// The region has no room for another member; holds how many it has room for.
     Full(usize),
-    /// Another member holds a [`BiasedLock`](crate::Lock), and the call is not to wait for it.
+    /// Another member holds a [`BiasedLock`](crate::BiasedLock), and the call is not to wait for it.
     WouldBlock,
     /// Another member holds a lock, and the time that the call had for it is over.
     TimedOut,

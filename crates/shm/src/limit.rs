@@ -7,7 +7,7 @@ use headwater_os::futex::Slept;
 use crate::error::Error;
 use crate::sync::{nap, now_ns};
 
-/// How long a call may wait for a [`BiasedLock`](crate::Lock) that another member holds.
+/// How long a call may wait for a [`BiasedLock`](crate::BiasedLock) that another member holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// As little as can be: 10 ms, in which a holder that runs, but was taken off its CPU, comes out. Then

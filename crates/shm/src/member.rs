@@ -85,7 +85,8 @@ impl Membership {
     /// Takes a free slot, or that of a process that has ended, and makes this process reachable for the others' barriers.
     /// `locks` are all that the members of this table use: what they still say of the slot's last user is struck out.
     ///
-    /// Errors: [`Error::Full`] when all slots are taken by the living; [`Error::System`] as [`Fence::join`] says.
+    /// # Errors
+    /// [`Error::Full`] when all slots are taken by the living; [`Error::System`] as [`Fence::join`] says.
     pub fn join(table: &Members, fence: Fence, locks: &[&BiasedLockWords]) -> Result<Membership, Error> {
         // First the fence, then the slot: whoever is seen as member is also reached by barriers.
         fence.join()?;
