@@ -42,6 +42,8 @@ pub mod modules;
 #[cfg(not(loom))]
 mod options;
 #[cfg(not(loom))]
+mod pipe;
+#[cfg(not(loom))]
 mod plumb;
 #[cfg(not(loom))]
 mod policy;
@@ -74,6 +76,7 @@ mod public {
     pub use crate::message::priority::Priority;
     pub use crate::options::Options;
     pub use crate::options::head::{ControlMode, ErrorOptions, ReadMode, ReadOptions, SetOptions, WriteOptions};
+    pub use crate::pipe::pipe;
     pub use crate::plumb::data::Next;
     pub use crate::plumb::driver::{Driver, DriverInfo, Opening};
     pub use crate::plumb::module::{Module, ModuleInfo, Side};
@@ -83,5 +86,5 @@ mod public {
     pub use crate::process::device::{Device, DeviceOptions};
     pub use crate::process::end::Access;
     pub use crate::process::fifo::{Fifo, FifoOptions};
-    pub use crate::stream::{ReadHalf, Stream, WriteHalf, pipe};
+    pub use crate::stream::{ReadHalf, Stream, WriteHalf};
 }

@@ -20,7 +20,6 @@ use crate::head::{Events, IoctlTimeout, MessageFilter, Received, ReceivedFile, S
 use crate::message::Message;
 use crate::message::kind::Flush;
 use crate::message::priority::Priority;
-use crate::options::Options;
 use crate::process::end::{Access, closed};
 use crate::process::endpoint::Endpoint;
 
@@ -61,27 +60,6 @@ struct Shared {
     /// Dropped before the endpoint, which the last of them would close.
     handles: PerThread<Handle>,
     endpoint: Arc<Endpoint>,
-}
-
-/// Makes a pipe: two ends, each of which reads what the other writes.
-///
-/// # Errors
-/// `EMFILE` without three free descriptors, or what the kernel reports for the memory.
-#[doc(alias = "pipe(2)")]
-pub fn pipe() -> Result<(Stream, Stream)> {
-    Options::new().pipe()
-}
-
-impl Options {
-    /// Makes a pipe of these options: two ends, each of which reads what the other writes.
-    ///
-    /// # Errors
-    /// `EINVAL` for sizes beyond a limit; `EMFILE` without three free descriptors; what the kernel reports for the memory.
-    #[doc(alias = "pipe(2)")]
-    pub fn pipe(&self) -> Result<(Stream, Stream)> {
-        let (near, far) = self.pair()?;
-        Ok((near.into(), far.into()))
-    }
 }
 
 impl Stream {

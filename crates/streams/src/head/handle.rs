@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use headwater_os::clock::now_ns;
-use headwater_os::doorbell::Doorbell;
 use headwater_shm::{Limit, probe};
 
 use super::direction::Direction;
@@ -19,7 +18,6 @@ use crate::plumb::chain::Link;
 use crate::process::end::{Access, End};
 use crate::process::endpoint::Endpoint;
 use crate::process::listeners::signal;
-use crate::process::region::{NAME, Region};
 use crate::process::sleep::{BELL, FUTEX, OWED, RINGING, SERVICE, UNMET, calls_for_more, look_at, note_cpu};
 use crate::queue::store::HEAD;
 use crate::sched::{Effects, Other, Reply, Run};
@@ -64,22 +62,6 @@ const SERVE_MAX: u32 = 100;
 /// How long the service procedures of the direction that we read are left alone when another is in the middle of a call
 /// there.
 const SERVICE_EVERY_NS: u64 = 10_000_000;
-
-impl Options {
-    /// Makes a pipe of these options, as [`Options::pipe`], and returns a [`Handle`] of each end.
-    ///
-    /// # Errors
-    /// As [`Options::pipe`].
-    pub fn pair(&self) -> Result<(Handle, Handle)> {
-        let (near, far) = Doorbell::pair()?;
-        let region = Region::create(NAME, self, [near.cookie()?, far.cookie()?])?;
-        for lane in &region.fixed.lanes {
-            lane.reader.0.sleep.fetch_or(UNMET, Ordering::Relaxed);
-        }
-        let handle = |region, side, doorbell| Handle::of(Endpoint::new(region, side, doorbell, Access::Both));
-        Ok((handle(region.clone(), 0, near), handle(region, 1, far)))
-    }
-}
 
 impl Handle {
     /// Makes a pipe, and a handle of each of its ends: each reads what the other writes. Other handles of an end are made from
@@ -571,7 +553,14 @@ impl Handle {
     /// A failed call of the kind that ends a stream: remembers it.
     pub(crate) fn remember_failure<T>(&mut self, done: Result<T>) -> Result<T> {
         match done {
-            Err(error) => self.end.spoil(error),
+            Err(error) => {
+                if error.is_fatal() {
+                    // Whoever takes the quick way looks at everything once more.
+                    self.out.announce();
+                    self.back.announce();
+                }
+                self.end.spoil(error)
+            }
             done => done,
         }
     }

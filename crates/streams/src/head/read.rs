@@ -3,6 +3,8 @@
 use std::io::{self, IoSliceMut};
 use std::sync::atomic::Ordering;
 
+use headwater_os::doorbell::Packet;
+
 use super::direction::Direction;
 use super::get::Taken;
 use super::handle::Handle;
@@ -183,7 +185,11 @@ impl Handle {
             // What was held there is free, if nobody can come again.
             self.end.set_limit(self.limit());
             // What its modules still hold comes before the end.
-            return self.drain_back();
+            let more = self.drain_back()?;
+            if !more && self.end.peer_gone {
+                self.refuse_strangers()?;
+            }
+            return Ok(more);
         }
         let asks = WriteOptions::notifies(self.end.words());
         if asks {
@@ -214,6 +220,23 @@ impl Handle {
             }
         }
         Ok(true)
+    }
+
+    /// Whether what is left in the descriptor was written by a program that does not use the library, and has ended: that is no
+    /// end of the stream.
+    #[cold]
+    fn refuse_strangers(&mut self) -> Result<()> {
+        if matches!(self.end.doorbell().peek()?, Packet::Nothing | Packet::Gone) {
+            return Ok(());
+        }
+        let options = self.read_options();
+        let Handle { back, end, .. } = self;
+        let side = match back.begin_reading(end, options) {
+            // Who is in the middle of a read there looks as well.
+            Err(error) if error.is_held() => return Ok(()),
+            side => side?,
+        };
+        end.inbox().refuse_strangers(|| side.is_readable())
     }
 
     /// Tells the other head how much we wait for (M_READ), and how long we let it gather.

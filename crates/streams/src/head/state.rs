@@ -13,6 +13,16 @@ pub(crate) const READ_ERROR: u32 = 2;
 /// M_ERROR has come, for writing.
 pub(crate) const WRITE_ERROR: u32 = 4;
 
+impl EndWords {
+    /// Has calls of all users of the end that read or write fail with this error, as an M_ERROR does.
+    pub fn raise_error(&self, errno: Errno) {
+        for word in [&self.read_error, &self.write_error] {
+            word.store(errno.number().unsigned_abs(), Ordering::Relaxed);
+        }
+        self.state.fetch_or(READ_ERROR | WRITE_ERROR, Ordering::Release);
+    }
+}
+
 /// Groups of calls that behave alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {

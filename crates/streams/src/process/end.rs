@@ -13,7 +13,7 @@ use headwater_shm::{Limit, Membership, Stages, probe};
 
 use super::device::partner::Partner;
 use super::endpoint::Endpoint;
-use super::inbox::{self, Inbox};
+use super::inbox::{self, Inbox, refuse_program};
 use super::region::Region;
 use super::sleep::{self, LOOK, UNMET, Waiter};
 use crate::counters::Counters;
@@ -383,6 +383,7 @@ impl End {
         if flags.load(Ordering::Acquire) & UNMET == 0 || peer.taken.load(Ordering::Relaxed) != 0 {
             return Ok(());
         }
+        refuse_program(self.words(), self.doorbell());
         Err(Error::broken(
             Errno::Proto,
             "a program that does not use headwater reads the descriptor of this stream's other end, as its standard input \
