@@ -33,3 +33,4 @@ pub mod static_or_box;
 pub mod thread;
 pub mod ticks;
 pub mod watch;
+pub mod watcher;

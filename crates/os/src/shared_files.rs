@@ -110,7 +110,10 @@ impl SharedFiles {
         };
         let [version, taken] = [0, 4].map(|at| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte])));
         if count != LEN || taken >> PLACES != 0 || taken.count_ones() as usize != files.len() {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "what lies among the shared files are other things"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "what lies among the shared files are other things",
+            ));
         }
         let mut files = files.into_iter();
         let files = std::array::from_fn(|at| if taken >> at & 1 == 1 { files.next() } else { None });

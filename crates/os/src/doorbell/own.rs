@@ -66,6 +66,13 @@ impl OwnWatch {
     }
 }
 
+impl From<OwnedFd> for OwnWatch {
+    /// The watch behind a descriptor that was one.
+    fn from(set: OwnedFd) -> OwnWatch {
+        OwnWatch(set)
+    }
+}
+
 impl AsFd for OwnWatch {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()

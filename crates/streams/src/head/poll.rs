@@ -89,6 +89,7 @@ impl Handle {
     fn poll_until(&mut self, wanted: Events, timeout: Option<Duration>, until_ns: Option<u64>) -> Result<Events> {
         let mut looks = 0;
         loop {
+            self.serve_now()?;
             let ready = self.ready(wanted)?.and(wanted | Events::ERR | Events::HUP);
             if !ready.is_empty() || timeout == Some(Duration::ZERO) {
                 return Ok(ready);
