@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use common::{Interruptible, Random, alone, calm, child, joined, setting, within};
 use headwater_os::child::Child;
 use headwater_streams::{
-    Device, DeviceOptions, Driver, DriverInfo, Errno, Events, Kind, Message, MessageHeader, Opening, Options,
-    Queue, Result, Side, Stream, register_driver,
+    Device, DeviceOptions, Driver, DriverInfo, Errno, Events, Info, Kind, Message, MessageHeader, Module, Opening,
+    Options, Queue, ReadMode, ReadOptions, Result, Side, Stream, register, register_driver,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -73,8 +73,8 @@ impl Driver for Datagrams {
         DriverInfo { services: [true, true], has_files: true, ..DriverInfo::new("datagrams") }
     }
 
-    fn open(&self, _: &Opening, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
-        assert!(queue.file(SOCKET)?.is_none());
+    fn open(&self, opening: &Opening, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        assert_eq!(queue.file(SOCKET)?.is_none(), opening.is_first);
         assert_eq!(queue.file(99).expect_err("no place").errno(), Errno::Inval);
         Ok(())
     }
@@ -318,10 +318,15 @@ fn processes_that_had_the_stream_before_get_the_socket_too() {
     know();
     let directory = tempfile::tempdir().expect("a directory");
     let (own, other) = (directory.path().join("own"), directory.path().join("peer"));
-    let peer = UnixDatagram::bind(&other).expect("bind");
-    peer.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    let bind = || {
+        let _ = std::fs::remove_file(&other);
+        let peer = UnixDatagram::bind(&other).expect("bind");
+        peer.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        peer
+    };
     let stream = Device::open_private("datagrams").expect("known");
     for round in 0..3 {
+        let peer = bind();
         // The child sleeps in a read before the socket is there.
         let reader = child(|| {
             assert_eq!(text(&stream), "for the child");
@@ -338,7 +343,8 @@ fn processes_that_had_the_stream_before_get_the_socket_too() {
         stream.putmsg(Some(b""), None, false).expect("room");
         std::fs::remove_file(&own).expect("it was bound");
     }
-    // And one that was passed on, and is found by name.
+    // And one that was passed on, and is found again among the descriptors.
+    let peer = bind();
     let (near, far) = std::os::unix::net::UnixStream::pair().expect("pair");
     stream.putmsg(Some(paths(&own, &other).as_bytes()), None, false).expect("room");
     peer.connect(&own).expect("connect");
@@ -381,6 +387,7 @@ fn many_readers_in_several_processes_lose_no_wake_up() {
     let _alone = alone();
     let rounds = setting("HEADWATER_ROUNDS", 300) as u32;
     let Line { stream, peer, _directory } = line(4000);
+    stream.set_read_options(ReadOptions { mode: ReadMode::MessageKeep, ..ReadOptions::default() }).expect("known");
     within(
         PATIENCE + Duration::from_millis(u64::from(rounds) * 10),
         "readers and a writer in processes and threads".to_owned(),
@@ -451,5 +458,77 @@ fn a_signal_ends_the_wait_at_a_socket() {
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(reader.end(Duration::from_millis(10)).expect_err("interrupted").errno(), Errno::Intr);
     drop(peer);
+    calm();
+}
+
+/// Holds back what is written for [`HOLD`], counted from the first message.
+#[derive(Debug)]
+struct Delay;
+
+const HOLD: Duration = Duration::from_millis(60);
+
+impl Module for Delay {
+    fn info(&self) -> Info {
+        Info { services: [false, true], ..Info::new("delay") }
+    }
+
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        if queue.side() == Side::Read {
+            return queue.put_next(message);
+        }
+        if queue.size(0).0 == 0 {
+            queue.set_passive();
+            queue.enable_after(HOLD);
+        }
+        queue.put_queue(message)
+    }
+
+    fn timeout(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        queue.forward_all()
+    }
+}
+
+#[test]
+fn a_timeout_is_called_by_who_waits_at_the_stream_in_time() {
+    let _alone = alone();
+    within(PATIENCE, "a module's timeout".to_owned());
+    register(Delay).expect("new");
+    let (near, far) = headwater_streams::pipe().expect("pipe");
+    near.push("delay").expect("known");
+    for waits_before in [false, true] {
+        for in_child in [false, true] {
+            let begun = Instant::now();
+            let write = || {
+                if waits_before {
+                    // The reader sleeps by then.
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+                near.write(b"held").map(drop)
+            };
+            let read = || {
+                assert_eq!(text(&far), "held");
+                let least = HOLD + if waits_before { Duration::from_millis(100) } else { Duration::ZERO };
+                let took = begun.elapsed();
+                assert!(took >= least - Duration::from_millis(1) && took < least + Duration::from_secs(2), "{took:?}");
+            };
+            if in_child {
+                let writer = child(write);
+                if !waits_before {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                read();
+                joined(writer);
+            } else {
+                std::thread::scope(|scope| {
+                    scope.spawn(write);
+                    read();
+                });
+            }
+        }
+    }
+    // Nobody waits: it is called by the next one that does.
+    near.write(b"held").expect("room");
+    std::thread::sleep(2 * HOLD);
+    assert_eq!(far.nread().expect("it calls it"), (4, 1));
     calm();
 }
