@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 
 use crate::error::{Errno, Error, Result, fixed};
 use crate::head::handle::Handle;
-use crate::message::owned::OwnedMessage;
+use crate::message::Message;
 use crate::process::end::Access;
 
 /// One end of a stream, as tasks of a tokio runtime use it.
@@ -33,7 +33,7 @@ pub struct AsyncStream {
     /// What this end's own handles had done when the last read was tried in vain; None: it is to be tried.
     seen: Option<u32>,
     /// A message that the sink has accepted and that has found no room yet. It goes before all else.
-    unsent: Option<OwnedMessage>,
+    unsent: Option<Message<'static>>,
 }
 
 /// The tasks that are woken by an edge of writability: the one that waits to write, and the one that waits to read.
@@ -91,7 +91,7 @@ impl AsyncStream {
     ///
     /// # Errors
     /// As [`Handle::receive`].
-    pub async fn receive(&mut self) -> Result<Option<OwnedMessage>> {
+    pub async fn receive(&mut self) -> Result<Option<Message<'static>>> {
         std::future::poll_fn(|context| self.poll_receive(context)).await.transpose()
     }
 
@@ -99,11 +99,11 @@ impl AsyncStream {
     ///
     /// # Errors
     /// As [`Handle::send_message`].
-    pub async fn send_message(&mut self, message: &OwnedMessage) -> Result<()> {
+    pub async fn send_message(&mut self, message: &Message<'_>) -> Result<()> {
         std::future::poll_fn(|context| self.poll_send(context, message)).await
     }
 
-    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<OwnedMessage>>> {
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Message<'static>>>> {
         ready!(self.poll_news(context))?;
         loop {
             let seen = self.stream.end.own_events();
@@ -116,7 +116,7 @@ impl AsyncStream {
         }
     }
 
-    fn poll_send(&mut self, context: &mut Context<'_>, message: &OwnedMessage) -> Poll<Result<()>> {
+    fn poll_send(&mut self, context: &mut Context<'_>, message: &Message<'_>) -> Poll<Result<()>> {
         ready!(self.poll_unsent(context))?;
         self.poll_send_now(context, message)
     }
@@ -132,7 +132,7 @@ impl AsyncStream {
     }
 
     /// `EAGAIN` says that nothing of the message was sent, so it is sent again as a whole.
-    fn poll_send_now(&mut self, context: &mut Context<'_>, message: &OwnedMessage) -> Poll<Result<()>> {
+    fn poll_send_now(&mut self, context: &mut Context<'_>, message: &Message<'_>) -> Poll<Result<()>> {
         loop {
             match self.stream.send_message(message) {
                 Err(error) if error.is_held() => return come_again(context),
@@ -251,14 +251,14 @@ impl AsyncWrite for AsyncStream {
 }
 
 impl MessageStream for AsyncStream {
-    type Item = Result<OwnedMessage>;
+    type Item = Result<Message<'static>>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.poll_receive(context)
     }
 }
 
-impl Sink<OwnedMessage> for AsyncStream {
+impl Sink<Message<'static>> for AsyncStream {
     type Error = Error;
 
     fn poll_ready(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
@@ -267,7 +267,7 @@ impl Sink<OwnedMessage> for AsyncStream {
     }
 
     /// Sends the message if there is room for it; if not, it goes when the sink is asked to be ready or flushed.
-    fn start_send(mut self: Pin<&mut Self>, message: OwnedMessage) -> Result<()> {
+    fn start_send(mut self: Pin<&mut Self>, message: Message<'static>) -> Result<()> {
         if self.unsent.is_some() {
             return Err(fixed!(Again, "the sink was not asked whether it is ready"));
         }

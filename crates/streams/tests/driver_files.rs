@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use common::{Interruptible, Random, alone, calm, child, joined, setting, within};
 use headwater_os::child::Child;
 use headwater_streams::{
-    Device, DeviceOptions, Driver, DriverInfo, Errno, Events, Info, Kind, Message, MessageHeader, Module, Opening,
-    Options, Queue, ReadMode, ReadOptions, Result, Side, Stream, register, register_driver,
+    Device, DeviceOptions, Driver, DriverInfo, Errno, Events, Kind, Message, MessageHeader, Module, ModuleInfo,
+    Opening, Options, Queue, ReadMode, ReadOptions, Result, Side, Stream, register, register_driver,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -70,7 +70,7 @@ fn open_socket(paths: &str) -> std::io::Result<UnixDatagram> {
 
 impl Driver for Datagrams {
     fn info(&self) -> DriverInfo {
-        DriverInfo { services: [true, true], has_files: true, ..DriverInfo::new("datagrams") }
+        DriverInfo::new("datagrams").service(Side::Read).service(Side::Write).with_files()
     }
 
     fn open(&self, opening: &Opening, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
@@ -146,10 +146,9 @@ fn line(hiwat: u32) -> Line {
     let directory = tempfile::tempdir().expect("a directory");
     let (own, other) = (directory.path().join("own"), directory.path().join("peer"));
     let peer = UnixDatagram::bind(&other).expect("bind");
-    let options = Options { hiwat, lowat: hiwat / 4, maxpsz: 1000, ..Options::default() };
-    let stream =
-        DeviceOptions { stream: options, ..DeviceOptions::default() }.open_private("datagrams").expect("known");
-    stream.putmsg(Some(paths(&own, &other).as_bytes()), None, false).expect("room");
+    let options = Options::new().hiwat(hiwat).lowat(hiwat / 4).maxpsz(1000);
+    let stream = DeviceOptions::new().stream(options).open_private("datagrams").expect("known");
+    stream.putmsg(Some(paths(&own, &other).as_bytes()), None).expect("room");
     peer.connect(&own).expect("connect");
     peer.set_read_timeout(Some(PATIENCE)).expect("a socket");
     Line { _directory: directory, stream, peer }
@@ -269,7 +268,7 @@ fn a_writer_waits_for_room_in_the_socket() {
         }
     });
     for number in 0..COUNT {
-        stream.putmsg(None, Some(format!("{number:0500}").as_bytes()), false).expect("room, in the end");
+        stream.putmsg(None, Some(format!("{number:0500}").as_bytes())).expect("room, in the end");
     }
     // What waits in the driver's queue goes out while somebody waits at the stream.
     while !reader.is_finished() {
@@ -297,7 +296,7 @@ fn a_raw_poll_is_told_by_a_thread_that_a_refused_call_has_started() {
     }
     // Full: the thread sends on when the socket has room, and the descriptor tells.
     let mut written = 0;
-    while stream.putmsg(None, Some(&[7; 400]), false).is_ok() {
+    while stream.putmsg(None, Some(&[7; 400])).is_ok() {
         written += 1;
     }
     assert_eq!(poll(&stream, libc::POLLOUT, 0) & libc::POLLOUT, 0);
@@ -333,20 +332,20 @@ fn processes_that_had_the_stream_before_get_the_socket_too() {
             stream.write(b"got it").map(drop)
         });
         std::thread::sleep(Duration::from_millis(60));
-        stream.putmsg(Some(paths(&own, &other).as_bytes()), None, false).expect("room");
+        stream.putmsg(Some(paths(&own, &other).as_bytes()), None).expect("room");
         peer.connect(&own).expect("connect");
         peer.send(b"for the child").expect("connected");
         let mut buffer = [0; 16];
         assert_eq!(peer.recv(&mut buffer).expect("the child has answered"), 6, "round {round}");
         joined(reader);
         // Another socket: the old one is closed everywhere.
-        stream.putmsg(Some(b""), None, false).expect("room");
+        stream.putmsg(Some(b""), None).expect("room");
         std::fs::remove_file(&own).expect("it was bound");
     }
     // And one that was passed on, and is found again among the descriptors.
     let peer = bind();
     let (near, far) = std::os::unix::net::UnixStream::pair().expect("pair");
-    stream.putmsg(Some(paths(&own, &other).as_bytes()), None, false).expect("room");
+    stream.putmsg(Some(paths(&own, &other).as_bytes()), None).expect("room");
     peer.connect(&own).expect("connect");
     stream.send_over(&near).expect("send");
     drop(stream);
@@ -371,9 +370,9 @@ fn an_open_by_name_gets_the_socket() {
     let (own, other) = (directory.path().join("own"), directory.path().join("peer"));
     let devices: PathBuf = directory.path().join("devices");
     let peer = UnixDatagram::bind(&other).expect("bind");
-    let options = DeviceOptions { minor: Some(3), directory: Some(devices), ..DeviceOptions::default() };
+    let options = DeviceOptions::new().minor(3).directory(devices);
     let first = options.open("datagrams").expect("free");
-    first.putmsg(Some(paths(&own, &other).as_bytes()), None, false).expect("room");
+    first.putmsg(Some(paths(&own, &other).as_bytes()), None).expect("room");
     peer.connect(&own).expect("connect");
     let second = options.open("datagrams").expect("the same");
     drop(first);
@@ -387,7 +386,7 @@ fn many_readers_in_several_processes_lose_no_wake_up() {
     let _alone = alone();
     let rounds = setting("HEADWATER_ROUNDS", 300) as u32;
     let Line { stream, peer, _directory } = line(4000);
-    stream.set_read_options(ReadOptions { mode: ReadMode::MessageKeep, ..ReadOptions::default() }).expect("known");
+    stream.set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("known");
     within(
         PATIENCE + Duration::from_millis(u64::from(rounds) * 10),
         "readers and a writer in processes and threads".to_owned(),
@@ -468,8 +467,8 @@ struct Delay;
 const HOLD: Duration = Duration::from_millis(60);
 
 impl Module for Delay {
-    fn info(&self) -> Info {
-        Info { services: [false, true], ..Info::new("delay") }
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("delay").service(Side::Write)
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {

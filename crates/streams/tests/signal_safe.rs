@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use headwater_streams::{Errno, Events, Flush, MessageFilter, Options, Policy, Stream, pipe_with};
+use headwater_streams::{Errno, Events, Flush, MessageFilter, Options, Policy, Priority, Stream};
 
 thread_local! {
     /// This thread is in a signal handler, or as good as in one.
@@ -61,9 +61,9 @@ fn use_both(near: &Stream, far: &Stream) {
     assert_eq!(near.write(b"bytes").expect("room"), 5);
     assert_eq!(far.poll(Events::IN, Some(Duration::ZERO)).expect("there"), Events::IN);
     assert_eq!(far.read(&mut data).expect("there"), 5);
-    near.putmsg(Some(b"control"), Some(b"data"), false).expect("room");
+    near.putmsg(Some(b"control"), Some(b"data")).expect("room");
     near.putpmsg(Some(b"band"), Some(&[1; 3000]), 7).expect("room");
-    near.putmsg(Some(b"first"), None, true).expect("always");
+    near.putpmsg(Some(b"first"), None, Priority::High).expect("always");
     assert!(far.peek(Some(&mut control), Some(&mut data), MessageFilter::Any).expect("there").is_some());
     assert_eq!(far.nread().expect("there").1, 3);
     for len in [5, 4, 7] {
@@ -87,13 +87,13 @@ fn use_both(near: &Stream, far: &Stream) {
         written -= far.read(&mut data).expect("there");
     }
     near.write(b"to be flushed").expect("room");
-    near.flush_queues(Flush { read: true, write: false, band: None }).expect("fine");
+    near.flush_queues(Flush::READ).expect("fine");
     while far.read(&mut data).is_ok() {}
 }
 
 fn ends(policy: Policy) -> (Stream, Stream) {
-    let options = Options { policy, hiwat: 20_000, lowat: 10_000, ..Options::default() };
-    let (near, far) = pipe_with(&options).expect("pipe");
+    let options = Options::new().policy(policy).hiwat(20_000).lowat(10_000);
+    let (near, far) = options.pipe().expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     (near, far)

@@ -65,7 +65,7 @@ impl Handle {
     pub(super) fn serve_files(&mut self, ready: Ready) -> Result<bool> {
         let Some(driver) = self.end.region.driver else { return Ok(true) };
         for (place, events) in ready.into_iter().enumerate().filter(|(_, events)| *events != 0) {
-            let events = Events(events & SHOWN);
+            let events = Events::from_bits_retain(events & SHOWN);
             let served = self.within_limit(|handle| {
                 handle.run(false, |run| driver.0.ready(place, events, &mut Queue { run, at: 0 }))
             });
@@ -177,8 +177,8 @@ impl Handle {
 }
 
 /// What poll(2) tells of that a driver may wait for, and what it is told.
-const MAY_BE_WATCHED: u16 = Events::IN.0 | Events::OUT.0 | Events::PRI.0;
-const SHOWN: u16 = MAY_BE_WATCHED | Events::ERR.0 | Events::HUP.0;
+const MAY_BE_WATCHED: u16 = Events::IN.union(Events::OUT).union(Events::PRI).bits();
+const SHOWN: u16 = MAY_BE_WATCHED | Events::ERR.union(Events::HUP).bits();
 
 /// What has come at files by now.
 fn look(wanted: &Wanted) -> Result<Ready> {

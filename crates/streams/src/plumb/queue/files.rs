@@ -14,7 +14,7 @@ impl Queue<'_, '_, '_> {
     /// The file at a place, below [`limits::DRIVER_FILES`](crate::limits::DRIVER_FILES), or None.
     ///
     /// # Errors
-    /// `EINVAL` if the driver has no files ([`DriverInfo::has_files`](crate::DriverInfo::has_files)), and for a place that is none;
+    /// `EINVAL` if the driver has no files ([`DriverInfo::with_files`](crate::DriverInfo::with_files)), and for a place that is none;
     /// `EMFILE` if this process has no descriptor left for its copies.
     pub fn file(&self, place: usize) -> Result<Option<Arc<OwnedFd>>> {
         self.files(place)?.at(&self.run.region.fixed.device, place)
@@ -45,7 +45,7 @@ impl Queue<'_, '_, '_> {
     /// As [`Queue::file`].
     pub fn watch(&mut self, place: usize, events: Events) -> Result<()> {
         self.files(place)?;
-        let wanted = u32::from(events.0);
+        let wanted = u32::from(events.bits());
         let before = self.run.region.fixed.device.watched[place].fetch_or(wanted, Ordering::SeqCst);
         // Who sleeps on less is told.
         self.run.effects.watches_more |= wanted & !before != 0;
@@ -58,7 +58,7 @@ impl Queue<'_, '_, '_> {
     /// As [`Queue::file`].
     pub fn unwatch(&mut self, place: usize, events: Events) -> Result<()> {
         self.files(place)?;
-        self.run.region.fixed.device.watched[place].fetch_and(!u32::from(events.0), Ordering::SeqCst);
+        self.run.region.fixed.device.watched[place].fetch_and(!u32::from(events.bits()), Ordering::SeqCst);
         Ok(())
     }
 
