@@ -334,9 +334,12 @@ fn processes_that_had_the_stream_before_get_the_socket_too() {
         std::thread::sleep(Duration::from_millis(60));
         stream.putmsg(Some(paths(&own, &other).as_bytes()), None).expect("room");
         peer.connect(&own).expect("connect");
+        let begun = Instant::now();
         peer.send(b"for the child").expect("connected");
         let mut buffer = [0; 16];
         assert_eq!(peer.recv(&mut buffer).expect("the child has answered"), 6, "round {round}");
+        // Told at once, and not found by a look now and then.
+        assert!(begun.elapsed() < Duration::from_millis(600), "round {round}: {:?}", begun.elapsed());
         joined(reader);
         // Another socket: the old one is closed everywhere.
         stream.putmsg(Some(b""), None).expect("room");
