@@ -9,9 +9,9 @@ use std::fmt;
 use super::module::{Module, ModuleInfo, Side};
 use super::queue::Queue;
 use crate::error::Result;
-use crate::head::Events;
 use crate::limits;
 use crate::message::Message;
+use crate::options::events::Events;
 
 /// What a driver says of itself (module_info, and what the kernel's configuration says).
 ///

@@ -14,9 +14,9 @@ use headwater_os::files as os_files;
 use headwater_os::shared_files::SharedFiles;
 
 use self::directory::Directory;
-use self::files::DriverFiles;
 use self::named::{Name, Named};
 use super::attach::no_stream;
+use super::driver_files::DriverFiles;
 use super::endpoint::Endpoint;
 use super::region::Region;
 use crate::error::Result;
@@ -28,7 +28,6 @@ use crate::plumb::registry;
 use crate::stream::Stream;
 
 mod directory;
-pub(crate) mod files;
 pub(crate) mod named;
 pub(crate) mod partner;
 

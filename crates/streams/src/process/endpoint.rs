@@ -14,9 +14,9 @@ use headwater_os::watcher::Watcher;
 use headwater_shm::probe;
 
 use super::device;
-use super::device::files::DriverFiles;
 use super::device::named::Name;
 use super::device::partner::Partner;
+use super::driver_files::DriverFiles;
 use super::end::Access;
 use super::fifo::broker::Broker;
 use super::listeners::{self, SignalEvents};

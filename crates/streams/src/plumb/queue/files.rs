@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 
 use super::Queue;
 use crate::error::{Result, fixed};
-use crate::head::Events;
-use crate::process::device::files::DriverFiles;
+use crate::options::events::Events;
+use crate::process::driver_files::DriverFiles;
 
 impl Queue<'_, '_, '_> {
     /// The file at a place, below [`limits::DRIVER_FILES`](crate::limits::DRIVER_FILES), or None.

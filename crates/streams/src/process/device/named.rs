@@ -19,12 +19,12 @@ use headwater_os::shared_files::SharedFiles;
 use headwater_shm::probe;
 
 use super::directory::Directory;
-use super::files::DriverFiles;
 use super::{DeviceOptions, Parts, make, opened, shared_cookies};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::limits::MINORS;
 use crate::plumb::driver::DriverLink;
+use crate::process::driver_files::DriverFiles;
 use crate::process::endpoint::Endpoint;
 use crate::process::region::Region;
 
