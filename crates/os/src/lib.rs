@@ -27,14 +27,17 @@ pub mod futex;
 pub mod memory;
 pub mod ofd_lock;
 pub mod per_thread;
+pub mod readiness;
 pub mod refuse;
 pub mod rseq;
 pub mod sdt;
+pub mod shared_files;
 pub mod signal;
 pub mod static_or_box;
 pub mod thread;
 pub mod ticks;
 pub mod watch;
+pub mod watcher;
 
 /// What several threads of a process use at once, or pass on.
 const _: () = {

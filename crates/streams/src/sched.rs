@@ -21,6 +21,7 @@ use crate::plumb::chain::{self, Link};
 use crate::plumb::module::Module;
 use crate::plumb::queue::Queue;
 use crate::process::device::partner::Partner;
+use crate::process::driver_files::DriverFiles;
 use crate::process::region::Region;
 use crate::process::sleep::{OWED, SERVICE};
 use crate::queue::store::{HEAD, Store};
@@ -57,6 +58,10 @@ pub(crate) struct Effects {
     pub enabled_other: bool,
     /// There is room for what the partner's driver sends.
     pub enabled_partner: bool,
+    /// The driver waits for more at its files than before: who sleeps there is told.
+    pub watches_more: bool,
+    /// A time was asked for that is earlier than all others.
+    pub sooner: bool,
     /// Something was done in the other direction, from within this run: its effects are in [`Direction::inner_effects`].
     pub went_back: bool,
     pub replies: Vec<Reply>,
@@ -93,6 +98,8 @@ pub(crate) struct Run<'s, 'm> {
     pub effects: Effects,
     /// The other one of two streams that the driver pairs.
     pub partner: Option<&'s Partner>,
+    /// The open files of the driver.
+    pub files: Option<&'s DriverFiles>,
     /// The newest message of a queue, which is otherwise empty.
     pending: Option<(usize, Message<'m>)>,
     /// How often a message was asked for.
@@ -141,6 +148,7 @@ impl<'s, 'm> Run<'s, 'm> {
             counters,
             effects: Effects::default(),
             partner: None,
+            files: None,
             pending: None,
             gets: 0,
             limit: me.limit(),
@@ -168,6 +176,7 @@ impl<'s, 'm> Run<'s, 'm> {
         let (side, inner_effects) = begun?;
         let outer = Other::Outer(&mut *self.side.store);
         let mut run = Run::new(self.region, self.me, 1 - self.direction, side, outer, &mut *self.counters);
+        run.files = self.files;
         run.effects = std::mem::take(inner_effects);
         let done = action(&mut run);
         let done = run.finish(done);

@@ -46,6 +46,8 @@ pub struct Handle {
     unsent: Vec<(bool, Reply)>,
     /// What others have left to do is being done.
     serves: bool,
+    /// Timeout procedures are being called.
+    pub(super) serves_times: bool,
     pub(super) batching: ReadBatching,
 }
 
@@ -93,6 +95,7 @@ impl Handle {
             nested: false,
             unsent: Vec::new(),
             serves: false,
+            serves_times: false,
             batching: ReadBatching::default(),
         }
     }
@@ -160,7 +163,8 @@ impl Handle {
         if self.end.region.driver.is_some_and(|driver| driver.0.info().pairs) {
             self.meet_partner()?;
         }
-        self.send_what_waits()
+        self.send_what_waits()?;
+        self.serve_times().map(drop)
     }
 
     /// Sends answers of modules that could not go before.
@@ -212,10 +216,10 @@ impl Handle {
             let Handle { out, back, end, .. } = handle;
             let direction = if outward { end.side } else { 1 - end.side };
             let (way, other) = if outward { (out, back) } else { (back, out) };
-            let (region, me, counters, partner) = end.parts_for_run();
+            let (region, me, counters, endpoint) = end.parts_for_run();
             let side = way.begin(me, region)?;
             let mut run = Run::new(region, me, direction, side, Other::Direction(other), counters);
-            run.partner = partner;
+            (run.partner, run.files) = (endpoint.partner(), endpoint.files());
             // The run changes it: from the first thing on that it has done, it does not stop half-way.
             let limit = me.limit();
             let mut done = action(&mut run);
@@ -319,11 +323,8 @@ impl Handle {
             }
             self.signal_room(outward);
         }
-        if effects.changed | effects.enabled_other | effects.enabled_partner {
-            self.tell_more(outward, effects)
-        } else {
-            Ok(())
-        }
+        let more = effects.changed | effects.enabled_other | effects.enabled_partner;
+        if more | effects.watches_more | effects.sooner { self.tell_more(outward, effects) } else { Ok(()) }
     }
 
     /// The end at the far side of a direction has a new state: its readers and writers look at it.

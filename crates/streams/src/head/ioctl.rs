@@ -234,6 +234,9 @@ impl UnderWay<'_> {
                 return Ok(answer);
             }
             self.handle.check_ioctl()?;
+            // It sleeps where no file wakes it.
+            self.handle.serve_in_background();
+            self.handle.serve_times()?;
             let until_ns = self.handle.ioctl_until_ns.unwrap_or(0);
             let left_ns = until_ns.saturating_sub(now_ns());
             if left_ns == 0 {

@@ -177,6 +177,7 @@ impl Handle {
         if self.nonblocking {
             // A peer that was killed has said nothing; who waits is told by the kernel.
             self.end.ask_for_peer()?;
+            self.serve_now()?;
         }
         if self.back.is_readable() {
             return Ok(true);

@@ -20,7 +20,7 @@ pub(crate) fn push(fixed: &Fixed, end: usize, name: &str, most: usize) -> Result
     let words = &fixed.slots[end][slot];
     chain::write_name(words, name);
     probe::at();
-    for word in &words.state {
+    for word in words.state.iter().chain(&words.due_ns) {
         word.store(0, Ordering::Relaxed);
     }
     plumbing.order[stack.len()].store(slot as u8, Ordering::Relaxed);

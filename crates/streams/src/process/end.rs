@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use headwater_os::doorbell::{Doorbell, Heard, Interest, OwnWatch};
 use headwater_os::fork::{self, Epoch};
+use headwater_os::readiness::Watched;
 use headwater_shm::{Limit, Membership, Stages, probe};
 
-use super::device::partner::Partner;
 use super::endpoint::Endpoint;
 use super::inbox::{self, Inbox, refuse_program};
 use super::region::Region;
@@ -61,6 +61,8 @@ pub(crate) struct End {
     closes_seen: u32,
     /// Until then nobody tries again to run the service procedures of the direction that we read.
     pub service_after_ns: u64,
+    /// Of the library's own thread: it does not count as a user of the end.
+    pub helps: bool,
     /// What all threads of the process share. Dropped last: with the last one the end is closed.
     pub endpoint: Arc<Endpoint>,
 }
@@ -88,6 +90,7 @@ impl End {
             quiet: [0; 2],
             closes_seen: 0,
             service_after_ns: 0,
+            helps: false,
             endpoint,
         }
     }
@@ -122,6 +125,9 @@ impl End {
         self.epoch = fork::epoch();
         // A child's copy would take away what its parent is told.
         self.own_watch = None;
+        if self.helps {
+            return Ok(true);
+        }
         self.endpoint.keep_here();
         let others = self.words().joined.fetch_add(1, Ordering::Relaxed);
         let incoming = &self.region.fixed.lanes[1 - self.side].reader.0.sleep;
@@ -180,10 +186,10 @@ impl End {
         self.membership.as_ref().expect("a call joins before anything else")
     }
 
-    /// What a run needs of an end that has joined, and the other one of two streams that a driver pairs.
-    pub fn parts_for_run(&mut self) -> (&Region, &Membership, &mut Counters, Option<&Partner>) {
+    /// What a run needs of an end that has joined.
+    pub fn parts_for_run(&mut self) -> (&Region, &Membership, &mut Counters, &Endpoint) {
         let me = self.membership.as_ref().expect("a call joins before anything else");
-        (&self.region, me, &mut self.counters, self.endpoint.partner())
+        (&self.region, me, &mut self.counters, &self.endpoint)
     }
 
     /// What a call needs of an end that has joined.
@@ -258,13 +264,18 @@ impl End {
         self.own_watch.is_some()
     }
 
-    /// Sleeps at the doorbell; see [`Doorbell::wait`].
-    pub fn wait_at_doorbell(&self, interest: Interest, timeout: Option<Duration>) -> Result<Heard> {
+    /// Sleeps at the doorbell and at these files; see [`Doorbell::wait_beside`].
+    pub fn wait_at_doorbell(
+        &self,
+        interest: Interest,
+        beside: &mut [Watched<'_>],
+        timeout: Option<Duration>,
+    ) -> Result<Heard> {
         let watch = self.own_watch.as_ref().filter(|_| interest != Interest::Room);
         // The end is not closed under a sleeper: the kernel would keep it open until that has come out.
         let _asleep = self.endpoint.fall_asleep();
         self.check_open()?;
-        Ok(self.doorbell().wait(interest, watch, timeout)?)
+        Ok(self.doorbell().wait_beside(interest, watch, beside, timeout)?)
     }
 
     /// How often something was done for the readers of this end by a handle of it.
@@ -403,7 +414,7 @@ impl End {
 impl Drop for End {
     /// The place among the members is given back before the end may be closed.
     fn drop(&mut self) {
-        if self.member().is_none() {
+        if self.member().is_none() || self.helps {
             return;
         }
         let fixed = &self.region.fixed;
@@ -436,13 +447,14 @@ fn tell_by_bell(
     told
 }
 
-/// What the two ends have closed and shut down, and what modules have raised: whoever waits looks again when it changes.
+/// What the two ends have closed and shut down, what modules have raised, and what else is waited for: whoever waits looks again when it changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Standing {
     closes: [u32; 2],
     shut: [u32; 2],
     state: u32,
     signals: u64,
+    looks: u32,
 }
 
 impl Standing {
@@ -453,6 +465,7 @@ impl Standing {
             shut: [own.shut.load(Ordering::Relaxed), peer.shut.load(Ordering::Relaxed)],
             state: own.state.load(Ordering::Relaxed),
             signals: own.signals.load(Ordering::Relaxed),
+            looks: own.looks.load(Ordering::Relaxed),
         }
     }
 }

@@ -10,11 +10,13 @@ use headwater_os::attendant::Attendant;
 use headwater_os::clock::now_ns;
 use headwater_os::doorbell::Doorbell;
 use headwater_os::futex;
+use headwater_os::watcher::Watcher;
 use headwater_shm::probe;
 
 use super::device;
 use super::device::named::Name;
 use super::device::partner::Partner;
+use super::driver_files::DriverFiles;
 use super::end::Access;
 use super::fifo::broker::Broker;
 use super::listeners::{self, SignalEvents};
@@ -52,6 +54,10 @@ pub(crate) struct Endpoint {
     name: OnceLock<Name>,
     /// Of a device whose driver pairs streams: the other one.
     partner: OnceLock<Box<Partner>>,
+    /// Of a device: its driver's open files, if it has any.
+    files: Option<DriverFiles>,
+    /// Who serves these while this process polls the descriptor.
+    watcher: Mutex<Option<Watcher>>,
     /// Whether `far` was given up: the partner's processes alone have it.
     is_far_given: AtomicBool,
     /// Whether calls through a [`crate::Stream`] fail rather than wait.
@@ -75,6 +81,8 @@ impl Endpoint {
             attendant: Mutex::new(None),
             name: OnceLock::new(),
             partner: OnceLock::new(),
+            files: None,
+            watcher: Mutex::new(None),
             is_far_given: AtomicBool::new(false),
             nonblocking: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -87,10 +95,38 @@ impl Endpoint {
     }
 
     /// The user's end of a stream that ends in a driver.
-    pub fn of_device(region: Region, doorbell: Doorbell, far: Doorbell) -> Endpoint {
+    pub fn of_device(region: Region, doorbell: Doorbell, far: Doorbell, files: Option<DriverFiles>) -> Endpoint {
         let mut endpoint = Endpoint::new(region, 0, doorbell, Access::Both);
-        endpoint.far = Some(far);
+        (endpoint.far, endpoint.files) = (Some(far), files);
         endpoint
+    }
+
+    /// The driver's place of a stream that ends there.
+    pub fn in_drivers_place(region: Region, far: Doorbell, files: Option<DriverFiles>) -> Endpoint {
+        let mut endpoint = Endpoint::new(region, 1, far, Access::Both);
+        endpoint.files = files;
+        endpoint
+    }
+
+    /// The open files of the driver.
+    pub fn files(&self) -> Option<&DriverFiles> {
+        self.files.as_ref()
+    }
+
+    /// Has these files served in the background from now on. A forked child has no thread of its parent's, and starts one.
+    pub fn watch_by(&self, start: impl FnOnce() -> Option<Watcher>) {
+        if let Ok(mut watcher) = self.watcher.try_lock()
+            && !watcher.as_ref().is_some_and(Watcher::is_here)
+            && !self.is_closed()
+        {
+            *watcher = start();
+        }
+    }
+
+    fn stop_watching(&self) {
+        // Taken out first: the thread may be in the middle of a call on this end.
+        let watcher = self.watcher.try_lock().ok().and_then(|mut watcher| watcher.take());
+        drop(watcher);
     }
 
     /// Of a device: what rings at our own end.
@@ -214,6 +250,7 @@ impl Endpoint {
         if let Ok(mut attendant) = self.attendant.try_lock() {
             *attendant = None;
         }
+        self.stop_watching();
         self.doorbell().close()?;
         self.tell_closed();
         Ok(())
@@ -242,12 +279,14 @@ impl Endpoint {
         }
     }
 
-    /// All that the end is in the kernel: the doorbell first, then the memory, then a FIFO's node or a device's other doorbell.
+    /// All that the end is in the kernel: the doorbell first, then the memory, then a FIFO's node or a device's other doorbell and its driver's
+    /// shared files.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         [self.doorbell().as_fd(), self.region.as_fd()]
             .into_iter()
             .chain(self.held_file.get().map(AsFd::as_fd))
             .chain(self.far().map(AsFd::as_fd))
+            .chain(self.files.iter().flat_map(DriverFiles::descriptors))
     }
 }
 
@@ -263,6 +302,7 @@ impl Drop for Asleep<'_> {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
+        *self.watcher.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         // Of a FIFO: a process that is stopped in here must not pass for one that still lets others in.
         *self.broker.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         // It has copies of the descriptors. A device's minor number is locked until its stream is closed.
@@ -273,7 +313,7 @@ impl Drop for Endpoint {
         self.doorbell = None;
         self.tell_closed();
         if let Some(far) = self.far.take().filter(|_| !*self.is_far_given.get_mut()) {
-            device::close_last(&self.region, far, self.name.get());
+            device::close_last(&self.region, far, self.name.get(), self.files.take());
         }
     }
 }
