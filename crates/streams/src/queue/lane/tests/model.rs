@@ -212,7 +212,7 @@ impl World {
     fn count(&self) -> usize {
         let count = |item: &Item| match item {
             Item::Plain(bytes) => bytes.len(),
-            TraceItem::Record(message) => message.count(),
+            Item::Record(message) => message.count(),
         };
         self.model.iter().map(count).sum()
     }
@@ -223,7 +223,7 @@ impl World {
         let hiwat = (hiwat as usize).min(window - message_max);
         let (count, lowat) = (self.count(), (lowat as usize).min(hiwat));
         self.full = if self.full { count != 0 && count >= lowat } else { count > hiwat };
-        let records = self.model.iter().filter(|item| matches!(item, TraceItem::Record(_))).count();
+        let records = self.model.iter().filter(|item| matches!(item, Item::Record(_))).count();
         !self.full && records <= RECORDS - CUT_MAX
     }
 
@@ -245,7 +245,7 @@ impl World {
     }
 
     fn push(&mut self, header: MessageHeader, control: Option<Vec<u8>>, data: Option<Vec<u8>>) {
-        self.model.push_back(TraceItem::Record(Waiting { header, control, data, control_taken: 0, data_taken: 0 }));
+        self.model.push_back(Item::Record(Waiting { header, control, data, control_taken: 0, data_taken: 0 }));
     }
 
     fn plain(&mut self, who: usize, len: usize, quick: bool, open: bool) {
@@ -349,7 +349,7 @@ impl World {
     /// It notes in the mark what it has taken, and does not come to give the room back.
     fn taker_dies(&mut self, who: usize, control: usize, data: usize) {
         let front = self.readers[who].front();
-        if let (Some(LaneFront::Record(_)), Some(TraceItem::Record(waiting))) = (front, self.model.front_mut()) {
+        if let (Some(LaneFront::Record(_)), Some(Item::Record(waiting))) = (front, self.model.front_mut()) {
             let control = waiting.control_taken + control.min(waiting.control_left().len());
             let data = waiting.data_taken + data.min(waiting.data_left().len());
             let before = (waiting.control_taken, waiting.data_taken);
@@ -426,7 +426,7 @@ fn take_message(
     data: usize,
     all: bool,
 ) {
-    let Some(TraceItem::Record(waiting)) = model.front_mut() else { panic!("a message out of its order") };
+    let Some(Item::Record(waiting)) = model.front_mut() else { panic!("a message out of its order") };
     assert_eq!(message.header, waiting.header);
     assert_eq!(message.control.is_some(), waiting.control.is_some());
     assert_eq!(message.data.is_some(), waiting.data.is_some());
