@@ -24,6 +24,7 @@ pub mod fence;
 pub mod files;
 pub mod fork;
 pub mod futex;
+pub mod inherit;
 pub mod memory;
 pub mod ofd_lock;
 pub mod per_thread;

@@ -8,5 +8,6 @@ pub(crate) mod endpoint;
 pub(crate) mod fifo;
 pub(crate) mod inbox;
 pub(crate) mod listeners;
+pub(crate) mod passed;
 pub(crate) mod region;
 pub(crate) mod sleep;

@@ -36,7 +36,20 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     ("plumb", &["plumb", "sched", "modules", "drivers"]),
     ("head", &["head"]),
     // How an end is opened in a process, and the public API.
-    ("open", &["process/attach", "process/fifo", "process/device", "pipe", "stream", "asynchronous", "face", "lib"]),
+    (
+        "open",
+        &[
+            "process/attach",
+            "process/passed",
+            "process/fifo",
+            "process/device",
+            "pipe",
+            "stream",
+            "asynchronous",
+            "face",
+            "lib",
+        ],
+    ),
 ];
 
 /// Existing dependencies that violate [`COMPONENTS`]: a file, and the component that it uses. Remove an entry when the

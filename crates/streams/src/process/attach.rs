@@ -79,7 +79,11 @@ impl Handle {
     /// # Errors
     /// `ENOSTR` for something else; `EPROTO` for a stream of another version; what the socket reports.
     pub fn receive_over(socket: impl AsFd) -> Result<Handle> {
-        let files = descriptors::receive(socket.as_fd())?;
+        Handle::of_files(descriptors::receive(socket.as_fd())?)
+    }
+
+    /// The end that these descriptors are, in the order in which [`Endpoint::descriptors`] has them.
+    pub(super) fn of_files(files: Vec<OwnedFd>) -> Result<Handle> {
         let files = match <[OwnedFd; 2]>::try_from(files) {
             Ok([doorbell, memory]) => {
                 let doorbell = Doorbell::from_fd(doorbell).map_err(|_| no_stream("the descriptor is no stream"))?;
@@ -92,8 +96,7 @@ impl Handle {
         }
         let count = files.len();
         let files = <[OwnedFd; 3]>::try_from(files).map_err(|_| {
-            let why =
-                format!("{count} descriptors came over the socket; an end of a pipe has two, one of a FIFO three");
+            let why = format!("{count} descriptors came; an end of a pipe has two, one of a FIFO three");
             Error::new(Errno::Nostr, why)
         })?;
         fifo::of_parts(files)
