@@ -229,7 +229,7 @@ impl Handle {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let counted = self.take_front(|front, item| {
-            let stored = front.with_store(|store| store.count(HEAD, |header| header.kind != Kind::Signal))?;
+            let stored = front.store()?.count(HEAD, |header| header.kind != Kind::Signal)?;
             Ok(((item.data.unwrap_or(0), stored + front.lane.messages()), None))
         });
         Ok(self.remember_failure(counted)?.unwrap_or((0, 0)))
@@ -255,7 +255,7 @@ impl Handle {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let last = self.take_front(|front, item| {
-            let stored = front.with_store(|store| store.count(HEAD, |header| header.marked))?;
+            let stored = front.store()?.count(HEAD, |header| header.marked)?;
             Ok((item.header.marked && stored + front.lane.marked() == 1, None))
         });
         Ok(self.remember_failure(last)?.unwrap_or(false))
@@ -283,7 +283,7 @@ impl Handle {
             header.kind != Kind::Signal && !header.kind.is_high_priority() && header.band == band
         };
         let found = self.take_front(|front, _| {
-            let stored = front.with_store(|store| store.find(HEAD, |stored| fits(stored.header)))?.is_some();
+            let stored = front.store()?.find(HEAD, |stored| fits(stored.header))?.is_some();
             Ok((stored || band == 0 && front.lane.messages() > 0, None))
         });
         Ok(self.remember_failure(found)?.unwrap_or(false))

@@ -266,14 +266,14 @@ impl UnderWay<'_> {
             return Ok(None);
         }
         let (_, me, _) = end.parts();
-        let taken = back.store.with(me, |store| {
-            let Some(stored) = store.first(ANSWERS)? else { return Ok(None) };
-            let message = store.copy(&stored)?;
-            store.take(ANSWERS, &stored, None, None, true)?;
-            Ok(Some(message))
-        })?;
+        let mut side = back.store.side(me);
+        let mut store = side.lock()?;
+        let Some(stored) = store.first(ANSWERS)? else { return Ok(None) };
+        let message = store.copy(&stored)?;
+        store.take(ANSWERS, &stored, None, None, true)?;
+        drop(side);
         self.handle.after_taking(false);
-        Ok(taken)
+        Ok(Some(message))
     }
 }
 

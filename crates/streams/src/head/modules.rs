@@ -69,7 +69,7 @@ impl Handle {
         self.replumb(|region, me, stores| {
             let slot = stack::pop(&region.fixed.plumbing[side])?;
             for store in stores {
-                store.with(me, |store| store.flush(queue_of(side, slot), Which::All))?;
+                store.side(me).lock()?.flush(queue_of(side, slot), Which::All)?;
             }
             Ok(())
         })?;
@@ -166,11 +166,11 @@ impl Handle {
         probe::at();
         // Another user that is stopped with a store's lock is waited for as long as the call may, and no longer. What follows
         // is not done by halves.
-        first.store.with(me, |_| Ok(()))?;
-        second.store.with(me, |_| Ok(()))?;
+        first.store.side(me).lock()?;
+        second.store.side(me).lock()?;
         me.set_limit(Limit::Unlimited);
-        let landed = first.store.abort_transfer(me, first_lane.tail());
-        let landed = landed.and_then(|()| second.store.abort_transfer(me, second_lane.tail()));
+        let landed = first.store.side(me).abort_transfer(first_lane.tail());
+        let landed = landed.and_then(|()| second.store.side(me).abort_transfer(second_lane.tail()));
         let changed = landed.and_then(|()| change(region, me, [&mut first.store, &mut second.store]));
         probe::at();
         for (lane, reader) in [(&first_lane, &first.reader), (&second_lane, &second.reader)] {

@@ -25,12 +25,16 @@ pub(crate) struct Kept(());
 
 /// A guard of a side.
 #[cfg(not(loom))]
-pub(crate) trait Guard {}
+pub(crate) trait Guard {
+    /// Gives back what is held beside the lane's lock.
+    fn keep_lane_alone(&mut self);
+}
 
 #[cfg(not(loom))]
 impl Kept {
     /// Leaves a side held.
-    pub fn of(guard: impl Guard) -> Kept {
+    pub fn of(mut guard: impl Guard) -> Kept {
+        guard.keep_lane_alone();
         std::mem::forget(guard);
         Kept(())
     }

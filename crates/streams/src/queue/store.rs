@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use headwater_shm::{BiasedLock, Membership, Placed, Window, probe};
+use headwater_shm::{BiasedLock, Placed, Window, probe};
 
 use super::flow::{self, WaterMarks};
 use super::lane::{Part, there};
@@ -19,9 +19,12 @@ use crate::message::Message;
 use crate::message::kind::MessageHeader;
 
 mod edit;
+mod guard;
 mod memory;
 mod repair;
 mod transfer;
+
+pub(crate) use guard::{StoreGuard, StoreSide};
 
 /// The queue's service procedure is to run (QENAB).
 const ENABLED: u32 = 1;
@@ -100,18 +103,6 @@ impl Store {
         self.lock.retire();
     }
 
-    /// Does something under the lock, on a store that is whole.
-    pub fn with<T>(&mut self, me: &Membership, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
-        // Whoever does something here may be inside a lane's lock.
-        if !self.lock.enter_inner(me) {
-            self.lock.hold(me)?;
-        }
-        let done = if self.words.dirty.load(Ordering::Relaxed) == 0 { Ok(()) } else { self.repair() };
-        let done = done.and_then(|()| action(self));
-        self.lock.leave_inner(me);
-        done
-    }
-
     /// Whether a queue is empty: a look from without the lock.
     #[inline]
     pub fn is_empty(&self, queue: usize) -> bool {
@@ -151,6 +142,19 @@ impl Store {
         self.words.queues[queue].lowat.store(lowat, Ordering::Relaxed);
     }
 
+    /// How many messages are in a queue, and how many bytes in one of its bands.
+    pub fn size(&self, queue: usize, band: u8) -> (usize, usize) {
+        let queue = &self.words.queues[queue];
+        let bytes = queue.bands[usize::from(band)].count.load(Ordering::Relaxed);
+        (queue.messages.load(Ordering::Relaxed) as usize, bytes as usize)
+    }
+
+    /// Somebody waits for memory.
+    fn await_memory(&self) {
+        self.words.queues[HEAD].flags.fetch_or(MEMORY, Ordering::Relaxed);
+        probe::at();
+    }
+
     /// Asks for a queue's service procedure to be run (qenable).
     pub fn enable(&self, queue: usize) {
         self.words.queues[queue].flags.fetch_or(ENABLED, Ordering::Relaxed);
@@ -186,7 +190,7 @@ impl Store {
 }
 
 /// What is done under the lock.
-impl Store {
+impl StoreGuard<'_> {
     /// Whether a queue takes another message of that band (bcanput). If not, whoever makes room is asked to say so.
     pub fn can_put(&mut self, queue: usize, band: u8) -> bool {
         let memory = self.may_allocate();
@@ -194,12 +198,6 @@ impl Store {
             self.await_memory();
         }
         flow::can_put(self.band(queue, band), self.water_marks(queue), memory)
-    }
-
-    /// Somebody waits for memory.
-    fn await_memory(&self) {
-        self.words.queues[HEAD].flags.fetch_or(MEMORY, Ordering::Relaxed);
-        probe::at();
     }
 
     /// Stores a message behind so many of its queue, which the order must allow. False if there is no memory for it.
@@ -248,13 +246,6 @@ impl Store {
             next = self.words.blocks[block].next.load(Ordering::Relaxed);
         }
         Err(Error::corrupt("a queue has no end"))
-    }
-
-    /// How many messages are in a queue, and how many bytes in one of its bands.
-    pub fn size(&self, queue: usize, band: u8) -> (usize, usize) {
-        let queue = &self.words.queues[queue];
-        let bytes = queue.bands[usize::from(band)].count.load(Ordering::Relaxed);
-        (queue.messages.load(Ordering::Relaxed) as usize, bytes as usize)
     }
 
     /// How many messages in a queue fit.
@@ -360,7 +351,7 @@ impl Store {
         &mut self,
         queue: usize,
         message: &Message<'_>,
-        before: impl FnOnce(&Store) -> Result<Option<usize>>,
+        before: impl FnOnce(&StoreGuard<'_>) -> Result<Option<usize>>,
     ) -> Result<bool> {
         let Some(block) = self.allocate(message)? else {
             self.done();

@@ -7,7 +7,6 @@ use crate::error::{Errno, Error, Result};
 use crate::message::Message;
 use crate::message::kind::MessageHeader;
 use crate::process::sleep::{OWED, SERVICE};
-use crate::queue::store::Store;
 
 impl<'m> Queue<'_, '_, 'm> {
     /// What the messages of the queue are, in their order.
@@ -142,7 +141,7 @@ impl<'m> crate::sched::Run<'_, 'm> {
     fn put_other_queue(&mut self, at: usize, message: &Message<'_>) -> Result<()> {
         let queue = self.chain[at].queue;
         self.check_length(message)?;
-        let stored = self.with_other_store(|store| Store::put(store, queue, message))?;
+        let stored = self.with_other_store(|store| store.put(queue, message))?;
         if !stored {
             return Err(crate::error::fixed!(Nosr, "the stream has no memory left for a message"));
         }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use headwater_shm::probe;
 
-use super::{Part, Store};
+use super::{Part, Store, StoreGuard};
 use crate::error::{Error, Result};
 use crate::layout::ABSENT;
 use crate::limits::{BLOCKS, CUT_MAX, FASTBUF, HIGH_BLOCKS, PAGE};
@@ -17,6 +17,16 @@ impl Store {
         self.has_left(CUT_MAX + HIGH_BLOCKS, self.message_pages + CUT_MAX + self.message_pages)
     }
 
+    /// Whether so many blocks and pages are left behind what one message takes that goes back to its queue.
+    fn has_left(&self, blocks: usize, pages: usize) -> bool {
+        let blocks_taken = self.words.blocks_taken.load(Ordering::Relaxed) as usize;
+        let pages_taken = self.words.pages_taken.load(Ordering::Relaxed) as usize;
+        blocks_taken.saturating_add(blocks + 1) <= BLOCKS
+            && pages_taken.saturating_add(pages + self.message_pages) <= self.links.len()
+    }
+}
+
+impl StoreGuard<'_> {
     /// Whether behind a message there is memory for those that find room always: one of high priority behind an ordinary one,
     /// and behind both one that goes back to its queue.
     pub(super) fn leaves_spare(&self, message: &Message<'_>) -> bool {
@@ -26,14 +36,6 @@ impl Store {
             true => self.has_left(1, pages),
             false => self.has_left(1 + HIGH_BLOCKS, pages + self.message_pages),
         }
-    }
-
-    /// Whether so many blocks and pages are left behind what one message takes that goes back to its queue.
-    fn has_left(&self, blocks: usize, pages: usize) -> bool {
-        let blocks_taken = self.words.blocks_taken.load(Ordering::Relaxed) as usize;
-        let pages_taken = self.words.pages_taken.load(Ordering::Relaxed) as usize;
-        blocks_taken.saturating_add(blocks + 1) <= BLOCKS
-            && pages_taken.saturating_add(pages + self.message_pages) <= self.links.len()
     }
 
     /// A block, with its pages, that holds the message and is in no queue yet. None if the memory is used up.

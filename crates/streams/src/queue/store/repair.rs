@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering;
 
 use headwater_shm::probe;
 
-use super::{ANSWERS, ENABLED, HEAD, Store};
+use super::{ANSWERS, ENABLED, HEAD, StoreGuard};
 use crate::error::Result;
 use crate::layout::QUEUES;
 use crate::limits::BLOCKS;
 
-impl Store {
+impl StoreGuard<'_> {
     /// Walks all queues, counts what is there, and frees the rest. Under the lock.
     pub(super) fn repair(&mut self) -> Result<()> {
         let mut block_used = vec![false; BLOCKS];
