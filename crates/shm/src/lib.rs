@@ -37,7 +37,7 @@ pub use headwater_os::memory::Shareable;
 pub use limit::Limit;
 #[cfg(loom)]
 pub use loom_model::{Placed, Window};
-pub use member::{MEMBERS, Member, Members, Membership};
+pub use member::{MEMBERS, Member, Members, Membership, is_used_by_another};
 #[cfg(not(loom))]
 pub use placed::Placed;
 pub use stages::{Stage, Stages, spin_for};

@@ -190,7 +190,8 @@ impl Error {
     }
 
     /// Whether the call failed because another user of the same end is in the middle of a call and does not come out of it,
-    /// being stopped for instance. Nothing was done, and no descriptor tells when it does: try again after a while.
+    /// being stopped for instance. Nothing was done, and no descriptor tells when it does: try again after a while, but after
+    /// `EBADF`, which says that the end was closed meanwhile.
     pub fn is_held(&self) -> bool {
         self.0.held
     }
@@ -241,11 +242,12 @@ impl From<io::Error> for Error {
 
 impl From<headwater_shm::Error> for Error {
     fn from(error: headwater_shm::Error) -> Error {
-        use headwater_shm::Error::{Interrupted, TimedOut, WouldBlock};
+        use headwater_shm::Error::{Cancelled, Interrupted, TimedOut, WouldBlock};
         match error {
             WouldBlock => Error::of_static(const { &Cause::of_held(Errno::Again) }),
             TimedOut => Error::of_static(const { &Cause::of_held(Errno::Time) }),
             Interrupted => Error::of_static(const { &Cause::of_held(Errno::Intr) }),
+            Cancelled => Error::of_static(const { &Cause::of_held(Errno::Badf) }),
             headwater_shm::Error::System(error) => error.into(),
             headwater_shm::Error::Full(_) => Error::new(Errno::Nosr, error.to_string()),
             headwater_shm::Error::Corrupt(what) => Error::corrupt(what),

@@ -138,8 +138,13 @@ impl Stream {
         // Where it fails a call may begin meanwhile. Its data may then come after the end, and is lost.
         let _ = endpoint.region.fence.heavy();
         // Without it they wake up later: no reason to leave the end open.
-        let woken = self.with(|handle| handle.end.wake_own());
+        let woken = self.with(|handle| {
+            handle.end_quick_calls();
+            handle.end.wake_own()
+        });
         tell(endpoint.words());
+        #[cfg(feature = "tokio")]
+        endpoint.end_futures();
         endpoint.wait_for_calls(|| self.shared.handles.is_used_by_another());
         endpoint.close()?;
         woken

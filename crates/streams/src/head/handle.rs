@@ -163,8 +163,9 @@ impl Handle {
     /// Takes this process's place at the end, so that the first call does not have to. A forked child does it again.
     ///
     /// # Errors
-    /// `ENOSR` when the stream has as many handles in use as it can.
+    /// `ENOSR` when the stream has as many handles in use as it can; `EBADF` if the end was closed in this process.
     pub fn attach(&mut self) -> Result<()> {
+        self.end.check_open()?;
         if let Some(why) = &self.end.dead {
             return Err(Error::new(Errno::Proto, why.clone()));
         }

@@ -63,6 +63,7 @@ impl Handle {
 
     #[inline(never)]
     fn write_as_message(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.end.check_open()?;
         // Another thread may have made the end one that does not wait.
         self.end.set_limit(self.limit());
         let sent = self.run(true, |run| {

@@ -69,6 +69,8 @@ pub(crate) struct End {
 pub(crate) const WRITES: u32 = 1;
 /// The end reads no more.
 pub(crate) const READS: u32 = 2;
+/// The other end was told that this one is closed (S_HANGUP).
+pub(crate) const HANGUP_TOLD: u32 = 4;
 
 impl End {
     pub fn new(endpoint: Arc<Endpoint>) -> End {
@@ -116,7 +118,8 @@ impl End {
             .map(|lane| [&lane.writer_lock.0, &lane.reader_lock.0, &lane.store_lock.0]);
         let [first, second] = [0, 1].map(|at| &self.region.fixed.ends[at].0.ioctl_lock);
         let locks = [one[0], one[1], one[2], two[0], two[1], two[2], first, second];
-        let membership = Membership::join(&table, self.region.fence, &locks)?;
+        let mut membership = Membership::join(&table, self.region.fence, &locks)?;
+        membership.set_cancel(self.endpoint.cancel());
         membership.set_side(self.side);
         self.membership = Some(membership);
         self.epoch = fork::epoch();
