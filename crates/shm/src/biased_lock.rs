@@ -19,7 +19,7 @@
 
 use std::time::Duration;
 
-use crate::error::Error;
+use crate::error::{Error, LOCK_STATE};
 use crate::limit::Patience;
 use crate::member::Membership;
 use crate::probe;
@@ -243,7 +243,7 @@ impl BiasedLock {
                         return self.seize(me, victim, &mut patience);
                     }
                 }
-                _ => return Err(Error::Corrupt("a lock's state")),
+                _ => return Err(Error::Corrupt(LOCK_STATE)),
             }
         }
     }

@@ -3,6 +3,11 @@
 use std::fmt;
 use std::io;
 
+/// What [`Error::Corrupt`] says of a lock's word.
+pub const LOCK_STATE: &str = "a lock's state";
+/// What it says of the member that a lock names.
+pub const LOCK_HOLDER: &str = "a lock's holder is no member";
+
 /// Why an operation failed.
 #[derive(Debug)]
 pub enum Error {

@@ -32,7 +32,7 @@ mod window;
 
 pub use biased_lock::{BiasedLock, BiasedLockWords, Hold};
 pub use cache_padded::CachePadded;
-pub use error::Error;
+pub use error::{Error, LOCK_HOLDER, LOCK_STATE};
 pub use headwater_os::memory::Shareable;
 pub use limit::Limit;
 #[cfg(loom)]

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::biased_lock::{self, BiasedLockWords};
 use crate::cache_padded::CachePadded;
-use crate::error::Error;
+use crate::error::{Error, LOCK_HOLDER};
 use crate::limit::Limit;
 use crate::probe;
 use crate::shareable;
@@ -179,7 +179,7 @@ impl Membership {
     /// The slot of another member, or an error for a number that is none.
     pub(crate) fn other(&self, number: u32) -> Result<&Member, Error> {
         let slot = (number as usize).checked_sub(1).and_then(|slot| self.table.get(slot));
-        Ok(&slot.ok_or(Error::Corrupt("a lock's holder is no member"))?.0)
+        Ok(&slot.ok_or(Error::Corrupt(LOCK_HOLDER))?.0)
     }
 
     /// Whether it is certain that the member is no more: its slot is free, or its process has ended.

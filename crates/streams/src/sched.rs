@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use headwater_shm::{Limit, Membership, probe};
 
 use crate::counters::Counters;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Error, Result, Text, corrupt, fixed};
 use crate::events;
 use crate::head::direction::Direction;
 use crate::head::{SignalEvents, WriteSide};
@@ -162,7 +162,7 @@ impl<'s, 'm> Run<'s, 'm> {
         self.set_limit();
         self.effects.went_back = true;
         self.effects.used_other = true;
-        let Other::Direction(way) = &mut self.other else { return Err(Error::corrupt("a run back from a run back")) };
+        let Other::Direction(way) = &mut self.other else { return Err(corrupt!("a run back from a run back")) };
         let begun = way.begin_inside(self.me, self.region);
         self.gave_up |= begun.as_ref().is_err_and(Error::is_held);
         let (side, inner_effects) = begun?;
@@ -208,7 +208,7 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Sends a message to the partner's head.
     pub fn put_partner(&mut self, message: Message<'m>) -> Result<()> {
         let put = self.along_partner(|run| run.put(1, message));
-        put.unwrap_or_else(|| Err(Error::new(Errno::Nxio, "the stream has no partner")))?;
+        put.unwrap_or_else(|| Err(fixed!(Nxio, "the stream has no partner")))?;
         self.act();
         self.note_arrival()
     }
@@ -342,7 +342,7 @@ impl<'s, 'm> Run<'s, 'm> {
     ) -> Result<Option<Message<'m>>> {
         self.gets += 1;
         if self.gets > SERVICES_MAX {
-            return Err(Error::corrupt("a queue has no end"));
+            return Err(corrupt!("a queue has no end"));
         }
         if self.store.is_transferring() {
             // The one before it is not put back any more.
@@ -494,7 +494,7 @@ impl<'s, 'm> Run<'s, 'm> {
         if len as u64 <= most {
             return Ok(());
         }
-        Err(Error::new(Errno::Range, format!("a message of {len} bytes exceeds this stream's {most}")))
+        Err(Error::numbered(Text::MessageTooLong, len as u64, most))
     }
 
     /// Stores a message by putq or putbq.
@@ -514,6 +514,6 @@ impl<'s, 'm> Run<'s, 'm> {
             self.act();
             return Ok(());
         }
-        Err(Error::new(Errno::Nosr, format!("the stream has no memory left for a message of {} bytes", message.len())))
+        Err(Error::numbered(Text::NoMemory, message.len() as u64, 0))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use headwater_os::mapped_vec::MappedVec;
 use headwater_shm::{Hold, Membership};
 
 use super::deliver::CHANGED;
@@ -25,7 +26,7 @@ pub(crate) struct Direction {
     pub writer: LaneWriter,
     pub reader: LaneReader,
     pub store: Store,
-    pub chain: Vec<Link>,
+    pub chain: MappedVec<Link>,
     direction: usize,
     /// Which quick way plain data may take.
     quick: Open,
@@ -49,7 +50,7 @@ impl Direction {
             writer,
             reader,
             store: region.store(direction),
-            chain: Vec::new(),
+            chain: MappedVec::default(),
             direction,
             quick: Open::Closed,
             data: DataChain::default(),
@@ -153,7 +154,7 @@ pub(crate) struct WriteSide<'w> {
     /// The reading side of the same lane: for what flushes throw away.
     pub far: &'w mut LaneReader,
     pub store: StoreSide<'w>,
-    pub chain: &'w mut Vec<Link>,
+    pub chain: &'w mut MappedVec<Link>,
     quick: &'w mut Open,
     data: &'w mut DataChain,
 }
@@ -212,7 +213,8 @@ impl WriteSide<'_> {
         // A reader of messages is to find the boundaries of writes.
         let coalescing = policy.coalescing && read.mode == ReadMode::Bytes && !write.delimit;
         self.lane.set_flow(coalescing);
-        *self.chain = chain::resolve(region, direction)?;
+        self.chain.clear();
+        chain::resolve(region, direction, |link| Ok(self.chain.push(link)?))?;
         let undisturbed = from.state.load(Ordering::Relaxed) == 0 && to.listened.load(Ordering::Relaxed) == 0;
         let usual = policy.lane && policy.wake_once && undisturbed && !write.delimit;
         *self.quick = match self.chain[..] {
@@ -220,10 +222,7 @@ impl WriteSide<'_> {
             [_, ..] if usual => Open::Through,
             _ => Open::Closed,
         };
-        self.data.modules.clear();
-        if self.chain.iter().all(|link| link.module.info().data) {
-            self.data.modules.extend(self.chain.iter().map(|link| link.module));
-        }
+        self.data.takes_all = self.chain.iter().all(|link| link.module.info().data);
         Ok(())
     }
 }

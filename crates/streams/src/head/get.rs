@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::handle::Handle;
 use super::peeked::{PeekedMessage, ReadSide};
 use super::state::{self, Call};
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Errno, Result, fixed};
 use crate::message::kind::{Kind, MessageHeader};
 use crate::message::owned::OwnedMessage;
 use crate::queue::store::HEAD;
@@ -343,15 +343,14 @@ impl ReadSide<'_> {
 }
 
 fn check_wanted(item: &PeekedMessage, select: MessageFilter) -> Result<()> {
-    let bad = |why: &'static str| Err(Error::new(Errno::Badmsg, why));
     if !matches!(item.header.kind, Kind::Data | Kind::Proto | Kind::PcProto) {
-        return bad("a message that getmsg does not take is at the front");
+        return Err(fixed!(Badmsg, "a message that getmsg does not take is at the front"));
     }
     let high = item.header.kind.is_high_priority();
     match select {
-        MessageFilter::HighPriority if !high => bad("the message at the front is not of high priority"),
+        MessageFilter::HighPriority if !high => Err(fixed!(Badmsg, "the message at the front is not of high priority")),
         MessageFilter::Band(band) if !high && item.header.band < band => {
-            bad("the message at the front is of a lower band")
+            Err(fixed!(Badmsg, "the message at the front is of a lower band"))
         }
         _ => Ok(()),
     }

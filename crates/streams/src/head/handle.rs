@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering;
 
 use headwater_os::clock::now_ns;
 use headwater_os::doorbell::Doorbell;
+use headwater_os::mapped_vec::MappedVec;
 use headwater_shm::{Limit, probe};
 
 use super::direction::Direction;
 use super::read_batching::ReadBatching;
 use crate::counters::Counters;
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Result, fixed};
 use crate::events::{self, WaitSide};
 use crate::layout::Side;
 use crate::options::Options;
@@ -49,10 +50,15 @@ pub struct Handle {
     /// What others have left to do is being done.
     serves: bool,
     pub(super) batching: ReadBatching,
+    /// Where the pieces of readv and writev are one.
+    scratch: MappedVec<u8>,
 }
 
 /// Replies to replies, in one call. More can only come of modules that talk to each other for ever.
 const REPLIES_MAX: usize = 10_000;
+
+/// So many bytes of its own memory a handle keeps after a readv or writev.
+const SCRATCH_KEPT: usize = 64 << 10;
 
 /// How long one look of a poll waits for another user of the stream, in which one that runs comes out of its call.
 const POLL_HELD_NS: u64 = 10_000_000;
@@ -110,6 +116,7 @@ impl Handle {
             unsent: Vec::new(),
             serves: false,
             batching: ReadBatching::default(),
+            scratch: MappedVec::default(),
         }
     }
 
@@ -167,7 +174,7 @@ impl Handle {
     pub fn attach(&mut self) -> Result<()> {
         self.end.check_open()?;
         if let Some(why) = &self.end.dead {
-            return Err(Error::new(Errno::Proto, why.clone()));
+            return Err(why.again());
         }
         if self.end.join()? {
             self.out.forget();
@@ -195,6 +202,19 @@ impl Handle {
             None if self.nonblocking => Limit::Now,
             None => Limit::Signal,
         }
+    }
+
+    /// Does something with memory of the handle's own. It keeps that for the next time, unless it is much.
+    pub(super) fn with_scratch<T>(
+        &mut self,
+        action: impl FnOnce(&mut Handle, &mut MappedVec<u8>) -> Result<T>,
+    ) -> Result<T> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let done = action(self, &mut scratch);
+        if scratch.len() <= SCRATCH_KEPT {
+            self.scratch = scratch;
+        }
+        done
     }
 
     /// Makes a run along a direction, and what follows of it.

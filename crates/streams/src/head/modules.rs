@@ -9,7 +9,7 @@ use crate::error::{Result, fixed};
 use crate::events;
 use crate::message::Message;
 use crate::message::kind::{Flush, Kind, MessageHeader};
-use crate::plumb::chain::{self, Link, queue_of};
+use crate::plumb::chain::{self, queue_of};
 use crate::plumb::queue::Queue;
 use crate::plumb::{registry, stack};
 use crate::process::region::Region;
@@ -56,7 +56,10 @@ impl Handle {
     pub fn pop(&mut self) -> Result<()> {
         self.attach()?;
         state::check(self.end.words(), Call::Plumb)?;
-        let name = self.modules()?.into_iter().next().ok_or_else(|| fixed!(Inval, "no module is pushed"))?;
+        let (fixed, side) = (&self.end.region.fixed, self.end.side);
+        let slot = chain::stack(&fixed.plumbing[side])?.iter().next_back();
+        let slot = slot.ok_or_else(|| fixed!(Inval, "no module is pushed"))?;
+        let name = chain::name(fixed, side, slot)?;
         registry::find(&name)?.close();
         self.unplug()?;
         events::pop(self.end.region.inode, self.end.side as u8, &name);
@@ -80,10 +83,15 @@ impl Handle {
     fn enable_all(&mut self) -> Result<()> {
         for outward in [true, false] {
             let way = if outward { &self.out } else { &self.back };
-            let chain = chain::resolve(&self.end.region, way.direction())?;
-            let may_wait = |link: &&Link| link.service && (link.is_driver() || !way.store.is_empty(link.queue));
-            let waits = chain.iter().filter(may_wait).inspect(|link| way.store.enable(link.queue)).count();
-            if waits > 0 {
+            let mut may_wait = false;
+            chain::resolve(&self.end.region, way.direction(), |link| {
+                if link.service && (link.is_driver() || !way.store.is_empty(link.queue)) {
+                    way.store.enable(link.queue);
+                    may_wait = true;
+                }
+                Ok(())
+            })?;
+            if may_wait {
                 self.service_if_free(outward)?;
             }
         }
@@ -124,7 +132,8 @@ impl Handle {
     /// The names of the end's modules, the last pushed first.
     fn modules(&self) -> Result<Vec<String>> {
         let (fixed, side) = (&self.end.region.fixed, self.end.side);
-        chain::stack(&fixed.plumbing[side])?.into_iter().rev().map(|slot| chain::name(fixed, side, slot)).collect()
+        let name = |slot| chain::name(fixed, side, slot).map(|name| str::to_owned(&name));
+        chain::stack(&fixed.plumbing[side])?.iter().rev().map(name).collect()
     }
 
     /// Throws away what waits in queues (I_FLUSH, I_FLUSHBAND): an M_FLUSH goes down the stream and does it. On a pipe the

@@ -7,7 +7,7 @@ use super::deliver::{CHANGED, raise};
 use super::direction::is_readable;
 use super::get::Taken;
 use super::options::{ReadMode, ReadOptions};
-use crate::error::{Error, Result};
+use crate::error::{Result, corrupt};
 use crate::events;
 use crate::limits::EMPTY_MAX;
 use crate::message::kind::{Kind, MessageHeader};
@@ -76,7 +76,7 @@ pub(super) fn look_at_notices<'w>(
 ) -> Result<ReaderGuard<'w>> {
     let notices = lane.take_notices();
     if (hold == Hold::Stale || notices & CHANGED != 0)
-        && let Err(error) = chain::resolve(&end.region, direction)
+        && let Err(error) = chain::resolve(&end.region, direction, |_| Ok(()))
     {
         lane.doubt();
         return Err(error);
@@ -167,7 +167,7 @@ impl<'w> ReadSide<'w> {
             self.take(&item, Taken::ALL)?;
             signal(&self.end.region, self.end.side, raise(self.end.words(), number[0]));
         }
-        Err(Error::corrupt("a queue has no end"))
+        Err(corrupt!("a queue has no end"))
     }
 
     /// Copies what is left of the control part, as far as it fits.

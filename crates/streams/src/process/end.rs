@@ -17,7 +17,7 @@ use super::inbox::{self, Inbox};
 use super::region::Region;
 use super::sleep::{self, LOOK, UNMET, Waiter};
 use crate::counters::Counters;
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Cause, Error, Result, fixed};
 use crate::events::{self, WaitSide};
 use crate::layout::{EndWords, Side};
 use crate::plumb::chain;
@@ -46,7 +46,7 @@ pub(crate) struct End {
     /// Every copy of the other end is gone. For ever in a pipe; in a FIFO another may come.
     pub peer_gone: bool,
     /// The region has contradicted itself; nothing is read from it any more.
-    pub dead: Option<String>,
+    pub dead: Option<Error>,
     pub counters: Counters,
     pub stages: Stages,
     /// How long the next wait stays on the futex; see `sleep::futex_ns_after`.
@@ -172,8 +172,8 @@ impl End {
         match self.endpoint.access {
             Access::Both => Ok(()),
             allowed if allowed == access => Ok(()),
-            Access::Read => Err(Error::new(Errno::Badf, "the FIFO was opened for reading alone")),
-            Access::Write => Err(Error::new(Errno::Badf, "the FIFO was opened for writing alone")),
+            Access::Read => Err(fixed!(Badf, "the FIFO was opened for reading alone")),
+            Access::Write => Err(fixed!(Badf, "the FIFO was opened for writing alone")),
         }
     }
 
@@ -386,17 +386,20 @@ impl End {
         if flags.load(Ordering::Acquire) & UNMET == 0 || peer.taken.load(Ordering::Relaxed) != 0 {
             return Ok(());
         }
-        Err(Error::broken(
-            Errno::Proto,
-            "a program that does not use headwater reads the descriptor of this stream's other end, as its standard input \
+        Err(Error::of_static(
+            const {
+                &Cause::broken(
+                    "a program that does not use headwater reads the descriptor of this stream's other end, as its standard input \
              perhaps, and does not get the data: give such a program a kernel pipe and copy between the two",
+                )
+            },
         ))
     }
 
     /// Marks the stream as broken, for good.
     pub fn spoil<T>(&mut self, error: Error) -> Result<T> {
         if error.is_fatal() {
-            self.dead.get_or_insert_with(|| error.to_string());
+            self.dead.get_or_insert_with(|| error.again());
         }
         Err(error)
     }

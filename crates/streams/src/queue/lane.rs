@@ -10,7 +10,7 @@
 use headwater_shm::probe;
 use headwater_shm::sync::Ordering;
 
-use crate::error::{Error, Result};
+use crate::error::{Result, corrupt};
 use crate::layout::{ABSENT, RecordHeader};
 use crate::message::kind::MessageHeader;
 
@@ -56,7 +56,7 @@ impl Part {
             (ABSENT, _) => Ok(None),
             (len, ABSENT) => Ok(Some(Part { len, taken: len, gone: true })),
             (len, taken) if taken <= len => Ok(Some(Part { len, taken, gone: len > 0 && taken == len })),
-            _ => Err(Error::corrupt("more of a message is taken than there is")),
+            _ => Err(corrupt!("more of a message is taken than there is")),
         }
     }
 

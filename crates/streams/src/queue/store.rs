@@ -12,7 +12,7 @@ use headwater_shm::{BiasedLock, Placed, Window, probe};
 use super::flow::{self, WaterMarks};
 use super::lane::{Part, there};
 use super::order::Rank;
-use crate::error::{Error, Result};
+use crate::error::{Result, corrupt};
 use crate::layout::{Band, Block, Flow, QUEUES, QueueWords, StoreWords};
 use crate::limits::{BLOCKS, PAGE};
 use crate::message::Message;
@@ -245,7 +245,7 @@ impl StoreGuard<'_> {
             }
             next = self.words.blocks[block].next.load(Ordering::Relaxed);
         }
-        Err(Error::corrupt("a queue has no end"))
+        Err(corrupt!("a queue has no end"))
     }
 
     /// How many messages in a queue fit.
@@ -328,7 +328,7 @@ impl StoreGuard<'_> {
             let Some(stored) = self.find(queue, |stored| fits(stored.header))? else { return Ok(room) };
             room |= self.take(queue, &stored, None, None, true)?;
         }
-        Err(Error::corrupt("a queue has no end"))
+        Err(corrupt!("a queue has no end"))
     }
 
     fn insert(&mut self, queue: usize, message: &Message<'_>, behind: impl Fn(Rank) -> bool) -> Result<bool> {
@@ -391,7 +391,7 @@ impl StoreGuard<'_> {
                 _ => return Ok(before),
             }
         }
-        Err(Error::corrupt("a queue has no end"))
+        Err(corrupt!("a queue has no end"))
     }
 
     /// Takes a block out of its queue.
@@ -405,13 +405,13 @@ impl StoreGuard<'_> {
                 break;
             }
             before = self.index(at)?;
-            let Some(before) = before else { return Err(Error::corrupt("a message left its queue")) };
+            let Some(before) = before else { return Err(corrupt!("a message left its queue")) };
             at = self.words.blocks[before].next.load(Ordering::Relaxed);
         }
         let next = self.words.blocks[block].next.load(Ordering::Relaxed);
         self.index(next)?;
         if next == wanted {
-            return Err(Error::corrupt("a queue has no end"));
+            return Err(corrupt!("a queue has no end"));
         }
         let link = before.map_or(&words.first, |before| &self.words.blocks[before].next);
         link.store(next, Ordering::Release);
@@ -457,7 +457,7 @@ impl StoreGuard<'_> {
         // Who copies it makes a buffer of that length.
         let len: u64 = [control, data].into_iter().flatten().map(|part| u64::from(part.len)).sum();
         if len > self.message_max {
-            return Err(Error::corrupt("a stored message is longer than the stream allows"));
+            return Err(corrupt!("a stored message is longer than the stream allows"));
         }
         Ok(Stored { block, header, control, data })
     }
@@ -467,7 +467,7 @@ impl StoreGuard<'_> {
         match link as usize {
             0 => Ok(None),
             link if link <= BLOCKS => Ok(Some(link - 1)),
-            _ => Err(Error::corrupt("a link between messages")),
+            _ => Err(corrupt!("a link between messages")),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::Queue;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Error, Result, Text};
 use crate::message::Message;
 use crate::message::kind::MessageHeader;
 use crate::process::sleep::{OWED, SERVICE};
@@ -92,7 +92,7 @@ impl<'m> Queue<'_, '_, 'm> {
     #[doc(alias = "strqset")]
     pub fn set_water_marks(&mut self, hiwat: u32, lowat: u32) -> Result<()> {
         if lowat > hiwat {
-            return Err(Error::new(Errno::Inval, format!("lowat {lowat} is above hiwat {hiwat}")));
+            return Err(Error::numbered(Text::LowatAboveHiwat, lowat.into(), hiwat.into()));
         }
         self.run.store.set_marks(self.run.chain[self.at].queue, hiwat, lowat);
         self.run.act();

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use headwater_shm::probe;
 
 use super::{Part, Store, StoreGuard};
-use crate::error::{Error, Result};
+use crate::error::{Result, corrupt};
 use crate::layout::ABSENT;
 use crate::limits::{BLOCKS, CUT_MAX, FASTBUF, HIGH_BLOCKS, PAGE};
 use crate::message::Message;
@@ -82,7 +82,7 @@ impl StoreGuard<'_> {
             self.push_page(index);
             page = next;
         }
-        Err(Error::corrupt("a message's pages have no end"))
+        Err(corrupt!("a message's pages have no end"))
     }
 
     /// Copies what is left of a part, which begins `skip` bytes behind the message's first.
@@ -94,7 +94,7 @@ impl StoreGuard<'_> {
         let page = self.words.blocks[block].page.load(Ordering::Relaxed);
         if page == 0 {
             if at + count > FASTBUF {
-                return Err(Error::corrupt("a message is longer than its buffer"));
+                return Err(corrupt!("a message is longer than its buffer"));
             }
             self.fast.copy_out((block * FASTBUF + at) as u64, buffer);
             return Ok(count);
@@ -116,12 +116,12 @@ impl StoreGuard<'_> {
     fn walk(&self, page: u32, at: usize, len: usize, mut piece: impl FnMut(u64, usize, usize)) -> Result<()> {
         let mut page = page;
         for _ in 0..at / PAGE {
-            let index = self.page_index(page)?.ok_or_else(|| Error::corrupt("a message has too few pages"))?;
+            let index = self.page_index(page)?.ok_or_else(|| corrupt!("a message has too few pages"))?;
             page = self.links[index].load(Ordering::Relaxed);
         }
         let (mut within, mut done) = (at % PAGE, 0);
         while done < len {
-            let index = self.page_index(page)?.ok_or_else(|| Error::corrupt("a message has too few pages"))?;
+            let index = self.page_index(page)?.ok_or_else(|| corrupt!("a message has too few pages"))?;
             let count = (PAGE - within).min(len - done);
             piece((index * PAGE + within) as u64, done, count);
             done += count;
@@ -219,7 +219,7 @@ impl StoreGuard<'_> {
         match link as usize {
             0 => Ok(None),
             link if link <= self.links.len() => Ok(Some(link - 1)),
-            _ => Err(Error::corrupt("a link between pages")),
+            _ => Err(corrupt!("a link between pages")),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use headwater_shm::probe;
 
 use super::{Store, StoreGuard, StoreSide, Stored};
-use crate::error::{Error, Result};
+use crate::error::{Result, corrupt};
 use crate::layout::QUEUES;
 use crate::limits::BLOCKS;
 use crate::message::Message;
@@ -84,7 +84,7 @@ impl StoreGuard<'_> {
             return self.commit_transfer();
         }
         let queue = self.words.transfer_from.load(Ordering::Relaxed) as usize;
-        let words = self.words.queues.get(queue).ok_or_else(|| Error::corrupt("a lifted message's queue"))?;
+        let words = self.words.queues.get(queue).ok_or_else(|| corrupt!("a lifted message's queue"))?;
         self.begin();
         self.words.blocks[block].origin.store(0, Ordering::Relaxed);
         self.words.blocks[block].next.store(words.first.load(Ordering::Relaxed), Ordering::Relaxed);
