@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 
 use crate::error::{Errno, Error, Result, fixed};
 use crate::head::handle::Handle;
-use crate::message::owned::OwnedMessage;
+use crate::message::Message;
 use crate::process::end::{Access, closed};
 use crate::process::endpoint::OnClose;
 
@@ -32,7 +32,7 @@ pub struct AsyncStream {
     /// What this end's own handles had done when the last read was tried in vain; None: it is to be tried.
     seen: Option<u32>,
     /// A message that the sink has accepted and that has found no room yet. It goes before all else.
-    unsent: Option<OwnedMessage>,
+    unsent: Option<Message<'static>>,
 }
 
 /// What the tasks of a stream wait at.
@@ -121,7 +121,7 @@ impl AsyncStream {
     ///
     /// # Errors
     /// As [`Handle::receive`].
-    pub async fn receive(&mut self) -> Result<Option<OwnedMessage>> {
+    pub async fn receive(&mut self) -> Result<Option<Message<'static>>> {
         std::future::poll_fn(|context| self.poll_receive(context)).await.transpose()
     }
 
@@ -129,11 +129,11 @@ impl AsyncStream {
     ///
     /// # Errors
     /// As [`Handle::send_message`].
-    pub async fn send_message(&mut self, message: &OwnedMessage) -> Result<()> {
+    pub async fn send_message(&mut self, message: &Message<'_>) -> Result<()> {
         std::future::poll_fn(|context| self.poll_send(context, message)).await
     }
 
-    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<OwnedMessage>>> {
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Message<'static>>>> {
         ready!(self.poll_news(context))?;
         loop {
             let seen = self.stream.end.own_events();
@@ -146,7 +146,7 @@ impl AsyncStream {
         }
     }
 
-    fn poll_send(&mut self, context: &mut Context<'_>, message: &OwnedMessage) -> Poll<Result<()>> {
+    fn poll_send(&mut self, context: &mut Context<'_>, message: &Message<'_>) -> Poll<Result<()>> {
         ready!(self.poll_unsent(context))?;
         self.poll_send_now(context, message)
     }
@@ -162,7 +162,7 @@ impl AsyncStream {
     }
 
     /// `EAGAIN` says that nothing of the message was sent, so it is sent again as a whole.
-    fn poll_send_now(&mut self, context: &mut Context<'_>, message: &OwnedMessage) -> Poll<Result<()>> {
+    fn poll_send_now(&mut self, context: &mut Context<'_>, message: &Message<'_>) -> Poll<Result<()>> {
         loop {
             match self.stream.send_message(message) {
                 Err(error) if error.is_held() => return come_again(context),
@@ -287,14 +287,14 @@ impl AsyncWrite for AsyncStream {
 }
 
 impl MessageStream for AsyncStream {
-    type Item = Result<OwnedMessage>;
+    type Item = Result<Message<'static>>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.poll_receive(context)
     }
 }
 
-impl Sink<OwnedMessage> for AsyncStream {
+impl Sink<Message<'static>> for AsyncStream {
     type Error = Error;
 
     fn poll_ready(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
@@ -303,7 +303,7 @@ impl Sink<OwnedMessage> for AsyncStream {
     }
 
     /// Sends the message if there is room for it; if not, it goes when the sink is asked to be ready or flushed.
-    fn start_send(mut self: Pin<&mut Self>, message: OwnedMessage) -> Result<()> {
+    fn start_send(mut self: Pin<&mut Self>, message: Message<'static>) -> Result<()> {
         if self.unsent.is_some() {
             return Err(fixed!(Again, "the sink was not asked whether it is ready"));
         }

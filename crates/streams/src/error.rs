@@ -53,6 +53,8 @@ errnos! {
     Fault = 14,
     /// In use.
     Busy = 16,
+    /// It exists.
+    Exist = 17,
     /// An argument that makes no sense here.
     Inval = 22,
     /// No descriptor left.

@@ -17,8 +17,9 @@ use crate::head::handle::Handle;
 use crate::head::ioctl::answer::tell;
 use crate::head::options::{ErrorOptions, ReadOptions, WriteOptions};
 use crate::head::{Events, IoctlTimeout, MessageFilter, Received, ReceivedFile, SignalEvents, UserMemory};
+use crate::message::Message;
 use crate::message::kind::Flush;
-use crate::message::owned::OwnedMessage;
+use crate::message::priority::Priority;
 use crate::options::Options;
 use crate::process::end::{Access, closed};
 use crate::process::endpoint::Endpoint;
@@ -68,16 +69,19 @@ struct Shared {
 /// `EMFILE` without three free descriptors, or what the kernel reports for the memory.
 #[doc(alias = "pipe(2)")]
 pub fn pipe() -> Result<(Stream, Stream)> {
-    pipe_with(&Options::default())
+    Options::new().pipe()
 }
 
-/// Makes a pipe of other sizes, or of another policy.
-///
-/// # Errors
-/// `EINVAL` for sizes beyond a limit, else as [`pipe`].
-pub fn pipe_with(options: &Options) -> Result<(Stream, Stream)> {
-    let (near, far) = Handle::pair_with(options)?;
-    Ok((near.into(), far.into()))
+impl Options {
+    /// Makes a pipe of these options: two ends, each of which reads what the other writes.
+    ///
+    /// # Errors
+    /// `EINVAL` for sizes beyond a limit; `EMFILE` without three free descriptors; what the kernel reports for the memory.
+    #[doc(alias = "pipe(2)")]
+    pub fn pipe(&self) -> Result<(Stream, Stream)> {
+        let (near, far) = self.pair()?;
+        Ok((near.into(), far.into()))
+    }
 }
 
 impl Stream {
@@ -218,12 +222,12 @@ impl Stream {
         self.with(|handle| handle.water_marks())
     }
 
-    /// A word that names this end of its stream among all of the machine.
-    pub fn name(&self) -> u64 {
-        self.with(|handle| handle.name())
+    /// A number that no other end on this machine has.
+    pub fn id(&self) -> u64 {
+        self.with(|handle| handle.id())
     }
 
-    /// As [`Stream::putmsg`], with the name of another stream's end put into the control part.
+    /// As [`Stream::putpmsg`], with the name of another stream's end put into the control part.
     ///
     /// # Errors
     /// As [`Handle::putmsg_naming`], which says more.
@@ -232,12 +236,12 @@ impl Stream {
         &self,
         control: &[u8],
         data: Option<&[u8]>,
-        high_priority: bool,
+        priority: Priority,
         other: &Stream,
         offset: usize,
     ) -> Result<()> {
         let other = other.handle();
-        self.call(|handle| handle.putmsg_naming(control, data, high_priority, &other, offset))
+        self.call(|handle| handle.putmsg_naming(control, data, priority, &other, offset))
     }
 
     /// How long [`Handle::close`] waits at most.
@@ -264,11 +268,11 @@ impl Stream {
     /// Throws away what waits in queues.
     ///
     /// # Errors
-    /// As [`Handle::flush`], which says more.
+    /// As [`Handle::flush_queues`], which says more.
     #[doc(alias = "I_FLUSH")]
     #[doc(alias = "I_FLUSHBAND")]
     pub fn flush_queues(&self, flush: Flush) -> Result<()> {
-        self.call(|handle| handle.flush(flush))
+        self.call(|handle| handle.flush_queues(flush))
     }
 
     /// The end behind a descriptor that came through exec, or that was made by dup(2) in this process.
@@ -340,10 +344,10 @@ calls! {
     /// Reads into several buffers as if they were one.
     #[doc(alias = "readv(2)")]
     readv(buffers: &mut [IoSliceMut<'_>]) -> usize;
-    /// Sends a message of these parts.
-    putmsg(control: Option<&[u8]>, data: Option<&[u8]>, high_priority: bool) -> ();
-    /// Sends a message of these parts in a band.
-    putpmsg(control: Option<&[u8]>, data: Option<&[u8]>, band: u8) -> ();
+    /// Sends an ordinary message of these parts, in band 0.
+    putmsg(control: Option<&[u8]>, data: Option<&[u8]>) -> ();
+    /// Sends a message of these parts, in a band or with high priority.
+    putpmsg(control: Option<&[u8]>, data: Option<&[u8]>, priority: impl Into<Priority>) -> ();
     /// Takes the first message, whatever it is, and waits for one if nothing is there.
     getmsg(control: Option<&mut [u8]>, data: Option<&mut [u8]>) -> Received;
     /// Takes the message at the front, if it is one of those that are wanted.
@@ -352,9 +356,9 @@ calls! {
     #[doc(alias = "I_PEEK")]
     peek(control: Option<&mut [u8]>, data: Option<&mut [u8]>, select: MessageFilter) -> Option<Received>;
     /// Takes the first message whole; None at the end of the stream.
-    receive() -> Option<OwnedMessage>;
+    receive() -> Option<Message<'static>>;
     /// Sends a message.
-    send_message(message: &OwnedMessage) -> ();
+    send_message(message: &Message<'_>) -> ();
     /// Bytes of data in the first message, and how many messages there are.
     #[doc(alias = "I_NREAD")]
     nread() -> (usize, usize);

@@ -15,7 +15,7 @@ use std::time::Duration;
 use std::io::{IoSlice, IoSliceMut};
 
 use headwater_streams::{
-    Errno, Events, Flush, MessageFilter, Options, Policy, ReadMode, ReadOptions, SignalEvents, Stream, pipe_with,
+    Errno, Events, Flush, MessageFilter, Options, Policy, Priority, ReadMode, ReadOptions, SignalEvents, Stream,
 };
 
 thread_local! {
@@ -66,9 +66,9 @@ fn use_both(near: &Stream, far: &Stream) {
     assert_eq!(near.write(b"bytes").expect("room"), 5);
     assert_eq!(far.poll(Events::IN, Some(Duration::ZERO)).expect("there"), Events::IN);
     assert_eq!(far.read(&mut data).expect("there"), 5);
-    near.putmsg(Some(b"control"), Some(b"data"), false).expect("room");
+    near.putmsg(Some(b"control"), Some(b"data")).expect("room");
     near.putpmsg(Some(b"band"), Some(&[1; 3000]), 7).expect("room");
-    near.putmsg(Some(b"first"), None, true).expect("always");
+    near.putpmsg(Some(b"first"), None, Priority::High).expect("always");
     assert!(far.peek(Some(&mut control), Some(&mut data), MessageFilter::Any).expect("there").is_some());
     assert_eq!(far.nread().expect("there").1, 3);
     for len in [5, 4, 7] {
@@ -92,7 +92,7 @@ fn use_both(near: &Stream, far: &Stream) {
         written -= far.read(&mut data).expect("there");
     }
     near.write(b"to be flushed").expect("room");
-    near.flush_queues(Flush { read: true, write: false, band: None }).expect("fine");
+    near.flush_queues(Flush::READ).expect("fine");
     while far.read(&mut data).is_ok() {}
     use_vectors(near, far);
     use_badly(near, far);
@@ -113,10 +113,10 @@ fn use_vectors(near: &Stream, far: &Stream) {
 fn use_badly(near: &Stream, far: &Stream) {
     let long = [0; 70_000];
     let errors = [
-        (near.putmsg(Some(&long), None, false).map(drop), Errno::Range),
-        (near.putmsg(Some(b"c"), Some(&long), false).map(drop), Errno::Range),
-        (near.putmsg(None, Some(b"d"), true).map(drop), Errno::Inval),
-        (near.set_signals(SignalEvents(0x8000)), Errno::Inval),
+        (near.putmsg(Some(&long), None).map(drop), Errno::Range),
+        (near.putmsg(Some(b"c"), Some(&long)).map(drop), Errno::Range),
+        (near.putpmsg(None, Some(b"d"), Priority::High).map(drop), Errno::Inval),
+        (near.set_signals(SignalEvents::from_bits_retain(0x8000)), Errno::Inval),
         (near.set_signals(SignalEvents::default()), Errno::Inval),
         (near.set_water_marks(1, 2), Errno::Inval),
         (near.pop(), Errno::Inval),
@@ -125,17 +125,17 @@ fn use_badly(near: &Stream, far: &Stream) {
     for (done, errno) in errors {
         assert!(done.is_err_and(|error| error.errno() == errno));
     }
-    near.putmsg(Some(b"control"), None, false).expect("room");
+    near.putmsg(Some(b"control"), None).expect("room");
     assert!(far.read(&mut [0; 9]).is_err_and(|error| error.errno() == Errno::Badmsg));
     assert!(far.getpmsg(None, None, MessageFilter::Band(1)).is_err_and(|error| error.errno() == Errno::Badmsg));
-    far.set_read_options(ReadOptions { mode: ReadMode::MessageKeep, ..far.read_options() }).expect("known");
-    far.set_read_options(ReadOptions { mode: ReadMode::Bytes, ..far.read_options() }).expect("known");
+    far.set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("known");
+    far.set_read_options(ReadOptions::new()).expect("known");
     far.getmsg(Some(&mut [0; 9]), None).expect("there");
 }
 
 fn ends(policy: Policy) -> (Stream, Stream) {
-    let options = Options { policy, hiwat: 20_000, lowat: 10_000, ..Options::default() };
-    let (near, far) = pipe_with(&options).expect("pipe");
+    let options = Options::new().policy(policy).hiwat(20_000).lowat(10_000);
+    let (near, far) = options.pipe().expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     (near, far)

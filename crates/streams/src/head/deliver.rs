@@ -125,7 +125,7 @@ impl<'m> Run<'_, 'm> {
             }
             // For drivers, which a pipe has none of, and for neighbouring modules.
             Kind::Break | Kind::Delay | Kind::Control | Kind::Stop | Kind::Start => Ok(()),
-            Kind::StopInput | Kind::StartInput | Kind::Event | Kind::WriteGrant | Kind::PcReserved => Ok(()),
+            Kind::StopInput | Kind::StartInput | Kind::Event | Kind::Reserved | Kind::PcReserved => Ok(()),
         }
     }
 
@@ -147,7 +147,7 @@ impl<'m> Run<'_, 'm> {
     /// Something has happened at the reading end that signals are sent for, when the lock is given back.
     #[inline]
     fn happens(&mut self, events: SignalEvents) {
-        self.effects.happened = self.effects.happened | events;
+        self.effects.happened |= events;
     }
 
     /// The reading end's members look again at what it may do, those who sleep too.

@@ -21,6 +21,8 @@ use crate::process::inbox::{is_after, ring};
 
 /// An open file that was received, and who has sent it.
 #[derive(Debug)]
+#[non_exhaustive]
+#[doc(alias = "strrecvfd")]
 pub struct ReceivedFile {
     /// The file.
     pub file: OwnedFd,

@@ -71,6 +71,22 @@ const SERVE_MAX: u32 = 100;
 /// there.
 const SERVICE_EVERY_NS: u64 = 10_000_000;
 
+impl Options {
+    /// Makes a pipe of these options, as [`Options::pipe`], and returns a [`Handle`] of each end.
+    ///
+    /// # Errors
+    /// As [`Options::pipe`].
+    pub fn pair(&self) -> Result<(Handle, Handle)> {
+        let (near, far) = Doorbell::pair()?;
+        let region = Region::create(NAME, self, [near.cookie()?, far.cookie()?])?;
+        for lane in &region.fixed.lanes {
+            lane.reader.0.sleep.fetch_or(UNMET, Ordering::Relaxed);
+        }
+        let handle = |region, side, doorbell| Handle::of(Endpoint::new(region, side, doorbell, Access::Both));
+        Ok((handle(region.clone(), 0, near), handle(region, 1, far)))
+    }
+}
+
 impl Handle {
     /// Makes a pipe, and a handle of each of its ends: each reads what the other writes. Other handles of an end are made from
     /// these.
@@ -78,21 +94,7 @@ impl Handle {
     /// # Errors
     /// As [`crate::pipe`].
     pub fn pair() -> Result<(Handle, Handle)> {
-        Handle::pair_with(&Options::default())
-    }
-
-    /// Makes a pipe of other sizes, or of another policy.
-    ///
-    /// # Errors
-    /// As [`crate::pipe_with`].
-    pub fn pair_with(options: &Options) -> Result<(Handle, Handle)> {
-        let (near, far) = Doorbell::pair()?;
-        let region = Region::create(NAME, options, [near.cookie()?, far.cookie()?])?;
-        for lane in &region.fixed.lanes {
-            lane.reader.0.sleep.fetch_or(UNMET, Ordering::Relaxed);
-        }
-        let handle = |region, side, doorbell| Handle::of(Endpoint::new(region, side, doorbell, Access::Both));
-        Ok((handle(region.clone(), 0, near), handle(region, 1, far)))
+        Options::new().pair()
     }
 
     /// The first handle of an end.

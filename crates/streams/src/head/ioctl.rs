@@ -29,7 +29,7 @@ mod memory;
 pub use memory::{MemoryAt, UserMemory};
 
 /// How long an ioctl waits for its turn and its answer (ic_timout).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 #[doc(alias = "ic_timout")]
 pub enum IoctlTimeout {
     /// [`IOCTL_TIMEOUT_S`], 15 seconds (0 in ic_timout).

@@ -141,7 +141,7 @@ impl Handle {
     ///
     /// # Errors
     /// `EINVAL` if neither side is to be flushed; `ENXIO` after a hang-up; those of a stream with an error.
-    pub fn flush(&mut self, flush: Flush) -> Result<()> {
+    pub fn flush_queues(&mut self, flush: Flush) -> Result<()> {
         if !flush.read && !flush.write {
             return Err(fixed!(Inval, "a flush is of the read side, the write side, or both"));
         }

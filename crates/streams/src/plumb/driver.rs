@@ -6,14 +6,24 @@
 
 use std::fmt;
 
-use super::module::{Info, Module};
+use super::module::{Module, ModuleInfo, Side};
 use super::queue::Queue;
 use crate::error::Result;
 use crate::limits;
 use crate::message::Message;
 
 /// What a driver says of itself (module_info, and what the kernel's configuration says).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// ```
+/// use headwater_streams::{DriverInfo, Side};
+///
+/// let info = DriverInfo::new("counter").service(Side::Write).instance(8);
+/// assert_eq!((info.name, info.instance), ("counter", 8));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[doc(alias = "module_info")]
+#[doc(alias = "qinit")]
 pub struct DriverInfo {
     /// By which it is opened, at most 16 bytes.
     pub name: &'static str,
@@ -34,13 +44,39 @@ pub struct DriverInfo {
 impl DriverInfo {
     /// A driver of that name without service procedures and without memory.
     pub const fn new(name: &'static str) -> DriverInfo {
-        let Info { hiwat, lowat, services, .. } = Info::new(name);
+        let ModuleInfo { hiwat, lowat, services, .. } = ModuleInfo::new(name);
         DriverInfo { name, hiwat, lowat, services, instance: 0, pairs: false }
+    }
+
+    /// Sets the water marks of its queues, bytes.
+    #[must_use]
+    pub const fn water_marks(self, hiwat: u32, lowat: u32) -> DriverInfo {
+        DriverInfo { hiwat, lowat, ..self }
+    }
+
+    /// Gives the side a service procedure.
+    #[must_use]
+    pub const fn service(mut self, side: Side) -> DriverInfo {
+        self.services[side as usize] = true;
+        self
+    }
+
+    /// Sets the bytes of its own memory for each stream.
+    #[must_use]
+    pub const fn instance(self, instance: usize) -> DriverInfo {
+        DriverInfo { instance, ..self }
+    }
+
+    /// Makes the streams of minor numbers 2n and 2n + 1 partners.
+    #[must_use]
+    pub const fn pairs(self) -> DriverInfo {
+        DriverInfo { pairs: true, ..self }
     }
 }
 
 /// Who opens a stream, and how (the arguments of a driver's open procedure).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Opening {
     /// The minor number.
     pub minor: u32,
@@ -98,9 +134,9 @@ pub trait Driver: Send + Sync + fmt::Debug {
 pub(crate) struct DriverLink(pub &'static dyn Driver);
 
 impl Module for DriverLink {
-    fn info(&self) -> Info {
+    fn info(&self) -> ModuleInfo {
         let DriverInfo { name, hiwat, lowat, services, .. } = self.0.info();
-        Info { name, hiwat, lowat, services, data: false }
+        ModuleInfo { name, hiwat, lowat, services, data: false }
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {

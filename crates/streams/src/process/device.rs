@@ -43,6 +43,7 @@ pub(crate) mod partner;
 /// # Ok::<(), headwater_streams::Error>(())
 /// ```
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Device;
 
 impl Device {
@@ -51,7 +52,7 @@ impl Device {
     /// # Errors
     /// As [`DeviceOptions::open`].
     pub fn open(driver: &str) -> Result<Stream> {
-        DeviceOptions::default().open(driver)
+        DeviceOptions::new().open(driver)
     }
 
     /// Opens the stream of that minor number: the one that other processes have open under it, or a new one.
@@ -59,7 +60,7 @@ impl Device {
     /// # Errors
     /// As [`DeviceOptions::open`].
     pub fn open_minor(driver: &str, minor: u32) -> Result<Stream> {
-        DeviceOptions { minor: Some(minor), ..DeviceOptions::default() }.open(driver)
+        DeviceOptions::new().minor(minor).open(driver)
     }
 
     /// Opens a new stream to a driver, which this process and those that it forks or passes it to know alone: nobody else can open
@@ -69,12 +70,21 @@ impl Device {
     /// `EINVAL` for a driver that this process does not know; what the driver's open procedure reports; `EMFILE` without three
     /// free descriptors.
     pub fn open_private(driver: &str) -> Result<Stream> {
-        DeviceOptions::default().open_private(driver)
+        DeviceOptions::new().open_private(driver)
     }
 }
 
 /// How a device is opened.
-#[derive(Debug, Clone, Default)]
+///
+/// ```
+/// use headwater_streams::{DeviceOptions, Errno};
+///
+/// let stream = DeviceOptions::new().nonblocking(true).open_private("echo")?;
+/// assert_eq!(stream.read(&mut [0; 8]).unwrap_err().errno(), Errno::Again);
+/// # Ok::<(), headwater_streams::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
+#[non_exhaustive]
 pub struct DeviceOptions {
     /// The minor number; None: any that nobody has open (clone open).
     pub minor: Option<u32>,
@@ -89,6 +99,36 @@ pub struct DeviceOptions {
 }
 
 impl DeviceOptions {
+    /// Those of [`Device::open`]: any free minor number, the usual directory and sizes.
+    pub const fn new() -> DeviceOptions {
+        DeviceOptions { minor: None, directory: None, stream: Options::new(), nonblocking: false }
+    }
+
+    /// Sets the minor number to be opened.
+    #[must_use]
+    pub fn minor(self, minor: u32) -> DeviceOptions {
+        DeviceOptions { minor: Some(minor), ..self }
+    }
+
+    /// Sets the directory in which processes find the device.
+    #[must_use]
+    pub fn directory(self, directory: impl Into<PathBuf>) -> DeviceOptions {
+        DeviceOptions { directory: Some(directory.into()), ..self }
+    }
+
+    /// Sets the sizes and the policy of the stream, if this open makes it.
+    #[must_use]
+    pub fn stream(self, stream: Options) -> DeviceOptions {
+        DeviceOptions { stream, ..self }
+    }
+
+    /// Whether calls fail with `EAGAIN` instead of waiting (O_NONBLOCK).
+    #[must_use]
+    #[doc(alias = "O_NONBLOCK")]
+    pub fn nonblocking(self, nonblocking: bool) -> DeviceOptions {
+        DeviceOptions { nonblocking, ..self }
+    }
+
     /// Opens a device that other processes find by its name and minor number. As long as the stream is open, a thread of this
     /// process hands it to those who open the same number.
     ///

@@ -22,8 +22,8 @@ use crate::events::{self, WaitSide};
 use crate::layout::{EndWords, Side};
 use crate::plumb::chain;
 
-/// What a handle may be used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What an end is used for: how a FIFO is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Reading alone: a FIFO's reader.
     Read,

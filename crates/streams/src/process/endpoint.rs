@@ -285,7 +285,7 @@ impl Endpoint {
         let peer = &self.region.fixed.ends[1 - self.side].0;
         let is_registered = listeners::is_registered(&self.region, self.side);
         let is_awaited =
-            self.access == Access::Both && peer.listened.load(Ordering::Acquire) & SignalEvents::HANGUP.0 != 0;
+            self.access == Access::Both && peer.listened.load(Ordering::Acquire) & SignalEvents::HANGUP.bits() != 0;
         // Asking takes some time, and the answer seldom matters.
         if !is_registered && !is_awaited || descriptors::has_copy(self.doorbell().as_fd()) {
             return false;

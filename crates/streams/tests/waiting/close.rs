@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use headwater_streams::modules::testmod::ioctl::IGNORE;
 use headwater_streams::{
-    Access, Errno, Error, Events, Fifo, Flush, IoctlTimeout, Options, Policy, Stream, pipe, pipe_with,
+    Access, Errno, Error, Events, Fifo, FifoOptions, Flush, IoctlTimeout, Options, Policy, Priority, Stream, pipe,
 };
 
 use crate::common::{alone, calm, within};
@@ -38,8 +38,8 @@ fn fill(end: Stream) -> Error {
 fn a_close_ends_the_calls_of_other_threads_and_the_other_end_sees_it_at_once() {
     // While they spin, on the futex, and on the descriptor.
     for pause in [0, 1, 5, 80].map(Duration::from_millis) {
-        let small = Options { hiwat: 1000, lowat: 500, ..Options::default() };
-        let (near, far) = pipe_with(&small).expect("pipe");
+        let small = Options::new().hiwat(1000).lowat(500);
+        let (near, far) = small.pipe().expect("pipe");
         let left = far.clone();
         let read = |end: Stream| end.read(&mut [0; 8]).expect_err("closed");
         let poll = |end: Stream| loop {
@@ -109,8 +109,8 @@ fn a_fifo_s_ends_are_closed_while_others_wait() {
     let path = place.path().join("fifo");
     Fifo::create(&path, 0o600).expect("mkfifo");
     for pause in [1, 80].map(Duration::from_millis) {
-        let small = Options { hiwat: 1000, lowat: 500, ..Options::default() };
-        let reader = Fifo::open_with(&path, Access::Read, true, &small).expect("a reader");
+        let small = Options::new().hiwat(1000).lowat(500);
+        let reader = FifoOptions::new().nonblocking(true).stream(small).open(&path, Access::Read).expect("a reader");
         let writer = Fifo::open(&path, Access::Write).expect("a writer");
         reader.set_nonblocking(false).expect("set");
         let left = writer.clone();
@@ -150,9 +150,9 @@ fn calls_that_wait_for_nothing_fail_after_a_close_too() {
     let (socket, _peer) = std::os::unix::net::UnixStream::pair().expect("sockets");
     let left = far.clone();
     far.close().expect("close");
-    let flush = Flush { read: true, write: true, band: None };
+    let flush = Flush::ALL;
     let errors = [
-        left.putmsg_naming(&[0; 16], Some(b"x"), false, &other, 0),
+        left.putmsg_naming(&[0; 16], Some(b"x"), Priority::NORMAL, &other, 0),
         left.flush_queues(flush),
         left.set_nonblocking(true),
         left.send_over(&socket),
@@ -166,7 +166,7 @@ fn the_other_end_sees_the_close_of_an_end_that_others_sleep_on() {
     let _alone = alone();
     for writes in [false, true] {
         for round in 0..10 {
-            let (near, far) = pipe_with(&Options { hiwat: 1000, lowat: 500, ..Options::default() }).expect("pipe");
+            let (near, far) = Options::new().hiwat(1000).lowat(500).pipe().expect("pipe");
             near.set_nonblocking(true).expect("set");
             let waiting = far.clone();
             let thread =
@@ -256,7 +256,7 @@ fn a_handle_by_hand_does_nothing_after_a_close() {
         (Policy::DEFAULT, &["testmod"]),
         (Policy::EAGER, &[]),
     ] {
-        let (near, far) = pipe_with(&Options { policy, ..Options::default() }).expect("pipe");
+        let (near, far) = Options::new().policy(policy).pipe().expect("pipe");
         modules.iter().for_each(|name| far.push(name).expect("known"));
         let mut by_hand = far.handle();
         near.write(&[1; 100]).expect("room");

@@ -1,17 +1,17 @@
-//! `streams-fifo`: the STREAMS FIFO, found by its path. As the kernel's `fifo` it goes one way, so a round trip takes two of
-//! them, and the name is gone before the first message.
+//! `streams-fifo`: the STREAMS FIFO, opened by its path. Like the kernel's `fifo` it is one-way, so a round trip takes
+//! two FIFOs, and the name is removed before the first message.
 
 use std::fs;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use headwater_streams::{Access, Error, Fifo, Handle, Options, Stream};
+use headwater_streams::{Access, Error, Fifo, FifoOptions, Handle, Stream};
 
 use super::super::{Endpoint, Info, Setup, Transport, Unavailable};
 use super::{PIPE, StreamEnd};
 
-/// The FIFO.
+/// The STREAMS FIFO.
 #[derive(Debug)]
 pub struct StreamsFifo;
 
@@ -32,29 +32,29 @@ impl Transport for StreamsFifo {
     }
 }
 
-/// The writing and the reading end of a FIFO that is made for them.
+/// Creates a FIFO and returns its writing and its reading end.
 fn one_way(setup: &Setup<'_>, path: &Path) -> Result<(StreamEnd, StreamEnd), Unavailable> {
     let unavailable = |error: Error| Unavailable::call("STREAMS FIFO", error);
     Fifo::create(path, 0o600).map_err(unavailable)?;
     let ends = open_both(path, setup.nonblocking);
-    // Whatever became of the opening, the name goes.
+    // The name is removed even if the opening failed.
     fs::remove_file(path).map_err(|error| Unavailable::call("unlink of the FIFO", error))?;
     let (writer, reader) = ends.map_err(unavailable)?;
     Ok((StreamEnd(writer), StreamEnd(reader)))
 }
 
-/// The reader does not wait for the writer, which then finds it.
+/// Opens the reader, which does not wait for a writer, and then the writer, which finds a reader.
 fn open_both(path: &Path, nonblocking: bool) -> Result<(Handle, Handle), Error> {
-    let options = Options::default();
-    let mut reader = Fifo::open_with(path, Access::Read, true, &options).map(Stream::into_handle)?;
-    let mut writer = Fifo::open_with(path, Access::Write, true, &options).map(Stream::into_handle)?;
+    let options = FifoOptions::new().nonblocking(true);
+    let mut reader = options.open(path, Access::Read).map(Stream::into_handle)?;
+    let mut writer = options.open(path, Access::Write).map(Stream::into_handle)?;
     for end in [&mut reader, &mut writer] {
         end.set_nonblocking(nonblocking)?;
     }
     Ok((writer, reader))
 }
 
-/// An end of one FIFO, or of two where answers go back.
+/// An end of one FIFO, or of two FIFOs if the channel is duplex.
 #[derive(Debug)]
 pub struct FifoEnd {
     sender: Option<StreamEnd>,
