@@ -49,10 +49,7 @@ fn main() {
         let cost = least(
             || near.putmsg(Some(b"head"), Some(black_box(&message))).expect("room"),
             || {
-                assert_eq!(
-                    far.getmsg(Some(&mut control), Some(black_box(&mut buffer))).expect("there").data,
-                    Some(size)
-                )
+                far.getmsg(Some(&mut control), Some(black_box(&mut buffer))).expect("there");
             },
         );
         println!("  {:>5.1} + {:>5.1}", cost.0, cost.1);

@@ -7,24 +7,21 @@
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use headwater_shm::{BiasedLock, Placed, Window, probe};
+use headwater_shm::{BiasedLock, Membership, Placed, Window, probe};
 
 use super::flow::{self, WaterMarks};
 use super::lane::{Part, there};
 use super::order::Rank;
-use crate::error::{Result, corrupt};
+use crate::error::{Error, Result};
 use crate::layout::{Band, Block, Flow, QUEUES, QueueWords, StoreWords};
 use crate::limits::{BLOCKS, PAGE};
 use crate::message::Message;
 use crate::message::kind::MessageHeader;
 
 mod edit;
-mod guard;
 mod memory;
 mod repair;
 mod transfer;
-
-pub(crate) use guard::{StoreGuard, StoreSide};
 
 /// The queue's service procedure is to run (QENAB).
 const ENABLED: u32 = 1;
@@ -103,6 +100,18 @@ impl Store {
         self.lock.retire();
     }
 
+    /// Does something under the lock, on a store that is whole.
+    pub fn with<T>(&mut self, me: &Membership, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+        // Whoever does something here may be inside a lane's lock.
+        if !self.lock.enter_inner(me) {
+            self.lock.hold(me)?;
+        }
+        let done = if self.words.dirty.load(Ordering::Relaxed) == 0 { Ok(()) } else { self.repair() };
+        let done = done.and_then(|()| action(self));
+        self.lock.leave_inner(me);
+        done
+    }
+
     /// Whether a queue is empty: a look from without the lock.
     #[inline]
     pub fn is_empty(&self, queue: usize) -> bool {
@@ -142,19 +151,6 @@ impl Store {
         self.words.queues[queue].lowat.store(lowat, Ordering::Relaxed);
     }
 
-    /// How many messages are in a queue, and how many bytes in one of its bands.
-    pub fn size(&self, queue: usize, band: u8) -> (usize, usize) {
-        let queue = &self.words.queues[queue];
-        let bytes = queue.bands[usize::from(band)].count.load(Ordering::Relaxed);
-        (queue.messages.load(Ordering::Relaxed) as usize, bytes as usize)
-    }
-
-    /// Somebody waits for memory.
-    fn await_memory(&self) {
-        self.words.queues[HEAD].flags.fetch_or(MEMORY, Ordering::Relaxed);
-        probe::at();
-    }
-
     /// Asks for a queue's service procedure to be run (qenable).
     pub fn enable(&self, queue: usize) {
         self.words.queues[queue].flags.fetch_or(ENABLED, Ordering::Relaxed);
@@ -190,7 +186,7 @@ impl Store {
 }
 
 /// What is done under the lock.
-impl StoreGuard<'_> {
+impl Store {
     /// Whether a queue takes another message of that band (bcanput). If not, whoever makes room is asked to say so.
     pub fn can_put(&mut self, queue: usize, band: u8) -> bool {
         let memory = self.may_allocate();
@@ -198,6 +194,12 @@ impl StoreGuard<'_> {
             self.await_memory();
         }
         flow::can_put(self.band(queue, band), self.water_marks(queue), memory)
+    }
+
+    /// Somebody waits for memory.
+    fn await_memory(&self) {
+        self.words.queues[HEAD].flags.fetch_or(MEMORY, Ordering::Relaxed);
+        probe::at();
     }
 
     /// Stores a message behind so many of its queue, which the order must allow. False if there is no memory for it.
@@ -245,7 +247,14 @@ impl StoreGuard<'_> {
             }
             next = self.words.blocks[block].next.load(Ordering::Relaxed);
         }
-        Err(corrupt!("a queue has no end"))
+        Err(Error::corrupt("a queue has no end"))
+    }
+
+    /// How many messages are in a queue, and how many bytes in one of its bands.
+    pub fn size(&self, queue: usize, band: u8) -> (usize, usize) {
+        let queue = &self.words.queues[queue];
+        let bytes = queue.bands[usize::from(band)].count.load(Ordering::Relaxed);
+        (queue.messages.load(Ordering::Relaxed) as usize, bytes as usize)
     }
 
     /// How many messages in a queue fit.
@@ -328,7 +337,7 @@ impl StoreGuard<'_> {
             let Some(stored) = self.find(queue, |stored| fits(stored.header))? else { return Ok(room) };
             room |= self.take(queue, &stored, None, None, true)?;
         }
-        Err(corrupt!("a queue has no end"))
+        Err(Error::corrupt("a queue has no end"))
     }
 
     fn insert(&mut self, queue: usize, message: &Message<'_>, behind: impl Fn(Rank) -> bool) -> Result<bool> {
@@ -351,7 +360,7 @@ impl StoreGuard<'_> {
         &mut self,
         queue: usize,
         message: &Message<'_>,
-        before: impl FnOnce(&StoreGuard<'_>) -> Result<Option<usize>>,
+        before: impl FnOnce(&Store) -> Result<Option<usize>>,
     ) -> Result<bool> {
         let Some(block) = self.allocate(message)? else {
             self.done();
@@ -391,7 +400,7 @@ impl StoreGuard<'_> {
                 _ => return Ok(before),
             }
         }
-        Err(corrupt!("a queue has no end"))
+        Err(Error::corrupt("a queue has no end"))
     }
 
     /// Takes a block out of its queue.
@@ -405,13 +414,13 @@ impl StoreGuard<'_> {
                 break;
             }
             before = self.index(at)?;
-            let Some(before) = before else { return Err(corrupt!("a message left its queue")) };
+            let Some(before) = before else { return Err(Error::corrupt("a message left its queue")) };
             at = self.words.blocks[before].next.load(Ordering::Relaxed);
         }
         let next = self.words.blocks[block].next.load(Ordering::Relaxed);
         self.index(next)?;
         if next == wanted {
-            return Err(corrupt!("a queue has no end"));
+            return Err(Error::corrupt("a queue has no end"));
         }
         let link = before.map_or(&words.first, |before| &self.words.blocks[before].next);
         link.store(next, Ordering::Release);
@@ -457,7 +466,7 @@ impl StoreGuard<'_> {
         // Who copies it makes a buffer of that length.
         let len: u64 = [control, data].into_iter().flatten().map(|part| u64::from(part.len)).sum();
         if len > self.message_max {
-            return Err(corrupt!("a stored message is longer than the stream allows"));
+            return Err(Error::corrupt("a stored message is longer than the stream allows"));
         }
         Ok(Stored { block, header, control, data })
     }
@@ -467,7 +476,7 @@ impl StoreGuard<'_> {
         match link as usize {
             0 => Ok(None),
             link if link <= BLOCKS => Ok(Some(link - 1)),
-            _ => Err(corrupt!("a link between messages")),
+            _ => Err(Error::corrupt("a link between messages")),
         }
     }
 

@@ -216,8 +216,8 @@ fn memory_of_stream() -> File {
 }
 
 /// Where the words lie that lead somewhere, as they follow from sizes in the library. It is no matter if some of it misses.
-const LANES: u64 = 128 * (1 + 64 + 2);
-const FIXED: u64 = 24 << 10;
+const LANES: u64 = 640;
+const FIXED: u64 = 28 << 10;
 const MARKS: u64 = 2 * 2048 * 32;
 /// In a store: behind its queues, 130 of 2072 bytes.
 const BLOCKS: u64 = 40 + 130 * 2072;

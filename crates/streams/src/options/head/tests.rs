@@ -1,5 +1,4 @@
 use super::*;
-use crate::error::Errno;
 
 #[test]
 fn read_options_are_their_bits() {
