@@ -48,7 +48,12 @@ fn main() {
         let mut control = [0; 4];
         let cost = least(
             || near.putmsg(Some(b"head"), Some(black_box(&message))).expect("room"),
-            || drop(far.getmsg(Some(&mut control), Some(black_box(&mut buffer))).expect("there")),
+            || {
+                assert_eq!(
+                    far.getmsg(Some(&mut control), Some(black_box(&mut buffer))).expect("there").data,
+                    Some(size)
+                )
+            },
         );
         println!("  {:>5.1} + {:>5.1}", cost.0, cost.1);
     }

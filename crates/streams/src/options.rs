@@ -4,6 +4,7 @@ use crate::error::{Errno, Error, Result};
 use crate::limits;
 use crate::policy::Policy;
 
+pub mod events;
 pub mod head;
 
 /// What a new stream is made with: its sizes, in bytes, and its policy.

@@ -2,6 +2,7 @@
 
 mod attach;
 pub(crate) mod device;
+pub(crate) mod driver_files;
 pub(crate) mod end;
 pub(crate) mod endpoint;
 pub(crate) mod fifo;

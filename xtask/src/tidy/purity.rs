@@ -20,10 +20,15 @@ const NAMES: [&str; 9] =
 const LINKED: [&str; 4] = ["crates/os/src/", "crates/shm/src/", "crates/streams/src/", "crates/trace/src/"];
 
 /// Files of those that may name the environment: the one that asks for the rights of the process first; the places at which
-/// tests kill a process, which are compiled in only by the feature `probes`; and the directory of devices, for
-/// `env::temp_dir`, whose TMPDIR the C library removes from the environment of a set-user-ID process (ld.so(8)).
-const READERS: [&str; 3] =
-    ["crates/os/src/environment.rs", "crates/shm/src/probe.rs", "crates/streams/src/process/device/directory.rs"];
+/// tests kill a process, which are compiled in only by the feature `probes`; the directory of devices, for `env::temp_dir`, whose
+/// TMPDIR the C library removes from the environment of a set-user-ID process (ld.so(8)); and the one that sets a variable of a
+/// program that is being started.
+const READERS: [&str; 4] = [
+    "crates/os/src/environment.rs",
+    "crates/shm/src/probe.rs",
+    "crates/streams/src/process/device/directory.rs",
+    "crates/streams/src/process/passed.rs",
+];
 
 /// Names by which a program reads its environment.
 const ENVIRONMENT: [&str; 7] = ["env", "environ", "getenv", "secure_getenv", "var_os", "vars", "vars_os"];

@@ -7,49 +7,10 @@ use headwater_os::futex::{self, Slept};
 
 use super::handle::Handle;
 use super::state::{READ_ERROR, WRITE_ERROR};
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Result, fixed};
 use crate::process::end::Access;
 
-bitflags::bitflags! {
-    /// What a stream may be ready for; the values are those of poll(2) on Linux.
-    ///
-    /// ```
-    /// use headwater_streams::Events;
-    ///
-    /// let wanted = Events::IN | Events::PRI;
-    /// assert!(wanted.contains(Events::IN) && !wanted.intersects(Events::OUT));
-    /// ```
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-    pub struct Events: u16 {
-        /// A message that is not of high priority is at the front (POLLIN). Excludes [`Events::PRI`].
-        #[doc(alias = "POLLIN")]
-        const IN = 0x001;
-        /// A message of high priority is at the front (POLLPRI).
-        #[doc(alias = "POLLPRI")]
-        const PRI = 0x002;
-        /// A message of band 0 can be written (POLLOUT, POLLWRNORM).
-        #[doc(alias = "POLLOUT")]
-        const OUT = 0x004;
-        /// The stream has an error (POLLERR). Always reported.
-        #[doc(alias = "POLLERR")]
-        const ERR = 0x008;
-        /// The stream has been hung up, or the other end is gone (POLLHUP). Always reported.
-        #[doc(alias = "POLLHUP")]
-        const HUP = 0x010;
-        /// A message of band 0 is at the front (POLLRDNORM).
-        #[doc(alias = "POLLRDNORM")]
-        const RDNORM = 0x040;
-        /// A message of another band is at the front (POLLRDBAND).
-        #[doc(alias = "POLLRDBAND")]
-        const RDBAND = 0x080;
-        /// As [`Events::OUT`] (POLLWRNORM).
-        #[doc(alias = "POLLWRNORM")]
-        const WRNORM = 0x100;
-        /// A message can be written in some band above 0 that was used before (POLLWRBAND).
-        #[doc(alias = "POLLWRBAND")]
-        const WRBAND = 0x200;
-    }
-}
+pub use crate::options::events::Events;
 
 /// After so many looks in vain [`Handle::poll`] looks at this rate only.
 const LOOKS: u32 = 10;
@@ -75,6 +36,7 @@ impl Handle {
     fn poll_until(&mut self, wanted: Events, timeout: Option<Duration>, until_ns: Option<u64>) -> Result<Events> {
         let mut looks = 0;
         loop {
+            self.serve_now()?;
             let ready = self.ready(wanted)? & (wanted | Events::ERR | Events::HUP);
             if !ready.is_empty() || timeout == Some(Duration::ZERO) {
                 return Ok(ready);
@@ -86,7 +48,7 @@ impl Handle {
             if looks > LOOKS {
                 // Something is there, and it is not what is wanted: no bell tells when that changes.
                 if futex::nap(LOOK_EVERY)? == Slept::Interrupted {
-                    return Err(Error::new(Errno::Intr, "a signal handler ran"));
+                    return Err(fixed!(Intr, "a signal handler ran"));
                 }
             }
             let at_end = self.end.shut_to_read();

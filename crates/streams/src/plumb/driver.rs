@@ -11,6 +11,7 @@ use super::queue::Queue;
 use crate::error::Result;
 use crate::limits;
 use crate::message::Message;
+use crate::options::events::Events;
 
 /// What a driver says of itself (module_info, and what the kernel's configuration says).
 ///
@@ -39,13 +40,15 @@ pub struct DriverInfo {
     /// other ([`Queue::put_partner`]). When the last process that has one of them open has ended, the other is hung up as a pipe
     /// is; [`Driver::close`] is then not called.
     pub pairs: bool,
+    /// Whether it has open files for its streams, sockets perhaps: see [`Queue::set_file`].
+    pub has_files: bool,
 }
 
 impl DriverInfo {
     /// A driver of that name without service procedures and without memory.
     pub const fn new(name: &'static str) -> DriverInfo {
         let ModuleInfo { hiwat, lowat, services, .. } = ModuleInfo::new(name);
-        DriverInfo { name, hiwat, lowat, services, instance: 0, pairs: false }
+        DriverInfo { name, hiwat, lowat, services, instance: 0, pairs: false, has_files: false }
     }
 
     /// Sets the water marks of its queues, bytes.
@@ -71,6 +74,12 @@ impl DriverInfo {
     #[must_use]
     pub const fn pairs(self) -> DriverInfo {
         DriverInfo { pairs: true, ..self }
+    }
+
+    /// Lets the driver have open files for its streams ([`Queue::set_file`]).
+    #[must_use]
+    pub const fn with_files(self) -> DriverInfo {
+        DriverInfo { has_files: true, ..self }
     }
 }
 
@@ -127,6 +136,28 @@ pub trait Driver: Send + Sync + fmt::Debug {
     fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         queue.forward_all()
     }
+
+    /// One of the driver's files has what [`Queue::watch`] has asked for, or an error or a hang-up: what an interrupt is to a
+    /// driver of hardware. `queue` is that of the read side; what comes is sent up by [`Queue::put_next`], and
+    /// [`Queue::enable_other`] has the service procedure of the write side run. Called by whichever process waits at the stream, of
+    /// several perhaps by each in turn, so what is announced may be gone: the files are read and written without waiting.
+    ///
+    /// It is called again as long as the file is ready, so what it is not to be told of now it takes back by [`Queue::unwatch`]:
+    /// what is readable, when [`Queue::can_put_next`] says that the reader is behind, until the read side's service procedure runs.
+    ///
+    /// # Errors
+    /// Those of the operations on the queue, passed on: the call that waits fails with them.
+    fn ready(&self, place: usize, events: Events, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        queue.unwatch(place, events)
+    }
+
+    /// The time that [`Queue::enable_after`] has asked for is over. As [`Module::timeout`].
+    ///
+    /// # Errors
+    /// Those of the operations on the queue, passed on.
+    fn timeout(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        self.service(queue)
+    }
 }
 
 /// A driver as a link of a chain, where modules are.
@@ -145,6 +176,10 @@ impl Module for DriverLink {
 
     fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         self.0.service(queue)
+    }
+
+    fn timeout(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        self.0.timeout(queue)
     }
 }
 

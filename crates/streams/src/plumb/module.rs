@@ -149,4 +149,13 @@ pub trait Module: Send + Sync + fmt::Debug {
     fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         queue.forward_all()
     }
+
+    /// The time that [`Queue::enable_after`] has asked for is over (the procedure that timeout and qtimeout are given). Without one
+    /// the service procedure is called. If the process is killed in it, it is called again by another.
+    ///
+    /// # Errors
+    /// Those of the operations on the queue, passed on.
+    fn timeout(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        self.service(queue)
+    }
 }

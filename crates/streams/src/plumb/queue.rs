@@ -12,8 +12,10 @@ use crate::message::kind::Flush;
 use crate::queue::store::Which;
 use crate::sched::{Reply, Run};
 
+mod files;
 mod ioctl;
 mod shape;
+mod time;
 
 /// One of a module's two queues, for as long as one of its procedures runs.
 #[derive(Debug)]

@@ -1,0 +1,88 @@
+//! Waiting at several files at once, as poll(2) does, level-triggered.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+/// Files that one call waits at, at most.
+pub const FILES_MAX: usize = 12;
+
+/// A file, what is waited for there, and what has come: bits of poll(2).
+#[derive(Debug, Clone, Copy)]
+pub struct Watched<'a> {
+    /// The file.
+    pub file: BorrowedFd<'a>,
+    /// What is waited for. Errors and hang-ups always are.
+    pub wanted: u16,
+    /// What has come; 0: nothing.
+    pub ready: u16,
+}
+
+impl<'a> Watched<'a> {
+    /// The file is readable.
+    pub const IN: u16 = PollFlags::IN.bits();
+    /// The file is writable.
+    pub const OUT: u16 = PollFlags::OUT.bits();
+    /// What is told of whether or not it is waited for: an error, a hang-up, a descriptor that is none.
+    pub const ALWAYS: u16 = PollFlags::ERR.bits() | PollFlags::HUP.bits() | PollFlags::NVAL.bits();
+
+    /// A file at which these events are waited for.
+    pub fn new(file: BorrowedFd<'a>, wanted: u16) -> Watched<'a> {
+        Watched { file, wanted, ready: 0 }
+    }
+}
+
+/// Sleeps until one of the files is ready, at most for `timeout` (None: no bound). Returns how many are; 0 also after a signal
+/// handler has run, which the second value says. Allocates nothing.
+///
+/// # Errors
+/// `InvalidInput` for more files than [`FILES_MAX`]; what poll(2) reports.
+pub fn wait(files: &mut [Watched<'_>], timeout: Option<Duration>) -> io::Result<(usize, bool)> {
+    let timeout = timeout.and_then(|duration| Timespec::try_from(duration).ok());
+    let count = files.len();
+    let Some(first) = files.first().map(|watched| watched.file) else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no file to wait at"));
+    };
+    if count > FILES_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("at most {FILES_MAX} files are waited at")));
+    }
+    let mut polled: [PollFd<'_>; FILES_MAX] = std::array::from_fn(|at| {
+        let (file, wanted) = files.get(at).map_or((first, 0), |watched| (watched.file, watched.wanted));
+        PollFd::from_borrowed_fd(file, PollFlags::from_bits_retain(wanted))
+    });
+    let ready = match poll(&mut polled[..count], timeout.as_ref()) {
+        Err(Errno::INTR) => return Ok((0, true)),
+        ready => ready?,
+    };
+    for (watched, polled) in files.iter_mut().zip(&polled) {
+        watched.ready = polled.revents().bits();
+    }
+    Ok((ready, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn the_ready_one_of_several_is_told() {
+        let (source, sink) = io::pipe().expect("pipe");
+        let (other, _kept) = io::pipe().expect("pipe");
+        let list = || [Watched::new(other.as_fd(), Watched::IN), Watched::new(source.as_fd(), Watched::IN)];
+        let mut files = list();
+        assert_eq!(wait(&mut files, Some(Duration::ZERO)).expect("poll"), (0, false));
+        io::Write::write_all(&mut &sink, b"x").expect("room");
+        assert_eq!(wait(&mut files, None).expect("poll"), (1, false));
+        assert_eq!(files.map(|file| file.ready), [0, Watched::IN]);
+        drop(sink);
+        let mut files = list();
+        files[1].wanted = 0;
+        assert_eq!(wait(&mut files, None).expect("poll"), (1, false), "a hang-up is always told");
+        assert!(wait(&mut [], None).is_err());
+    }
+}
