@@ -17,6 +17,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 impl Handle {
     /// How long [`Handle::close`] waits at most (I_GETCLTIME).
     #[doc(alias = "I_GETCLTIME")]
+    #[doc = include_str!("../../doc/close_time.md")]
     pub fn close_time(&self) -> Duration {
         Duration::from_millis(self.end.words().close_ms.load(Ordering::Relaxed).into())
     }
@@ -26,6 +27,7 @@ impl Handle {
     /// # Errors
     /// `EINVAL` for more milliseconds than a 32-bit word holds.
     #[doc(alias = "I_SETCLTIME")]
+    #[doc = include_str!("../../doc/close_time.md")]
     pub fn set_close_time(&mut self, time: Duration) -> Result<()> {
         let ms = u32::try_from(time.as_millis());
         let ms = ms.map_err(|_| Error::new(Errno::Inval, format!("a close time of {time:?} is too long")))?;

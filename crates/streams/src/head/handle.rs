@@ -98,6 +98,7 @@ impl Handle {
     }
 
     /// Another handle of the same end, for another thread. It costs no descriptor.
+    #[doc = include_str!("../../doc/handles.md")]
     pub fn another(&self) -> Handle {
         let mut handle = Handle::on(self.end.endpoint.clone());
         handle.nonblocking = self.nonblocking;
@@ -109,6 +110,8 @@ impl Handle {
     ///
     /// # Errors
     /// `EPROTO` on a broken stream, or what the kernel reports.
+    #[doc = include_str!("../../doc/nonblocking.md")]
+    #[doc(alias = "O_NONBLOCK")]
     pub fn set_nonblocking(&mut self, nonblocking: bool) -> Result<()> {
         self.nonblocking = nonblocking;
         self.end.set_limit(self.limit());
@@ -128,11 +131,13 @@ impl Handle {
     }
 
     /// Whether calls that would wait fail with `EAGAIN` instead.
+    #[doc = include_str!("../../doc/nonblocking.md")]
     pub fn is_nonblocking(&self) -> bool {
         self.nonblocking
     }
 
     /// What this handle has counted since it was opened.
+    #[doc = include_str!("../../doc/users.md")]
     pub fn counters(&self) -> Counters {
         let counters = self.end.counters;
         let service_runs = counters.service_runs + self.out.data.services;
@@ -140,6 +145,8 @@ impl Handle {
     }
 
     /// The minor number, of a device.
+    #[doc = include_str!("../../doc/sizes.md")]
+    #[doc(alias = "getminor")]
     pub fn minor(&self) -> Option<u32> {
         self.end.endpoint.minor()
     }
@@ -148,6 +155,7 @@ impl Handle {
     ///
     /// # Errors
     /// `ENOSR` when the stream has as many handles in use as it can; `EBADF` if the end was closed in this process.
+    #[doc = include_str!("../../doc/users.md")]
     pub fn attach(&mut self) -> Result<()> {
         self.end.check_open()?;
         if let Some(why) = &self.end.dead {
