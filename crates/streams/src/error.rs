@@ -79,11 +79,13 @@ errnos! {
 
 impl Errno {
     /// The error of any number that Linux gives one.
+    #[doc = include_str!("../doc/errors.md")]
     pub const fn new(number: i32) -> Errno {
         Errno(number)
     }
 
     /// The number that Linux gives it.
+    #[doc = include_str!("../doc/errors.md")]
     pub const fn number(self) -> i32 {
         self.0
     }
@@ -184,6 +186,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     /// An error with its reason; name the limit and its value where there is one.
+    #[doc = include_str!("../doc/errors.md")]
     pub fn new(errno: Errno, why: impl Into<Cow<'static, str>>) -> Error {
         Error::of(Cause { errno, why: why.into(), corrupt: false, fatal: false, held: false, source: None })
     }
@@ -209,6 +212,7 @@ impl Error {
     }
 
     /// The errno.
+    #[doc = include_str!("../doc/errors.md")]
     pub fn errno(&self) -> Errno {
         match self.0.view() {
             View::Value(cause) => cause.errno,
@@ -231,6 +235,7 @@ impl Error {
 
     /// As an error of the standard library that says the reason, and has the kind that belongs to the number.
     /// [`io::Error::raw_os_error`] does not give the number; what `Error::from` makes of it has it again. It allocates.
+    #[doc = include_str!("../doc/errors.md")]
     pub fn into_io_with_reason(self) -> io::Error {
         io::Error::new(io::Error::from_raw_os_error(self.errno().number()).kind(), self)
     }
@@ -243,6 +248,7 @@ impl Error {
     /// Whether the call failed because another user of the same end is in the middle of a call and does not come out of it,
     /// being stopped for instance. Nothing was done, and no descriptor tells when it does: try again after a while, but after
     /// `EBADF`, which says that the end was closed meanwhile.
+    #[doc = include_str!("../doc/errors.md")]
     pub fn is_held(&self) -> bool {
         self.cause().is_some_and(|cause| cause.held)
     }

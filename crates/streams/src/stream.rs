@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Shutdown;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -524,6 +524,13 @@ impl AsFd for Stream {
     /// The end's descriptor: for poll and epoll, and to be passed on.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.endpoint.doorbell().as_fd()
+    }
+}
+
+impl AsRawFd for Stream {
+    /// As [`AsFd::as_fd`], for event loops that ask for a number.
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
     }
 }
 

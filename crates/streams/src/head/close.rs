@@ -39,6 +39,7 @@ impl Handle {
     /// signal handler has run, or nobody is there to read; a non-blocking handle does not wait. What waits is not lost by that:
     /// a reader of the other end runs the modules' service procedures.
     #[doc(alias = "close(2)")]
+    #[doc = include_str!("../../doc/close.md")]
     pub fn close(mut self) {
         let until_ns = now_ns().saturating_add(self.close_time().as_nanos() as u64);
         while !self.nonblocking && self.holds_something() && now_ns() < until_ns {

@@ -1,6 +1,6 @@
 //! A handle of one end of a stream: how it is made, and what all of its calls have in common.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -67,6 +67,7 @@ impl Handle {
     ///
     /// # Errors
     /// As [`crate::pipe`].
+    #[doc = include_str!("../../doc/handles.md")]
     pub fn pair() -> Result<(Handle, Handle)> {
         Options::new().pair()
     }
@@ -472,6 +473,13 @@ impl AsFd for Handle {
     /// The end's descriptor: for poll and epoll, and to be passed on.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.end.doorbell().as_fd()
+    }
+}
+
+impl AsRawFd for Handle {
+    /// As [`AsFd::as_fd`], for event loops that ask for a number.
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
     }
 }
 

@@ -47,6 +47,7 @@ impl IoctlTimeout {
     ///
     /// # Errors
     /// `EINVAL` below -1 (SUSv2, ioctl of STREAMS, I_STR).
+    #[doc = include_str!("../../doc/ioctl_blocks.md")]
     pub fn from_seconds(seconds: i32) -> Result<IoctlTimeout> {
         match seconds {
             0 => Ok(IoctlTimeout::Usual),
