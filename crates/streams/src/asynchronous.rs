@@ -72,6 +72,7 @@ impl AsyncStream {
     ///
     /// # Panics
     /// Outside of a tokio runtime with I/O enabled.
+    #[doc = include_str!("../doc/tokio.md")]
     pub fn new(stream: impl Into<Handle>) -> Result<AsyncStream> {
         let mut stream = stream.into();
         stream.set_nonblocking(true)?;
@@ -82,6 +83,7 @@ impl AsyncStream {
     }
 
     /// The end itself, for everything that does not wait: options, modules, counters.
+    #[doc = include_str!("../doc/tokio.md")]
     pub fn get_mut(&mut self) -> &mut Handle {
         self.seen = None;
         &mut self.stream
@@ -91,6 +93,7 @@ impl AsyncStream {
     ///
     /// # Errors
     /// As [`Handle::receive`].
+    #[doc = include_str!("../doc/tokio.md")]
     pub async fn receive(&mut self) -> Result<Option<Message<'static>>> {
         std::future::poll_fn(|context| self.poll_receive(context)).await.transpose()
     }
@@ -99,6 +102,7 @@ impl AsyncStream {
     ///
     /// # Errors
     /// As [`Handle::send_message`].
+    #[doc = include_str!("../doc/tokio.md")]
     pub async fn send_message(&mut self, message: &Message<'_>) -> Result<()> {
         std::future::poll_fn(|context| self.poll_send(context, message)).await
     }

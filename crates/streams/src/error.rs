@@ -73,11 +73,13 @@ errnos! {
 
 impl Errno {
     /// The error of any number that Linux gives one.
+    #[doc = include_str!("../doc/errors.md")]
     pub const fn new(number: i32) -> Errno {
         Errno(number)
     }
 
     /// The number that Linux gives it.
+    #[doc = include_str!("../doc/errors.md")]
     pub const fn number(self) -> i32 {
         self.0
     }
@@ -152,6 +154,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     /// An error with its reason; name the limit and its value where there is one.
+    #[doc = include_str!("../doc/errors.md")]
     pub fn new(errno: Errno, why: impl Into<Cow<'static, str>>) -> Error {
         Error::of(Cause { errno, why: why.into(), fatal: false, held: false, source: None })
     }
@@ -166,6 +169,7 @@ impl Error {
     }
 
     /// The errno.
+    #[doc = include_str!("../doc/errors.md")]
     pub fn errno(&self) -> Errno {
         self.0.errno
     }
@@ -182,6 +186,7 @@ impl Error {
 
     /// As an error of the standard library that says the reason, and has the kind that belongs to the number.
     /// [`io::Error::raw_os_error`] does not give the number; what `Error::from` makes of it has it again. It allocates.
+    #[doc = include_str!("../doc/errors.md")]
     pub fn into_io_with_reason(self) -> io::Error {
         io::Error::new(io::Error::from_raw_os_error(self.errno().number()).kind(), self)
     }
@@ -193,6 +198,7 @@ impl Error {
 
     /// Whether the call failed because another user of the same end is in the middle of a call and does not come out of it,
     /// being stopped for instance. Nothing was done, and no descriptor tells when it does: try again after a while.
+    #[doc = include_str!("../doc/errors.md")]
     pub fn is_held(&self) -> bool {
         self.0.held
     }

@@ -15,11 +15,27 @@
 //! # Ok::<(), headwater_streams::Error>(())
 //! ```
 //!
+//! # Which type
+//! - [`pipe`], [`Options::pipe`], [`Fifo::open`] and [`Device::open`] give a [`Stream`]: an end of a stream, for all threads of the
+//!   process at once. Its clones are the same end. This is the type to use.
+//! - [`Stream::handle`] gives a [`Handle`]: one thread's use of an end. Take it where a thread makes millions of calls, of which it
+//!   spares some 2 ns each, or to send and receive without a copy ([`Handle::reserve`], [`Handle::borrow`]).
+//! - `AsyncStream` (feature `tokio`) is an end for tasks.
+//! - [`Message`] is a message, as users send and receive it whole and as modules pass it on. [`Stream::getmsg`] reads the parts of
+//!   one into the caller's buffers instead, and returns [`Received`].
+//! - [`Module`] and [`Driver`] are code that users push on an end, or open; their calls are those of [`Queue`].
+//!
+//! An end goes to another process by fork, to a program that this one starts by [`CommandStream::stream`] and
+//! [`Stream::from_env`], over a socket by [`Stream::send_over`]. It is no [`Stdio`](std::process::Stdio): a program that does not use
+//! this library cannot read or write its data, and fails.
+//!
 //! A stream is one piece of shared memory and a pair of connected sockets: the kernel keeps count of who holds an end,
 //! and wakes who sleeps; data and flow control never enter it. The behaviour is that of SVR4 and POSIX (XSR option), the
 //! names are theirs, spelled out; docs/streams.md tells what differs.
 
 #![deny(unsafe_code)]
+#![deny(missing_docs, missing_debug_implementations)]
+#![warn(clippy::missing_errors_doc)]
 #![cfg_attr(loom, allow(dead_code, reason = "loom models the lane, and the rest is left out"))]
 
 #[cfg(all(not(loom), feature = "tokio"))]
@@ -58,6 +74,43 @@ mod stream;
 pub use error::{Errno, Error, Result};
 #[cfg(not(loom))]
 pub use public::*;
+
+/// What several threads use at once, or pass on.
+#[cfg(not(loom))]
+const _: () = {
+    const fn is_sent<T: Send>() {}
+    const fn is_shared<T: Send + Sync + Unpin>() {}
+    is_shared::<Stream>();
+    is_shared::<ReadHalf>();
+    is_shared::<WriteHalf>();
+    is_shared::<Message<'static>>();
+    is_shared::<Error>();
+    is_shared::<Errno>();
+    is_shared::<Options>();
+    is_shared::<DeviceOptions>();
+    is_shared::<FifoOptions>();
+    is_shared::<(ReadOptions, WriteOptions, ErrorOptions, SetOptions, Policy)>();
+    is_shared::<(
+        Access,
+        Counters,
+        Events,
+        Flush,
+        IoctlBlock,
+        IoctlTimeout,
+        Kind,
+        MessageFilter,
+        MessageHeader,
+        Priority,
+    )>();
+    is_shared::<(DriverInfo, ModuleInfo, Opening, Received, ReceivedFile, Side, SignalEvents)>();
+    is_shared::<MemoryAt<'static>>();
+    // One thread at a time uses it.
+    is_sent::<Handle>();
+    is_sent::<ReadGrant<'static>>();
+    is_sent::<WriteGrant<'static>>();
+    #[cfg(feature = "tokio")]
+    is_sent::<AsyncStream>();
+};
 
 /// What users of the crate see; loom models the lane alone.
 #[cfg(not(loom))]

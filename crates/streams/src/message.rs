@@ -43,17 +43,20 @@ pub struct Message<'a> {
 impl<'a> Message<'a> {
     /// An ordinary message of data.
     #[inline]
+    #[doc = include_str!("../doc/message_parts.md")]
     pub fn data_of(data: &'a [u8]) -> Message<'a> {
         Message { header: MessageHeader::of(Kind::Data), control: None, data: Some(Chain::borrowed(data)) }
     }
 
     /// A message of any type. Of an [`Kind::Ioctl`] and its answers, [`Kind::Flush`], [`Kind::Error`] and the like the
     /// data part is theirs to define.
+    #[doc = include_str!("../doc/message_parts.md")]
     pub fn new(header: MessageHeader, control: Option<&'a [u8]>, data: Option<&'a [u8]>) -> Message<'a> {
         Message { header, control: control.map(Chain::borrowed), data: data.map(Chain::borrowed) }
     }
 
     /// An ordinary message of a control part and data, as putmsg sends it.
+    #[doc = include_str!("../doc/message_parts.md")]
     pub fn proto_of(control: &'a [u8], data: &'a [u8]) -> Message<'a> {
         Message::new(MessageHeader::of(Kind::Proto), Some(control), Some(data))
     }
@@ -61,6 +64,7 @@ impl<'a> Message<'a> {
     /// The same message in another band, or with high priority. As putpmsg, which makes an M_PCPROTO of an M_PROTO of high
     /// priority; data alone has no high priority, and sending it so is refused.
     #[must_use]
+    #[doc = include_str!("../doc/message_parts.md")]
     pub fn with_priority(mut self, priority: impl Into<Priority>) -> Message<'a> {
         let priority = priority.into();
         self.header.kind = match (self.header.kind, priority) {
@@ -73,6 +77,7 @@ impl<'a> Message<'a> {
     }
 
     /// Its priority class.
+    #[doc = include_str!("../doc/message_parts.md")]
     pub fn priority(&self) -> Priority {
         self.header.priority()
     }
@@ -84,6 +89,7 @@ impl<'a> Message<'a> {
 
     /// The control part, if there is one.
     #[inline]
+    #[doc = include_str!("../doc/message_parts.md")]
     pub fn control(&self) -> Option<&[u8]> {
         self.control.as_ref().map(Chain::bytes)
     }
@@ -91,12 +97,14 @@ impl<'a> Message<'a> {
     /// The data part, if there is one. One of several blocks is joined for that, once (pullupmsg, msgpullup).
     #[doc(alias = "pullupmsg")]
     #[inline]
+    #[doc = include_str!("../doc/message_parts.md")]
     pub fn data(&self) -> Option<&[u8]> {
         self.data.as_ref().map(Chain::bytes)
     }
 
     /// The blocks of the data part as they lie.
     #[doc(alias = "b_cont")]
+    #[doc = include_str!("../doc/message_parts.md")]
     pub fn data_blocks(&self) -> impl Iterator<Item = &[u8]> {
         self.data.iter().flat_map(Chain::blocks)
     }
@@ -131,6 +139,7 @@ impl<'a> Message<'a> {
 
     /// Takes the blocks of the data part behind the first off, as a message of data; None if there are none (unlinkb).
     #[doc(alias = "unlinkb")]
+    #[doc = include_str!("../doc/message_parts.md")]
     pub fn unlink(&mut self) -> Option<Message<'a>> {
         let rest = self.data.as_mut()?.unlink()?;
         Some(Message { header: MessageHeader::of(Kind::Data), control: None, data: Some(rest) })
@@ -157,6 +166,7 @@ impl<'a> Message<'a> {
     /// Removes so many bytes from the beginning of the data part, or from its end if the number is negative. False: it has not
     /// so many, and nothing is changed (adjmsg).
     #[doc(alias = "adjmsg")]
+    #[doc = include_str!("../doc/message_parts.md")]
     pub fn trim(&mut self, count: isize) -> bool {
         let (len, cut) = (self.data.as_ref().map_or(0, Chain::len), count.unsigned_abs());
         if cut > len {
@@ -171,11 +181,13 @@ impl<'a> Message<'a> {
     }
 
     /// The data part, to be changed; it is there afterwards.
+    #[doc = include_str!("../doc/message_parts.md")]
     pub fn data_mut(&mut self) -> &mut Vec<u8> {
         self.data.get_or_insert_with(|| Chain::owned(Vec::new())).to_mut()
     }
 
     /// The control part, to be changed; it is there afterwards.
+    #[doc = include_str!("../doc/message_parts.md")]
     pub fn control_mut(&mut self) -> &mut Vec<u8> {
         self.control.get_or_insert_with(|| Chain::owned(Vec::new())).to_mut()
     }
@@ -183,23 +195,27 @@ impl<'a> Message<'a> {
     /// Bytes of both parts (msgdsize counts the data part alone).
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "a message without bytes is one all the same")]
+    #[doc = include_str!("../doc/message_parts.md")]
     pub fn len(&self) -> usize {
         self.control.as_ref().map_or(0, Chain::len) + self.data.as_ref().map_or(0, Chain::len)
     }
 
     /// Bytes of the data part, if there is one.
     #[doc(alias = "msgdsize")]
+    #[doc = include_str!("../doc/message_parts.md")]
     pub fn data_len(&self) -> Option<usize> {
         self.data.as_ref().map(Chain::len)
     }
 
     /// The control part and the data part, without a copy where they are the message's own.
+    #[doc = include_str!("../doc/message_parts.md")]
     pub fn into_parts(self) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
         let bytes = |part: Option<Chain<'_>>| part.map(Chain::into_bytes);
         (bytes(self.control), bytes(self.data))
     }
 
     /// The same message with bytes of its own.
+    #[doc = include_str!("../doc/message_parts.md")]
     pub fn into_owned(self) -> Message<'static> {
         let own = |part: Option<Chain<'_>>| part.map(Chain::into_owned);
         Message { header: self.header, control: own(self.control), data: own(self.data) }

@@ -43,6 +43,7 @@ impl Default for Options {
 
 impl Options {
     /// The sizes of [`limits`] and all mechanisms.
+    #[doc = include_str!("../doc/pipe_options.md")]
     pub const fn new() -> Options {
         Options {
             hiwat: limits::HIWAT,
@@ -57,42 +58,49 @@ impl Options {
 
     /// Sets the high water mark of each head's read queue: a writer waits while more than this is unread.
     #[must_use]
+    #[doc = include_str!("../doc/pipe_options.md")]
     pub const fn hiwat(self, hiwat: u32) -> Options {
         Options { hiwat, ..self }
     }
 
     /// Sets the low water mark: a writer that met a full queue goes on below it.
     #[must_use]
+    #[doc = include_str!("../doc/pipe_options.md")]
     pub const fn lowat(self, lowat: u32) -> Options {
         Options { lowat, ..self }
     }
 
     /// Sets the largest data part that one message takes; write cuts what is longer.
     #[must_use]
+    #[doc = include_str!("../doc/pipe_options.md")]
     pub const fn maxpsz(self, maxpsz: u32) -> Options {
         Options { maxpsz, ..self }
     }
 
     /// Sets the largest data part of any message.
     #[must_use]
+    #[doc = include_str!("../doc/pipe_options.md")]
     pub const fn strmsgsz(self, strmsgsz: u32) -> Options {
         Options { strmsgsz, ..self }
     }
 
     /// Sets the largest control part of any message.
     #[must_use]
+    #[doc = include_str!("../doc/pipe_options.md")]
     pub const fn strctlsz(self, strctlsz: u32) -> Options {
         Options { strctlsz, ..self }
     }
 
     /// Sets how many modules an end may have.
     #[must_use]
+    #[doc = include_str!("../doc/pipe_options.md")]
     pub const fn nstrpush(self, nstrpush: u32) -> Options {
         Options { nstrpush, ..self }
     }
 
     /// Sets which mechanisms the stream uses.
     #[must_use]
+    #[doc = include_str!("../doc/pipe_options.md")]
     pub const fn policy(self, policy: Policy) -> Options {
         Options { policy, ..self }
     }
@@ -101,6 +109,7 @@ impl Options {
     ///
     /// # Errors
     /// `EINVAL`, naming the limit.
+    #[doc = include_str!("../doc/pipe_options.md")]
     pub fn check(&self) -> Result<()> {
         let at_most = |name: &str, value: u32, least: u32, most: u32| {
             if (least..=most).contains(&value) {

@@ -18,6 +18,7 @@ use crate::stream::Stream;
 /// # Errors
 /// `EMFILE` without three free descriptors, or what the kernel reports for the memory.
 #[doc(alias = "pipe(2)")]
+#[doc = include_str!("../doc/pipe.md")]
 pub fn pipe() -> Result<(Stream, Stream)> {
     Options::new().pipe()
 }
@@ -28,6 +29,7 @@ impl Options {
     /// # Errors
     /// `EINVAL` for sizes beyond a limit; `EMFILE` without three free descriptors; what the kernel reports for the memory.
     #[doc(alias = "pipe(2)")]
+    #[doc = include_str!("../doc/pipe_options.md")]
     pub fn pipe(&self) -> Result<(Stream, Stream)> {
         let (near, far) = self.pair()?;
         Ok((near.into(), far.into()))
@@ -37,6 +39,7 @@ impl Options {
     ///
     /// # Errors
     /// As [`Options::pipe`].
+    #[doc = include_str!("../doc/pipe_options.md")]
     pub fn pair(&self) -> Result<(Handle, Handle)> {
         let (near, far) = Doorbell::pair()?;
         let region = Region::create(NAME, self, [near.cookie()?, far.cookie()?])?;

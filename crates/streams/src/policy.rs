@@ -36,30 +36,35 @@ impl Policy {
 
     /// Whether a write is appended to the unread one before it.
     #[must_use]
+    #[doc = include_str!("../doc/policies.md")]
     pub const fn coalescing(self, coalescing: bool) -> Policy {
         Policy { coalescing, ..self }
     }
 
     /// Whether a full queue accepts again at its low water mark only.
     #[must_use]
+    #[doc = include_str!("../doc/policies.md")]
     pub const fn hysteresis(self, hysteresis: bool) -> Policy {
         Policy { hysteresis, ..self }
     }
 
     /// Whether a reader is woken only if it sleeps.
     #[must_use]
+    #[doc = include_str!("../doc/policies.md")]
     pub const fn wake_once(self, wake_once: bool) -> Policy {
         Policy { wake_once, ..self }
     }
 
     /// Whether plain messages go through the lane.
     #[must_use]
+    #[doc = include_str!("../doc/policies.md")]
     pub const fn lane(self, lane: bool) -> Policy {
         Policy { lane, ..self }
     }
 
     /// Whether a waiting process spins or yields before it sleeps.
     #[must_use]
+    #[doc = include_str!("../doc/policies.md")]
     pub const fn stages(self, stages: bool) -> Policy {
         Policy { stages, ..self }
     }

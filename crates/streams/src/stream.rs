@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Shutdown;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -129,6 +129,7 @@ impl Stream {
 
     /// A handle of this end, for one thread and apart from those that the stream keeps: calls on it spare the look for the
     /// thread's own, and it can lend out memory ([`Handle::reserve`], [`Handle::borrow`]).
+    #[doc = include_str!("../doc/handles.md")]
     pub fn handle(&self) -> Handle {
         let mut handle = Handle::on(self.shared.endpoint.clone());
         handle.nonblocking = self.is_nonblocking();
@@ -136,12 +137,14 @@ impl Stream {
     }
 
     /// A handle instead of this clone.
+    #[doc = include_str!("../doc/handles.md")]
     pub fn into_handle(self) -> Handle {
         self.into()
     }
 
     /// Two halves, for two owners. Dropping the one that writes tells the other end that nothing more comes; the one that reads
     /// can go on.
+    #[doc = include_str!("../doc/halves.md")]
     pub fn into_split(self) -> (ReadHalf, WriteHalf) {
         halves::of(self)
     }
@@ -151,51 +154,63 @@ impl Stream {
     ///
     /// # Errors
     /// `EPROTO` on a broken stream, or what the kernel reports.
+    #[doc = include_str!("../doc/nonblocking.md")]
+    #[doc(alias = "O_NONBLOCK")]
     pub fn set_nonblocking(&self, nonblocking: bool) -> Result<()> {
         self.shared.endpoint.nonblocking.store(nonblocking, Ordering::Relaxed);
         self.call(|handle| handle.set_nonblocking(nonblocking))
     }
 
     /// Whether calls that would wait fail with `EAGAIN` instead.
+    #[doc = include_str!("../doc/nonblocking.md")]
     pub fn is_nonblocking(&self) -> bool {
         self.shared.endpoint.nonblocking.load(Ordering::Relaxed)
     }
 
     /// What the calling thread's calls on this end have counted.
+    #[doc = include_str!("../doc/users.md")]
     pub fn counters(&self) -> Counters {
         self.with(|handle| handle.counters())
     }
 
     /// How this end reads.
     #[doc(alias = "I_GRDOPT")]
+    #[doc = include_str!("../doc/read_options.md")]
     pub fn read_options(&self) -> ReadOptions {
         ReadOptions::of(self.shared.endpoint.words())
     }
 
     /// How this end writes.
     #[doc(alias = "I_GWROPT")]
+    #[doc = include_str!("../doc/write_options.md")]
     pub fn write_options(&self) -> WriteOptions {
         WriteOptions::of(self.shared.endpoint.words())
     }
 
     /// How this end reports errors.
     #[doc(alias = "I_GERROPT")]
+    #[doc = include_str!("../doc/error_options.md")]
     pub fn error_options(&self) -> ErrorOptions {
         self.with(|handle| handle.error_options())
     }
 
     /// Changes how this end reports errors.
     #[doc(alias = "I_SERROPT")]
+    #[doc = include_str!("../doc/error_options.md")]
     pub fn set_error_options(&self, options: ErrorOptions) {
         self.with(|handle| handle.set_error_options(options));
     }
 
     /// High and low water mark of this end's read queue, bytes.
+    #[doc = include_str!("../doc/water_marks.md")]
+    #[doc(alias = "SO_HIWAT")]
+    #[doc(alias = "SO_LOWAT")]
     pub fn water_marks(&self) -> (u32, u32) {
         self.with(|handle| handle.water_marks())
     }
 
     /// A number that no other end on this machine has.
+    #[doc = include_str!("../doc/identity.md")]
     pub fn id(&self) -> u64 {
         self.with(|handle| handle.id())
     }
@@ -205,6 +220,7 @@ impl Stream {
     /// # Errors
     /// As [`Handle::putmsg_naming`], which says more.
     #[doc(alias = "I_FDINSERT")]
+    #[doc = include_str!("../doc/identity.md")]
     pub fn putmsg_naming(
         &self,
         control: &[u8],
@@ -219,21 +235,29 @@ impl Stream {
 
     /// How long [`Handle::close`] waits at most.
     #[doc(alias = "I_GETCLTIME")]
+    #[doc = include_str!("../doc/close_time.md")]
     pub fn close_time(&self) -> Duration {
         self.with(|handle| handle.close_time())
     }
 
     /// The signals that modules have raised at this end (M_SIG, M_PCSIG) since the last call: bit N for signal N.
+    #[doc = include_str!("../doc/raised_signals.md")]
+    #[doc(alias = "M_SIG")]
+    #[doc(alias = "M_PCSIG")]
     pub fn take_signals(&self) -> u64 {
         self.with(|handle| handle.take_signals())
     }
 
     /// The most bytes of one write's message.
+    #[doc = include_str!("../doc/sizes.md")]
+    #[doc(alias = "q_maxpsz")]
     pub fn maxpsz(&self) -> usize {
         self.with(|handle| handle.maxpsz())
     }
 
     /// The minor number, of a device.
+    #[doc = include_str!("../doc/sizes.md")]
+    #[doc(alias = "getminor")]
     pub fn minor(&self) -> Option<u32> {
         self.shared.endpoint.minor()
     }
@@ -244,6 +268,7 @@ impl Stream {
     /// As [`Handle::flush_queues`], which says more.
     #[doc(alias = "I_FLUSH")]
     #[doc(alias = "I_FLUSHBAND")]
+    #[doc = include_str!("../doc/flush.md")]
     pub fn flush_queues(&self, flush: Flush) -> Result<()> {
         self.call(|handle| handle.flush_queues(flush))
     }
@@ -252,6 +277,7 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Handle::from_fd`].
+    #[doc = include_str!("../doc/exec.md")]
     pub fn from_fd(fd: OwnedFd) -> Result<Stream> {
         Handle::from_fd(fd).map(Stream::from)
     }
@@ -260,6 +286,7 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Handle::from_number`].
+    #[doc = include_str!("../doc/exec.md")]
     pub fn from_number(number: u32) -> Result<Stream> {
         Handle::from_number(number).map(Stream::from)
     }
@@ -268,6 +295,8 @@ impl Stream {
     ///
     /// # Errors
     /// What the socket reports.
+    #[doc = include_str!("../doc/sockets.md")]
+    #[doc(alias = "SCM_RIGHTS")]
     pub fn send_over(&self, socket: impl AsFd) -> Result<()> {
         self.call(|handle| handle.send_over(socket))
     }
@@ -276,6 +305,8 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Handle::receive_over`].
+    #[doc = include_str!("../doc/sockets.md")]
+    #[doc(alias = "SCM_RIGHTS")]
     pub fn receive_over(socket: impl AsFd) -> Result<Stream> {
         Handle::receive_over(socket).map(Stream::from)
     }
@@ -307,111 +338,167 @@ macro_rules! calls {
 calls! {
     /// Writes bytes and returns how many.
     #[doc(alias = "write(2)")]
+    #[doc = include_str!("../doc/bytes.md")]
     write(bytes: &[u8]) -> usize;
     /// Writes several pieces as if they were one.
     #[doc(alias = "writev(2)")]
+    #[doc = include_str!("../doc/bytes.md")]
     writev(pieces: &[IoSlice<'_>]) -> usize;
     /// Reads bytes, at most as many as the buffer takes, and waits until there are some. 0 is the end of the stream.
     #[doc(alias = "read(2)")]
+    #[doc = include_str!("../doc/bytes.md")]
     read(buffer: &mut [u8]) -> usize;
     /// Reads into several buffers as if they were one.
     #[doc(alias = "readv(2)")]
+    #[doc = include_str!("../doc/bytes.md")]
     readv(buffers: &mut [IoSliceMut<'_>]) -> usize;
     /// Sends an ordinary message of these parts, in band 0.
+    #[doc = include_str!("../doc/messages.md")]
     putmsg(control: Option<&[u8]>, data: Option<&[u8]>) -> ();
     /// Sends a message of these parts, in a band or with high priority.
+    #[doc = include_str!("../doc/messages.md")]
+    #[doc(alias = "MSG_BAND")]
+    #[doc(alias = "RS_HIPRI")]
     putpmsg(control: Option<&[u8]>, data: Option<&[u8]>, priority: impl Into<Priority>) -> ();
     /// Takes the first message, whatever it is, and waits for one if nothing is there.
+    #[doc = include_str!("../doc/messages.md")]
     getmsg(control: Option<&mut [u8]>, data: Option<&mut [u8]>) -> Received;
     /// Takes the message at the front, if it is one of those that are wanted.
+    #[doc = include_str!("../doc/messages.md")]
+    #[doc(alias = "MSG_BAND")]
+    #[doc(alias = "RS_HIPRI")]
     getpmsg(control: Option<&mut [u8]>, data: Option<&mut [u8]>, select: MessageFilter) -> Received;
     /// Copies the first message without taking it; None if there is none, or it is not of the wanted ones.
     #[doc(alias = "I_PEEK")]
+    #[doc = include_str!("../doc/messages.md")]
     peek(control: Option<&mut [u8]>, data: Option<&mut [u8]>, select: MessageFilter) -> Option<Received>;
     /// Takes the first message whole; None at the end of the stream.
+    #[doc = include_str!("../doc/whole_messages.md")]
+    #[doc(alias = "getpmsg")]
     receive() -> Option<Message<'static>>;
     /// Sends a message.
+    #[doc = include_str!("../doc/whole_messages.md")]
+    #[doc(alias = "putpmsg")]
     send_message(message: &Message<'_>) -> ();
     /// Bytes of data in the first message, and how many messages there are.
     #[doc(alias = "I_NREAD")]
+    #[doc = include_str!("../doc/queue_state.md")]
     nread() -> (usize, usize);
     /// Whether the message at the front is marked.
     #[doc(alias = "I_ATMARK")]
+    #[doc = include_str!("../doc/marks.md")]
     is_at_mark() -> bool;
     /// Whether the message at the front is the last one that is marked.
+    #[doc = include_str!("../doc/marks.md")]
+    #[doc(alias = "I_ATMARK")]
+    #[doc(alias = "LASTMARK")]
     is_at_last_mark() -> bool;
     /// The band of the first message.
     #[doc(alias = "I_GETBAND")]
+    #[doc = include_str!("../doc/queue_state.md")]
     band() -> u8;
     /// Whether a message of that band is there.
     #[doc(alias = "I_CKBAND")]
+    #[doc = include_str!("../doc/queue_state.md")]
     has_band(band: u8) -> bool;
     /// Whether a message of that band can be written.
     #[doc(alias = "I_CANPUT")]
+    #[doc = include_str!("../doc/queue_state.md")]
     can_put(band: u8) -> bool;
     /// Whether a message can be written in band 0, or in another that was used before.
+    #[doc = include_str!("../doc/queue_state.md")]
+    #[doc(alias = "I_CANPUT")]
+    #[doc(alias = "ANYBAND")]
     can_put_in_any_band() -> bool;
     /// Waits until one of the events is there, or the time is over.
     #[doc(alias = "poll(2)")]
+    #[doc = include_str!("../doc/poll.md")]
     poll(wanted: Events, timeout: Option<Duration>) -> Events;
     /// Closes one direction or both.
     #[doc(alias = "shutdown(2)")]
+    #[doc = include_str!("../doc/shutdown.md")]
     shutdown(direction: Shutdown) -> ();
     /// Puts a module between this end's head and what is below.
     #[doc(alias = "I_PUSH")]
+    #[doc = include_str!("../doc/modules.md")]
     push(name: &str) -> ();
     /// Takes the module away that was pushed last.
     #[doc(alias = "I_POP")]
+    #[doc = include_str!("../doc/modules.md")]
     pop() -> ();
     /// The name of the module that was pushed last.
     #[doc(alias = "I_LOOK")]
+    #[doc = include_str!("../doc/modules.md")]
     look() -> String;
     /// Whether a module of that name is pushed.
     #[doc(alias = "I_FIND")]
+    #[doc = include_str!("../doc/modules.md")]
     find(name: &str) -> bool;
     /// The names of the end's modules, the last pushed first.
     #[doc(alias = "I_LIST")]
+    #[doc = include_str!("../doc/modules.md")]
     list() -> Vec<String>;
     /// Sends an ioctl with data of its own down the stream, and waits for the answer.
     #[doc(alias = "I_STR")]
+    #[doc = include_str!("../doc/ioctl.md")]
+    #[doc(alias = "strioctl")]
     ioctl(command: u32, data: &mut Vec<u8>, timeout: IoctlTimeout) -> i32;
     /// Sends an ioctl with its argument alone down the stream; what it transfers is copied from and to the caller's memory.
+    #[doc = include_str!("../doc/transparent_ioctl.md")]
+    #[doc(alias = "M_COPYIN")]
+    #[doc(alias = "M_COPYOUT")]
     transparent_ioctl(command: u32, argument: u64, memory: &mut dyn UserMemory) -> i32;
     /// Registers this process to be sent SIGPOLL or SIGURG when one of these events happens at this end.
     #[doc(alias = "I_SETSIG")]
+    #[doc = include_str!("../doc/signals.md")]
     set_signals(events: SignalEvents) -> ();
     /// What this process is registered for.
     #[doc(alias = "I_GETSIG")]
+    #[doc = include_str!("../doc/signals.md")]
     signals() -> SignalEvents;
     /// Registers another process, or a process group, which has a negative number.
     #[doc(alias = "I_ESETSIG")]
+    #[doc = include_str!("../doc/signals.md")]
     set_signals_of(pid: i32, events: SignalEvents) -> ();
     /// What another process, or a process group, is registered for.
     #[doc(alias = "I_EGETSIG")]
+    #[doc = include_str!("../doc/signals.md")]
     signals_of(pid: i32) -> SignalEvents;
     /// Changes how long [`Handle::close`] waits.
     #[doc(alias = "I_SETCLTIME")]
+    #[doc = include_str!("../doc/close_time.md")]
     set_close_time(time: Duration) -> ();
     /// Sends an open file to the other end.
     #[doc(alias = "I_SENDFD")]
+    #[doc = include_str!("../doc/files.md")]
     send_file(file: BorrowedFd<'_>) -> ();
     /// Takes an open file that the other end has sent.
     #[doc(alias = "I_RECVFD")]
+    #[doc = include_str!("../doc/files.md")]
     receive_file() -> OwnedFd;
     /// Takes an open file that the other end has sent, with the user and group that have sent it.
     #[doc(alias = "I_RECVFD")]
+    #[doc = include_str!("../doc/files.md")]
     receive_file_from() -> ReceivedFile;
     /// Changes how this end reads, in all processes.
     #[doc(alias = "I_SRDOPT")]
+    #[doc = include_str!("../doc/read_options.md")]
     set_read_options(options: ReadOptions) -> ();
     /// Changes how this end writes, in all processes.
     #[doc(alias = "I_SWROPT")]
+    #[doc = include_str!("../doc/write_options.md")]
     set_write_options(options: WriteOptions) -> ();
     /// Changes the water marks of this end's read queue.
+    #[doc = include_str!("../doc/water_marks.md")]
+    #[doc(alias = "SO_HIWAT")]
+    #[doc(alias = "SO_LOWAT")]
     set_water_marks(hiwat: u32, lowat: u32) -> ();
     /// Whether exec keeps this end open.
+    #[doc = include_str!("../doc/exec.md")]
+    #[doc(alias = "FD_CLOEXEC")]
     set_inheritable(inheritable: bool) -> ();
     /// Takes the calling thread's place among the users of the stream, so that its first call does not have to.
+    #[doc = include_str!("../doc/users.md")]
     attach() -> ();
 }
 
@@ -433,6 +520,13 @@ impl AsFd for Stream {
     /// The end's descriptor: for poll and epoll, and to be passed on.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.endpoint.doorbell().as_fd()
+    }
+}
+
+impl AsRawFd for Stream {
+    /// As [`AsFd::as_fd`], for event loops that ask for a number.
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
     }
 }
 

@@ -2,7 +2,7 @@
 //! user of the other end does.
 
 use std::os::fd::AsFd;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use headwater_streams::{Access, Errno, Error, FifoOptions, Stream, pipe};
@@ -28,7 +28,20 @@ fn refusal(end: &Stream) -> Error {
 
 /// Runs a program with an end as its standard input or output, to its end.
 fn run(program: &mut Command) -> Output {
-    program.spawn().expect("sh").wait_with_output().expect("wait")
+    ended(program.spawn().expect("sh"))
+}
+
+/// The output of a program that is to end by itself.
+fn ended(mut program: Child) -> Output {
+    let start = Instant::now();
+    while program.try_wait().expect("wait").is_none() {
+        if start.elapsed() > Duration::from_secs(10) {
+            program.kill().expect("kill");
+            panic!("the program waits for ever");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    program.wait_with_output().expect("wait")
 }
 
 #[track_caller]
@@ -57,11 +70,11 @@ fn what_a_program_has_written_before_it_ended_is_not_taken_for_the_end_of_the_st
 fn a_program_that_goes_on_writing_is_told_as_soon_as_the_user_is() {
     for script in ["yes", "dd if=/dev/zero bs=100"] {
         let (near, far) = pipe().expect("pipe");
-        let program = shell(script).stdout(stdio(&far)).spawn().expect("sh");
+        let program = shell(&format!("exec {script}")).stdout(stdio(&far)).spawn().expect("sh");
         drop(far);
         refusal(&near);
         // The user still has its end open.
-        assert_fails(&program.wait_with_output().expect("wait"), "Broken pipe");
+        assert_fails(&ended(program), "Broken pipe");
         refusal(&near.clone());
     }
 }
@@ -77,7 +90,7 @@ fn a_write_of_much_fails_at_once() {
 #[test]
 fn a_program_that_reads_shows_what_it_was_given_and_ends_and_no_later_write_succeeds() {
     let (near, far) = pipe().expect("pipe");
-    let program = shell("cat").stdin(stdio(&far)).spawn().expect("sh");
+    let program = shell("sleep 0.05; exec cat").stdin(stdio(&far)).spawn().expect("sh");
     drop(far);
     let start = Instant::now();
     while near.write(b"lost").is_ok() {
@@ -90,7 +103,7 @@ fn a_program_that_reads_shows_what_it_was_given_and_ends_and_no_later_write_succ
         std::thread::sleep(Duration::from_millis(5));
     }
     // It ends though the user still has its end open.
-    let output = program.wait_with_output().expect("wait");
+    let output = ended(program);
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(shown.starts_with("headwater: this descriptor is one end of a STREAMS pipe"), "{shown}");
 }

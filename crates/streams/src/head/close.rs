@@ -15,6 +15,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 impl Handle {
     /// How long [`Handle::close`] waits at most (I_GETCLTIME).
     #[doc(alias = "I_GETCLTIME")]
+    #[doc = include_str!("../../doc/close_time.md")]
     pub fn close_time(&self) -> Duration {
         Duration::from_millis(self.end.words().close_ms.load(Ordering::Relaxed).into())
     }
@@ -24,6 +25,7 @@ impl Handle {
     /// # Errors
     /// `EINVAL` for more milliseconds than a 32-bit word holds.
     #[doc(alias = "I_SETCLTIME")]
+    #[doc = include_str!("../../doc/close_time.md")]
     pub fn set_close_time(&mut self, time: Duration) -> Result<()> {
         let ms = u32::try_from(time.as_millis());
         let ms = ms.map_err(|_| Error::new(Errno::Inval, format!("a close time of {time:?} is too long")))?;
@@ -35,6 +37,7 @@ impl Handle {
     /// signal handler has run, or nobody is there to read; a non-blocking handle does not wait. What waits is not lost by that:
     /// a reader of the other end runs the modules' service procedures.
     #[doc(alias = "close(2)")]
+    #[doc = include_str!("../../doc/close.md")]
     pub fn close(mut self) {
         let until_ns = now_ns().saturating_add(self.close_time().as_nanos() as u64);
         while !self.nonblocking && self.holds_something() && now_ns() < until_ns {

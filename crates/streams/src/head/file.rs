@@ -40,6 +40,8 @@ impl Handle {
     /// # Errors
     /// `EINVAL` for a FIFO, whose writers are not connected to one reader, and for a device; `EAGAIN` when the stream is full, or has some
     /// files that were not received; else as [`Handle::write`].
+    #[doc = include_str!("../../doc/files.md")]
+    #[doc(alias = "I_SENDFD")]
     pub fn send_file(&mut self, file: BorrowedFd<'_>) -> Result<()> {
         self.attach()?;
         self.may_write()?;
@@ -86,6 +88,8 @@ impl Handle {
     ///
     /// # Errors
     /// As [`Handle::receive_file_from`].
+    #[doc = include_str!("../../doc/files.md")]
+    #[doc(alias = "I_RECVFD")]
     pub fn receive_file(&mut self) -> Result<OwnedFd> {
         Ok(self.receive_file_from()?.file)
     }
@@ -97,6 +101,8 @@ impl Handle {
     /// `EBADMSG` if the message at the front is another; `EAGAIN` for a non-blocking handle when nothing is there; `ENXIO`
     /// at the end of the stream; `EMFILE` without a free descriptor: the file stays.
     #[doc(alias = "strrecvfd")]
+    #[doc = include_str!("../../doc/files.md")]
+    #[doc(alias = "I_RECVFD")]
     pub fn receive_file_from(&mut self) -> Result<ReceivedFile> {
         self.attach()?;
         loop {

@@ -68,6 +68,7 @@ impl Handle {
     ///
     /// # Errors
     /// As [`Handle::getpmsg`].
+    #[doc = include_str!("../../doc/messages.md")]
     pub fn getmsg(&mut self, control: Option<&mut [u8]>, data: Option<&mut [u8]>) -> Result<Received> {
         self.getpmsg(control, data, MessageFilter::Any)
     }
@@ -80,6 +81,9 @@ impl Handle {
     /// # Errors
     /// `EBADMSG` if the first message is not of the wanted ones, or one that getmsg does not take; `EAGAIN` for a
     /// non-blocking handle when nothing is there; else as [`Handle::read`].
+    #[doc = include_str!("../../doc/messages.md")]
+    #[doc(alias = "MSG_BAND")]
+    #[doc(alias = "RS_HIPRI")]
     pub fn getpmsg(
         &mut self,
         control: Option<&mut [u8]>,
@@ -95,6 +99,8 @@ impl Handle {
     ///
     /// # Errors
     /// Those of a stream with a read error.
+    #[doc = include_str!("../../doc/messages.md")]
+    #[doc(alias = "I_PEEK")]
     pub fn peek(
         &mut self,
         control: Option<&mut [u8]>,
@@ -133,6 +139,8 @@ impl Handle {
     ///
     /// # Errors
     /// As [`Handle::getpmsg`].
+    #[doc = include_str!("../../doc/whole_messages.md")]
+    #[doc(alias = "getpmsg")]
     pub fn receive(&mut self) -> Result<Option<Message<'static>>> {
         self.attach()?;
         loop {
@@ -151,6 +159,8 @@ impl Handle {
     ///
     /// # Errors
     /// `EINVAL` for a message of another type; else as [`Handle::putpmsg`].
+    #[doc = include_str!("../../doc/whole_messages.md")]
+    #[doc(alias = "putpmsg")]
     pub fn send_message(&mut self, message: &Message<'_>) -> Result<()> {
         if !matches!(message.header.kind, Kind::Data | Kind::Proto | Kind::PcProto) {
             let why = format!("a user sends M_DATA, M_PROTO and M_PCPROTO, and not {:?}", message.header.kind);
@@ -227,6 +237,8 @@ impl Handle {
     ///
     /// # Errors
     /// Those of a stream with a read error.
+    #[doc = include_str!("../../doc/queue_state.md")]
+    #[doc(alias = "I_NREAD")]
     pub fn nread(&mut self) -> Result<(usize, usize)> {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
@@ -241,6 +253,8 @@ impl Handle {
     ///
     /// # Errors
     /// Those of a stream with a read error.
+    #[doc = include_str!("../../doc/marks.md")]
+    #[doc(alias = "I_ATMARK")]
     pub fn is_at_mark(&mut self) -> Result<bool> {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
@@ -253,6 +267,8 @@ impl Handle {
     /// # Errors
     /// Those of a stream with a read error.
     #[doc(alias = "LASTMARK")]
+    #[doc = include_str!("../../doc/marks.md")]
+    #[doc(alias = "I_ATMARK")]
     pub fn is_at_last_mark(&mut self) -> Result<bool> {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
@@ -267,6 +283,8 @@ impl Handle {
     ///
     /// # Errors
     /// `ENODATA` if there is none.
+    #[doc = include_str!("../../doc/queue_state.md")]
+    #[doc(alias = "I_GETBAND")]
     pub fn band(&mut self) -> Result<u8> {
         self.attach()?;
         state::check(self.end.words(), Call::GetBand)?;
@@ -278,6 +296,8 @@ impl Handle {
     ///
     /// # Errors
     /// Those of a stream with a read error.
+    #[doc = include_str!("../../doc/queue_state.md")]
+    #[doc(alias = "I_CKBAND")]
     pub fn has_band(&mut self, band: u8) -> Result<bool> {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
@@ -295,6 +315,8 @@ impl Handle {
     ///
     /// # Errors
     /// `ENXIO` after a hang-up, and those of a stream with a write error.
+    #[doc = include_str!("../../doc/queue_state.md")]
+    #[doc(alias = "I_CANPUT")]
     pub fn can_put(&mut self, band: u8) -> Result<bool> {
         self.attach()?;
         state::check(self.end.words(), Call::SetWrite)?;
@@ -312,6 +334,8 @@ impl Handle {
     /// # Errors
     /// As [`Handle::can_put`].
     #[doc(alias = "ANYBAND")]
+    #[doc = include_str!("../../doc/queue_state.md")]
+    #[doc(alias = "I_CANPUT")]
     pub fn can_put_in_any_band(&mut self) -> Result<bool> {
         Ok(self.can_put(0)? || self.run(true, |run| run.can_put_in_some_band())?)
     }

@@ -1,6 +1,6 @@
 //! A handle of one end of a stream: how it is made, and what all of its calls have in common.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -71,6 +71,7 @@ impl Handle {
     ///
     /// # Errors
     /// As [`crate::pipe`].
+    #[doc = include_str!("../../doc/handles.md")]
     pub fn pair() -> Result<(Handle, Handle)> {
         Options::new().pair()
     }
@@ -101,6 +102,7 @@ impl Handle {
     }
 
     /// Another handle of the same end, for another thread. It costs no descriptor.
+    #[doc = include_str!("../../doc/handles.md")]
     pub fn another(&self) -> Handle {
         let mut handle = Handle::on(self.end.endpoint.clone());
         handle.nonblocking = self.nonblocking;
@@ -112,6 +114,8 @@ impl Handle {
     ///
     /// # Errors
     /// `EPROTO` on a broken stream, or what the kernel reports.
+    #[doc = include_str!("../../doc/nonblocking.md")]
+    #[doc(alias = "O_NONBLOCK")]
     pub fn set_nonblocking(&mut self, nonblocking: bool) -> Result<()> {
         self.nonblocking = nonblocking;
         self.end.set_limit(self.limit());
@@ -131,11 +135,13 @@ impl Handle {
     }
 
     /// Whether calls that would wait fail with `EAGAIN` instead.
+    #[doc = include_str!("../../doc/nonblocking.md")]
     pub fn is_nonblocking(&self) -> bool {
         self.nonblocking
     }
 
     /// What this handle has counted since it was opened.
+    #[doc = include_str!("../../doc/users.md")]
     pub fn counters(&self) -> Counters {
         let counters = self.end.counters;
         let service_runs = counters.service_runs + self.out.data.services;
@@ -143,6 +149,8 @@ impl Handle {
     }
 
     /// The minor number, of a device.
+    #[doc = include_str!("../../doc/sizes.md")]
+    #[doc(alias = "getminor")]
     pub fn minor(&self) -> Option<u32> {
         self.end.endpoint.minor()
     }
@@ -151,6 +159,7 @@ impl Handle {
     ///
     /// # Errors
     /// `ENOSR` when the stream has as many handles in use as it can.
+    #[doc = include_str!("../../doc/users.md")]
     pub fn attach(&mut self) -> Result<()> {
         if let Some(why) = &self.end.dead {
             return Err(Error::new(Errno::Proto, why.clone()));
@@ -580,6 +589,13 @@ impl AsFd for Handle {
     /// The end's descriptor: for poll and epoll, and to be passed on.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.end.doorbell().as_fd()
+    }
+}
+
+impl AsRawFd for Handle {
+    /// As [`AsFd::as_fd`], for event loops that ask for a number.
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
     }
 }
 

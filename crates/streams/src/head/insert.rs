@@ -10,6 +10,7 @@ const WORD: usize = 8;
 
 impl Handle {
     /// A number that no other end on this machine has, for [`Handle::putmsg_naming`]. It says nothing else.
+    #[doc = include_str!("../../doc/identity.md")]
     pub fn id(&self) -> u64 {
         self.end.region.inode << 1 | self.end.side as u64
     }
@@ -33,6 +34,7 @@ impl Handle {
     /// `EINVAL` for an offset that is no multiple of 8, or so large that the word is not all in the control part; `ENXIO` if the
     /// other stream was hung up; else as [`Handle::putpmsg`] (SUSv2, ioctl of STREAMS, I_FDINSERT).
     #[doc(alias = "I_FDINSERT")]
+    #[doc = include_str!("../../doc/identity.md")]
     pub fn putmsg_naming(
         &mut self,
         control: &[u8],

@@ -47,6 +47,7 @@ impl IoctlTimeout {
     ///
     /// # Errors
     /// `EINVAL` below -1 (SUSv2, ioctl of STREAMS, I_STR).
+    #[doc = include_str!("../../doc/ioctl_blocks.md")]
     pub fn from_seconds(seconds: i32) -> Result<IoctlTimeout> {
         match seconds {
             0 => Ok(IoctlTimeout::Usual),
@@ -97,6 +98,9 @@ impl Handle {
     /// `EINVAL` for data longer than strmsgsz, and for a command that nobody knows; what else an answer names (M_IOCNAK, or an
     /// M_IOCACK with ioc_error); `ETIME` when the time is over; `EINTR` after a signal; `ENXIO` after a hang-up, and when the
     /// other end of a pipe is gone; those of a stream with an error. As SUSv2, ioctl of STREAMS, I_STR.
+    #[doc = include_str!("../../doc/ioctl.md")]
+    #[doc(alias = "I_STR")]
+    #[doc(alias = "strioctl")]
     pub fn ioctl(&mut self, command: u32, data: &mut Vec<u8>, timeout: IoctlTimeout) -> Result<i32> {
         let (len, most) = (data.len(), self.end.region.strmsgsz as usize);
         if len > most {
@@ -133,6 +137,7 @@ impl Handle {
     #[doc(alias = "M_COPYIN")]
     #[doc(alias = "M_COPYOUT")]
     #[doc(alias = "M_IOCDATA")]
+    #[doc = include_str!("../../doc/transparent_ioctl.md")]
     pub fn transparent_ioctl(&mut self, command: u32, argument: u64, memory: &mut dyn UserMemory) -> Result<i32> {
         let block = IoctlBlock { command, count: None, ..IoctlBlock::default() };
         self.ioctl_of(block, &argument.to_ne_bytes(), memory, IoctlTimeout::Never).map(|(value, _)| value)

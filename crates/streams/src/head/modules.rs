@@ -22,6 +22,8 @@ impl Handle {
     /// # Errors
     /// `EINVAL` for a name that is not known, or when the end has as many modules as it takes; `ENXIO` after a hang-up,
     /// `EIO` after an error; what the module's own opening reports.
+    #[doc = include_str!("../../doc/modules.md")]
+    #[doc(alias = "I_PUSH")]
     pub fn push(&mut self, name: &str) -> Result<()> {
         self.attach()?;
         state::check(self.end.words(), Call::Plumb)?;
@@ -53,6 +55,8 @@ impl Handle {
     ///
     /// # Errors
     /// `EINVAL` if there is none; `ENXIO` after a hang-up, `EIO` after an error.
+    #[doc = include_str!("../../doc/modules.md")]
+    #[doc(alias = "I_POP")]
     pub fn pop(&mut self) -> Result<()> {
         self.attach()?;
         state::check(self.end.words(), Call::Plumb)?;
@@ -95,6 +99,8 @@ impl Handle {
     ///
     /// # Errors
     /// `EINVAL` if there is neither.
+    #[doc = include_str!("../../doc/modules.md")]
+    #[doc(alias = "I_LOOK")]
     pub fn look(&self) -> Result<String> {
         let names = self.list()?;
         names.into_iter().next().ok_or_else(|| fixed!(Inval, "no module is pushed"))
@@ -104,6 +110,8 @@ impl Handle {
     ///
     /// # Errors
     /// `EINVAL` for a name that this process does not know.
+    #[doc = include_str!("../../doc/modules.md")]
+    #[doc(alias = "I_FIND")]
     pub fn find(&self, name: &str) -> Result<bool> {
         if registry::find_driver(name).is_err() {
             registry::find(name)?;
@@ -115,6 +123,8 @@ impl Handle {
     ///
     /// # Errors
     /// `EPROTO` on a broken stream.
+    #[doc = include_str!("../../doc/modules.md")]
+    #[doc(alias = "I_LIST")]
     pub fn list(&self) -> Result<Vec<String>> {
         let mut names = self.modules()?;
         names.extend(self.end.region.driver.map(|driver| driver.0.info().name.to_owned()));
@@ -132,6 +142,9 @@ impl Handle {
     ///
     /// # Errors
     /// `EINVAL` if neither side is to be flushed; `ENXIO` after a hang-up; those of a stream with an error.
+    #[doc = include_str!("../../doc/flush.md")]
+    #[doc(alias = "I_FLUSH")]
+    #[doc(alias = "I_FLUSHBAND")]
     pub fn flush_queues(&mut self, flush: Flush) -> Result<()> {
         if !flush.read && !flush.write {
             return Err(fixed!(Inval, "a flush is of the read side, the write side, or both"));

@@ -22,6 +22,8 @@ impl Handle {
     ///
     /// # Errors
     /// `EINTR` after a signal; `EPROTO` on a broken stream.
+    #[doc = include_str!("../../doc/poll.md")]
+    #[doc(alias = "poll(2)")]
     pub fn poll(&mut self, wanted: Events, timeout: Option<Duration>) -> Result<Events> {
         let until_ns = timeout.map(|timeout| {
             headwater_os::clock::now_ns().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))

@@ -16,6 +16,7 @@ impl Handle {
     /// # Errors
     /// As [`Handle::putpmsg`].
     #[inline]
+    #[doc = include_str!("../../doc/messages.md")]
     pub fn putmsg(&mut self, control: Option<&[u8]>, data: Option<&[u8]>) -> Result<()> {
         self.put_parts(Priority::NORMAL, control, data)
     }
@@ -29,6 +30,9 @@ impl Handle {
     /// one; else as [`Handle::write`]. High priority never waits. After any error but `EPIPE` nothing was sent, unless a module
     /// made it.
     #[inline]
+    #[doc = include_str!("../../doc/messages.md")]
+    #[doc(alias = "MSG_BAND")]
+    #[doc(alias = "RS_HIPRI")]
     pub fn putpmsg(
         &mut self,
         control: Option<&[u8]>,
@@ -93,6 +97,8 @@ impl Handle {
     }
 
     /// Largest data part of a message on this stream, bytes.
+    #[doc = include_str!("../../doc/sizes.md")]
+    #[doc(alias = "q_maxpsz")]
     pub fn maxpsz(&self) -> usize {
         let region = &self.end.region;
         let maxpsz = region.fixed.lanes[self.end.side].flow.0.maxpsz.load(Ordering::Relaxed);

@@ -43,6 +43,8 @@ impl Handle {
     /// `EAGAIN` for a non-blocking handle when nothing is there; `EBADMSG` for a control part, or another message that
     /// read does not take; what a module raised; `EINTR` after a signal; `EPROTO` on a broken stream.
     #[inline]
+    #[doc = include_str!("../../doc/bytes.md")]
+    #[doc(alias = "read(2)")]
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         if let Some(me) = self.end.member() {
             match self.back.reader.quick(me, buffer) {
@@ -61,6 +63,8 @@ impl Handle {
     ///
     /// # Errors
     /// As [`Handle::read`].
+    #[doc = include_str!("../../doc/bytes.md")]
+    #[doc(alias = "readv(2)")]
     pub fn readv(&mut self, buffers: &mut [IoSliceMut<'_>]) -> Result<usize> {
         if let [buffer] = buffers {
             return self.read(buffer);

@@ -9,6 +9,8 @@ use crate::error::{Errno, Error, Result};
 
 impl Handle {
     /// How this end reads (I_GRDOPT).
+    #[doc = include_str!("../../doc/read_options.md")]
+    #[doc(alias = "I_GRDOPT")]
     pub fn read_options(&self) -> ReadOptions {
         ReadOptions::of(self.end.words())
     }
@@ -17,6 +19,8 @@ impl Handle {
     ///
     /// # Errors
     /// Those of a stream with a read error.
+    #[doc = include_str!("../../doc/read_options.md")]
+    #[doc(alias = "I_SRDOPT")]
     pub fn set_read_options(&mut self, options: ReadOptions) -> Result<()> {
         state::check(self.end.words(), Call::Peek)?;
         self.end.words().read_options.store(options.bits(), Ordering::Relaxed);
@@ -25,6 +29,8 @@ impl Handle {
     }
 
     /// How this end writes (I_GWROPT).
+    #[doc = include_str!("../../doc/write_options.md")]
+    #[doc(alias = "I_GWROPT")]
     pub fn write_options(&self) -> WriteOptions {
         WriteOptions::of(self.end.words())
     }
@@ -33,6 +39,8 @@ impl Handle {
     ///
     /// # Errors
     /// `ENXIO` after a hang-up, and those of a stream with a write error.
+    #[doc = include_str!("../../doc/write_options.md")]
+    #[doc(alias = "I_SWROPT")]
     pub fn set_write_options(&mut self, options: WriteOptions) -> Result<()> {
         state::check(self.end.words(), Call::SetWrite)?;
         self.end.words().write_options.store(options.bits(), Ordering::Relaxed);
@@ -41,16 +49,23 @@ impl Handle {
     }
 
     /// How this end reports errors (I_GERROPT).
+    #[doc = include_str!("../../doc/error_options.md")]
+    #[doc(alias = "I_GERROPT")]
     pub fn error_options(&self) -> ErrorOptions {
         ErrorOptions::from_bits(self.end.words().error_options.load(Ordering::Relaxed))
     }
 
     /// Changes how this end reports errors (I_SERROPT).
+    #[doc = include_str!("../../doc/error_options.md")]
+    #[doc(alias = "I_SERROPT")]
     pub fn set_error_options(&mut self, options: ErrorOptions) {
         self.end.words().error_options.store(options.bits(), Ordering::Relaxed);
     }
 
     /// High and low water mark of this end's read queue, bytes.
+    #[doc = include_str!("../../doc/water_marks.md")]
+    #[doc(alias = "SO_HIWAT")]
+    #[doc(alias = "SO_LOWAT")]
     pub fn water_marks(&self) -> (u32, u32) {
         let flow = &self.end.region.fixed.lanes[1 - self.end.side].flow.0;
         (flow.hiwat.load(Ordering::Relaxed), flow.lowat.load(Ordering::Relaxed))
@@ -60,6 +75,9 @@ impl Handle {
     ///
     /// # Errors
     /// `EINVAL` for a low mark above the high one, or a high one for which the stream's window is too small.
+    #[doc = include_str!("../../doc/water_marks.md")]
+    #[doc(alias = "SO_HIWAT")]
+    #[doc(alias = "SO_LOWAT")]
     pub fn set_water_marks(&mut self, hiwat: u32, lowat: u32) -> Result<()> {
         let most = self.end.region.hiwat_max();
         if hiwat == 0 || u64::from(hiwat) > most {
@@ -75,6 +93,9 @@ impl Handle {
 
     /// The signals that modules have raised at this end (M_SIG, M_PCSIG) since the last call: bit N for signal N. An M_SIG is
     /// raised when it has come to the front of the queue.
+    #[doc = include_str!("../../doc/raised_signals.md")]
+    #[doc(alias = "M_SIG")]
+    #[doc(alias = "M_PCSIG")]
     pub fn take_signals(&mut self) -> u64 {
         // On a broken stream none is there.
         let _ = self.attach().and_then(|()| self.take_front(|_, _| Ok(((), None))));

@@ -30,6 +30,8 @@ impl Handle {
     ///
     /// # Errors
     /// `EINVAL` for a FIFO, each end of which has one direction and is closed by dropping it, and for a device.
+    #[doc = include_str!("../../doc/shutdown.md")]
+    #[doc(alias = "shutdown(2)")]
     pub fn shutdown(&mut self, direction: Shutdown) -> Result<()> {
         self.attach()?;
         if self.end.endpoint.access != Access::Both {

@@ -18,6 +18,8 @@ impl Handle {
     /// # Errors
     /// `EINVAL` for no events when the process is not registered, and for bits that mean nothing; `EAGAIN` when 32 processes
     /// are registered at the end (SUSv2, ioctl of STREAMS, I_SETSIG).
+    #[doc = include_str!("../../doc/signals.md")]
+    #[doc(alias = "I_SETSIG")]
     pub fn set_signals(&mut self, events: SignalEvents) -> Result<()> {
         self.register(ProcessId::own(), 0, events)
     }
@@ -26,6 +28,8 @@ impl Handle {
     ///
     /// # Errors
     /// `EINVAL` if it is not.
+    #[doc = include_str!("../../doc/signals.md")]
+    #[doc(alias = "I_GETSIG")]
     pub fn signals(&self) -> Result<SignalEvents> {
         self.registration(ProcessId::own(), 0)
     }
@@ -35,6 +39,8 @@ impl Handle {
     ///
     /// # Errors
     /// `ESRCH` if there is none; `EPERM` if this process may not send signals to it; else as [`Handle::set_signals`].
+    #[doc = include_str!("../../doc/signals.md")]
+    #[doc(alias = "I_ESETSIG")]
     pub fn set_signals_of(&mut self, pid: i32, events: SignalEvents) -> Result<()> {
         let (process, group) = target(pid)?;
         may_signal(pid.unsigned_abs(), pid < 0)?;
@@ -45,6 +51,8 @@ impl Handle {
     ///
     /// # Errors
     /// `EINVAL` if it is not; `ESRCH` if there is none.
+    #[doc = include_str!("../../doc/signals.md")]
+    #[doc(alias = "I_EGETSIG")]
     pub fn signals_of(&self, pid: i32) -> Result<SignalEvents> {
         let (process, group) = target(pid)?;
         self.registration(process, group)

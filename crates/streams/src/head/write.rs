@@ -22,6 +22,8 @@ impl Handle {
     /// `EAGAIN` for a non-blocking handle when the stream is full; `EPIPE` when the other end is gone; `ENXIO` after a
     /// hang-up; what a module raised; `EINTR` after a signal; `EPROTO` on a broken stream.
     #[inline]
+    #[doc = include_str!("../../doc/bytes.md")]
+    #[doc(alias = "write(2)")]
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         if let Some(me) = self.end.member() {
             if !self.out.chain.is_empty() {
@@ -77,6 +79,8 @@ impl Handle {
     ///
     /// # Errors
     /// As [`Handle::write`].
+    #[doc = include_str!("../../doc/bytes.md")]
+    #[doc(alias = "writev(2)")]
     pub fn writev(&mut self, pieces: &[IoSlice<'_>]) -> Result<usize> {
         match pieces {
             [] => Ok(0),

@@ -40,6 +40,7 @@ impl Handle {
     /// # Errors
     /// `ERANGE` beyond maxpsz; `EINVAL` on a stream without lanes, or with modules, which take messages as a whole; else
     /// as [`Handle::write`].
+    #[doc = include_str!("../../doc/zero_copy.md")]
     pub fn reserve(&mut self, len: usize) -> Result<WriteGrant<'_>> {
         self.attach()?;
         let maxpsz = self.maxpsz();
@@ -70,6 +71,7 @@ impl Handle {
     ///
     /// # Errors
     /// `EBADMSG` for a message that does not lie in a lane, or has a control part; else as [`Handle::read`].
+    #[doc = include_str!("../../doc/zero_copy.md")]
     pub fn borrow(&mut self) -> Result<Option<ReadGrant<'_>>> {
         self.attach()?;
         loop {
@@ -101,6 +103,7 @@ impl Handle {
 
 impl WriteGrant<'_> {
     /// The place: up to the end of the window, and what goes on at its start.
+    #[doc = include_str!("../../doc/zero_copy.md")]
     pub fn bytes(&self) -> [&[AtomicU8]; 2] {
         self.kept.as_ref().map_or([&[], &[]], |kept| self.stream.out.writer.place(kept, self.len))
     }
@@ -109,6 +112,7 @@ impl WriteGrant<'_> {
     ///
     /// # Panics
     /// If they go beyond its end.
+    #[doc = include_str!("../../doc/zero_copy.md")]
     pub fn fill(&mut self, at: usize, bytes: &[u8]) {
         assert!(at + bytes.len() <= self.len, "the place has {} bytes", self.len);
         if let Some(kept) = &self.kept {
@@ -122,6 +126,7 @@ impl WriteGrant<'_> {
     /// `EPIPE` if the other end is gone.
     ///
     /// `EINVAL` in a forked child: the place is its parent's.
+    #[doc = include_str!("../../doc/zero_copy.md")]
     pub fn commit(mut self) -> Result<()> {
         self.stream.check_ours()?;
         let Some(mut side) = self.stream.writing_again(&mut self.kept) else { return Ok(()) };
@@ -144,6 +149,7 @@ impl Drop for WriteGrant<'_> {
 
 impl ReadGrant<'_> {
     /// The bytes: up to the end of the window, and what goes on at its start.
+    #[doc = include_str!("../../doc/zero_copy.md")]
     pub fn bytes(&self) -> [&[AtomicU8]; 2] {
         let reader = &self.stream.back.reader;
         match (&self.kept, self.item.record()) {
@@ -154,6 +160,7 @@ impl ReadGrant<'_> {
     }
 
     /// A copy of the bytes.
+    #[doc = include_str!("../../doc/zero_copy.md")]
     pub fn to_vec(&self) -> Vec<u8> {
         self.bytes().into_iter().flatten().map(|byte| byte.load(Ordering::Relaxed)).collect()
     }
@@ -164,6 +171,7 @@ impl ReadGrant<'_> {
     /// `EPROTO` on a broken stream.
     ///
     /// `EINVAL` in a forked child: the message is its parent's.
+    #[doc = include_str!("../../doc/zero_copy.md")]
     pub fn consume(mut self, count: usize) -> Result<()> {
         self.stream.check_ours()?;
         let Some(mut side) = self.stream.reading_again(&mut self.kept) else { return Ok(()) };

@@ -64,6 +64,7 @@ impl IoctlBlock {
     ///
     /// # Errors
     /// `EINVAL` for one without such a block.
+    #[doc = include_str!("../../doc/ioctl_blocks.md")]
     pub fn of(message: &Message<'_>) -> Result<IoctlBlock> {
         let bytes = message.control().and_then(|control| control.first_chunk::<IOCTL_BLOCK>());
         bytes.map(IoctlBlock::from_bytes).ok_or_else(|| {

@@ -126,6 +126,7 @@ const KINDS: [Kind; 28] = [
 
 impl Kind {
     /// Whether it passes every queue without waiting, before all messages that are not.
+    #[doc = include_str!("../../doc/kinds.md")]
     pub fn is_high_priority(self) -> bool {
         self as u8 & 0x80 != 0
     }
@@ -156,6 +157,7 @@ const WHOLE: u64 = 1 << 19;
 
 impl MessageHeader {
     /// A message of that type in band 0.
+    #[doc = include_str!("../../doc/kinds.md")]
     pub const fn of(kind: Kind) -> MessageHeader {
         MessageHeader { kind, band: 0, whole: false, delimited: false, marked: false, turned: false }
     }
@@ -213,16 +215,19 @@ impl Flush {
 
     /// The same of one band alone (FLUSHBAND).
     #[must_use]
+    #[doc = include_str!("../../doc/kinds.md")]
     pub const fn in_band(self, band: u8) -> Flush {
         Flush { band: Some(band), ..self }
     }
 
     /// The data part of an M_FLUSH.
+    #[doc = include_str!("../../doc/kinds.md")]
     pub fn bytes(self) -> [u8; 2] {
         [u8::from(self.read) | u8::from(self.write) << 1 | u8::from(self.band.is_some()) << 2, self.band.unwrap_or(0)]
     }
 
     /// What an M_FLUSH says; nothing if it is malformed.
+    #[doc = include_str!("../../doc/kinds.md")]
     pub fn of(message: &super::Message<'_>) -> Flush {
         let [flags, band] = match message.data() {
             Some([flags]) => [*flags, 0],

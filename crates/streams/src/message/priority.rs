@@ -30,6 +30,7 @@ impl Priority {
     pub const NORMAL: Priority = Priority::Band(0);
 
     /// The band: 0 for a message of high priority, as in its header.
+    #[doc = include_str!("../../doc/kinds.md")]
     pub const fn band(self) -> u8 {
         match self {
             Priority::Band(band) => band,
@@ -38,6 +39,7 @@ impl Priority {
     }
 
     /// Whether it is high priority.
+    #[doc = include_str!("../../doc/kinds.md")]
     pub const fn is_high(self) -> bool {
         matches!(self, Priority::High)
     }
@@ -57,6 +59,7 @@ impl From<u8> for Priority {
 
 impl MessageHeader {
     /// The priority class of a message with this header.
+    #[doc = include_str!("../../doc/kinds.md")]
     pub fn priority(self) -> Priority {
         if self.kind.is_high_priority() { Priority::High } else { Priority::Band(self.band) }
     }

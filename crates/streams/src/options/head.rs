@@ -63,24 +63,28 @@ const RFILL: u32 = 0x20;
 
 impl ReadOptions {
     /// What every end begins with: bytes, and EBADMSG for a control part (RNORM, RPROTNORM).
+    #[doc = include_str!("../../doc/read_mode.md")]
     pub const fn new() -> ReadOptions {
         ReadOptions { mode: ReadMode::Bytes, control: ControlMode::Refuse, fill: false }
     }
 
     /// Sets how read treats boundaries of messages.
     #[must_use]
+    #[doc = include_str!("../../doc/read_mode.md")]
     pub const fn mode(self, mode: ReadMode) -> ReadOptions {
         ReadOptions { mode, ..self }
     }
 
     /// Sets how read treats a control part.
     #[must_use]
+    #[doc = include_str!("../../doc/read_mode.md")]
     pub const fn control(self, control: ControlMode) -> ReadOptions {
         ReadOptions { control, ..self }
     }
 
     /// Whether a read blocks until its whole count is there (RFILL).
     #[must_use]
+    #[doc = include_str!("../../doc/read_mode.md")]
     pub const fn fill(self, fill: bool) -> ReadOptions {
         ReadOptions { fill, ..self }
     }
@@ -100,6 +104,7 @@ impl ReadOptions {
     /// # Errors
     /// `EINVAL` for bits that exclude each other or mean nothing.
     #[inline]
+    #[doc = include_str!("../../doc/read_mode.md")]
     pub fn from_bits(bits: u32) -> Result<ReadOptions> {
         let mode = match bits & 0x3 {
             0 => ReadMode::Bytes,
@@ -161,30 +166,35 @@ impl WriteOptions {
 
     /// Whether a write of no bytes sends a message (SNDZERO).
     #[must_use]
+    #[doc = include_str!("../../doc/write_mode.md")]
     pub const fn zero(self, zero: bool) -> WriteOptions {
         WriteOptions { zero, ..self }
     }
 
     /// Whether a write that nobody will read also raises SIGPIPE (SNDPIPE).
     #[must_use]
+    #[doc = include_str!("../../doc/write_mode.md")]
     pub const fn pipe(self, pipe: bool) -> WriteOptions {
         WriteOptions { pipe, ..self }
     }
 
     /// Whether a sleeping reader is left asleep for the hold time (SNDHOLD).
     #[must_use]
+    #[doc = include_str!("../../doc/write_mode.md")]
     pub const fn hold(self, hold: bool) -> WriteOptions {
         WriteOptions { hold, ..self }
     }
 
     /// Whether each write ends a record (SNDDELIM).
     #[must_use]
+    #[doc = include_str!("../../doc/write_mode.md")]
     pub const fn delimit(self, delimit: bool) -> WriteOptions {
         WriteOptions { delimit, ..self }
     }
 
     /// Whether an empty reader tells the other head how much it waits for (SNDMREAD).
     #[must_use]
+    #[doc = include_str!("../../doc/write_mode.md")]
     pub const fn notify(self, notify: bool) -> WriteOptions {
         WriteOptions { notify, ..self }
     }
@@ -224,6 +234,7 @@ impl WriteOptions {
     /// # Errors
     /// `EINVAL` for bits that mean nothing.
     #[inline]
+    #[doc = include_str!("../../doc/write_mode.md")]
     pub fn from_bits(bits: u32) -> Result<WriteOptions> {
         let on = |bit: u32| bits >> bit & 1 == 1;
         let options = WriteOptions { zero: on(0), pipe: on(1), hold: on(2), delimit: on(3), notify: on(4) };
@@ -256,18 +267,21 @@ pub struct ErrorOptions {
 
 impl ErrorOptions {
     /// What every end begins with: errors stay (RERRNORM, WERRNORM).
+    #[doc = include_str!("../../doc/error_mode.md")]
     pub const fn new() -> ErrorOptions {
         ErrorOptions { read_once: false, write_once: false }
     }
 
     /// Whether a read error is reported once (RERRNONPERSIST).
     #[must_use]
+    #[doc = include_str!("../../doc/error_mode.md")]
     pub const fn read_once(self, read_once: bool) -> ErrorOptions {
         ErrorOptions { read_once, ..self }
     }
 
     /// Whether a write error is reported once (WERRNONPERSIST).
     #[must_use]
+    #[doc = include_str!("../../doc/error_mode.md")]
     pub const fn write_once(self, write_once: bool) -> ErrorOptions {
         ErrorOptions { write_once, ..self }
     }
@@ -308,41 +322,48 @@ pub struct SetOptions {
 
 impl SetOptions {
     /// Leaves everything as it is.
+    #[doc = include_str!("../../doc/set_options.md")]
     pub const fn new() -> SetOptions {
         SetOptions { read: None, hiwat: None, lowat: None, maxpsz: None, notify: None }
     }
 
     /// Sets the read options (SO_READOPT).
     #[must_use]
+    #[doc = include_str!("../../doc/set_options.md")]
     pub fn read(self, options: ReadOptions) -> SetOptions {
         SetOptions { read: Some(options.bits()), ..self }
     }
 
     /// Sets the high water mark of the head's read queue, bytes (SO_HIWAT).
     #[must_use]
+    #[doc = include_str!("../../doc/set_options.md")]
     pub const fn hiwat(self, hiwat: u32) -> SetOptions {
         SetOptions { hiwat: Some(hiwat), ..self }
     }
 
     /// Sets the low water mark of the head's read queue, bytes (SO_LOWAT).
     #[must_use]
+    #[doc = include_str!("../../doc/set_options.md")]
     pub const fn lowat(self, lowat: u32) -> SetOptions {
         SetOptions { lowat: Some(lowat), ..self }
     }
 
     /// Sets the largest data part of a message, bytes (SO_MAXPSZ).
     #[must_use]
+    #[doc = include_str!("../../doc/set_options.md")]
     pub const fn maxpsz(self, maxpsz: u32) -> SetOptions {
         SetOptions { maxpsz: Some(maxpsz), ..self }
     }
 
     /// Sets whether an empty reader sends M_READ (SO_MREADON, SO_MREADOFF).
     #[must_use]
+    #[doc = include_str!("../../doc/set_options.md")]
     pub const fn notify(self, notify: bool) -> SetOptions {
         SetOptions { notify: Some(notify as u32), ..self }
     }
 
     /// The M_SETOPTS.
+    #[doc = include_str!("../../doc/set_options.md")]
     pub fn message(self) -> Message<'static> {
         let words = [self.read, self.hiwat, self.lowat, self.maxpsz, self.notify];
         let bytes = words.iter().flat_map(|word| word.map_or([0xff; 5], with_flag)).collect();

@@ -46,6 +46,7 @@ pub struct DriverInfo {
 
 impl DriverInfo {
     /// A driver of that name without service procedures and without memory.
+    #[doc = include_str!("../../doc/driver_info.md")]
     pub const fn new(name: &'static str) -> DriverInfo {
         let ModuleInfo { hiwat, lowat, services, .. } = ModuleInfo::new(name);
         DriverInfo { name, hiwat, lowat, services, instance: 0, pairs: false, has_files: false }
@@ -53,12 +54,14 @@ impl DriverInfo {
 
     /// Sets the water marks of its queues, bytes.
     #[must_use]
+    #[doc = include_str!("../../doc/driver_info.md")]
     pub const fn water_marks(self, hiwat: u32, lowat: u32) -> DriverInfo {
         DriverInfo { hiwat, lowat, ..self }
     }
 
     /// Gives the side a service procedure.
     #[must_use]
+    #[doc = include_str!("../../doc/driver_info.md")]
     pub const fn service(mut self, side: Side) -> DriverInfo {
         self.services[side as usize] = true;
         self
@@ -66,18 +69,21 @@ impl DriverInfo {
 
     /// Sets the bytes of its own memory for each stream.
     #[must_use]
+    #[doc = include_str!("../../doc/driver_info.md")]
     pub const fn instance(self, instance: usize) -> DriverInfo {
         DriverInfo { instance, ..self }
     }
 
     /// Makes the streams of minor numbers 2n and 2n + 1 partners.
     #[must_use]
+    #[doc = include_str!("../../doc/driver_info.md")]
     pub const fn pairs(self) -> DriverInfo {
         DriverInfo { pairs: true, ..self }
     }
 
     /// Lets the driver have open files for its streams ([`Queue::set_file`]).
     #[must_use]
+    #[doc = include_str!("../../doc/driver_info.md")]
     pub const fn with_files(self) -> DriverInfo {
         DriverInfo { has_files: true, ..self }
     }

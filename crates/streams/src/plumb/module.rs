@@ -53,6 +53,7 @@ pub const NAME_MAX: usize = 16;
 
 impl ModuleInfo {
     /// A module of that name without service procedures.
+    #[doc = include_str!("../../doc/module_info.md")]
     pub const fn new(name: &'static str) -> ModuleInfo {
         ModuleInfo {
             name,
@@ -65,12 +66,14 @@ impl ModuleInfo {
 
     /// Sets the water marks of its queues, bytes.
     #[must_use]
+    #[doc = include_str!("../../doc/module_info.md")]
     pub const fn water_marks(self, hiwat: u32, lowat: u32) -> ModuleInfo {
         ModuleInfo { hiwat, lowat, ..self }
     }
 
     /// Gives the side a service procedure.
     #[must_use]
+    #[doc = include_str!("../../doc/module_info.md")]
     pub const fn service(mut self, side: Side) -> ModuleInfo {
         self.services[side as usize] = true;
         self
@@ -84,6 +87,7 @@ impl ModuleInfo {
     }
 
     /// Whether the side has a service procedure.
+    #[doc = include_str!("../../doc/module_info.md")]
     pub fn has_service(&self, side: Side) -> bool {
         self.services[side as usize]
     }

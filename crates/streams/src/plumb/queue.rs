@@ -26,6 +26,8 @@ pub struct Queue<'q, 's, 'm> {
 
 impl<'m> Queue<'_, '_, 'm> {
     /// Which of the two it is.
+    #[doc = include_str!("../../doc/queue_put.md")]
+    #[doc(alias = "OTHERQ")]
     pub fn side(&self) -> Side {
         self.run.chain[self.at].side
     }
@@ -37,6 +39,7 @@ impl<'m> Queue<'_, '_, 'm> {
     /// from a driver's write side, behind which is nothing.
     #[doc(alias = "putnext")]
     #[inline]
+    #[doc = include_str!("../../doc/queue_put.md")]
     pub fn put_next(&mut self, message: Message<'m>) -> Result<()> {
         if self.is_last() {
             return Err(fixed!(Inval, "behind the write side of a driver there is no queue"));
@@ -50,6 +53,7 @@ impl<'m> Queue<'_, '_, 'm> {
     /// # Errors
     /// Of a driver's what the way back reports, as [`Queue::put_next`].
     #[doc(alias = "qreply")]
+    #[doc = include_str!("../../doc/queue_put.md")]
     pub fn reply(&mut self, message: Message<'_>) -> Result<()> {
         if self.is_last() {
             return self.run.back(|run| run.put(1, message));
@@ -66,6 +70,8 @@ impl<'m> Queue<'_, '_, 'm> {
     ///
     /// # Errors
     /// `EINVAL` elsewhere; `EPROTO` if the shared memory makes no sense.
+    #[doc = include_str!("../../doc/driver.md")]
+    #[doc(alias = "canput")]
     pub fn can_reply(&mut self, band: u8) -> Result<bool> {
         if !self.is_last() {
             return Err(fixed!(Inval, "only the write side of a driver asks whether it can answer"));
@@ -78,6 +84,7 @@ impl<'m> Queue<'_, '_, 'm> {
     /// # Errors
     /// `ENOSR` without memory.
     #[doc(alias = "putq")]
+    #[doc = include_str!("../../doc/queue_service.md")]
     pub fn put_queue(&mut self, message: Message<'m>) -> Result<()> {
         self.run.put_queue(self.at, message)
     }
@@ -87,6 +94,7 @@ impl<'m> Queue<'_, '_, 'm> {
     /// # Errors
     /// `ENOSR` without memory.
     #[doc(alias = "putbq")]
+    #[doc = include_str!("../../doc/queue_service.md")]
     pub fn put_back(&mut self, message: &Message<'_>) -> Result<()> {
         self.run.put_back(self.at, message)
     }
@@ -96,6 +104,7 @@ impl<'m> Queue<'_, '_, 'm> {
     /// # Errors
     /// `EPROTO` if the shared memory makes no sense.
     #[doc(alias = "getq")]
+    #[doc = include_str!("../../doc/queue_service.md")]
     pub fn get(&mut self) -> Result<Option<Message<'m>>> {
         self.run.get(self.at)
     }
@@ -105,6 +114,7 @@ impl<'m> Queue<'_, '_, 'm> {
     /// # Errors
     /// `EPROTO` if the shared memory makes no sense.
     #[doc(alias = "bcanputnext")]
+    #[doc = include_str!("../../doc/queue_service.md")]
     pub fn can_put_next(&mut self, band: u8) -> Result<bool> {
         self.run.can_put_from(self.at + 1, band)
     }
@@ -113,6 +123,9 @@ impl<'m> Queue<'_, '_, 'm> {
     ///
     /// # Errors
     /// `EPROTO` if the shared memory makes no sense.
+    #[doc = include_str!("../../doc/queue_later.md")]
+    #[doc(alias = "OTHERQ")]
+    #[doc(alias = "canput")]
     pub fn can_put_other(&mut self, band: u8) -> Result<bool> {
         let queue = self.run.chain[self.at].queue;
         self.run.with_other_store(|store| Ok(store.can_put(queue, band)))
@@ -122,6 +135,8 @@ impl<'m> Queue<'_, '_, 'm> {
     ///
     /// # Errors
     /// Those of the calls above.
+    #[doc = include_str!("../../doc/queue_service.md")]
+    #[doc(alias = "putq")]
     pub fn forward_all(&mut self) -> Result<()> {
         while let Some(message) = self.get()? {
             if !message.header.kind.is_high_priority() && !self.can_put_next(message.header.band)? {
@@ -134,11 +149,14 @@ impl<'m> Queue<'_, '_, 'm> {
 
     /// Asks for the service procedure to be run.
     #[doc(alias = "qenable")]
+    #[doc = include_str!("../../doc/queue_service.md")]
     pub fn enable(&mut self) {
         self.run.store.enable(self.run.chain[self.at].queue);
     }
 
     /// Asks for the service procedure of this module's other queue to be run, when the current run is over.
+    #[doc = include_str!("../../doc/queue_later.md")]
+    #[doc(alias = "qenable")]
     pub fn enable_other(&mut self) {
         let queue = self.run.chain[self.at].queue;
         self.run.other.store().enable(queue);
@@ -150,6 +168,7 @@ impl<'m> Queue<'_, '_, 'm> {
     /// # Errors
     /// `EPROTO` if the shared memory makes no sense.
     #[doc(alias = "flushq")]
+    #[doc = include_str!("../../doc/queue_flush.md")]
     pub fn flush_as(&mut self, message: &Message<'_>) -> Result<()> {
         let Flush { read, write, band } = Flush::of(message);
         let which = band.map_or(Which::All, Which::Band);
@@ -169,6 +188,8 @@ impl<'m> Queue<'_, '_, 'm> {
     ///
     /// # Errors
     /// `EPROTO` if the shared memory makes no sense.
+    #[doc = include_str!("../../doc/driver.md")]
+    #[doc(alias = "flushq")]
     pub fn flush_as_driver(&mut self, mut message: Message<'_>) -> Result<()> {
         self.flush_as(&message)?;
         let flush = Flush::of(&message);
@@ -181,12 +202,15 @@ impl<'m> Queue<'_, '_, 'm> {
 
     /// Messages in the queue, and bytes of one of its bands.
     #[doc(alias = "qsize")]
+    #[doc = include_str!("../../doc/queue_service.md")]
     pub fn size(&self, band: u8) -> (usize, usize) {
         self.run.store.size(self.run.chain[self.at].queue, band)
     }
 
     /// What the module remembers, shared by all processes; zeros when it is pushed. Other processes may change it between
     /// two runs.
+    #[doc = include_str!("../../doc/queue_state.md")]
+    #[doc(alias = "q_ptr")]
     pub fn state(&self) -> [u64; STATE_WORDS] {
         let link = &self.run.chain[self.at];
         let words = &link.words(&self.run.region.fixed).state;
@@ -194,6 +218,8 @@ impl<'m> Queue<'_, '_, 'm> {
     }
 
     /// Changes what the module remembers.
+    #[doc = include_str!("../../doc/queue_state.md")]
+    #[doc(alias = "q_ptr")]
     pub fn set_state(&mut self, state: [u64; STATE_WORDS]) {
         let link = &self.run.chain[self.at];
         let words = &link.words(&self.run.region.fixed).state;
@@ -204,6 +230,7 @@ impl<'m> Queue<'_, '_, 'm> {
     }
 
     /// Of a driver that [pairs](super::driver::DriverInfo::pairs) streams: whether the partner is open and reached.
+    #[doc = include_str!("../../doc/partners.md")]
     pub fn has_partner(&self) -> bool {
         self.run.partner.is_some()
     }
@@ -214,6 +241,7 @@ impl<'m> Queue<'_, '_, 'm> {
     ///
     /// # Errors
     /// `EINVAL` but on a driver's write side; `EPROTO` if the shared memory makes no sense.
+    #[doc = include_str!("../../doc/partners.md")]
     pub fn can_put_partner(&mut self, band: u8) -> Result<bool> {
         self.check_last()?;
         self.run.along_partner(|run| run.can_put_from(1, band)).unwrap_or(Ok(false))
@@ -224,12 +252,14 @@ impl<'m> Queue<'_, '_, 'm> {
     /// # Errors
     /// `ENXIO` without a partner; `EPIPE` if it is gone; `EINVAL` but on a driver's write side; what the way reports, as
     /// [`Queue::put_next`].
+    #[doc = include_str!("../../doc/partners.md")]
     pub fn put_partner(&mut self, message: Message<'m>) -> Result<()> {
         self.check_last()?;
         self.run.put_partner(message)
     }
 
     /// Asks for the service procedure of the partner's write queue to be run, when the current run is over: there is room here.
+    #[doc = include_str!("../../doc/partners.md")]
     pub fn enable_partner(&mut self) {
         self.run.effects.enabled_partner = true;
     }
@@ -239,11 +269,14 @@ impl<'m> Queue<'_, '_, 'm> {
     }
 
     /// The minor number of the device that the stream was opened as; None where no driver is.
+    #[doc = include_str!("../../doc/driver.md")]
+    #[doc(alias = "getminor")]
     pub fn minor(&self) -> Option<u32> {
         self.run.region.driver.map(|_| self.run.region.fixed.device.minor.load(Ordering::Relaxed))
     }
 
     /// Length of the driver's own memory for this stream, bytes.
+    #[doc = include_str!("../../doc/driver.md")]
     pub fn instance_len(&self) -> usize {
         self.instance().map_or(0, |window| window.len() as usize)
     }
@@ -253,6 +286,8 @@ impl<'m> Queue<'_, '_, 'm> {
     ///
     /// # Errors
     /// `EINVAL` for a range that is not inside.
+    #[doc = include_str!("../../doc/driver.md")]
+    #[doc(alias = "q_ptr")]
     pub fn read_instance(&self, at: usize, bytes: &mut [u8]) -> Result<()> {
         let window = self.instance_range(at, bytes.len())?;
         window.copy_out(at as u64, bytes);
@@ -264,6 +299,8 @@ impl<'m> Queue<'_, '_, 'm> {
     ///
     /// # Errors
     /// `EINVAL` for a range that is not inside.
+    #[doc = include_str!("../../doc/driver.md")]
+    #[doc(alias = "q_ptr")]
     pub fn write_instance(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
         self.run.act();
         let window = self.instance_range(at, bytes.len())?;

@@ -45,6 +45,7 @@ impl Known {
 ///
 /// # Errors
 /// `EINVAL` for an empty or too long name; `EBUSY` for one that is taken.
+#[doc = include_str!("../../doc/queue_put.md")]
 pub fn register(module: impl Module + 'static) -> Result<()> {
     let name = module.info().name;
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
@@ -59,6 +60,7 @@ pub fn register(module: impl Module + 'static) -> Result<()> {
 /// # Errors
 /// `EINVAL` for an empty or too long name, or more memory than [`limits::INSTANCE_MAX`](crate::limits::INSTANCE_MAX); `EBUSY` for
 /// a name that is taken.
+#[doc = include_str!("../../doc/driver.md")]
 pub fn register_driver(driver: impl Driver + 'static) -> Result<()> {
     let name = driver.info().name;
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);

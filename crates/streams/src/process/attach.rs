@@ -30,6 +30,8 @@ impl Handle {
     ///
     /// # Errors
     /// What fcntl(2) reports.
+    #[doc = include_str!("../../doc/exec.md")]
+    #[doc(alias = "FD_CLOEXEC")]
     pub fn set_inheritable(&self, inheritable: bool) -> Result<()> {
         Ok(self.end.endpoint.descriptors().try_for_each(|fd| descriptors::set_inheritable(fd, inheritable))?)
     }
@@ -38,6 +40,7 @@ impl Handle {
     ///
     /// # Errors
     /// `ENOSTR` for one that is no end of a stream, or whose other descriptors were closed.
+    #[doc = include_str!("../../doc/exec.md")]
     pub fn from_fd(fd: OwnedFd) -> Result<Handle> {
         if files::is_fifo(&fd)? {
             return fifo::of_own_descriptors(fd);
@@ -58,6 +61,7 @@ impl Handle {
     ///
     /// # Errors
     /// `EBADF` if there is none of that number; else as [`Handle::from_fd`].
+    #[doc = include_str!("../../doc/exec.md")]
     pub fn from_number(number: u32) -> Result<Handle> {
         let fd = descriptors::duplicate(number)
             .map_err(|_| Error::new(Errno::Badf, format!("there is no descriptor {number}")))?;
@@ -69,6 +73,8 @@ impl Handle {
     ///
     /// # Errors
     /// What the socket reports.
+    #[doc = include_str!("../../doc/sockets.md")]
+    #[doc(alias = "SCM_RIGHTS")]
     pub fn send_over(&self, socket: impl AsFd) -> Result<()> {
         let files: Vec<BorrowedFd<'_>> = self.end.endpoint.descriptors().collect();
         Ok(descriptors::send(socket.as_fd(), &files)?)
@@ -78,6 +84,8 @@ impl Handle {
     ///
     /// # Errors
     /// `ENOSTR` for something else; `EPROTO` for a stream of another version; what the socket reports.
+    #[doc = include_str!("../../doc/sockets.md")]
+    #[doc(alias = "SCM_RIGHTS")]
     pub fn receive_over(socket: impl AsFd) -> Result<Handle> {
         Handle::of_files(descriptors::receive(socket.as_fd())?)
     }

@@ -52,6 +52,7 @@ impl Device {
     ///
     /// # Errors
     /// As [`DeviceOptions::open`].
+    #[doc = include_str!("../../doc/devices.md")]
     pub fn open(driver: &str) -> Result<Stream> {
         DeviceOptions::new().open(driver)
     }
@@ -60,6 +61,7 @@ impl Device {
     ///
     /// # Errors
     /// As [`DeviceOptions::open`].
+    #[doc = include_str!("../../doc/devices.md")]
     pub fn open_minor(driver: &str, minor: u32) -> Result<Stream> {
         DeviceOptions::new().minor(minor).open(driver)
     }
@@ -70,6 +72,7 @@ impl Device {
     /// # Errors
     /// `EINVAL` for a driver that this process does not know; what the driver's open procedure reports; `EMFILE` without three
     /// free descriptors.
+    #[doc = include_str!("../../doc/devices.md")]
     pub fn open_private(driver: &str) -> Result<Stream> {
         DeviceOptions::new().open_private(driver)
     }
@@ -101,24 +104,28 @@ pub struct DeviceOptions {
 
 impl DeviceOptions {
     /// Those of [`Device::open`]: any free minor number, the usual directory and sizes.
+    #[doc = include_str!("../../doc/devices.md")]
     pub const fn new() -> DeviceOptions {
         DeviceOptions { minor: None, directory: None, stream: Options::new(), nonblocking: false }
     }
 
     /// Sets the minor number to be opened.
     #[must_use]
+    #[doc = include_str!("../../doc/devices.md")]
     pub fn minor(self, minor: u32) -> DeviceOptions {
         DeviceOptions { minor: Some(minor), ..self }
     }
 
     /// Sets the directory in which processes find the device.
     #[must_use]
+    #[doc = include_str!("../../doc/devices.md")]
     pub fn directory(self, directory: impl Into<PathBuf>) -> DeviceOptions {
         DeviceOptions { directory: Some(directory.into()), ..self }
     }
 
     /// Sets the sizes and the policy of the stream, if this open makes it.
     #[must_use]
+    #[doc = include_str!("../../doc/devices.md")]
     pub fn stream(self, stream: Options) -> DeviceOptions {
         DeviceOptions { stream, ..self }
     }
@@ -126,6 +133,7 @@ impl DeviceOptions {
     /// Whether calls fail with `EAGAIN` instead of waiting (O_NONBLOCK).
     #[must_use]
     #[doc(alias = "O_NONBLOCK")]
+    #[doc = include_str!("../../doc/devices.md")]
     pub fn nonblocking(self, nonblocking: bool) -> DeviceOptions {
         DeviceOptions { nonblocking, ..self }
     }
@@ -138,6 +146,7 @@ impl DeviceOptions {
     /// sizes beyond a limit; what the driver's open procedure reports; `EAGAIN` if all minor numbers are open; `EBUSY` if the number is
     /// open in processes that do not answer; `EACCES` for a directory that others may use; `EMFILE` without twelve free
     /// descriptors.
+    #[doc = include_str!("../../doc/devices.md")]
     pub fn open(&self, driver: &str) -> Result<Stream> {
         let driver = registry::find_driver(driver)?;
         let directory = Directory::open(self.directory.as_deref())?;
@@ -154,6 +163,7 @@ impl DeviceOptions {
     ///
     /// # Errors
     /// As [`Device::open_private`]; `EINVAL` for sizes beyond a limit.
+    #[doc = include_str!("../../doc/devices.md")]
     pub fn open_private(&self, driver: &str) -> Result<Stream> {
         let driver = registry::find_driver(driver)?;
         let mut stream = make(driver, 0, &self.stream)?;

@@ -99,6 +99,7 @@ impl Fifo {
     ///
     /// # Errors
     /// What mkfifo(3) reports.
+    #[doc = include_str!("../../doc/fifos.md")]
     pub fn create(path: impl AsRef<Path>, mode: u32) -> Result<()> {
         Ok(files::make_fifo(path.as_ref(), mode)?)
     }
@@ -109,6 +110,7 @@ impl Fifo {
     /// `EACCES` without the permission to read and to write, or if it is open in a process that this one may not look into and
     /// that lets nobody in; `EINVAL` for a path that is no FIFO; `EINTR` if a signal handler ran; `EMFILE` without twelve free
     /// descriptors; what open(2) reports of the path.
+    #[doc = include_str!("../../doc/fifos.md")]
     pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Stream> {
         FifoOptions::new().open(path, access)
     }
@@ -116,6 +118,7 @@ impl Fifo {
 
 impl FifoOptions {
     /// Those of [`Fifo::open`]: the node exists, the open waits for a peer, the stream has the usual sizes.
+    #[doc = include_str!("../../doc/fifos.md")]
     pub const fn new() -> FifoOptions {
         FifoOptions { create: None, nonblocking: false, stream: Options::new() }
     }
@@ -123,6 +126,7 @@ impl FifoOptions {
     /// Has the node made with this mode, less the process's umask, if the path does not exist (O_CREAT).
     #[must_use]
     #[doc(alias = "O_CREAT")]
+    #[doc = include_str!("../../doc/fifos.md")]
     pub const fn create(self, mode: u32) -> FifoOptions {
         FifoOptions { create: Some(mode), ..self }
     }
@@ -130,12 +134,14 @@ impl FifoOptions {
     /// Whether the open does not wait for a peer, and calls fail with `EAGAIN` instead of waiting (O_NONBLOCK).
     #[must_use]
     #[doc(alias = "O_NONBLOCK")]
+    #[doc = include_str!("../../doc/fifos.md")]
     pub const fn nonblocking(self, nonblocking: bool) -> FifoOptions {
         FifoOptions { nonblocking, ..self }
     }
 
     /// Sets the sizes and the policy of the stream, if this open is the first.
     #[must_use]
+    #[doc = include_str!("../../doc/fifos.md")]
     pub const fn stream(self, stream: Options) -> FifoOptions {
         FifoOptions { stream, ..self }
     }
@@ -147,6 +153,7 @@ impl FifoOptions {
     ///
     /// # Errors
     /// `ENXIO` for a non-blocking writer if nobody reads; else as [`Fifo::open`].
+    #[doc = include_str!("../../doc/fifos.md")]
     pub fn open(&self, path: impl AsRef<Path>, access: Access) -> Result<Stream> {
         let path = path.as_ref();
         match self.create.map(|mode| Fifo::create(path, mode)) {

@@ -70,7 +70,8 @@ impl Region {
     ) -> Result<Region> {
         options.check()?;
         let info = device.map(|(driver, _)| driver.0.info());
-        let instance_bytes = info.map_or(0, |info| info.instance.next_power_of_two() & !1);
+        let instance_bytes =
+            info.map_or(0, |info| if info.instance == 0 { 0 } else { info.instance.next_power_of_two() });
         let message_max = message_max(options.strmsgsz, options.strctlsz) as usize;
         let window_bytes = (options.hiwat as usize + message_max).next_power_of_two();
         // As much as a head's queue may hold without a lane, and behind it one more call (in pieces, each with a page that is

@@ -24,6 +24,7 @@ pub(super) fn of(stream: Stream) -> (ReadHalf, WriteHalf) {
 
 impl ReadHalf {
     /// The end itself.
+    #[doc = include_str!("../../doc/halves.md")]
     pub fn stream(&self) -> &Stream {
         &self.0
     }
@@ -32,6 +33,7 @@ impl ReadHalf {
     ///
     /// # Errors
     /// Gives both back if they are halves of two ends.
+    #[doc = include_str!("../../doc/halves.md")]
     pub fn reunite(self, other: WriteHalf) -> Result<Stream, (ReadHalf, WriteHalf)> {
         if !Arc::ptr_eq(&self.0.shared, &other.stream.shared) {
             return Err((self, other));
@@ -43,11 +45,13 @@ impl ReadHalf {
 
 impl WriteHalf {
     /// The end itself.
+    #[doc = include_str!("../../doc/halves.md")]
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
 
     /// Drops it, and leaves its direction open.
+    #[doc = include_str!("../../doc/halves.md")]
     pub fn forget(mut self) {
         self.tells = false;
     }

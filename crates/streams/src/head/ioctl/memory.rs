@@ -30,6 +30,7 @@ pub struct MemoryAt<'b> {
 
 impl<'b> MemoryAt<'b> {
     /// These bytes at that address, which need not be where they lie.
+    #[doc = include_str!("../../../doc/ioctl_blocks.md")]
     pub fn new(address: u64, bytes: &'b mut [u8]) -> MemoryAt<'b> {
         MemoryAt { address, bytes }
     }

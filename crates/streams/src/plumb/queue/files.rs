@@ -16,6 +16,7 @@ impl Queue<'_, '_, '_> {
     /// # Errors
     /// `EINVAL` if the driver has no files ([`DriverInfo::with_files`](crate::DriverInfo::with_files)), and for a place that is none;
     /// `EMFILE` if this process has no descriptor left for its copies.
+    #[doc = include_str!("../../../doc/queue_files.md")]
     pub fn file(&self, place: usize) -> Result<Option<Arc<OwnedFd>>> {
         self.files(place)?.at(&self.run.region.fixed.device, place)
     }
@@ -26,6 +27,7 @@ impl Queue<'_, '_, '_> {
     /// # Errors
     /// `EINVAL` on the read side, which hands the work to the other one ([`Queue::enable_other`]), and as [`Queue::file`];
     /// `ETOOMANYREFS` if the user's processes have too many files in flight.
+    #[doc = include_str!("../../../doc/queue_files.md")]
     pub fn set_file(&mut self, place: usize, file: Option<OwnedFd>) -> Result<()> {
         if !self.is_last() {
             return Err(fixed!(Inval, "only the write side of a driver changes its files"));
@@ -43,6 +45,7 @@ impl Queue<'_, '_, '_> {
     ///
     /// # Errors
     /// As [`Queue::file`].
+    #[doc = include_str!("../../../doc/queue_files.md")]
     pub fn watch(&mut self, place: usize, events: Events) -> Result<()> {
         self.files(place)?;
         let wanted = u32::from(events.bits());
@@ -56,6 +59,7 @@ impl Queue<'_, '_, '_> {
     ///
     /// # Errors
     /// As [`Queue::file`].
+    #[doc = include_str!("../../../doc/queue_files.md")]
     pub fn unwatch(&mut self, place: usize, events: Events) -> Result<()> {
         self.files(place)?;
         self.run.region.fixed.device.watched[place].fetch_and(!u32::from(events.bits()), Ordering::SeqCst);

@@ -14,6 +14,7 @@ impl Queue<'_, '_, '_> {
     /// `EINVAL` for a message without an ioctl's block.
     #[doc(alias = "miocack")]
     #[doc(alias = "M_IOCACK")]
+    #[doc = include_str!("../../../doc/queue_ioctl.md")]
     pub fn acknowledge(&mut self, ioctl: &Message<'_>, value: i32, data: Option<Vec<u8>>) -> Result<()> {
         let count = data.as_ref().map_or(0, |data| data.len() as u64);
         let block = IoctlBlock { value, error: 0, count: Some(count), ..IoctlBlock::of(ioctl)? };
@@ -25,6 +26,7 @@ impl Queue<'_, '_, '_> {
     /// # Errors
     /// `EINVAL` for a message without an ioctl's block.
     #[doc(alias = "M_IOCACK")]
+    #[doc = include_str!("../../../doc/queue_ioctl.md")]
     pub fn acknowledge_error(&mut self, ioctl: &Message<'_>, error: Errno) -> Result<()> {
         let block = IoctlBlock { error: error.number(), count: Some(0), ..IoctlBlock::of(ioctl)? };
         self.reply(block.message(Kind::IocAck, None))
@@ -36,6 +38,7 @@ impl Queue<'_, '_, '_> {
     /// `EINVAL` for a message without an ioctl's block.
     #[doc(alias = "miocnak")]
     #[doc(alias = "M_IOCNAK")]
+    #[doc = include_str!("../../../doc/queue_ioctl.md")]
     pub fn refuse(&mut self, ioctl: &Message<'_>, error: Errno) -> Result<()> {
         let block = IoctlBlock { error: error.number(), count: Some(0), ..IoctlBlock::of(ioctl)? };
         self.reply(block.message(Kind::IocNak, None))
@@ -48,6 +51,7 @@ impl Queue<'_, '_, '_> {
     /// `EINVAL` for a message without an ioctl's block.
     #[doc(alias = "mcopyin")]
     #[doc(alias = "M_COPYIN")]
+    #[doc = include_str!("../../../doc/queue_ioctl.md")]
     pub fn copy_in(
         &mut self,
         ioctl: &Message<'_>,
@@ -65,6 +69,7 @@ impl Queue<'_, '_, '_> {
     /// `EINVAL` for a message without an ioctl's block.
     #[doc(alias = "mcopyout")]
     #[doc(alias = "M_COPYOUT")]
+    #[doc = include_str!("../../../doc/queue_ioctl.md")]
     pub fn copy_out(
         &mut self,
         ioctl: &Message<'_>,

@@ -14,6 +14,8 @@ impl<'m> Queue<'_, '_, 'm> {
     ///
     /// # Errors
     /// `EPROTO` if the shared memory makes no sense.
+    #[doc = include_str!("../../../doc/queue_shape.md")]
+    #[doc(alias = "q_first")]
     pub fn messages(&mut self) -> Result<Vec<MessageHeader>> {
         let queue = self.run.settled_queue(self.at)?;
         self.run.with_store(|store| store.list(queue))
@@ -25,6 +27,7 @@ impl<'m> Queue<'_, '_, 'm> {
     /// # Errors
     /// `EPROTO` if the shared memory makes no sense.
     #[doc(alias = "rmvq")]
+    #[doc = include_str!("../../../doc/queue_shape.md")]
     pub fn remove(&mut self, place: usize) -> Result<Option<Message<'m>>> {
         self.run.settled_queue(self.at)?;
         self.run.remove(self.at, place)
@@ -37,6 +40,7 @@ impl<'m> Queue<'_, '_, 'm> {
     /// `EINVAL` for a place that the message's priority or band does not allow, or that is behind the end; `ENOSR` without
     /// memory.
     #[doc(alias = "insq")]
+    #[doc = include_str!("../../../doc/queue_shape.md")]
     pub fn insert(&mut self, place: usize, message: &Message<'_>) -> Result<()> {
         let queue = self.run.settled_queue(self.at)?;
         let fits = self.run.with_store(|store| store.may_stand(queue, message.header, place))?;
@@ -57,6 +61,7 @@ impl<'m> Queue<'_, '_, 'm> {
     /// `EPROTO` if the shared memory makes no sense.
     #[doc(alias = "canput")]
     #[doc(alias = "bcanput")]
+    #[doc = include_str!("../../../doc/queue_shape.md")]
     pub fn can_put(&mut self, band: u8) -> Result<bool> {
         let queue = self.run.settled_queue(self.at)?;
         if self.run.chain[self.at].service {
@@ -68,6 +73,7 @@ impl<'m> Queue<'_, '_, 'm> {
     /// Ordinary messages that are queued from now on do not enable the queue (noenable); those of high priority and
     /// [`Queue::enable`] do, and room behind it.
     #[doc(alias = "noenable")]
+    #[doc = include_str!("../../../doc/queue_shape.md")]
     pub fn set_passive(&mut self) {
         self.run.store.set_disabled(self.run.chain[self.at].queue, true);
         self.run.act();
@@ -75,6 +81,7 @@ impl<'m> Queue<'_, '_, 'm> {
 
     /// Messages that are queued enable the queue again (enableok).
     #[doc(alias = "enableok")]
+    #[doc = include_str!("../../../doc/queue_shape.md")]
     pub fn set_active(&mut self) {
         self.run.store.set_disabled(self.run.chain[self.at].queue, false);
         self.run.act();
@@ -82,6 +89,7 @@ impl<'m> Queue<'_, '_, 'm> {
 
     /// The queue's high and low water mark, bytes (strqget of QHIWAT and QLOWAT).
     #[doc(alias = "strqget")]
+    #[doc = include_str!("../../../doc/queue_shape.md")]
     pub fn water_marks(&self) -> (u32, u32) {
         self.run.store.water_marks(self.run.chain[self.at].queue).as_set()
     }
@@ -91,6 +99,7 @@ impl<'m> Queue<'_, '_, 'm> {
     /// # Errors
     /// `EINVAL` for a low mark above the high one.
     #[doc(alias = "strqset")]
+    #[doc = include_str!("../../../doc/queue_shape.md")]
     pub fn set_water_marks(&mut self, hiwat: u32, lowat: u32) -> Result<()> {
         if lowat > hiwat {
             return Err(Error::new(Errno::Inval, format!("lowat {lowat} is above hiwat {hiwat}")));
@@ -102,6 +111,7 @@ impl<'m> Queue<'_, '_, 'm> {
 
     /// Whether the stream has memory for one more message of any length, and for what is kept (testb).
     #[doc(alias = "testb")]
+    #[doc = include_str!("../../../doc/queue_shape.md")]
     pub fn has_memory(&self) -> bool {
         self.run.store.may_allocate()
     }
@@ -109,6 +119,7 @@ impl<'m> Queue<'_, '_, 'm> {
     /// Has the queue enabled when there is memory for messages again: what bufcall is for, whose callback is nearly always
     /// qenable. Code cannot be called back here, since another process may run it.
     #[doc(alias = "bufcall")]
+    #[doc = include_str!("../../../doc/queue_later.md")]
     pub fn enable_for_memory(&mut self) {
         self.run.store.set_wants_memory(self.run.chain[self.at].queue, true);
         self.run.act();
@@ -116,6 +127,7 @@ impl<'m> Queue<'_, '_, 'm> {
 
     /// Takes back what [`Queue::enable_for_memory`] asked for.
     #[doc(alias = "unbufcall")]
+    #[doc = include_str!("../../../doc/queue_later.md")]
     pub fn forget_memory(&mut self) {
         self.run.store.set_wants_memory(self.run.chain[self.at].queue, false);
         self.run.act();
@@ -127,6 +139,7 @@ impl<'m> Queue<'_, '_, 'm> {
     /// # Errors
     /// `ENOSR` without memory; `ERANGE` for a message longer than the stream allows.
     #[doc(alias = "OTHERQ")]
+    #[doc = include_str!("../../../doc/queue_later.md")]
     pub fn put_other_queue(&mut self, message: &Message<'_>) -> Result<()> {
         self.run.put_other_queue(self.at, message)
     }

@@ -15,6 +15,7 @@ impl Queue<'_, '_, '_> {
     /// [has files](crate::DriverInfo::with_files) a thread of the library does it too, in a process that polls the descriptor.
     #[doc(alias = "timeout")]
     #[doc(alias = "qtimeout")]
+    #[doc = include_str!("../../../doc/queue_time.md")]
     pub fn enable_after(&mut self, time: Duration) {
         let due_ns = now_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)).max(1);
         let link = &self.run.chain[self.at];
@@ -31,6 +32,7 @@ impl Queue<'_, '_, '_> {
     /// Takes back what [`Queue::enable_after`] has asked for (untimeout, quntimeout). Returns how much of the time was left; None
     /// if nothing was asked for.
     #[doc(alias = "untimeout")]
+    #[doc = include_str!("../../../doc/queue_time.md")]
     pub fn forget_time(&mut self) -> Option<Duration> {
         let link = &self.run.chain[self.at];
         let word = &link.words(&self.run.region.fixed).due_ns[link.side as usize];
