@@ -1,6 +1,5 @@
 //! A handle of one end of a stream: how it is made, and what all of its calls have in common.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -585,19 +584,6 @@ impl Drop for Handle {
     }
 }
 
-impl AsFd for Handle {
-    /// The end's descriptor: for poll and epoll, and to be passed on.
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.end.doorbell().as_fd()
-    }
-}
-
-impl AsRawFd for Handle {
-    /// As [`AsFd::as_fd`], for event loops that ask for a number.
-    fn as_raw_fd(&self) -> RawFd {
-        self.as_fd().as_raw_fd()
-    }
-}
-
+mod descriptor;
 #[cfg(all(test, not(loom)))]
 mod tests;
