@@ -23,6 +23,7 @@ pub mod futex;
 pub mod memory;
 pub mod ofd_lock;
 pub mod per_thread;
+pub mod readiness;
 pub mod refuse;
 pub mod rseq;
 pub mod sdt;

@@ -20,7 +20,7 @@ use crate::message::kind::MessageHeader;
 use crate::plumb::chain::{self, Link};
 use crate::plumb::module::Module;
 use crate::plumb::queue::Queue;
-use crate::process::device::partner::Partner;
+use crate::process::link::Beyond;
 use crate::process::region::Region;
 use crate::process::sleep::{OWED, SERVICE};
 use crate::queue::store::{HEAD, Store};
@@ -57,6 +57,8 @@ pub(crate) struct Effects {
     pub enabled_other: bool,
     /// There is room for what the partner's driver sends.
     pub enabled_partner: bool,
+    /// A stream that is linked below was used: what has come up there is looked at.
+    pub used_lower: bool,
     /// Something was done in the other direction, from within this run: its effects are in [`Direction::inner_effects`].
     pub went_back: bool,
     pub replies: Vec<Reply>,
@@ -91,8 +93,8 @@ pub(crate) struct Run<'s, 'm> {
     pub other: Other<'s>,
     pub counters: &'s mut Counters,
     pub effects: Effects,
-    /// The other one of two streams that the driver pairs.
-    pub partner: Option<&'s Partner>,
+    /// The streams beyond this one that its driver may send to.
+    pub beyond: Beyond<'s>,
     /// The newest message of a queue, which is otherwise empty.
     pending: Option<(usize, Message<'m>)>,
     /// How often a message was asked for.
@@ -140,7 +142,7 @@ impl<'s, 'm> Run<'s, 'm> {
             other,
             counters,
             effects: Effects::default(),
-            partner: None,
+            beyond: Beyond::default(),
             pending: None,
             gets: 0,
             limit: me.limit(),
@@ -187,7 +189,7 @@ impl<'s, 'm> Run<'s, 'm> {
     }
 
     /// What was lifted has arrived elsewhere, and is not put back when this process dies.
-    fn note_arrival(&mut self) -> Result<()> {
+    pub fn note_arrival(&mut self) -> Result<()> {
         if !self.store.is_transferring() {
             return Ok(());
         }
@@ -200,9 +202,13 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Makes a run along the way to the partner's head. None if there is no partner. As with [`Run::back`], locks are taken along the
     /// flow.
     pub fn along_partner<T>(&mut self, action: impl FnOnce(&mut Run<'_, 'm>) -> Result<T>) -> Option<Result<T>> {
-        let limit = if self.acted { Limit::Unlimited } else { self.limit };
-        let done = self.partner?.run(limit, action)?;
+        let done = self.beyond.partner?.run(self.inner_limit(), action)?;
         Some(self.note(done))
+    }
+
+    /// How long a run within this one waits for locks.
+    pub fn inner_limit(&self) -> Limit {
+        if self.acted { Limit::Unlimited } else { self.limit }
     }
 
     /// Sends a message to the partner's head.

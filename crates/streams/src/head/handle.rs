@@ -10,6 +10,7 @@ use headwater_shm::{Limit, probe};
 
 use super::direction::Direction;
 use super::read_batching::ReadBatching;
+use super::state::LINKED;
 use crate::counters::Counters;
 use crate::error::{Errno, Error, Result, fixed};
 use crate::events::{self, WaitSide};
@@ -48,6 +49,8 @@ pub struct Handle {
     unsent: Vec<(bool, Reply)>,
     /// What others have left to do is being done.
     serves: bool,
+    /// What has come up the streams that are linked below is being looked at, and whether it is to be done again.
+    pub(super) serves_lowers: Option<bool>,
     pub(super) batching: ReadBatching,
 }
 
@@ -109,6 +112,7 @@ impl Handle {
             nested: false,
             unsent: Vec::new(),
             serves: false,
+            serves_lowers: None,
             batching: ReadBatching::default(),
         }
     }
@@ -173,8 +177,11 @@ impl Handle {
             self.back.forget();
         }
         self.end.set_limit(self.limit());
-        if self.end.region.driver.is_some_and(|driver| driver.0.info().pairs) {
-            self.meet_partner()?;
+        if let Some(driver) = self.end.region.driver {
+            self.look_beyond(driver)?;
+        }
+        if self.end.words().state.load(Ordering::Relaxed) & LINKED != 0 {
+            self.look_at_link()?;
         }
         self.send_what_waits()
     }
@@ -228,10 +235,10 @@ impl Handle {
             let Handle { out, back, end, .. } = handle;
             let direction = if outward { end.side } else { 1 - end.side };
             let (way, other) = if outward { (out, back) } else { (back, out) };
-            let (region, me, counters, partner) = end.parts_for_run();
+            let (region, me, counters, beyond) = end.parts_for_run();
             let side = way.begin(me, region)?;
             let mut run = Run::new(region, me, direction, side, Other::Direction(other), counters);
-            run.partner = partner;
+            run.beyond = beyond;
             // The run changes it: from the first thing on that it has done, it does not stop half-way.
             let limit = me.limit();
             let mut done = action(&mut run);
@@ -335,7 +342,7 @@ impl Handle {
             }
             self.signal_room(outward);
         }
-        if effects.changed | effects.enabled_other | effects.enabled_partner {
+        if effects.changed | effects.enabled_other | effects.enabled_partner | effects.used_lower {
             self.tell_more(outward, effects)
         } else {
             Ok(())

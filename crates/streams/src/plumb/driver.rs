@@ -6,11 +6,12 @@
 
 use std::fmt;
 
-use super::module::{Info, Module};
+use super::module::{Info, Module, Side};
 use super::queue::Queue;
 use crate::error::Result;
 use crate::limits;
 use crate::message::Message;
+use crate::message::link::MuxId;
 
 /// What a driver says of itself (module_info, and what the kernel's configuration says).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,13 +30,15 @@ pub struct DriverInfo {
     /// other ([`Queue::put_partner`]). When the last process that has one of them open has ended, the other is hung up as a pipe
     /// is; [`Driver::close`] is then not called.
     pub pairs: bool,
+    /// Whether other streams may be linked below one that ends in it (I_LINK); see [`Driver::lower_put`].
+    pub multiplexes: bool,
 }
 
 impl DriverInfo {
     /// A driver of that name without service procedures and without memory.
     pub const fn new(name: &'static str) -> DriverInfo {
         let Info { hiwat, lowat, services, .. } = Info::new(name);
-        DriverInfo { name, hiwat, lowat, services, instance: 0, pairs: false }
+        DriverInfo { name, hiwat, lowat, services, instance: 0, pairs: false, multiplexes: false }
     }
 }
 
@@ -91,6 +94,21 @@ pub trait Driver: Send + Sync + fmt::Debug {
     fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         queue.forward_all()
     }
+
+    /// Of a multiplexer: a message has come up a stream that is linked below (lower read put procedure); `queue` is that of the read
+    /// side of the upper stream. Returns whether the message was taken: false leaves it in the lower stream, whose flow control then
+    /// stops who sends there, and it comes again when there is room above ([`Queue::can_put_next`]), or after
+    /// [`Queue::enable_lower`].
+    ///
+    /// The end of a lower stream, and its error, come once, behind its last message, as [`Kind::Hangup`](crate::Kind::Hangup) and
+    /// [`Kind::Error`](crate::Kind::Error); they have to be taken.
+    ///
+    /// # Errors
+    /// Those of the operations on the queue, passed on: the message stays in the lower stream.
+    fn lower_put<'m>(&self, lower: MuxId, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<bool> {
+        let _ = (lower, message, queue);
+        Ok(true)
+    }
 }
 
 /// A driver as a link of a chain, where modules are.
@@ -99,7 +117,9 @@ pub(crate) struct DriverLink(pub &'static dyn Driver);
 
 impl Module for DriverLink {
     fn info(&self) -> Info {
-        let DriverInfo { name, hiwat, lowat, services, .. } = self.0.info();
+        let DriverInfo { name, hiwat, lowat, mut services, multiplexes, .. } = self.0.info();
+        // What comes up from below is taken by the service procedure of the read side.
+        services[Side::Read as usize] |= multiplexes;
         Info { name, hiwat, lowat, services, data: false }
     }
 
@@ -108,6 +128,13 @@ impl Module for DriverLink {
     }
 
     fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        let DriverInfo { services, multiplexes, .. } = self.0.info();
+        if multiplexes && queue.side() == Side::Read {
+            queue.take_from_lowers(self.0)?;
+            if !services[Side::Read as usize] {
+                return Ok(());
+            }
+        }
         self.0.service(queue)
     }
 }

@@ -13,6 +13,7 @@ use crate::queue::store::Which;
 use crate::sched::{Reply, Run};
 
 mod ioctl;
+mod lower;
 mod shape;
 
 /// One of a module's two queues, for as long as one of its procedures runs.
@@ -203,7 +204,7 @@ impl<'m> Queue<'_, '_, 'm> {
 
     /// Of a driver that [pairs](super::driver::DriverInfo::pairs) streams: whether the partner is open and reached.
     pub fn has_partner(&self) -> bool {
-        self.run.partner.is_some()
+        self.run.beyond.partner.is_some()
     }
 
     /// Whether a message of that band can be sent to the partner's head: false also as long as there is no partner. If not, the

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use headwater_os::attendant::Attendant;
@@ -17,6 +17,7 @@ use super::device::named::Name;
 use super::device::partner::Partner;
 use super::end::Access;
 use super::fifo::broker::Broker;
+use super::link::Links;
 use super::listeners::{self, SignalEvents};
 use super::region::Region;
 use super::sleep::{self, LOOK};
@@ -52,6 +53,8 @@ pub(crate) struct Endpoint {
     name: OnceLock<Name>,
     /// Of a device whose driver pairs streams: the other one.
     partner: OnceLock<Box<Partner>>,
+    /// Of a device whose driver is a multiplexer: the streams that are linked below.
+    links: OnceLock<Arc<Links>>,
     /// Whether `far` was given up: the partner's processes alone have it.
     is_far_given: AtomicBool,
     /// Whether calls through a [`crate::Stream`] fail rather than wait.
@@ -75,6 +78,7 @@ impl Endpoint {
             attendant: Mutex::new(None),
             name: OnceLock::new(),
             partner: OnceLock::new(),
+            links: OnceLock::new(),
             is_far_given: AtomicBool::new(false),
             nonblocking: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -114,6 +118,16 @@ impl Endpoint {
     /// The other one of two streams.
     pub fn partner(&self) -> Option<&Partner> {
         self.partner.get().map(|partner| &**partner)
+    }
+
+    /// The streams that are linked below, if any ever were.
+    pub fn links(&self) -> Option<&Arc<Links>> {
+        self.links.get()
+    }
+
+    /// As [`Endpoint::links`], where one is to be added.
+    pub fn links_or_none_yet(&self) -> &Arc<Links> {
+        self.links.get_or_init(Arc::default)
     }
 
     /// False if it has one already.
@@ -265,6 +279,10 @@ impl Drop for Endpoint {
     fn drop(&mut self) {
         // Of a FIFO: a process that is stopped in here must not pass for one that still lets others in.
         *self.broker.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        // What is linked below is free when the upper stream is closed, and its server, which may use this stream, is over.
+        if let Some(links) = self.links.take() {
+            links.close();
+        }
         // It has copies of the descriptors. A device's minor number is locked until its stream is closed.
         *self.attendant.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         if self.far.is_none() {
