@@ -3,12 +3,12 @@
 
 mod common;
 
-use std::io::{Read, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{alone, calm, child, joined, within};
 use headwater_os::child::Child;
-use headwater_streams::{Device, Errno, Handle, MuxId, Options, Result, Stream, pipe, pipe_with};
+use headwater_streams::{Access, Device, DeviceOptions, Errno, Fifo, Handle, MuxId, Options, Result, pipe, pipe_with};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -145,8 +145,8 @@ fn what_cannot_be_linked_is_refused_and_left_alone() {
     assert_eq!(get(&mut upper).1.as_deref(), Some("still linked"));
     let fifos = tempfile::tempdir().expect("a directory");
     let path = fifos.path().join("fifo");
-    headwater_streams::Fifo::create(&path, 0o600).expect("mkfifo");
-    let fifo = headwater_streams::Fifo::open_nonblocking(&path, headwater_streams::Access::Read).expect("open");
+    Fifo::create(&path, 0o600).expect("mkfifo");
+    let fifo = Fifo::open_with(&path, Access::Read, true, &Options::default()).expect("open");
     assert_eq!(errno(upper.link(&fifo.into_handle())), Errno::Inval);
     echo.write(b"alone").expect("room");
     assert_eq!(text(&mut echo), "alone");
@@ -212,5 +212,218 @@ fn a_full_lower_stream_stops_the_writer_and_a_full_upper_one_the_lower() {
         }
         drop(writer.join().expect("no panic"));
     }
+    calm();
+}
+
+/// Asks again and again until it is so.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let give_up = Instant::now() + Duration::from_secs(10);
+    while !is_so() {
+        assert!(Instant::now() < give_up, "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A child that does something, says so, and then waits to be killed.
+fn stays(body: impl FnOnce() -> Result<()>) -> Child {
+    let (ready, told) = std::io::pipe().expect("pipe");
+    let child = child(|| {
+        body()?;
+        std::io::Write::write_all(&mut &told, b"x").expect("the test waits");
+        std::thread::sleep(Duration::from_secs(60));
+        Ok(())
+    });
+    drop(told);
+    std::io::Read::read_exact(&mut &ready, &mut [0]).expect("it is ready");
+    child
+}
+
+fn kill(mut child: Child) {
+    child.kill();
+    child.wait().expect("wait");
+}
+
+#[test]
+fn the_death_of_the_last_process_that_has_the_upper_stream_gives_the_lower_one_back() {
+    let _alone = alone();
+    for killed in [false, true] {
+        within(PATIENCE, format!("the end of a multiplexer; killed: {killed}"));
+        let (mut near, mut far) = ends();
+        near.attach().expect("room");
+        let holder = stays(|| {
+            let mut upper = mux();
+            let id = upper.link(&near)?;
+            send(&mut upper, id, b"linked")?;
+            if killed {
+                std::mem::forget(upper);
+            }
+            Ok(())
+        });
+        assert_eq!(text(&mut far), "linked");
+        if killed {
+            assert_eq!(errno(near.write(b"x")), Errno::Inval);
+            assert_eq!(errno(near.read(&mut [0])), Errno::Inval);
+            kill(holder);
+        }
+        near.write(b"free").expect("nobody has it any more");
+        assert_eq!(text(&mut far), "free");
+        far.write(b"back").expect("room");
+        assert_eq!(text(&mut near), "back");
+        let mut upper = mux();
+        let id = upper.link(&near).expect("free again");
+        send(&mut upper, id, b"anew").expect("room");
+        assert_eq!(text(&mut far), "anew");
+        drop(near);
+        drop(upper);
+        assert_eq!(far.read(&mut [0; 8]).expect("the end"), 0, "the last that had the lower end was the multiplexer");
+    }
+    calm();
+}
+
+#[test]
+fn a_forked_child_serves_the_links_on_when_its_parent_is_killed() {
+    let _alone = alone();
+    within(PATIENCE, "a multiplexer of two processes".to_owned());
+    let (near, mut far) = ends();
+    let (mut to_child, from_test) = std::io::pipe().expect("pipe");
+    let holder = stays(|| {
+        let mut upper = mux();
+        let (id, other) = (upper.link(&near)?, upper.link(&echo())?);
+        drop(near);
+        // In the child of the child, which outlives it.
+        std::mem::forget(child(|| {
+            loop {
+                let (from, words) = get(&mut upper);
+                let Some(words) = words else { break };
+                assert_eq!(from, id);
+                send(&mut upper, other, b"through echo")?;
+                assert_eq!(get(&mut upper), (other, Some("through echo".to_owned())));
+                send(&mut upper, id, words.to_uppercase().as_bytes())?;
+            }
+            std::io::Read::read_to_end(&mut to_child, &mut Vec::new()).expect("pipe");
+            Ok(())
+        }));
+        std::mem::forget(upper);
+        Ok(())
+    });
+    far.write(b"one").expect("room");
+    assert_eq!(text(&mut far), "ONE");
+    kill(holder);
+    for _ in 0..20 {
+        far.write(b"two").expect("room");
+        assert_eq!(text(&mut far), "TWO");
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    far.shutdown(std::net::Shutdown::Write).expect("open");
+    drop(from_test);
+    assert_eq!(far.read(&mut [0; 8]).expect("the end"), 0);
+    calm();
+}
+
+fn directory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
+    directory
+}
+
+fn named(directory: &Path) -> Result<Handle> {
+    let options = DeviceOptions { minor: Some(3), directory: Some(directory.to_owned()), ..DeviceOptions::default() };
+    options.open("mux").map(headwater_streams::Stream::into_handle)
+}
+
+#[test]
+fn an_unrelated_process_that_opens_the_upper_stream_by_name_serves_its_links() {
+    let _alone = alone();
+    within(PATIENCE, "a named multiplexer".to_owned());
+    let directory = directory();
+    let (near, mut far) = ends();
+    let ids = std::fs::File::create_new(directory.path().join("ids")).expect("new");
+    let holder = stays(|| {
+        let mut upper = named(directory.path())?;
+        let (pipe, echo) = (upper.link(&near)?, upper.link(&echo())?);
+        std::io::Write::write_all(&mut &ids, &[pipe.bytes(), echo.bytes()].concat()).expect("room");
+        std::mem::forget((near, upper));
+        Ok(())
+    });
+    let ids = std::fs::read(directory.path().join("ids")).expect("written");
+    let (pipe, rest) = MuxId::split_from(&ids).expect("an id");
+    let (echo, _) = MuxId::split_from(rest).expect("an id");
+    let mut upper = named(directory.path()).expect("handed over");
+    send(&mut upper, pipe, b"to the pipe").expect("reached");
+    assert_eq!(text(&mut far), "to the pipe");
+    send(&mut upper, echo, b"to echo").expect("reached");
+    assert_eq!(get(&mut upper), (echo, Some("to echo".to_owned())));
+    far.write(b"from the pipe").expect("room");
+    assert_eq!(get(&mut upper), (pipe, Some("from the pipe".to_owned())));
+    kill(holder);
+    // What it has linked is ours as well.
+    send(&mut upper, echo, b"still").expect("reached");
+    assert_eq!(get(&mut upper), (echo, Some("still".to_owned())));
+    far.write(b"there").expect("room");
+    assert_eq!(get(&mut upper), (pipe, Some("there".to_owned())));
+    // A link that is made later is handed to those that were there before.
+    let (other, mut end) = ends();
+    let later = child(|| {
+        let mut upper = named(directory.path())?;
+        std::io::Write::write_all(&mut &std::fs::File::create(directory.path().join("later")).expect("new"), b"x")
+            .expect("room");
+        until("the id of the later link", || {
+            std::fs::read(directory.path().join("later")).is_ok_and(|bytes| bytes.len() == MuxId::LEN)
+        });
+        let bytes = std::fs::read(directory.path().join("later")).expect("there");
+        send(&mut upper, MuxId::split_from(&bytes).expect("an id").0, b"later")
+    });
+    until("it has opened the stream", || directory.path().join("later").exists());
+    let id = upper.link(&other).expect("linked");
+    std::fs::write(directory.path().join("new"), id.bytes()).expect("room");
+    std::fs::rename(directory.path().join("new"), directory.path().join("later")).expect("there");
+    assert_eq!(text(&mut end), "later");
+    joined(later);
+    drop(upper);
+    drop(other);
+    assert_eq!((far.read(&mut [0; 8]).expect("the end"), end.read(&mut [0; 8]).expect("the end")), (0, 0));
+    let left: Vec<_> =
+        std::fs::read_dir(directory.path()).expect("there").flatten().map(|entry| entry.file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().contains(':')), "sockets are left: {left:?}");
+    calm();
+}
+
+#[test]
+fn a_persistent_link_outlasts_the_upper_stream_in_its_process() {
+    let _alone = alone();
+    within(PATIENCE, "a persistent link".to_owned());
+    let directory = directory();
+    let (near, mut far) = ends();
+    let mut upper = named(directory.path()).expect("free");
+    let id = upper.link_persistent(&near).expect("linked");
+    drop(near);
+    assert_eq!(errno(upper.unlink(Some(id))), Errno::Inval);
+    upper.unlink(None).expect("there is none that does not last");
+    drop(upper);
+    far.write(b"kept").expect("the multiplexer has it open");
+    let mut upper = named(directory.path()).expect("the same");
+    assert_eq!(get(&mut upper), (id, Some("kept".to_owned())));
+    send(&mut upper, id, b"down").expect("reached");
+    assert_eq!(text(&mut far), "down");
+    upper.unlink_persistent(None).expect("acknowledged");
+    assert_eq!(far.read(&mut [0; 8]).expect("the end"), 0);
+    drop(upper);
+    calm();
+}
+
+#[test]
+fn nothing_of_a_multiplexer_is_left_open() {
+    let _alone = alone();
+    within(PATIENCE, "opening and closing".to_owned());
+    let before = common::open_things();
+    for _ in 0..20 {
+        let (mut upper, (near, far)) = (mux(), ends());
+        let (one, two) = (upper.link(&near).expect("linked"), upper.link(&echo()).expect("linked"));
+        send(&mut upper, two, b"x").expect("room");
+        get(&mut upper);
+        upper.unlink(Some(one)).expect("acknowledged");
+        drop((near, far));
+    }
+    assert_eq!(common::open_things(), before);
     calm();
 }

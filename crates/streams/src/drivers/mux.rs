@@ -83,7 +83,8 @@ impl Driver for Mux {
 /// The lower stream that a message is for.
 fn lower_of(message: &Message<'_>) -> Result<MuxId> {
     let id = message.control().and_then(MuxId::split_from);
-    id.map(|(id, _)| id).ok_or_else(|| Error::new(Errno::Inval, "the message names no lower stream in its control part"))
+    id.map(|(id, _)| id)
+        .ok_or_else(|| Error::new(Errno::Inval, "the message names no lower stream in its control part"))
 }
 
 /// Sends a message down without the id: as plain data, if it has no more control part then.

@@ -147,7 +147,8 @@ impl Handle {
 
     fn unlink_lasting(&mut self, lower: Option<MuxId>, lasts: Lasts) -> Result<()> {
         self.check_multiplexer()?;
-        let ids: Vec<MuxId> = ids_of(&self.end.region, lasts).filter(|id| lower.is_none_or(|lower| lower == *id)).collect();
+        let ids: Vec<MuxId> =
+            ids_of(&self.end.region, lasts).filter(|id| lower.is_none_or(|lower| lower == *id)).collect();
         if let Some(lower) = lower.filter(|_| ids.is_empty()) {
             let why = format!("no stream is linked below as {} in this way", lower.number());
             return Err(Error::new(Errno::Inval, why));
@@ -173,6 +174,9 @@ impl Handle {
             let _ = link.id.compare_exchange(id.number(), 0, Ordering::AcqRel, Ordering::Relaxed);
         }
         device.links_changed.fetch_add(1, Ordering::AcqRel);
+        if let Some(name) = self.end.endpoint.name() {
+            name.remove_link(id);
+        }
         let removed = self.end.endpoint.links().and_then(|links| links.remove(id));
         removed.map_or(Ok(()), |link| link.undo())
     }
@@ -180,7 +184,8 @@ impl Handle {
     fn check_multiplexer(&mut self) -> Result<()> {
         self.attach()?;
         let driver = self.end.region.driver.filter(|driver| self.end.side == 0 && driver.0.info().multiplexes);
-        driver.ok_or_else(|| fixed!(Inval, "no stream can be linked below this one: it does not end in a multiplexer"))?;
+        driver
+            .ok_or_else(|| fixed!(Inval, "no stream can be linked below this one: it does not end in a multiplexer"))?;
         check_upper(self)
     }
 
@@ -205,9 +210,9 @@ fn is_below(endpoint: &Endpoint, wanted: &Region, depth: usize) -> bool {
     endpoint.region.inode == wanted.inode
         || depth == 0
         || device.links.iter().any(stands_in)
-        || endpoint.links().is_some_and(|links| {
-            links.all().iter().any(|link| is_below(&link.endpoint, wanted, depth - 1))
-        })
+        || endpoint
+            .links()
+            .is_some_and(|links| links.all().iter().any(|link| is_below(&link.endpoint, wanted, depth - 1)))
 }
 
 /// The links of a stream that last so.

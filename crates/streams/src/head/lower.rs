@@ -56,11 +56,11 @@ impl Handle {
 
     /// Looks which streams are linked below.
     pub(super) fn look_for_links(&mut self) -> Result<()> {
-        let endpoint = &self.end.endpoint;
-        match endpoint.links() {
-            Some(links) if self.end.role != Role::Server => self.end.links.refresh(links, endpoint),
-            _ => Ok(()),
+        if self.end.role == Role::Server {
+            // It has read them.
+            return Ok(());
         }
+        self.end.links.look(&self.end.endpoint)
     }
 
     /// Takes what has come up the lower streams, as far as there is room above.
@@ -183,9 +183,8 @@ impl Queue<'_, '_, '_> {
     fn take_from_lower(&mut self, driver: &dyn Driver, link: &Link) -> Result<bool> {
         for _ in 0..SERVICES_MAX {
             // For what waits in the lower stream nobody is waited for.
-            let offered = link.with(Limit::Now, |lower| {
-                lower.offer_front(|message| driver.lower_put(link.id, message, self))
-            });
+            let offered =
+                link.with(Limit::Now, |lower| lower.offer_front(|message| driver.lower_put(link.id, message, self)));
             match offered {
                 Ok(Offered::Taken) => {}
                 Ok(Offered::Left) => return Ok(true),

@@ -76,7 +76,11 @@ impl Handle {
     /// # Errors
     /// `ENOSTR` for something else; `EPROTO` for a stream of another version; what the socket reports.
     pub fn receive_over(socket: impl AsFd) -> Result<Handle> {
-        let files = descriptors::receive(socket.as_fd())?;
+        Handle::of_files(descriptors::receive(socket.as_fd())?)
+    }
+
+    /// As [`Handle::receive_over`], of descriptors in the order in which [`Endpoint::descriptors`] has them.
+    pub(super) fn of_files(files: Vec<OwnedFd>) -> Result<Handle> {
         let files = match <[OwnedFd; 2]>::try_from(files) {
             Ok([doorbell, memory]) => {
                 let doorbell = Doorbell::from_fd(doorbell).map_err(|_| no_stream("the descriptor is no stream"))?;

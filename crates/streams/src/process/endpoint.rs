@@ -120,6 +120,11 @@ impl Endpoint {
         self.partner.get().map(|partner| &**partner)
     }
 
+    /// Where others find the device.
+    pub fn name(&self) -> Option<&Name> {
+        self.name.get()
+    }
+
     /// The streams that are linked below, if any ever were.
     pub fn links(&self) -> Option<&Arc<Links>> {
         self.links.get()

@@ -4,15 +4,20 @@
 //! end; and a [`Claim`], by which everybody else knows that the end is taken. The kernel gives up the claim, and closes the
 //! lower end, with the last process that has the upper stream open, however that ended.
 
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use headwater_os::abstract_socket::Listener;
+use headwater_os::attendant::Attendant;
 use headwater_os::fork;
 use headwater_os::per_thread::PerThread;
 use headwater_shm::Limit;
 
 use self::claim::Claim;
 use self::server::Server;
+use super::device::named::Name;
+use super::device::named::links::FetchedLink;
 use super::device::partner::Partner;
 use super::end::Role;
 use super::endpoint::Endpoint;
@@ -39,10 +44,18 @@ pub(crate) struct Link {
     slot: usize,
     pub endpoint: Arc<Endpoint>,
     handles: PerThread<Handle>,
-    /// None once it is given up.
-    claim: Mutex<Option<Claim>>,
+    /// What makes the link one. Locked for moments, in which nobody forks.
+    held: Mutex<Held>,
     /// Bits that say what is waited for; see `server`.
     pub waits: AtomicU32,
+}
+
+/// What a process has of a link until it is undone.
+#[derive(Debug)]
+struct Held {
+    claim: Option<Claim>,
+    /// Hands it to others that have the upper stream open by its name.
+    attendant: Option<Attendant>,
 }
 
 /// In `Link::waits`: something for the lower stream waits in the upper one until there is room.
@@ -52,8 +65,30 @@ pub(crate) const FOR_ROOM_ABOVE: u32 = 2;
 
 impl Link {
     pub fn new(id: MuxId, slot: usize, endpoint: Arc<Endpoint>, claim: Claim) -> Link {
-        let (claim, waits) = (Mutex::new(Some(claim)), AtomicU32::new(0));
-        Link { id, slot, endpoint, handles: PerThread::default(), claim, waits }
+        let held = Mutex::new(Held { claim: Some(claim), attendant: None });
+        Link { id, slot, endpoint, handles: PerThread::default(), held, waits: AtomicU32::new(0) }
+    }
+
+    /// Hands the link to others that have the upper stream open by its name. They come to `listener`.
+    fn attend(&self, name: &Name, listener: Listener) -> Result<()> {
+        let attendant = self.with_held(|held| {
+            let claim = held.claim.as_ref();
+            claim.map(|claim| name.hand_over(listener, &self.endpoint, claim.as_fd())).transpose()
+        })?;
+        self.with_held(|held| held.attendant = attendant);
+        Ok(())
+    }
+
+    /// In a forked child: its own attendant, which it does not have yet.
+    fn attend_here(&self) {
+        if let Some(attendant) = self.with_held(|held| held.attendant.take()) {
+            let here = attendant.here().ok();
+            self.with_held(|held| held.attendant = here);
+        }
+    }
+
+    fn with_held<T>(&self, action: impl FnOnce(&mut Held) -> T) -> T {
+        fork::held_off(|| action(&mut self.held.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Calls `action` with a handle of the lower stream that waits no longer than `limit`.
@@ -87,7 +122,8 @@ impl Link {
 
     /// Gives the lower end back, in all processes: its users go on with it.
     pub fn undo(&self) -> Result<()> {
-        let claim = self.claim.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (claim, attendant) = self.with_held(|held| (held.claim.take(), held.attendant.take()));
+        drop(attendant);
         claim.map_or(Ok(()), |claim| claim.give_up())?;
         self.free()
     }
@@ -100,7 +136,10 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        drop(self.claim.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        let Held { claim, attendant } = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // It has copies of the descriptors.
+        *attendant = None;
+        *claim = None;
         // Whoever uses the end next finds out, should this fail.
         let _ = self.free();
     }
@@ -136,9 +175,34 @@ impl Links {
     /// Errors: `EMFILE` without four free descriptors; `EAGAIN` if the process may have no more threads.
     pub fn add(self: &Arc<Links>, upper: &Endpoint, link: Link) -> Result<()> {
         self.serve(upper)?;
+        if let Some(name) = upper.name() {
+            link.attend(name, name.listen_for_link(link.id)?)?;
+        }
+        self.insert(link);
+        Ok(())
+    }
+
+    /// Fetches the links that other processes have made, as far as they hand them over.
+    ///
+    /// Errors: as [`Links::add`]; `EPROTO` for something else.
+    fn fetch(self: &Arc<Links>, upper: &Endpoint, name: &Name) -> Result<()> {
+        let known: Vec<u32> = self.all().iter().map(|link| link.id.number()).collect();
+        for (slot, words) in upper.region.fixed.device.links.iter().enumerate() {
+            let id = MuxId::new(words.id.load(Ordering::Acquire)).filter(|id| !known.contains(&id.number()));
+            let Some(id) = id else { continue };
+            let Some(fetched) = name.fetch_link(id, words.stream.load(Ordering::Acquire))? else { continue };
+            self.serve(upper)?;
+            let FetchedLink { lower, claim, listener } = fetched;
+            let link = Link::new(id, slot, lower.end.endpoint.clone(), claim);
+            link.attend(name, listener)?;
+            self.insert(link);
+        }
+        Ok(())
+    }
+
+    fn insert(&self, link: Link) {
         self.with_table(|table| table.links.push(Arc::new(link)));
         self.changed();
-        Ok(())
     }
 
     /// Takes a link away. It is undone when the last call that uses it returns.
@@ -172,6 +236,9 @@ impl Links {
             _ => table.server.replace(server),
         });
         self.version.fetch_add(1, Ordering::AcqRel);
+        if other.is_some() {
+            self.all().iter().for_each(|link| link.attend_here());
+        }
         drop(other);
         Ok(())
     }
@@ -193,11 +260,24 @@ pub(crate) struct KnownLinks {
     epoch: u64,
     links: Vec<Weak<Link>>,
     server: Option<Arc<server::Shared>>,
+    /// How many changes in the upper stream's memory were looked at; 0: they are to be looked at again.
+    changes: AtomicU32,
 }
 
 impl KnownLinks {
-    /// Looks whether anything has changed. In a forked child it starts the child's own server.
-    pub fn refresh(&mut self, links: &Arc<Links>, upper: &Endpoint) -> Result<()> {
+    /// Looks whether other processes have changed anything, and then fetches what is new.
+    pub fn look(&mut self, upper: &Endpoint) -> Result<()> {
+        let changes = upper.region.fixed.device.links_changed.load(Ordering::Acquire);
+        if let Some(name) = upper.name()
+            && self.changes.swap(changes, Ordering::Relaxed) != changes
+        {
+            upper.links_or_none_yet().fetch(upper, name)?;
+        }
+        upper.links().map_or(Ok(()), |links| self.refresh(links, upper))
+    }
+
+    /// Looks whether this process has changed anything. In a forked child it starts the child's own server.
+    fn refresh(&mut self, links: &Arc<Links>, upper: &Endpoint) -> Result<()> {
         let version = u64::from(links.version.load(Ordering::Acquire)) + 1;
         if version == self.version && self.epoch == fork::epoch() {
             return Ok(());
@@ -228,11 +308,16 @@ impl KnownLinks {
         }
         let id = id.number();
         let is_linked = upper.fixed.device.links.iter().any(|link| link.id.load(Ordering::Relaxed) == id);
-        Err(Error::new(Errno::Nxio, if is_linked {
-            format!("the lower stream {id} was linked by another process, which has not handed it to this one")
-        } else {
-            format!("no stream is linked below as {id}")
-        }))
+        // The next call asks for it again.
+        self.changes.store(0, Ordering::Relaxed);
+        Err(Error::new(
+            Errno::Nxio,
+            if is_linked {
+                format!("the lower stream {id} was linked by another process, which has not handed it to this one")
+            } else {
+                format!("no stream is linked below as {id}")
+            },
+        ))
     }
 
     /// The links that were not undone.

@@ -4,7 +4,7 @@
 //! A bit in the end's state says so too, and is looked at by every call; but who made the link may have died since, so a call
 //! that finds the bit asks the kernel.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
 use headwater_os::descriptors::Found;
@@ -40,6 +40,11 @@ impl Claim {
         Ok(Some(Claim { file, side }))
     }
 
+    /// The one of another process, which has handed it over.
+    pub fn of_file(file: OwnedFd, side: usize) -> Claim {
+        Claim { file, side }
+    }
+
     /// Gives the lock up, whoever has copies of it.
     pub fn give_up(self) -> Result<()> {
         Ok(ofd_lock::unmark(&self.file, FIRST + self.side as u64, 1)?)
@@ -71,4 +76,10 @@ pub(super) fn free(lower: &mut Handle) -> Result<()> {
 pub(crate) fn look(user: &mut Handle) -> Result<()> {
     free(user)?;
     if user.end.words().state.load(Ordering::Acquire) & LINKED == 0 { Ok(()) } else { Err(linked()) }
+}
+
+impl AsFd for Claim {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
 }
