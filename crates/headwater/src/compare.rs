@@ -63,7 +63,7 @@ pub fn compare_runs(runs: &[(String, Run)], request: &Request) -> anyhow::Result
         Some(factor) => factor,
         None => default_factor(runs)?,
     };
-    if let Some(filter) = filter::idle(&request.filters, rows(runs)) {
+    if let Some(filter) = filter::unmatched(&request.filters, rows(runs)) {
         bail!("--filter {filter:?} matches no row of these runs; `headwater show` lists them");
     }
     let sides = sides(runs, factor, |row| filter::keeps(&request.filters, row));

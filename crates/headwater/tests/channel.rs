@@ -1,5 +1,5 @@
-//! What a channel costs beside its messages, in real launches through a conductor: a new transport or question gets these
-//! tests with its line.
+//! The facilities of a channel's cost, in real launches through a conductor. They cover every transport and facility of
+//! the table.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn job(entry: &Entry, subject: &str, directory: &Path) -> Job {
     }
 }
 
-/// None where the machine does not have it.
+/// Returns the result of a launch; `None` if the machine does not have the transport.
 fn measured(facility: &str, subject: &str) -> Option<Measured> {
     let scratch = tempfile::tempdir().expect("a directory for the test");
     let entry = find(facility).expect("a facility of the table");
@@ -50,14 +50,14 @@ fn measured(facility: &str, subject: &str) -> Option<Measured> {
 }
 
 #[test]
-fn every_question_has_an_answer_for_every_subject_and_leaves_no_file_behind() {
+fn every_facility_measures_every_subject_and_leaves_no_file_behind() {
     for facility in FACILITIES {
         let entry = find(facility).expect("a facility of the table");
         for subject in (entry.subjects)() {
             let Some(measured) = measured(facility, subject.name) else { continue };
             for metric in subject.metrics {
                 let values = measured.series.get(metric.name).map_or(&[][..], Vec::as_slice);
-                // What is counted may be nothing, what is timed may not.
+                // A count may be zero, a duration may not.
                 let is_sane = |value: &f64| value.is_finite() && (*value > 0.0 || metric.unit != "us" && *value == 0.0);
                 assert!(
                     !values.is_empty() && values.iter().all(is_sane),
@@ -89,7 +89,7 @@ fn a_byte_through_a_channel_costs_more_than_none() {
 }
 
 #[test]
-fn a_killed_conductor_takes_every_question_along() {
+fn a_killed_conductor_ends_its_workers() {
     for facility in ["open-close", "fifo-open-close", "fork-100"] {
         let entry = find(facility).expect("a facility of the table");
         let subject = (entry.subjects)()[0];

@@ -1,4 +1,4 @@
-//! The command as a user meets it: answers to bad input, exit statuses, interruption and going on.
+//! The command as a user runs it: answers to bad input, exit statuses, interruption and resuming.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use headwater_results::parse::parse_events;
 use headwater_results::schema::{Event, Run, RunStatus};
 use tempfile::TempDir;
 
-/// A place of its own for each test: runs in `runs`, temporary files in `tmp`.
-struct Place(TempDir);
+/// A directory for a test: runs are in `runs`, temporary files in `tmp`.
+struct TestDir(TempDir);
 
-impl Place {
-    fn new() -> Place {
-        let place = Place(TempDir::new().expect("a temporary directory"));
-        fs::create_dir(place.tmp()).expect("an empty directory");
-        place
+impl TestDir {
+    fn new() -> TestDir {
+        let dir = TestDir(TempDir::new().expect("a temporary directory"));
+        fs::create_dir(dir.tmp()).expect("an empty directory");
+        dir
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -37,7 +37,7 @@ impl Place {
         self.command(arguments).output().expect("the command starts")
     }
 
-    /// What a run of this place left outside its own directory.
+    /// Files that a run in this directory left in `tmp`.
     fn left_behind(&self) -> Vec<PathBuf> {
         fs::read_dir(self.tmp()).expect("the directory").flatten().map(|entry| entry.path()).collect()
     }
@@ -47,7 +47,7 @@ fn status(output: &Output) -> i32 {
     output.status.code().expect("ended by itself")
 }
 
-/// What it says on standard error: exactly one line.
+/// The message on standard error, which must be one line.
 fn complaint(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(text.trim_end().lines().count(), 1, "one line, not: {text}");
@@ -58,7 +58,8 @@ fn read_run(directory: &Path) -> Run {
     serde_json::from_str(&fs::read_to_string(directory.join("run.json")).expect("run.json")).expect("a run")
 }
 
-/// The launches of events, `row block` each, in their order; one that was repeated because a CPU was slow counts once.
+/// The launches in events, as `row block`, in their order. A launch that was repeated because a CPU was slow counts
+/// once.
 fn launches(events: &str) -> Vec<String> {
     let mut launches: Vec<String> = parse_events(events)
         .expect("events")
@@ -72,46 +73,46 @@ fn launches(events: &str) -> Vec<String> {
     launches
 }
 
-/// Two quick rows.
+/// Two short rows.
 const QUICK: [&str; 7] = ["run", "null/stream/64", "pipe/stream/64", "--time", "5ms", "--launches", "2"];
 
 #[test]
 fn a_short_run_leaves_events_and_document_and_nothing_else() {
-    let place = Place::new();
-    let output = place.run(&[&QUICK[..], &["-o", "r"]].concat());
+    let dir = TestDir::new();
+    let output = dir.run(&[&QUICK[..], &["-o", "r"]].concat());
     assert_eq!(status(&output), 0, "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(text.contains("pipe") && text.contains("null"), "{text}");
 
-    let run = read_run(&place.path("r"));
+    let run = read_run(&dir.path("r"));
     assert_eq!(run.status, RunStatus::Complete);
     for result in &run.results {
         assert_eq!(result.metrics[0].launches.len(), 2, "{}", result.row.id);
         assert!(result.metrics[0].launches.iter().all(|rate| *rate > 1000.0), "{}", result.row.id);
     }
-    let mut names: Vec<_> = fs::read_dir(place.path("r")).expect("the run").flatten().map(|e| e.file_name()).collect();
+    let mut names: Vec<_> = fs::read_dir(dir.path("r")).expect("the run").flatten().map(|e| e.file_name()).collect();
     names.sort();
     assert_eq!(names, ["run.json", "run.jsonl"]);
-    assert!(place.left_behind().is_empty(), "{:?}", place.left_behind());
+    assert!(dir.left_behind().is_empty(), "{:?}", dir.left_behind());
 }
 
 #[test]
 fn events_on_standard_output_are_those_of_the_file() {
-    let place = Place::new();
-    let output = place.run(&[&QUICK[..], &["-o", "r", "--json", "--quiet"]].concat());
+    let dir = TestDir::new();
+    let output = dir.run(&[&QUICK[..], &["-o", "r", "--json", "--quiet"]].concat());
     assert_eq!(status(&output), 0);
     let text = String::from_utf8(output.stdout).expect("UTF-8");
-    assert_eq!(text, fs::read_to_string(place.path("r/run.jsonl")).expect("the events"));
+    assert_eq!(text, fs::read_to_string(dir.path("r/run.jsonl")).expect("the events"));
     let events = parse_events(&text).expect("events");
     assert!(matches!(events.first(), Some(Event::RunStarted(_))));
     assert!(matches!(events.last(), Some(Event::RunFinished { .. })));
 }
 
 #[test]
-fn a_quick_look_is_a_budget_of_55_s() {
-    let place = Place::new();
+fn quick_sets_a_budget_of_55_s() {
+    let dir = TestDir::new();
     let planned = |option: &[&str]| {
-        let output = place.run(&[&["run", "ipc", "--dry-run", "--seed", "1"], option].concat());
+        let output = dir.run(&[&["run", "ipc", "--dry-run", "--seed", "1"], option].concat());
         assert_eq!(status(&output), 0);
         String::from_utf8(output.stdout).expect("text")
     };
@@ -120,14 +121,14 @@ fn a_quick_look_is_a_budget_of_55_s() {
 }
 
 #[test]
-fn operations_are_shown_side_by_side_and_by_the_old_rule() {
-    let place = Place::new();
-    let run = place.run(&["run", "lmbench", "null-call", "--launches", "2", "--time", "5ms", "-q", "-o", "today"]);
+fn operations_are_shown_side_by_side_and_by_lmbenchs_rule() {
+    let dir = TestDir::new();
+    let run = dir.run(&["run", "lmbench", "null-call", "--launches", "2", "--time", "5ms", "-q", "-o", "today"]);
     assert_eq!(status(&run), 0, "{}", String::from_utf8_lossy(&run.stderr));
-    let metrics = &read_run(&place.path("today")).results[0].metrics;
+    let metrics = &read_run(&dir.path("today")).results[0].metrics;
     let names: Vec<&str> = metrics.iter().map(|metric| metric.metric.name.as_str()).collect();
     assert_eq!(names, ["elapsed", "lmbench_value"]);
-    let shown = place.run(&["show", "published:ltt/up-a", "today", "--lmbench-value"]);
+    let shown = dir.run(&["show", "published:ltt/up-a", "today", "--lmbench-value"]);
     let text = String::from_utf8(shown.stdout).expect("text");
     assert!(text.contains("lmbench_value: of a launch the median of 11"), "{text}");
     let heads = text.lines().find(|line| line.contains("operation ")).expect("a table");
@@ -137,14 +138,14 @@ fn operations_are_shown_side_by_side_and_by_the_old_rule() {
 
 #[test]
 fn a_budget_is_kept_even_within_the_first_block() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let started = Instant::now();
     let settings = ["--budget", "1s", "--time", "200ms", "--launches", "3", "-o", "r"];
-    let output = place.run(&[&["run", "overview"], &settings[..]].concat());
+    let output = dir.run(&[&["run", "overview"], &settings[..]].concat());
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     assert_eq!(status(&output), 4);
-    assert!(String::from_utf8_lossy(&output.stdout).contains("raise it"), "it says so");
-    let run = read_run(&place.path("r"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("raise it"), "the output says so");
+    let run = read_run(&dir.path("r"));
     assert_eq!(run.status, RunStatus::Partial);
     let measured = run.results.iter().filter(|result| !result.metrics.is_empty()).count();
     assert!(measured > 0 && measured < run.results.len(), "{measured} of {}", run.results.len());
@@ -152,12 +153,12 @@ fn a_budget_is_kept_even_within_the_first_block() {
 
 #[test]
 fn the_same_seed_gives_the_same_order() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let order = |directory: &str, seed: &str| -> Vec<String> {
         let arguments = ["run", "null", "--time", "1ms", "--warm-up", "1ms", "--launches", "2", "--quiet", "-o"];
-        let output = place.run(&[&arguments[..], &[directory, "--seed", seed]].concat());
+        let output = dir.run(&[&arguments[..], &[directory, "--seed", seed]].concat());
         assert_eq!(status(&output), 0, "{}", String::from_utf8_lossy(&output.stderr));
-        launches(&fs::read_to_string(place.path(directory).join("run.jsonl")).expect("the events"))
+        launches(&fs::read_to_string(dir.path(directory).join("run.jsonl")).expect("the events"))
     };
     let first = order("a", "5");
     assert!(first.len() >= 6, "{first:?}");
@@ -167,11 +168,11 @@ fn the_same_seed_gives_the_same_order() {
 
 #[test]
 fn bad_input_is_one_line_and_status_2_and_leaves_nothing() {
-    let place = Place::new();
-    fs::write(place.path("file"), "").expect("room on the disk");
-    fs::write(place.path("bad.toml"), "launchs = 3\n").expect("room on the disk");
-    fs::write(place.path("torn.jsonl"), "{\"event\":\"run_st").expect("room on the disk");
-    fs::write(place.path("new.json"), "{\"schema_version\": 99}").expect("room on the disk");
+    let dir = TestDir::new();
+    fs::write(dir.path("file"), "").expect("room on the disk");
+    fs::write(dir.path("bad.toml"), "launchs = 3\n").expect("room on the disk");
+    fs::write(dir.path("torn.jsonl"), "{\"event\":\"run_st").expect("room on the disk");
+    fs::write(dir.path("new.json"), "{\"schema_version\": 99}").expect("room on the disk");
     for (arguments, words) in [
         (&["run", "overviev"][..], "did you mean overview"),
         (&["run", "pipe/rtx"], "pipe/rtt/64"),
@@ -188,19 +189,19 @@ fn bad_input_is_one_line_and_status_2_and_leaves_nothing() {
         (&["list", "nothing-like-it"], "is neither a suite nor a row"),
         (&["man", "missing"], "missing"),
     ] {
-        let output = place.run(arguments);
+        let output = dir.run(arguments);
         assert_eq!(status(&output), 2, "{arguments:?}");
         let complaint = complaint(&output);
         assert!(complaint.starts_with("headwater: ") && complaint.contains(words), "{arguments:?}: {complaint}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
     }
-    assert!(!place.path("headwater-runs").exists(), "nothing was measured");
-    assert!(place.left_behind().is_empty());
+    assert!(!dir.path("headwater-runs").exists(), "nothing was measured");
+    assert!(dir.left_behind().is_empty());
 }
 
 #[test]
 fn malformed_options_are_refused_by_name_with_status_2() {
-    let place = Place::new();
+    let dir = TestDir::new();
     for (arguments, words) in [
         (&["run", "--sizes", "4q"][..], "is not a size"),
         (&["run", "--sizes", "8..1"], "ends before it starts"),
@@ -210,7 +211,7 @@ fn malformed_options_are_refused_by_name_with_status_2() {
         (&["run", "--launches", "0"], "not in 1..=10000"),
         (&["run", "--lanches", "3"], "--launches"),
     ] {
-        let output = place.run(arguments);
+        let output = dir.run(arguments);
         assert_eq!(status(&output), 2, "{arguments:?}");
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(text.contains(words), "{arguments:?}: {text}");
@@ -218,30 +219,30 @@ fn malformed_options_are_refused_by_name_with_status_2() {
 }
 
 #[test]
-fn a_configuration_file_holds_every_option_and_the_command_line_wins() {
-    let place = Place::new();
-    let printed = place.run(&[&QUICK[..], &["--seed", "3", "--sizes", "64,128", "--print-config"]].concat());
+fn a_configuration_file_has_every_option_and_the_command_line_overrides_it() {
+    let dir = TestDir::new();
+    let printed = dir.run(&[&QUICK[..], &["--seed", "3", "--sizes", "64,128", "--print-config"]].concat());
     assert_eq!(status(&printed), 0);
-    fs::write(place.path("c.toml"), &printed.stdout).expect("room on the disk");
-    let again = place.run(&["run", "--config", "c.toml", "--print-config"]);
+    fs::write(dir.path("c.toml"), &printed.stdout).expect("room on the disk");
+    let again = dir.run(&["run", "--config", "c.toml", "--print-config"]);
     assert_eq!(printed.stdout, again.stdout, "what is printed reads back");
-    let changed = place.run(&["run", "--config", "c.toml", "--seed", "4", "--print-config"]);
+    let changed = dir.run(&["run", "--config", "c.toml", "--seed", "4", "--print-config"]);
     assert!(String::from_utf8_lossy(&changed.stdout).contains("seed = 4"));
 }
 
 #[test]
 fn a_dry_run_measures_nothing() {
-    let place = Place::new();
-    let output = place.run(&["run", "fifo", "--dry-run"]);
+    let dir = TestDir::new();
+    let output = dir.run(&["run", "fifo", "--dry-run"]);
     assert_eq!(status(&output), 0);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("fifo/matrix/64x100/") && text.contains("Nothing was measured"), "{text}");
-    assert!(!place.path("headwater-runs").exists());
+    assert!(!dir.path("headwater-runs").exists());
 }
 
-/// Processes whose command line or environment names this place.
-fn processes_of(place: &Place) -> Vec<String> {
-    let needle = place.0.path().to_string_lossy().into_owned();
+/// The processes whose command line or environment contains this directory.
+fn processes_of(dir: &TestDir) -> Vec<String> {
+    let needle = dir.0.path().to_string_lossy().into_owned();
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").expect("/proc").flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -261,14 +262,14 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Starts a long run of transports that have names for a moment, and waits until two launches are done.
-fn long_run(place: &Place) -> std::process::Child {
+/// Starts a long run of transports that briefly have names, and waits until two launches are done.
+fn long_run(dir: &TestDir) -> std::process::Child {
     let selection = ["run", "fifo/stream", "sysv-mq/stream", "posix-mq/stream", "fifo-socket/rtt"];
     let settings = ["--time", "100ms", "--launches", "200", "--quiet", "-o", "r"];
-    let child = place.command(&[&selection[..], &settings[..]].concat()).stderr(Stdio::piped()).spawn();
+    let child = dir.command(&[&selection[..], &settings[..]].concat()).stderr(Stdio::piped()).spawn();
     let child = child.expect("the command starts");
     wait_until("two launches", || {
-        fs::read_to_string(place.path("r/run.jsonl")).is_ok_and(|text| text.matches("launch_finished").count() >= 2)
+        fs::read_to_string(dir.path("r/run.jsonl")).is_ok_and(|text| text.matches("launch_finished").count() >= 2)
     });
     child
 }
@@ -279,101 +280,101 @@ fn signal(child: &std::process::Child, name: &str) {
 }
 
 #[test]
-fn after_a_stop_signal_nothing_is_left_and_the_run_can_go_on() {
+fn after_a_stop_signal_nothing_is_left_and_the_run_can_be_resumed() {
     for name in ["-INT", "-TERM", "-HUP"] {
-        let place = Place::new();
-        let child = long_run(&place);
+        let dir = TestDir::new();
+        let child = long_run(&dir);
         signal(&child, name);
         let output = child.wait_with_output().expect("it ends");
         assert_eq!(status(&output), 130, "{name}");
         assert!(complaint(&output).contains("--resume"), "{name}");
-        assert!(processes_of(&place).is_empty(), "{name}: {:?}", processes_of(&place));
-        assert!(place.left_behind().is_empty(), "{name}: {:?}", place.left_behind());
-        assert_eq!(read_run(&place.path("r")).status, RunStatus::Interrupted);
-        assert_eq!(status(&place.run(&["show", "r"])), 4, "an interrupted run is a partial one");
+        assert!(processes_of(&dir).is_empty(), "{name}: {:?}", processes_of(&dir));
+        assert!(dir.left_behind().is_empty(), "{name}: {:?}", dir.left_behind());
+        assert_eq!(read_run(&dir.path("r")).status, RunStatus::Interrupted);
+        assert_eq!(status(&dir.run(&["show", "r"])), 4, "an interrupted run is a partial one");
     }
 }
 
 #[test]
-fn a_signal_while_it_is_tried_what_runs_here_is_an_interruption_too() {
-    let place = Place::new();
-    let child = place.command(&["run", "lmbench", "--quiet", "-o", "r"]).stderr(Stdio::piped()).spawn();
+fn a_signal_while_rows_are_probed_is_an_interruption_too() {
+    let dir = TestDir::new();
+    let child = dir.command(&["run", "lmbench", "--quiet", "-o", "r"]).stderr(Stdio::piped()).spawn();
     let child = child.expect("the command starts");
-    // Each row is tried by a process of its own.
-    wait_until("a row is tried", || processes_of(&place).len() > 1);
+    // Each row is probed by a process of its own.
+    wait_until("a row is tried", || processes_of(&dir).len() > 1);
     signal(&child, "-INT");
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(status(&output), 130, "{}", complaint(&output));
     assert!(complaint(&output).contains("before the first launch"), "{}", complaint(&output));
-    assert!(processes_of(&place).is_empty() && place.left_behind().is_empty(), "{:?}", place.left_behind());
+    assert!(processes_of(&dir).is_empty() && dir.left_behind().is_empty(), "{:?}", dir.left_behind());
 }
 
 #[test]
-fn after_sigkill_no_process_is_left_and_the_next_run_sweeps_up() {
-    let place = Place::new();
-    let mut child = long_run(&place);
-    let done = |place: &Place| {
-        let text = fs::read_to_string(place.path("r/run.jsonl")).expect("the events");
+fn after_sigkill_no_process_is_left_and_the_next_run_removes_the_files() {
+    let dir = TestDir::new();
+    let mut child = long_run(&dir);
+    let done = |dir: &TestDir| {
+        let text = fs::read_to_string(dir.path("r/run.jsonl")).expect("the events");
         text.matches("launch_finished").count()
     };
     signal(&child, "-KILL");
     child.wait().expect("it ends");
-    wait_until("no process is left", || processes_of(&place).is_empty());
-    assert!(done(&place) >= 2, "what was measured is kept");
-    let other = place.run(&[&QUICK[..], &["-o", "other"]].concat());
+    wait_until("no process is left", || processes_of(&dir).is_empty());
+    assert!(done(&dir) >= 2, "what was measured is kept");
+    let other = dir.run(&[&QUICK[..], &["-o", "other"]].concat());
     assert_eq!(status(&other), 0);
-    assert!(place.left_behind().is_empty(), "{:?}", place.left_behind());
+    assert!(dir.left_behind().is_empty(), "{:?}", dir.left_behind());
 }
 
 #[test]
-fn a_resumed_run_does_only_what_is_missing_and_in_the_same_order() {
-    let place = Place::new();
+fn a_resumed_run_measures_the_missing_launches_in_the_same_order() {
+    let dir = TestDir::new();
     let whole = [&QUICK[..], &["--seed", "9", "-o", "r", "--quiet"]].concat();
-    assert_eq!(status(&place.run(&whole)), 0);
-    let path = place.path("r/run.jsonl");
+    assert_eq!(status(&dir.run(&whole)), 0);
+    let path = dir.path("r/run.jsonl");
     let text = fs::read_to_string(&path).expect("the events");
     let all = launches(&text);
     assert_eq!(all.len(), 4);
-    // As if the power had failed in the middle of the second launch's line.
+    // Cut the file as a power failure would: in the middle of the second launch's line.
     let second = text.match_indices("launch_finished").nth(1).expect("a second launch").0;
     fs::write(&path, &text[..second + 30]).expect("room on the disk");
-    let output = place.run(&["run", "--resume", "r", "--quiet"]);
+    let output = dir.run(&["run", "--resume", "r", "--quiet"]);
     assert_eq!(status(&output), 0, "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(launches(&fs::read_to_string(&path).expect("the events")), all);
-    assert_eq!(read_run(&place.path("r")).status, RunStatus::Complete);
-    assert!(complaint(&place.run(&["run", "--resume", "r"])).contains("complete"));
+    assert_eq!(read_run(&dir.path("r")).status, RunStatus::Complete);
+    assert!(complaint(&dir.run(&["run", "--resume", "r"])).contains("complete"));
 }
 
 #[test]
 fn list_names_every_row_with_a_verdict() {
-    let place = Place::new();
-    let output = place.run(&["list", "overview"]);
+    let dir = TestDir::new();
+    let output = dir.run(&["list", "overview"]);
     assert_eq!(status(&output), 0);
     let text = String::from_utf8_lossy(&output.stdout);
     let rows: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
     assert!(rows.len() > 80, "{text}");
     assert!(rows.iter().all(|row| row.contains("  runs") || row.contains("  skipped: ")), "{text}");
-    assert!(place.left_behind().is_empty());
+    assert!(dir.left_behind().is_empty());
 }
 
 #[test]
 fn completions_and_man_pages_know_the_subcommands() {
-    let place = Place::new();
+    let dir = TestDir::new();
     for shell in ["bash", "zsh", "fish"] {
-        let output = place.run(&["completions", shell]);
+        let output = dir.run(&["completions", shell]);
         assert!(String::from_utf8_lossy(&output.stdout).contains("doctor"), "{shell}");
     }
-    fs::create_dir(place.path("man")).expect("an empty directory");
-    assert_eq!(status(&place.run(&["man", "man"])), 0);
-    let page = fs::read_to_string(place.path("man/headwater-run.1")).expect("the page of run");
+    fs::create_dir(dir.path("man")).expect("an empty directory");
+    assert_eq!(status(&dir.run(&["man", "man"])), 0);
+    let page = fs::read_to_string(dir.path("man/headwater-run.1")).expect("the page of run");
     assert!(page.contains("transport"), "{page}");
-    assert!(!place.path("man/headwater-conduct.1").exists(), "hidden");
+    assert!(!dir.path("man/headwater-conduct.1").exists(), "hidden");
 }
 
 #[test]
-fn a_traced_launch_shows_who_woke_whom_and_the_report_links_it() {
-    let place = Place::new();
-    let output = place.run(&[
+fn a_traced_launch_shows_wake_ups_and_the_report_links_it() {
+    let dir = TestDir::new();
+    let output = dir.run(&[
         "run",
         "streams-pipe/wake/64/two-cpus",
         "pipe/wake/64/two-cpus",
@@ -383,22 +384,22 @@ fn a_traced_launch_shows_who_woke_whom_and_the_report_links_it() {
         "--trace",
     ]);
     assert!([0, 4].contains(&status(&output)), "{}", String::from_utf8_lossy(&output.stderr));
-    let run = read_run(&place.path("r"));
+    let run = read_run(&dir.path("r"));
     if run.results.iter().all(|result| !result.row.id.starts_with("streams-pipe/") || result.metrics.is_empty()) {
         println!("skipped: the row does not run here");
         return;
     }
     // The kernel's pipe has no events of ours, and so no trace.
-    let rows: Vec<_> = fs::read_dir(place.path("r/traces")).expect("traces").collect();
+    let rows: Vec<_> = fs::read_dir(dir.path("r/traces")).expect("traces").collect();
     assert_eq!(rows.len(), 2, "a row and the index: {rows:?}");
     let timeline =
-        fs::read_to_string(place.path("r/traces/streams-pipe_wake_64_two-cpus/timeline.txt")).expect("a time line");
+        fs::read_to_string(dir.path("r/traces/streams-pipe_wake_64_two-cpus/timeline.txt")).expect("a time line");
     assert!(timeline.contains("woken by"), "{timeline}");
-    // The traced launch is none of the run's.
-    assert_eq!(launches(&fs::read_to_string(place.path("r/run.jsonl")).expect("the events")).len(), 2);
-    assert_eq!(status(&place.run(&["report", "r"])), 0);
-    let page = fs::read_to_string(place.path("r/report.html")).expect("a page");
+    // The traced launch is not part of the run.
+    assert_eq!(launches(&fs::read_to_string(dir.path("r/run.jsonl")).expect("the events")).len(), 2);
+    assert_eq!(status(&dir.run(&["report", "r"])), 0);
+    let page = fs::read_to_string(dir.path("r/report.html")).expect("a page");
     assert!(page.contains("href=\"traces/streams-pipe_wake_64_two-cpus/perfetto.json\""), "no link");
     assert!(page.contains("wake_from"), "no time line");
-    assert!(place.left_behind().is_empty());
+    assert!(dir.left_behind().is_empty());
 }

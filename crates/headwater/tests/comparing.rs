@@ -1,4 +1,4 @@
-//! Comparing as a user does it: variants in the same blocks, a run measured again, noise, exit statuses.
+//! Comparisons as a user runs them: variants in the same blocks, a run measured again, noise, exit statuses.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,12 +7,12 @@ use std::process::{Command, Output, Stdio};
 use headwater_results::schema::Run;
 use tempfile::TempDir;
 
-/// A place of its own for each test.
-struct Place(TempDir);
+/// A directory for a test.
+struct TestDir(TempDir);
 
-impl Place {
-    fn new() -> Place {
-        Place(TempDir::new().expect("a temporary directory"))
+impl TestDir {
+    fn new() -> TestDir {
+        TestDir(TempDir::new().expect("a temporary directory"))
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -25,7 +25,7 @@ impl Place {
         command.output().expect("the command starts")
     }
 
-    /// The run of a directory of this place.
+    /// Reads the run in a directory below this one.
     fn read(&self, name: &str) -> Run {
         let text = fs::read_to_string(self.path(name).join("run.json")).expect("run.json");
         serde_json::from_str(&text).expect("a run")
@@ -46,87 +46,87 @@ fn refused(output: &Output, expect: &[&str]) {
 const QUICK: [&str; 6] = ["run", "pipe/stream/64", "--time", "5ms", "--launches", "3"];
 
 #[test]
-fn a_variant_s_wrapper_and_variables_reach_its_launches_and_no_others() {
-    let place = Place::new();
+fn a_variants_wrapper_and_variables_apply_only_to_its_launches() {
+    let dir = TestDir::new();
     let wrapper = r#"marked=MARK=here sh -c 'echo "$MARK" >> seen; exec "$@"' sh"#;
-    let output = place.run(&[&QUICK[..], &["--variant", wrapper, "-o", "r"]].concat());
+    let output = dir.run(&[&QUICK[..], &["--variant", wrapper, "-o", "r"]].concat());
     let text = succeeded(&output);
     assert!(text.contains("marked against plain, the baseline"), "{text}");
-    // Once to find out what runs, then once for each launch, and again where a launch was repeated.
-    let seen = fs::read_to_string(place.path("seen")).expect("the wrapper ran");
+    // The wrapper runs once for the probe, then once for each launch, and again for a repeated launch.
+    let seen = fs::read_to_string(dir.path("seen")).expect("the wrapper ran");
     assert!(seen.lines().count() >= 4 && seen.lines().all(|line| line == "here"), "{seen}");
-    let run = place.read("r");
+    let run = dir.read("r");
     let ids: Vec<&str> = run.results.iter().map(|result| result.row.id.as_str()).collect();
     assert_eq!(ids, ["pipe/stream/64/two-cpus/plain", "pipe/stream/64/two-cpus/marked"]);
     for result in &run.results {
         assert_eq!(result.metrics[0].blocks, [0, 1, 2], "{}: both are in every block", result.row.id);
     }
-    // What the run printed can be had again, and the pages of its variants.
-    assert!(String::from_utf8_lossy(&place.run(&["compare", "r"]).stdout).contains("marked against plain"));
-    let shown = succeeded(&place.run(&["show", "r"]));
+    // `compare` and `report` work on the run too.
+    assert!(String::from_utf8_lossy(&dir.run(&["compare", "r"]).stdout).contains("marked against plain"));
+    let shown = succeeded(&dir.run(&["show", "r"]));
     assert!(shown.contains("Variant plain") && shown.contains("Variant marked"), "{shown}");
 }
 
 #[test]
-fn a_run_is_measured_again_beside_itself() {
-    let place = Place::new();
-    succeeded(&place.run(&[&QUICK[..], &["-o", "old"]].concat()));
+fn against_measures_an_old_and_a_new_build_in_the_same_blocks() {
+    let dir = TestDir::new();
+    succeeded(&dir.run(&[&QUICK[..], &["-o", "old"]].concat()));
     let again = ["run", "--against", "old", "--launches", "2", "-o", "new"];
-    let text = succeeded(&place.run(&again));
+    let text = succeeded(&dir.run(&again));
     assert!(text.contains("now against before, the baseline"), "{text}");
-    let run = place.read("new");
+    let run = dir.read("new");
     assert_eq!(run.header.settings.variants, ["before=", "now="], "this very program measured both");
     assert_eq!(run.header.settings.time_s, 0.005, "as the old run did");
-    // A run of variants can be measured again as well, each row once.
-    let rows = succeeded(&place.run(&["run", "--against", "new", "--dry-run"]));
+    // A run of variants can also be measured again, each row once.
+    let rows = succeeded(&dir.run(&["run", "--against", "new", "--dry-run"]));
     assert!(rows.contains("pipe/stream/64/two-cpus/now") && rows.contains("2 rows"), "{rows}");
-    // What is now measured by another definition is named; where nothing else is left, that is an error.
-    let file = place.path("old/run.json");
+    // Rows whose definition has changed are named; if no other row is left, that is an error.
+    let file = dir.path("old/run.json");
     let text = fs::read_to_string(&file).expect("it is there");
     let changed = text.replace("\"definition_version\": 1", "\"definition_version\": 99");
     fs::write(&file, changed).expect("room on the disk");
-    refused(&place.run(&["run", "--against", "old", "--dry-run"]), &["no row of it", "by definition 99"]);
+    refused(&dir.run(&["run", "--against", "old", "--dry-run"]), &["no row of it", "by definition 99"]);
 }
 
 #[test]
 fn a_program_that_is_gone_or_changed_is_refused_with_a_remedy() {
-    let place = Place::new();
-    succeeded(&place.run(&[&QUICK[..], &["-o", "old"]].concat()));
-    let fingerprint = place.read("old").header.program.expect("it says which").fingerprint;
+    let dir = TestDir::new();
+    succeeded(&dir.run(&[&QUICK[..], &["-o", "old"]].concat()));
+    let fingerprint = dir.read("old").header.program.expect("the run names its build").fingerprint;
     for name in ["run.json", "run.jsonl"] {
-        let file = place.path("old").join(name);
+        let file = dir.path("old").join(name);
         let text = fs::read_to_string(&file).expect("it is there").replace(&fingerprint, "0123456789abcdef");
         fs::write(&file, text).expect("room on the disk");
     }
-    refused(&place.run(&["run", "--against", "old", "-o", "new"]), &["built again", "--variant before=PATH"]);
-    assert!(!place.path("new").exists(), "nothing is left of a run that never began");
-    refused(&place.run(&["run", "--variant", "x=/nowhere/headwater"]), &["--variant x", "/nowhere/headwater"]);
-    refused(&place.run(&["run", "--variant", "x=/bin/true", "-o", "no"]), &["--variant x"]);
-    assert!(!place.path("no").exists(), "nothing is left of this one either");
-    refused(&place.run(&["run", "--variant", "a/b="]), &["letters"]);
+    refused(&dir.run(&["run", "--against", "old", "-o", "new"]), &["built again", "--variant before=PATH"]);
+    assert!(!dir.path("new").exists(), "nothing is left of a run that never began");
+    refused(&dir.run(&["run", "--variant", "x=/nowhere/headwater"]), &["--variant x", "/nowhere/headwater"]);
+    refused(&dir.run(&["run", "--variant", "x=/bin/true", "-o", "no"]), &["--variant x"]);
+    assert!(!dir.path("no").exists(), "nothing is left of this one either");
+    refused(&dir.run(&["run", "--variant", "a/b="]), &["letters"]);
 }
 
 #[test]
-fn noise_is_recorded_where_compare_finds_it() {
-    let place = Place::new();
+fn compare_uses_the_noise_record() {
+    let dir = TestDir::new();
     let arguments =
         ["noise", "pipe/stream", "unix-stream/stream", "--time", "5ms", "--launches", "6", "--quiet", "--json"];
-    let output = place.run(&arguments);
-    // Six rows in a few milliseconds may be called too noisy; they may not fail.
+    let output = dir.run(&arguments);
+    // Six rows in a few milliseconds may be too noisy for a result, but must not fail.
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&output.stderr));
     let record: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(record["assessment"]["rows"], 6);
     assert_eq!(record["assessment"]["blocks"], 6);
     let host = record["host"].as_str().expect("a host");
-    let file = place.path(&format!("headwater-runs/noise-{host}.json"));
-    // With a floor that nothing could have found by itself.
+    let file = dir.path(&format!("headwater-runs/noise-{host}.json"));
+    // Write a floor that no measurement would have found.
     let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&file).expect("kept")).expect("JSON");
     record["apart"]["deviation"] = 2.5.into();
     fs::write(&file, record.to_string()).expect("room on the disk");
     for name in ["a", "b"] {
-        succeeded(&place.run(&[&QUICK[..], &["-o", name]].concat()));
+        succeeded(&dir.run(&[&QUICK[..], &["-o", name]].concat()));
     }
-    let output = place.run(&["compare", "a", "b"]);
+    let output = dir.run(&["compare", "a", "b"]);
     let warned = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(warned.contains("the minimum effect of 2.0 % is below the noise floor of"), "{warned}");
     let text = String::from_utf8(output.stdout).expect("UTF-8");
@@ -135,15 +135,15 @@ fn noise_is_recorded_where_compare_finds_it() {
 
 #[test]
 fn runs_of_equal_directory_names_are_told_apart() {
-    let place = Place::new();
-    let document = succeeded(&place.run(&["show", "published:pipes/fc6", "--json"]));
+    let dir = TestDir::new();
+    let document = succeeded(&dir.run(&["show", "published:pipes/fc6", "--json"]));
     for name in ["a/run", "b/run"] {
-        fs::create_dir_all(place.path(name)).expect("a new directory");
-        fs::write(place.path(name).join("run.json"), &document).expect("room on the disk");
+        fs::create_dir_all(dir.path(name)).expect("a new directory");
+        fs::write(dir.path(name).join("run.json"), &document).expect("room on the disk");
     }
     let sides = |arguments: &[&str]| {
         let compare = ["compare", "a/run", "b/run", "--json", "--fail-on", "never"];
-        let text = succeeded(&place.run(&[&compare[..], arguments].concat()));
+        let text = succeeded(&dir.run(&[&compare[..], arguments].concat()));
         let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         let comparison = &json["comparisons"][0]["comparison"];
         ["baseline", "candidate"].map(|side| comparison[side].as_str().expect("a name").to_owned())
@@ -155,16 +155,16 @@ fn runs_of_equal_directory_names_are_told_apart() {
 }
 
 #[test]
-fn the_exit_status_of_compare_is_for_scripts() {
-    let place = Place::new();
-    fs::write(place.path("junk.json"), "hello\n").expect("room on the disk");
-    refused(&place.run(&["compare", "published:pipes/fc6", "junk.json"]), &["junk.json"]);
-    refused(&place.run(&["compare", "published:pipes/fc6"]), &["one run", "--by"]);
-    // One launch is never conclusive.
+fn the_exit_status_of_compare_tells_the_verdict() {
+    let dir = TestDir::new();
+    fs::write(dir.path("junk.json"), "hello\n").expect("room on the disk");
+    refused(&dir.run(&["compare", "published:pipes/fc6", "junk.json"]), &["junk.json"]);
+    refused(&dir.run(&["compare", "published:pipes/fc6"]), &["one run", "--by"]);
+    // A comparison with one launch is never conclusive.
     let by_transport = ["compare", "published:pipes/fc6", "--by", "transport", "--baseline", "pipe"];
-    assert_eq!(place.run(&by_transport).status.code(), Some(3));
-    assert_eq!(place.run(&[&by_transport[..], &["--fail-on", "never"]].concat()).status.code(), Some(0));
-    let json = place.run(&[&by_transport[..], &["--json", "--filter", "*/stream/64"]].concat()).stdout;
+    assert_eq!(dir.run(&by_transport).status.code(), Some(3));
+    assert_eq!(dir.run(&[&by_transport[..], &["--fail-on", "never"]].concat()).status.code(), Some(0));
+    let json = dir.run(&[&by_transport[..], &["--json", "--filter", "*/stream/64"]].concat()).stdout;
     let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
     let names: Vec<&str> = json["comparisons"]
         .as_array()
@@ -175,7 +175,7 @@ fn the_exit_status_of_compare_is_for_scripts() {
     assert_eq!(names, ["lis-pipe", "streams-pipe"]);
 }
 
-/// The launches of each row by block, and how many the run says that it has.
+/// The blocks of each row's launches, and the number of launches in the settings.
 fn blocks(run: &Run) -> (Vec<Vec<u32>>, u32) {
     let of_rows = run.results.iter().map(|result| result.metrics[0].blocks.clone()).collect();
     (of_rows, run.header.settings.launches)
@@ -183,56 +183,56 @@ fn blocks(run: &Run) -> (Vec<Vec<u32>>, u32) {
 
 #[test]
 fn more_launches_are_appended_to_a_finished_run() {
-    let place = Place::new();
+    let dir = TestDir::new();
     let variants = ["--variant", "a=", "--variant", "b=", "-o", "r"];
-    succeeded(&place.run(&[&QUICK[..], &variants].concat()));
-    let before = fs::read_to_string(place.path("r/run.jsonl")).expect("events");
-    refused(&place.run(&["run", "--resume", "r"]), &["complete", "--more"]);
-    refused(&place.run(&["run", "--resume", "r", "--more", "9999"]), &["10000"]);
-    let text = succeeded(&place.run(&["run", "--resume", "r", "--more", "2"]));
+    succeeded(&dir.run(&[&QUICK[..], &variants].concat()));
+    let before = fs::read_to_string(dir.path("r/run.jsonl")).expect("events");
+    refused(&dir.run(&["run", "--resume", "r"]), &["complete", "--more"]);
+    refused(&dir.run(&["run", "--resume", "r", "--more", "9999"]), &["10000"]);
+    let text = succeeded(&dir.run(&["run", "--resume", "r", "--more", "2"]));
     assert!(text.contains("b against a, the baseline"), "{text}");
     let five: Vec<u32> = (0..5).collect();
-    assert_eq!(blocks(&place.read("r")), (vec![five.clone(), five], 5));
-    let after = fs::read_to_string(place.path("r/run.jsonl")).expect("events");
+    assert_eq!(blocks(&dir.read("r")), (vec![five.clone(), five], 5));
+    let after = fs::read_to_string(dir.path("r/run.jsonl")).expect("events");
     assert!(after.starts_with(&before), "what was measured stays as it was");
-    // Both variants of a new block, before the next block begins.
+    // Both variants of a new block come before the next block begins.
     let appended = after[before.len()..].lines().map(|line| serde_json::from_str(line).expect("an event"));
     let launches: Vec<u64> =
         appended.filter_map(|event: serde_json::Value| event["block"].as_u64()).collect::<Vec<u64>>();
     assert!(launches.is_sorted() && launches.first() == Some(&3) && launches.last() == Some(&4), "{launches:?}");
-    // The events alone say the same, and a further addition counts from there.
-    fs::remove_file(place.path("r/run.json")).expect("it is there");
-    succeeded(&place.run(&["run", "--resume", "r", "--more", "1", "--quiet"]));
-    assert_eq!(blocks(&place.read("r")).1, 6);
+    // The events alone contain the same, and a further addition counts from there.
+    fs::remove_file(dir.path("r/run.json")).expect("it is there");
+    succeeded(&dir.run(&["run", "--resume", "r", "--more", "1", "--quiet"]));
+    assert_eq!(blocks(&dir.read("r")).1, 6);
 }
 
 #[test]
 fn launches_of_another_build_are_not_added() {
-    let place = Place::new();
-    let program = place.path("headwater-old");
+    let dir = TestDir::new();
+    let program = dir.path("headwater-old");
     fs::copy(env!("CARGO_BIN_EXE_headwater"), &program).expect("room on the disk");
     let old = format!("old={}", program.display());
-    succeeded(&place.run(&[&QUICK[..], &["--variant", &old, "--variant", "new=", "-o", "r"]].concat()));
+    succeeded(&dir.run(&[&QUICK[..], &["--variant", &old, "--variant", "new=", "-o", "r"]].concat()));
     let mut bytes = fs::read(&program).expect("it is there");
     bytes.push(0);
     fs::write(&program, bytes).expect("room on the disk");
-    refused(&place.run(&["run", "--resume", "r", "--more", "1"]), &["headwater-old", "variant old", "built again"]);
-    let fingerprint = place.read("r").header.program.expect("it says which").fingerprint;
-    let file = place.path("r/run.jsonl");
+    refused(&dir.run(&["run", "--resume", "r", "--more", "1"]), &["headwater-old", "variant old", "built again"]);
+    let fingerprint = dir.read("r").header.program.expect("the run names its build").fingerprint;
+    let file = dir.path("r/run.jsonl");
     let text = fs::read_to_string(&file).expect("it is there").replace(&fingerprint, "0123456789abcdef");
     fs::write(&file, text).expect("room on the disk");
-    refused(&place.run(&["run", "--resume", "r", "--more", "1"]), &["not the build that measured it"]);
+    refused(&dir.run(&["run", "--resume", "r", "--more", "1"]), &["not the build that measured it"]);
 }
 
 #[test]
-fn an_interrupted_run_is_not_taken_up_by_another_build() {
-    let place = Place::new();
-    let program = place.path("headwater-old");
+fn an_interrupted_run_is_not_resumed_by_another_build() {
+    let dir = TestDir::new();
+    let program = dir.path("headwater-old");
     fs::copy(env!("CARGO_BIN_EXE_headwater"), &program).expect("room on the disk");
     let old = format!("old={}", program.display());
-    succeeded(&place.run(&[&QUICK[..], &["--variant", &old, "--variant", "new=", "-o", "r"]].concat()));
-    // As if it had been killed after its third launch.
-    let file = place.path("r/run.jsonl");
+    succeeded(&dir.run(&[&QUICK[..], &["--variant", &old, "--variant", "new=", "-o", "r"]].concat()));
+    // Cut the file as if the run had been killed after its third launch.
+    let file = dir.path("r/run.jsonl");
     let text = fs::read_to_string(&file).expect("events");
     let third = text.match_indices("launch_finished").nth(2).expect("a third launch").0;
     let whole = third + text[third..].find('\n').expect("its end") + 1;
@@ -241,20 +241,24 @@ fn an_interrupted_run_is_not_taken_up_by_another_build() {
     fs::write(&program, [&bytes[..], &[0]].concat()).expect("room on the disk");
     let wanted =
         ["headwater-old", "variant old", "built again", "measure again, or go on with the program of that time"];
-    refused(&place.run(&["run", "--resume", "r"]), &wanted);
+    refused(&dir.run(&["run", "--resume", "r"]), &wanted);
     fs::write(&program, bytes).expect("room on the disk");
-    let own = text.split("\"fingerprint\":\"").nth(1).and_then(|rest| rest.split('"').next()).expect("it says which");
+    let own = text
+        .split("\"fingerprint\":\"")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next())
+        .expect("the run names its build");
     fs::write(&file, text[..whole].replace(own, "0123456789abcdef")).expect("room on the disk");
-    refused(&place.run(&["run", "--resume", "r"]), &["not the build that measured it", "measure again, or go on"]);
-    // By the builds that began it, it is.
+    refused(&dir.run(&["run", "--resume", "r"]), &["not the build that measured it", "measure again, or go on"]);
+    // With the builds that began the run it is resumed.
     fs::write(&file, &text[..whole]).expect("room on the disk");
-    succeeded(&place.run(&["run", "--resume", "r", "--quiet"]));
-    assert_eq!(blocks(&place.read("r")).0, [[0, 1, 2], [0, 1, 2]]);
+    succeeded(&dir.run(&["run", "--resume", "r", "--quiet"]));
+    assert_eq!(blocks(&dir.read("r")).0, [[0, 1, 2], [0, 1, 2]]);
 }
 
-/// Runs a script in a mount namespace of its own, with `small`, a file system of 1 MiB that holds a copy of the run `r`;
-/// `None` where none can be made.
-fn on_a_small_file_system(place: &Place, script: &str) -> Option<Output> {
+/// Runs a script in a mount namespace of its own with `small`, a file system of 1 MiB that contains a copy of the run
+/// `r`. `None` if no such namespace can be created.
+fn on_a_small_file_system(dir: &TestDir, script: &str) -> Option<Output> {
     let namespace = ["--mount", "--map-root-user"];
     if !Command::new("unshare").args(namespace).arg("true").status().is_ok_and(|status| status.success()) {
         println!("skipped: no mount namespace can be made here");
@@ -262,65 +266,66 @@ fn on_a_small_file_system(place: &Place, script: &str) -> Option<Output> {
     }
     let script = format!("mkdir small; mount -t tmpfs -o size=1m tmpfs small; cp -r r small/r\n{script}");
     let mut command = Command::new("unshare");
-    command.args(namespace).args(["sh", "-ec", &script]).current_dir(place.0.path()).stdin(Stdio::null());
+    command.args(namespace).args(["sh", "-ec", &script]).current_dir(dir.0.path()).stdin(Stdio::null());
     let output = command.env("HEADWATER", env!("CARGO_BIN_EXE_headwater")).output().expect("it starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(output)
 }
 
 #[test]
-fn a_disk_that_fills_up_under_more_launches_is_told_and_the_run_stays_usable() {
-    let place = Place::new();
-    succeeded(&place.run(&[&QUICK[..], &["-o", "r"]].concat()));
-    // One page is left, which has room for a few launches of the forty.
+fn a_full_disk_is_reported_and_the_run_stays_usable() {
+    let dir = TestDir::new();
+    succeeded(&dir.run(&[&QUICK[..], &["-o", "r"]].concat()));
+    // One page is left, with room for a few of the forty launches.
     let script = "dd if=/dev/zero of=small/fill bs=1k 2>dd || truncate -s -4096 small/fill
         $HEADWATER run --resume small/r --more 40 --quiet || echo more $?
         $HEADWATER show small/r >shown || echo show $?
         rm small/fill
         $HEADWATER run --resume small/r --quiet && echo resumed
         cp -r small/r after";
-    let Some(output) = on_a_small_file_system(&place, script) else { return };
+    let Some(output) = on_a_small_file_system(&dir, script) else { return };
     let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(said, "more 2\nshow 4\nresumed\n", "{complained}");
     let wanted = ["run.jsonl: No space left on device", "`headwater run --resume small/r` goes on"];
     assert!(wanted.iter().all(|part| complained.contains(part)), "{complained}");
     assert_eq!(complained.matches("headwater: ").count(), 1, "one error, and `show` has none: {complained}");
-    let shown = fs::read_to_string(place.path("shown")).expect("it printed");
+    let shown = fs::read_to_string(dir.path("shown")).expect("it printed");
     assert!(shown.contains("pipe") && shown.contains("Interrupted"), "{shown}");
-    assert_eq!(blocks(&place.read("after")), (vec![(0..43).collect()], 43));
+    assert_eq!(blocks(&dir.read("after")), (vec![(0..43).collect()], 43));
 }
 
 #[test]
-fn a_run_on_a_read_only_file_system_gets_no_more_launches_and_is_still_shown() {
-    let place = Place::new();
-    succeeded(&place.run(&[&QUICK[..], &["-o", "r"]].concat()));
+fn a_run_on_a_read_only_file_system_can_be_shown_but_not_extended() {
+    let dir = TestDir::new();
+    succeeded(&dir.run(&[&QUICK[..], &["-o", "r"]].concat()));
     let script = "mount -o remount,ro small
         $HEADWATER run --resume small/r --more 1 --quiet || echo more $?
         $HEADWATER show small/r >shown && echo shown
         mount -o remount,rw small
         $HEADWATER run --resume small/r --more 1 --quiet && echo resumed
         cp -r small/r after";
-    let Some(output) = on_a_small_file_system(&place, script) else { return };
+    let Some(output) = on_a_small_file_system(&dir, script) else { return };
     let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(said, "more 2\nshown\nresumed\n", "{complained}");
     assert!(complained.contains("small/r/run.jsonl: Read-only file system"), "{complained}");
-    assert_eq!(blocks(&place.read("after")), (vec![(0..4).collect()], 4));
+    assert_eq!(blocks(&dir.read("after")), (vec![(0..4).collect()], 4));
 }
 
 #[test]
 fn a_run_of_variants_fails_as_a_comparison_does() {
-    let place = Place::new();
-    refused(&place.run(&["run", "pipe", "--fail-on", "regression"]), &["--fail-on", "--variant"]);
+    let dir = TestDir::new();
+    refused(&dir.run(&["run", "pipe", "--fail-on", "regression"]), &["--fail-on", "--variant"]);
     let variants = ["--variant", "a=", "--variant", "b=", "--quiet", "-o"];
     let quick = ["run", "pipe/stream/64", "--placement", "same-cpu", "--time", "5ms", "--launches"];
     let run = |launches: &str, name: &str, fail_on: &str| {
         let arguments = [&quick[..], &[launches], &variants, &[name, "--fail-on", fail_on]].concat();
-        place.run(&arguments).status.code()
+        dir.run(&arguments).status.code()
     };
     assert_eq!(run("3", "few", "regression:5%"), Some(3), "three launches exclude nothing");
     assert_eq!(run("8", "many", "never"), Some(0));
-    // Variant b becomes an eighth as fast, which no busy machine hides; with one launch more as it is both sides are compared again.
-    let file = place.path("many/run.jsonl");
+    // Make variant b an eighth as fast, a difference that noise cannot hide. With one more launch both sides are
+    // compared again.
+    let file = dir.path("many/run.jsonl");
     let text = fs::read_to_string(&file).expect("events");
     let slowed = text.lines().map(|line| {
         let mut event: serde_json::Value = serde_json::from_str(line).expect("an event");
@@ -333,7 +338,7 @@ fn a_run_of_variants_fails_as_a_comparison_does() {
     let slowed: String = slowed.collect();
     fs::write(&file, slowed).expect("room on the disk");
     let again = |fail_on: &str| {
-        place.run(&["run", "--resume", "many", "--more", "1", "--quiet", "--fail-on", fail_on]).status.code()
+        dir.run(&["run", "--resume", "many", "--more", "1", "--quiet", "--fail-on", fail_on]).status.code()
     };
     assert_eq!(again("regression:5%"), Some(1));
     assert_eq!(again("never"), Some(0));

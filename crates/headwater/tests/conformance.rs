@@ -1,7 +1,7 @@
-//! What every transport of the table must do, and every pattern over it: a new one gets these tests with its line.
+//! The requirements on every transport of the table, and on every pattern over it.
 //!
-//! A test target without libtest's harness, because conductors fork and a process that forks has one thread. Each check
-//! runs in a child of its own that is killed after a while, so that a hang is a failure. An argument that is no option
+//! A test target without libtest's harness, because conductors fork, and a process that forks must have one thread.
+//! Each check runs in a child process with a time limit, so that a hang is a failure. An argument that is not an option
 //! selects the checks whose name contains it: `cargo test --test conformance -- unix-dgram`.
 
 use std::io::{self, Read, Write};
@@ -16,26 +16,26 @@ use headwater::transports::{DynEndpoint, Entry, Setup, TABLE, Unavailable};
 use headwater_os::child::Child;
 use headwater_results::schema::{Placement, Row, Standing};
 
-/// Bytes per message: around a stamp, a page, and what the kernel's buffers hold.
+/// Bytes per message: sizes around that of a stamp, a page, and the size of the kernel's buffers.
 const SIZES: [usize; 6] = [1, 7, 8, 64, 4096, 65_536];
 
-/// Bytes per message of the patterns of use: neither a page nor a stamp evenly.
+/// Bytes per message of the patterns of use: a multiple neither of a page nor of a stamp.
 const SIZES_OF_USE: [usize; 1] = [4099];
 
-/// Bytes per message where the size does not matter.
+/// Bytes per message if the size does not matter.
 const SIZE: usize = 64;
 
-/// No check takes as long, even on a busy machine.
+/// Time limit of a check, long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A peer's death must show within this.
+/// Time within which the death of a peer must be noticed.
 const DEATH_PATIENCE: Duration = Duration::from_secs(5);
 
-/// More than any transport holds, messages of [`SIZE`].
+/// A number of messages of [`SIZE`] that no transport can hold.
 const FULL: u64 = 1 << 20;
 
-/// Transports whose receiver cannot learn that its sender is gone, and why. In the product the harness learns it from
-/// the sender's process.
+/// Transports whose receiver is not notified of its sender's death, with the reason. In a run the harness detects it
+/// from the sender's process.
 const SENDER_DEATH_UNSEEN: [(&str, &str); 4] = [
     ("unix-dgram", "a datagram socket does not tell its peer"),
     ("posix-mq", "a queue has no ends"),
@@ -43,11 +43,11 @@ const SENDER_DEATH_UNSEEN: [(&str, &str); 4] = [
     ("null", "it has no peer"),
 ];
 
-/// Transports whose sender cannot learn that its receiver is gone, and why.
+/// Transports whose sender is not notified of its receiver's death, with the reason.
 const RECEIVER_DEATH_UNSEEN: [(&str, &str); 3] =
     [("posix-mq", "a queue has no ends"), ("sysv-mq", "a queue has no ends"), ("null", "it has no peer")];
 
-/// What a check that did not fail found: nothing to say, or the reason why it could not be made.
+/// The result of a check that did not fail: `None`, or the reason why it was skipped.
 type Finding = Result<Option<String>, String>;
 
 fn main() -> ExitCode {
@@ -80,7 +80,7 @@ fn main() -> ExitCode {
         report(format!("{name}::shows_that_the_sender_is_gone"), &|directory| sender_gone(entry, directory));
         report(format!("{name}::shows_that_the_receiver_is_gone"), &|directory| receiver_gone(entry, directory));
         for pattern in patterns::TABLE {
-            // A transport that answers one question only has no part in the patterns of use.
+            // Transports that belong to one suite only are not in the suite `use`.
             if entry.info.special && is_of_use(pattern.info.name) {
                 continue;
             }
@@ -93,13 +93,14 @@ fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Whether a pattern belongs to the suite `use` alone: its launches are of many processes or of few messages and take long,
-/// and its loops are those of other patterns or know no size.
+/// Whether a pattern belongs only to the suite `use`. Its launches have many processes or few messages and take long,
+/// and its loops are those of other patterns or have no message size.
 fn is_of_use(pattern: &str) -> bool {
     ["rtt-two-channels", "paced-", "pairs-", "epoll-", "poll-"].iter().any(|prefix| pattern.starts_with(prefix))
 }
 
-/// Makes the check in a child with a directory of its own; a child that dies or does not end has failed.
+/// Runs the check in a child process with a directory of its own. A child that dies or exceeds the time limit has
+/// failed.
 fn in_child(check: &dyn Fn(&Path) -> Finding) -> Finding {
     let directory = tempfile::tempdir().map_err(words)?;
     let (mut from_child, to_parent) = io::pipe().map_err(words)?;
@@ -118,7 +119,7 @@ fn in_child(check: &dyn Fn(&Path) -> Finding) -> Finding {
     serde_json::from_slice(&text).map_err(|_| format!("the check's process died ({status})"))?
 }
 
-/// Waits for a child, at most for `patience`.
+/// Waits for a child, for at most `patience`.
 fn wait(child: &mut Child, patience: Duration) -> Result<String, String> {
     let deadline = Instant::now() + patience;
     loop {
@@ -138,12 +139,12 @@ fn setup(directory: &Path) -> Setup<'_> {
     Setup { size: SIZE, duplex: false, nonblocking: false, same_cpu: false, directory }
 }
 
-/// Opens a transport, or says why that is not possible here.
+/// Opens a transport, or returns the reason why it is not available.
 fn open(entry: &Entry, setup: &Setup<'_>) -> Result<(DynEndpoint, DynEndpoint), Option<String>> {
     (entry.open)(setup).map_err(|Unavailable(reason)| Some(reason))
 }
 
-/// `let ... else`, for a check that a machine may not be able to make.
+/// `let ... else` for the ends of a transport that may not be available.
 macro_rules! ends {
     ($entry:expr, $setup:expr) => {
         match open($entry, $setup) {
@@ -160,7 +161,9 @@ fn describes_itself(entry: &Entry) -> Finding {
     match () {
         () if named != 1 => Err(format!("{named} transports have this name")),
         () if !plain || info.name.is_empty() => Err("a name has lower-case letters, digits and -".into()),
-        () if info.summary.is_empty() || info.blocking.is_empty() => Err("says too little of itself".into()),
+        () if info.summary.is_empty() || info.blocking.is_empty() => {
+            Err("has no summary or no description of its waiting".into())
+        }
         () => Ok(None),
     }
 }
@@ -173,7 +176,7 @@ fn leaves_no_name(entry: &Entry, directory: &Path) -> Finding {
     }
 }
 
-/// Fills a non-blocking transport until it refuses, then drains it: what went in comes out, all of it and in order.
+/// Fills a non-blocking transport until it refuses a message, then drains it: all messages must arrive, in order.
 fn refuses_when_full(entry: &Entry, directory: &Path) -> Finding {
     if entry.info.lossy || entry.info.standing == Standing::Null {
         return Ok(Some("it never refuses".into()));
@@ -185,7 +188,7 @@ fn refuses_when_full(entry: &Entry, directory: &Path) -> Finding {
     for sequence in 0.. {
         match sender.send_some(payload.message(sequence)) {
             Ok(SIZE) => bytes_in += SIZE,
-            // The rest would not fit either.
+            // After a partial write the rest does not fit either.
             Ok(part) => {
                 bytes_in += part;
                 break;
@@ -209,7 +212,7 @@ fn refuses_when_full(entry: &Entry, directory: &Path) -> Finding {
             Ok(0) => return Err("end of file while the sender lives".into()),
             Ok(count) => check.push(&buffer[..count]).map_err(words)?,
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(format!("the receiver got {error}")),
-            // Over a network the rest may still be on its way.
+            // Over a network the rest may still be in transit.
             Err(_) if bytes_out(&check) < bytes_in && Instant::now() < deadline => std::thread::yield_now(),
             Err(_) => break,
         }
@@ -220,7 +223,7 @@ fn refuses_when_full(entry: &Entry, directory: &Path) -> Finding {
     }
 }
 
-/// Whether and why a transport cannot tell.
+/// Returns the reason why a transport does not notify, if it is in the list of exceptions.
 fn unseen(entry: &Entry, exceptions: &[(&str, &str)]) -> Option<String> {
     if entry.info.lossy {
         return Some("a lossy transport has no connection".into());
@@ -234,7 +237,7 @@ fn sender_gone(entry: &Entry, directory: &Path) -> Finding {
     }
     let (sender, receiver) = ends!(entry, &setup(directory));
     let mut payload = Payload::new(SIZE);
-    outlive(
+    survive_peer(
         sender,
         receiver,
         |mut sender| sender.send(payload.message(0)),
@@ -253,7 +256,7 @@ fn receiver_gone(entry: &Entry, directory: &Path) -> Finding {
     }
     let (sender, receiver) = ends!(entry, &setup(directory));
     let mut payload = Payload::new(SIZE);
-    outlive(
+    survive_peer(
         receiver,
         sender,
         |mut receiver| receiver.receive(payload.space()),
@@ -264,9 +267,9 @@ fn receiver_gone(entry: &Entry, directory: &Path) -> Finding {
     )
 }
 
-/// Has one process do `dying` with the first end and end, and another `surviving` with the second. The survivor must
-/// see an error, and in time.
-fn outlive(
+/// Makes one process run `dying` with the first end and exit, and another run `surviving` with the second end, which
+/// must fail within the time limit.
+fn survive_peer(
     first: DynEndpoint,
     second: DynEndpoint,
     dying: impl FnOnce(DynEndpoint) -> io::Result<()>,
@@ -294,11 +297,11 @@ fn outlive(
     match (wait(&mut mortal, DEATH_PATIENCE)?.as_str(), wait(&mut survivor, DEATH_PATIENCE)?.as_str()) {
         ("exit status: 0", "exit status: 1") => Ok(None),
         ("exit status: 0", "exit status: 0") => Err("did not see that the other end is gone".into()),
-        (dead, survived) => Err(format!("the one to die ended with {dead}, the other with {survived}")),
+        (dead, survived) => Err(format!("the dying process ended with {dead}, the other with {survived}")),
     }
 }
 
-/// Skipped only if the pattern or the machine accepts no size.
+/// Runs a pattern at every size. Skipped only if the pattern or the machine accepts none of them.
 fn works_at_every_size(entry: &Entry, pattern: &patterns::Entry, directory: &Path) -> Finding {
     let sizes: &[usize] = if is_of_use(pattern.info.name) { &SIZES_OF_USE } else { &SIZES };
     sizes
@@ -314,7 +317,7 @@ fn works_at_every_size(entry: &Entry, pattern: &patterns::Entry, directory: &Pat
         .unwrap_or(Ok(None))
 }
 
-/// Runs a very short launch, with all its processes and every byte verified, as a conductor does.
+/// Runs a very short launch, with all its processes and with every byte verified, as a conductor does.
 fn yields_its_metrics(entry: &Entry, pattern: &patterns::Entry, size: usize, directory: &Path) -> Finding {
     if let Err(reason) = (pattern.accepts)(entry.info, size) {
         return Ok(Some(reason));
@@ -368,7 +371,7 @@ fn launch(entry: &Entry, pattern: &patterns::Entry, job: &Job) -> Result<Measure
 fn has_values(measured: &Measured, info: &patterns::Info) -> Finding {
     for metric in info.metrics {
         let values = measured.series.get(metric.name).map_or(&[][..], |values| values);
-        // Nothing takes no time; a share may be nothing.
+        // The null transport may take no time, and a ratio may be zero.
         let sane = |&value: &f64| value.is_finite() && (value > 0.0 || metric.unit == "ratio" && value == 0.0);
         if values.is_empty() || !values.iter().all(sane) {
             return Err(format!("{} has the values {values:?}", metric.name));

@@ -1,7 +1,7 @@
-//! External transports through the command itself: a good one is a row like any other, and whatever a bad one does ends
-//! in one clear line, leaves the other rows alone and leaves no process behind.
+//! External transports through the command: a correct one is a row like any other. Any fault of a program ends in one
+//! clear message, does not affect the other rows, and leaves no process behind.
 //!
-//! The programs are scripts for Python 3; where there is none, the tests say so and pass.
+//! The programs are scripts for Python 3; without it, the tests print so and pass.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -39,22 +39,22 @@ fn has_python() -> bool {
     found
 }
 
-/// A command line of the minimal program with a fault.
+/// Returns the command line of the minimal program with a fault.
 fn faulty(fault: &str) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/external/faulty.py");
     format!("python3 -S '{}' '{}' {fault}", script.display(), minimal().display())
 }
 
-/// A run of its own: where it writes, and what all of its processes have in their environment.
+/// A run with an output directory of its own and an environment variable that marks all of its processes.
 struct Trial {
     directory: TempDir,
     mark: String,
 }
 
-/// What came of a [`Trial`].
+/// The result of a [`Trial`].
 struct Ended {
     output: Output,
-    /// None if nothing was measured.
+    /// `None` if nothing was measured.
     run: Option<Run>,
 }
 
@@ -68,16 +68,16 @@ impl Trial {
         }
     }
 
-    /// `headwater run` of `rows` with `programs`, short; nothing of it is left afterwards.
+    /// Runs `headwater run` briefly with `rows` and `programs`, and checks that nothing is left behind.
     fn run(rows: &[&str], programs: &[&str]) -> Ended {
         // Long enough for an interpreter to start on a busy machine.
         Trial::run_with_patience("30s", rows, programs)
     }
 
     fn run_with_patience(patience: &str, rows: &[&str], programs: &[&str]) -> Ended {
-        // One at a time: each run has three processes to schedule already.
-        static TURN: Mutex<()> = Mutex::new(());
-        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        // One at a time: each run already has three processes.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let trial = Trial::new();
         let (scratch, output) = (trial.directory.path().join("tmp"), trial.directory.path().join("run"));
         fs::create_dir(&scratch).expect("a directory");
@@ -103,7 +103,7 @@ impl Trial {
     }
 
     fn assert_nothing_is_left(&self, scratch: &Path) {
-        // A program below a wrapper ends by itself, when its input does.
+        // A program below a wrapper ends when its input ends.
         let deadline = Instant::now() + Duration::from_secs(5);
         while !self.processes().is_empty() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
@@ -113,7 +113,7 @@ impl Trial {
         assert_eq!(files, Vec::<PathBuf>::new(), "files that are left");
     }
 
-    /// Command lines of the processes that have the mark.
+    /// Returns the command lines of the processes that have the mark.
     fn processes(&self) -> Vec<String> {
         let entries = fs::read_dir("/proc").expect("/proc").flatten();
         entries
@@ -140,7 +140,7 @@ impl Ended {
         results.iter().find(|result| result.row.id.starts_with(id)).unwrap_or_else(|| panic!("no row {id}"))
     }
 
-    /// The figure of a row that was measured in every block.
+    /// Returns the figure of a row that was measured in every block.
     fn figure(&self, id: &str) -> f64 {
         let row = self.row(id);
         assert_eq!(row.outcome, RowOutcome::Measured, "{id}: {:?}", self.errors());
@@ -149,7 +149,7 @@ impl Ended {
     }
 }
 
-/// A program that fails before anything is measured: exit status 2, and one line with `words`.
+/// Checks a program that fails before anything is measured: exit status 2, and one line that contains `words`.
 fn refused(program: &str, words: &str) {
     let ended = Trial::run(&["pipe/stream", "faulty/stream"], &[program]);
     let errors = ended.errors();
@@ -159,7 +159,8 @@ fn refused(program: &str, words: &str) {
     assert!(ended.run.is_none(), "nothing was measured");
 }
 
-/// A program that fails while it is measured: exit status 4, one line with `words`, and the pipe's row is whole.
+/// Checks a program that fails while it is measured: exit status 4, one line that contains `words`, and a complete row
+/// of the pipe.
 fn fails(fault: &str, words: &str) {
     fails_with_patience("30s", fault, words);
 }
@@ -194,7 +195,7 @@ fn a_good_program_is_a_row_like_any_other() {
 }
 
 #[test]
-fn what_a_program_does_not_report_is_absent_and_not_zero() {
+fn an_unreported_value_is_absent_and_not_zero() {
     if !has_python() {
         return;
     }
@@ -227,7 +228,7 @@ fn a_bad_description_is_refused_before_anything_is_measured() {
 }
 
 #[test]
-fn two_programs_of_one_name_are_refused() {
+fn two_programs_with_the_same_name_are_refused() {
     if !has_python() {
         return;
     }
@@ -237,7 +238,7 @@ fn two_programs_of_one_name_are_refused() {
 }
 
 #[test]
-fn a_program_that_dies_fails_its_row_alone() {
+fn a_program_that_dies_fails_only_its_row() {
     if !has_python() {
         return;
     }
@@ -246,7 +247,7 @@ fn a_program_that_dies_fails_its_row_alone() {
 }
 
 #[test]
-fn a_program_that_hangs_is_given_up_after_the_patience() {
+fn a_program_that_hangs_is_killed_after_the_patience() {
     if !has_python() {
         return;
     }
@@ -263,7 +264,7 @@ fn a_program_that_does_not_end_is_killed() {
 }
 
 #[test]
-fn a_program_that_answers_something_else_fails_its_row_alone() {
+fn a_program_with_an_invalid_answer_fails_only_its_row() {
     if !has_python() {
         return;
     }
@@ -274,7 +275,7 @@ fn a_program_that_answers_something_else_fails_its_row_alone() {
 }
 
 #[test]
-fn a_wrong_payload_fails_its_row_alone() {
+fn a_wrong_payload_fails_only_its_row() {
     if !has_python() {
         return;
     }
@@ -304,7 +305,7 @@ fn a_program_below_a_wrapper_is_not_left_behind() {
 }
 
 #[test]
-fn the_document_ends_with_the_program_that_is_tested() {
+fn the_document_contains_the_tested_program() {
     let program = fs::read_to_string(minimal()).expect("the program");
     assert!(
         document().contains(&format!("```python\n{program}```\n")),
@@ -313,7 +314,7 @@ fn the_document_ends_with_the_program_that_is_tested() {
 }
 
 #[test]
-fn every_message_in_the_document_is_of_the_protocol() {
+fn every_message_in_the_document_is_valid() {
     let document = document();
     let (mut requests, mut replies) = (BTreeSet::new(), BTreeSet::new());
     for line in document.lines() {
@@ -330,14 +331,14 @@ fn every_message_in_the_document_is_of_the_protocol() {
     assert_eq!(replies.into_iter().collect::<Vec<_>>(), ["description", "error", "ready", "result", "skipped"]);
 }
 
-/// The `op` of a message.
+/// Returns the `op` of a message.
 fn operation(text: &str) -> String {
     let message: serde_json::Value = serde_json::from_str(text).expect("JSON");
     message["op"].as_str().expect("op is a string").to_owned()
 }
 
 #[test]
-fn the_vectors_of_the_document_are_those_of_the_payload() {
+fn the_test_vectors_of_the_document_are_correct() {
     let document = document();
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
     for sequence in [0, 1, 255] {

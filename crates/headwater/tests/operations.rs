@@ -1,5 +1,5 @@
-//! Every operation of the facilities `lmbench`, `kernel` and `trace` in a real launch, through a conductor as the command starts
-//! it: a new one gets these tests with its line.
+//! Every operation of the facilities `lmbench`, `kernel` and `trace` in a real launch, through a conductor as the
+//! command starts it. Covers every operation of the tables.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn facility(name: &str) -> &'static Entry {
     find(name).expect("a facility of the table")
 }
 
-/// A very short launch of a row.
+/// Returns a very short launch of a row.
 fn job(entry: &Entry, subject: &str, directory: &Path) -> Job {
     let subject = (entry.subjects)().into_iter().find(|known| known.name == subject).expect("a subject of the table");
     Job {
@@ -42,8 +42,8 @@ fn measured(job: &Job) -> Measured {
     }
 }
 
-/// Written by calls as large as the kernel takes them, a file has large pages, of which few touches fault, and the rows of
-/// mapped files are refused: a file of ours must not be such a one.
+/// A file that is written by calls as large as possible gets large pages. Then few touches fault, and the rows of
+/// mapped files are refused. So our files must have small pages.
 #[test]
 fn mapped_files_have_small_pages_so_that_their_rows_are_measured() {
     for subject in ["mmap-latency", "page-fault"] {
@@ -74,7 +74,7 @@ fn every_operation_yields_its_figures_and_leaves_no_file_behind() {
             };
             for metric in &job.row.metrics {
                 let values = measured.series.get(&metric.name).map_or(&[][..], Vec::as_slice);
-                // A difference of two very short launches may come out below nothing.
+                // The difference of two very short launches may be negative.
                 let may_be_negative = measured.counters.contains_key("subtracted_ns");
                 let is_sane = |value: &f64| value.is_finite() && (may_be_negative || *value > 0.0);
                 assert!(!values.is_empty() && values.iter().all(is_sane), "{id}: {} is {values:?}", metric.name);
@@ -87,12 +87,12 @@ fn every_operation_yields_its_figures_and_leaves_no_file_behind() {
 }
 
 #[test]
-fn nothing_costs_less_than_the_null_call() {
+fn the_empty_loop_costs_less_than_the_null_call() {
     let scratch = tempfile::tempdir().expect("a directory for the test");
     let figure = |entry: &Entry, subject: &str| {
         let measured = measured(&job(entry, subject, scratch.path()));
         let (_, samples) = measured.series.into_iter().find(|(name, _)| name != lmbench_rule::NAME).expect("a figure");
-        // What disturbs a batch only makes it longer.
+        // A disturbance only makes a batch longer.
         samples.into_iter().fold(f64::INFINITY, f64::min)
     };
     let (none_ns, call_us) = (figure(facility("kernel"), "none"), figure(facility("lmbench"), "null-call"));
@@ -100,21 +100,22 @@ fn nothing_costs_less_than_the_null_call() {
 }
 
 #[test]
-fn a_difference_is_that_of_its_parts() {
+fn the_figure_is_the_difference_of_its_parts() {
     let scratch = tempfile::tempdir().expect("a directory for the test");
     let measured = measured(&job(facility("lmbench"), "signal-handle", scratch.path()));
     let (whole_ns, subtracted_ns) = (measured.counters["whole_ns"], measured.counters["subtracted_ns"]);
     assert!(whole_ns > subtracted_ns && subtracted_ns > 0.0, "{whole_ns} {subtracted_ns}");
-    // Every sample is of its own batch, so that their medians differ a little from the difference of medians.
+    // Each sample is the difference within its batch, so that their median deviates a little from the difference of
+    // medians.
     let value_us = measured.series[lmbench_rule::NAME][0];
     let parts_us = (whole_ns - subtracted_ns) / 1e3;
     assert!((value_us / parts_us - 1.0).abs() < 0.5, "{value_us} us against {parts_us} us");
 }
 
 #[test]
-fn a_killed_conductor_takes_every_operation_along() {
+fn a_killed_conductor_ends_its_workers() {
     for entry in FACILITIES.map(facility) {
-        // One subject of each kind is enough: what forks has the kernel's word for it.
+        // Two subjects suffice: the parent-death signal is the same for all.
         for subject in (entry.subjects)().into_iter().filter(|subject| subject.standing != Standing::Limit).take(2) {
             let scratch = tempfile::tempdir().expect("a directory for the test");
             let job = Job { time_s: 3600.0, warm_up_s: 3600.0, ..job(entry, subject.name, scratch.path()) };

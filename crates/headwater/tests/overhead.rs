@@ -1,4 +1,5 @@
-//! `headwater overhead` as a user meets it: a short command, few blocks, what is skipped, and that nothing is left.
+//! `headwater overhead` as a user runs it: a short command, few blocks, skipped configurations, and the removal of
+//! everything it created.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,8 +12,8 @@ use headwater::store;
 use headwater_results::schema::{Event, RowOutcome, Run};
 use headwater_trace_tools::kernel::{Support, Tracefs};
 
-/// Every measurement removes the instances of killed ones before it begins, so the test that kills one has the machine alone.
-static TURNS: RwLock<()> = RwLock::new(());
+/// Every measurement first removes the instances of killed ones, so the test that kills one must run alone.
+static KILL_RUNS_ALONE: RwLock<()> = RwLock::new(());
 
 fn headwater(temporary: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
@@ -28,7 +29,7 @@ fn run_of(directory: &Path) -> Run {
     store::read(&directory.join("run")).expect("a run")
 }
 
-/// Three blocks of a short command; only the command is recorded, so that other tests are not slowed.
+/// Measures three blocks of a short command. Only the command is recorded, so that other tests are not slowed down.
 fn short(directory: &Path, more: &[&str]) -> Output {
     let fixed = ["--command-only", "--blocks", "3", "--seed", "7", "--output", "run", "--quiet"];
     let output = headwater(directory).args(fixed).args(more).args(["--", "ls", "-R", "/proc/self"]).output();
@@ -37,7 +38,7 @@ fn short(directory: &Path, more: &[&str]) -> Output {
 
 #[test]
 fn a_short_command_is_measured_in_every_configuration_in_random_order() {
-    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
+    let _turn = KILL_RUNS_ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let output = short(place.path(), &[]);
     let obstacle = Support::look().obstacle().map(str::to_owned);
@@ -51,7 +52,7 @@ fn a_short_command_is_measured_in_every_configuration_in_random_order() {
         match (&result.outcome, &obstacle) {
             (RowOutcome::Skipped { reason }, Some(why)) if traced => {
                 assert_eq!(reason, why);
-                assert!(text(&output.stdout).replace('\n', " ").contains(&format!("{name}: ")), "it is said");
+                assert!(text(&output.stdout).replace('\n', " ").contains(&format!("{name}: ")), "the output names it");
             }
             (RowOutcome::Measured, _) => {
                 assert_eq!(result.metrics.len(), 2, "wall and CPU time");
@@ -59,14 +60,14 @@ fn a_short_command_is_measured_in_every_configuration_in_random_order() {
                 assert!(result.metrics.iter().all(|metric| metric.estimate.low > 0.0));
                 let events = result.counters.get("events").copied();
                 assert_eq!(events.is_some(), traced, "{name}");
-                // ls makes some hundred calls, and so twice as many events.
+                // ls makes some hundred calls, and each call is two events.
                 assert!(events.is_none_or(|events| events > 100.0), "{events:?}");
             }
             (outcome, _) => panic!("{name}: {outcome:?}"),
         }
     }
     assert_eq!(output.status.code(), Some(if obstacle.is_some() { 4 } else { 0 }), "{}", text(&output.stderr));
-    // Three blocks support no figure, whatever they show.
+    // Three blocks are too few for any figure.
     let table = text(&output.stdout);
     let table = table.split("What happened in a launch").next().expect("the first table");
     assert!(table.lines().filter(|line| line.contains("ls, ")).all(|line| !line.contains("[+")), "{table}");
@@ -87,8 +88,8 @@ fn a_short_command_is_measured_in_every_configuration_in_random_order() {
 }
 
 #[test]
-fn a_tool_that_is_not_there_is_skipped_with_its_name_and_the_rest_is_measured() {
-    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
+fn a_missing_tool_is_named_and_skipped_and_the_rest_is_measured() {
+    let _turn = KILL_RUNS_ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let directory = place.path();
     let bin = directory.join("bin");
@@ -103,8 +104,8 @@ fn a_tool_that_is_not_there_is_skipped_with_its_name_and_the_rest_is_measured() 
 }
 
 #[test]
-fn a_command_that_fails_is_an_error_with_its_own_words_and_leaves_no_run() {
-    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
+fn a_failing_command_is_an_error_with_its_message_and_leaves_no_run() {
+    let _turn = KILL_RUNS_ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let words = ["--configs", "null", "-o", "run", "--", "sh", "-c", "echo no such thing >&2; exit 3"];
     let output = headwater(place.path()).args(words).output().expect("it starts");
@@ -114,32 +115,33 @@ fn a_command_that_fails_is_an_error_with_its_own_words_and_leaves_no_run() {
 }
 
 #[test]
-fn an_event_that_does_not_exist_is_an_error_with_the_nearest() {
+fn an_unknown_event_is_an_error_that_suggests_similar_ones() {
     if Support::look().obstacle().is_some() {
         return;
     }
-    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
+    let _turn = KILL_RUNS_ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let output = headwater(place.path()).args(["-e", "sched_swich", "--", "true"]).output().expect("it starts");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("sched_switch"), "{}", text(&output.stderr));
 }
 
-/// How many events the program below emits.
+/// The variable with the number of events that the program below emits.
 const EMIT: &str = "HEADWATER_TEST_EMIT";
 
 headwater_trace::events! {
     said("overhead:said") { number: u64 }
 }
 
-/// Not a test: a program with events of its own. Without the variable it does nothing.
+/// Not a test: a program that emits events. Without the variable it does nothing.
 #[test]
 fn program_with_events() {
     let count = std::env::var(EMIT).ok().and_then(|count| count.parse().ok()).unwrap_or(0);
     (0..count).for_each(said);
 }
 
-/// Runs these words in the user's configurations; counters of each, none where it was skipped.
+/// Runs a command in the configurations with events of programs. Returns the counters of each, `None` if it was
+/// skipped.
 fn user_configurations(directory: &Path, words: &[&str]) -> Vec<(String, Option<BTreeMap<String, f64>>)> {
     let fixed =
         ["--configs", "null,user-flight,user-drain", "--blocks", "1", "-o", "run", "-q", "-u", "overhead:*", "--"];
@@ -166,15 +168,15 @@ fn user_configurations(directory: &Path, words: &[&str]) -> Vec<(String, Option<
 }
 
 #[test]
-fn a_program_with_events_has_each_of_them_counted_in_both_configurations_of_the_user() {
-    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
+fn the_events_of_a_program_are_counted_in_both_user_configurations() {
+    let _turn = KILL_RUNS_ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let own = std::env::current_exe().expect("it runs").to_string_lossy().into_owned();
     let found = user_configurations(place.path(), &[&own, "--exact", "program_with_events"]);
     assert_eq!(found.len(), 2, "{found:?}");
     for (row, counters) in found {
         let Some(counters) = counters else { continue };
-        // The events, and one that says which thread it is.
+        // The events, and one that names the thread.
         assert_eq!((counters["events"], counters["lost"]), (1001.0, 0.0), "{row}");
     }
     let run = run_of(place.path());
@@ -186,8 +188,8 @@ fn a_program_with_events_has_each_of_them_counted_in_both_configurations_of_the_
 }
 
 #[test]
-fn a_program_without_events_of_ours_has_none() {
-    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
+fn a_program_without_our_events_has_counts_of_zero() {
+    let _turn = KILL_RUNS_ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     for (row, counters) in user_configurations(place.path(), &["ls"]) {
         let Some(counters) = counters else { continue };
@@ -196,9 +198,9 @@ fn a_program_without_events_of_ours_has_none() {
 }
 
 #[test]
-fn lttng_has_a_session_made_started_and_destroyed_around_the_command() {
+fn an_lttng_session_is_created_and_destroyed_around_the_command() {
     use std::os::unix::fs::PermissionsExt;
-    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
+    let _turn = KILL_RUNS_ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let directory = place.path();
     let bin = directory.join("bin");
@@ -235,11 +237,11 @@ fn lttng_has_a_session_made_started_and_destroyed_around_the_command() {
     left_nothing(directory);
 }
 
-/// Those of sessions.
+/// The configurations with sessions of our tracer.
 const CONFIGS: &str = "null,flight,drain,user-flight,user-drain";
 
-/// Starts a long run and waits until it is within a launch.
-fn begun(directory: &Path) -> Child {
+/// Starts a long run and waits until a launch is running.
+fn start_long_run(directory: &Path) -> Child {
     let words = ["--command-only", "-o", "run", "-q", "--configs", CONFIGS, "--", "sh", "-c", "sleep 0.2"];
     let child = headwater(directory).args(words).stdout(Stdio::piped()).spawn().expect("it starts");
     let events = directory.join("run/run.jsonl");
@@ -258,10 +260,10 @@ fn wait_for(what: &str, done: impl Fn() -> bool) {
 }
 
 #[test]
-fn interrupted_it_prints_what_there_is_and_leaves_nothing() {
-    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
+fn an_interrupted_run_prints_its_results_and_leaves_nothing() {
+    let _turn = KILL_RUNS_ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
-    let child = begun(place.path());
+    let child = start_long_run(place.path());
     let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(kill.is_ok_and(|status| status.success()));
     let id = child.id();
@@ -277,10 +279,10 @@ fn interrupted_it_prints_what_there_is_and_leaves_nothing() {
 }
 
 #[test]
-fn killed_it_leaves_no_instance_and_no_process_and_the_next_run_removes_its_files() {
-    let _alone = TURNS.write().unwrap_or_else(PoisonError::into_inner);
+fn a_killed_run_leaves_no_instance_or_process_and_the_next_run_removes_its_files() {
+    let _alone = KILL_RUNS_ALONE.write().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
-    let mut child = begun(place.path());
+    let mut child = start_long_run(place.path());
     let id = child.id();
     child.kill().expect("it lives");
     child.wait().expect("wait");
@@ -295,12 +297,12 @@ fn killed_it_leaves_no_instance_and_no_process_and_the_next_run_removes_its_file
 }
 
 #[test]
-fn an_instance_that_records_for_nobody_is_removed_before_anything_is_measured() {
+fn an_abandoned_instance_is_removed_before_anything_is_measured() {
     if let Some(why) = Support::look().obstacle() {
         println!("skipped: {why}");
         return;
     }
-    let _turn = TURNS.read().unwrap_or_else(PoisonError::into_inner);
+    let _turn = KILL_RUNS_ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let place = tempfile::tempdir().expect("a directory");
     let mut dead = Command::new("true").spawn().expect("it starts");
     let id = dead.id();
@@ -311,26 +313,26 @@ fn an_instance_that_records_for_nobody_is_removed_before_anything_is_measured() 
     assert!(instances(id).is_empty(), "{}", text(&output.stderr));
 }
 
-/// The instances of a process's sessions.
+/// Returns the kernel sessions' instances that belong to a process.
 fn instances(id: u32) -> Vec<PathBuf> {
     let Ok(found) = Tracefs::find(false) else { return Vec::new() };
     let entries = fs::read_dir(found.path("instances")).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.filter(|path| path.to_string_lossy().contains(&format!("headwater-{id}-"))).collect()
 }
 
-/// The memory of a process's sessions of our tracer.
+/// Returns the memory of our tracer's sessions that belong to a process.
 fn memory_of(id: u32) -> Vec<PathBuf> {
     let entries = fs::read_dir(headwater::trace::HOME).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.filter(|path| path.to_string_lossy().contains(&format!("/headwater-{id}-"))).collect()
 }
 
-/// The command lines of all processes.
+/// Returns the command lines of all processes.
 fn commands() -> Vec<String> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok()).map(|words| text(&words)).collect()
 }
 
-/// Nothing but runs is in the directory.
+/// Checks that the directory contains only runs.
 fn left_nothing(directory: &Path) {
     let names = fs::read_dir(directory).expect("it is there").flatten().map(|entry| entry.file_name());
     let others: Vec<_> = names.filter(|name| !["run", "next", "bin"].iter().any(|known| name == known)).collect();

@@ -1,4 +1,4 @@
-//! The `sync` facility with real workers, through a conductor as the command starts it.
+//! The facility `sync` with real workers, through a conductor as the command starts it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -44,7 +44,7 @@ fn job(subject: &str, workers: u32, kind: WorkerKind) -> Job {
     }
 }
 
-/// What a job measures; none where a sandbox allows no private IPC namespace, which only one family needs.
+/// Returns the result of a job; `None` if a sandbox permits no private IPC namespace, which one family needs.
 fn measure(job: &Job) -> Option<Measured> {
     match Conductor::start(job).outcome() {
         Outcome::Measured(measured) => Some(*measured),
@@ -62,7 +62,7 @@ fn system_v_semaphores() -> BTreeSet<String> {
     text.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1).map(str::to_owned)).collect()
 }
 
-/// Waits, because a test of another program may hold one for a moment.
+/// Waits, because a test in another process may have one for a moment.
 fn assert_no_more_system_v_semaphores_than(before: &BTreeSet<String>) {
     let deadline = Instant::now() + Duration::from_secs(5);
     while !system_v_semaphores().is_subset(before) {
@@ -76,7 +76,7 @@ fn assert_no_named_semaphore_of(job: &Job) {
 }
 
 #[test]
-fn every_primitive_keeps_workers_apart_and_leaves_nothing_behind() {
+fn every_primitive_excludes_workers_and_leaves_nothing_behind() {
     let before = system_v_semaphores();
     for subject in (ENTRY.subjects)() {
         for kind in KINDS {
@@ -94,12 +94,12 @@ fn every_primitive_keeps_workers_apart_and_leaves_nothing_behind() {
     assert_no_more_system_v_semaphores_than(&before);
 }
 
-/// A job that runs until something ends it.
+/// Returns a job that runs until it is killed.
 fn endless_job(subject: &str, workers: u32, kind: WorkerKind) -> Job {
     Job { time_s: 3600.0, warm_up_s: 3600.0, ..job(subject, workers, kind) }
 }
 
-/// The CPUs that a thread of a process may use, as the kernel lists them. None once it is gone.
+/// Returns the CPUs that a thread of a process may use, in the kernel's format; `None` if the thread has ended.
 fn allowed_cpus(process: Pid, thread: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{}/task/{thread}/status", process.as_raw_nonzero())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
@@ -114,7 +114,7 @@ fn workers_alternate_between_the_two_cpus() {
     for (kind, processes) in [(WorkerKind::Process, 3), (WorkerKind::Thread, 1)] {
         let conductor = Conductor::start(&Job { cpus: Some(pair), ..endless_job("none", 3, kind) });
         let workers = conductor.workers(processes);
-        // The threads of a round come and go, and a worker needs a moment until it is bound.
+        // The threads of a round start and end, and a worker takes a moment to bind itself.
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
             let seen: Vec<String> = workers.iter().flat_map(|&worker| cpus_of_workers(worker, kind)).collect();
@@ -126,7 +126,8 @@ fn workers_alternate_between_the_two_cpus() {
     }
 }
 
-/// Where the workers in a process may run: its only thread, or those beside its first.
+/// Returns the CPUs that the workers in a process may use. A worker is the only thread of its process, or one of those
+/// beside the first.
 fn cpus_of_workers(process: Pid, kind: WorkerKind) -> Vec<String> {
     let first = process.as_raw_nonzero().to_string();
     match kind {
@@ -156,7 +157,7 @@ fn a_killed_worker_ends_the_launch_with_an_error() {
 }
 
 #[test]
-fn a_worker_that_stands_still_is_given_up() {
+fn a_stopped_worker_is_killed() {
     let mut job = endless_job("memory-semaphore", 2, WorkerKind::Process);
     job.patience_s = 1.0;
     let conductor = Conductor::start(&job);

@@ -26,7 +26,8 @@ pub struct Listener(OwnedFd);
 impl Listener {
     /// Listens under a name.
     ///
-    /// Errors: `AddrInUse` for a name that is taken; `InvalidInput` for one that is too long (107 bytes).
+    /// # Errors
+    /// `AddrInUse` for a name that is taken; `InvalidInput` for one that is too long (107 bytes).
     pub fn bind(name: &str) -> io::Result<Listener> {
         Listener::bind_to(&address(name)?)
     }
@@ -48,7 +49,8 @@ impl Listener {
 
     /// The next who has connected; None if there is none now.
     ///
-    /// Errors: what accept4(2) reports.
+    /// # Errors
+    /// What accept4(2) reports.
     pub fn accept(&self) -> io::Result<Option<OwnedFd>> {
         match accept_with(&self.0, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok(socket) => Ok(Some(socket)),
@@ -70,7 +72,8 @@ impl Listener {
 
     /// Sleeps until somebody has connected or something can be read from `other`; returns whether that can.
     ///
-    /// Errors: what poll(2) reports.
+    /// # Errors
+    /// What poll(2) reports.
     pub fn wait_beside(&self, other: BorrowedFd<'_>) -> io::Result<bool> {
         let mut polled = [PollFd::new(&self.0, PollFlags::IN), PollFd::from_borrowed_fd(other, PollFlags::IN)];
         match poll(&mut polled, None) {
@@ -97,14 +100,18 @@ impl From<Listener> for OwnedFd {
 /// As [`connect`], to a listener at a path of the file system.
 ///
 /// # Errors
-/// As [`connect`]; `NotFound` if nothing is there; `PermissionDenied`.
+/// As [`connect`], at a path of the file system.
+///
+/// # Errors
+/// Those of [`connect`]; `NotFound` if nothing is there; `PermissionDenied`.
 pub fn connect_at(path: &Path, patience: Duration) -> io::Result<OwnedFd> {
     connect_with(&SocketAddrUnix::new(path)?, patience)
 }
 
 /// Connects to a listener. What is received over the socket afterwards is waited for at most so long.
 ///
-/// Errors: `ConnectionRefused` if nobody listens under that name; `WouldBlock` if too many others wait.
+/// # Errors
+/// `ConnectionRefused` if nobody listens under that name; `WouldBlock` if too many others wait.
 pub fn connect(name: &str, patience: Duration) -> io::Result<OwnedFd> {
     connect_with(&address(name)?, patience)
 }
@@ -120,7 +127,8 @@ fn connect_with(address: &SocketAddrUnix, patience: Duration) -> io::Result<Owne
 
 /// Sleeps until something can be read from one of several sockets, or `patience` is over; returns of each whether it can.
 ///
-/// Errors: `Interrupted` when a signal handler ran; else what poll(2) reports.
+/// # Errors
+/// `Interrupted` when a signal handler ran; else what poll(2) reports.
 pub fn wait_for_any<T: AsFd>(sockets: &[T], patience: Duration) -> io::Result<Vec<bool>> {
     let limit = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) };
     let mut polled: Vec<_> = sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
@@ -130,7 +138,8 @@ pub fn wait_for_any<T: AsFd>(sockets: &[T], patience: Duration) -> io::Result<Ve
 
 /// The names of that beginning under which somebody listens.
 ///
-/// Errors: what reading /proc reports.
+/// # Errors
+/// What reading /proc reports.
 pub fn names(beginning: &str) -> io::Result<Vec<String>> {
     let table = fs::read(format!("/proc/{}/net/unix", std::process::id()))?;
     let lines = table.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
@@ -191,7 +200,8 @@ pub struct Peer {
 impl Peer {
     /// Whose socket it was when the connection began. Another process may have the socket by now.
     ///
-    /// Errors: `Unsupported` before Linux 6.5; `NotFound` for a process that has ended, or is of another PID namespace.
+    /// # Errors
+    /// `Unsupported` before Linux 6.5; `NotFound` for a process that has ended, or is of another PID namespace.
     pub fn of(socket: impl AsFd) -> io::Result<Peer> {
         // SO_PEERPIDFD. The pidfd is taken at the beginning, so it is of that process even if the number is another's now.
         const PEERPIDFD: libc::c_int = 77;
@@ -220,7 +230,8 @@ impl Peer {
 
     /// Whether it still lives: whatever was true of its number just now was true of it.
     ///
-    /// Errors: what poll(2) reports.
+    /// # Errors
+    /// What poll(2) reports.
     pub fn is_alive(&self) -> io::Result<bool> {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         Ok(poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&now))? == 0)

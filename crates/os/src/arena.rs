@@ -41,7 +41,8 @@ pub fn keep_text(text: &str) -> Option<&'static str> {
 
 /// Keeps values for ever, one behind the other. None if there is no memory.
 ///
-/// Panics if the iterator does not tell its length.
+/// # Panics
+/// If the iterator does not tell its length.
 pub fn keep_all<T: Copy + Send + Sync>(values: impl ExactSizeIterator<Item = T>) -> Option<&'static [T]> {
     let count = values.len();
     let place = take(size_of::<T>().checked_mul(count)?, align_of::<T>())?.cast::<MaybeUninit<T>>();

@@ -32,7 +32,8 @@ impl Found {
 
     /// Takes hold of what it refers to, without opening it.
     ///
-    /// Errors: what open(2) reports; `NotFound` if it has been closed since.
+    /// # Errors
+    /// What open(2) reports; `NotFound` if it has been closed since.
     pub fn pin(self) -> io::Result<Pinned> {
         let path = format!("/proc/{}/fd/{}", self.pid, self.number);
         Ok(Pinned(rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?))
@@ -41,7 +42,8 @@ impl Found {
     /// Opens what it refers to anew, whatever that is: for one of this process, or in a test. Of what another process has
     /// chosen, see first what it is: [`Found::pin`].
     ///
-    /// Errors: what open(2) reports; `NotFound` if it has been closed since.
+    /// # Errors
+    /// What open(2) reports; `NotFound` if it has been closed since.
     pub fn open(self, flags: OFlags) -> io::Result<OwnedFd> {
         self.pin()?.open(flags)
     }
@@ -68,7 +70,8 @@ impl Pinned {
     /// Whether it is a pipe without a name, of that inode, that its owner has opened to all users: one that [`files::pipe`]
     /// has made. Any other pipe may be one that whoever names it must not use.
     ///
-    /// Errors: what fstat(2) and fstatfs(2) report.
+    /// # Errors
+    /// What fstat(2) and fstatfs(2) report.
     pub fn is_shared_pipe(&self, inode: u64) -> io::Result<bool> {
         let status = rustix::fs::fstat(&self.0)?;
         let fits = FileType::from_raw_mode(status.st_mode) == FileType::Fifo
@@ -79,7 +82,8 @@ impl Pinned {
 
     /// Whether it is a memfd of that name.
     ///
-    /// Errors: what fstat(2), fstatfs(2) and readlink(2) report.
+    /// # Errors
+    /// What fstat(2), fstatfs(2) and readlink(2) report.
     pub fn is_memory(&self, name: &str) -> io::Result<bool> {
         let status = rustix::fs::fstat(&self.0)?;
         let fits = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile && status.st_nlink == 0;
@@ -92,14 +96,16 @@ impl Pinned {
 
     /// What its file system says of it.
     ///
-    /// Errors: what fstat(2) reports.
+    /// # Errors
+    /// What fstat(2) reports.
     pub fn status(&self) -> io::Result<Status> {
         files::status(&self.0)
     }
 
     /// Opens it: another open file description, with an offset and flags of its own.
     ///
-    /// Errors: what open(2) reports.
+    /// # Errors
+    /// What open(2) reports.
     pub fn open(&self, flags: OFlags) -> io::Result<OwnedFd> {
         let path = format!("/proc/self/fd/{}", self.0.as_raw_fd());
         Ok(rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty())?)
@@ -126,14 +132,16 @@ impl AsFd for Pinned {
 
 /// All descriptors of this process, ascending.
 ///
-/// Errors: what reading /proc reports.
+/// # Errors
+/// What reading /proc reports.
 pub fn own() -> io::Result<Vec<Found>> {
     of(std::process::id())
 }
 
 /// All descriptors of a process, ascending.
 ///
-/// Errors: `PermissionDenied` for another user's process; `NotFound` if it has ended.
+/// # Errors
+/// `PermissionDenied` for another user's process; `NotFound` if it has ended.
 pub fn of(pid: u32) -> io::Result<Vec<Found>> {
     let mut found: Vec<Found> = fs::read_dir(format!("/proc/{pid}/fd"))?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
@@ -145,14 +153,16 @@ pub fn of(pid: u32) -> io::Result<Vec<Found>> {
 
 /// What a descriptor refers to, as the kernel writes it: `/memfd:NAME (deleted)`, `pipe:[NUMBER]`, a path.
 ///
-/// Errors: `NotFound` if it has been closed.
+/// # Errors
+/// `NotFound` if it has been closed.
 pub fn link(found: Found) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/{}/fd/{}", found.pid, found.number))
 }
 
 /// All descriptors with that link among the processes whose descriptors we may see, this one last.
 ///
-/// Errors: what reading /proc reports.
+/// # Errors
+/// What reading /proc reports.
 pub fn anywhere(wanted: &str) -> io::Result<impl Iterator<Item = Found> + '_> {
     let own = std::process::id();
     let others = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
@@ -169,7 +179,8 @@ pub fn are_visible() -> bool {
 
 /// Another descriptor for one of this process by its number.
 ///
-/// Errors: `EBADF` if there is none of that number.
+/// # Errors
+/// `EBADF` if there is none of that number.
 pub fn duplicate(number: u32) -> io::Result<OwnedFd> {
     let number = i32::try_from(number).map_err(|_| rustix::io::Errno::BADF)?;
     // SAFETY: F_DUPFD_CLOEXEC makes a new descriptor or fails; it does not touch the old one.
@@ -183,7 +194,8 @@ pub fn duplicate(number: u32) -> io::Result<OwnedFd> {
 
 /// Whether exec keeps the descriptor open.
 ///
-/// Errors: what fcntl(2) reports.
+/// # Errors
+/// What fcntl(2) reports.
 pub fn set_inheritable(fd: BorrowedFd<'_>, inheritable: bool) -> io::Result<()> {
     let flags = if inheritable { FdFlags::empty() } else { FdFlags::CLOEXEC };
     Ok(rustix::io::fcntl_setfd(fd, flags)?)
@@ -194,7 +206,8 @@ const FILES_MAX: usize = 8;
 
 /// Sends at most eight descriptors over a local socket, with one byte.
 ///
-/// Errors: `InvalidInput` for more, else what sendmsg(2) reports.
+/// # Errors
+/// `InvalidInput` for more, else what sendmsg(2) reports.
 pub fn send(socket: BorrowedFd<'_>, files: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -209,7 +222,8 @@ pub fn send(socket: BorrowedFd<'_>, files: &[BorrowedFd<'_>]) -> io::Result<()> 
 /// Receives descriptors that were sent by [`send`]. Whatever else comes with the message is closed: process descriptors, which
 /// the kernel adds if who gave us the socket has asked for them (SO_PASSPIDFD).
 ///
-/// Errors: `UnexpectedEof` when the other side is gone; `InvalidData` when there were more than eight, or more than this process
+/// # Errors
+/// `UnexpectedEof` when the other side is gone; `InvalidData` when there were more than eight, or more than this process
 /// may have: then all of them are closed.
 pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
     // Aligned for cmsghdr.
@@ -254,7 +268,8 @@ pub struct Sender {
 /// The descriptor in the first packet of a socket, which stays there, with who has sent it if the socket asks for that
 /// (SO_PASSCRED), and whether there was more than has space: what else the kernel adds is closed. Does not wait.
 ///
-/// Errors: what recvmsg(2) reports.
+/// # Errors
+/// What recvmsg(2) reports.
 pub(crate) fn peek(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(Option<OwnedFd>, Option<Sender>, bool)> {
     // As much as one descriptor takes, which the kernel may use for two, and the sender; aligned for cmsghdr.
     let mut space = [0u64; 3 + 4];
@@ -327,7 +342,8 @@ unsafe fn descriptors_in(message: &libc::msghdr) -> Vec<OwnedFd> {
 
 /// The kernel's number of what a descriptor refers to.
 ///
-/// Errors: what fstat(2) reports.
+/// # Errors
+/// What fstat(2) reports.
 pub fn inode(fd: impl AsFd) -> io::Result<u64> {
     Ok(rustix::fs::fstat(fd)?.st_ino)
 }

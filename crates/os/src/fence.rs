@@ -46,7 +46,8 @@ impl Fence {
     /// Makes this process fit for the light side. Every process calls it before its first use, a forked child and a
     /// process after execve again.
     ///
-    /// Errors: `Unsupported` if the kind is asymmetric and the kernel (or a seccomp filter) refuses the registration.
+    /// # Errors
+    /// `Unsupported` if the kind is asymmetric and the kernel (or a seccomp filter) refuses the registration.
     pub fn join(self) -> io::Result<()> {
         match self {
             Fence::Symmetric => Ok(()),
@@ -67,7 +68,8 @@ impl Fence {
     /// Orders this side's write before its read, on the side about to sleep. Pairs with [`Fence::light`]: of the two
     /// sides at least one sees the other's write. Takes some microseconds when asymmetric.
     ///
-    /// Errors: what membarrier(2) reports; after an error nothing is ordered and the caller must not sleep.
+    /// # Errors
+    /// What membarrier(2) reports; after an error nothing is ordered and the caller must not sleep.
     pub fn heavy(self) -> io::Result<()> {
         match self {
             // The kernel orders the caller itself by full barriers at entry and exit of the call.

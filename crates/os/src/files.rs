@@ -16,7 +16,8 @@ use crate::descriptors::Pinned;
 
 /// Makes a FIFO node with these permissions, less the process's mask.
 ///
-/// Errors: what mkfifo(3) reports.
+/// # Errors
+/// What mkfifo(3) reports.
 pub fn make_fifo(path: &Path, mode: u32) -> io::Result<()> {
     Ok(rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(mode), 0)?)
 }
@@ -36,7 +37,8 @@ pub struct Status {
 
 /// Takes hold of a FIFO's node without opening it.
 ///
-/// Errors: `InvalidInput` if the path leads to something else; what open(2) reports.
+/// # Errors
+/// `InvalidInput` if the path leads to something else; what open(2) reports.
 pub fn find_fifo(path: &Path) -> io::Result<Pinned> {
     // Nothing else is opened: that might wait, or do something.
     let node = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
@@ -48,7 +50,8 @@ pub fn find_fifo(path: &Path) -> io::Result<Pinned> {
 
 /// Opens a FIFO for reading and writing, which never waits.
 ///
-/// Errors: as [`find_fifo`].
+/// # Errors
+/// As [`find_fifo`].
 pub fn open_fifo(path: &Path) -> io::Result<OwnedFd> {
     find_fifo(path)?.open(OFlags::RDWR | OFlags::NONBLOCK)
 }
@@ -56,7 +59,8 @@ pub fn open_fifo(path: &Path) -> io::Result<OwnedFd> {
 /// Whether anybody has a FIFO open for writing, or something is in it. `fifo` is open for reading alone, and nothing is taken
 /// out of it.
 ///
-/// Errors: what pipe2(2) and tee(2) report.
+/// # Errors
+/// What pipe2(2) and tee(2) report.
 pub fn has_writers(fifo: impl AsFd) -> io::Result<bool> {
     let (_source, sink) = pipe_with(PipeFlags::CLOEXEC)?;
     match tee(fifo, &sink, 1, SpliceFlags::NONBLOCK) {
@@ -69,7 +73,8 @@ pub fn has_writers(fifo: impl AsFd) -> io::Result<bool> {
 
 /// What the file system says of what a descriptor is of.
 ///
-/// Errors: what fstat(2) reports.
+/// # Errors
+/// What fstat(2) reports.
 pub fn status(fd: impl AsFd) -> io::Result<Status> {
     let status = rustix::fs::fstat(fd)?;
     let permissions = status.st_mode & 0o7777;
@@ -165,7 +170,8 @@ pub fn own_group() -> u32 {
 
 /// Whether a descriptor is of a FIFO, named or not.
 ///
-/// Errors: what fstat(2) reports.
+/// # Errors
+/// What fstat(2) reports.
 pub fn is_fifo(fd: impl AsFd) -> io::Result<bool> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::Fifo)
 }
@@ -188,14 +194,16 @@ pub fn try_lock(file: impl AsFd) -> io::Result<Option<OwnedFd>> {
 
 /// A pipe: its reading end, then its writing end.
 ///
-/// Errors: what pipe2(2) reports.
+/// # Errors
+/// What pipe2(2) reports.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(pipe_with(PipeFlags::CLOEXEC)?)
 }
 
 /// A pipe whose ends do not wait. Any user who has a descriptor of one may open either anew.
 ///
-/// Errors: what pipe2(2) reports.
+/// # Errors
+/// What pipe2(2) reports.
 pub fn shared_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (source, sink) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     rustix::fs::fchmod(&source, Mode::from_raw_mode(0o666))?;
@@ -204,7 +212,8 @@ pub fn shared_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// Writes a byte that says nothing.
 ///
-/// Errors: what write(2) reports.
+/// # Errors
+/// What write(2) reports.
 pub fn write_byte(fd: impl AsFd) -> io::Result<()> {
     rustix::io::write(fd, b"b")?;
     Ok(())

@@ -28,6 +28,9 @@ pub enum Slept {
 /// in one step, so a change followed by a [`wake`] is never missed.
 ///
 /// The word may lie in shared memory; processes meet by the page, not by the address.
+///
+/// # Errors
+/// What futex(2) reports beside the reasons of [`Slept`].
 pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> io::Result<Slept> {
     // A duration beyond the kernel's range is as good as no bound.
     let timeout = timeout.and_then(|duration| Timespec::try_from(duration).ok());
@@ -41,6 +44,9 @@ pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> io::R
 }
 
 /// Wakes up to `count` threads that sleep on `word`, in any process; returns how many there were.
+///
+/// # Errors
+/// What futex(2) reports.
 pub fn wake(word: &AtomicU32, count: u32) -> io::Result<usize> {
     // The kernel takes the count as a signed number.
     Ok(futex::wake(word, Flags::empty(), count.min(i32::MAX as u32))?)

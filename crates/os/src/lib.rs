@@ -1,11 +1,15 @@
 //! The system calls that the STREAMS runtime and the tracer's events need: shared memory, futexes, fences, descriptors,
 //! notification, threads, clocks. What only tools and measurements need is in `headwater-os-tools`.
 //!
-//! This crate is a part of `headwater-streams` and `headwater-trace`, and changes with them. It calls `rustix` for the calls
-//! that it has and `libc` for the rest. It knows no STREAMS and no transport; each module is one noun of the kernel.
+//! This crate is a part of `headwater-streams` and `headwater-trace`, for no other use: its API is exempt from semantic
+//! versioning and may change in any version, so the two depend on exactly one. It calls `rustix` for the calls that it has and
+//! `libc` for the rest. It knows no STREAMS and no transport; each module is one noun of the kernel.
 //!
 //! `unsafe` is allowed here, because a system call is: each block names what it relies on, and every function that is
 //! exported is safe to call with any arguments.
+
+#![deny(missing_docs, missing_debug_implementations)]
+#![warn(clippy::missing_errors_doc)]
 
 pub mod abstract_socket;
 pub mod arena;
@@ -32,3 +36,23 @@ pub mod static_or_box;
 pub mod thread;
 pub mod ticks;
 pub mod watch;
+
+/// What several threads of a process use at once, or pass on.
+const _: () = {
+    const fn is_sent<T: Send>() {}
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<abstract_socket::Listener>();
+    is_shared::<abstract_socket::Peer>();
+    is_shared::<descriptors::Found>();
+    is_shared::<descriptors::Pinned>();
+    is_shared::<doorbell::Doorbell>();
+    is_shared::<fence::Fence>();
+    is_shared::<fork::Epoch>();
+    is_shared::<memory::SharedMemory>();
+    is_shared::<rseq::CpuLog>();
+    is_shared::<thread::AtEnd>();
+    // A value belongs to one thread at a time.
+    is_shared::<per_thread::PerThread<std::cell::Cell<u8>>>();
+    is_sent::<child::Child>();
+    is_sent::<thread::Thread>();
+};

@@ -57,7 +57,8 @@ impl SharedMemory {
     /// Creates, seals and maps `len` bytes of zeros; `name` shows in `/proc/PID/maps`. Pages come at first touch; see
     /// [`SharedMemory::populate`].
     ///
-    /// Errors: `InvalidInput` for a length of 0, else what memfd_create, ftruncate, fcntl or mmap report.
+    /// # Errors
+    /// `InvalidInput` for a length of 0, else what memfd_create, ftruncate, fcntl or mmap report.
     pub fn create(name: &str, len: usize) -> io::Result<SharedMemory> {
         if len == 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "shared memory needs at least one byte"));
@@ -73,7 +74,8 @@ impl SharedMemory {
 
     /// Maps the shared memory behind a descriptor that another process gave us.
     ///
-    /// Errors: `InvalidInput` if the descriptor is no memfd, lacks one of the seals (its giver could then truncate it
+    /// # Errors
+    /// `InvalidInput` if the descriptor is no memfd, lacks one of the seals (its giver could then truncate it
     /// under us), or is empty or longer than `len_max` bytes.
     pub fn from_fd(fd: OwnedFd, len_max: usize) -> io::Result<SharedMemory> {
         let refuse = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
@@ -147,6 +149,9 @@ impl SharedMemory {
     /// child has an empty page table for shared memory and calls it again.
     ///
     /// A kernel without MADV_POPULATE_WRITE (before 5.14) leaves the pages to the first touch.
+    ///
+    /// # Errors
+    /// What madvise(2) reports.
     pub fn populate(&self) -> io::Result<()> {
         // SAFETY: the range is exactly our own mapping; populating changes no byte.
         let populated =

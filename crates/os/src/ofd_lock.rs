@@ -9,7 +9,8 @@ use std::os::fd::{AsFd, AsRawFd};
 /// Marks a range of bytes for as long as the open file description of `file`, which is open for writing, is open anywhere.
 /// False if another description has marked some of them.
 ///
-/// Errors: what fcntl(2) reports.
+/// # Errors
+/// What fcntl(2) reports.
 pub fn mark(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
     match call(file, libc::F_OFD_SETLK, &mut range(libc::F_WRLCK, start, len)) {
         Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
@@ -36,7 +37,8 @@ pub struct Marked {
 /// A mark that another open file description than that of `file` has in a range, if there is any; it may go beyond the range.
 /// Locks of those who may only read the file are none.
 ///
-/// Errors: what fcntl(2) reports.
+/// # Errors
+/// What fcntl(2) reports.
 pub fn marked(file: impl AsFd, start: u64, len: u64) -> io::Result<Option<Marked>> {
     // Whoever wants to lock for reading is stopped by locks for writing alone.
     let mut asked = range(libc::F_RDLCK, start, len);
@@ -48,7 +50,8 @@ pub fn marked(file: impl AsFd, start: u64, len: u64) -> io::Result<Option<Marked
 
 /// Whether another open file description than that of `file` has locked some bytes of a range, for reading or for writing.
 ///
-/// Errors: what fcntl(2) reports.
+/// # Errors
+/// What fcntl(2) reports.
 pub fn is_locked(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
     let mut asked = range(libc::F_WRLCK, start, len);
     call(file, libc::F_OFD_GETLK, &mut asked)?;
@@ -67,7 +70,8 @@ pub enum Right {
 /// Claims a byte for this process, until it closes any descriptor of the same file. Asked for what it has claimed already, it
 /// does so anew.
 ///
-/// Errors: `EBADF` without that right; `WouldBlock` if another process has claimed it.
+/// # Errors
+/// `EBADF` without that right; `WouldBlock` if another process has claimed it.
 pub fn claim(file: impl AsFd, right: Right, byte: u64) -> io::Result<()> {
     let kind = if right == Right::Read { libc::F_RDLCK } else { libc::F_WRLCK };
     call(file, libc::F_SETLK, &mut range(kind, byte, 1))
@@ -75,7 +79,8 @@ pub fn claim(file: impl AsFd, right: Right, byte: u64) -> io::Result<()> {
 
 /// Which other process has claimed a byte, and the right that it showed.
 ///
-/// Errors: what fcntl(2) reports.
+/// # Errors
+/// What fcntl(2) reports.
 pub fn claimant(file: impl AsFd, byte: u64) -> io::Result<Option<(u32, Right)>> {
     let mut asked = range(libc::F_WRLCK, byte, 1);
     call(file, libc::F_GETLK, &mut asked)?;

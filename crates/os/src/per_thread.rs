@@ -249,6 +249,12 @@ impl<T> Drop for PerThread<T> {
     }
 }
 
+impl<T: std::fmt::Debug> std::fmt::Debug for Held<'_, T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Held").field("value", &**self).field("nested", &self.nested).finish()
+    }
+}
+
 impl<T> std::fmt::Debug for PerThread<T> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("PerThread").field("values", &self.slots().count()).finish_non_exhaustive()

@@ -274,7 +274,8 @@ impl CpuLog {
     /// [`crate::ticks`], which in one log never goes back. Threads and signal handlers need no care. At least two words,
     /// and at most [`BLOCK`] bytes.
     ///
-    /// Panics for another number of words.
+    /// # Panics
+    /// For another number of words.
     #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
     #[inline(never)]
     pub fn append(&self, words: &[u64]) -> Appended {

@@ -1,5 +1,8 @@
-//! Events of a program: declared once by [`crate::events!`], they cost one load and a branch where they stand as long as
-//! nobody records them.
+//! The events of a program. [`events!`](crate::events!) declares them; each costs one load and one branch where it stands
+//! as long as no session records it.
+//!
+//! Programs read what is here; they make no [`Event`] themselves. The macro, the C library and the layer for `tracing` use the
+//! functions that this documentation leaves out.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -37,10 +40,32 @@ const YIELDS: u32 = 100_000;
 /// Words of the longest event: what a text and some numbers take.
 pub(crate) const WORDS_MAX: usize = 64;
 
-/// Longest text of a field that is written, bytes; the rest of a longer one is left out.
+/// The length in bytes at which the text of a field is cut. A record holds the text up to there, or up to its first NUL.
+///
+/// ```
+/// use headwater_trace::event::{FIELDS_MAX, TEXT_MAX};
+///
+/// // Three texts and some numbers fit into one record.
+/// assert!(3 * (TEXT_MAX + 1) + 8 * 8 <= FIELDS_MAX);
+/// ```
 pub const TEXT_MAX: usize = 127;
 
-/// One event's standing in this process. In a static.
+/// A kind of event of this process, and whether a session records it.
+///
+/// [`events!`](crate::events!) puts one into a static for each event that it declares. For an event `answered` that is
+/// `answered::EVENT`.
+///
+/// ```
+/// use headwater_trace::event::Type;
+///
+/// headwater_trace::events! {
+///     /// A request has been answered.
+///     answered("shop:answered") { request: u64, path: &str }
+/// }
+///
+/// assert_eq!(answered::EVENT.name(), "shop:answered");
+/// assert_eq!(answered::EVENT.fields(), [("request", Type::Unsigned(8)), ("path", Type::Text)]);
+/// ```
 #[derive(Debug)]
 pub struct Event {
     /// [`OFF`], [`UNKNOWN`], [`BUSY`], [`SEVERAL`], or the session's tag (from [`ON`] on) and above it the event's id there.
@@ -48,9 +73,9 @@ pub struct Event {
     /// For each session that the process is in, where it is recorded there ([`Place`]); 0: not.
     places: [AtomicU32; AT_ONCE],
     /// Such as `headwater:put`.
-    pub name: &'static str,
+    name: &'static str,
     /// Names and types of its fields.
-    pub fields: &'static [(&'static str, Type)],
+    fields: &'static [(&'static str, Type)],
     /// Follows `state` for a call site in another language: 0 if nobody records it.
     mirror: Option<&'static AtomicU32>,
 }
@@ -70,29 +95,59 @@ impl Place {
     }
 }
 
-/// The type of a field.
+/// The type of a field, as a trace describes it: the integers, floating point numbers and strings of CTF 1.8.
+///
+/// Later versions may add types.
+///
+/// ```
+/// use headwater_trace::event::{Type, Value};
+///
+/// assert_eq!(u16::TYPE, Type::Unsigned(2));
+/// assert_eq!(<&str>::TYPE, Type::Text);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Type {
-    /// An unsigned integer of so many bytes.
+    /// An unsigned integer, with its size in bytes: 1, 2, 4 or 8.
     Unsigned(u8),
-    /// A signed one.
+    /// A signed integer in two's complement, with its size in bytes: 1, 2, 4 or 8.
     Signed(u8),
-    /// An IEEE 754 number of so many bytes.
+    /// An IEEE 754 binary floating point number, with its size in bytes: 4 or 8.
     Float(u8),
-    /// UTF-8.
+    /// A text in UTF-8, terminated by a NUL in the record.
     Text,
 }
 
-/// What can be a field of an event.
-pub trait Value: Copy {
-    /// Its type.
+/// A type of which a field of an event can be: integers of 1 to 8 bytes, `f32`, `f64`, `bool` and `&str`.
+///
+/// No other crate can implement it: the forms of values in a record are those that every reader of CTF 1.8 knows.
+///
+/// ```
+/// use headwater_trace::event::{Type, Value};
+///
+/// fn is_signed<V: Value>(_: V) -> bool {
+///     matches!(V::TYPE, Type::Signed(_))
+/// }
+///
+/// assert!(is_signed(-7_i32) && !is_signed(true));
+/// ```
+pub trait Value: Copy + sealed::Sealed {
+    /// The type that the trace gives for the field.
     const TYPE: Type;
     /// Most bytes that it takes in a record.
+    #[doc(hidden)]
     const BYTES_MAX: usize;
     /// Appends it to a record that has `len` bytes so far.
+    #[doc(hidden)]
     fn put<const N: usize>(self, words: &mut Words<N>, len: &mut usize);
     /// What a probe is given of it: a number, a float's bits; of a text where it begins, and its bytes.
+    #[doc(hidden)]
     fn bits(self) -> [u64; 2];
+}
+
+mod sealed {
+    /// Keeps other crates from implementing [`Value`](super::Value).
+    pub trait Sealed {}
 }
 
 /// Words of a record in the making: two of head, then the fields without gaps. On the stack, as many as the event can take.
@@ -100,15 +155,59 @@ pub trait Value: Copy {
 pub type Words<const N: usize> = [u64; N];
 
 impl Event {
+    /// Returns the name, a provider and an event with a colon between them.
+    ///
+    /// ```
+    /// headwater_trace::events! { started("shop:started") {} }
+    ///
+    /// assert_eq!(started::EVENT.name(), "shop:started");
+    /// ```
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Returns the names and types of the fields, in the order in which a record has them.
+    ///
+    /// ```
+    /// use headwater_trace::event::Type;
+    ///
+    /// headwater_trace::events! { sold("shop:sold") { cents: i64 } }
+    ///
+    /// assert_eq!(sold::EVENT.fields(), [("cents", Type::Signed(8))]);
+    /// ```
+    pub const fn fields(&self) -> &'static [(&'static str, Type)] {
+        self.fields
+    }
+
+    /// Returns whether a session records the event now. For a program that computes the fields only then.
+    ///
+    /// The first call joins the session that the environment names, as the first hit of an event does. May be called in a
+    /// signal handler, once [`init`](crate::init) has returned.
+    ///
+    /// ```
+    /// headwater_trace::events! { state("shop:state") { text: &str } }
+    ///
+    /// if state::EVENT.is_recorded() {
+    ///     state(&format!("{:?}", std::thread::current()));
+    /// }
+    /// ```
+    #[inline]
+    pub fn is_recorded(&'static self) -> bool {
+        let state = self.state.load(Ordering::Relaxed);
+        is_recorded(state) || state != OFF && is_recorded(self.become_known(state))
+    }
+
     /// An event that has not been hit yet.
+    #[doc(hidden)]
     pub const fn new(name: &'static str, fields: &'static [(&'static str, Type)]) -> Event {
         let places = [const { AtomicU32::new(0) }; AT_ONCE];
         Event { state: AtomicU32::new(UNKNOWN), places, name, fields, mirror: None }
     }
 
-    /// An event that is known at run time only. It stays for ever, so whoever asks keeps it. `mirror` becomes 0 when nobody
-    /// records it and 1 when somebody does. None if the name is no provider and event, or the fields have no place in a
-    /// record or no names of their own. May be called in a signal handler.
+    /// Makes an event that is known at run time only. Its memory is never freed, so the caller keeps the reference. `mirror`
+    /// becomes 1 when a session records the event and 0 when none does. None if the name is no provider and event, or the
+    /// fields have no place in a record or no names of their own. May be called in a signal handler.
+    #[doc(hidden)]
     pub fn make(name: &str, fields: &[(&str, Type)], mirror: Option<&'static AtomicU32>) -> Option<&'static Event> {
         let sizes = fields.iter().map(|(_, kind)| kind.bytes_max()).sum::<usize>();
         let are_apart = fields
@@ -128,19 +227,14 @@ impl Event {
     }
 
     /// Whether an entry is to be made: it is recorded, or that is not known yet.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn is_on(&self) -> bool {
         self.state.load(Ordering::Relaxed) != OFF
     }
 
-    /// Whether it is recorded; makes it known if need be. For those who go another way while it is.
-    #[inline]
-    pub fn is_recorded(&'static self) -> bool {
-        let state = self.state.load(Ordering::Relaxed);
-        is_recorded(state) || state != OFF && is_recorded(self.become_known(state))
-    }
-
     /// Writes a record of `len` bytes whose fields are there.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn write<const N: usize>(&'static self, mut words: Words<N>, len: usize) {
         // Acquire pairs with the Release in `switch`: the session and the event's place in it are there.
@@ -170,7 +264,9 @@ impl Event {
     /// As [`Event::write`], of an event that is known at run time only. The words from `len` on are 0 up to the next
     /// multiple of 8 bytes.
     ///
-    /// Panics if `words` are fewer.
+    /// # Panics
+    /// If `words` are fewer.
+    #[doc(hidden)]
     pub fn write_made(&'static self, words: &mut [u64], len: usize) {
         let words = &mut words[..len.div_ceil(8)];
         let state = self.state.load(Ordering::Acquire);
@@ -296,12 +392,20 @@ fn put_number<const N: usize>(words: &mut Words<N>, len: &mut usize, value: u64,
     *len += bytes;
 }
 
-/// Most bytes of a record's fields.
+/// The most bytes that the fields of an event can take in a record; a text counts as [`TEXT_MAX`] bytes and its NUL.
+///
+/// An event with more does not compile:
+///
+/// ```compile_fail
+/// headwater_trace::events! { long("shop:long") { a: &str, b: &str, c: &str, d: &str } }
+///
+/// long("", "", "", "");
+/// ```
 pub const FIELDS_MAX: usize = WORDS_MAX * 8 - HEAD;
 
 impl Type {
     /// Most bytes that a field of it takes in a record.
-    pub const fn bytes_max(self) -> usize {
+    const fn bytes_max(self) -> usize {
         match self {
             Type::Unsigned(bytes) | Type::Signed(bytes) | Type::Float(bytes) => bytes as usize,
             Type::Text => TEXT_MAX + 1,
@@ -324,6 +428,8 @@ pub const fn entry_words(bytes: &[usize]) -> usize {
 
 macro_rules! number {
     ($($type:ty, $kind:ident, $bits:ty;)+) => { $(
+        impl sealed::Sealed for $type {}
+
         impl Value for $type {
             const TYPE: Type = Type::$kind(size_of::<$type>() as u8);
             const BYTES_MAX: usize = size_of::<$type>();
@@ -356,6 +462,8 @@ number! {
     f64, Float, u64;
 }
 
+impl sealed::Sealed for bool {}
+
 impl Value for bool {
     const TYPE: Type = Type::Unsigned(1);
     const BYTES_MAX: usize = 1;
@@ -368,6 +476,8 @@ impl Value for bool {
         [u64::from(self), 0]
     }
 }
+
+impl sealed::Sealed for &str {}
 
 impl Value for &str {
     const TYPE: Type = Type::Text;
@@ -393,8 +503,8 @@ impl Value for &str {
     }
 }
 
-/// Declares events: for each a function of that name, which writes a record of its arguments if the event is recorded, and
-/// a module of that name with the [`Event`](crate::event::Event) itself.
+/// Declares events. For each it makes a function of that name, which writes a record of its arguments if a session records
+/// the event, and a module of that name with the [`Event`](crate::event::Event) itself, `EVENT`.
 ///
 /// ```
 /// headwater_trace::events! {
@@ -405,8 +515,23 @@ impl Value for &str {
 /// answered(7, 200, 1.5, "/cart");
 /// ```
 ///
-/// Fields are integers of 1 to 8 bytes, `f32`, `f64`, `bool` and `&str` (at most 127 bytes of it are written). A name is
-/// a provider and an event, letters, digits and `_` around a colon.
+/// A field is of a type that implements [`Value`](crate::event::Value): an integer of 1 to 8 bytes, `f32`, `f64`, `bool` or
+/// `&str`, of which at most [`TEXT_MAX`](crate::event::TEXT_MAX) bytes are written. The name is a provider and an event with
+/// a colon between them, of ASCII letters, digits and `_`, at most 64 bytes. Names and fields that cannot be recorded are
+/// errors of the compiler:
+///
+/// ```compile_fail
+/// headwater_trace::events! { answered("no provider") {} }
+///
+/// answered();
+/// ```
+///
+/// A call may stand in a signal handler, once [`init`](crate::init) has returned: from then on it allocates no memory and
+/// takes no lock. It reports no error: an event for which there is no room is counted, and the trace says how many are
+/// missing.
+///
+/// With the feature `sdt` each event is also a USDT probe, as SystemTap's `sys/sdt.h` makes them (an ELF note of the owner
+/// `stapsdt`). Without the feature there is no code for it.
 #[macro_export]
 macro_rules! events {
     ($(

@@ -1,9 +1,8 @@
-//! The tracer, as programs link it: events that cost one load and a branch until somebody records them, and the session
-//! to which they are written.
+//! Tracing for programs: events that cost one load and one branch until a session records them.
 //!
 //! [`events!`] declares events. A program joins the session that its environment names at its first event; [`init`] does so
-//! at once, [`join`] takes a session by its path, and [`listen()`] lets `headwater trace record --pid` in. Traces are made and
-//! read by `headwater-trace-tools`; this crate has no parser and writes no file but the session's shared memory.
+//! at once, [`join`] takes a session by its path, and [`listen()`] lets `headwater trace attach` in. Traces are made and read
+//! by the command `headwater trace`; this crate has no parser and writes no file but the session's shared memory.
 //!
 //! ```
 //! headwater_trace::events! {
@@ -13,9 +12,25 @@
 //!
 //! answered(7, 200, "/cart");
 //! ```
-#![deny(unsafe_code)]
+//!
+//! # What is promised
+//!
+//! What this documentation shows follows semantic versioning. The macro's expansion and the recorder need more, which is
+//! `#[doc(hidden)]`: `record`, `region`, `schema`, `sdt`, the module `listen`, and hidden functions of [`event`] and
+//! [`session`]. That part may change in any version, and so may the layout of a session's memory, which carries a version
+//! number: the program and its recorder must agree in it.
+//!
+//! # Features
+//!
+//! - `tracing`: the module `tracing` records the events and spans of the crate `tracing`.
+//! - `sdt`: each event is also a USDT probe.
+//!
+//! A probe is compiled in only by these features and by the events that a program declares. Linux only.
+#![deny(unsafe_code, missing_docs, missing_debug_implementations)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod event;
+#[doc(hidden)]
 pub mod listen;
 #[doc(hidden)]
 pub mod record;
@@ -29,6 +44,15 @@ pub mod session;
 #[cfg(feature = "tracing")]
 pub mod tracing;
 
+#[doc(hidden)]
 pub use headwater_shm::logs::WhenFull;
 pub use listen::listen;
 pub use session::{init, join, leave};
+
+/// Events are in statics, and a session's memory is used by several threads of its recorder.
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<event::Event>();
+    is_shared::<event::Type>();
+    is_shared::<region::Region>();
+};

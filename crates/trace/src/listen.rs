@@ -1,8 +1,8 @@
-//! Letting a tracer in while a program runs: a thread that waits at a socket until it is told of a session.
+//! Lets recorders into a running program: a thread that waits at a socket until a recorder names a session.
 //!
 //! Without it a program is traced from its start on, or not at all: nothing of this library runs between two events. The
-//! thread sleeps in the kernel; it gets no signals. The socket's name is not in the file system, and protects nothing: who
-//! connects must be of the program's own user, or root.
+//! thread sleeps in the kernel; it gets no signals. The socket has an abstract name (unix(7)), which protects nothing: the
+//! thread asks the kernel for the user of each peer.
 
 use std::ffi::OsStr;
 use std::io;
@@ -18,7 +18,12 @@ use headwater_os::thread::Thread;
 
 use crate::session;
 
-/// The variable that makes a program listen from its first event on, if it is `1`.
+/// The environment variable that makes a program listen from its first event on, if it is `1`; see
+/// [`listen()`](crate::listen()).
+///
+/// ```
+/// assert_eq!(headwater_trace::session::LISTEN_VARIABLE, "HEADWATER_TRACE_LISTEN");
+/// ```
 pub const VARIABLE: &str = "HEADWATER_TRACE_LISTEN";
 
 /// How long either side waits for what the other says.
@@ -28,10 +33,21 @@ const PATH_MAX: usize = 4096;
 /// What the answer is if all is well.
 const JOINED: &[u8] = b"joined";
 
-/// Lets tracers in from now on: `headwater trace attach PID` finds this process. A forked child calls it again.
+/// Lets recorders in from now on: `headwater trace attach PID` finds this process. A forked child calls it again.
+///
+/// It starts a thread, which blocks all signals and sleeps until a recorder connects. A recorder must run as the user of this
+/// process or as root.
+///
+/// ```
+/// headwater_trace::listen()?;
+/// // The second time it does nothing.
+/// headwater_trace::listen()?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 ///
 /// # Errors
-/// `AddrInUse` if somebody has taken this process's name; what pthread_create(3) reports.
+/// `AddrInUse` if another process has taken the name of this one, `headwater-trace/PID`; what socket(2), bind(2), listen(2) and
+/// pthread_create(3) report.
 pub fn listen() -> io::Result<()> {
     static LISTENING: OnceLock<u32> = OnceLock::new();
     if LISTENING.get() == Some(&std::process::id()) {
@@ -42,7 +58,7 @@ pub fn listen() -> io::Result<()> {
     Thread::start(move || {
         while listener.wait().is_ok() {
             while let Ok(Some(socket)) = listener.accept() {
-                // Whoever says nothing, or what makes no sense, is left alone.
+                // A peer that sends nothing, or nonsense, gets no answer.
                 let _ = answer(&socket);
             }
         }

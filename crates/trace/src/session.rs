@@ -1,5 +1,8 @@
-//! What a traced process has to do with sessions: it joins the one that its environment names, or those that come to it, and
+//! The sessions of a traced process. It joins the one that its environment names, or those whose recorders come to it, and
 //! writes the records of its events there.
+//!
+//! A session is made by a recorder, such as `headwater trace record`: a file in memory with buffers for each CPU. The recorder
+//! copies the records from there into a trace.
 
 use std::cell::Cell;
 use std::io;
@@ -12,7 +15,7 @@ use headwater_os::{clock, environment, fork, rseq, thread, ticks};
 use headwater_shm::logs::OfCpu;
 
 use crate::event::{Event, ON, Place, THREAD, THREAD_FIELDS, THREAD_WORDS, Value, second_word};
-use crate::listen::{self, listen};
+use crate::listen::listen;
 use crate::record::HEAD;
 use crate::region::Region;
 
@@ -23,10 +26,26 @@ use own::OwnLog;
 pub(crate) use turn::is_inside;
 use turn::{Taken, Turn};
 
-/// The variable that names the memory of the session which a program joins at its first event.
+/// The environment variable that names the file of the session which a program joins at its first event.
+///
+/// ```
+/// use std::process::Command;
+///
+/// # let run = || -> std::io::Result<()> {
+/// Command::new("./shop").env(headwater_trace::session::VARIABLE, "/dev/shm/session").spawn()?;
+/// # Ok(()) };
+/// ```
 pub const VARIABLE: &str = "HEADWATER_TRACE";
-/// The variable that makes all threads use logs of their own, if it is `thread`: as where there are no restartable sequences.
+
+/// The environment variable that gives each thread a buffer of its own, if it is `thread`, in place of one for each CPU. So it
+/// is without being asked where the kernel has no restartable sequences (rseq(2)); there is room for 64 threads.
+///
+/// ```
+/// assert_eq!(headwater_trace::session::LOGS_VARIABLE, "HEADWATER_TRACE_LOGS");
+/// ```
 pub const LOGS_VARIABLE: &str = "HEADWATER_TRACE_LOGS";
+
+pub use crate::listen::VARIABLE as LISTEN_VARIABLE;
 
 /// Sessions that a process can join in its life; their memory stays mapped, because a thread may be in the middle of an event.
 pub(crate) const SESSIONS: usize = 64;
@@ -92,12 +111,24 @@ thread_local! {
         const { ThisThread { here: Cell::new(None), id: Cell::new(0), greeted: Cell::new(0) } };
 }
 
-/// Joins the session that the environment names, if there is one and this process has joined none; listens for tracers if it
-/// says so ([`listen::VARIABLE`]). A program whose first event may stand in a signal handler calls it before. The environment
-/// of a program that has more rights than its starter has says nothing.
+/// Joins the session that the environment names ([`VARIABLE`]), if this process has joined none yet, and lets recorders in if
+/// the environment says so ([`LISTEN_VARIABLE`]).
+///
+/// The first event of a process calls it, so a program needs to only if that event may stand in a signal handler (joining
+/// allocates memory), or to learn of an error. Once it has succeeded, further calls do nothing.
+///
+/// In a process that has more rights than the one that started it (set-user-ID, set-group-ID, capabilities of its own) it
+/// reads no environment variable, as secure_getenv(3) does not.
+///
+/// ```
+/// if let Err(error) = headwater_trace::init() {
+///     eprintln!("not traced: {error}");
+/// }
+/// ```
 ///
 /// # Errors
-/// What stands in the way of the session that is named, or of listening: the program can go on without.
+/// Those of [`join_beside`] and [`listen()`](crate::listen()), with the name of the variable. The program can go on: its events
+/// are not recorded. `WouldBlock` in a signal handler whose thread joins or leaves a session.
 pub fn init() -> io::Result<()> {
     static FAILED: AtomicBool = AtomicBool::new(false);
     // What has failed is tried again, and at least said again.
@@ -119,7 +150,7 @@ pub fn init() -> io::Result<()> {
     drop(turn);
     if is_first {
         changed();
-        if environment::trusted(listen::VARIABLE).is_some_and(|value| value == "1") {
+        if environment::trusted(LISTEN_VARIABLE).is_some_and(|value| value == "1") {
             listen()?;
         }
     }
@@ -133,29 +164,48 @@ enum Others {
     Leave,
 }
 
-/// Joins a session by the file that is its memory: from now on this process's events are recorded there. A session that it
-/// was in before is left.
+/// Joins a session by the file that is its memory: from now on the events of this process are recorded there. It leaves the
+/// sessions that it was in before.
+///
+/// ```
+/// use std::io::ErrorKind;
+/// use std::path::Path;
+///
+/// let error = headwater_trace::join(Path::new("/no/such/session")).expect_err("there is no such file");
+/// assert_eq!(error.kind(), ErrorKind::NotFound);
+/// ```
 ///
 /// # Errors
-/// What [`Region::open`] reports; `Unsupported` if the processor's counter is no clock to this process, but to the session;
-/// `QuotaExceeded` after 64 sessions; `WouldBlock` in a signal handler whose thread joins or leaves one.
+/// - `InvalidInput` if it is no plain file of a possible size, `PermissionDenied` if it is of another user.
+/// - `InvalidData` if it is no session, or one of another version.
+/// - `QuotaExceeded` if the process has joined 64 sessions in its life: their memory stays mapped.
+/// - `WouldBlock` in a signal handler whose thread joins or leaves a session.
+/// - What open(2), fstat(2), mmap(2), pthread_atfork(3) and pthread_key_create(3) report.
 pub fn join(path: &Path) -> io::Result<()> {
     join_now(path, wants_own_logs(), Others::Leave)
 }
 
-/// As [`join`], beside the sessions that the process is in: each has all the events that it wants, in buffers of its own. A
-/// session that it is in already changes nothing.
+/// As [`join`], but stays in the sessions that the process is in. Each has all the events that it wants, in buffers of its own.
+/// To join a session twice changes nothing.
+///
+/// ```
+/// use std::path::Path;
+///
+/// let error = headwater_trace::session::join_beside(Path::new("/dev/null")).expect_err("it is no session");
+/// assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+/// ```
 ///
 /// # Errors
-/// As [`join`]; `QuotaExceeded` too if it is in 4 sessions.
+/// Those of [`join`], and `QuotaExceeded` if the process is in 4 sessions.
 pub fn join_beside(path: &Path) -> io::Result<()> {
     join_now(path, wants_own_logs(), Others::Stay)
 }
 
-/// As [`join`], with a log of its own for each thread, as where there are no restartable sequences.
+/// As [`join`], with a log of its own for each thread, as where there are no restartable sequences. For measurements.
 ///
 /// # Errors
-/// As [`join`].
+/// Those of [`join`].
+#[doc(hidden)]
 pub fn join_alone(path: &Path) -> io::Result<()> {
     join_now(path, true, Others::Leave)
 }
@@ -224,7 +274,16 @@ fn enter(region: Region, own_logs: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Leaves all sessions: no event is recorded any more.
+/// Leaves all sessions: events are not recorded until the next is joined. What was recorded stays there.
+///
+/// In a signal handler whose thread joins or leaves a session it does nothing.
+///
+/// ```
+/// headwater_trace::events! { told("shop:told") {} }
+///
+/// headwater_trace::leave();
+/// assert!(!told::EVENT.is_recorded());
+/// ```
 pub fn leave() {
     // In a signal handler whose thread has the turn nothing can be done.
     if let Some(_turn) = TURN.take() {
@@ -258,7 +317,8 @@ fn is_active(tag: u8) -> bool {
 }
 
 /// Whether an event of that name would be recorded now.
-pub fn wants(name: &str) -> bool {
+#[cfg(feature = "tracing")]
+pub(crate) fn wants(name: &str) -> bool {
     active().any(|(_, session)| session.region.wants(name))
 }
 
@@ -418,7 +478,7 @@ impl Session {
 
     /// Where an event goes from now on; None if it is not wanted.
     fn place_of(&self, event: &Event, tag: u8) -> Option<Place> {
-        self.region.wants(event.name).then(|| Place::new(tag, self.region.enter(event.name, event.fields)))
+        self.region.wants(event.name()).then(|| Place::new(tag, self.region.enter(event.name(), event.fields())))
     }
 
     /// The first record of this thread in a session: says who it is.

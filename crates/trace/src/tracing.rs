@@ -19,7 +19,6 @@ use headwater_os::thread::Thread;
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::subscriber::Interest;
 use tracing_core::{Event, Metadata, Subscriber};
-use tracing_subscriber::filter::Filtered;
 use tracing_subscriber::layer::{Context, Filter, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
@@ -29,19 +28,20 @@ mod site;
 use packed::Packed;
 use site::{Series, Site};
 
-/// Records events and spans. Made by [`layer`].
+/// Records events and spans.
 #[derive(Debug)]
-pub struct Recorder(());
+struct Recorder;
 
-/// Lets through what a session wants. Made by [`layer`].
+/// Lets through what a session wants.
 #[derive(Debug)]
-pub struct Wanted(());
+struct Wanted;
 
 /// A layer has been made, so call sites know what is wanted.
 static IS_USED: AtomicBool = AtomicBool::new(false);
 
-/// A layer that records what the session wants which the environment names or which is joined later ([`crate::init`],
-/// [`crate::join`], [`crate::listen()`](crate::listen())). It takes nothing from other layers.
+/// Returns a layer that records what the sessions of this process want: the one that the environment names, which it joins
+/// ([`crate::init`]), and those that are joined later ([`crate::join`], [`crate::listen()`](crate::listen())). It takes nothing
+/// from other layers. If the session cannot be joined the layer records nothing; call [`crate::init`] to learn why.
 ///
 /// ```
 /// use tracing_subscriber::layer::SubscriberExt;
@@ -51,7 +51,7 @@ static IS_USED: AtomicBool = AtomicBool::new(false);
 /// tracing::info!(request = 7, "answered");
 /// # Ok::<(), tracing::subscriber::SetGlobalDefaultError>(())
 /// ```
-pub fn layer<S>() -> Filtered<Recorder, Wanted, S>
+pub fn layer<S>() -> impl Layer<S> + Send + Sync
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
@@ -59,7 +59,7 @@ where
     // of a session is no reason not to go on.
     let _ = crate::init();
     IS_USED.store(true, Ordering::Release);
-    Recorder(()).with_filter(Wanted(()))
+    Recorder.with_filter(Wanted)
 }
 
 /// What is recorded has changed: every call site is asked again.

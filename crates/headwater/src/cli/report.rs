@@ -103,7 +103,7 @@ pub(super) fn report(arguments: &ReportArguments) -> anyhow::Result<u8> {
 fn load(arguments: &ReportArguments) -> anyhow::Result<Loaded> {
     let mut loaded = sources::load_all(&arguments.runs)?;
     let rows = || loaded.runs.iter().flat_map(|(_, run)| &run.results).map(|result| &result.row);
-    if let Some(filter) = filter::idle(&arguments.filter, rows()) {
+    if let Some(filter) = filter::unmatched(&arguments.filter, rows()) {
         let near = suggest::did_you_mean(filter, rows().flat_map(|row| row.id.split('/')));
         bail!("no row is named by --filter {filter}{near}");
     }

@@ -1,25 +1,25 @@
-//! What a check may know: the environment and the probes, and nothing else.
+//! The input of the checks: the environment and the probes.
 
 use headwater_results::schema::Environment;
 
 use super::Probes;
 
-/// Everything that a check decides from.
+/// All facts that a check may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// The captured environment.
     pub environment: &'a Environment,
-    /// What was tried besides.
+    /// Facts that only the checks need.
     pub probes: &'a Probes,
 }
 
 impl Facts<'_> {
-    /// A system setting that is one number.
+    /// Returns a system setting that is one number.
     pub fn sysctl(&self, name: &str) -> Option<u64> {
         self.environment.limits.sysctl.get(name)?.parse().ok()
     }
 
-    /// A soft limit of this process; `u64::MAX` where unlimited.
+    /// Returns a soft limit of this process; `u64::MAX` if unlimited.
     pub fn limit(&self, name: &str) -> Option<u64> {
         match self.environment.limits.resource.get(name)?.as_str() {
             "unlimited" => Some(u64::MAX),
@@ -27,12 +27,12 @@ impl Facts<'_> {
         }
     }
 
-    /// A fact about tracing.
+    /// Returns a fact about tracing.
     pub fn tracing(&self, name: &str) -> Option<&str> {
         self.environment.tracing.get(name).map(String::as_str)
     }
 
-    /// What a command that needs privileges begins with.
+    /// Returns the prefix of a command that needs privileges.
     pub fn sudo(&self) -> &'static str {
         if self.probes.is_root { "" } else { "sudo " }
     }

@@ -1,23 +1,23 @@
-//! What a check finds, as a value: for the terminal and for `--json`.
+//! The result of a check as a value, for the terminal and for `--json`.
 
 use serde::Serialize;
 
 use super::Facts;
 
-/// How much a finding matters. Ordered as it is shown.
+/// How serious a finding is. The order is that of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Figures suffer, or rows cannot be measured.
     Warning,
-    /// Something to know when reading the figures.
+    /// A fact that matters when the figures are read.
     Note,
-    /// As it should be.
+    /// No problem.
     Good,
 }
 
 impl Status {
-    /// The word shown for it.
+    /// Returns the word for it in the output.
     pub fn name(self) -> &'static str {
         match self {
             Status::Warning => "warning",
@@ -30,36 +30,36 @@ impl Status {
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at, in one or two words, from the table of checks.
+    /// The topic, in one or two words, from the table of checks.
     pub topic: &'static str,
-    /// How much it matters.
+    /// How serious it is.
     pub status: Status,
-    /// What was found, with the figure: one line.
+    /// The observation with its value, in one line.
     pub what: String,
-    /// What follows for a measurement; empty where all is good.
+    /// The consequence for a measurement; empty if the status is good.
     pub consequence: String,
-    /// What would help, where something does.
+    /// A change that would help, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
 }
 
 impl Finding {
-    /// All is as it should be.
+    /// Makes a finding without a problem.
     pub fn good(what: impl Into<String>) -> Finding {
         Self::new(Status::Good, what, "")
     }
 
-    /// Something to know.
+    /// Makes a finding that matters when the figures are read.
     pub fn note(what: impl Into<String>, consequence: impl Into<String>) -> Finding {
         Self::new(Status::Note, what, consequence)
     }
 
-    /// Something that spoils figures or rows.
+    /// Makes a finding that impairs figures or prevents rows.
     pub fn warning(what: impl Into<String>, consequence: impl Into<String>) -> Finding {
         Self::new(Status::Warning, what, consequence)
     }
 
-    /// The same with what would help, if anything does.
+    /// Adds a remedy, if there is one.
     pub fn with(self, remedy: impl Into<Option<Remedy>>) -> Finding {
         Finding { remedy: remedy.into(), ..self }
     }
@@ -69,32 +69,32 @@ impl Finding {
     }
 }
 
-/// A change that the user may make; the tool never does.
+/// A change that the user may make. Headwater never makes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Remedy {
-    /// What it does, in words.
+    /// A description of the change.
     pub what: String,
     /// The command for a shell.
     pub command: String,
-    /// The command that brings the present value back.
+    /// The command that restores the present value.
     pub undo: String,
 }
 
 impl Remedy {
-    /// Sets the system setting `name`; absent where its present value is not known, because it could not be undone.
+    /// Sets the system setting `name`; `None` if its present value is unknown, because the change could not be undone.
     pub fn sysctl(facts: &Facts, name: &str, value: impl ToString) -> Option<Remedy> {
         let (value, present) = (value.to_string(), facts.environment.limits.sysctl.get(name)?);
         let set = |value: &str| format!("{}sysctl -w {name}={}", facts.sudo(), quoted(value));
         Some(Remedy { what: format!("Set {name} to {value}"), command: set(&value), undo: set(present) })
     }
 
-    /// Writes `value` to `files` (a pattern of the shell), which say `present` now.
+    /// Writes `value` to `files` (a shell pattern) whose present contents are `present`.
     pub fn write(facts: &Facts, files: &str, value: &str, present: &str) -> Remedy {
         let set = |value: &str| format!("echo {} | {}tee {files}", quoted(value), facts.sudo());
         Remedy { what: format!("Write {value} to {files}"), command: set(value), undo: set(present) }
     }
 
-    /// Sets the soft limit `name` of the shell, and so of what it starts, to `value`; the hard limit too if it is lower.
+    /// Sets the soft limit `name` of the shell and its children to `value`; the hard limit too if it is lower.
     pub fn limit(facts: &Facts, name: &str, value: u64) -> Option<Remedy> {
         let present = facts.environment.limits.resource.get(name)?;
         let hard = *facts.probes.hard_limits.get(name)?;
@@ -113,7 +113,7 @@ impl Remedy {
     }
 }
 
-/// Quotes what a shell would split.
+/// Quotes a value that a shell would split.
 fn quoted(value: &str) -> String {
     if value.contains([' ', '\t']) { format!("'{value}'") } else { value.to_owned() }
 }

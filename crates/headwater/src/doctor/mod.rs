@@ -1,7 +1,7 @@
-//! What on this machine disturbs a measurement or makes a row impossible, and what would help.
+//! Finds what disturbs a measurement on this machine or prevents rows, and suggests remedies.
 //!
-//! Called by `headwater doctor` and before a run. It says what to do and how to undo it; it never changes a setting.
-//! A check is a pure function of [`Facts`] in a file of `checks/`, plus its line in the table there.
+//! Called by `headwater doctor` and before a run. It names each change and how to undo it, but never changes a setting.
+//! A check is a pure function of [`Facts`] in a file of `checks/`, plus a line in the table there.
 
 mod checks;
 mod facts;
@@ -17,14 +17,14 @@ pub use finding::{Finding, Remedy, Status};
 pub use probes::{CpuQuota, PrivateIpc, ProbedDirectory, Probes, Tracer, Turbo};
 pub use render::render;
 
-/// Probes this machine and checks it, warnings first. Takes a few milliseconds; the caller has one thread, because a
-/// child is forked that tries a private IPC namespace.
+/// Probes this machine and checks it. Warnings come first. Takes a few milliseconds. The calling process must have one
+/// thread, because a child is forked to try a private IPC namespace.
 pub fn check(environment: &Environment) -> Vec<Finding> {
     check_facts(&Facts { environment, probes: &Probes::take() })
 }
 
-/// What every check makes of `facts`, warnings first, otherwise in the order of the table. A check about something
-/// that the machine does not say gives nothing.
+/// Runs all checks on `facts`. Warnings come first, otherwise the order is that of the table. A check without its facts
+/// yields no finding.
 pub fn check_facts(facts: &Facts) -> Vec<Finding> {
     let found = |check: &Check| (check.run)(facts).map(|finding| Finding { topic: check.topic, ..finding });
     let mut findings: Vec<Finding> = CHECKS.iter().filter_map(found).collect();

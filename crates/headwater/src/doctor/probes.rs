@@ -1,4 +1,4 @@
-//! What is tried or read for the checks alone, because it is no part of the stored environment.
+//! Probes that only the checks need, because they are not part of the stored environment.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,41 +12,41 @@ use headwater_trace_tools::kernel::{Support, Tracefs, stale};
 use crate::environment::{Source, parse_cpu_max};
 use crate::trace;
 
-/// The answers.
+/// The results of the probes.
 #[derive(Clone, Debug, Default)]
 pub struct Probes {
-    /// Commands need no `sudo`.
+    /// Whether the user is root, so that commands need no `sudo`.
     pub is_root: bool,
     /// Cost of one clock read, ns.
     pub clock_read_ns: f64,
     /// Whether a private IPC namespace can be made.
     pub private_ipc: PrivateIpc,
-    /// The processor's switch for turbo or boost, where the kernel has one.
+    /// The processor's switch for turbo or boost, if the kernel has one.
     pub turbo: Option<Turbo>,
     /// `/sys/devices/system/cpu/smt/control`.
     pub smt_control: Option<String>,
-    /// The file whose CPU quota is tightest, if there is a quota.
+    /// The file with the lowest CPU quota, if there is a quota.
     pub cpu_quota: Option<CpuQuota>,
-    /// Where shared memory lives.
+    /// The directory of shared memory.
     pub shared_memory: ProbedDirectory,
-    /// Where FIFOs and sockets are made.
+    /// The directory of FIFOs and sockets.
     pub temporary: ProbedDirectory,
-    /// Hard limits by name; an absent value means unlimited.
+    /// Hard limits by name; `None` means unlimited.
     pub hard_limits: BTreeMap<String, Option<u64>>,
-    /// What `headwater trace` finds; absent if it was not checked.
+    /// The preconditions of `headwater trace`; `None` if they were not checked.
     pub tracer: Option<Tracer>,
 }
 
-/// What stands in the way of tracing.
+/// The preconditions of tracing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tracer {
-    /// Why the processor's counter is no clock.
+    /// The reason why the processor's counter cannot serve as a clock.
     pub counter_unsound: Option<String>,
     /// Whether programs can use restartable sequences.
     pub has_sequences: bool,
-    /// Why events of the kernel cannot be recorded.
+    /// The reason why events of the kernel cannot be recorded.
     pub kernel_obstacle: Option<String>,
-    /// Bytes that a session takes by default.
+    /// Bytes that a session allocates by default.
     pub session_bytes: u64,
     /// The memory of sessions whose recorder has died.
     pub abandoned: Vec<PathBuf>,
@@ -57,12 +57,12 @@ pub struct Tracer {
 /// Whether queues can have limits of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PrivateIpc {
-    /// Yes.
+    /// A namespace can be created, and its limits can be raised.
     #[default]
     Possible,
-    /// A namespace can be made, but its limits stay.
+    /// A namespace can be created, but its limits cannot be raised.
     LimitsFixed,
-    /// Not allowed, with the reason.
+    /// A namespace cannot be created, with the reason.
     Refused(String),
 }
 
@@ -71,9 +71,9 @@ pub enum PrivateIpc {
 pub struct Turbo {
     /// The file of the switch.
     pub file: &'static str,
-    /// What it says now.
+    /// Its present contents.
     pub present: String,
-    /// What it says when turbo is off.
+    /// Its contents when turbo is off.
     pub off: &'static str,
 }
 
@@ -82,23 +82,23 @@ pub struct Turbo {
 pub struct CpuQuota {
     /// Its `cpu.max`.
     pub file: PathBuf,
-    /// What it says now: `QUOTA PERIOD`, us.
+    /// Its present contents: `QUOTA PERIOD` in us.
     pub present: String,
 }
 
-/// A directory that rows make files in.
+/// A directory in which rows create files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProbedDirectory {
     /// The directory.
     pub path: PathBuf,
-    /// Why nothing can be made there.
+    /// The reason why no file can be created in it.
     pub error: Option<String>,
     /// Free bytes of its file system.
     pub free_bytes: u64,
 }
 
 impl Probes {
-    /// Looks at this machine.
+    /// Probes this machine.
     pub fn take() -> Probes {
         let source = Source::machine();
         Probes {
@@ -112,16 +112,16 @@ impl Probes {
             turbo: turbo(&source),
             smt_control: source.read("/sys/devices/system/cpu/smt/control"),
             cpu_quota: cpu_quota(&source, &Group::own()),
-            shared_memory: place(Path::new("/dev/shm")),
-            temporary: place(&std::env::temp_dir()),
-            tracer: Some(Tracer::look()),
+            shared_memory: probe_directory(Path::new("/dev/shm")),
+            temporary: probe_directory(&std::env::temp_dir()),
+            tracer: Some(Tracer::probe()),
             hard_limits: limits::all().map(|limit| (limit.name.to_owned(), limit.hard)).collect(),
         }
     }
 }
 
 impl Tracer {
-    fn look() -> Tracer {
+    fn probe() -> Tracer {
         let found = trace::found(Path::new(trace::HOME)).into_iter();
         Tracer {
             counter_unsound: ticks::unsound(),
@@ -135,7 +135,7 @@ impl Tracer {
 }
 
 fn turbo(source: &Source) -> Option<Turbo> {
-    // Intel's driver has a switch that turns it off, the others one that turns it on.
+    // Intel's driver has a switch that turns turbo off, the other drivers one that turns it on.
     let switches =
         [("/sys/devices/system/cpu/intel_pstate/no_turbo", "1"), ("/sys/devices/system/cpu/cpufreq/boost", "0")];
     switches.into_iter().find_map(|(file, off)| Some(Turbo { file, present: source.read(file)?, off }))
@@ -150,7 +150,7 @@ fn cpu_quota(source: &Source, groups: &[Group]) -> Option<CpuQuota> {
     quotas.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, quota)| quota)
 }
 
-fn place(path: &Path) -> ProbedDirectory {
+fn probe_directory(path: &Path) -> ProbedDirectory {
     ProbedDirectory {
         path: path.to_owned(),
         error: machine::may_write(path).err().map(|error| error.to_string()),

@@ -2,15 +2,15 @@
 
 use super::{Finding, Status};
 
-/// Narrower terminals get this width; a command could not be read otherwise.
+/// On a narrower terminal this width is used, because commands would be unreadable.
 const WIDTH_MIN: usize = 40;
-/// The least room for text beside the topics; with less it goes below them.
+/// The minimum width of text beside the topics. With less, the text is below its topic.
 const TEXT_WIDTH_MIN: usize = 36;
 /// Indentation of text below a topic.
 const BELOW: usize = 4;
 
-/// The findings in the order given, one block each, and a line that counts them. Text is wrapped to `width` columns;
-/// commands are not, so that they can be copied. `colour` uses the terminal's own colours.
+/// Renders the findings in the given order, one block each, and a line with their counts. Text is wrapped to `width`
+/// columns; commands are not, so that they can be copied. `colour` uses the terminal's own colours.
 pub fn render(findings: &[Finding], colour: bool, width: usize) -> String {
     let width = width.max(WIDTH_MIN);
     let topic_width = findings.iter().map(|finding| finding.topic.len()).max().unwrap_or(0);
@@ -22,7 +22,7 @@ pub fn render(findings: &[Finding], colour: bool, width: usize) -> String {
     format!("{blocks}\n{warnings}, {notes}, {} good. Nothing was changed.\n", count(Status::Good))
 }
 
-/// Where the columns are.
+/// The columns of the output.
 struct Layout {
     width: usize,
     topic_width: usize,
@@ -40,7 +40,7 @@ impl Layout {
     }
 }
 
-/// One finding.
+/// Renders one finding.
 fn block(finding: &Finding, colour: bool, layout: &Layout) -> String {
     let text_width = layout.width - layout.indent;
     let mut lines = wrap(&finding.what, text_width);
@@ -62,7 +62,7 @@ fn block(finding: &Finding, colour: bool, layout: &Layout) -> String {
     text
 }
 
-/// `text` in the colour of `status`.
+/// Returns `text` in the colour of `status`.
 fn painted(text: &str, status: Status, colour: bool) -> String {
     if !colour {
         return text.to_owned();

@@ -1,10 +1,10 @@
-//! Every check on made machines: quiet on a good one, and triggered by one change.
+//! Tests of every check on sample machines: no finding on a good one, and one finding after one change.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// A machine on which every check is content.
+/// Returns a machine on which every check is good.
 fn good() -> (Environment, Probes) {
     let mut environment = Environment::default();
     environment.cpu.online = 4;
@@ -58,7 +58,7 @@ fn good() -> (Environment, Probes) {
 
 type Change = fn(&mut Environment, &mut Probes);
 
-/// What the check `topic` says after `change`: its status, its line, and the command and undo of its remedy.
+/// The finding of check `topic` after `change`: its status, its line, and the command and undo of its remedy.
 type Case = (&'static str, Change, Status, &'static str, Option<(&'static str, &'static str)>);
 
 fn sysctl(environment: &mut Environment, name: &str, value: &str) {
@@ -369,7 +369,7 @@ const CASES: &[Case] = &[
 ];
 
 fn tracer(probes: &mut Probes, change: impl FnOnce(&mut Tracer)) {
-    change(probes.tracer.as_mut().expect("a good machine was looked at"));
+    change(probes.tracer.as_mut().expect("a good machine has tracer facts"));
 }
 
 #[test]
@@ -388,10 +388,10 @@ fn each_change_is_found() {
         let (mut environment, mut probes) = good();
         change(&mut environment, &mut probes);
         let findings = check_facts(&Facts { environment: &environment, probes: &probes });
-        let finding = findings.iter().find(|finding| finding.topic == *topic).expect("every check speaks");
+        let finding = findings.iter().find(|finding| finding.topic == *topic).expect("every check yields a finding");
         let commands = finding.remedy.as_ref().map(|remedy| (remedy.command.as_str(), remedy.undo.as_str()));
         assert_eq!((finding.status, finding.what.as_str(), commands), (*status, *what, *remedy), "{topic}");
-        assert_eq!(finding.consequence.is_empty(), *status == Good, "{topic} says what follows");
+        assert_eq!(finding.consequence.is_empty(), *status == Good, "{topic} states the consequence");
     }
 }
 
@@ -415,7 +415,7 @@ fn warnings_come_first() {
 }
 
 #[test]
-fn silent_machine_is_not_judged() {
+fn a_machine_without_facts_has_no_findings() {
     let findings = check_facts(&Facts { environment: &Environment::default(), probes: &Probes::default() });
     let topics: Vec<_> = findings.iter().map(|finding| finding.topic).collect();
     assert_eq!(topics, ["shared memory", "temp directory", "load", "clock read", "private IPC"]);

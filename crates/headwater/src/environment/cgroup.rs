@@ -1,4 +1,4 @@
-//! Limits of the control groups: of the own group and of those above, whichever is tightest.
+//! Limits of the control groups: the lowest of the process's own group and its ancestors.
 
 use std::path::Path;
 
@@ -7,9 +7,9 @@ use headwater_results::schema::Fact;
 
 use super::Source;
 
-/// The limits by file name as in version 2: `cpu.max`, `cpu.weight`, `memory.max`, `pids.max`,
-/// `cpuset.cpus.effective`. Those of version 1 are given under these names in the same form; absent means no limit.
-/// `version` says which generation was found.
+/// Captures the limits by their file names in version 2: `cpu.max`, `cpu.weight`, `memory.max`, `pids.max`,
+/// `cpuset.cpus.effective`. Limits of version 1 are converted to these names and formats; an absent entry means no
+/// limit. `version` is the generation that was found.
 pub fn capture(source: &Source, groups: &[Group]) -> Fact {
     let mut facts = Fact::new();
     for group in groups {
@@ -21,7 +21,7 @@ pub fn capture(source: &Source, groups: &[Group]) -> Fact {
             Hierarchy::V1 => limits_of_v1(source, group),
             Hierarchy::V2 => limits_of_v2(source, group),
         };
-        // Where both generations are mounted, the one with controllers is in use.
+        // If both generations are mounted, the one with controllers is in use.
         if !limits.is_empty() || !facts.contains_key("version") {
             facts.insert("version".to_owned(), generation.to_owned());
         }
@@ -30,7 +30,7 @@ pub fn capture(source: &Source, groups: &[Group]) -> Fact {
     facts
 }
 
-/// CPUs' worth of a `cpu.max`, `QUOTA PERIOD`; absent for `max`.
+/// Returns the number of CPUs that a `cpu.max` (`QUOTA PERIOD`) corresponds to; `None` for `max`.
 pub fn parse_cpu_max(text: &str) -> Option<f64> {
     let (quota, period) = text.split_once(' ')?;
     let (quota_us, period_us) = (quota.parse::<f64>().ok()?, period.trim().parse::<f64>().ok()?);
@@ -53,7 +53,7 @@ fn limits_of_v2(source: &Source, group: &Group) -> Vec<(&'static str, String)> {
 }
 
 fn limits_of_v1(source: &Source, group: &Group) -> Vec<(&'static str, String)> {
-    // Version 1 writes "no limit" of memory as the largest multiple of the page size.
+    // Version 1 represents "no limit" of memory by the largest multiple of the page size.
     const UNLIMITED_BYTES: u64 = 1 << 62;
     let read = |directory: &Path, name: &str| source.read(directory.join(name));
     let above = |name: &'static str| group.directories.iter().filter_map(move |at| read(at, name));
@@ -78,7 +78,7 @@ fn limits_of_v1(source: &Source, group: &Group) -> Vec<(&'static str, String)> {
     found.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// The text with the least value; those without one set no limit.
+/// Returns the text with the lowest value. Texts without a value set no limit.
 fn tightest(texts: impl Iterator<Item = String>, value: impl Fn(&str) -> Option<f64>) -> Option<String> {
     let limited = texts.filter_map(|text| Some((value(&text)?, text)));
     limited.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, text)| text)

@@ -9,11 +9,11 @@ use super::Source;
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// How much of `/proc/cpuinfo` is read. Listing every CPU of a large machine takes milliseconds, and the first few
-/// blocks have all that is wanted.
+/// How many bytes of `/proc/cpuinfo` are read. Generating all of it takes milliseconds on a large machine, and the
+/// first few CPUs suffice.
 const CPUINFO_BYTES_MAX: u64 = 64 << 10;
 
-/// The processor, with `architecture` as `uname -m` says it.
+/// Captures the processor. `architecture` is that of `uname -m`.
 pub fn capture(source: &Source, architecture: &str) -> Cpu {
     let info = parse_cpuinfo(&source.read_head("/proc/cpuinfo", CPUINFO_BYTES_MAX).unwrap_or_default());
     let siblings = source.read(format!("{CPUS}/cpu0/topology/thread_siblings_list"));
@@ -31,20 +31,20 @@ pub fn capture(source: &Source, architecture: &str) -> Cpu {
     }
 }
 
-/// What `/proc/cpuinfo` tells of the first CPU.
+/// The contents of `/proc/cpuinfo` for the first CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuInfo {
-    /// Model name; on ARM the cores' names, joined by ` + ` where a machine has several kinds.
+    /// Model name. On ARM, the names of the core types, joined by ` + ` if there are several.
     pub model: Option<String>,
     /// Microcode revision (x86).
     pub microcode: Option<String>,
-    /// Siblings over cores (x86).
+    /// Siblings divided by cores (x86).
     pub threads_per_core: Option<u32>,
-    /// Whether the processor says that a hypervisor runs it; absent where it has no such flag to say it with.
+    /// Whether the processor reports a hypervisor; `None` if the architecture has no such flag.
     pub hypervisor: Option<bool>,
 }
 
-/// Reads the lines `key : value` of `/proc/cpuinfo`, which differ by architecture.
+/// Parses the lines `key : value` of `/proc/cpuinfo`, whose keys depend on the architecture.
 pub fn parse_cpuinfo(text: &str) -> CpuInfo {
     let lines = || text.lines().filter_map(|line| line.split_once(':')).map(|(key, value)| (key.trim(), value.trim()));
     let first = |wanted: &str| lines().find(|(key, value)| *key == wanted && !value.is_empty()).map(|(_, value)| value);
@@ -64,7 +64,7 @@ pub fn parse_cpuinfo(text: &str) -> CpuInfo {
     }
 }
 
-/// The kinds of ARM cores in order of appearance, which the kernel gives as numbers only.
+/// Returns the ARM core types in order of appearance. The kernel reports them as numbers.
 fn arm_model<'text>(lines: impl Iterator<Item = (&'text str, &'text str)>) -> Option<String> {
     let mut implementer = "";
     let mut kinds: Vec<String> = Vec::new();
@@ -84,7 +84,7 @@ fn arm_model<'text>(lines: impl Iterator<Item = (&'text str, &'text str)>) -> Op
     (!kinds.is_empty()).then(|| kinds.join(" + "))
 }
 
-/// Names of the cores that servers and common boards have (MIDR_EL1, Arm's technical reference manuals).
+/// Returns the name of a core of servers and common boards (MIDR_EL1, Arm's technical reference manuals).
 fn arm_core(implementer: &str, part: &str) -> Option<&'static str> {
     Some(match (implementer, part) {
         ("0x41", "0xd03") => "Cortex-A53",
@@ -103,14 +103,14 @@ fn arm_core(implementer: &str, part: &str) -> Option<&'static str> {
     })
 }
 
-/// The mitigation of each vulnerability, as the kernel words it.
+/// Returns the mitigation of each vulnerability, as the kernel reports it.
 fn mitigations(source: &Source) -> Fact {
     let directory = format!("{CPUS}/vulnerabilities");
     let read = |name: String| source.read(format!("{directory}/{name}")).map(|state| (name, state));
     source.list(&directory).into_iter().filter_map(read).collect()
 }
 
-/// Sizes of the first CPU's caches, bytes, by name.
+/// Returns the sizes of the first CPU's caches in bytes, by name.
 fn caches(source: &Source) -> BTreeMap<String, u64> {
     let directory = format!("{CPUS}/cpu0/cache");
     let indices = source.list(&directory).into_iter().filter(|name| name.starts_with("index"));
@@ -121,7 +121,7 @@ fn caches(source: &Source) -> BTreeMap<String, u64> {
     indices.filter_map(read).collect()
 }
 
-/// `L1d`, `L1i`, `L2`: the letter only where a level has two.
+/// Returns `L1d`, `L1i`, `L2`: with a letter only if the level has two caches.
 fn cache_name(level: &str, kind: &str) -> String {
     match kind {
         "Data" => format!("L{level}d"),
@@ -130,7 +130,7 @@ fn cache_name(level: &str, kind: &str) -> String {
     }
 }
 
-/// Bytes of a size such as `48K` (of 1024) or `2M`.
+/// Parses a size such as `48K` (multiples of 1024) or `2M`, in bytes.
 fn parse_size(text: &str) -> Option<u64> {
     let (digits, shift) = match text.strip_suffix('K') {
         Some(digits) => (digits, 10),
@@ -139,9 +139,9 @@ fn parse_size(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_shl(shift)
 }
 
-/// The numbers of a list such as `0-3,8`. What is not a number or range is left out.
+/// Parses a list such as `0-3,8`. Anything that is neither a number nor a range is ignored.
 pub fn parse_cpu_list(text: &str) -> Vec<u32> {
-    // The largest machines have 8192 CPUs; a longer range is not one of CPUs.
+    // The largest machines have 8192 CPUs; a longer range cannot be a range of CPUs.
     const CPUS_MAX: u32 = 8192;
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -5,7 +5,7 @@ use headwater_results::schema::Kernel;
 
 use super::Source;
 
-/// The kernel named by `names`.
+/// Captures the kernel with these names.
 pub fn capture(source: &Source, names: &Uname) -> Kernel {
     let command_line = source.read("/proc/cmdline");
     let preemption = preemption(&PreemptionSources {
@@ -17,21 +17,21 @@ pub fn capture(source: &Source, names: &Uname) -> Kernel {
     Kernel { release: names.release.clone(), version: names.version.clone(), command_line, preemption }
 }
 
-/// The texts that tell the preemption model.
+/// The texts from which the preemption model is determined.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PreemptionSources<'text> {
     /// `/sys/kernel/debug/sched/preempt`, the model in use in parentheses.
     pub debug: Option<&'text str>,
-    /// `/proc/cmdline`, where `preempt=` may choose it.
+    /// `/proc/cmdline`, where `preempt=` may select it.
     pub command_line: Option<&'text str>,
-    /// `uname -v`, where a preemptible kernel says so.
+    /// `uname -v`, which names the model of a preemptible kernel.
     pub version: &'text str,
     /// The configuration that the kernel was built with.
     pub config: Option<&'text str>,
 }
 
-/// The preemption model: `none`, `voluntary`, `lazy`, `full`, `rt`, or `dynamic` where it is one of the first four and
-/// the machine does not say which. The most direct source wins.
+/// Returns the preemption model: `none`, `voluntary`, `lazy`, `full`, `rt`, or `dynamic` if it is one of the first four
+/// and the machine does not report which. The most direct source takes precedence.
 pub fn preemption(sources: &PreemptionSources) -> Option<String> {
     if let Some(model) = sources.debug.and_then(parse_selected) {
         return Some(model);
@@ -54,20 +54,20 @@ pub fn preemption(sources: &PreemptionSources) -> Option<String> {
     built
 }
 
-/// The word in parentheses or brackets: `none voluntary (full) lazy` is `full`.
+/// Returns the word in parentheses or brackets: `full` for `none voluntary (full) lazy`.
 pub fn parse_selected(text: &str) -> Option<String> {
     let start = text.find(['(', '['])? + 1;
     let length = text[start..].find([')', ']'])?;
     Some(text[start..start + length].to_owned())
 }
 
-/// The last `preempt=` of a command line, if it names a model.
+/// Returns the last `preempt=` of a command line, if it names a model.
 fn parse_preempt_option(command_line: &str) -> Option<String> {
     let mut values = command_line.split_ascii_whitespace().filter_map(|word| word.strip_prefix("preempt="));
     values.rfind(|value| ["none", "voluntary", "full", "lazy"].contains(value)).map(str::to_owned)
 }
 
-/// The model chosen in a kernel's configuration.
+/// Returns the model that a kernel's configuration selects.
 fn parse_config(config: &str) -> Option<String> {
     let models = [
         ("CONFIG_PREEMPT_NONE=y", "none"),

@@ -1,11 +1,11 @@
-//! Limits of pipes, queues, sockets and of this process.
+//! Limits of pipes, queues and sockets, and resource limits of this process.
 
 use headwater_os_tools::limits;
 use headwater_results::schema::{Fact, Limits};
 
 use super::Source;
 
-/// The system settings that local communication meets, by the name that sysctl(8) uses.
+/// The system settings that affect local communication, by the name that sysctl(8) uses.
 const SYSCTLS: [&str; 50] = [
     "fs.file-max",
     "fs.nr_open",
@@ -59,24 +59,24 @@ const SYSCTLS: [&str; 50] = [
     "vm.overcommit_memory",
 ];
 
-/// The limits that hold now.
+/// Captures the present limits.
 pub fn capture(source: &Source) -> Limits {
     let read = |name: &str| Some((name.to_owned(), one_line(&source.read(sysctl_path(name))?)));
     let limits = limits::all().map(|limit| (limit.name.to_owned(), limit_text(limit.soft)));
     Limits { sysctl: SYSCTLS.into_iter().filter_map(read).collect(), resource: limits.collect::<Fact>() }
 }
 
-/// A limit as prlimit(1) writes it.
+/// Formats a limit like prlimit(1).
 pub fn limit_text(limit: Option<u64>) -> String {
     limit.map_or_else(|| "unlimited".to_owned(), |value| value.to_string())
 }
 
-/// The file of a system setting. None of ours has a dot inside one part of its name.
+/// Returns the file of a system setting. None of the names above contains a dot within a component.
 fn sysctl_path(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
 
-/// Several numbers of one setting are apart by tabs; one space reads better and can be given back to sysctl(8).
+/// Replaces the tabs between several numbers of a setting by one space, which sysctl(8) accepts too.
 fn one_line(text: &str) -> String {
     text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,11 +1,11 @@
-//! Memory: how much there is, and transparent huge pages.
+//! The size of the memory, and transparent huge pages.
 
 use headwater_results::schema::Memory;
 
 use super::Source;
 use super::kernel::parse_selected;
 
-/// Memory of the whole machine; a control group may allow less.
+/// Captures the memory of the whole machine; a control group may permit less.
 pub fn capture(source: &Source) -> Memory {
     let text = source.read("/proc/meminfo").unwrap_or_default();
     Memory {
@@ -17,7 +17,7 @@ pub fn capture(source: &Source) -> Memory {
     }
 }
 
-/// Bytes in the line `key:   N kB` of `/proc/meminfo`, where kB means 1024 bytes (proc_meminfo(5)).
+/// Parses the line `key:   N kB` of `/proc/meminfo`, in bytes. There, kB means 1024 bytes (proc_meminfo(5)).
 pub fn parse_meminfo(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)

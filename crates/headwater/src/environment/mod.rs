@@ -1,7 +1,7 @@
 //! The machine and its state (MEASURING.md 2.10), captured before and after a run.
 //!
-//! Reading is [`Source`]'s part; what a text means is decided by pure `parse_*` functions beside it. What the machine
-//! does not say is absent, never an error. Capturing runs no program, mounts nothing and changes nothing.
+//! [`Source`] reads the files; the pure `parse_*` functions interpret the texts. A fact that the machine does not
+//! provide is absent, never an error. Capturing runs no program, mounts nothing and changes nothing.
 
 mod cgroup;
 mod clock;
@@ -21,12 +21,12 @@ pub use cgroup::parse_cpu_max;
 pub use cpu::parse_cpu_list;
 pub use source::Source;
 
-/// The present state of this machine. Takes a few milliseconds.
+/// Captures the present state of this machine. Takes a few milliseconds.
 pub fn capture() -> Environment {
     capture_from(&Source::machine())
 }
 
-/// As [`capture`], with the files of `source`; what system calls tell is of this machine all the same.
+/// Captures like [`capture`], with the files of `source`. System calls still report on this machine.
 pub fn capture_from(source: &Source) -> Environment {
     let names = machine::uname();
     Environment {

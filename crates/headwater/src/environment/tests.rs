@@ -1,4 +1,4 @@
-//! The capture as a whole: of this machine, of a made one, and of one that says nothing.
+//! Tests of the whole capture: of this machine, of a sample machine, and of one without any facts.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ fn this_machine_is_described_quickly() {
 }
 
 #[test]
-fn silent_machine_has_absent_facts() {
+fn a_machine_without_files_has_absent_facts() {
     let nothing = tempfile::tempdir().expect("a temporary directory");
     let environment = capture_from(&Source::below(nothing.path()));
     assert_eq!(environment.cpu.model, environment.cpu.architecture);
@@ -31,7 +31,7 @@ fn silent_machine_has_absent_facts() {
 }
 
 #[test]
-fn made_machine_is_read_from_its_files() {
+fn a_sample_machine_is_read_from_its_files() {
     let root = tempfile::tempdir().expect("a temporary directory");
     let files = [
         ("proc/cpuinfo", "model name\t: Made CPU\nmicrocode\t: 0x2a\nflags\t: fpu\n"),

@@ -1,12 +1,12 @@
-//! Which hypervisor runs this machine, if any.
+//! The hypervisor of this machine, if any.
 
 use headwater_os_tools::machine::hypervisor_signature;
 
 use super::Source;
 use super::cpu::parse_cpuinfo;
 
-/// The hypervisor's name, with the machine's product where the firmware tells it: `KVM (Amazon EC2 m5.large)`.
-/// `none` on bare metal; absent where the machine does not say.
+/// Captures the hypervisor's name, with the machine's product if the firmware reports it: `KVM (Amazon EC2 m5.large)`.
+/// `none` on bare metal; absent if it is unknown.
 pub fn capture(source: &Source, architecture: &str) -> Option<String> {
     let cpuinfo = source.read_head("/proc/cpuinfo", 16 << 10).unwrap_or_default();
     let signature = hypervisor_signature();
@@ -23,16 +23,16 @@ pub fn capture(source: &Source, architecture: &str) -> Option<String> {
     })
 }
 
-/// What tells a virtual machine from a real one.
+/// The facts from which a hypervisor is identified.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HypervisorEvidence<'text> {
-    /// Only x86 processors must say that a hypervisor runs them.
+    /// Whether this is x86: only there must a processor report its hypervisor.
     pub is_x86: bool,
     /// The flag `hypervisor` of `/proc/cpuinfo`.
     pub flag: Option<bool>,
     /// The hypervisor's own signature, CPUID leaf 0x4000_0000.
     pub signature: Option<&'text str>,
-    /// `/sys/hypervisor/type` or the device tree's word.
+    /// `/sys/hypervisor/type` or the entry of the device tree.
     pub other: Option<&'text str>,
     /// The firmware's vendor.
     pub vendor: Option<&'text str>,
@@ -40,20 +40,21 @@ pub struct HypervisorEvidence<'text> {
     pub product: Option<&'text str>,
 }
 
-/// The conclusion from `clues`.
-pub fn identify(clues: &HypervisorEvidence) -> Option<String> {
-    let by_firmware = clues.vendor.and_then(|vendor| virtual_vendor(vendor, clues.product.unwrap_or_default()));
-    let name = match (clues.signature, clues.flag) {
+/// Identifies the hypervisor from `evidence`.
+pub fn identify(evidence: &HypervisorEvidence) -> Option<String> {
+    let by_firmware = evidence.vendor.and_then(|vendor| virtual_vendor(vendor, evidence.product.unwrap_or_default()));
+    let name = match (evidence.signature, evidence.flag) {
         (Some(signature), _) => Some(common_name(signature)),
-        // The processor says "real", which the firmware's name cannot overrule: EC2 rents real machines too.
-        (None, Some(false)) if clues.is_x86 && clues.other.is_none() => return Some("none".to_owned()),
-        (None, flag) => clues.other.or(by_firmware).or((flag == Some(true)).then_some("unnamed")),
+        // The processor reports a real machine. The firmware's vendor does not contradict it: EC2 has real machines
+        // too.
+        (None, Some(false)) if evidence.is_x86 && evidence.other.is_none() => return Some("none".to_owned()),
+        (None, flag) => evidence.other.or(by_firmware).or((flag == Some(true)).then_some("unnamed")),
     }?;
-    let product: Vec<&str> = [clues.vendor, clues.product].into_iter().flatten().collect();
+    let product: Vec<&str> = [evidence.vendor, evidence.product].into_iter().flatten().collect();
     Some(if product.is_empty() { name.to_owned() } else { format!("{name} ({})", product.join(" ")) })
 }
 
-/// The name by which people know a hypervisor's signature.
+/// Returns the common name for a hypervisor's signature.
 fn common_name(signature: &str) -> &str {
     match signature {
         "KVMKVMKVM" => "KVM",
@@ -69,7 +70,7 @@ fn common_name(signature: &str) -> &str {
     }
 }
 
-/// The hypervisor that a vendor's virtual machines use, where the processor has no word for it (ARM).
+/// Returns the hypervisor of a vendor's virtual machines, for processors that cannot report it (ARM).
 fn virtual_vendor(vendor: &str, product: &str) -> Option<&'static str> {
     match vendor {
         "QEMU" => Some("QEMU"),

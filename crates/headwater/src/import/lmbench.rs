@@ -1,10 +1,12 @@
-//! Result files of lmbench 2 and 3 (`results/<system>/<host>.<n>`): each file a launch of all its rows.
+//! Imports result files of lmbench 2 and 3 (`results/<system>/<host>.<n>`): each file is a launch of all its rows.
 //!
 //! Written from the printed form of its results. Round trips of pipe, FIFO, AF_UNIX, UDP and TCP are rows of pattern
-//! `rtt`; everything else keeps its own definition as pattern `lmbench`, under the names of the published table `ltt`.
-//! Of lmbench 2 single figures with the unit `usecs`, and one figure of the socket bandwidth, are known too. What it says of
-//! processors and caches is left out with its reason. Lines in brackets are settings; of these the first names the machine. A table by size is a series of rows with sizes;
-//! its largest size is beyond the caches and is the row without one too, as the suite `lmbench` has it.
+//! `rtt`. Everything else keeps its own definition as pattern `lmbench`, with the names of the published table `ltt`.
+//! lmbench 2 also prints single figures with the unit `usecs` and one figure of the socket bandwidth.
+//!
+//! Its statements about processors and caches are left out with the reason. Lines in brackets are settings; the first
+//! of them names the machine. A table by size becomes a series of rows with sizes. Its largest size exceeds the caches;
+//! it is also the row without a size, as in the suite `lmbench`.
 
 use headwater_results::schema::{Metric, Placement, Row, Standing, lmbench_definition};
 
@@ -16,7 +18,7 @@ mod tables;
 
 use tables::{Names, SECTIONS, SINGLE, Section, Target, Unit};
 
-/// In the table of formats.
+/// The entry in the table of formats.
 pub(super) const FORMAT: Format = Format {
     name: "lmbench",
     summary: "result files of lmbench, each one launch: lines such as `Pipe latency: 8.02 microseconds`",
@@ -50,13 +52,13 @@ fn parse(files: &[File], options: &Options, imported: &mut Imported) -> Result<(
     Ok(())
 }
 
-/// What `uname -a` said: `[lmbench3.0 results for Linux host 6.1.0 #1 SMP ...]`.
+/// Returns the output of `uname -a`: `[lmbench3.0 results for Linux host 6.1.0 #1 SMP ...]`.
 fn uname(line: &str) -> Option<String> {
     let (_, uname) = line.strip_prefix("[lmbench")?.split_once(" results for ")?;
     Some(uname.trim_end().trim_end_matches(']').to_owned())
 }
 
-/// Replicates are of one machine.
+/// Checks that all files are of the same machine.
 fn same_machine(machine: &mut Option<(Line, String)>, line: &Line, found: &str) -> Result<(), ImportError> {
     match machine {
         Some((first, known)) if known != found => Err(line.error(format!(
@@ -71,30 +73,30 @@ fn same_machine(machine: &mut Option<(Line, String)>, line: &Line, found: &str) 
     }
 }
 
-/// Why numbers without a heading are left out.
+/// The reason for leaving out numbers without a heading.
 const NO_HEADING: &str = "numbers without a heading that says of what";
 
-/// Why a line of words is left out.
+/// The reason for leaving out other lines of text.
 const NOT_KNOWN: &str = "no result of lmbench that is known";
 
-/// In which order the loads of a table go.
+/// The order of the loads of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loads {
-    /// Backwards by the stride.
+    /// Along the stride.
     InOrder,
-    /// By chance. The headings of both name a stride, so that it alone does not tell them apart.
+    /// In random order. The headings of both kinds name a stride, so the stride alone does not distinguish them.
     Random,
 }
 
-/// What the numbers at hand belong to.
+/// The meaning of the numbers below a heading.
 enum Heading {
     /// One of [`SECTIONS`].
     Known(&'static Section),
-    /// Context switches over so many KiB.
+    /// Context switches with the given size in KiB.
     Switches(String),
-    /// Loads with such a stride.
+    /// Loads with the given stride.
     Loads(String),
-    /// A table that becomes no row, and why.
+    /// A table that is not imported, with the reason.
     Other(&'static str),
 }
 
@@ -102,9 +104,9 @@ struct Reader<'a> {
     block: u32,
     section: Heading,
     loads: Loads,
-    /// Ids of rows that this file has had.
+    /// The row ids that this file has had.
     seen: Vec<(String, f64)>,
-    /// Of each table by size the largest: name and unit of the row without a size, the size and the figure.
+    /// The largest size of each table by size: name and unit of the row without a size, the size and the figure.
     largest: Vec<(String, Unit, u64, f64)>,
     imported: &'a mut Imported,
 }
@@ -144,7 +146,7 @@ impl Reader<'_> {
             Heading::Switches(size) => {
                 let subject = format!("ctxsw-{}p-{size}", fields[0]);
                 line.positive(fields[0], "the number of processes")?;
-                // What is subtracted is measured apart, and on a fast machine it may be the larger one.
+                // The subtracted part is measured separately; on a fast machine it may be the larger one.
                 if fields.get(1).and_then(|figure| figure.parse::<f64>().ok()).is_some_and(|figure| figure <= 0.0) {
                     self.imported.leave(line, "lmbench subtracted as much as it had measured: nothing is left");
                     return Ok(());
@@ -166,7 +168,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `Label: 1.23 microseconds`, where a label may end in the name of a file or host.
+    /// Imports `Label: 1.23 microseconds`; some labels end in the name of a file or host.
     fn single(&mut self, line: &Line, rest: &str, single: &tables::Single) -> Result<(), ImportError> {
         self.section = Heading::Other(NO_HEADING);
         let Some((between, value)) = rest.split_once(':') else {
@@ -176,7 +178,7 @@ impl Reader<'_> {
         let fits = match single.names {
             Names::Nothing => between.trim().is_empty(),
             Names::File => true,
-            // Over a network it is another measurement.
+            // Over a network, the measurement is a different one.
             Names::Host => ["localhost", "127.0.0.1"].contains(&between.trim()),
         };
         if !fits {
@@ -201,7 +203,7 @@ impl Reader<'_> {
         self.add(line, single.target, None, figure)
     }
 
-    /// `Avg xfer: 3.2KB, 41.8KB in 0.5000 millisecs, 83.60 MB/sec`, which names no host.
+    /// Imports `Avg xfer: 3.2KB, 41.8KB in 0.5000 millisecs, 83.60 MB/sec`, which names no host.
     fn http(&mut self, line: &Line, figures: &str) -> Result<(), ImportError> {
         self.section = Heading::Other(NO_HEADING);
         if !figures.starts_with(tables::HTTP_PAGES) {
@@ -217,7 +219,7 @@ impl Reader<'_> {
 
     fn in_section(&mut self, line: &Line, fields: &[&str], section: &Section) -> Result<(), ImportError> {
         match section.target {
-            // Size, files, creations per second, deletions per second.
+            // Columns: size, files, creations per second, deletions per second.
             Target::Files => {
                 for (what, at) in [("create", 2), ("delete", 3)] {
                     let subject = format!("{what}-{}", fields[0]);
@@ -256,7 +258,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Of loads, those of one stride only are a row of the suite.
+    /// Records the largest size of a table. Of the tables of loads, only those of one stride are rows of the suite.
     fn note_largest(&mut self, subject: &str, unit: Unit, size: Option<u64>, value: f64) {
         let (Some(size), Some(subject)) = (size, tables::without_size(subject)) else {
             return;
@@ -274,7 +276,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The mean of reading and writing one byte, which summaries call null I/O.
+    /// Adds null I/O: the mean of reading and writing one byte.
     fn add_null_io(&mut self) {
         let value = |subject: &str| {
             let id = own_row(subject, Unit::Us, None).id;
@@ -287,11 +289,12 @@ impl Reader<'_> {
     }
 }
 
-/// The place that a heading opens; `None` for a line that is none. Most begin with a quotation mark that nothing ends.
+/// Returns what follows a heading, or `None` if the line is not a heading. Most headings begin with a quotation mark
+/// that is never closed.
 fn heading(text: &str) -> Option<Heading> {
     let is_quoted = text.starts_with('"');
     let text = text.trim_matches('"');
-    // lmbench 2 prints one figure behind some of them.
+    // lmbench 2 prints a figure after some of them.
     let section = SECTIONS.iter().find(|section| text.starts_with(section.heading) && !text.contains(':'));
     if let Some(section) = section {
         return Some(Heading::Known(section));
@@ -306,7 +309,7 @@ fn heading(text: &str) -> Option<Heading> {
     }
 }
 
-/// A figure of a line of numbers.
+/// Returns a figure of a line of numbers.
 fn field(line: &Line, fields: &[&str], at: usize) -> Result<f64, ImportError> {
     let Some(field) = fields.get(at) else {
         return Err(line.error(format!("{} numbers, too few; the file is cut off: run lmbench again", fields.len())));
@@ -314,7 +317,8 @@ fn field(line: &Line, fields: &[&str], at: usize) -> Result<f64, ImportError> {
     line.positive(field, "the figure")
 }
 
-/// Bytes of a size in millions of bytes. Sizes above 1 MB are printed with two decimals: those near a power of two are one.
+/// Returns the bytes of a size in millions of bytes. Sizes above 1 MB are printed with two decimals; a size close to a
+/// power of two is taken for it.
 fn bytes(line: &Line, megabytes: &str) -> Result<u64, ImportError> {
     const NEAR: f64 = 0.005;
     let bytes = line.positive(megabytes, "the size")? * 1e6;

@@ -1,10 +1,11 @@
-//! netperf's UDP_STREAM, UDP_RR, TCP_STREAM and TCP_RR over loopback, in every form in which netperf 2.7 prints them: its
-//! classic text, with or without banner (`-P 0`), CPU time (`-c`, `-C`) and detail (`-v 2`), and the output of its omni tests as
-//! comma-separated values (`-o`), as text (`-O`) and as keys with values (`-k`).
+//! Imports netperf's UDP_STREAM, UDP_RR, TCP_STREAM and TCP_RR over loopback, in every form in which netperf 2.7 prints
+//! them: the classic text, with or without banner (`-P 0`), CPU time (`-c`, `-C`) and detail (`-v 2`); and the output
+//! of the omni tests as comma-separated values (`-o`), as text (`-O`) and as keys with values (`-k`).
 //!
-//! Written from its manual and its output. This file walks over the lines; [`test`] says which test a banner announces,
-//! [`classic`] reads the numbers of the old text, [`record`] what has names, [`rows`] makes rows. What a result does not say
-//! (without a banner, or without the selector) is asked for by `--test` and `--columns`, and never guessed.
+//! Written from its manual and its output. This file walks over the lines; [`test`] identifies the test of a banner,
+//! [`classic`] parses the numbers of the classic text, [`record`] parses named values, and [`rows`] makes rows. Facts
+//! that a result does not contain (without a banner, or without the selector) are required as `--test` and `--columns`,
+//! and never guessed.
 
 use super::{File, Format, ImportError, Imported, Line, Options, numbered};
 use classic::Units;
@@ -16,7 +17,7 @@ mod record;
 mod rows;
 mod test;
 
-/// In the table of formats.
+/// The entry in the table of formats.
 pub(super) const FORMAT: Format = Format {
     name: "netperf",
     summary: "netperf's UDP_STREAM, UDP_RR, TCP_STREAM and TCP_RR over loopback, as text or by -o, -O or -k",
@@ -47,23 +48,23 @@ fn parse(files: &[File], options: &Options, imported: &mut Imported) -> Result<(
 }
 
 struct Reader<'a> {
-    /// What `--test` says.
+    /// The test of `--test`.
     told: Option<Test>,
-    /// What `--columns` says.
+    /// The selectors of `--columns`.
     columns: Option<Vec<String>>,
-    /// What the banner above says, or else `told`.
+    /// The test of the last banner, or else `told`.
     test: Test,
-    /// The units of the classic text's head.
+    /// The units in the head of the classic text.
     units: Units,
-    /// The selectors of the columns of comma-separated lines.
+    /// The selectors in the head of comma-separated lines.
     head: Option<Vec<String>>,
-    /// Named values that may go on: keys, or a block of human-readable output.
+    /// An incomplete record of named values: keys, or a block of human-readable output.
     record: Option<Record>,
     imported: &'a mut Imported,
 }
 
 impl Reader<'_> {
-    /// Reads the first of `lines`, and those that belong to it; answers with how many these are.
+    /// Parses the first of `lines` and those that belong to it. Returns their number.
     fn step(&mut self, lines: &[Line]) -> Result<usize, ImportError> {
         let line = &lines[0];
         let text = line.text.trim();
@@ -103,7 +104,7 @@ impl Reader<'_> {
             return Ok(1);
         }
         if let Some((columns, values, used)) = record::block(lines) {
-            // A selection of several lines comes as several blocks.
+            // A selection of several lines is printed as several blocks.
             if self.record.as_ref().is_some_and(|record| record.is_keys() || columns.iter().any(|key| record.has(key)))
             {
                 self.finish_record()?;
@@ -115,7 +116,7 @@ impl Reader<'_> {
         self.values(lines)
     }
 
-    /// A line of values: under a head of columns, of the classic text, or without any head.
+    /// Parses a line of values: below a head of columns, of the classic text, or without a head.
     fn values(&mut self, lines: &[Line]) -> Result<usize, ImportError> {
         let line = &lines[0];
         if let Some(columns) = self.head.clone() {
@@ -147,7 +148,7 @@ impl Reader<'_> {
         record.add(&self.test, self.imported)
     }
 
-    /// What has gathered is one result; what follows belongs to the next.
+    /// Adds the collected record as one result; the following lines belong to the next.
     fn finish_record(&mut self) -> Result<(), ImportError> {
         if let Some(record) = self.record.take() {
             record.add(&self.test, self.imported)?;

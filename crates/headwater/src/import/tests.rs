@@ -3,7 +3,7 @@ use headwater_results::summary::Fold;
 
 use super::{ImportError, Options, TABLE, find};
 
-/// Any text is taken or refused with a place; nothing panics.
+/// Arbitrary text is accepted or refused with a place; nothing panics.
 #[test]
 fn noise_is_refused_with_its_place() {
     let noise = [

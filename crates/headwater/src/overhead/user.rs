@@ -100,7 +100,7 @@ impl UserSession {
     pub fn carry(&mut self) -> Option<Duration> {
         let pace = self.pace.as_mut()?;
         // An error that occurs now occurs at the end too, and is reported there.
-        let _ = pace.look(&mut self.recording);
+        let _ = pace.carry(&mut self.recording);
         Some(pace.pause())
     }
 

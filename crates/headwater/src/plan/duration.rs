@@ -1,10 +1,10 @@
-//! The grammar of durations: `100ms`, `2s`, `1.5s`, `3m`, `2m30s`, `250us`; a bare number is seconds.
+//! Parses and prints durations: `100ms`, `2s`, `1.5s`, `3m`, `2m30s`, `250us`; a bare number is seconds.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest duration that an option may ask for: a day.
+/// The longest duration that an option accepts: a day.
 const SECONDS_MAX: f64 = 86_400.0;
 
 /// A positive duration in seconds.
@@ -33,7 +33,7 @@ impl FromStr for Seconds {
                 "h" => 3600.0,
                 _ => return Err(wrong()),
             };
-            // Larger units come first, each once.
+            // Larger units must come first, and each at most once.
             if factor >= least {
                 return Err(wrong());
             }
@@ -64,7 +64,7 @@ impl From<Seconds> for String {
     }
 }
 
-/// A duration for a person: `85 ms`, `1.2 s`, `4 min 10 s`.
+/// Formats a duration for a message: `85 ms`, `1.2 s`, `4 min 10 s`.
 pub fn words(seconds: f64) -> String {
     match seconds {
         s if s < 0.001 => format!("{:.0} us", s * 1e6),

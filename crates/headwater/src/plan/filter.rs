@@ -3,20 +3,24 @@
 use headwater_results::schema::Row;
 use headwater_trace_tools::names::glob;
 
-/// Whether `row` is meant by one of `filters`; without a filter every row is.
+/// Whether one of `filters` matches `row`. Without a filter every row matches.
 pub fn keeps<S: AsRef<str>>(filters: &[S], row: &Row) -> bool {
     filters.is_empty() || filters.iter().any(|filter| matches(filter.as_ref(), row))
 }
 
-/// The first of `filters` that means none of `rows`: a slip of the user's, whatever the others mean.
-pub fn idle<'f, 'r, S: AsRef<str>>(filters: &'f [S], rows: impl Iterator<Item = &'r Row> + Clone) -> Option<&'f str> {
+/// Returns the first of `filters` that matches none of `rows`: probably a mistake of the user, even if the others
+/// match.
+pub fn unmatched<'f, 'r, S: AsRef<str>>(
+    filters: &'f [S],
+    rows: impl Iterator<Item = &'r Row> + Clone,
+) -> Option<&'f str> {
     filters.iter().map(AsRef::as_ref).find(|filter| !rows.clone().any(|row| matches(filter, row)))
 }
 
-/// Whether `row` is meant by `filter`.
+/// Whether `filter` matches `row`.
 ///
-/// A filter of one word names any part of the row's id; a filter with `/` names the parts from the left, as many as it
-/// has. `*` stands for any characters, `?` for one.
+/// A filter of one word matches any part of the row's id. A filter with `/` matches as many parts as it has, from the
+/// left. `*` matches any characters, `?` exactly one.
 fn matches(filter: &str, row: &Row) -> bool {
     let mut parts = row.id.split('/');
     if filter.contains('/') {
@@ -28,7 +32,7 @@ fn matches(filter: &str, row: &Row) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{idle, keeps};
+    use super::{keeps, unmatched};
     use crate::sources;
 
     #[test]
@@ -38,7 +42,7 @@ mod tests {
         let kept = |filters: &[&str]| rows().filter(|row| keeps(filters, row)).count();
         assert_eq!(kept(&[]), rows().count());
         assert!(kept(&["pipe/stream/64"]) == 1 && kept(&["pipe/stream/64", "lis-pipe/stream/64"]) == 2);
-        assert_eq!(idle(&["pipe", "pope", "fifi"], rows()), Some("pope"));
-        assert_eq!(idle(&["pipe", "*/stream"], rows()), None);
+        assert_eq!(unmatched(&["pipe", "pope", "fifi"], rows()), Some("pope"));
+        assert_eq!(unmatched(&["pipe", "*/stream"], rows()), None);
     }
 }

@@ -92,19 +92,19 @@ impl Plan {
     ///
     /// # Errors
     /// [`PlanError`]: one line, with the nearest names for a name that does not exist.
-    pub fn new(wishes: &RunRequest, cpus: usize, seed: impl FnOnce() -> u64) -> Result<Plan, PlanError> {
-        let externals = describe_externals(&wishes.transport_commands)?;
-        let (suites, filters) = split_selection(&wishes.selection);
+    pub fn new(request: &RunRequest, cpus: usize, seed: impl FnOnce() -> u64) -> Result<Plan, PlanError> {
+        let externals = describe_externals(&request.transport_commands)?;
+        let (suites, filters) = split_selection(&request.selection);
         // Several suites in one run share the settings of the first one.
         let defaults = suites[0].defaults;
-        let placements = placements(wishes, &defaults, cpus)?;
+        let placements = placements(request, &defaults, cpus)?;
         let descriptions: Vec<Description> = externals.iter().map(|(_, description)| description.clone()).collect();
-        let axes = Axes { sizes: wishes.sizes.as_ref(), placements: &placements, externals: &descriptions };
-        let rows = match &wishes.rows {
+        let axes = Axes { sizes: request.sizes.as_ref(), placements: &placements, externals: &descriptions };
+        let rows = match &request.rows {
             Some(rows) => filtered(unique(rows), &filters, &suites)?,
             None => chosen_rows(&suites, &filters, &axes)?,
         };
-        let variants = variants::parse_all(&wishes.variants)?;
+        let variants = variants::parse_all(&request.variants)?;
         let rows: Vec<Row> = match &variants[..] {
             [] => rows,
             variants => {
@@ -115,21 +115,21 @@ impl Plan {
         let mut plan = Plan {
             rows,
             settings: Settings {
-                selection: wishes.selection.clone(),
-                launches: wishes.launches.unwrap_or(defaults.launches),
-                time_s: wishes.time_s.unwrap_or(defaults.time_s),
-                warm_up_s: wishes.warm_up_s.unwrap_or(defaults.warm_up_s),
-                budget_s: wishes.budget_s.or(defaults.budget_s),
-                seed: wishes.seed.unwrap_or_else(seed),
+                selection: request.selection.clone(),
+                launches: request.launches.unwrap_or(defaults.launches),
+                time_s: request.time_s.unwrap_or(defaults.time_s),
+                warm_up_s: request.warm_up_s.unwrap_or(defaults.warm_up_s),
+                budget_s: request.budget_s.or(defaults.budget_s),
+                seed: request.seed.unwrap_or_else(seed),
                 placements,
-                transport_commands: wishes.transport_commands.clone(),
+                transport_commands: request.transport_commands.clone(),
                 variants: variants.iter().map(Variant::to_string).collect(),
             },
             variants,
             repetitions: 1,
         };
         plan.repetitions = repetitions(plan.settings.launches);
-        if wishes.budget_s.is_some() && wishes.time_s.is_none() && wishes.launches.is_none() {
+        if request.budget_s.is_some() && request.time_s.is_none() && request.launches.is_none() {
             plan.fit_budget();
         }
         Ok(plan)
@@ -160,7 +160,7 @@ impl Plan {
         const MESSAGE_S: f64 = 1e-6;
         let timed_s = match row.messages {
             Some(messages) => messages as f64 * MESSAGE_S * f64::from(self.repetitions),
-            // Percentiles of round trips take half as long again.
+            // Measuring the percentiles of round trips takes half as long again.
             None if row.pattern == "rtt" => self.settings.time_s * 1.5,
             None => self.settings.time_s,
         };
@@ -242,14 +242,14 @@ fn split_selection(selection: &[String]) -> (Vec<&'static Suite>, Vec<&str>) {
     (suites, filters)
 }
 
-fn placements(wishes: &RunRequest, defaults: &Defaults, cpus: usize) -> Result<Vec<Placement>, PlanError> {
-    if wishes.placements.contains(&Placement::TwoCpus) && cpus < 2 {
+fn placements(request: &RunRequest, defaults: &Defaults, cpus: usize) -> Result<Vec<Placement>, PlanError> {
+    if request.placements.contains(&Placement::TwoCpus) && cpus < 2 {
         return Err(PlanError(format!(
             "--placement two-cpus: this process may use {cpus} CPU only; choose same-cpu, or widen its affinity"
         )));
     }
-    if !wishes.placements.is_empty() {
-        return Ok(wishes.placements.clone());
+    if !request.placements.is_empty() {
+        return Ok(request.placements.clone());
     }
     if cpus < 2 {
         return Ok(vec![Placement::SameCpu]);
@@ -274,7 +274,7 @@ fn unique(rows: &[Row]) -> Vec<Row> {
 
 /// Returns the rows that match the filters; all rows if there is no filter.
 fn filtered(mut rows: Vec<Row>, filters: &[&str], suites: &[&Suite]) -> Result<Vec<Row>, PlanError> {
-    if let Some(filter) = filter::idle(filters, rows.iter()) {
+    if let Some(filter) = filter::unmatched(filters, rows.iter()) {
         return Err(unknown(filter, suites, &rows));
     }
     rows.retain(|row| filter::keeps(filters, row));

@@ -1,11 +1,12 @@
-//! Rows from what is in the tables: the one place that makes row ids.
+//! Makes rows from the tables. Only this file makes row ids.
 
 use headwater_results::schema::{Metric, Placement, Row, Standing, WorkerKind};
 
 use crate::harness::protocol::Description;
 use crate::{facilities, patterns, transports};
 
-/// A transport under a pattern, with messages of `size` bytes, `messages` of them where the pattern counts.
+/// Returns the row of a transport and a pattern, with messages of `size` bytes; `messages` is their number if the
+/// pattern has a fixed number.
 pub fn of_transport(
     transport: &transports::Info,
     pattern: &patterns::Info,
@@ -17,7 +18,7 @@ pub fn of_transport(
     Row { policy, ..messaging(transport.name, transport.standing, pattern, size, messages, placement) }
 }
 
-/// An external program under a pattern.
+/// Returns the row of an external program and a pattern.
 pub fn of_external(description: &Description, pattern: &patterns::Info, size: u64, placement: Placement) -> Row {
     messaging(&description.name, Standing::External, pattern, size, None, placement)
 }
@@ -43,7 +44,7 @@ fn messaging(
     }
 }
 
-/// A subject of a facility, with `workers` of one kind.
+/// Returns the row of a facility's subject with `workers` workers of one kind.
 pub fn of_workers(
     subject: &facilities::Subject,
     facility: &facilities::Info,
@@ -59,22 +60,22 @@ pub fn of_workers(
     }
 }
 
-/// A subject of a facility without parameters.
+/// Returns the row of a facility's subject without parameters.
 pub fn of_subject(subject: &facilities::Subject, facility: &facilities::Info, placement: Placement) -> Row {
     let of = Pattern { name: facility.name, definition_version: (facility.definition_version)(subject.name) };
     plain(subject.name, subject.standing, of, placement, metrics(subject.metrics))
 }
 
-/// What a row is measured by.
+/// The pattern or facility by which a row is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
     /// Its name.
     pub name: &'static str,
-    /// Raised whenever what is timed changes.
+    /// The version of the definition: it is raised when the timed code changes.
     pub definition_version: u32,
 }
 
-/// A row without parameters.
+/// Returns a row without parameters.
 pub fn plain(subject: &str, standing: Standing, of: Pattern, placement: Placement, metrics: Vec<Metric>) -> Row {
     Row {
         id: format!("{subject}/{}/{}", of.name, placement.name()),

@@ -1,17 +1,17 @@
-//! The grammar of sizes: `64,4k`, `1..65536*2`, `1k..4k+1k`.
+//! Parses and prints lists of sizes: `64,4k`, `1..65536*2`, `1k..4k+1k`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The most bytes that a message may have.
+/// The largest message in bytes.
 pub const SIZE_MAX: u64 = 1 << 30;
 
-/// The most sizes that one list may have: a range that is longer was not meant.
+/// The most sizes of a list. A longer range is taken for a mistake.
 pub const SIZES_MAX: usize = 1000;
 
-/// A list of message sizes in bytes, ascending, without repetition.
+/// A list of message sizes in bytes, ascending and without duplicates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Sizes(pub Vec<u64>);
@@ -19,8 +19,8 @@ pub struct Sizes(pub Vec<u64>);
 impl FromStr for Sizes {
     type Err = String;
 
-    /// A comma-separated list of sizes (`4096`, `4k`, `1m`; 2^10-based) and ranges (`FROM..TO*FACTOR`,
-    /// `FROM..TO+STEP`; `FROM..TO` alone doubles). The end of a range belongs to it.
+    /// Parses a comma-separated list of sizes (`4096`, `4k`, `1m`; powers of 1024) and ranges (`FROM..TO*FACTOR`,
+    /// `FROM..TO+STEP`; `FROM..TO` doubles). A range includes its end.
     fn from_str(text: &str) -> Result<Sizes, String> {
         let mut sizes = Vec::new();
         for part in text.split(',') {
@@ -61,10 +61,10 @@ fn range(from: &str, rest: &str, part: &str, sizes: &mut Vec<u64>) -> Result<(),
     Ok(())
 }
 
-/// One size: digits with an optional `k`, `m` or `g` (2^10-based), and optional `B` or `iB`.
+/// Parses one message size: digits with an optional `k`, `m` or `g` (powers of 1024), and an optional `B` or `iB`.
 ///
 /// # Errors
-/// What is wrong with it, in words, with an example.
+/// A description of the mistake, with an example.
 pub fn size(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is not a size; write it like 64, 4k, 1m, or a range like 1..65536*2");
     match bytes(text).ok_or_else(wrong)? {
@@ -74,8 +74,8 @@ pub fn size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// As many bytes as a text says: digits with an optional `k`, `m` or `g` (2^10-based), and optional `B` or `iB`. None for
-/// another text, and for more than a u64 holds.
+/// Parses a number of bytes: digits with an optional `k`, `m` or `g` (powers of 1024), and an optional `B` or `iB`.
+/// `None` for other texts, and for numbers that exceed a u64.
 pub fn bytes(text: &str) -> Option<u64> {
     let lower = text.trim().to_ascii_lowercase();
     let digits_end = lower.find(|character: char| !character.is_ascii_digit()).unwrap_or(lower.len());

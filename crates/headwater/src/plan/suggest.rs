@@ -1,8 +1,8 @@
-//! The nearest names to one that does not exist.
+//! Suggests names that are similar to an unknown one.
 
 use headwater_trace_tools::names::nearest;
 
-/// `; did you mean a, b or c?`, or nothing.
+/// Returns `; did you mean a, b or c?`, or an empty text.
 pub fn did_you_mean<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     match nearest(wrong, names).as_slice() {
         [] => String::new(),
@@ -10,13 +10,13 @@ pub fn did_you_mean<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -
     }
 }
 
-/// `there are a, b and c; did you mean b?`: the error of an option that takes one of few names.
+/// Returns `there are a, b and c; did you mean b?`: the error of an option that accepts a few names.
 pub fn there_are<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     format!("there are {}{}", listed(&names, "and"), did_you_mean(wrong, names.iter().copied()))
 }
 
-/// `a, b or c`.
+/// Returns `a, b or c`.
 fn listed(names: &[&str], before_last: &str) -> String {
     match names.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} {before_last} {last}", rest.join(", ")),

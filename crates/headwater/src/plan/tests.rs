@@ -1,14 +1,14 @@
-//! From wishes to rows: what is chosen, what is refused, and in which words.
+//! Tests of the rows that a request selects, and of the errors for invalid requests.
 
 use headwater_results::schema::Placement;
 
 use super::{Plan, RunRequest, order};
 
 fn plan(selection: &[&str], change: impl FnOnce(&mut RunRequest)) -> Result<Plan, String> {
-    let mut wishes =
+    let mut request =
         RunRequest { selection: selection.iter().map(|&word| word.to_owned()).collect(), ..RunRequest::default() };
-    change(&mut wishes);
-    Plan::new(&wishes, 2, || 1).map_err(|error| error.to_string())
+    change(&mut request);
+    Plan::new(&request, 2, || 1).map_err(|error| error.to_string())
 }
 
 fn ids(plan: &Plan) -> Vec<&str> {
@@ -16,7 +16,7 @@ fn ids(plan: &Plan) -> Vec<&str> {
 }
 
 #[test]
-fn without_a_selection_it_is_the_overview() {
+fn without_a_selection_the_suite_is_overview() {
     let all = plan(&[], |_| ()).expect("the default");
     let named = plan(&["overview"], |_| ()).expect("by name");
     assert_eq!(ids(&all), ids(&named));
@@ -24,7 +24,7 @@ fn without_a_selection_it_is_the_overview() {
 }
 
 #[test]
-fn every_suite_has_rows_with_ids_of_their_own() {
+fn the_row_ids_of_every_suite_are_unique() {
     for suite in crate::suites::TABLE {
         let plan = plan(&[suite.name], |_| ()).expect(suite.name);
         let mut ids = ids(&plan);
@@ -47,10 +47,10 @@ fn a_filter_of_one_word_names_any_part_and_one_with_slashes_the_parts_from_the_l
 }
 
 #[test]
-fn sizes_and_placements_replace_the_suites_own() {
-    let plan = plan(&["pipe/stream"], |wishes| {
-        wishes.sizes = Some("1,8".parse().expect("sizes"));
-        wishes.placements = vec![Placement::SameCpu, Placement::Free];
+fn sizes_and_placements_replace_those_of_the_suite() {
+    let plan = plan(&["pipe/stream"], |request| {
+        request.sizes = Some("1,8".parse().expect("sizes"));
+        request.placements = vec![Placement::SameCpu, Placement::Free];
     });
     assert_eq!(
         ids(&plan.expect("a plan")),
@@ -59,7 +59,7 @@ fn sizes_and_placements_replace_the_suites_own() {
 }
 
 #[test]
-fn an_unknown_name_is_answered_with_the_nearest() {
+fn an_unknown_name_suggests_similar_ones() {
     let error = plan(&["overviev"], |_| ()).expect_err("no such suite");
     assert!(error.contains("did you mean overview"), "{error}");
     let error = plan(&["pip"], |_| ()).expect_err("no such transport");
@@ -70,9 +70,9 @@ fn an_unknown_name_is_answered_with_the_nearest() {
 }
 
 #[test]
-fn two_cpus_cannot_be_asked_of_one() {
-    let wishes = RunRequest { placements: vec![Placement::TwoCpus], ..RunRequest::default() };
-    let error = Plan::new(&wishes, 1, || 1).expect_err("one CPU").to_string();
+fn placement_on_two_cpus_needs_two_cpus() {
+    let request = RunRequest { placements: vec![Placement::TwoCpus], ..RunRequest::default() };
+    let error = Plan::new(&request, 1, || 1).expect_err("one CPU").to_string();
     assert!(error.contains("may use 1 CPU only"), "{error}");
     let plan = Plan::new(&RunRequest::default(), 1, || 1).expect("the default adapts");
     assert!(plan.rows.iter().all(|planned| planned.row.placement == Placement::SameCpu));
@@ -81,15 +81,15 @@ fn two_cpus_cannot_be_asked_of_one() {
 #[test]
 fn a_budget_makes_launches_shorter_and_then_fewer() {
     let whole = plan(&["ipc"], |_| ()).expect("ipc");
-    let tight = plan(&["ipc"], |wishes| wishes.budget_s = Some(whole.estimate_s() / 4.0)).expect("a budget");
+    let tight = plan(&["ipc"], |request| request.budget_s = Some(whole.estimate_s() / 4.0)).expect("a budget");
     assert!(tight.settings.time_s < whole.settings.time_s);
     assert!(tight.estimate_s() <= whole.estimate_s() / 4.0);
-    let tiny = plan(&["ipc"], |wishes| wishes.budget_s = Some(0.001)).expect("a tiny budget");
+    let tiny = plan(&["ipc"], |request| request.budget_s = Some(0.001)).expect("a tiny budget");
     assert_eq!(tiny.settings.launches, 3);
 }
 
 #[test]
-fn the_order_depends_on_seed_and_block_alone_and_holds_every_row_once() {
+fn the_order_is_a_permutation_that_depends_only_on_seed_and_block() {
     assert_eq!(order(50, 7, 3), order(50, 7, 3));
     assert_ne!(order(50, 7, 3), order(50, 7, 4));
     assert_ne!(order(50, 7, 3), order(50, 8, 3));
@@ -99,22 +99,22 @@ fn the_order_depends_on_seed_and_block_alone_and_holds_every_row_once() {
 }
 
 #[test]
-fn special_transports_are_left_out_of_suites_of_everyone_and_named_by_another() {
+fn special_transports_are_only_in_the_suites_that_name_them() {
     let subjects = |suite: &str| -> Vec<String> {
         plan(&[suite], |_| ()).expect(suite).rows.into_iter().map(|planned| planned.row.subject).collect()
     };
-    let (everyone, named) = (
+    let (general, named) = (
         [subjects("overview"), subjects("ipc")].concat(),
         [subjects("pipes"), subjects("why"), subjects("netperf")].concat(),
     );
     for transport in crate::transports::TABLE.iter().map(|entry| entry.info).filter(|info| info.special) {
         let is_in = |rows: &[String]| rows.iter().any(|subject| subject == transport.name);
-        assert!(!is_in(&everyone) && is_in(&named), "{}", transport.name);
+        assert!(!is_in(&general) && is_in(&named), "{}", transport.name);
     }
 }
 
 #[test]
-fn the_suites_of_udp_measure_on_one_cpu_as_its_published_tables_do() {
+fn the_suites_for_udp_measure_on_one_cpu_like_the_published_tables() {
     let udp = plan(&["udp"], |_| ()).expect("udp");
     let netperf = plan(&["netperf"], |_| ()).expect("netperf");
     for placement in ["two-cpus", "same-cpu"] {
@@ -128,7 +128,7 @@ fn the_suites_of_udp_measure_on_one_cpu_as_its_published_tables_do() {
 }
 
 #[test]
-fn a_pattern_that_does_not_suit_a_transport_has_no_row_of_it() {
+fn a_pattern_unfit_for_a_transport_has_no_row() {
     for transport in crate::transports::TABLE.iter().map(|entry| entry.info) {
         for (pattern, reason) in transport.unfit {
             let entry = crate::patterns::find(pattern).expect("a pattern of the table");

@@ -1,4 +1,5 @@
-//! Variants: what every row is measured under, block by block, so that programs and configurations can be compared.
+//! Variants: settings under which every row is measured, block by block, so that programs and configurations can be
+//! compared.
 
 use std::fmt;
 
@@ -7,28 +8,28 @@ use headwater_results::schema::{Placement, Row};
 use super::PlanError;
 use crate::harness::external::words;
 
-/// The variant that a lone one is compared with: this program as it is.
+/// The variant with which a single one is compared: this program without changes.
 pub const PLAIN: &str = "plain";
 
-/// A variant, as `--variant NAME=[KEY=VALUE ...] [COMMAND [ARG ...]]` says it.
+/// A variant, as given by `--variant NAME=[KEY=VALUE ...] [COMMAND [ARG ...]]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variant {
-    /// The last part of its rows' ids.
+    /// The last part of the ids of its rows.
     pub name: String,
-    /// Environment variables that its launches have beside the others.
+    /// Additional environment variables of its launches.
     pub environment: Vec<(String, String)>,
-    /// What its launches run under: `chrt -f 10`.
+    /// The command that runs its launches: `chrt -f 10`.
     pub wrapper: Vec<String>,
-    /// Another headwater that runs them; this one where absent.
+    /// Another headwater program that runs its launches; `None` for this one.
     pub program: Option<String>,
 }
 
 impl Variant {
-    /// Reads `NAME=[KEY=VALUE ...] [COMMAND [ARG ...]]`. A last word whose file name begins with `headwater` is the program,
-    /// other words are a wrapper. Quotes keep words together.
+    /// Parses `NAME=[KEY=VALUE ...] [COMMAND [ARG ...]]`. A last word whose file name begins with `headwater` is the
+    /// program; other words are a wrapper. Quotes keep words together.
     ///
     /// # Errors
-    /// What is wrong with it, in one line.
+    /// A description of the mistake, in one line.
     pub fn parse(text: &str) -> Result<Variant, PlanError> {
         let fail = |what: &str| PlanError(format!("--variant {text:?}: {what}"));
         let (name, rest) =
@@ -53,7 +54,7 @@ impl Variant {
     }
 }
 
-/// As it is typed; what was read is read again from it.
+/// Prints the form that [`Variant::parse`] accepts.
 impl fmt::Display for Variant {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let environment = self.environment.iter().map(|(key, value)| quoted(&format!("{key}={value}")));
@@ -62,10 +63,10 @@ impl fmt::Display for Variant {
     }
 }
 
-/// All variants of a run, the baseline first.
+/// Parses all variants of a run, the baseline first.
 ///
 /// # Errors
-/// If one is wrong or two have the same name.
+/// If one is invalid or two have the same name.
 pub fn parse_all(texts: &[String]) -> Result<Vec<Variant>, PlanError> {
     let mut variants = texts.iter().map(|text| Variant::parse(text)).collect::<Result<Vec<_>, _>>()?;
     if let [only] = &variants[..] {
@@ -85,7 +86,7 @@ pub fn parse_all(texts: &[String]) -> Result<Vec<Variant>, PlanError> {
     Ok(variants)
 }
 
-/// The row under a variant.
+/// Returns the row of `row` under a variant.
 pub fn of_row(row: &Row, variant: &Variant) -> Row {
     Row { id: format!("{}/{}", row.id, variant.name), variant: Some(variant.name.clone()), ..row.clone() }
 }

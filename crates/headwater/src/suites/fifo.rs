@@ -1,5 +1,5 @@
-//! `fifo`: FreeBSD's FIFO experiment: the named FIFO of today (a pipe) against the older one (a socket) and the one of
-//! STREAMS, message sizes by message counts; each cell the mean of 100 runs.
+//! `fifo`: FreeBSD's FIFO experiment: today's FIFO (a pipe) against the older implementation (a socket) and the STREAMS
+//! FIFO, message sizes by message counts; each cell is the mean of 100 runs.
 
 use headwater_results::schema::{Placement, Row};
 

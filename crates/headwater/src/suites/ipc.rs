@@ -1,12 +1,14 @@
 //! `ipc`: Linux IPC after Stevens' UNPv2, volume 2, appendix A: bandwidth with messages of 1 to 64 KiB, latency by the
-//! exchange of one byte. UDP, which drops what is not taken in time, has its bandwidth with every message acknowledged.
+//! exchange of one byte. UDP drops messages that the receiver does not read in time; its bandwidth is measured with
+//! every message acknowledged.
 //!
-//! The book moves a fixed 500 MiB and exchanges 10,000 times. Here the time of a launch is fixed instead, so that slow
-//! and fast mechanisms get equally good intervals; with the defaults a row's launches together move more than that.
+//! The book moves a fixed 500 MiB and exchanges 10,000 messages. Here the time of a launch is fixed instead, so that
+//! the intervals of slow and fast mechanisms are equally narrow. With the defaults, the launches of a row together move
+//! more than 500 MiB.
 
 use headwater_results::schema::{Placement, Row};
 
-use super::{Axes, Defaults, Suite, doubling, everyone};
+use super::{Axes, Defaults, Suite, doubling, general_purpose};
 
 /// The suite.
 pub const SUITE: Suite = Suite {
@@ -23,8 +25,8 @@ pub const SUITE: Suite = Suite {
 };
 
 fn rows(axes: &Axes<'_>) -> Vec<Row> {
-    let mut rows = axes.messaging("stream", &axes.sizes_or(&doubling(1024, 65_536)), everyone);
+    let mut rows = axes.messaging("stream", &axes.sizes_or(&doubling(1024, 65_536)), general_purpose);
     rows.extend(axes.messaging("acknowledged", &axes.sizes_or(&doubling(1024, 32_768)), |info| info.name == "udp"));
-    rows.extend(axes.messaging("rtt", &axes.sizes_or(&[1]), everyone));
+    rows.extend(axes.messaging("rtt", &axes.sizes_or(&[1]), general_purpose));
     rows
 }

@@ -1,6 +1,6 @@
-//! `lmbench`: the whole table of the kernel's basic operations as LMbench has it, and today's beside it.
+//! `lmbench`: all of LMbench's basic operations of the kernel, and newer ones.
 //!
-//! Its rows carry `lmbench_value` too, the figure by the old rule, as far as the old tables have them.
+//! Rows that the old tables have also carry `lmbench_value`, the figure by LMbench's rule.
 
 use headwater_results::schema::{Placement, Row};
 
@@ -11,7 +11,7 @@ use crate::harness::lmbench_rule;
 pub const SUITE: Suite = Suite {
     name: "lmbench",
     summary: "basic operations of the kernel and of memory: the rows of LMbench, and today's",
-    // About 130 rows: a launch has 0.2 s if all are to be done in less than 6 minutes, disturbed launches repeated.
+    // About 130 rows. With 0.2 s per launch the suite takes less than 6 minutes, including repeated launches.
     defaults: Defaults {
         launches: 12,
         time_s: 0.08,
@@ -22,7 +22,7 @@ pub const SUITE: Suite = Suite {
     rows,
 };
 
-/// The local latencies that are rows of pattern `rtt`: UDP has four bytes, as the old table has it.
+/// The local latencies that are rows of pattern `rtt`. UDP uses four bytes, as in the old table.
 const ROUND_TRIPS: [(u64, &[&str]); 2] = [(1, &["pipe", "unix-stream", "tcp"]), (4, &["udp"])];
 
 fn rows(axes: &Axes<'_>) -> Vec<Row> {

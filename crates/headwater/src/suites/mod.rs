@@ -175,8 +175,8 @@ pub fn makes_sense(
     (pattern.accepts)(transport, usize::try_from(size).unwrap_or(usize::MAX))
 }
 
-/// Selects the transports for a suite of all transports: all but those that are for one question only.
-pub fn everyone(transport: &transports::Info) -> bool {
+/// Selects the transports of a suite that covers all transports: those that do not belong to one suite only.
+pub fn general_purpose(transport: &transports::Info) -> bool {
     !transport.special
 }
 
@@ -184,7 +184,7 @@ fn fits(description: &Description, size: u64) -> bool {
     size >= description.size_min && description.size_max.is_none_or(|size_max| size <= size_max)
 }
 
-/// Returns the sizes from `from` to `to`, each twice the one before.
+/// Returns the sizes from `from` to `to`, each twice the previous one.
 pub fn doubling(from: u64, to: u64) -> Vec<u64> {
     std::iter::successors(Some(from), |size| size.checked_mul(2)).take_while(|&size| size <= to).collect()
 }

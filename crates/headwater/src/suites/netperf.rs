@@ -1,8 +1,8 @@
-//! `netperf`: the rows that netperf's tests of the loopback interface are: UDP_STREAM, UDP_RR, TCP_STREAM and TCP_RR as they
-//! run by default, beside the same with connected UDP sockets and with TCP_NODELAY (docs/netperf.md).
+//! `netperf`: the rows that correspond to netperf's tests of the loopback interface with their defaults: UDP_STREAM,
+//! UDP_RR, TCP_STREAM and TCP_RR; and the same with connected UDP sockets and with TCP_NODELAY (docs/netperf.md).
 //!
-//! The receiver of TCP_STREAM reads as much as its socket buffer holds (128 KiB); rows of `stream-full` read up to 64 KiB,
-//! which is as fast. `import netperf` files results under these rows.
+//! The receiver of TCP_STREAM reads as much as its socket buffer holds (128 KiB). Rows of `stream-full` read up to 64
+//! KiB, which is as fast. `import netperf` assigns results to these rows.
 
 use headwater_results::schema::{Placement, Row};
 

@@ -1,14 +1,15 @@
-//! `overview`: everything at a few sizes, in under 90 s on two CPUs. A quick look: fewer launches than a verdict needs.
+//! `overview`: every transport and primitive at a few sizes, in less than 90 s on two CPUs. It has fewer launches than
+//! a verdict needs.
 
 use headwater_results::schema::{Placement, Row, WorkerKind};
 
-use super::{Axes, Defaults, Suite, everyone};
+use super::{Axes, Defaults, Suite, general_purpose};
 
 /// The suite.
 pub const SUITE: Suite = Suite {
     name: "overview",
     summary: "every transport and primitive at a few sizes: a quick look at this machine",
-    // Six launches are the fewest whose least and greatest value enclose the median with 95 %.
+    // Six launches are the fewest whose minimum and maximum enclose the median with 95 % confidence.
     defaults: Defaults {
         launches: 6,
         time_s: 0.035,
@@ -21,12 +22,12 @@ pub const SUITE: Suite = Suite {
 
 fn rows(axes: &Axes<'_>) -> Vec<Row> {
     let small = axes.sizes_or(&[64]);
-    let mut rows = axes.messaging("stream", &axes.sizes_or(&[64, 4096, 65_536]), everyone);
-    rows.extend(axes.messaging("stream-full", &small, everyone));
-    rows.extend(axes.messaging("single", &axes.sizes_or(&[4096]), everyone));
-    rows.extend(axes.messaging("flood", &axes.sizes_or(&[64, 4096]), everyone));
-    rows.extend(axes.messaging("rtt", &small, everyone));
-    rows.extend(axes.messaging("wake", &small, everyone));
+    let mut rows = axes.messaging("stream", &axes.sizes_or(&[64, 4096, 65_536]), general_purpose);
+    rows.extend(axes.messaging("stream-full", &small, general_purpose));
+    rows.extend(axes.messaging("single", &axes.sizes_or(&[4096]), general_purpose));
+    rows.extend(axes.messaging("flood", &axes.sizes_or(&[64, 4096]), general_purpose));
+    rows.extend(axes.messaging("rtt", &small, general_purpose));
+    rows.extend(axes.messaging("wake", &small, general_purpose));
     rows.extend(axes.counted(
         "matrix",
         &["pipe", "fifo", "fifo-socket", "streams-fifo"],

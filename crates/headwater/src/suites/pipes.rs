@@ -1,6 +1,6 @@
-//! `pipes`: the STREAMS pipe experiment (perftest): write sizes doubling from 1 B to 64 KiB, one write per message, two
-//! processes or one that fills and drains, reads at the same size and full reads; the STREAMS pipe also with other
-//! windows, with modules, and with the options of its heads.
+//! `pipes`: the STREAMS pipe experiment (perftest): write sizes doubling from 1 B to 64 KiB, one write per message; two
+//! processes, or one that fills and drains the pipe; reads of the message size and full reads. The STREAMS pipe also
+//! runs with other windows, with modules, and with the options of its heads.
 
 use headwater_results::schema::{Placement, Row};
 
@@ -20,11 +20,11 @@ pub const SUITE: Suite = Suite {
     rows,
 };
 
-/// The mechanisms of the experiment, with their limits and the harness's own cost.
+/// The mechanisms of the experiment, the limits, and the harness's own cost.
 const NAMES: [&str; 9] =
     ["pipe", "pipe-1m", "fifo", "streams-pipe", "streams-eager", "ring-spin", "ring-futex", "ring-futex-1m", "null"];
 
-/// The STREAMS pipe with other windows, with modules and with options: one way only, where they make a difference.
+/// The STREAMS pipe with other windows, modules and options: only in the one-way patterns, where they matter.
 const CHANGED: [&str; 8] = [
     "streams-pipe-4k",
     "streams-pipe-1m",

@@ -1,5 +1,5 @@
-//! `tracing`: what an event costs in a program, switched off and recorded, beside the least that it could cost, and a system
-//! call beside a kernel session. What tracing costs a whole command is `headwater overhead`.
+//! `tracing`: the cost of an event in a program, switched off and recorded, with its lower limit; and of a system call
+//! under a kernel session. The cost of tracing for a whole command is measured by `headwater overhead`.
 
 use headwater_results::schema::{Placement, Row};
 

@@ -1,7 +1,7 @@
-//! `use`: how programs use a channel, beside streaming: request and answer over two one-way channels, a message now and then,
-//! opening and closing, a killed peer. Over the kernel's pipe, a socket pair and the STREAMS pipe.
+//! `use`: how programs use a channel apart from streaming: request and answer over two one-way channels, occasional
+//! messages, opening and closing, a killed peer. Over the kernel's pipe, a socket pair and the STREAMS pipe.
 //!
-//! Every row stands beside the kernel's pipe, so that everybody sees where a ring in shared memory is not the answer.
+//! Every row is shown beside the kernel's pipe, so that the report also shows where a ring in shared memory is slower.
 
 use headwater_results::schema::{Placement, Row};
 
@@ -21,7 +21,7 @@ pub const SUITE: Suite = Suite {
     rows,
 };
 
-/// The transports that are compared, and the harness alone.
+/// The compared transports, and the harness's own cost.
 const NAMES: [&str; 6] = ["pipe", "unix-stream", "streams-pipe", "fifo", "streams-fifo", "null"];
 
 /// Patterns with their message sizes.
@@ -37,7 +37,7 @@ const PATTERNS: [(&str, &[u64]); 9] = [
     ("poll-both-ways", &[64]),
 ];
 
-/// What a channel costs beside its messages; a process alone, so the placement is one.
+/// The costs of a channel apart from its messages. One process measures them, so there is one placement.
 const FACILITIES: [&str; 7] =
     ["open-close", "open-byte-close", "fifo-open-close", "fork-100", "descriptors", "memory-idle", "killed-reader"];
 

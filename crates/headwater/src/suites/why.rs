@@ -1,7 +1,8 @@
-//! `why`: what each mechanism of the STREAMS pipe is worth. One is switched off at a time, beside the pipe with all of
-//! them, the one with none (`streams-eager`), three windows, the options of the heads, the kernel's pipe and a bare ring.
+//! `why`: what each mechanism of the STREAMS pipe contributes. Each row switches one mechanism off. For comparison: the
+//! pipe with all mechanisms, the one with none (`streams-eager`), three windows, the options of the heads, the kernel's
+//! pipe and the plain ring.
 //!
-//! The report shows the rate with the wake-ups and the context switches per 1000 messages beside it.
+//! The report shows wake-ups and context switches per 1000 messages beside each rate.
 
 use headwater_results::schema::{Placement, Row};
 
@@ -21,7 +22,7 @@ pub const SUITE: Suite = Suite {
     rows,
 };
 
-/// The whole, its parts, and its bounds.
+/// The complete pipe, its mechanisms, and its limits.
 const NAMES: [&str; 14] = [
     "pipe",
     "streams-pipe",

@@ -33,7 +33,7 @@ impl Pace {
     ///
     /// # Errors
     /// The errors of [`Recording::carry`]; the next attempt may succeed.
-    pub fn look(&mut self, recording: &mut Recording) -> Result<(), Error> {
+    pub fn carry(&mut self, recording: &mut Recording) -> Result<(), Error> {
         let carried = recording.carry();
         self.0 = match carried {
             Ok(0) => (self.0 * 2).min(PAUSE_MAX),

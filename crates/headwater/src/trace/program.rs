@@ -19,10 +19,10 @@ const NOT_STARTED: i32 = 127;
 #[derive(Debug)]
 pub struct HeldProgram {
     process: Process,
-    /// A pipe: one byte makes the child execute the program, end of file makes it exit.
-    line: OwnedFd,
+    /// A pipe to the child: one byte makes the child execute the program, end of file makes it exit.
+    start: OwnedFd,
     /// A pipe with the error of `execve`; end of file means that the program runs.
-    news: OwnedFd,
+    exec_error: OwnedFd,
 }
 
 /// A process that is observed.
@@ -60,12 +60,12 @@ impl HeldProgram {
     /// # Errors
     /// Errors of `pipe2(2)`, `fork(2)` and `pidfd_open(2)`.
     pub fn fork(command: &mut Command) -> io::Result<HeldProgram> {
-        let (told, line) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (news, teller) = pipe_with(PipeFlags::CLOEXEC)?;
-        let mut line = Some(line);
+        let (told, start) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (exec_error, teller) = pipe_with(PipeFlags::CLOEXEC)?;
+        let mut start = Some(start);
         let child = Child::fork_apart(|| {
             // If the child kept its copy, it would not see that the recorder has died.
-            drop(line.take());
+            drop(start.take());
             if wait_for_byte(&told) {
                 unblock_stop_signals();
                 let error = command.exec();
@@ -76,8 +76,8 @@ impl HeldProgram {
         })?;
         let pid = i32::try_from(child).ok().and_then(Pid::from_raw).expect("a child has an id");
         let descriptor = pidfd_open(pid, PidfdFlags::empty())?;
-        let line = line.expect("only the child drops it");
-        Ok(HeldProgram { process: Process { pid, descriptor, is_child: true }, line, news })
+        let start = start.expect("only the child drops it");
+        Ok(HeldProgram { process: Process { pid, descriptor, is_child: true }, start, exec_error })
     }
 
     /// Returns the process id, which the program keeps.
@@ -90,11 +90,11 @@ impl HeldProgram {
     /// # Errors
     /// The error of `execve(2)`: `NotFound` if there is no such program.
     pub fn release(self) -> io::Result<Process> {
-        let HeldProgram { process, line, news } = self;
+        let HeldProgram { process, start, exec_error } = self;
         let mut number = [0; 4];
-        rustix::io::write(&line, b"g")?;
+        rustix::io::write(&start, b"g")?;
         loop {
-            match rustix::io::read(&news, &mut number) {
+            match rustix::io::read(&exec_error, &mut number) {
                 Err(rustix::io::Errno::INTR) => {}
                 Ok(0) => return Ok(process),
                 _ => {

@@ -150,7 +150,7 @@ fn follow(recording: &mut Recording, process: &Process, stop: &StopSignals, tell
             tell(Note::Lingers(process.id()));
         }
         // There may be space again later.
-        if let Err(error) = pace.look(recording)
+        if let Err(error) = pace.carry(recording)
             && !std::mem::replace(&mut told_of_trouble, true)
         {
             tell(Note::Trouble(error.to_string()));

@@ -165,18 +165,18 @@ impl Recording {
     /// Copies the events that programs have written into the trace. Returns the number of bytes.
     ///
     /// # Errors
-    /// What the file system reports: what was not carried stays where it is, as long as there is room.
+    /// Errors of the file system. Events that were not copied stay in the memory as long as it has room.
     pub fn carry(&mut self) -> Result<u64, ctf::Error> {
         self.consumer.carry()
     }
 
-    /// Ends it: carries the rest, and removes the session's memory if nothing is left in it.
+    /// Ends the recording: copies the remaining events, and removes the session's memory if nothing is left in it.
     pub fn end(mut self) -> RecordingOutcome {
         let region = self.consumer.region().clone();
         let command = self.file.command.join(" ");
         let kernel = self.kernel.take().map(|kernel| kernel.end(&self.directory, region.clock(), &command));
         let user = self.consumer.finish();
-        // A flight recorder knows threads of programs that have written nothing.
+        // In a flight recorder, threads are known even if their programs have written nothing.
         let written = |id| region.kind(id).is_some_and(|kind| kind.name != "headwater:thread");
         let (joined, is_table_full) = ((0..EVENTS_MAX).any(written), region.is_table_full());
         let mut troubles = Vec::new();
@@ -198,7 +198,7 @@ impl Recording {
         }
     }
 
-    /// Takes everything back: nothing was recorded.
+    /// Removes the recording again: nothing was recorded.
     pub fn undo(self) {
         let Recording { directory, is_new, file, consumer, kernel } = self;
         drop((consumer, kernel));
@@ -207,7 +207,7 @@ impl Recording {
     }
 }
 
-/// Removes what was written to a recording that was empty before, and it itself if it was not there.
+/// Removes the files of a recording whose directory was empty before, and the directory if it is new.
 fn clean(directory: &Path, is_new: bool) {
     let _ = fs::remove_file(directory.join(super::FILE));
     let _ = fs::remove_dir_all(directory.join(USER));
@@ -217,7 +217,7 @@ fn clean(directory: &Path, is_new: bool) {
     }
 }
 
-/// Whether it was not there before.
+/// Makes the directory. Returns whether it is new.
 fn make_directory(directory: &Path) -> anyhow::Result<bool> {
     match fs::read_dir(directory).map(|mut entries| entries.next().is_some()) {
         Ok(true) => Err(ctf::Error::NotEmpty { path: directory.to_owned() }.into()),
@@ -266,7 +266,7 @@ fn kernel_clock(clock: &Clock) -> kernel::Clock {
     if clock.name == "tsc" { kernel::Clock::Tsc } else { kernel::Clock::Monotonic }
 }
 
-/// The clock of a recording: one for programs and the kernel, so that their events can be put in one order.
+/// Chooses the clock of a recording. Programs and the kernel use the same one, so that their events can be ordered.
 fn choose_clock(config: &RecordingConfig) -> anyhow::Result<Clock> {
     let unsound = match config.clock {
         ClockChoice::Monotonic => return Ok(monotonic()),
@@ -293,10 +293,10 @@ fn monotonic() -> Clock {
     at("monotonic", 1_000_000_000, clock::now_ns(), realtime.as_nanos() as u64)
 }
 
-/// A clock that shows `ticks` at a moment.
+/// Returns a clock that shows `ticks` at the given time.
 fn at(name: &str, frequency_hz: u64, ticks: u64, realtime_ns: u64) -> Clock {
     let frequency = i128::from(frequency_hz);
-    // The moment at which it showed 0, in ticks since 1970.
+    // The time at which the clock showed 0, in ticks since 1970.
     let zero = i128::from(realtime_ns) * frequency / 1_000_000_000 - i128::from(ticks);
     Clock {
         name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! Ends the recording of a recorder that has died: what programs had written is carried, the trace is made whole.
+//! Completes the recording of a dead recorder: copies the remaining events of programs, and repairs the trace.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,31 +12,31 @@ use headwater_trace_tools::stat::Stat;
 
 use super::{KernelEnd, PAGES, SessionFile, USER, environment, fresh_directory, kernel_side};
 
-/// A recording that was ended.
+/// A recovered recording.
 #[derive(Debug)]
 pub struct Recovered {
-    /// The recording, or the new trace that was asked for.
+    /// The directory of the recording, or of the new trace if one was requested.
     pub directory: PathBuf,
-    /// Events that were carried now.
+    /// Events that were copied now.
     pub carried: u64,
-    /// All events in the trace.
+    /// Events in the trace.
     pub written: u64,
-    /// Events that are lost.
+    /// Lost events.
     pub lost: u64,
-    /// Bytes of the memory that held no sound events.
+    /// Bytes of the memory that are not valid records.
     pub spoiled_bytes: u64,
-    /// Whether the memory was there.
+    /// Whether the session's memory still existed.
     pub had_memory: bool,
-    /// What was cut off, where there should have been memory and was none.
+    /// The incomplete data that was cut off, if the memory should have existed and did not.
     pub repaired: Option<Repaired>,
-    /// Of the kernel's events; None if none were left.
+    /// The result for the events of the kernel; `None` if none were left.
     pub kernel: Option<KernelEnd>,
-    /// Whether it was a flight recorder, of which the older events are never there.
+    /// Whether it was a flight recorder, whose older events are always overwritten.
     pub flight: bool,
 }
 
 impl Recovered {
-    /// Whether everything is there that was recorded, but what a flight recorder overwrites.
+    /// Whether all recorded events are in the trace, except those that a flight recorder overwrites.
     pub fn is_whole(&self) -> bool {
         let none_lost = |lost: u64| lost == 0 || self.flight;
         let is_whole =
@@ -48,11 +48,11 @@ impl Recovered {
     }
 }
 
-/// Recovers a recording by its directory, or a session by the file of its memory.
+/// Recovers a recording, given its directory or the file of its session's memory.
 ///
 /// # Errors
-/// In words: the recorder lives, nothing is to be recovered; what the file system reports. Then everything is as before, but
-/// what was carried so far, and it can be tried again.
+/// In words: the recorder is alive, or there is nothing to recover; errors of the file system. Then nothing has changed
+/// except that some events may have been copied, and the call can be repeated.
 pub fn recover(from: &Path, to: Option<&Path>) -> anyhow::Result<Recovered> {
     let metadata = fs::metadata(from).with_context(|| from.display().to_string())?;
     if !metadata.is_dir() {
@@ -80,15 +80,15 @@ fn open(memory: &Path) -> anyhow::Result<Region> {
     Region::open(memory).with_context(|| format!("{}", memory.display()))
 }
 
-/// The recording that a session's memory names, if it names the memory too: what stands in the memory any of its programs may
-/// have written.
+/// Returns the recording that a session's memory names, if that recording names the same memory. Any traced program may
+/// have overwritten the memory, so its contents alone are not trusted.
 fn of_memory(memory: &Path, region: &Region) -> Option<(PathBuf, SessionFile)> {
     let recording = region.home()?;
     let file = SessionFile::read(&recording).ok()?;
     (file.memory == fs::canonicalize(memory).ok()?).then_some((recording, file))
 }
 
-/// `of` is the recording that the memory is of, if that is known.
+/// Copies the events of a session. `of` is its recording, if that is known.
 fn carry(
     region: Region,
     memory: &Path,
@@ -127,8 +127,8 @@ fn carry(
     })
 }
 
-/// The memory has gone, because the recording had ended but for the kernel's events, or by a restart of the machine for
-/// instance: then the trace is cut to what is whole.
+/// Recovers a recording whose memory no longer exists, because the machine was restarted, or because only the kernel's
+/// events were not yet converted. The trace is cut to whole packets.
 fn without_memory(recording: &Path, to: &Path, file: &SessionFile) -> anyhow::Result<Recovered> {
     let trace = recording.join(USER);
     let repaired = if file.end.is_none() { Some(ctf::repair(&trace)?) } else { None };

@@ -1,5 +1,5 @@
-//! Traces of a run's rows: after the measurement one more launch of each, of which the newest events are kept. What is measured
-//! is never traced.
+//! Traces of a run's rows. After the measurement, one more launch of each row is recorded, and its newest events are
+//! kept. Measured launches are never traced.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -18,35 +18,35 @@ use crate::harness::launch::ConductorError;
 use crate::harness::run::BlockRunner;
 use crate::harness::scratch::Scratch;
 
-/// The traces' directory in a run's.
+/// The directory of traces in that of the run.
 const TRACES: &str = "traces";
-/// The list of them.
+/// The list of the traces.
 const INDEX: &str = "index.json";
 const TIMELINE: &str = "timeline.txt";
 const PERFETTO: &str = "perfetto.json";
 
-/// Bytes of a CPU's buffer: some thousands of events, more than a time line shows.
+/// Bytes of a CPU's buffer: room for some thousands of events, more than a time line shows.
 const BUFFER: usize = 256 << 10;
 /// Lines of a time line that the report shows.
 const SHOWN: usize = 40;
 
-/// A row's trace.
+/// The trace of a row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Entry {
     /// The row's id.
     row: String,
-    /// Its directory in that of the traces.
+    /// Its directory, relative to that of the traces.
     directory: PathBuf,
     events: u64,
-    /// Events that came before those.
+    /// Number of events before those in the time line.
     earlier: u64,
 }
 
-/// Records one launch of each row that was measured, into the run's directory. Rows of which no program has events, or that do
-/// not run, have no trace. Returns how many have one; fewer if a signal came.
+/// Records one launch of each measured row into the run's directory. Rows that do not run, or whose programs have no
+/// events, get no trace. Returns the number of traces; fewer if a signal arrived.
 ///
 /// # Errors
-/// What stands in the way of recording, or of writing.
+/// Errors of the recording, and of writing.
 pub fn record(runner: &BlockRunner<'_>, run: &Path, scratch: &Scratch, stop: &StopSignals) -> anyhow::Result<usize> {
     let traces = run.join(TRACES);
     let mut entries = Vec::new();
@@ -101,7 +101,8 @@ fn create(path: &Path) -> anyhow::Result<File> {
     File::create(path).with_context(|| path.display().to_string())
 }
 
-/// The traces of a run's directory, for a page that will lie in another; none if it has none.
+/// Returns the traces in a run's directory, with addresses relative to the directory of a page; none if the run has
+/// none.
 pub fn links(run: &Path, page: Option<&Path>) -> Vec<TraceLink> {
     let traces = run.join(TRACES);
     let index = fs::read(traces.join(INDEX)).ok();
@@ -109,7 +110,7 @@ pub fn links(run: &Path, page: Option<&Path>) -> Vec<TraceLink> {
     let link = |entry: Entry| {
         let directory = traces.join(entry.directory);
         let text = fs::read_to_string(directory.join(TIMELINE)).ok()?;
-        // The end, because there all CPUs still have their events.
+        // The last lines, because only there all CPUs still have their events.
         let lines: Vec<&str> = text.lines().collect();
         let (head, events) = lines.split_first()?;
         let shown = &events[events.len().saturating_sub(SHOWN)..];
@@ -120,7 +121,7 @@ pub fn links(run: &Path, page: Option<&Path>) -> Vec<TraceLink> {
     entries.into_iter().filter_map(link).collect()
 }
 
-/// Of a file, for a page in that directory: relative if it lies below.
+/// Returns the address of a file for a page in a directory: relative if the file is below it.
 fn address(file: &Path, page: Option<&Path>) -> String {
     let whole = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let file = whole(file);

@@ -10,36 +10,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::replace::replace_as;
 
-/// Its name in a recording.
+/// The file name in a recording.
 pub const FILE: &str = "session.json";
 
-/// Raised by any change of the file's meaning.
+/// The version of the format. Every change of the file's meaning raises it.
 const FORMAT: u32 = 1;
 
-/// A recording, in facts.
+/// The contents of the file: the facts about a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionFile {
-    /// The version of this form.
+    /// The version of the format.
     pub format: u32,
     /// The version of the program that wrote it.
     pub headwater: String,
     /// When it began, RFC 3339, UTC.
     pub started_at: String,
-    /// The command line that is recorded.
+    /// The command line of the recorded program.
     pub command: Vec<String>,
-    /// The process that records.
+    /// The process id of the recorder.
     pub recorder: u32,
-    /// The process that is recorded; absent until it is there.
+    /// The process id of the recorded program; `None` until it has been started.
     pub pid: Option<u32>,
-    /// The file that is the session's memory.
+    /// The file of the session's memory.
     pub memory: PathBuf,
-    /// Whether the newest events overwrite the oldest ones, to be written at the end or by a snapshot.
+    /// Whether the newest events overwrite the oldest ones. Such events are written at the end, or by a snapshot.
     pub flight: bool,
     /// `tsc` or `monotonic`.
     pub clock: String,
-    /// Which events of programs are recorded.
+    /// The patterns of the recorded events of programs.
     pub events: Vec<String>,
-    /// Which events of the kernel are.
+    /// The patterns of the recorded events of the kernel.
     pub kernel_events: Vec<String>,
     /// How the recording ended; absent while it is in progress, or if the recorder died.
     pub end: Option<End>,
@@ -52,15 +52,15 @@ pub struct End {
     pub at: String,
     /// Events of programs in the trace.
     pub written: u64,
-    /// Events of programs that are not.
+    /// Lost events of programs.
     pub lost: u64,
-    /// What the traces do not hold and do not count, in words.
+    /// Events that the traces neither contain nor count, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
 }
 
 impl SessionFile {
-    /// One that has begun now.
+    /// Returns the facts about a recording that begins now.
     pub fn new(command: Vec<String>, memory: PathBuf, flight: bool, clock: &str) -> SessionFile {
         SessionFile {
             format: FORMAT,
@@ -78,10 +78,10 @@ impl SessionFile {
         }
     }
 
-    /// Puts it into a recording.
+    /// Writes the file into a recording.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// Errors of the file system.
     pub fn write(&self, recording: &Path) -> io::Result<()> {
         replace_as(private(), &recording.join(FILE), |file| {
             serde_json::to_writer_pretty(&mut *file, self)?;
@@ -89,19 +89,19 @@ impl SessionFile {
         })
     }
 
-    /// Writes that it has ended.
+    /// Adds the end, and writes the file again.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// Errors of the file system.
     pub fn write_end(&mut self, recording: &Path, written: u64, lost: u64, missing: Vec<String>) -> io::Result<()> {
         self.end = Some(End { at: now(), written, lost, missing });
         self.write(recording)
     }
 
-    /// Of a recording.
+    /// Reads the file of a recording.
     ///
     /// # Errors
-    /// In words, with the path and what to do.
+    /// In words, with the path and a remedy.
     pub fn read(recording: &Path) -> anyhow::Result<SessionFile> {
         let path = recording.join(FILE);
         let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {

@@ -1,4 +1,4 @@
-//! What a flight recorder holds now, as a recording of its own.
+//! Saves the present contents of a flight recorder as a recording of its own.
 
 use std::path::{Path, PathBuf};
 
@@ -10,21 +10,21 @@ use headwater_trace_tools::kernel;
 
 use super::{KERNEL, KernelEnd, PAGES, SessionFile, USER, environment, fresh_directory, kernel_side};
 
-/// A snapshot that was taken.
+/// A completed snapshot.
 #[derive(Debug)]
 pub struct TakenSnapshot {
     /// The directory with its traces.
     pub directory: PathBuf,
-    /// Of programs' events: what is in it, and what was overwritten before.
+    /// The events of programs: how many it contains, and how many had been overwritten.
     pub totals: Totals,
-    /// The same of the kernel's; None if none are recorded.
+    /// The same for events of the kernel; `None` if none are recorded.
     pub kernel: Option<KernelEnd>,
 }
 
-/// Writes what the recorder of a recording holds, which goes on.
+/// Writes the present contents of a recording's flight recorder. The recorder continues.
 ///
 /// # Errors
-/// In words: it is no flight recorder, or does not run; what the file system reports.
+/// In words: it is not a flight recorder, or its recorder is not running; errors of the file system.
 pub fn snapshot(recording: &Path, to: Option<&Path>) -> anyhow::Result<TakenSnapshot> {
     let file = SessionFile::read(recording)?;
     let shown = recording.display();
@@ -40,7 +40,7 @@ pub fn snapshot(recording: &Path, to: Option<&Path>) -> anyhow::Result<TakenSnap
     }
     let directory = to.map_or_else(|| fresh_directory("headwater-snapshot"), Path::to_owned);
     let (clock, command) = (region.clock().clone(), file.command.join(" "));
-    // First what others overwrite sooner.
+    // First the buffers that are overwritten sooner.
     let capture = kernel::snapshot(&recording.join(PAGES))?;
     make_private_directory(&directory).with_context(|| directory.display().to_string())?;
     let totals = consumer::snapshot(region, &directory.join(USER), environment(&command))?;

@@ -1,8 +1,8 @@
-//! `fifo`: a named pipe, the kernel's own (fifo(7)). Once it is open it is the same object as a pipe; its row shows
-//! whether the way through a name costs anything per message.
+//! `fifo`: a named pipe of the kernel (fifo(7)). Once open, it is the same object as a pipe; its row shows whether the
+//! use of a name costs anything per message.
 //!
-//! Opening never waits for the other side: the reading end is opened without blocking, then the writing end finds a
-//! reader. The name is gone before the first message. A round trip takes two of them.
+//! Opening never waits for the other side: the reading end is opened in non-blocking mode, then the writing end finds a
+//! reader. The name is removed before the first message. A round trip takes two FIFOs.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -41,8 +41,8 @@ impl Transport for Fifo {
     }
 }
 
-/// The two ends over one channel, or over one each way where answers go back. `one_way` makes the channel of a name and
-/// answers with what is read from and what is written to.
+/// Returns the two ends over one channel, or over one channel per direction if the setup is duplex. `one_way` creates a
+/// channel with the given name and returns its reading and its writing descriptor.
 pub(super) fn one_way_pair(
     setup: &Setup<'_>,
     one_way: impl Fn(&str) -> Result<(OwnedFd, OwnedFd), Unavailable>,
@@ -56,7 +56,7 @@ fn one_way(setup: &Setup<'_>, name: &str) -> Result<(OwnedFd, OwnedFd), Unavaila
     let path = setup.directory.join(format!("fifo-{name}"));
     mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).map_err(|error| Unavailable::call("mkfifo", error))?;
     let ends = open_both(&path);
-    // Whatever became of the opening, the name goes.
+    // The name is removed even if the opening failed.
     unlink(&path).map_err(|error| Unavailable::call("unlink of the FIFO", error))?;
     let (read, write) = ends.map_err(|error| Unavailable::call("open of the FIFO", error))?;
     let mode = if setup.nonblocking { set_nonblocking(&write) } else { clear_nonblocking(&read) };
@@ -64,7 +64,7 @@ fn one_way(setup: &Setup<'_>, name: &str) -> Result<(OwnedFd, OwnedFd), Unavaila
     Ok((read, write))
 }
 
-/// The reading end, which does not block yet, and the writing end, which does.
+/// Opens the reading end, still non-blocking, and the writing end, which is blocking.
 fn open_both(path: &Path) -> io::Result<(OwnedFd, OwnedFd)> {
     let read = open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
     let write = open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;

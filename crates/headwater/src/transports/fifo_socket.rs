@@ -1,8 +1,9 @@
-//! `fifo-socket`: a named, one-way byte channel on a stream socket of AF_UNIX, which is what a FIFO was inside the older
-//! FreeBSD kernels. Its row stands for that construction on this kernel, with the socket buffers of this kernel.
+//! `fifo-socket`: a named, one-way byte channel on an AF_UNIX stream socket: the implementation of FIFOs in older
+//! FreeBSD kernels, with the socket buffers of this kernel.
 //!
-//! A listener is bound to a name, one connection is made, and the name and the listener go before the first message.
-//! Each half is shut down the way it is not used, so that it is one-way; a round trip takes two of them.
+//! A listener is bound to a name and one connection is made; then the name and the listener are removed, before the
+//! first message. Each end shuts down the direction that it does not use, so that the channel is one-way. A round trip
+//! takes two channels.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -59,7 +60,7 @@ fn one_way(setup: &Setup<'_>, name: &str) -> Result<(OwnedFd, OwnedFd), Unavaila
     Ok((read, write))
 }
 
-/// A connection made through the name `path`, which is gone afterwards: the accepted end, then the connecting one.
+/// Makes a connection through the name `path`, and removes the name. Returns the accepted end, then the connecting one.
 fn connection(path: &Path) -> Result<(OwnedFd, OwnedFd), Unavailable> {
     let address = SocketAddrUnix::new(path).map_err(|error| {
         Unavailable(format!("a socket's name of {} B: {error}; sun_path holds 108", path.as_os_str().len()))

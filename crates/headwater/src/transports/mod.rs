@@ -268,7 +268,7 @@ pub static TABLE: &[Entry] = &[
     entry::<streams::modules::PipeNull1>(),
     entry::<streams::modules::PipeNull4>(),
     entry::<streams::modules::PipeService1>(),
-    entry::<streams::options::Hold>(),
+    entry::<streams::options::HeldWrites>(),
     entry::<streams::options::ReadNotification>(),
     entry::<streams::options::ReadFill>(),
     entry::<streams::policy::NoCoalescing>(),

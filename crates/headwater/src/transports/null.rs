@@ -1,4 +1,5 @@
-//! `null`: a transport that moves nothing. Its rows are the harness's own cost: the loop, the stamps and their check.
+//! `null`: a transport that moves nothing. Its rows are the harness's own cost: the loop, the stamps and their
+//! verification.
 //!
 //! The receiving end writes the stamps that the sender would have sent, so its rows are an upper bound of that cost.
 
@@ -11,7 +12,7 @@ use super::{Endpoint, Info, Setup, Transport, Unavailable};
 use crate::harness::payload::{Payload, stamp, write_stamps};
 use crate::harness::rounds::FULL_CHECK_MESSAGES;
 
-/// Moves nothing.
+/// A transport that moves nothing.
 #[derive(Debug)]
 pub struct Null;
 
@@ -38,10 +39,10 @@ impl Transport for Null {
     }
 }
 
-/// An end that makes up what it receives.
+/// An end that generates the messages that it receives.
 #[derive(Debug)]
 pub struct NullEnd {
-    /// Number of the message that is received next.
+    /// Number of the next message to be received.
     sequence: u64,
     background: Payload,
 }
@@ -59,18 +60,18 @@ impl Endpoint for NullEnd {
         Ok(message.len())
     }
 
-    // Always inline, as a system call is: a call of its own would be counted as the harness's cost.
+    // Always inlined, as a system call is: a function call here would be counted as the harness's cost.
     #[inline(always)]
     fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let size = buffer.len();
         if size < 8 {
-            // A loop of its own: for one to seven bytes the library's copy costs more than the rest together.
+            // A plain loop: for one to seven bytes the library's copy costs more than everything else here.
             for (to, from) in buffer.iter_mut().zip(stamp(self.sequence).to_le_bytes()) {
                 *to = from;
             }
         } else {
-            // Between the stamps a message never changes: what was once delivered stays. The receiver compares it, and
-            // spoils it before, in the first messages only.
+            // Between the stamps all messages are equal, so the buffer keeps what was delivered once. The receiver
+            // overwrites and compares the whole buffer for the first messages only.
             if self.sequence < FULL_CHECK_MESSAGES {
                 buffer.copy_from_slice(self.background.space());
             }

@@ -1,4 +1,4 @@
-//! `pipe`: the kernel's pipe, with its default buffer (64 KiB on most machines) and with one of 1 MiB.
+//! `pipe`, `pipe-1m`: the kernel's pipe, with its default buffer (64 KiB on most machines) and with one of 1 MiB.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,7 +9,7 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use super::{Endpoint, Info, Setup, Transport, Unavailable};
 
-/// The pipe as `pipe(2)` makes it.
+/// The pipe with its default buffer.
 #[derive(Debug)]
 pub struct Pipe;
 
@@ -17,7 +17,7 @@ pub struct Pipe;
 #[derive(Debug)]
 pub struct Pipe1M;
 
-/// Bytes that [`Pipe1M`] asks for: the usual `fs.pipe-max-size`, the most that needs no privilege.
+/// The buffer size of [`Pipe1M`]: the usual `fs.pipe-max-size`, the largest size that needs no privilege.
 const LARGE_BYTES: usize = 1 << 20;
 
 const INFO: Info = Info {
@@ -81,17 +81,17 @@ fn one_way(setup: &Setup<'_>, buffer_bytes: Option<usize>) -> Result<(OwnedFd, O
     Ok((read, write))
 }
 
-/// Makes a descriptor refuse with `EAGAIN` instead of waiting.
+/// Makes calls on a descriptor fail with `EAGAIN` instead of waiting.
 pub(super) fn set_nonblocking(descriptor: &OwnedFd) -> rustix::io::Result<()> {
     fcntl_setfl(descriptor, fcntl_getfl(descriptor)? | OFlags::NONBLOCK)
 }
 
-/// An end of one pipe, or of two where answers go back. Also what a FIFO is once it is open.
+/// An end of one pipe, or of two pipes if the channel is duplex. Also the end of an open FIFO.
 #[derive(Debug)]
 pub struct PipeEnd {
-    /// What this end receives from.
+    /// The descriptor that this end receives from.
     pub(super) read: Option<OwnedFd>,
-    /// What this end sends to.
+    /// The descriptor that this end sends to.
     pub(super) write: Option<OwnedFd>,
 }
 

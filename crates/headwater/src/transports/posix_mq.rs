@@ -1,9 +1,9 @@
 //! `posix-mq`: POSIX message queues (mq_overview(7)), one for each direction.
 //!
-//! A queue holds the default of 10 messages, or as many as `RLIMIT_MSGQUEUE` leaves room for: with its usual 819,200
-//! bytes 10 messages up to 64 KiB one way, 6 of 64 KiB both ways, 3 of 256 KiB one way. Where the system lets us, the
-//! queues lie in a private IPC namespace: there the limits of a message are raised without a change of the machine's
-//! own, and not even SIGKILL between the two calls that make and unname a queue leaves a name behind.
+//! A queue holds the default of 10 messages, or as many as `RLIMIT_MSGQUEUE` permits: with its usual 819,200 bytes, 10
+//! messages of up to 64 KiB in one direction, 6 of 64 KiB in both directions, 3 of 256 KiB in one. If the system
+//! permits it, the queues are in a private IPC namespace. There the limits can be raised without a change for the
+//! machine, and no queue can outlive the launch, even if it is killed between creating and unlinking a queue.
 
 use std::fs;
 use std::io;
@@ -20,7 +20,7 @@ use super::{Endpoint, Info, Setup, Transport, Unavailable};
 #[derive(Debug)]
 pub struct PosixMq;
 
-/// Messages in a queue: the kernel's default (`fs.mqueue.msg_default`).
+/// Number of messages in a queue: the kernel's default (`fs.mqueue.msg_default`).
 const DEPTH: usize = 10;
 
 const MSG_MAX: &str = "/proc/sys/fs/mqueue/msg_max";
@@ -36,7 +36,7 @@ impl Transport for PosixMq {
         standing: Standing::Candidate,
         keeps_boundaries: true,
         lossy: false,
-        // HARD_MSGSIZEMAX of the kernel.
+        // The kernel's HARD_MSGSIZEMAX.
         size_max: Some(16 << 20),
         spins: false,
         policy: None,
@@ -46,12 +46,12 @@ impl Transport for PosixMq {
     };
 
     fn open(setup: &Setup<'_>) -> Result<(PosixMqEnd, PosixMqEnd), Unavailable> {
-        // Where it is refused, the queues of the shared namespace do as long as its limits suffice.
+        // Without a private namespace, use the shared one as long as its limits suffice.
         let own_limits = private_ipc().and_then(|()| raise_limits(setup.size));
         for depth in (1..=DEPTH).rev() {
             match open_ends(setup, depth) {
                 Ok(ends) => return Ok(ends),
-                // Together the queues of this user are too large: less deep ones may fit.
+                // All queues of this user together are too large: try queues that hold fewer messages.
                 Err(Errno::MFILE) => {}
                 Err(Errno::INVAL) => return Err(beyond_limits(setup.size, own_limits.err())),
                 Err(Errno::NOSYS) => return Err(Unavailable("the kernel has no POSIX message queues".into())),
@@ -62,7 +62,7 @@ impl Transport for PosixMq {
     }
 }
 
-/// Lets a queue take `size` bytes per message, where the limits of the namespace do not yet.
+/// Raises the limits of the namespace to messages of `size` bytes, if they are lower.
 fn raise_limits(size: usize) -> io::Result<()> {
     for (file, wanted) in [(MSG_MAX, DEPTH), (MSGSIZE_MAX, size)] {
         if read_limit(file).is_some_and(|limit| limit < wanted) {
@@ -110,7 +110,7 @@ fn beyond_resource_limit(setup: &Setup<'_>) -> Unavailable {
     ))
 }
 
-/// An end of one queue, or of two where answers go back.
+/// An end of one queue, or of two queues if the channel is duplex.
 #[derive(Debug)]
 pub struct PosixMqEnd {
     sender: Option<Sender>,

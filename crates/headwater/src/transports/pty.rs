@@ -1,4 +1,4 @@
-//! `pty`: a pseudo-terminal in raw mode. One way goes from the terminal side to the master, as a program's output does;
+//! `pty`: a pseudo-terminal in raw mode. Messages go from the terminal side to the master, as a program's output does;
 //! answers go back as its input.
 
 use std::io;
@@ -37,7 +37,7 @@ impl Transport for Pty {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = openpt(flags).map_err(|error| Unavailable::call("posix_openpt (see kernel.pty.max)", error))?;
         unlockpt(&master).map_err(|error| Unavailable::call("unlockpt", error))?;
-        // By the master's descriptor, since the path of the other side may mean another one in a container.
+        // Opened through the master's descriptor: in a container, the path of the other side may name another terminal.
         let terminal =
             ioctl_tiocgptpeer(&master, flags).map_err(|error| Unavailable::call("ioctl TIOCGPTPEER", error))?;
         make_raw(&terminal).map_err(|error| Unavailable::call("tcsetattr", error))?;
@@ -50,11 +50,11 @@ impl Transport for Pty {
     }
 }
 
-/// No line editing, no echo, no signals, no translation, eight bits: every byte arrives as it was sent.
+/// No line editing, echo, signals or translation, and eight bits: every byte arrives unchanged.
 fn make_raw(terminal: &OwnedFd) -> rustix::io::Result<()> {
     let mut attributes = tcgetattr(terminal)?;
     attributes.make_raw();
-    // A read waits for the first byte and then takes what is there.
+    // A read waits for the first byte and returns what is available.
     attributes.special_codes[SpecialCodeIndex::VMIN] = 1;
     attributes.special_codes[SpecialCodeIndex::VTIME] = 0;
     tcsetattr(terminal, OptionalActions::Now, &attributes)

@@ -1,7 +1,7 @@
 //! `ring-spin`, `ring-futex`, `ring-futex-1m`: a byte ring in shared memory (`headwater-ring`), one for each direction.
 //!
-//! They are limits: what the memory system allows when neither a kernel call nor any of a descriptor's semantics stands
-//! between two processes. `ring-spin` burns its CPU while it waits; the others spin or yield shortly and then sleep.
+//! The rings are limits: what the memory system allows without kernel calls and without the semantics of a file
+//! descriptor. `ring-spin` uses its CPU while it waits; the others spin or yield for a short time and then sleep.
 
 use std::io;
 
@@ -23,10 +23,10 @@ pub struct RingFutex;
 #[derive(Debug)]
 pub struct RingFutex1M;
 
-/// As deep as a pipe is by default.
+/// The default size of a kernel pipe.
 const WINDOW_BYTES: usize = 64 << 10;
 
-/// As deep as the `pipe-1m`.
+/// The size of `pipe-1m`.
 const LARGE_WINDOW_BYTES: usize = 1 << 20;
 
 const INFO: Info = Info {
@@ -57,7 +57,7 @@ impl Transport for RingSpin {
     };
 
     fn open(setup: &Setup<'_>) -> Result<(RingEnd, RingEnd), Unavailable> {
-        // An end that never waits does not spin either.
+        // A non-blocking end never waits, so it does not spin.
         if !setup.nonblocking && (setup.same_cpu || cpu::allowed().is_ok_and(|cpus| cpus.len() < 2)) {
             return Err(Unavailable(
                 "spinning needs two CPUs: on one, each end would wait out the other's time slice".into(),
@@ -96,7 +96,7 @@ fn ends(setup: &Setup<'_>, window_bytes: usize, wait: Wait) -> Result<(RingEnd, 
     ))
 }
 
-/// An end of one ring, or of two where answers go back.
+/// An end of one ring, or of two rings if the channel is duplex.
 #[derive(Debug)]
 pub struct RingEnd {
     sender: Option<Sender>,
@@ -117,7 +117,7 @@ impl RingEnd {
 }
 
 impl Endpoint for RingEnd {
-    /// The halves belong to the process that uses them, and their pages are brought in before anything is timed.
+    /// Each half belongs to the process that uses it. Their pages are faulted in before anything is timed.
     fn attach(&mut self) -> io::Result<()> {
         self.sender.as_mut().map_or(Ok(()), Sender::attach)?;
         self.receiver.as_mut().map_or(Ok(()), Receiver::attach)?;

@@ -1,10 +1,10 @@
 //! `sysv-mq`: System V message queues (sysvipc(7)), one for each direction.
 //!
-//! They always lie in a private IPC namespace: a System V queue outlives its processes, and such a namespace is the one
-//! thing that takes it along however they end. A queue holds the default of 16,384 bytes (`kernel.msgmnb`) where two
-//! messages fit in that, otherwise two messages; the limits are raised within the namespace alone. Two queues rather
-//! than two message types in one, so that each direction has its own room and lock, as with every other transport.
-//! Each message is copied behind the type word that the calls demand, as any user of them would have to.
+//! The queues are always in a private IPC namespace: a System V queue outlives its processes, and only the end of such
+//! a namespace removes it however the processes end. A queue has the default of 16,384 bytes (`kernel.msgmnb`) if two
+//! messages fit, otherwise room for two messages; the limits are raised within the namespace only. There are two queues
+//! rather than two message types in one, so that each direction has a buffer and a lock of its own, as with every other
+//! transport. Each message is copied behind the type word that the calls require, as every program must do.
 
 use std::fs;
 use std::io;
@@ -29,7 +29,7 @@ impl Transport for SysvMq {
         standing: Standing::Candidate,
         keeps_boundaries: true,
         lossy: false,
-        // kernel.msgmnb is an int, and a queue has to hold two messages.
+        // kernel.msgmnb is an int, and a queue must hold two messages.
         size_max: Some(i32::MAX as usize / 2),
         spins: false,
         policy: None,
@@ -61,7 +61,7 @@ impl Transport for SysvMq {
     }
 }
 
-/// Raises `kernel.<limit>` in our own namespace to at least `wanted`.
+/// Raises `kernel.<limit>` in the private namespace to at least `wanted`.
 fn raise(limit: &str, wanted: usize) -> Result<(), Unavailable> {
     let file = format!("/proc/sys/kernel/{limit}");
     let now = fs::read_to_string(&file).map_err(|error| Unavailable::call(&file, error))?;
@@ -73,7 +73,7 @@ fn raise(limit: &str, wanted: usize) -> Result<(), Unavailable> {
     })
 }
 
-/// An end of one queue, or of two where answers go back.
+/// An end of one queue, or of two queues if the channel is duplex.
 #[derive(Debug)]
 pub struct SysvMqEnd {
     sends: Option<Queue>,

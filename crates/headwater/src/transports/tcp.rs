@@ -1,10 +1,10 @@
 //! `tcp`: a TCP connection over the loopback interface, with `TCP_NODELAY` at both ends, so that a small message never
-//! waits for the acknowledgement of the one before. Buffers are the machine's, which tunes them as it goes.
+//! waits for the acknowledgement of the previous one. The buffers are the machine's, which adapts their size.
 //!
-//! `tcp-nagle`: the same without that option, as netperf's TCP_STREAM has it: small messages gather in the sender until what
-//! was sent before is acknowledged (Nagle's algorithm, RFC 896).
+//! `tcp-nagle`: the same without that option, as netperf's TCP_STREAM has it: the sender collects small messages until
+//! the previous ones are acknowledged (Nagle's algorithm, RFC 896).
 //!
-//! The listener takes a port that the kernel chooses on 127.0.0.1, accepts this one connection and is closed.
+//! The listener uses a port of 127.0.0.1 that the kernel chooses, accepts this one connection and is closed.
 
 use std::os::fd::OwnedFd;
 
@@ -19,7 +19,7 @@ use super::pipe::set_nonblocking;
 use super::unix::SocketEnd;
 use super::{Info, Setup, Transport, Unavailable};
 
-/// The connection.
+/// A TCP connection with TCP_NODELAY.
 #[derive(Debug)]
 pub struct Tcp;
 
@@ -50,7 +50,7 @@ impl Transport for Tcp {
     }
 }
 
-/// The connection, with Nagle's algorithm.
+/// A TCP connection with Nagle's algorithm.
 #[derive(Debug)]
 pub struct TcpNagle;
 
@@ -65,7 +65,7 @@ impl Transport for TcpNagle {
     }
 }
 
-/// The two ends as the system gives them.
+/// Returns the two ends of a connection with the default options.
 fn pair(setup: &Setup<'_>) -> Result<(SocketEnd, SocketEnd), Unavailable> {
     let (sender, receiver) = connection()?;
     if setup.nonblocking {
@@ -76,10 +76,10 @@ fn pair(setup: &Setup<'_>) -> Result<(SocketEnd, SocketEnd), Unavailable> {
     Ok((SocketEnd { socket: sender }, SocketEnd { socket: receiver }))
 }
 
-/// A connection over loopback: the connecting end and the accepted one.
+/// Makes a connection over loopback. Returns the connecting end and the accepted one.
 ///
 /// # Errors
-/// [`Unavailable`] with the call that stands in the way.
+/// [`Unavailable`] with the call that failed.
 pub fn connection() -> Result<(OwnedFd, OwnedFd), Unavailable> {
     let socket = || {
         socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)
@@ -90,13 +90,13 @@ pub fn connection() -> Result<(OwnedFd, OwnedFd), Unavailable> {
         .map_err(|error| Unavailable::call("bind to 127.0.0.1", error))?;
     listen(&listener, 1).map_err(|error| Unavailable::call("listen", error))?;
     let address = getsockname(&listener).map_err(|error| Unavailable::call("getsockname", error))?;
-    // The connection stands as soon as it is in the listener's backlog.
+    // The connection is complete as soon as it is in the listener's backlog.
     connect(&connecting, &address).map_err(|error| Unavailable::call("connect to 127.0.0.1", error))?;
     let own = getsockname(&connecting).map_err(|error| Unavailable::call("getsockname", error))?;
     loop {
         let accepted =
             accept_with(&listener, SocketFlags::CLOEXEC).map_err(|error| Unavailable::call("accept", error))?;
-        // Any process of this machine may have called the port first; such a stranger is hung up on.
+        // Any process of this machine may have connected first; such a connection is closed.
         if getpeername(&accepted).map_err(|error| Unavailable::call("getpeername", error))?.as_ref() == Some(&own) {
             return Ok((connecting, accepted));
         }

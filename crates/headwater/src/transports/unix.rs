@@ -1,12 +1,12 @@
-//! `unix-stream`, `unix-dgram`, `unix-seqpacket`: a connected pair of AF_UNIX sockets (`socketpair(2)`), one pair for both
-//! directions. All three keep every message and make a sender wait for room in its own send buffer.
+//! `unix-stream`, `unix-dgram`, `unix-seqpacket`: a connected pair of AF_UNIX sockets (`socketpair(2)`), one pair for
+//! both directions. All three are reliable; a sender waits for room in its own send buffer.
 //!
-//! The kernel refuses a message of the two message types that does not fit into the send buffer (`EMSGSIZE`). The
-//! buffers keep the machine's default (`net.core.wmem_default`); only for a message that needs more are they raised,
-//! and a message is tried before the pair is handed out.
+//! The datagram and sequenced-packet sockets refuse a message that does not fit the send buffer (`EMSGSIZE`). The
+//! buffers keep the machine's default (`net.core.wmem_default`) unless a message needs more. Opening the pair sends one
+//! message as a trial.
 //!
-//! A datagram socket does not tell its peer that it is gone, whatever became of its process: a receiver of `unix-dgram`
-//! whose sender dies waits on. A sender learns it (`ECONNREFUSED`).
+//! The receiver of `unix-dgram` is not notified when its sender closes or dies, and waits on. A sender is notified of a
+//! dead receiver (`ECONNREFUSED`).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,7 +17,8 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 
 use super::{Endpoint, Info, Setup, Transport, Unavailable};
 
-/// Bytes of the send buffer that a message cannot have: the kernel compares its length with the buffer less 32.
+/// Bytes of the send buffer that are not available to a message: the kernel compares its length with the buffer minus
+/// 32.
 const OVERHEAD_BYTES: usize = 32;
 
 /// The byte stream.
@@ -89,7 +90,7 @@ fn pair(setup: &Setup<'_>, kind: SocketType) -> Result<(SocketEnd, SocketEnd), U
     Ok((SocketEnd { socket: sender }, SocketEnd { socket: receiver }))
 }
 
-/// A pair that has shown that it takes a message of the setup's size, each way that it is used.
+/// Returns a pair that has passed one message of the setup's size in each direction that is used.
 fn message_pair(setup: &Setup<'_>, kind: SocketType) -> Result<(SocketEnd, SocketEnd), Unavailable> {
     let (sender, receiver) = pair(setup, kind)?;
     make_room(&sender.socket, setup.size)?;
@@ -101,7 +102,7 @@ fn message_pair(setup: &Setup<'_>, kind: SocketType) -> Result<(SocketEnd, Socke
     Ok((sender, receiver))
 }
 
-/// Sees to it that the send buffer can hold a message of `size` bytes.
+/// Makes the send buffer large enough for a message of `size` bytes.
 fn make_room(socket: &OwnedFd, size: usize) -> Result<(), Unavailable> {
     let bytes = || socket_send_buffer_size(socket).map_err(|error| Unavailable::call("getsockopt SO_SNDBUF", error));
     let needed = size.saturating_add(OVERHEAD_BYTES);
@@ -109,7 +110,7 @@ fn make_room(socket: &OwnedFd, size: usize) -> Result<(), Unavailable> {
     if default >= needed {
         return Ok(());
     }
-    // The kernel doubles what it is asked for, to leave room for its own structures, up to twice net.core.wmem_max.
+    // The kernel doubles the requested size, for its own structures, up to twice net.core.wmem_max.
     set_socket_send_buffer_size(socket, needed).map_err(|error| Unavailable::call("setsockopt SO_SNDBUF", error))?;
     match bytes()? {
         raised if raised >= needed => Ok(()),

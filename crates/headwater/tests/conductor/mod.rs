@@ -1,4 +1,4 @@
-//! A conductor as the command starts one, for the tests of facilities.
+//! Starts a conductor as the command does, for the tests of facilities.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use headwater::harness::conduct::{Job, Outcome};
 use rustix::process::Pid;
 
-/// A conductor at work. Dropping it kills it, and the kernel then kills its workers.
+/// A running conductor. Dropping it kills it, and the kernel then kills its workers.
 pub struct Conductor {
     process: Child,
     output: ChildStdout,
 }
 
 impl Conductor {
-    /// Starts it and hands it the job.
+    /// Starts a conductor and sends it the job.
     pub fn start(job: &Job) -> Conductor {
         let mut process = Command::new(env!("CARGO_BIN_EXE_headwater"))
             .arg("conduct")
@@ -30,7 +30,7 @@ impl Conductor {
         Conductor { process, output }
     }
 
-    /// Its workers, once there are `count`.
+    /// Returns its workers, as soon as there are `count`.
     pub fn workers(&self, count: usize) -> Vec<Pid> {
         let id = self.process.id();
         let deadline = Instant::now() + Duration::from_secs(10);
@@ -46,7 +46,7 @@ impl Conductor {
         }
     }
 
-    /// What it answers.
+    /// Waits for its result.
     pub fn outcome(mut self) -> Outcome {
         let mut text = String::new();
         self.output.read_to_string(&mut text).expect("the conductor writes text");
@@ -61,7 +61,7 @@ impl Drop for Conductor {
     }
 }
 
-/// Waits until none of the processes exists.
+/// Waits until none of these processes exists.
 pub fn assert_gone(workers: &[Pid]) {
     let deadline = Instant::now() + Duration::from_secs(5);
     for worker in workers {

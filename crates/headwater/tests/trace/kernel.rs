@@ -1,13 +1,13 @@
-//! The kernel's events beside those of a program.
+//! Events of the kernel together with those of a program.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use headwater_trace_tools::kernel::Support;
 
-use crate::place::{Place, Recorder, errors};
+use crate::test_dir::{Recorder, TestDir, errors};
 
-/// Permission to record the kernel; `None`, with the reason, where that is not possible. One test has it at a time,
-/// because the start of a recording removes what others have left.
+/// Returns a guard if the kernel can be recorded; otherwise prints the reason. One test at a time has it, because the
+/// start of a recording removes abandoned instances.
 pub fn usable() -> Option<MutexGuard<'static, ()>> {
     static ALONE: Mutex<()> = Mutex::new(());
     if let Some(why) = Support::look().obstacle() {
@@ -18,81 +18,80 @@ pub fn usable() -> Option<MutexGuard<'static, ()>> {
 }
 
 #[test]
-fn events_of_the_command_alone_stand_among_its_own_on_one_clock() {
+fn kernel_events_of_the_command_are_merged_with_its_own_on_one_clock() {
     let Some(_alone) = usable() else { return };
-    let place = Place::new();
-    let recorded = place.record(&["-k", "sched:sched_process_exec,sched:sched_process_exit"], 1_000, "0");
+    let dir = TestDir::new();
+    let recorded = dir.record(&["-k", "sched:sched_process_exec,sched:sched_process_exit"], 1_000, "0");
     assert!(recorded.status.success() && recorded.left.is_empty(), "{}", recorded.said);
-    place.agreed("r");
-    let text = place.text(&["show", "r"]);
+    dir.agreed("r");
+    let text = dir.text(&["show", "r"]);
     let at = |what: &str| {
         let found: Vec<usize> = text.lines().enumerate().filter(|(_, l)| l.contains(what)).map(|(at, _)| at).collect();
         found
     };
     let (execs, exits, steps) = (at("sched_process_exec"), at("sched_process_exit"), at("test:"));
     assert_eq!((execs.len(), steps.len()), (1, 1_000), "one program was executed: {}", recorded.said);
-    // Threads of the test harness end too, each once.
+    // Threads of the test harness exit too, each once.
     assert!(execs[0] < steps[0] && steps[999] < *exits.last().expect("it ended"), "in the order of time");
-    assert!(!place.path("r/kernel.pages").exists());
+    assert!(!dir.path("r/kernel.pages").exists());
     let exit = text.lines().find(|line| line.contains("sched_process_exit")).expect("one at least");
     assert!(exit.contains(" comm=\"") && exit.contains("\" pid="), "names are text: {exit}");
 }
 
 #[test]
-fn what_perfetto_gets_of_program_and_kernel_is_sound() {
+fn the_perfetto_export_of_program_and_kernel_is_consistent() {
     let Some(_alone) = usable() else { return };
-    let place = Place::new();
-    let recorded = place.record(&["-k", "sched,raw_syscalls,signal"], 20_000, "0");
+    let dir = TestDir::new();
+    let recorded = dir.record(&["-k", "sched,raw_syscalls,signal"], 20_000, "0");
     assert!(recorded.status.success(), "{}", recorded.said);
-    let events = place.agreed("r").0;
-    let calls = place.text(&["show", "r", "-e", "raw_syscalls:sys_enter"]);
+    let events = dir.agreed("r").0;
+    let calls = dir.text(&["show", "r", "-e", "raw_syscalls:sys_enter"]);
     assert!(calls.contains("id=clock_nanosleep "), "calls have names: {:?}", calls.lines().next());
-    let json: serde_json::Value =
-        serde_json::from_str(&place.text(&["show", "r", "--format", "chrome"])).expect("JSON");
+    let json: serde_json::Value = serde_json::from_str(&dir.text(&["show", "r", "--format", "chrome"])).expect("JSON");
     crate::sound::check(&json);
     let all = json["traceEvents"].as_array().expect("a list");
     let count = |phase: &str| all.iter().filter(|event| event["ph"] == phase).count();
     println!("{} slices, {} instants, {} and {} ends of arrows", count("X"), count("i"), count("s"), count("f"));
-    // How often one thread wakes another is the machine's affair.
+    // The number of wake-ups depends on the machine.
     assert!(count("X") > 100 && count("X") + count("i") > events as usize / 2);
 }
 
 #[test]
-fn an_unknown_event_of_the_kernel_is_answered_with_the_nearest() {
+fn an_unknown_kernel_event_suggests_similar_ones() {
     let Some(_alone) = usable() else { return };
-    let place = Place::new();
-    let output = place.run(&["record", "-o", "r", "-k", "sched:sched_swich", "--", "touch", "ran"]);
+    let dir = TestDir::new();
+    let output = dir.run(&["record", "-o", "r", "-k", "sched:sched_swich", "--", "touch", "ran"]);
     assert_eq!(output.status.code(), Some(125));
     assert!(errors(&output).contains("did you mean sched:sched_switch"), "{}", errors(&output));
-    assert!(!place.path("ran").exists() && !place.path("r").exists());
-    assert!(place.text(&["list", "--kernel", "sched"]).contains("sched:sched_switch\n"));
+    assert!(!dir.path("ran").exists() && !dir.path("r").exists());
+    assert!(dir.text(&["list", "--kernel", "sched"]).contains("sched:sched_switch\n"));
 }
 
 #[test]
-fn snapshots_have_the_kernels_newest_events_and_the_end_has_all_that_they_had() {
+fn snapshots_have_the_newest_kernel_events_and_the_final_trace_has_them_all() {
     let Some(_alone) = usable() else { return };
-    let place = Place::new();
-    // The program makes about four events for each thousand of its own, and thousands when it starts.
+    let dir = TestDir::new();
+    // The program makes about four kernel events for each thousand of its own, and thousands when it starts.
     let options = ["--flight", "-k", "raw_syscalls,sched,syscalls:sys_exit_clock_nanosleep", "--buffer", "64k"];
-    let recorder = Recorder::start(place.recorder(&options, 1_000_000, "0"));
+    let recorder = Recorder::start(dir.recorder(&options, 1_000_000, "0"));
     let (mut before, mut happened) = (0, 0);
     for (number, emitted) in [100_000, 200_000, 400_000].into_iter().enumerate() {
-        place.emitted(emitted);
+        dir.emitted(emitted);
         let name = format!("s{number}");
-        place.text(&["snapshot", "r", "-o", &name]);
-        let (written, older) = place.agreed(&format!("{name}/kernel"));
+        dir.text(&["snapshot", "r", "-o", &name]);
+        let (written, older) = dir.agreed(&format!("{name}/kernel"));
         assert!(written > 100 && written + older > happened, "{written} and {older} after {happened}");
         happened = written + older;
-        let slept = place.count(&name, "syscalls:sys_exit_clock_nanosleep");
-        assert!(slept > 0 && place.agreed(&format!("{name}/user")).0 > 0);
+        let slept = dir.count(&name, "syscalls:sys_exit_clock_nanosleep");
+        assert!(slept > 0 && dir.agreed(&format!("{name}/user")).0 > 0);
         before = before.max(slept);
     }
     let recorded = recorder.wait();
-    let (written, lost) = place.agreed("r/kernel");
+    let (written, lost) = dir.agreed("r/kernel");
     assert!(written + lost > happened, "{written} and {lost} at the end, {happened} before: {}", recorded.said);
-    // Nothing that a snapshot has had is missing.
-    assert!(place.count("r", "syscalls:sys_exit_clock_nanosleep") > before);
-    let slept = place.count("r", "syscalls:sys_exit_clock_nanosleep");
+    // All events of the earlier snapshots are in the final trace.
+    assert!(dir.count("r", "syscalls:sys_exit_clock_nanosleep") > before);
+    let slept = dir.count("r", "syscalls:sys_exit_clock_nanosleep");
     println!("{written} written, {lost} lost, {slept} sleeps");
-    assert!(recorded.left.is_empty() && !place.path("r/kernel.pages").exists());
+    assert!(recorded.left.is_empty() && !dir.path("r/kernel.pages").exists());
 }

@@ -1,5 +1,5 @@
-//! The traced program: this test's executable once more. It emits so many events, says in a file how many it has emitted, and
-//! then does as it is told.
+//! The traced program: this test's executable, started again. It emits events, publishes their number in a file, and
+//! then ends as instructed.
 
 use headwater_os_tools::handler::{Handler, install};
 use rustix::process::Signal;
@@ -10,30 +10,30 @@ use std::time::Duration;
 use headwater_os::memory::SharedMemory;
 
 headwater_trace::events! {
-    /// The `number`th.
+    /// The event with this number.
     step("test:step") { number: u64 }
-    /// Another kind.
+    /// An event of another kind.
     other("test:other") { number: u64 }
 }
 
-/// What the program does: the count of events, and what comes then.
-const PART: &str = "HEADWATER_TEST_PART";
+/// The variable with the instructions: the number of events, and how to end.
+const INSTRUCTIONS: &str = "HEADWATER_TEST_PROGRAM";
 
-/// The arguments that make the executable the program.
+/// The arguments that make the executable run the program.
 pub const ARGUMENTS: [&str; 5] = ["--exact", "the_program", "--nocapture", "--test-threads", "1"];
 
-/// The file in which it says how many events it has emitted.
-pub struct Board(SharedMemory);
+/// The file in which the program publishes the number of its events.
+pub struct Progress(SharedMemory);
 
-impl Board {
-    const NAME: &str = "board";
+impl Progress {
+    const NAME: &str = "progress";
 
-    /// A new one in a directory.
-    pub fn create(directory: &Path) -> Board {
-        Board(SharedMemory::create_file(&directory.join(Board::NAME), 8).expect("a file"))
+    /// Creates the file in a directory.
+    pub fn create(directory: &Path) -> Progress {
+        Progress(SharedMemory::create_file(&directory.join(Progress::NAME), 8).expect("a file"))
     }
 
-    /// Events whose call has returned.
+    /// Returns the number of events whose call has returned.
     pub fn emitted(&self) -> u64 {
         self.count().load(Ordering::Acquire)
     }
@@ -43,27 +43,27 @@ impl Board {
     }
 }
 
-/// The environment that makes it emit `count` events and then `end`: with a number as its exit status, `kill` by a signal,
-/// `wait` for being killed.
-pub fn part(count: u64, end: &str) -> (&'static str, String) {
-    (PART, format!("{count} {end}"))
+/// Returns the environment variable that makes the program emit `count` events and then `end`: a number is its exit
+/// status, with `kill` it kills itself, with `wait` it waits to be killed.
+pub fn instructions(count: u64, end: &str) -> (&'static str, String) {
+    (INSTRUCTIONS, format!("{count} {end}"))
 }
 
-/// Plays the part that the environment names, if one does.
-pub fn play() {
-    let Ok(part) = std::env::var(PART) else { return };
+/// Runs the program if the environment has instructions.
+pub fn run_if_instructed() {
+    let Ok(part) = std::env::var(INSTRUCTIONS) else { return };
     let (count, end) = part.split_once(' ').expect("two words");
     let count: u64 = count.parse().expect("a count");
-    // A shell that runs the tests in the background ignores the signal, and programs inherit that.
+    // A shell that runs the tests in the background ignores SIGINT, and child processes inherit that.
     install(Signal::INT, Handler::Default).expect("it can be handled");
-    let board = Board(SharedMemory::open_file(Path::new(Board::NAME), 8).expect("a file"));
+    let progress = Progress(SharedMemory::open_file(Path::new(Progress::NAME), 8).expect("a file"));
     for number in 0..count {
         if number % 4 == 3 {
             other(number);
         } else {
             step(number);
         }
-        board.count().store(number + 1, Ordering::Release);
+        progress.count().store(number + 1, Ordering::Release);
         if number % 1000 == 999 {
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -1,48 +1,47 @@
-//! Recordings that end as they should.
+//! Recordings without a crash.
 
 use std::fs;
 
 use rustix::process::Signal;
 
-use crate::place::{Place, Recorder};
+use crate::test_dir::{Recorder, TestDir};
 
 #[test]
-fn every_event_is_in_the_trace_and_the_status_is_the_commands() {
-    let place = Place::new();
-    let recorded = place.record(&[], 10_000, "3");
+fn every_event_is_in_the_trace_and_the_exit_status_is_that_of_the_command() {
+    let dir = TestDir::new();
+    let recorded = dir.record(&[], 10_000, "3");
     assert_eq!(recorded.status.code(), Some(3), "{}", recorded.said);
     assert!(recorded.said.contains("10,001 events written, 0 lost"), "{}", recorded.said);
     assert!(recorded.left.is_empty(), "{:?}", recorded.left);
-    assert_eq!(place.agreed("r"), (10_001, 0), "and one record says who the thread is");
-    let lines = place.text(&["show", "r", "--events", "test:*"]);
+    assert_eq!(dir.agreed("r"), (10_001, 0), "and one record says who the thread is");
+    let lines = dir.text(&["show", "r", "--events", "test:*"]);
     assert_eq!(lines.lines().count(), 10_000);
     let step = lines.lines().nth(3).expect("the fourth").split_once(" cpu ").expect("a line").1.to_owned();
     assert!(step.ends_with("test:other number=3"), "{step}");
-    let kinds = place.text(&["list", "r"]);
+    let kinds = dir.text(&["list", "r"]);
     assert!(kinds.contains("test:step") && kinds.contains("number: u64"), "{kinds}");
-    let mut names: Vec<_> =
-        fs::read_dir(place.path("r")).expect("it").flatten().map(|entry| entry.file_name()).collect();
+    let mut names: Vec<_> = fs::read_dir(dir.path("r")).expect("it").flatten().map(|entry| entry.file_name()).collect();
     names.sort();
     assert_eq!(names, ["session.json", "user"]);
 }
 
 #[test]
-fn only_events_that_were_asked_for_are_recorded() {
-    let place = Place::new();
-    place.record(&["-e", "test:other,nothing:*"], 1_000, "0");
-    assert_eq!(place.agreed("r"), (251, 0));
+fn only_selected_events_are_recorded() {
+    let dir = TestDir::new();
+    dir.record(&["-e", "test:other,nothing:*"], 1_000, "0");
+    assert_eq!(dir.agreed("r"), (251, 0));
 }
 
 #[test]
-fn what_is_lost_is_said_with_the_remedy_and_counted_alike_by_all() {
-    let place = Place::new();
-    let recorded = place.record(&["--buffer", "16k"], 200_000, "0");
-    let (written, lost) = place.agreed("r");
+fn losses_are_reported_with_a_remedy_and_counted_equally_by_all_tools() {
+    let dir = TestDir::new();
+    let recorded = dir.record(&["--buffer", "16k"], 200_000, "0");
+    let (written, lost) = dir.agreed("r");
     assert_eq!(written + lost, 200_001);
     assert!(lost > 0, "1000 events fill more than a buffer: {}", recorded.said);
     let figures: String = recorded.said.replace(',', "");
     assert!(figures.contains(&format!("{written} events written {lost} lost")), "{figures}");
-    // As large as the bursts were, whatever the machine makes of them: more than there was.
+    // The advised size depends on the bursts of this machine, but must exceed the present one.
     let advised = recorded.said.split_once("--buffer ").and_then(|(_, rest)| rest.split_once(" would have held"));
     let (size, unit) = advised.map(|(size, _)| size.split_at(size.len() - 1)).expect("advice");
     let shift = if unit == "m" { 20 } else { 10 };
@@ -50,124 +49,124 @@ fn what_is_lost_is_said_with_the_remedy_and_counted_alike_by_all() {
 }
 
 #[test]
-fn signals_go_on_to_the_command_and_the_trace_is_whole() {
+fn signals_are_forwarded_to_the_command_and_the_trace_is_complete() {
     for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let place = Place::new();
-        let recorder = Recorder::start(place.recorder(&[], 5_000, "wait"));
-        place.emitted(5_000);
+        let dir = TestDir::new();
+        let recorder = Recorder::start(dir.recorder(&[], 5_000, "wait"));
+        dir.emitted(5_000);
         recorder.signal(signal);
-        let program = place.program();
+        let program = dir.program();
         let recorded = recorder.wait();
         assert_eq!(recorded.status.code(), Some(status), "{}", recorded.said);
-        crate::place::gone(program);
+        crate::test_dir::gone(program);
         assert!(recorded.left.is_empty(), "{:?}", recorded.left);
-        assert_eq!(place.agreed("r"), (5_001, 0));
+        assert_eq!(dir.agreed("r"), (5_001, 0));
     }
 }
 
 #[test]
-fn a_command_that_is_killed_has_all_its_events_there() {
-    let place = Place::new();
-    let recorded = place.record(&[], 7_000, "kill");
+fn all_events_of_a_killed_command_are_in_the_trace() {
+    let dir = TestDir::new();
+    let recorded = dir.record(&[], 7_000, "kill");
     assert_eq!(recorded.status.code(), Some(128 + 9), "{}", recorded.said);
     assert!(recorded.left.is_empty(), "{:?}", recorded.left);
-    assert_eq!(place.agreed("r"), (7_001, 0));
+    assert_eq!(dir.agreed("r"), (7_001, 0));
 }
 
 #[test]
-fn a_flight_recorder_keeps_the_newest_and_goes_on_after_a_snapshot() {
-    let place = Place::new();
-    let recorder = Recorder::start(place.recorder(&["--flight", "--buffer", "16k"], 20_000, "wait"));
-    place.emitted(20_000);
-    place.text(&["snapshot", "r", "-o", "s"]);
-    let (written, older) = place.agreed("s");
+fn a_flight_recorder_keeps_the_newest_events_and_continues_after_a_snapshot() {
+    let dir = TestDir::new();
+    let recorder = Recorder::start(dir.recorder(&["--flight", "--buffer", "16k"], 20_000, "wait"));
+    dir.emitted(20_000);
+    dir.text(&["snapshot", "r", "-o", "s"]);
+    let (written, older) = dir.agreed("s");
     assert_eq!(written + older, 20_001);
     assert!(written > 100 && older > 10_000, "{written} of 20,001");
-    let last = place.text(&["show", "s"]);
+    let last = dir.text(&["show", "s"]);
     let first = last.lines().next().expect("a line");
     assert!(first.contains("headwater:thread pid=") && !first.contains("name=\"\""), "who it is: {first}");
     assert!(last.trim_end().ends_with("number=19999"), "the newest is there: {:?}", last.lines().last());
     recorder.signal(Signal::TERM);
     let recorded = recorder.wait();
     assert!(recorded.left.is_empty(), "{:?}", recorded.left);
-    let (written, older) = place.agreed("r");
+    let (written, older) = dir.agreed("r");
     assert_eq!(written + older, 20_001, "{}", recorded.said);
 }
 
 #[test]
-fn a_command_without_events_is_told_why() {
-    let place = Place::new();
-    let output = place.run(&["record", "-o", "r", "--", "true"]);
-    let said = crate::place::errors(&output);
+fn a_command_without_events_gets_an_explanation() {
+    let dir = TestDir::new();
+    let output = dir.run(&["record", "-o", "r", "--", "true"]);
+    let said = crate::test_dir::errors(&output);
     assert!(output.status.success() && said.contains("no events: ") && said.contains("-k"), "{said}");
 }
 
 #[test]
-fn a_trace_is_shown_for_perfetto() {
-    let place = Place::new();
-    place.record(&[], 100, "0");
-    place.text(&["show", "r", "--format", "chrome", "-o", "t.json"]);
-    let text = fs::read_to_string(place.path("t.json")).expect("it was written");
+fn a_trace_is_exported_for_perfetto() {
+    let dir = TestDir::new();
+    dir.record(&[], 100, "0");
+    dir.text(&["show", "r", "--format", "chrome", "-o", "t.json"]);
+    let text = fs::read_to_string(dir.path("t.json")).expect("it was written");
     let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let named = |event: &&serde_json::Value| event["name"].as_str().is_some_and(|name| name.starts_with("test:"));
     assert_eq!(json["traceEvents"].as_array().expect("a list").iter().filter(named).count(), 100);
-    let path = place.text(&["show", "r", "--format", "ctf-path"]);
+    let path = dir.text(&["show", "r", "--format", "ctf-path"]);
     assert!(path.trim_end().ends_with("r/user"), "{path}");
 }
 
 #[test]
-fn a_process_that_listens_is_recorded_from_then_on_and_goes_on_afterwards() {
-    let place = Place::new();
-    let (name, value) = crate::program::part(100_000_000, "0");
+fn attach_records_a_running_process_which_continues_afterwards() {
+    let dir = TestDir::new();
+    let (name, value) = crate::program::instructions(100_000_000, "0");
     let mut program = std::process::Command::new(std::env::current_exe().expect("an executable"));
     program.args(crate::program::ARGUMENTS).env(name, value).env("HEADWATER_TRACE_LISTEN", "1");
-    program.current_dir(place.path("")).stdout(std::process::Stdio::null());
+    program.current_dir(dir.path("")).stdout(std::process::Stdio::null());
     let mut program = program.spawn().expect("it starts");
-    place.emitted(1_000);
+    dir.emitted(1_000);
     let pid = program.id().to_string();
-    let mut attach = place.command(&["attach", &pid, "-o", "r"]);
+    let mut attach = dir.command(&["attach", &pid, "-o", "r"]);
     attach.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
     let recorder = Recorder::start(attach);
-    let before = place.board.emitted();
-    // It takes some milliseconds until the program is let into the session.
-    place.emitted(before + 1_000_000);
+    let before = dir.progress.emitted();
+    // It takes some milliseconds until the program has joined the session.
+    dir.emitted(before + 1_000_000);
     recorder.signal(Signal::INT);
     let recorded = recorder.wait();
     assert_eq!(recorded.status.code(), Some(0), "{}", recorded.said);
     assert!(recorded.said.contains(&format!("process {pid} goes on")), "{}", recorded.said);
-    let (written, lost) = place.agreed("r");
+    let (written, lost) = dir.agreed("r");
     assert!(written > 10_000, "{written} written, {lost} lost");
-    let after = place.board.emitted();
-    place.emitted(after + 1_000);
+    let after = dir.progress.emitted();
+    dir.emitted(after + 1_000);
     program.kill().expect("it runs");
     program.wait().expect("it is a child");
-    let refused = place.run(&["attach", &pid, "-o", "s"]);
+    let refused = dir.run(&["attach", &pid, "-o", "s"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(
-        crate::place::errors(&refused).contains("there is none with that id"),
+        crate::test_dir::errors(&refused).contains("there is none with that id"),
         "{}",
-        crate::place::errors(&refused)
+        crate::test_dir::errors(&refused)
     );
-    assert!(!place.path("s").exists());
+    assert!(!dir.path("s").exists());
 }
 
 #[test]
-fn a_program_that_is_recorded_can_be_attached_to_and_its_recorder_loses_nothing() {
-    let place = Place::new();
-    let mut command = place.recorder(&["--buffer", "16m"], 1_000_000, "0");
+fn a_recorded_program_can_be_attached_to_without_losses_of_its_recorder() {
+    let dir = TestDir::new();
+    let mut command = dir.recorder(&["--buffer", "16m"], 1_000_000, "0");
     command.env("HEADWATER_TRACE_LISTEN", "1");
     let recorder = Recorder::start(command);
-    place.emitted(10_000);
-    let mut attach = place.command(&["attach", &place.program().to_string(), "-o", "a", "--buffer", "16m"]);
+    dir.emitted(10_000);
+    let mut attach = dir.command(&["attach", &dir.program().to_string(), "-o", "a", "--buffer", "16m"]);
     attach.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
     let attached = Recorder::start(attach);
-    place.emitted(700_000);
+    dir.emitted(700_000);
     attached.signal(Signal::INT);
     let said = attached.wait().said;
     let recorded = recorder.wait();
     assert_eq!(recorded.status.code(), Some(0), "{}", recorded.said);
-    assert_eq!(place.agreed("r"), (1_000_001, 0), "{}", recorded.said);
-    let (written, lost) = place.agreed("a");
-    // The program goes on, and learns of the end by an event that is refused.
+    assert_eq!(dir.agreed("r"), (1_000_001, 0), "{}", recorded.said);
+    let (written, lost) = dir.agreed("a");
+    // The program continues, and notices the end when an event is refused.
     assert!(written > 1_000 && written < 1_000_000 && lost <= 1, "{written} and {lost}: {said}");
 }

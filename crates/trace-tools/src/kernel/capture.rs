@@ -1,8 +1,8 @@
-//! What a session has recorded: the kernel's pages, one file for each CPU, and all that is needed to read them.
+//! The result of a kernel session: the kernel's pages, one file for each CPU, and the facts needed to read them.
 
 use std::ops::Range;
 
-use super::drain::Mark;
+use super::drain::LossMark;
 use super::page::Layout;
 use super::pages::Store;
 use super::plan::Plan;
@@ -10,10 +10,11 @@ use super::stats::Stats;
 use super::{Clock, Error};
 use crate::schema::{EventKind, StreamKind};
 
-/// A session that has ended, or what one held at a moment. The files of one that has ended go when this is dropped.
+/// The pages of an ended session, or of a snapshot. The files of an ended session are removed on drop.
 #[derive(Debug)]
 pub struct Capture {
-    /// Goes first: without it the others are known to be of no more use. None if the files are somebody else's, or in memory.
+    /// The session's description. It is removed first: without it, the other files are known to be obsolete. `None` for
+    /// a snapshot, and for pages in memory.
     pub(super) description: Option<Store>,
     pub(super) cpus: Vec<Pages>,
     pub(super) layout: Layout,
@@ -26,51 +27,53 @@ pub struct Capture {
 pub(super) struct Pages {
     pub cpu: u32,
     pub store: Store,
-    /// What of the file is meant, bytes: what is before is older than what was asked for, what is behind came later.
+    /// The part of the file that counts, in bytes. Earlier pages are older than requested, later ones were written
+    /// afterwards.
     pub range: Range<u64>,
-    pub marks: Vec<Mark>,
-    /// None if the kernel was not asked in time: then no more is known than what the pages say.
+    pub marks: Vec<LossMark>,
+    /// The kernel's counts; `None` if they could not be read in time. Then only the flags of pages report losses.
     pub stats: Option<Stats>,
-    /// Why the file holds less than was recorded.
+    /// The reason why the file has less than was recorded.
     pub error: Option<Error>,
 }
 
 impl Pages {
-    /// All of a file.
-    pub fn new(cpu: u32, store: Store, marks: Vec<Mark>, stats: Option<Stats>, error: Option<Error>) -> Pages {
+    /// Returns a CPU's pages, of which the whole file counts.
+    pub fn new(cpu: u32, store: Store, marks: Vec<LossMark>, stats: Option<Stats>, error: Option<Error>) -> Pages {
         Pages { cpu, store, range: 0..u64::MAX, marks, stats, error }
     }
 }
 
 impl Capture {
-    /// What its records are.
+    /// Returns the description of its records.
     pub fn stream(&self) -> StreamKind {
         StreamKind { name: "kernel".to_owned(), events: self.kinds.iter().map(|(kind, _)| kind.clone()).collect() }
     }
 
-    /// The clock of its time stamps.
+    /// Returns the clock of its time stamps.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// What the kernel has counted for each CPU, ascending; nothing where it was not asked in time.
+    /// Returns the kernel's counts for each CPU, ascending; zeros if they could not be read in time.
     pub fn stats(&self) -> impl Iterator<Item = (u32, Stats)> {
         self.cpus.iter().map(|pages| (pages.cpu, pages.stats.unwrap_or_default()))
     }
 
-    /// Whether the kernel has told what was lost; otherwise losses are those of which pages tell, and may be more.
+    /// Whether the kernel's counts of losses are known. If not, losses are known only from the flags of pages, and
+    /// there may be more.
     pub fn is_counted(&self) -> bool {
         self.cpus.iter().all(|pages| pages.stats.is_some())
     }
 
-    /// Lets the files stay, for [`super::recover`] to find.
+    /// Keeps the files, for [`super::recover`].
     pub fn keep(mut self) {
         let pages = self.cpus.iter_mut().map(|pages| &mut pages.store);
         pages.chain(&mut self.description).for_each(|store| store.path = None);
     }
 
-    /// What went wrong while pages were carried to files, such as a full disk. What was lost by it is counted as
-    /// [`super::convert::Loss::unsaved`].
+    /// Returns the errors that occurred while pages were copied to files, such as a full disk. The resulting losses are
+    /// counted as [`super::convert::Loss::unsaved`].
     pub fn errors(&self) -> impl Iterator<Item = &Error> {
         self.cpus.iter().filter_map(|pages| pages.error.as_ref())
     }

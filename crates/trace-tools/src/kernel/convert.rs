@@ -1,5 +1,5 @@
-//! From the kernel's pages to packets of records, with nothing forgotten: for each CPU, records + lost = what the kernel says
-//! has happened.
+//! Converts the kernel's pages to packets of records. For each CPU, the records and the losses together are the number
+//! of events that the kernel reports.
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, Read, Seek};
@@ -10,56 +10,56 @@ use super::plan::Plan;
 use super::stats::Stats;
 use crate::ctf::{self, Writer};
 
-/// A packet ends at the first page that brings it to so many bytes.
+/// A packet ends at the first page with which it has this many bytes.
 const PACKET_BYTES: usize = 64 << 10;
 
-/// Records of one CPU that follow each other.
+/// Consecutive records of one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
     /// The CPU.
     pub ring: u32,
-    /// Time of its first record; of the last packet's end if it has none.
+    /// Time of the first record; without records, the end of the previous packet.
     pub begin: u64,
-    /// Time of its last record.
+    /// Time of the last record.
     pub end: u64,
-    /// Events of this CPU that were lost before `end`, since the session began. It never goes down.
+    /// Events of this CPU that were lost before `end`, since the session began. Never decreases.
     pub discarded: u64,
-    /// In the form of [`crate::record`]; may be empty, to say what was lost after the last record.
+    /// The records in the form of [`crate::record`]. May be empty, to report losses after the last record.
     pub records: &'a [u8],
 }
 
-/// What became of the events of one CPU.
+/// The totals for the events of one CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     /// The CPU.
     pub cpu: u32,
-    /// Records that were given out.
+    /// Records in packets.
     pub records: u64,
-    /// Why others were not.
+    /// Events that are not in packets, by cause.
     pub lost: Loss,
-    /// Times that went back and were set to the time before.
+    /// Time stamps that went backwards and were replaced by the previous one.
     pub backward: u64,
 }
 
 /// Events that are not in the trace, by cause. Each is counted once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Loss {
-    /// Overwritten by later ones.
+    /// Overwritten by later events.
     pub overwritten: u64,
-    /// Found no room.
+    /// Discarded because the buffer was full.
     pub discarded: u64,
-    /// Found no room in an interrupt.
+    /// Discarded in an interrupt that had interrupted another writer.
     pub nested: u64,
-    /// Were recorded but are not in the file, or not readable there.
+    /// Recorded, but missing or unreadable in the file.
     pub unsaved: u64,
-    /// Of a kind that nobody asked for.
+    /// Of an event type that was not requested.
     pub unknown: u64,
-    /// Older than what was asked for.
+    /// Older than requested.
     pub older: u64,
 }
 
 impl Loss {
-    /// All of them.
+    /// Returns their sum.
     pub fn all(&self) -> u64 {
         [self.overwritten, self.discarded, self.nested, self.unsaved, self.unknown, self.older]
             .into_iter()
@@ -68,11 +68,11 @@ impl Loss {
 }
 
 impl Capture {
-    /// Gives the records of one CPU after the other to `sink`, in the order of time within a CPU. For each CPU, ascending,
-    /// what became of its events.
+    /// Passes the records of one CPU after the other to `sink`, in the order of time within a CPU. Returns the totals
+    /// for each CPU, ascending.
     ///
     /// # Errors
-    /// What reading the pages reports, and what `sink` does.
+    /// Errors of reading the pages, and those of `sink`.
     pub fn convert(&mut self, sink: &mut impl FnMut(Packet<'_>) -> io::Result<()>) -> io::Result<Vec<Totals>> {
         let plans: HashMap<u16, &Plan> = self.kinds.iter().map(|(kind, plan)| (kind.id, plan)).collect();
         let layout = self.layout;
@@ -81,10 +81,11 @@ impl Capture {
 }
 
 impl Capture {
-    /// Writes the records into stream `stream` of a trace whose schema has [`Capture::stream`] there; a ring for each CPU.
+    /// Writes the records into stream `stream` of a trace whose schema has [`Capture::stream`] there, with a ring for
+    /// each CPU.
     ///
     /// # Errors
-    /// As [`Capture::convert`]; what [`Writer::packet`] says.
+    /// As [`Capture::convert`], and those of [`Writer::packet`].
     pub fn write(&mut self, writer: &mut Writer, stream: usize) -> io::Result<Vec<Totals>> {
         let mut positions = HashMap::<u32, u64>::new();
         self.convert(&mut |packet| {
@@ -104,56 +105,57 @@ fn one_cpu(
     plans: &HashMap<u16, &Plan>,
     sink: &mut impl FnMut(Packet<'_>) -> io::Result<()>,
 ) -> io::Result<Totals> {
-    let told = pages.stats.map(|stats| stats.overwritten);
-    let mut overwritten = Overwritten::look(pages, layout, told)?;
+    let total = pages.stats.map(|stats| stats.overwritten);
+    let mut overwritten = Overwritten::read(pages, layout, total)?;
     let mut file = pages.reader()?;
     let mut bytes = vec![0; layout.page_bytes()];
-    let mut gather = Gather::new(pages.cpu);
-    let mut carried = 0u64;
+    let mut builder = PacketBuilder::new(pages.cpu);
+    let mut position = 0u64;
     let mut marks = pages.marks.iter().peekable();
     let mut unseen = 0;
     while whole(&mut file, &mut bytes)? {
         let Some(page) = Page::new(&bytes, layout) else { break };
-        overwritten.meet(page.missed);
-        // What was lost before a mark was lost before what was carried after it.
-        while let Some(mark) = marks.next_if(|mark| mark.bytes <= carried) {
+        overwritten.add(page.missed);
+        // Losses before a mark occurred before the pages that were copied after it.
+        while let Some(mark) = marks.next_if(|mark| mark.bytes <= position) {
             unseen = mark.lost;
         }
         let lost = overwritten.so_far.saturating_add(unseen).min(pages.stats.map_or(u64::MAX, |stats| stats.lost()));
-        gather.lost(lost.saturating_add(gather.older), sink)?;
-        if carried < pages.range.start {
-            gather.older += page.events().count() as u64;
+        builder.lost(lost.saturating_add(builder.older), sink)?;
+        if position < pages.range.start {
+            builder.older += page.events().count() as u64;
         } else {
-            gather.page(&page, plans);
+            builder.page(&page, plans);
         }
-        if gather.records.len() >= PACKET_BYTES {
-            gather.give(sink)?;
+        if builder.records.len() >= PACKET_BYTES {
+            builder.flush(sink)?;
         }
-        carried += bytes.len() as u64;
+        position += bytes.len() as u64;
     }
-    gather.give(sink)?;
-    let totals = gather.totals(pages, overwritten.so_far);
-    gather.discarded = gather.discarded.max(totals.lost.all());
-    if gather.discarded > gather.given {
-        gather.packet(sink)?;
+    builder.flush(sink)?;
+    let totals = builder.totals(pages, overwritten.so_far);
+    builder.discarded = builder.discarded.max(totals.lost.all());
+    if builder.discarded > builder.reported {
+        builder.packet(sink)?;
     }
     Ok(totals)
 }
 
-/// What the flags of pages say was overwritten before them. A full page has no room for the count, and then no more is
-/// known than that there was something; but the kernel's count of all tells what these pages have together.
+/// The overwritten events that the flags of pages report. A full page has no room for the count, and reports only that
+/// there were some. The kernel's total tells how many these pages have together.
 struct Overwritten {
     so_far: u64,
-    /// Pages without a count that are still to come, and what they have together.
+    /// Remaining pages without a count, and the sum of their losses.
     uncounted: (u64, u64),
     most: u64,
 }
 
 impl Overwritten {
-    /// `told` is the kernel's count of all. Without it pages that have none say one each.
-    fn look(pages: &Pages, layout: &Layout, told: Option<u64>) -> io::Result<Overwritten> {
+    /// Reads the flags of all pages. `total` is the kernel's total; without it, a page without a count is taken to
+    /// report one event.
+    fn read(pages: &Pages, layout: &Layout, total: Option<u64>) -> io::Result<Overwritten> {
         let (mut without, mut counted) = (0, 0u64);
-        if told != Some(0) {
+        if total != Some(0) {
             let mut bytes = vec![0; layout.page_bytes()];
             let mut file = pages.reader()?;
             while whole(&mut file, &mut bytes)? {
@@ -164,17 +166,17 @@ impl Overwritten {
                 }
             }
         }
-        let all = told.unwrap_or(counted.saturating_add(without));
+        let all = total.unwrap_or(counted.saturating_add(without));
         Ok(Overwritten { so_far: 0, uncounted: (without, all.saturating_sub(counted)), most: all })
     }
 
-    fn meet(&mut self, missed: Missed) {
+    fn add(&mut self, missed: Missed) {
         let count = match missed {
             Missed::Nothing => 0,
             Missed::Counted(count) => count,
             Missed::Some => {
                 let (pages, events) = &mut self.uncounted;
-                // One at least; the last of them says the rest.
+                // At least one event per page; the last such page gets the rest.
                 let count = if *pages == 1 { *events } else { 1.min(*events) };
                 (*pages, *events) = (pages.saturating_sub(1), *events - count);
                 count
@@ -185,7 +187,7 @@ impl Overwritten {
 }
 
 impl Pages {
-    /// From the beginning of the file to what is meant of it.
+    /// Returns a reader from the beginning of the file to the end of the part that counts.
     fn reader(&self) -> io::Result<impl Read> {
         let mut file = &self.store.file;
         file.rewind()?;
@@ -193,7 +195,7 @@ impl Pages {
     }
 }
 
-/// Fills `bytes`. Whether it could; what is left of a page whose end is missing says nothing.
+/// Reads exactly `bytes.len()` bytes. Returns false at the end of the file; an incomplete page at the end is ignored.
 fn whole(file: &mut impl Read, bytes: &mut [u8]) -> io::Result<bool> {
     match file.read_exact(bytes) {
         Ok(()) => Ok(true),
@@ -202,31 +204,43 @@ fn whole(file: &mut impl Read, bytes: &mut [u8]) -> io::Result<bool> {
     }
 }
 
-/// Records on their way into a packet.
-struct Gather {
+/// Collects the records of one CPU and makes packets of them.
+struct PacketBuilder {
     cpu: u32,
     records: Vec<u8>,
     begin: u64,
     end: u64,
     discarded: u64,
-    /// What was said of it in the last packet.
-    given: u64,
+    /// The number of lost events in the last packet.
+    reported: u64,
     count: u64,
     unknown: u64,
     older: u64,
     backward: u64,
 }
 
-impl Gather {
-    fn new(cpu: u32) -> Gather {
+impl PacketBuilder {
+    fn new(cpu: u32) -> PacketBuilder {
         let records = Vec::with_capacity(PACKET_BYTES * 2);
-        Gather { cpu, records, begin: 0, end: 0, discarded: 0, given: 0, count: 0, unknown: 0, older: 0, backward: 0 }
+        PacketBuilder {
+            cpu,
+            records,
+            begin: 0,
+            end: 0,
+            discarded: 0,
+            reported: 0,
+            count: 0,
+            unknown: 0,
+            older: 0,
+            backward: 0,
+        }
     }
 
-    /// From here on so many were lost: the records so far were before that.
+    /// Sets the number of lost events. If it has grown, the records so far become a packet of their own, because they
+    /// precede the loss.
     fn lost(&mut self, discarded: u64, sink: &mut impl FnMut(Packet<'_>) -> io::Result<()>) -> io::Result<()> {
         if discarded > self.discarded {
-            self.give(sink)?;
+            self.flush(sink)?;
             self.discarded = discarded;
         }
         Ok(())
@@ -249,8 +263,8 @@ impl Gather {
         }
     }
 
-    /// Gives out the records so far, if there are any.
-    fn give(&mut self, sink: &mut impl FnMut(Packet<'_>) -> io::Result<()>) -> io::Result<()> {
+    /// Makes a packet of the collected records, if there are any.
+    fn flush(&mut self, sink: &mut impl FnMut(Packet<'_>) -> io::Result<()>) -> io::Result<()> {
         if self.records.is_empty() { Ok(()) } else { self.packet(sink) }
     }
 
@@ -258,12 +272,12 @@ impl Gather {
         let begin = if self.records.is_empty() { self.end } else { self.begin };
         let (ring, end, discarded) = (self.cpu, self.end, self.discarded);
         sink(Packet { ring, begin, end, discarded, records: &self.records })?;
-        self.given = discarded;
+        self.reported = discarded;
         self.records.clear();
         Ok(())
     }
 
-    /// `flagged` is what the pages say of what was overwritten.
+    /// Returns the totals. `flagged` is the number of overwritten events according to the flags of pages.
     fn totals(&self, pages: &Pages, flagged: u64) -> Totals {
         let seen = self.count + self.unknown + self.older;
         let stats = pages.stats.unwrap_or(Stats { read: seen, overwritten: flagged, ..Stats::default() });

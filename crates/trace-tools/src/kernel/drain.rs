@@ -1,6 +1,6 @@
-//! Carries the pages of one CPU's buffer to a file, without looking at them: splice(2) by way of a pipe while pages are full,
-//! read(2) for the last one. A recording session has a thread of these for each CPU; a flight recorder uses the same at its
-//! end.
+//! Copies the pages of one CPU's buffer to a file without interpreting them: with splice(2) through a pipe while pages
+//! are full, with read(2) for the last one. A draining session has a thread with a drain for each CPU; a flight
+//! recorder uses drains at its end.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
@@ -20,21 +20,21 @@ use super::Error;
 use super::pages::Store;
 use super::stats::Stats;
 
-/// What the pipe is asked to hold, bytes: the most that a user without privileges may ask for by default. Pages carried by
-/// one call.
+/// The requested size of the pipe in bytes, and so the most bytes of one splice: the largest size that needs no
+/// privilege by default.
 const PIPE_BYTES: usize = 1 << 20;
 
-/// How often full pages are taken out and losses looked at when the buffer does not fill, ms.
+/// Period at which full pages are copied and losses are read while the buffer does not fill, in ms.
 const PERIOD_MS: i64 = 500;
 
-/// Before a buffer is looked at again that was said to be ready and had no full page.
-const NAP: Duration = Duration::from_millis(10);
+/// Pause after the buffer was reported ready but had no full page.
+const RETRY_PAUSE: Duration = Duration::from_millis(10);
 
-/// Most marks that are kept of one CPU; each is 16 bytes. After that a mark moves the last one, so losses stay counted and
-/// are told later.
+/// The most marks of one CPU; each takes 16 bytes. After that a new mark replaces the last one, so that losses are
+/// still counted, but reported later.
 const MARKS_MAX: usize = 1 << 16;
 
-/// The way of full pages to a file: the end that is read, and the one that is written.
+/// The pipe between a buffer and its file: its reading and its writing end.
 #[derive(Debug)]
 pub(super) struct Pipe {
     pub read: OwnedFd,
@@ -45,20 +45,20 @@ impl Pipe {
     pub fn new() -> Result<Pipe, Error> {
         let start = |source: Errno| Error::Start { what: "a pipe", source: source.into() };
         let (read, write) = pipe_with(PipeFlags::CLOEXEC).map_err(start)?;
-        // A smaller one, where users may not have more, carries less by each call.
+        // If the limit is lower, the pipe stays smaller and each splice copies less.
         let _ = fcntl_setpipe_size(&write, PIPE_BYTES);
         Ok(Pipe { read, write })
     }
 }
 
-/// How many events had been lost, of which no page tells, when so many bytes had been carried.
+/// The number of losses without a page's flag (`lost`) when `bytes` bytes had been copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct LossMark {
     pub bytes: u64,
     pub lost: u64,
 }
 
-/// The way of the pages of one CPU.
+/// The copying of one CPU's pages.
 #[derive(Debug)]
 pub(super) struct Drain {
     instance: std::path::PathBuf,
@@ -67,33 +67,33 @@ pub(super) struct Drain {
     pipe: Pipe,
     sink: File,
     page_bytes: usize,
-    /// Written by this alone; anybody may read it.
+    /// Written only by this drain; other threads read it.
     carried: Arc<AtomicU64>,
-    marks: Vec<Mark>,
+    marks: Vec<LossMark>,
 }
 
 impl Drain {
-    /// Opens the buffer of `cpu` of the instance at `instance`; pages go by the pipe to the end of the file.
+    /// Opens the buffer of `cpu` of the instance at `instance`. Pages go through `pipe` to the end of the file.
     pub fn open(instance: &Path, cpu: u32, store: &Store, pipe: Pipe, page_bytes: usize) -> Result<Drain, Error> {
         let path = instance.join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
         let source = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(&path);
         let source = source.map_err(|error| Error::file("open", &path, error))?;
-        let sink = to_the_end(&store.file, page_bytes as u64);
+        let sink = at_end(&store.file, page_bytes as u64);
         let sink = sink.map_err(|source| Error::Start { what: "a reader", source })?;
         let (instance, carried, marks) = (instance.to_owned(), Arc::default(), Vec::new());
         Ok(Drain { instance, cpu, source, pipe, sink, page_bytes, carried, marks })
     }
 
-    /// Bytes that have reached the file.
+    /// Returns the counter of bytes that were copied to the file.
     pub fn carried(&self) -> Arc<AtomicU64> {
         self.carried.clone()
     }
 
-    /// Carries full pages as they come, until something is written to `stop`; then the rest.
+    /// Copies full pages as they become available, until `stop` is readable; then the rest.
     pub fn run(&mut self, stop: impl AsFd) -> Result<(), Error> {
         let period = Timespec { tv_sec: 0, tv_nsec: PERIOD_MS * 1_000_000 };
         loop {
-            // The kernel wakes us at the instance's buffer_percent.
+            // The kernel wakes this thread at the instance's buffer_percent.
             let mut ready =
                 [PollFd::new(&self.source, PollFlags::IN), PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN)];
             match poll(&mut ready, Some(&period)) {
@@ -105,18 +105,18 @@ impl Drain {
             self.full_pages(u64::MAX)?;
             self.mark();
             if stopped {
-                return self.rest();
+                return self.copy_rest();
             }
             if full && before == self.carried.load(Ordering::Relaxed) {
-                // A kernel that wakes at the first event, which is no full page yet.
-                std::thread::sleep(NAP);
+                // Some kernels wake at the first event, when there is no full page yet.
+                std::thread::sleep(RETRY_PAUSE);
             }
         }
     }
 
-    /// Carries what is in a buffer that is still written to, at most so many bytes and a page more.
-    pub fn at_most(&mut self, bytes: u64) -> Result<(), Error> {
-        // What is written meanwhile could go on for ever.
+    /// Copies a buffer that is still being written to: at most `bytes` bytes and one more page.
+    pub fn copy_at_most(&mut self, bytes: u64) -> Result<(), Error> {
+        // Without a limit, this could continue for ever.
         let most = self.carried.load(Ordering::Relaxed) + bytes;
         self.full_pages(most)?;
         if self.carried.load(Ordering::Relaxed) < most {
@@ -125,15 +125,15 @@ impl Drain {
         Ok(())
     }
 
-    /// Carries all that is left in a buffer that nothing is written to any more.
-    pub fn rest(&mut self) -> Result<(), Error> {
+    /// Copies all that is left in a buffer that is no longer written to.
+    pub fn copy_rest(&mut self) -> Result<(), Error> {
         self.full_pages(u64::MAX)?;
         while self.page()? {}
         self.mark();
         Ok(())
     }
 
-    /// Carries the next page, full or not. Whether there was one.
+    /// Copies the next page, full or not. Returns false if there was none.
     fn page(&mut self) -> Result<bool, Error> {
         let mut page = vec![0; self.page_bytes];
         loop {
@@ -146,12 +146,12 @@ impl Drain {
         }
     }
 
-    /// The marks so far, oldest first.
-    pub fn into_marks(self) -> Vec<Mark> {
+    /// Returns the marks, oldest first.
+    pub fn into_marks(self) -> Vec<LossMark> {
         self.marks
     }
 
-    /// Carries full pages until there are none, or so many bytes have been carried.
+    /// Copies full pages until there are none, or until the total is `most` bytes.
     fn full_pages(&mut self, most: u64) -> Result<(), Error> {
         let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
         while self.carried.load(Ordering::Relaxed) < most {
@@ -188,15 +188,15 @@ impl Drain {
     }
 
     fn count(&self, bytes: usize) {
-        // Relaxed: a figure for the eye. What is in the file is read after the thread was joined.
+        // Relaxed: only for progress displays. The file is read after the thread was joined.
         self.carried.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Notes losses of which no page will tell, if there are new ones.
+    /// Records the losses without a page's flag, if there are new ones.
     fn mark(&mut self) {
-        // At the end the counts are read again, and then an error is said.
+        // Errors are ignored here: the counts are read again at the end, and an error is reported then.
         let Ok(stats) = Stats::of(&self.instance, self.cpu) else { return };
-        let mark = Mark { bytes: self.carried.load(Ordering::Relaxed), lost: stats.discarded + stats.nested };
+        let mark = LossMark { bytes: self.carried.load(Ordering::Relaxed), lost: stats.discarded + stats.nested };
         if mark.lost == self.marks.last().map_or(0, |last| last.lost) {
             return;
         }
@@ -215,12 +215,12 @@ impl Drain {
     }
 }
 
-/// The same file, at its end, which is that of a whole page.
-fn to_the_end(file: &File, page_bytes: u64) -> std::io::Result<File> {
+/// Returns the same file, positioned at its end, which is cut to a whole page.
+fn at_end(file: &File, page_bytes: u64) -> std::io::Result<File> {
     let mut file = file.try_clone()?;
     let len = file.metadata()?.len();
     if len % page_bytes != 0 {
-        // By somebody who was killed.
+        // A killed process left an incomplete page.
         file.set_len(len - len % page_bytes)?;
     }
     file.seek(SeekFrom::End(0))?;

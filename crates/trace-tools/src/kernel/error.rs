@@ -1,91 +1,91 @@
-//! What can stand in the way of a kernel session.
+//! Errors of kernel sessions.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a session cannot be had, or not as asked.
+/// The reason why a session is not possible, or not as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No tracefs is mounted.
     #[error("tracefs is not mounted; mount -t tracefs nodev /sys/kernel/tracing")]
     NotMounted,
-    /// It is mounted, and something else over it, as in some containers.
+    /// tracefs is mounted, but another file system is mounted over it, as in some containers.
     #[error("{root}: tracefs is mounted there, but something else lies over it; umount {root}", root = root.display())]
     Hidden {
-        /// Where.
+        /// The mount point.
         root: PathBuf,
     },
-    /// It is there and closed to this user.
+    /// This user has no access to tracefs.
     #[error(
         "{path}: permission denied; tracing the kernel is for root (sudo), or for a group: mount -o remount,gid=GROUP of tracefs"
     )]
     Permission {
-        /// What could not be opened.
+        /// The file that could not be opened.
         path: PathBuf,
     },
-    /// It is there and closed to root too.
+    /// Even root has no access to tracefs.
     #[error("{path}: refused to root too; {why}")]
     Refused {
-        /// What could not be opened.
+        /// The file that could not be opened.
         path: PathBuf,
-        /// Lockdown, if it is on.
+        /// Lockdown or another reason.
         why: String,
     },
     /// No event of this kernel matches a pattern.
     #[error("no event of this kernel is meant by {pattern}{}", did_you_mean(.nearest))]
     UnknownEvent {
-        /// As it was given.
+        /// The pattern.
         pattern: String,
-        /// Names that are near, the nearest first.
+        /// Similar names, the most similar first.
         nearest: Vec<String>,
     },
-    /// The clock that was asked for is not one that this kernel has and trusts.
+    /// The requested clock is not available or not reliable.
     #[error("the clock {clock} cannot be used: {why}")]
     Clock {
-        /// As tracefs calls it.
+        /// Its name in tracefs.
         clock: &'static str,
-        /// As [`super::Support`] says.
+        /// The reason, as in [`super::Support`].
         why: String,
     },
-    /// Processes have other numbers here than the kernel's tracer knows them by.
+    /// This PID namespace is not the one whose process ids the kernel's tracer uses.
     #[error(
         "this is a PID namespace of its own, where processes have other numbers than the kernel's tracer knows them by; \
          run it outside, or give the container the machine's (such as --pid=host)"
     )]
     Numbers,
-    /// A process that is to be traced is not there.
+    /// A process to be traced does not exist.
     #[error("there is no process {0}")]
     NoProcess(u32),
-    /// A file of tracefs, or of ours, answers with an error.
+    /// A file operation failed.
     #[error("{}: cannot {doing}: {source}", path.display())]
     File {
-        /// Such as `read`.
+        /// The operation, such as `read`.
         doing: &'static str,
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the kernel reports.
+        /// The error of the system.
         source: io::Error,
     },
-    /// What the kernel says about an event or a page is not understood.
+    /// An event's description or a page has an unknown format.
     #[error("{}: not understood: {what}", path.display())]
     Unreadable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What stands there.
+        /// Its contents.
         what: String,
     },
-    /// A process or a thread that the session needs could not be started.
+    /// A process or thread of the session could not be started.
     #[error("cannot start {what}: {source}")]
     Start {
-        /// Such as `the guard`.
+        /// What could not be started, such as `the guard`.
         what: &'static str,
-        /// What the kernel reports.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// The error of doing something to a file, by its kind.
+    /// Converts the error of an operation on a file.
     pub fn file(doing: &'static str, path: &Path, source: io::Error) -> Error {
         let path = path.to_owned();
         match source.kind() {

@@ -1,4 +1,4 @@
-//! Which events of the kernel a list of patterns means.
+//! Selects events of the kernel by patterns.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,27 +6,27 @@ use std::path::Path;
 use super::{Error, tracefs};
 use crate::names::{glob, nearest};
 
-/// Events, by the system that they belong to: such as `sched_switch` and `sched_waking` of `sched`.
+/// Selected events by system: for example `sched_switch` and `sched_waking` of `sched`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     systems: BTreeMap<String, Chosen>,
 }
 
-/// What is chosen of a system.
+/// The selected events of a system.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Chosen {
     /// Their names, sorted.
     events: Vec<String>,
-    /// Whether the system has no others, so that one order is enough to switch them on.
+    /// Whether these are all events of the system, so that one write enables them.
     all: bool,
 }
 
 impl Selection {
-    /// The events of `available` (lines `system:event`, as tracefs lists them) that `patterns` mean: `sched:*`, `irq` (a
-    /// system with all its events), `syscalls:sys_enter_read`, `sched_switch` (of whichever system).
+    /// Selects those of `available` (lines `system:event`, as tracefs lists them) that match one of `patterns`:
+    /// `sched:*`, `irq` (all events of a system), `syscalls:sys_enter_read`, `sched_switch` (of any system).
     ///
     /// # Errors
-    /// [`Error::UnknownEvent`] for a pattern that means nothing.
+    /// [`Error::UnknownEvent`] for a pattern that matches nothing.
     pub fn choose<S: AsRef<str>>(available: &str, patterns: &[S]) -> Result<Selection, Error> {
         let mut known: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (system, event) in available.lines().filter_map(|line| line.split_once(':')) {
@@ -62,22 +62,23 @@ impl Selection {
         chosen.all = chosen.events.len() == of;
     }
 
-    /// How many events.
+    /// Returns the number of events.
     pub fn len(&self) -> usize {
         self.systems.values().map(|chosen| chosen.events.len()).sum()
     }
 
-    /// Whether there are none, as for an empty list of patterns.
+    /// Whether there are none: the list of patterns was empty.
     pub fn is_empty(&self) -> bool {
         self.systems.is_empty()
     }
 
-    /// Systems and events, sorted.
+    /// Returns systems and events, sorted.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.systems.iter().flat_map(|(system, chosen)| chosen.events.iter().map(|event| (&**system, &**event)))
     }
 
-    /// Switches them on in the instance at `instance`: a whole system by one order, since each order waits for all CPUs.
+    /// Enables the events in the instance at `instance`. A whole system takes one write, since each write waits for all
+    /// CPUs.
     pub(super) fn enable(&self, instance: &Path) -> Result<(), Error> {
         for (system, chosen) in &self.systems {
             let home = instance.join("events").join(system);
@@ -94,7 +95,7 @@ impl Selection {
 }
 
 fn unknown(pattern: &str, known: &BTreeMap<&str, Vec<&str>>) -> Error {
-    // A pattern without a system may be meant as the one or the other.
+    // A pattern without a system may be a misspelt system or event.
     let full = || known.iter().flat_map(|(system, events)| events.iter().map(move |event| format!("{system}:{event}")));
     let names: Vec<String> = match pattern.contains(':') {
         true => full().collect(),
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_mean_systems_events_and_both() {
+    fn patterns_match_systems_events_and_both() {
         assert_eq!(chosen(&["sched:*"]), ["sched:sched_switch", "sched:sched_waking"]);
         assert_eq!(chosen(&["irq"]), ["irq:irq_handler_entry", "irq:softirq_raise"]);
         assert_eq!(chosen(&["sched_switch", "sched:sched_switch"]), ["sched:sched_switch"]);
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_event_is_answered_with_the_nearest() {
+    fn an_unknown_event_suggests_similar_ones() {
         for (pattern, near) in
             [("sched:sched_swich", "sched:sched_switch"), ("sys_entre", "sys_enter"), ("shed", "sched")]
         {

@@ -1,5 +1,5 @@
-//! Pages and descriptions of a kernel (6.18, x86-64), for tests that are to run where there is no tracefs: a shell that runs
-//! `/bin/true`, and a shell that overwrites a buffer of two pages. The text beside them is the kernel's own, of the same
+//! Pages and event descriptions of a kernel (6.18, x86-64), for tests on machines without tracefs: a shell that runs
+//! `/bin/true`, and a shell that overwrites a buffer of two pages. The texts are the kernel's own output for the same
 //! buffer: thread, time, event and its fields.
 
 use super::format::Format;
@@ -13,7 +13,7 @@ pub const OVERWRITTEN: &[u8] = include_bytes!("fixtures/overwritten.page");
 pub const OVERWRITTEN_EVENTS: &str = include_str!("fixtures/overwritten.txt");
 const FORMATS: &str = include_str!("fixtures/formats.txt");
 
-/// System and description of the events in the pages.
+/// Returns system and description of the events in the pages.
 pub fn formats() -> Vec<(String, String)> {
     let parts = FORMATS.split("system: ").filter(|part| !part.is_empty());
     let part = |part: &str| {
@@ -23,7 +23,7 @@ pub fn formats() -> Vec<(String, String)> {
     parts.map(part).collect()
 }
 
-/// The kinds of the events in the pages.
+/// Returns the event types in the pages.
 pub fn kinds() -> Vec<(EventKind, Plan)> {
     let plan =
         |(system, text): &(String, String)| Plan::new(system, &Format::parse(text).expect("the kernel's own text"));

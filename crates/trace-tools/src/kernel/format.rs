@@ -1,61 +1,61 @@
-//! How the kernel describes an event: `events/SYSTEM/EVENT/format`, and `events/header_page` in the same words. Only reads
-//! text; what to do with a field is [`super::plan`]'s.
+//! Parses the kernel's descriptions of events: `events/SYSTEM/EVENT/format`, and `events/header_page` in the same
+//! format. [`super::plan`] interprets them.
 
-/// An event's description.
+/// The description of an event type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Format {
-    /// In the first two bytes of its records; `common_type`.
+    /// The id in the first two bytes of its records (`common_type`).
     pub id: u16,
-    /// Without its system.
+    /// The name without the system.
     pub name: String,
-    /// In the order of the text, those that all events have first.
+    /// The fields in the order of the text, beginning with the common ones.
     pub fields: Vec<RawField>,
 }
 
-/// A field as the kernel lays it out.
+/// A field of the kernel's record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawField {
     /// A C identifier.
     pub name: String,
-    /// Type of the field, or of its items; without the words that say where it lies.
+    /// Type of the field or of its items, without `__data_loc` and `__rel_loc`.
     pub c_type: String,
-    /// Where it lies.
-    pub place: Place,
-    /// How many items: None for a single value; `Some(None)` where it is not a plain number.
+    /// Where the contents are.
+    pub location: Location,
+    /// Number of items: `None` for a single value, `Some(None)` if the text is not a plain number.
     pub items: Option<Option<u32>>,
-    /// From the start of the record, bytes.
+    /// Offset from the start of the record, in bytes.
     pub offset: u32,
-    /// Bytes, 0 if it goes to the record's end.
+    /// Size in bytes; 0 if the field extends to the end of the record.
     pub size: u32,
-    /// Whether numbers in it have a sign.
+    /// Whether its numbers are signed.
     pub signed: bool,
 }
 
-/// Where a field's content lies.
+/// Where the contents of a field are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// At its offset.
-    Here,
-    /// At an offset that stands there, in the low half of a word whose high half is the length.
-    There,
-    /// The same, counted from the end of that word.
-    ThereFromHere,
+pub enum Location {
+    /// At the field's offset.
+    Inline,
+    /// At an offset that the field contains: a word of length (high half) and offset (low half), `__data_loc`.
+    DataLoc,
+    /// The same, with an offset relative to the end of that word, `__rel_loc`.
+    RelLoc,
 }
 
 impl Format {
-    /// Reads a description. None if it has no name, no id, or a field that is not understood.
+    /// Parses a description. `None` if it has no name or id, or a field that cannot be parsed.
     pub fn parse(text: &str) -> Option<Format> {
         let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
         Some(Format { id: value("ID:")?.parse().ok()?, name: value("name:")?.to_owned(), fields: fields(text)? })
     }
 }
 
-/// The fields of a text, which need no name and no id, as header_page has none. None if one of them is not understood.
+/// Parses the fields of a text without name and id, such as header_page. `None` if one of them cannot be parsed.
 pub fn fields(text: &str) -> Option<Vec<RawField>> {
     text.lines().map(str::trim).filter(|line| line.starts_with("field:")).map(field).collect()
 }
 
-/// Such as `field:char comm[16]; offset:8; size:16; signed:0;`.
+/// Parses a line such as `field:char comm[16]; offset:8; size:16; signed:0;`.
 fn field(line: &str) -> Option<RawField> {
     let mut parts = line.split(';').map(str::trim);
     let declaration = parts.next()?.strip_prefix("field:")?;
@@ -68,7 +68,7 @@ fn field(line: &str) -> Option<RawField> {
             _ => {}
         }
     }
-    let (place, declaration) = place(declaration.trim());
+    let (location, declaration) = location(declaration.trim());
     let (declaration, behind) = match declaration.strip_suffix(']') {
         Some(open) => open.split_once('[').map(|(before, dimensions)| (before, Some(dimensions)))?,
         None => (declaration, None),
@@ -78,7 +78,7 @@ fn field(line: &str) -> Option<RawField> {
     if c_type.is_empty() || name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    // `__data_loc char[] name`: the brackets are the type's.
+    // In `__data_loc char[] name` the brackets belong to the type.
     let c_type = c_type.trim();
     let (c_type, inside) = match c_type.strip_suffix(']').and_then(|open| open.split_once('[')) {
         Some((before, dimensions)) => (before.trim(), Some(dimensions)),
@@ -87,7 +87,7 @@ fn field(line: &str) -> Option<RawField> {
     Some(RawField {
         name: name.to_owned(),
         c_type: c_type.to_owned(),
-        place,
+        location,
         items: behind.or(inside).map(product),
         offset: numbers.0?,
         size: numbers.1?,
@@ -95,16 +95,16 @@ fn field(line: &str) -> Option<RawField> {
     })
 }
 
-fn place(declaration: &str) -> (Place, &str) {
-    for (word, place) in [("__data_loc ", Place::There), ("__rel_loc ", Place::ThereFromHere)] {
+fn location(declaration: &str) -> (Location, &str) {
+    for (word, location) in [("__data_loc ", Location::DataLoc), ("__rel_loc ", Location::RelLoc)] {
         if let Some(rest) = declaration.strip_prefix(word) {
-            return (place, rest);
+            return (location, rest);
         }
     }
-    (Place::Here, declaration)
+    (Location::Inline, declaration)
 }
 
-/// The number of items in `6`, or in what stands between the outer brackets of `[2][3]`.
+/// Returns the number of items for `6`, or for the text between the outer brackets of `[2][3]`.
 fn product(dimensions: &str) -> Option<u32> {
     dimensions.split("][").try_fold(1u32, |product, each| product.checked_mul(each.trim().parse().ok()?))
 }
@@ -113,25 +113,25 @@ fn product(dimensions: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn check(line: &str, c_type: &str, name: &str, place: Place, items: Option<Option<u32>>) {
+    fn check(line: &str, c_type: &str, name: &str, location: Location, items: Option<Option<u32>>) {
         let field = field(&format!("field:{line};\toffset:8;\tsize:4;\tsigned:1;")).expect(line);
         let expected =
-            RawField { name: name.into(), c_type: c_type.into(), place, items, offset: 8, size: 4, signed: true };
+            RawField { name: name.into(), c_type: c_type.into(), location, items, offset: 8, size: 4, signed: true };
         assert_eq!(field, expected, "{line}");
     }
 
     #[test]
-    fn declarations_are_taken_apart() {
-        check("pid_t pid", "pid_t", "pid", Place::Here, None);
-        check("unsigned long args[6]", "unsigned long", "args", Place::Here, Some(Some(6)));
-        check("u8 m[2][3]", "u8", "m", Place::Here, Some(Some(6)));
-        check("char name[IFNAMSIZ]", "char", "name", Place::Here, Some(None));
-        check("char buf[]", "char", "buf", Place::Here, Some(None));
-        check("const char *const * argv", "const char *const *", "argv", Place::Here, None);
-        check("const char *str", "const char *", "str", Place::Here, None);
-        check("__data_loc char[] filename", "char", "filename", Place::There, Some(None));
-        check("__rel_loc u64[] values", "u64", "values", Place::ThereFromHere, Some(None));
-        check("enum dma_data_direction dir", "enum dma_data_direction", "dir", Place::Here, None);
+    fn declarations_are_parsed() {
+        check("pid_t pid", "pid_t", "pid", Location::Inline, None);
+        check("unsigned long args[6]", "unsigned long", "args", Location::Inline, Some(Some(6)));
+        check("u8 m[2][3]", "u8", "m", Location::Inline, Some(Some(6)));
+        check("char name[IFNAMSIZ]", "char", "name", Location::Inline, Some(None));
+        check("char buf[]", "char", "buf", Location::Inline, Some(None));
+        check("const char *const * argv", "const char *const *", "argv", Location::Inline, None);
+        check("const char *str", "const char *", "str", Location::Inline, None);
+        check("__data_loc char[] filename", "char", "filename", Location::DataLoc, Some(None));
+        check("__rel_loc u64[] values", "u64", "values", Location::RelLoc, Some(None));
+        check("enum dma_data_direction dir", "enum dma_data_direction", "dir", Location::Inline, None);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! One instance of tracefs: buffers, events and settings of its own. Whoever else traces is not disturbed, and does not
-//! disturb.
+//! An instance of tracefs: buffers, events and settings of its own. It neither disturbs other tracing nor is disturbed
+//! by it.
 
 use std::fs;
 use std::io;
@@ -18,68 +18,68 @@ use super::pages::{Store, stats_beside};
 use super::stats::Stats;
 use super::{Error, Tracefs, support, tracefs};
 
-/// Before the process id in an instance's name.
+/// The prefix of an instance's name; the process id follows.
 const PREFIX: &str = "headwater-";
 
-/// How often removal is tried when it is dropped, and the pause in between: a reader that was just ended may still have a
-/// descriptor. After that it is the guard's when the process ends.
+/// Attempts to remove the instance on drop, and the pause between them: a reader that has just ended may still have a
+/// file descriptor. If all fail, the guard removes it when the process ends.
 const REMOVAL_TRIES: u32 = 50;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(10);
 
-/// An instance, removed when it is dropped, and by its guard if the process does not come to that.
+/// An instance. It is removed on drop, or by its guard if the process is killed.
 #[derive(Debug)]
 pub struct Instance {
     path: PathBuf,
     guard: Option<Guard>,
-    /// Who made it: a forked child drops a copy and must not remove it.
+    /// The process that created it: a forked child drops a copy and must not remove the instance.
     owner: u32,
 }
 
 impl Instance {
-    /// Makes an instance `headwater-PID-N`, switched off, that records nothing yet. If the process is killed, the guard saves
-    /// what is on its way in the pipes and in the buffers into the files of the CPUs, where they have names, and holds
-    /// the lock on the first one until then.
+    /// Creates an instance `headwater-PID-N`, switched off and without events. If the process is killed, the guard
+    /// saves the contents of the pipes and buffers into the files of those CPUs whose files have names. Until then the
+    /// guard holds the lock on the first file.
     ///
     /// # Errors
-    /// [`Error::Permission`], [`Error::Refused`], [`Error::File`] where the kernel has no instances; [`Error::Start`].
+    /// [`Error::Permission`], [`Error::Refused`]; [`Error::File`] if the kernel has no instances; [`Error::Start`].
     pub(super) fn create(found: &Tracefs, sinks: &[(u32, Store, Pipe)]) -> Result<Instance, Error> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let owner = std::process::id();
         let path = loop {
-            // Relaxed: only that no number comes twice.
+            // Relaxed: only uniqueness matters.
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = found.path("instances").join(format!("{PREFIX}{owner}-{number}"));
             match fs::create_dir(&path) {
                 Ok(()) => break path,
-                // Of a dead process that had our id.
+                // An instance of a dead process with the same process id.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Error::file("make an instance", &path, error)),
             }
         };
         let mut instance = Instance { path, guard: None, owner };
-        let places: Vec<Place<'_>> =
-            sinks.iter().filter_map(|(cpu, store, pipe)| Place::of(&instance.path, *cpu, store, pipe)).collect();
-        let held = places.first().map(|place| place.lock);
-        let saved = places.iter().flat_map(Place::saved).collect();
+        let cpus_to_save: Vec<SavedCpu<'_>> =
+            sinks.iter().filter_map(|(cpu, store, pipe)| SavedCpu::of(&instance.path, *cpu, store, pipe)).collect();
+        let held = cpus_to_save.first().map(|cpu| cpu.lock);
+        let saved = cpus_to_save.iter().flat_map(SavedCpu::saved).collect();
         let guard = Guard::fork(&instance.path, "tracing_on", &Will { saved, held });
         instance.guard = Some(guard.map_err(|source| Error::Start { what: "the guard", source })?);
         instance.record(false)?;
         Ok(instance)
     }
 
-    /// Its directory.
+    /// Returns its directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Leaves what is to be done to the guard, which does it when this process has ended.
+    /// Leaves the saving and the removal to the guard, which does both when this process has ended.
     pub(super) fn leave(mut self) {
         self.guard.take().into_iter().for_each(Guard::leave);
-        // Not removed here.
+        // `drop` must not remove it.
         self.owner = 0;
     }
 
-    /// Lets the buffers take events, or no more.
+    /// Starts or stops recording.
     ///
     /// # Errors
     /// [`Error::File`].
@@ -87,34 +87,35 @@ impl Instance {
         self.set("tracing_on", if on { "1" } else { "0" })
     }
 
-    /// Writes to a file of the instance, replacing what stood there.
+    /// Replaces the contents of a file of the instance.
     pub(super) fn set(&self, file: &str, value: &str) -> Result<(), Error> {
         tracefs::write(&self.path.join(file), value)
     }
 
-    /// Switches an option on or off, such as `overwrite`.
+    /// Switches an option such as `overwrite` on or off.
     pub(super) fn option(&self, name: &str, on: bool) -> Result<(), Error> {
         self.set(&format!("options/{name}"), if on { "1" } else { "0" })
     }
 
-    /// Switches the events on; they are recorded while [`Instance::record`] is on.
+    /// Enables events; they are recorded while [`Instance::record`] is on.
     pub(super) fn enable(&self, events: &Selection) -> Result<(), Error> {
         events.enable(&self.path)
     }
 
-    /// Records the threads of these processes alone, and what they fork from now on.
+    /// Records only the threads of these processes and all that they fork from now on.
     pub(super) fn only(&self, processes: &[u32]) -> Result<(), Error> {
         self.option("event-fork", true)?;
         let file = self.path.join("set_event_pid");
         for process in processes {
-            // Again for those that were started by others while we wrote: what is written already brings its own along.
+            // Repeat for threads that were started meanwhile by threads not yet in the file. Those in the file bring
+            // along their own.
             let mut written = Vec::new();
             loop {
                 let new: Vec<u32> = threads(*process)?.into_iter().filter(|thread| !written.contains(thread)).collect();
                 if new.is_empty() {
                     break;
                 }
-                // The file keeps what it has; an empty one would mean every process.
+                // Append: an empty file would mean every process.
                 new.iter().try_for_each(|thread| tracefs::append(&file, &thread.to_string()))?;
                 written.extend(new);
             }
@@ -122,14 +123,14 @@ impl Instance {
         Ok(())
     }
 
-    /// Records nothing of these threads, whatever else is said.
+    /// Excludes these threads from recording, whatever else is set.
     pub(super) fn never(&self, threads: &[u32]) -> Result<(), Error> {
         threads
             .iter()
             .try_for_each(|thread| tracefs::append(&self.path.join("set_event_notrace_pid"), &thread.to_string()))
     }
 
-    /// What the kernel counts for one CPU.
+    /// Returns the kernel's counts for one CPU.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Unreadable`].
@@ -138,8 +139,8 @@ impl Instance {
     }
 }
 
-/// Where the guard finds what it saves of a CPU, and where it saves it.
-struct Place<'a> {
+/// The sources from which the guard saves the events of one CPU, and their destinations.
+struct SavedCpu<'a> {
     lock: BorrowedFd<'a>,
     pipe: &'a Pipe,
     buffer: PathBuf,
@@ -148,18 +149,18 @@ struct Place<'a> {
     stats: PathBuf,
 }
 
-impl<'a> Place<'a> {
-    /// None if the pages have no name.
-    fn of(instance: &Path, cpu: u32, store: &'a Store, pipe: &'a Pipe) -> Option<Place<'a>> {
+impl<'a> SavedCpu<'a> {
+    /// Returns `None` if the file of pages has no name.
+    fn of(instance: &Path, cpu: u32, store: &'a Store, pipe: &'a Pipe) -> Option<SavedCpu<'a>> {
         let pages = store.path.as_deref()?;
         let [buffer, counts] =
             ["trace_pipe_raw", "stats"].map(|file| instance.join(format!("per_cpu/cpu{cpu}/{file}")));
-        Some(Place { lock: store.file.as_fd(), pipe, buffer, pages, counts, stats: stats_beside(pages) })
+        Some(SavedCpu { lock: store.file.as_fd(), pipe, buffer, pages, counts, stats: stats_beside(pages) })
     }
 
-    /// The counts last, when the buffer is empty.
+    /// Returns what to save, in order. The counts come last, when the buffer is empty.
     fn saved(&self) -> [Saved<'_>; 3] {
-        // A new instance has pages of this size.
+        // The page size of a new instance.
         let page_bytes = mapping::page_bytes() as u32;
         let (pipe, buffer, counts) = (Source::Pipe(self.pipe.read.as_fd()), &*self.buffer, &*self.counts);
         [
@@ -177,21 +178,22 @@ impl Drop for Instance {
         }
         let guard = self.guard.take();
         for _ in 0..REMOVAL_TRIES {
-            if removed(&self.path) {
+            if remove(&self.path) {
                 guard.into_iter().for_each(Guard::let_go);
                 return;
             }
             std::thread::sleep(REMOVAL_PAUSE);
         }
-        // Somebody reads it by a descriptor of his own. It records nothing any more.
+        // Another process still reads the instance. Nothing is recorded any more.
         guard.into_iter().for_each(Guard::leave);
     }
 }
 
-/// The instances whose process is gone, which is the case only if its guard was killed as well: they record on.
+/// Returns the instances whose process and guard are gone, so that they record without a reader.
 ///
 /// # Errors
-/// [`Error::Numbers`] where nobody can tell which process a name speaks of; [`Error::File`] if instances cannot be listed.
+/// [`Error::Numbers`] if the process ids in the names have another meaning here; [`Error::File`] if instances cannot be
+/// listed.
 pub fn stale(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
     support::own_pids()?;
     let home = found.path("instances");
@@ -199,12 +201,12 @@ pub fn stale(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
     Ok(paths.filter(|path| is_stale(path)).collect())
 }
 
-/// Removes the [`stale`] instances, with what they hold; their paths.
+/// Removes the [`stale`] instances with their contents. Returns their paths.
 ///
 /// # Errors
 /// As [`stale`].
 pub fn sweep(found: &Tracefs) -> Result<Vec<PathBuf>, Error> {
-    Ok(stale(found)?.into_iter().filter(|path| removed(path)).collect())
+    Ok(stale(found)?.into_iter().filter(|path| remove(path)).collect())
 }
 
 /// Whether it is an instance of ours whose process is gone.
@@ -212,14 +214,14 @@ pub(super) fn is_stale(path: &Path) -> bool {
     path.file_name().and_then(|name| owner(name.to_str()?)).is_some_and(|pid| !child::exists(pid))
 }
 
-/// The process that an instance's name speaks of; None if it is not one of ours.
+/// Returns the process id in an instance's name, or `None` if it is not one of ours.
 fn owner(name: &str) -> Option<u32> {
     let (pid, number) = name.strip_prefix(PREFIX)?.split_once('-')?;
     number.parse::<u32>().ok()?;
     pid.parse().ok()
 }
 
-/// The CPUs that have a buffer, ascending.
+/// Returns the CPUs that have a buffer, ascending.
 pub(super) fn cpus(found: &Tracefs) -> Result<Vec<u32>, Error> {
     let names = tracefs::directories(&found.path("per_cpu"))?;
     let mut cpus: Vec<u32> = names.iter().filter_map(|name| name.strip_prefix("cpu")?.parse().ok()).collect();
@@ -227,8 +229,8 @@ pub(super) fn cpus(found: &Tracefs) -> Result<Vec<u32>, Error> {
     Ok(cpus)
 }
 
-/// Stops and removes an instance. Whether it is gone.
-pub(super) fn removed(path: &Path) -> bool {
+/// Stops and removes an instance. Returns whether it is gone.
+pub(super) fn remove(path: &Path) -> bool {
     let _ = tracefs::write(&path.join("tracing_on"), "0");
     match fs::remove_dir(path) {
         Ok(()) => true,
@@ -236,7 +238,7 @@ pub(super) fn removed(path: &Path) -> bool {
     }
 }
 
-/// The threads of a process.
+/// Returns the threads of a process.
 fn threads(process: u32) -> Result<Vec<u32>, Error> {
     let path = PathBuf::from(format!("/proc/{process}/task"));
     match tracefs::directories(&path) {

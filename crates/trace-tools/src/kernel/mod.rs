@@ -1,8 +1,8 @@
 //! Kernel sessions: events of the kernel, recorded into a tracefs instance of their own by plain file operations.
 //!
-//! A [`Session`] runs from [`Session::start`] to [`Session::stop`], which gives a [`Capture`]; that converts the kernel's
-//! pages into records as they are in [`crate::record`]. The kernel's top-level buffer is never touched, and an instance is
-//! gone when its session is, however the process ends.
+//! A [`Session`] runs from [`Session::start`] to [`Session::stop`], which returns a [`Capture`]. The capture converts
+//! the kernel's pages to records in the form of [`crate::record`]. The kernel's top-level buffer is never touched, and
+//! an instance does not outlive its session, however the process ends.
 
 pub mod capture;
 pub mod convert;

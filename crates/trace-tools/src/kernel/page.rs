@@ -1,43 +1,45 @@
-//! The pages of the kernel's ring buffer, as trace_pipe_raw gives them. What stands in a page is taken for hostile: no
-//! content leads out of it or to no end.
+//! Parses the pages of the kernel's ring buffer, as read from trace_pipe_raw. The contents of a page are not trusted:
+//! none can cause an access outside the page or an endless loop.
 //!
 //! Source: the kernel's Documentation/trace/ring-buffer-map.rst and ring-buffer-design.rst, `events/header_page` and
-//! `events/header_event`. A page: a time stamp, a word that says how many bytes of data follow and whether events were lost
-//! before it, the data. An event: a word of 5 bits type or length and 27 bits time since the last, then its content.
+//! `events/header_event`. A page consists of a time stamp, a word with the length of the data and flags for events lost
+//! before the page, and the data. An event consists of a word (5 bits of type or length, 27 bits of time since the
+//! previous event) and its contents.
 
 use super::format;
 
-/// Events were lost before this page.
+/// Flag: events were lost before this page.
 const MISSED: u64 = 1 << 31;
-/// How many, stands behind the data.
+/// Flag: their number is stored after the data.
 const MISSED_STORED: u64 = 1 << 30;
-/// What is left of the word is the length.
+/// The remaining bits are the length of the data.
 const LENGTH: u64 = MISSED_STORED - 1;
 
-/// Bits of the time in an event's first word.
+/// Bits of the time difference in an event's first word.
 const DELTA_BITS: u32 = 27;
-/// Types of events that are not data; below them it is the length in words, 0 if that is in a word of its own.
+/// Types of events that are not data. A lower value is the length in words, or 0 if the length is in a word of its own.
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
-/// Bits that an absolute time stamp has no room for.
+/// Number of bits in an absolute time stamp.
 const STAMP_BITS: u32 = 59;
 
-/// Where things lie in a page.
+/// The layout of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Of the word with the length of the data, bytes from the page's start.
+    /// Offset of the word with the length of the data, in bytes.
     commit: usize,
-    /// Its size: a `long` of the kernel.
+    /// Size of that word: a `long` of the kernel.
     commit_bytes: usize,
-    /// Of the data.
+    /// Offset of the data.
     data: usize,
-    /// Of the page.
+    /// Size of the page.
     size: usize,
 }
 
 impl Layout {
-    /// From `events/header_page`. None if it is not understood: the time stamp is to be 8 bytes at 0, the word of 4 or 8.
+    /// Parses `events/header_page`. `None` if it is not understood: the time stamp must have 8 bytes at offset 0, the
+    /// length word 4 or 8.
     pub fn parse(header_page: &str) -> Option<Layout> {
         let fields = format::fields(header_page)?;
         let field = |name: &str| fields.iter().find(|field| field.name == name);
@@ -56,7 +58,7 @@ impl Layout {
         known.then_some(layout)
     }
 
-    /// Bytes of a page.
+    /// Returns the bytes of a page.
     pub fn page_bytes(&self) -> usize {
         self.size
     }
@@ -65,28 +67,28 @@ impl Layout {
 /// A page.
 #[derive(Debug, Clone, Copy)]
 pub struct Page<'a> {
-    /// Of its first event, but for that event's own delta.
+    /// The time stamp, to which each event's difference is added.
     time: u64,
-    /// What was lost before it.
+    /// The events lost before the page.
     pub missed: Missed,
     data: &'a [u8],
-    /// Whether it promised more than a page holds.
+    /// Whether its length exceeds the page.
     torn: bool,
 }
 
-/// Events lost before a page.
+/// The events lost before a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missed {
     /// None.
     Nothing,
-    /// So many.
+    /// This many.
     Counted(u64),
-    /// Some; there was no room to say how many.
+    /// An unknown number: there was no room to store it.
     Some,
 }
 
 impl<'a> Page<'a> {
-    /// Looks at a page. None if `bytes` are fewer than a page has.
+    /// Parses the header of a page. `None` if `bytes` is shorter than a page.
     pub fn new(bytes: &'a [u8], layout: &Layout) -> Option<Page<'a>> {
         let bytes = bytes.get(..layout.size)?;
         let commit = number(&bytes[layout.commit..][..layout.commit_bytes]);
@@ -102,13 +104,13 @@ impl<'a> Page<'a> {
         Some(Page { time: number(&bytes[..8]), missed, data: &data[..len], torn: promised > len })
     }
 
-    /// Its events, oldest first.
+    /// Returns its events, oldest first.
     pub fn events(&self) -> Events<'a> {
         Events { time: self.time, rest: self.data, torn: self.torn }
     }
 }
 
-/// The events of a page.
+/// An iterator over the events of a page.
 #[derive(Debug, Clone)]
 pub struct Events<'a> {
     time: u64,
@@ -117,12 +119,12 @@ pub struct Events<'a> {
 }
 
 impl Events<'_> {
-    /// Whether the data ended, so far, in what is no event.
+    /// Whether the data seen so far ended in an invalid event.
     pub fn torn(&self) -> bool {
         self.torn
     }
 
-    /// Ends with what is no event.
+    /// Ends the iteration at an invalid event.
     fn stop<T>(&mut self) -> Option<T> {
         self.torn = true;
         self.rest = &[];
@@ -131,11 +133,11 @@ impl Events<'_> {
 }
 
 impl<'a> Iterator for Events<'a> {
-    /// Time stamp and content.
+    /// Time stamp and contents.
     type Item = (u64, &'a [u8]);
 
     fn next(&mut self) -> Option<(u64, &'a [u8])> {
-        // Each turn takes at least four bytes away.
+        // Each iteration consumes at least four bytes.
         loop {
             if self.rest.is_empty() {
                 return None;
@@ -143,7 +145,7 @@ impl<'a> Iterator for Events<'a> {
             let Some((first, behind)) = word(self.rest) else { return self.stop() };
             let (kind, delta) = (first & 31, u64::from(first >> 5));
             if kind == PADDING && delta == 0 {
-                // The rest of the page was never used.
+                // The rest of the page is unused.
                 self.rest = &[];
                 return None;
             }
@@ -157,7 +159,7 @@ impl<'a> Iterator for Events<'a> {
             match kind {
                 TIME_EXTEND => (self.time, self.rest) = (self.time.wrapping_add(wide), behind),
                 TIME_STAMP => (self.time, self.rest) = (stamp(self.time, wide), behind),
-                // Data with its length, or an event that was taken back; both count the word of the length.
+                // Data with its length, or a discarded event. Both count the length word.
                 _ => {
                     let len = (second as usize).checked_sub(4).map(|len| len.next_multiple_of(4));
                     let Some((content, rest)) = len.and_then(|len| behind.split_at_checked(len)) else {
@@ -173,7 +175,7 @@ impl<'a> Iterator for Events<'a> {
     }
 }
 
-/// An absolute time stamp, with the bits that it has no room for taken from the time before.
+/// Returns an absolute time stamp, with its missing high bits taken from the previous time.
 fn stamp(before: u64, stamp: u64) -> u64 {
     let high = before >> STAMP_BITS << STAMP_BITS;
     let whole = stamp & !(u64::MAX << STAMP_BITS) | high;
@@ -184,7 +186,7 @@ fn word(bytes: &[u8]) -> Option<(u32, &[u8])> {
     bytes.split_first_chunk::<4>().map(|(word, rest)| (u32::from_le_bytes(*word), rest))
 }
 
-/// Up to eight bytes.
+/// Converts up to eight bytes.
 fn number(bytes: &[u8]) -> u64 {
     let mut wide = [0; 8];
     wide[..bytes.len()].copy_from_slice(bytes);

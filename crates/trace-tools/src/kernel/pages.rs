@@ -1,10 +1,10 @@
-//! The directory in which a session's pages lie until they are records: a file for each CPU, what the kernel has counted
-//! beside it, and a description with all that is needed to read them. Whoever dies, the next one finds them there.
+//! The directory of a session's pages until they are converted: a file of pages and one of counts for each CPU, and a
+//! description with the facts needed to read them. After a crash, recovery finds everything there.
 //!
 //! | file | what | who writes it |
 //! |---|---|---|
-//! | `kernel-cpuN.pages` | the kernel's pages, one behind the other | the session, snapshots, the guard; the first one's lock is held as long as session or guard live |
-//! | `kernel-cpuN.stats` | the text of `per_cpu/cpuN/stats` when nothing was recorded any more | the session's end, or the guard |
+//! | `kernel-cpuN.pages` | the kernel's pages, one after the other | the session, snapshots, the guard; the session or the guard holds the lock of the first one |
+//! | `kernel-cpuN.stats` | the text of `per_cpu/cpuN/stats` at the end of recording | the session's end, or the guard |
 //! | `description` | [`Description`] | the session, before it records |
 
 use std::fs::{self, File, OpenOptions};
@@ -29,55 +29,55 @@ const DESCRIPTION: &str = "description";
 /// The first line of a description, with the version of its form.
 const SIGNATURE: &str = "headwater kernel pages 1";
 
-/// How long somebody waits for the guard of a session whose tool was killed, which saves what the buffers hold.
+/// How long to wait for the guard of a killed session, which saves the contents of the buffers.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// How long somebody waits for a snapshot that is under way, or the recorder's end. Whoever opens the directory can take that
-/// lock, and hold it for ever.
+/// How long to wait for another reader: a snapshot, or the end of the recorder. Any process that can open the directory
+/// can take the lock and keep it.
 const SOLE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Room that a file of counts has from the start, bytes: more than the kernel's text of them. A disk that is full at the end
-/// takes the counts all the same.
+/// Space that is allocated in a file of counts when it is created, in bytes: more than the kernel's text. So the counts
+/// can be written even if the disk is full at the end.
 const STATS_BYTES: u64 = 4096;
 
-/// A file that goes when this is dropped, and with it what the kernel counted beside it.
+/// A file of pages. On drop, it and its file of counts are removed.
 #[derive(Debug)]
 pub(super) struct Store {
     pub file: File,
-    /// Where it lies; None if it has no name, or is to stay.
+    /// Its path; `None` if it has no name or must not be removed.
     pub path: Option<PathBuf>,
 }
 
 impl Store {
-    /// One without a name.
+    /// Creates a file without a name.
     pub fn in_memory(cpu: u32) -> Result<Store, Error> {
         let file = memfd_create(format!("headwater-cpu{cpu}"), MemfdFlags::CLOEXEC);
         let file = file.map_err(|error| Error::Start { what: "a file in memory", source: error.into() })?;
         Ok(Store { file: file.into(), path: None })
     }
 
-    /// A new one in a directory.
+    /// Creates a file in a directory.
     pub fn create(directory: &Path, cpu: u32) -> Result<Store, Error> {
         let path = of_cpu(directory, cpu);
         let file = private().read(true).write(true).create_new(true).open(&path);
         let file = file.map_err(|source| Error::file("make", &path, source))?;
         let stats = stats_beside(&path);
         let store = Store { file, path: Some(path) };
-        // The guard writes to it, which makes no files.
+        // The guard writes to it, but creates no files.
         let made = private().write(true).create(true).truncate(true).open(&stats);
         made.and_then(|file| reserve(&file, STATS_BYTES)).map_err(|source| Error::file("make", &stats, source))?;
         Ok(store)
     }
 
-    /// One that is there, and stays.
+    /// Opens an existing file, which is not removed on drop.
     pub fn open(path: &Path) -> Result<Store, Error> {
         let file = OpenOptions::new().read(true).write(true).open(path);
         let file = file.map_err(|source| Error::file("open", path, source))?;
         Ok(Store { file, path: None })
     }
 
-    /// From now on the file there goes with it.
-    pub fn going_with(mut self, path: PathBuf) -> Store {
+    /// Makes this remove the file at `path` on drop.
+    pub fn removing(mut self, path: PathBuf) -> Store {
         self.path = Some(path);
         self
     }
@@ -92,22 +92,22 @@ impl Drop for Store {
     }
 }
 
-/// What is to be known of pages in order to read them.
+/// The facts needed to read pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Description {
-    /// The instance that they are of.
+    /// The instance of the pages.
     pub instance: PathBuf,
     pub clock: Clock,
-    /// Of each CPU's buffer.
+    /// Size of each CPU's buffer.
     pub buffer_bytes: u64,
-    /// The kernel's text.
+    /// The kernel's text `header_page`.
     pub header_page: String,
-    /// The kernel's text for each kind of event, and its system.
+    /// For each event type its system and the kernel's description.
     pub formats: Vec<(String, String)>,
 }
 
 impl Description {
-    /// Puts it into a directory of pages. It goes when the result is dropped.
+    /// Writes the description into a directory of pages. It is removed when the result is dropped.
     pub fn write(&self, directory: &Path) -> Result<Store, Error> {
         let path = directory.join(DESCRIPTION);
         let file = private().write(true).create(true).truncate(true).open(&path);
@@ -116,13 +116,14 @@ impl Description {
         Description::store(directory)
     }
 
-    /// The file in a directory of pages.
+    /// Opens the description in a directory of pages.
     pub fn store(directory: &Path) -> Result<Store, Error> {
         let path = directory.join(DESCRIPTION);
-        Ok(Store::open(&path)?.going_with(path))
+        Ok(Store::open(&path)?.removing(path))
     }
 
-    /// That of a directory of pages; None if there is none: then nothing was recorded, or everything has been converted.
+    /// Reads the description in a directory of pages. `None` if there is none: nothing was recorded, or everything has
+    /// been converted.
     pub fn read(directory: &Path) -> Result<Option<Description>, Error> {
         let path = directory.join(DESCRIPTION);
         match fs::read_to_string(&path) {
@@ -130,7 +131,7 @@ impl Description {
             Err(error) => Err(Error::file("read", &path, error)),
             Ok(text) => match Description::parse(&text) {
                 Some(description) => Ok(Some(description)),
-                // Cut: the session was killed before it recorded.
+                // Incomplete: the session was killed before it recorded.
                 None if !text.ends_with(END) => Ok(None),
                 None => Err(Error::Unreadable { what: text.lines().next().unwrap_or_default().to_owned(), path }),
             },
@@ -166,13 +167,13 @@ impl Description {
         })
     }
 
-    /// Where things lie in pages.
+    /// Returns the layout of the pages.
     pub fn layout(&self) -> Result<Layout, Error> {
         let unreadable = || Error::Unreadable { path: "events/header_page".into(), what: self.header_page.clone() };
         Layout::parse(&self.header_page).ok_or_else(unreadable)
     }
 
-    /// The kinds of events, and how their fields are copied.
+    /// Returns the event types, and how to copy their fields.
     pub fn kinds(&self) -> Result<Vec<(EventKind, Plan)>, Error> {
         let one = |(system, text): &(String, String)| {
             let path = || format!("the format of an event of {system}").into();
@@ -183,20 +184,20 @@ impl Description {
     }
 }
 
-/// The last line of a description: without it, it was cut.
+/// The last line of a complete description.
 const END: &str = "end\n";
 
-/// The file of pages of a CPU.
+/// Returns the path of a CPU's file of pages.
 pub(super) fn of_cpu(directory: &Path, cpu: u32) -> PathBuf {
     directory.join(format!("kernel-cpu{cpu}.pages"))
 }
 
-/// The file with what the kernel counted, beside one of pages.
+/// Returns the path of the file of counts for a file of pages.
 pub(super) fn stats_beside(pages: &Path) -> PathBuf {
     pages.with_extension("stats")
 }
 
-/// The CPUs that have pages in a directory, ascending.
+/// Returns the CPUs that have pages in a directory, ascending.
 pub(super) fn cpus(directory: &Path) -> Result<Vec<u32>, Error> {
     let names = fs::read_dir(directory).map_err(|source| Error::file("list", directory, source))?;
     let names = names.flatten().filter_map(|entry| entry.file_name().into_string().ok());
@@ -206,13 +207,13 @@ pub(super) fn cpus(directory: &Path) -> Result<Vec<u32>, Error> {
     Ok(cpus)
 }
 
-/// Takes the lock of a session's pages: its own, before anybody else can know of them.
+/// Takes the lock of a new session's pages, before any other process knows of them.
 pub(super) fn lock(first: &Store) -> Result<(), Error> {
     flock(&first.file, FlockOperation::NonBlockingLockExclusive)
         .map_err(|error| Error::Start { what: "a lock on its pages", source: error.into() })
 }
 
-/// Takes the lock of a session that has died, when its guard has saved what there was to save.
+/// Takes the lock of a dead session, after its guard has saved the buffers.
 pub(super) fn take_over(first: &Store, path: &Path) -> Result<(), Error> {
     let start = Instant::now();
     loop {
@@ -224,8 +225,8 @@ pub(super) fn take_over(first: &Store, path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Waits until nobody else reads the buffers of the session with these pages; until the result is dropped nobody does. Not for
-/// longer than [`SOLE_PATIENCE`], nor when the process is asked to stop.
+/// Waits until no other process reads the buffers of the session with these pages. The result is the lock. The wait
+/// ends after [`SOLE_PATIENCE`], or when the process is asked to stop.
 pub(super) fn sole_reader(directory: &Path) -> Result<File, Error> {
     let file = File::open(directory).map_err(|source| Error::file("open", directory, source))?;
     let start = Instant::now();
@@ -240,12 +241,12 @@ pub(super) fn sole_reader(directory: &Path) -> Result<File, Error> {
     }
 }
 
-/// What the kernel has counted for a CPU of an instance. Puts it beside the pages, if they have a name, for whoever goes on
-/// if this process is killed before they are converted; if that cannot be written, why.
+/// Reads the kernel's counts for a CPU of an instance, and writes them beside the pages, if those have a name, in case
+/// this process is killed before the conversion. Returns the counts, and the error of writing them.
 pub(super) fn note_stats(instance: &Path, cpu: u32, pages: Option<&Path>) -> Result<(Stats, Option<Error>), Error> {
     let stats = Stats::of(instance, cpu)?;
     let written = pages.map(stats_beside).map(|path| {
-        // What the file has room for is not given back before: there may be no other.
+        // Not truncated before: on a full disk the allocated space must be kept.
         let text = stats.to_text();
         let file = private().write(true).create(true).truncate(false).open(&path);
         let done = file.and_then(|mut file| {

@@ -1,49 +1,49 @@
-//! From a record of the kernel to one of ours: which bytes go where, worked out once for each kind of event.
+//! Converts the kernel's records to ours by a plan that is made once for each event type: which bytes go where.
 
 use std::fmt::Write;
 
 use headwater_os_tools::syscalls;
 
-use super::format::{Format, Place, RawField};
+use super::format::{Format, Location, RawField};
 use crate::record::{HEAD, Head, RECORD_MAX};
 use crate::schema::{Base, EventKind, Field, FieldKind};
 
-/// Bytes of fields of a record.
+/// The most bytes of a record's fields.
 const ROOM: usize = RECORD_MAX - HEAD;
 
-/// Bytes that every record of the kernel begins with: event, flags, preemption count, thread.
+/// Bytes of the common fields at the start of every kernel record: event, flags, preemption count, thread.
 const COMMON: usize = 8;
 
-/// How the fields of one kind of event are copied.
+/// How to copy the fields of an event type.
 #[derive(Debug, Clone)]
 pub struct Plan {
     id: u16,
     steps: Vec<Step>,
-    /// Bytes of fields when all texts are empty.
+    /// Bytes of the fields if all texts are empty.
     least: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
-    /// So many bytes from there, as they are.
+    /// Copies `len` bytes from offset `from`.
     Copy { from: usize, len: usize },
-    /// A text of at most so many bytes, up to its NUL.
+    /// Copies a text up to its NUL.
     Text { content: Content },
-    /// Numbers of so many bytes each, as a text: records have no arrays whose length differs.
+    /// Formats numbers of `bytes` bytes each as a text: records have no arrays of variable length.
     Numbers { content: Content, bytes: usize, signed: bool },
 }
 
-/// Where something of a length that differs lies.
+/// Where contents of variable length are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Content {
     offset: usize,
-    place: Place,
-    /// At most so much; None up to the record's end.
+    location: Location,
+    /// The maximum length; `None` for contents that extend to the end of the record.
     len: Option<usize>,
 }
 
-/// The number of a system call, with the names of those that are known. A 32-bit program's calls have other numbers, which the
-/// kernel's record does not tell apart.
+/// The number of a system call, with the names of the known ones. 32-bit programs use other numbers, which the kernel's
+/// record does not distinguish.
 fn call(kind: FieldKind) -> FieldKind {
     let names: Vec<(u64, String)> = syscalls::names().map(|(number, name)| (number, name.to_owned())).collect();
     match kind {
@@ -53,17 +53,18 @@ fn call(kind: FieldKind) -> FieldKind {
 }
 
 impl Plan {
-    /// The plan for an event of `system`, and what its records are then.
+    /// Returns the plan for an event type of `system`, and the description of the resulting records.
     ///
-    /// Integers stay what they are, pointers are shown in base 16, arrays of characters become text, other arrays keep their
-    /// number of items; what is of no known kind becomes an array of bytes. An array whose length differs becomes a text of
-    /// numbers. The number of a system call has its name.
+    /// Integers are copied, pointers are shown in base 16, arrays of characters become text, other arrays keep their
+    /// number of items, and unknown types become arrays of bytes. An array of variable length becomes a text of
+    /// numbers. The number of a system call gets its name.
     pub fn new(system: &str, format: &Format) -> (EventKind, Plan) {
         let mut plan = Plan { id: format.id, steps: Vec::new(), least: 0 };
         let mut fields: Vec<Field> = Vec::new();
         for raw in format.fields.iter().filter(|field| !field.name.starts_with("common_")) {
-            let is_call = system == "raw_syscalls" && raw.name == "id" && raw.size == 8 && raw.place == Place::Here;
-            // The lower half, which says it all, comes first.
+            let is_call =
+                system == "raw_syscalls" && raw.name == "id" && raw.size == 8 && raw.location == Location::Inline;
+            // The low half, which comes first, is the whole number.
             let raw = if is_call { &RawField { size: 4, ..raw.clone() } } else { raw };
             let Some(kind) = plan.field(raw) else { continue };
             let mut name = raw.name.clone();
@@ -76,16 +77,16 @@ impl Plan {
         (EventKind { id: format.id, name: format!("{system}:{}", format.name), fields }, plan)
     }
 
-    /// Adds the step for one field; None if no room is left for it.
+    /// Adds the step for one field. `None` if the record has no room for it.
     fn field(&mut self, raw: &RawField) -> Option<FieldKind> {
         let offset = raw.offset as usize;
         let text = raw.items.is_some() && is_character(&raw.c_type);
-        if raw.place != Place::Here || raw.size == 0 || text {
+        if raw.location != Location::Inline || raw.size == 0 || text {
             if self.least == ROOM {
                 return None;
             }
-            let len = (raw.place == Place::Here && raw.size > 0).then_some(raw.size as usize);
-            let content = Content { offset, place: raw.place, len };
+            let len = (raw.location == Location::Inline && raw.size > 0).then_some(raw.size as usize);
+            let content = Content { offset, location: raw.location, len };
             self.least += 1;
             self.steps.push(match text {
                 true => Step::Text { content },
@@ -116,7 +117,7 @@ impl Plan {
         })
     }
 
-    /// Adds a copy, to the last one where they lie side by side.
+    /// Adds a copy, or extends the previous one if the bytes are adjacent.
     fn copy(&mut self, from: usize, len: usize) {
         match self.steps.last_mut() {
             Some(Step::Copy { from: before, len: so_far }) if *before + *so_far == from => *so_far += len,
@@ -124,8 +125,8 @@ impl Plan {
         }
     }
 
-    /// Appends the record for `data`, a record of the kernel from its first common field on, to `out`. Whatever stands in
-    /// `data`, the record is whole and not longer than it may be: what is missing is zeros or empty, what is too long is cut.
+    /// Appends the record for `data`, a kernel record beginning with its first common field, to `out`. For any contents
+    /// of `data` the record is complete and within its size limit: missing bytes are zero or empty, excess is cut.
     pub fn append(&self, time: u64, data: &[u8], out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[0; HEAD]);
@@ -157,14 +158,14 @@ impl Plan {
 }
 
 impl Content {
-    /// The bytes in a record; none where they would lie outside.
+    /// Returns the bytes in a record; none if they would be outside.
     fn of(self, data: &[u8]) -> &[u8] {
-        let (start, len) = match self.place {
-            Place::Here => (self.offset, self.len),
-            Place::There | Place::ThereFromHere => {
+        let (start, len) = match self.location {
+            Location::Inline => (self.offset, self.len),
+            Location::DataLoc | Location::RelLoc => {
                 let Some(word) = data.get(self.offset..).and_then(|rest| rest.first_chunk::<4>()) else { return &[] };
                 let word = u32::from_le_bytes(*word);
-                let base = if self.place == Place::There { 0 } else { self.offset + 4 };
+                let base = if self.location == Location::DataLoc { 0 } else { self.offset + 4 };
                 (base + (word & 0xffff) as usize, Some((word >> 16) as usize))
             }
         };
@@ -173,7 +174,7 @@ impl Content {
     }
 }
 
-/// `bytes` up to the first NUL, as UTF-8: each byte that is no part of it becomes a question mark.
+/// Appends `bytes` up to the first NUL as UTF-8. Each invalid byte becomes a question mark.
 fn append_text(bytes: &[u8], most: usize, out: &mut Vec<u8>) {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     let mut room = most;
@@ -188,7 +189,7 @@ fn append_text(bytes: &[u8], most: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// The numbers in `content`, parted by spaces; a last one that is not whole is left out.
+/// Appends the numbers in `content`, separated by spaces. An incomplete last number is ignored.
 fn append_numbers(content: &[u8], bytes: usize, signed: bool, most: usize, out: &mut Vec<u8>) {
     let mut text = String::new();
     for item in content.chunks_exact(bytes) {
@@ -218,7 +219,7 @@ fn integer(bytes: u8, signed: bool, base: Base) -> FieldKind {
     }
 }
 
-/// Bytes of each item of an array: by the number of items, or else by their type.
+/// Returns the bytes of an array's item, from the number of items or else from the type.
 fn item_bytes(size: usize, count: Option<u32>, c_type: &str) -> Option<usize> {
     let counted = count.map(|count| count as usize).filter(|count| *count > 0 && size.is_multiple_of(*count));
     counted
@@ -227,12 +228,12 @@ fn item_bytes(size: usize, count: Option<u32>, c_type: &str) -> Option<usize> {
         .filter(|bytes| matches!(bytes, 1 | 2 | 4 | 8))
 }
 
-/// Whether an array of these is text.
+/// Whether an array of this type is a text.
 fn is_character(c_type: &str) -> bool {
     matches!(c_type, "char" | "const char")
 }
 
-/// Bytes of an integer type of the kernel; None for another.
+/// Returns the bytes of one of the kernel's integer types.
 fn bytes_of(c_type: &str) -> Option<usize> {
     if c_type.contains('*') {
         return Some(size_of::<usize>());

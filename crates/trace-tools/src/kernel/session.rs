@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::capture::{Capture, Pages};
-use super::drain::{Drain, Mark, Pipe};
+use super::drain::{Drain, LossMark, Pipe};
 use super::events::Selection;
 use super::instance::{self, Instance};
 use super::page::Layout;
@@ -19,30 +19,30 @@ use super::plan::Plan;
 use super::{Error, Tracefs, support, tracefs};
 use crate::schema::EventKind;
 
-/// What a session is to be.
+/// The settings of a session.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Patterns as [`Selection::choose`] takes them.
+    /// Patterns of events for [`Selection::choose`].
     pub events: Vec<String>,
     /// Where the events go.
     pub mode: Mode,
-    /// Of each CPU's buffer, KiB; the kernel rounds it up to pages, and has two at least.
+    /// Size of each CPU's buffer in KiB. The kernel rounds it up to pages, and to at least two.
     pub buffer_kb_per_cpu: u32,
-    /// Whether new events overwrite old ones in a full buffer; otherwise new ones are discarded.
+    /// Whether new events overwrite old ones in a full buffer. Otherwise new events are discarded.
     pub overwrite: bool,
-    /// Trace these processes with all that they start from now on; None traces everything on the machine.
+    /// The processes to trace, with all that they start from now on; `None` for all processes.
     pub processes: Option<Vec<u32>>,
-    /// What the time stamps are; None takes the processor's counter where it is sound.
+    /// The clock of the time stamps; `None` for the processor's counter if it is reliable.
     pub clock: Option<Clock>,
-    /// Mount tracefs where it is nowhere.
+    /// Whether tracefs is mounted if it is not mounted anywhere.
     pub may_mount: bool,
-    /// Of a flight recorder, a directory for its pages, which must exist: with one [`super::snapshot`] finds them, and
-    /// [`super::recover`] if the process is killed. None: they are in memory, and go with the process.
+    /// An existing directory for the pages of a flight recorder, for [`super::snapshot`], and for [`super::recover`] if
+    /// the process is killed. With `None` the pages are in memory, and are lost with the process.
     pub kept: Option<PathBuf>,
 }
 
 impl Settings {
-    /// These events, of the whole machine, in buffers of 8 MiB for each CPU that overwrite old events.
+    /// Settings for these events on the whole machine, with buffers of 8 MiB per CPU that overwrite old events.
     pub fn new(events: &[&str], mode: Mode) -> Settings {
         Settings {
             events: events.iter().map(|event| (*event).to_owned()).collect(),
@@ -57,19 +57,19 @@ impl Settings {
     }
 }
 
-/// Where events go while a session runs.
+/// Where events go during a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mode {
-    /// Nowhere: what is in the buffers at the end is taken then.
+    /// They stay in the buffers until the end.
     Flight,
-    /// Into a file for each CPU, by a thread for each CPU.
+    /// Into a file for each CPU, copied by a thread for each CPU.
     Drain {
-        /// Where the files are, which are called `kernel-cpuN.pages`, with what else is to be known of them. Must exist.
+        /// An existing directory for the files `kernel-cpuN.pages` and their description.
         directory: PathBuf,
     },
 }
 
-/// What time stamps count.
+/// The clock of time stamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
     /// The processor's counter.
@@ -79,7 +79,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// Its name in a [`crate::schema::Clock`].
+    /// Returns its name in a [`crate::schema::Clock`].
     pub fn name(self) -> &'static str {
         match self {
             Clock::Tsc => "tsc",
@@ -95,15 +95,15 @@ impl Clock {
     }
 }
 
-/// A session that runs. Dropped without [`Session::stop`], it leaves nothing.
+/// A running session. Dropping it without [`Session::stop`] removes everything.
 #[derive(Debug)]
 pub struct Session {
-    // The order matters when it is dropped: an instance whose buffers are open cannot be removed.
+    // Dropped in this order: an instance whose buffers are open cannot be removed.
     readers: Readers,
     instance: Instance,
     description: Option<Store>,
     sinks: Vec<(u32, Store)>,
-    /// Of a flight recorder; a drain's are its readers'.
+    /// The pipes of a flight recorder; in a drain the readers have them.
     pipes: Vec<Pipe>,
     layout: Layout,
     kinds: Vec<(EventKind, Plan)>,
@@ -111,10 +111,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// Makes an instance and switches it on as the last thing.
+    /// Creates an instance and starts recording.
     ///
     /// # Errors
-    /// Whatever [`Error`] says.
+    /// Any [`Error`].
     pub fn start(settings: &Settings) -> Result<Session, Error> {
         support::own_pids()?;
         let found = Tracefs::find(settings.may_mount)?;
@@ -125,7 +125,7 @@ impl Session {
             Mode::Drain { directory } => Some(directory),
             Mode::Flight => settings.kept.as_ref(),
         };
-        // Whoever else reads the files may be elsewhere, such as the guard.
+        // Other readers of the files, such as the guard, may have another working directory.
         let absolute = |path| std::path::absolute(path).map_err(|source| Error::file("find", path, source));
         let directory = directory.map(|path| absolute(path)).transpose()?;
         let sinks = sinks(&found, directory.as_deref())?;
@@ -159,12 +159,12 @@ impl Session {
         Ok(Session { readers, instance, description, sinks, pipes, layout, kinds, clock })
     }
 
-    /// The instance's directory.
+    /// Returns the instance's directory.
     pub fn path(&self) -> &Path {
         self.instance.path()
     }
 
-    /// The clock of its time stamps.
+    /// Returns the clock of the time stamps.
     pub fn clock(&self) -> Clock {
         self.clock
     }
@@ -177,7 +177,7 @@ impl Session {
         self.instance.only(&[process])
     }
 
-    /// Records nothing of a thread from now on, such as one that shows the progress of this session.
+    /// Excludes a thread from now on, for example one that displays the progress of this session.
     ///
     /// # Errors
     /// [`Error::File`].
@@ -185,7 +185,7 @@ impl Session {
         self.instance.never(&[thread])
     }
 
-    /// Stops for a while, or goes on. What happens meanwhile is neither recorded nor counted.
+    /// Pauses or continues. Events during a pause are neither recorded nor counted.
     ///
     /// # Errors
     /// [`Error::File`].
@@ -193,32 +193,32 @@ impl Session {
         self.instance.record(on)
     }
 
-    /// The threads that carry pages, by the kernel's ids; none for a flight recorder.
+    /// Returns the ids of the threads that copy pages; none for a flight recorder.
     pub fn threads(&self) -> &[u32] {
         &self.readers.threads
     }
 
-    /// Bytes in the file of each CPU, ascending; none for a flight recorder.
+    /// Returns the bytes in the file of each CPU, ascending; none for a flight recorder.
     pub fn progress(&self) -> Vec<u64> {
         self.readers.carried.iter().map(|carried| carried.load(Ordering::Relaxed)).collect()
     }
 
-    /// Stops, takes what is in the buffers, and removes the instance.
+    /// Stops recording, reads the buffers, and removes the instance.
     ///
     /// # Errors
-    /// [`Error::File`], [`Error::Unreadable`]. What went wrong with the file of one CPU is in the capture instead. If somebody
-    /// else reads the buffers and does not end, what they hold is there for [`super::recover`] when this process has ended.
+    /// [`Error::File`], [`Error::Unreadable`]. Errors with the file of one CPU are in the capture instead. If another
+    /// process keeps reading the buffers, their contents remain for [`super::recover`] until this process has ended.
     pub fn stop(self) -> Result<Capture, Error> {
         let Session { readers, instance, mut description, mut sinks, pipes, layout, kinds, clock } = self;
         instance.record(false)?;
         let drained = match readers.handles.is_empty() {
             true => {
                 let directory = description.as_ref().and_then(|store| store.path.as_deref()?.parent());
-                // A snapshot may be under way.
+                // A snapshot may be in progress.
                 let _sole = match directory.map(pages::sole_reader).transpose() {
                     Ok(sole) => sole,
                     Err(error) => {
-                        // The guard takes what is in the buffers when this process ends, and somebody recovers it.
+                        // When this process ends, the guard saves the buffers, and `recover` finds them.
                         instance.leave();
                         let stores = sinks.iter_mut().map(|(_, store)| store).chain(&mut description);
                         stores.for_each(|store| store.path = None);
@@ -238,17 +238,17 @@ impl Session {
     }
 }
 
-/// What came of carrying the pages of one CPU.
-type Drained = (Vec<Mark>, Option<Error>);
+/// The result of copying the pages of one CPU.
+type Drained = (Vec<LossMark>, Option<Error>);
 
-/// The threads that carry pages, in the order of their CPUs.
+/// The threads that copy pages, in the order of their CPUs.
 #[derive(Debug, Default)]
 struct Readers {
     handles: Vec<JoinHandle<Drained>>,
-    /// Their ids in the kernel.
+    /// Their thread ids.
     threads: Vec<u32>,
     carried: Vec<Arc<AtomicU64>>,
-    /// Readable when they are to end. None without readers.
+    /// Readable when they are to end. `None` without readers.
     stop: Option<Arc<OwnedFd>>,
 }
 
@@ -277,7 +277,7 @@ impl Readers {
         Ok(readers)
     }
 
-    /// Lets them carry what is left and waits for them.
+    /// Lets the threads copy the rest, and waits for them.
     fn stop(mut self) -> Vec<Drained> {
         self.end();
         let handles = std::mem::take(&mut self.handles);
@@ -289,7 +289,7 @@ impl Readers {
 
     fn end(&self) {
         if let Some(stop) = &self.stop {
-            // The count cannot be full: one is written at most twice.
+            // The counter cannot overflow: it is written at most twice.
             let _ = rustix::io::write(&**stop, &1u64.to_ne_bytes());
         }
     }
@@ -302,7 +302,7 @@ impl Drop for Readers {
     }
 }
 
-/// Takes what a flight recorder holds.
+/// Reads the buffers of a flight recorder.
 fn flight(
     instance: &Instance,
     sinks: &[(u32, Store)],
@@ -311,14 +311,14 @@ fn flight(
 ) -> Result<Vec<Drained>, Error> {
     let one = |((cpu, store), pipe): (&(u32, Store), Pipe)| {
         let mut drain = Drain::open(instance.path(), *cpu, store, pipe, layout.page_bytes())?;
-        let error = drain.rest().err();
-        // When the losses were is not known: nobody looked.
+        let error = drain.copy_rest().err();
+        // The times of losses are unknown: the counts were not read during the session.
         Ok((Vec::new(), error))
     };
     sinks.iter().zip(pipes).map(one).collect()
 }
 
-/// For each CPU the file of its pages, and the way there.
+/// Returns, for each CPU, the file of its pages and a pipe.
 fn sinks(found: &Tracefs, directory: Option<&Path>) -> Result<Vec<(u32, Store, Pipe)>, Error> {
     let one = |cpu: u32| {
         let store = directory.map_or_else(|| Store::in_memory(cpu), |directory| Store::create(directory, cpu));
@@ -336,14 +336,14 @@ fn clock(found: &Tracefs, asked: Option<Clock>) -> Result<Clock, Error> {
 }
 
 fn header_page(found: &Tracefs, instance: &Instance) -> Result<String, Error> {
-    // An instance has one of its own where the size of its pages can be changed.
+    // Kernels with a variable page size have one per instance.
     let own = instance.path().join("events/header_page");
     tracefs::read(&if own.exists() { own } else { found.path("events/header_page") })
 }
 
-/// System and description of each event.
+/// Returns system and description of each event.
 fn formats(found: &Tracefs, events: &Selection) -> Result<Vec<(String, String)>, Error> {
-    // Whoever writes to trace_marker of the instance makes these without asking.
+    // Writes to the instance's trace_marker make events that no setting selects.
     let marker = found.path("events/ftrace/print/format").exists().then_some(("ftrace", "print"));
     let one = |(system, event): (&str, &str)| {
         let text = tracefs::read(&found.path(&format!("events/{system}/{event}/format")))?;

@@ -1,8 +1,8 @@
-//! What a flight recorder holds, while it goes on.
+//! Reads a flight recorder's buffers while it continues.
 //!
-//! The kernel gives a buffer's pages away once. So they go where the session's end looks for them, behind those of earlier
-//! snapshots, and are converted from there: whatever was read is in the end's trace too, and each count of the kernel's
-//! holds for both.
+//! A page of a kernel buffer can be read only once. So the pages are appended to the session's files, where the
+//! session's end looks for them, and are converted from there. The final trace contains all of them, and the kernel's
+//! counts apply to both.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use super::drain::{Drain, Pipe};
 use super::pages::{self, Description, Store};
 use super::stats::Stats;
 
-/// What the session with these pages holds now ([`super::Settings::kept`]), and of what earlier snapshots took so much that
-/// it is as much as a buffer holds; None if there is no session with such pages. Recording goes on meanwhile. What is not
-/// in it counts as lost: overwritten, or [`super::convert::Loss::older`].
+/// Returns the present contents of the session with these pages ([`super::Settings::kept`]), and as much of what
+/// earlier snapshots read as fills a buffer; `None` if there is no such session. Recording continues meanwhile. Other
+/// events count as lost: overwritten, or [`super::convert::Loss::older`].
 ///
 /// # Errors
-/// [`Error::File`], [`Error::Unreadable`], [`Error::Start`]. What was read is then in the session's pages.
+/// [`Error::File`], [`Error::Unreadable`], [`Error::Start`]. Pages that were read are then in the session's files.
 pub fn snapshot(directory: &Path) -> Result<Option<Capture>, Error> {
     if !directory.exists() {
         return Ok(None);
@@ -29,12 +29,12 @@ pub fn snapshot(directory: &Path) -> Result<Option<Capture>, Error> {
         let path = pages::of_cpu(directory, cpu);
         let store = Store::open(&path)?;
         let mut drain = Drain::open(&description.instance, cpu, &store, Pipe::new()?, layout.page_bytes())?;
-        drain.at_most(description.buffer_bytes)?;
-        // What came since is the next one's.
+        drain.copy_at_most(description.buffer_bytes)?;
+        // Later events belong to the next snapshot.
         let stats = Stats { unread: 0, ..Stats::of(&description.instance, cpu)? };
         let end = store.file.metadata().map_err(|source| Error::file("look at", &path, source))?.len();
         let page = layout.page_bytes() as u64;
-        // A page at the end may be all but empty.
+        // The last page may be almost empty.
         let start = (end / page * page).saturating_sub(description.buffer_bytes.next_multiple_of(page) + page);
         Ok(Pages { range: start..end, ..Pages::new(cpu, store, Vec::new(), Some(stats), None) })
     };

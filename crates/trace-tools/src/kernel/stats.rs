@@ -1,4 +1,4 @@
-//! What the kernel counts for each CPU's buffer.
+//! The kernel's counts for each CPU's buffer.
 
 use std::path::Path;
 
@@ -7,27 +7,27 @@ use super::{Error, tracefs};
 /// The counts of `per_cpu/cpuN/stats`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Events in the buffer that nobody has read.
+    /// Events in the buffer that have not been read.
     pub unread: u64,
-    /// Events read, by pages or one by one.
+    /// Events that were read, as pages or one by one.
     pub read: u64,
-    /// Events overwritten before they were read. The page that is read next says so too.
+    /// Events that were overwritten before they were read. The flag of the next page reports them too.
     pub overwritten: u64,
-    /// New events that found no room, where nothing is overwritten. No page says so.
+    /// New events that were discarded because the buffer was full. No page reports them.
     pub discarded: u64,
-    /// New events that found no room because an interrupted writer held the page. No page says so.
+    /// New events that were discarded because an interrupted writer held the page. No page reports them.
     pub nested: u64,
 }
 
 impl Stats {
-    /// Reads those of one CPU of an instance.
+    /// Reads the counts of one CPU of an instance.
     pub(super) fn of(instance: &Path, cpu: u32) -> Result<Stats, Error> {
         let path = instance.join(format!("per_cpu/cpu{cpu}/stats"));
         let text = tracefs::read(&path)?;
         Stats::parse(&text).ok_or(Error::Unreadable { path, what: text })
     }
 
-    /// From lines `name: value`. None unless all counts are there.
+    /// Parses lines `name: value`. `None` unless all counts are present.
     pub fn parse(text: &str) -> Option<Stats> {
         let count = |name: &str| {
             let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
@@ -42,7 +42,7 @@ impl Stats {
         })
     }
 
-    /// What [`Stats::parse`] reads, in the kernel's words.
+    /// Returns a text that [`Stats::parse`] accepts, with the kernel's names.
     pub(super) fn to_text(self) -> String {
         let Stats { unread, read, overwritten, discarded, nested } = self;
         format!(
@@ -51,12 +51,12 @@ impl Stats {
         )
     }
 
-    /// Events that happened while the session ran.
+    /// Returns the number of events during the session.
     pub fn happened(&self) -> u64 {
         [self.unread, self.read, self.lost()].into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Events that no page holds.
+    /// Returns the number of events that no page reports.
     pub fn lost(&self) -> u64 {
         [self.overwritten, self.discarded, self.nested].into_iter().fold(0, u64::saturating_add)
     }
@@ -70,7 +70,7 @@ mod tests {
         now ts: 46357.063867\ndropped events: 4000\nread events: 50000\n";
 
     #[test]
-    fn every_count_finds_its_place() {
+    fn every_count_is_parsed() {
         let stats = Stats::parse(TEXT).expect("whole");
         let expected = Stats { unread: 1, read: 50000, overwritten: 20, discarded: 4000, nested: 300 };
         assert_eq!(stats, expected);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_lacks_a_count_is_not_understood() {
+    fn a_text_without_a_count_is_refused() {
         for line in ["entries", "overrun", "commit overrun", "dropped events", "read events"] {
             let without: String =
                 TEXT.lines().filter(|text| !text.starts_with(line)).map(|text| format!("{text}\n")).collect();

@@ -1,28 +1,29 @@
-//! What of kernel tracing can be used here, and for the rest why not: for `doctor` and for messages.
+//! Reports which parts of kernel tracing are available, and why others are not. Used by `doctor` and for error
+//! messages.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 
 use super::{Error, Tracefs, tracefs};
 
-/// One thing that sessions use.
+/// A feature that sessions use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Point {
-    /// Such as `instances`.
+    /// The name, such as `instances`.
     pub name: &'static str,
-    /// A detail, such as a size; or why it cannot be used.
+    /// A detail, such as a size, or the reason why it is not available.
     pub state: Result<String, String>,
 }
 
-/// All things that sessions use, each with yes or why not.
+/// All features that sessions use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Support {
-    /// In the order in which they build on each other.
+    /// The features, each after those that it depends on.
     pub points: Vec<Point>,
 }
 
 impl Support {
-    /// Looks at everything and changes nothing.
+    /// Checks all features. Changes nothing.
     pub fn look() -> Support {
         let pids = own_pids().map(|()| "the machine's own".to_owned()).map_err(|error| error.to_string());
         let mut points =
@@ -34,14 +35,14 @@ impl Support {
         };
         let state = match &found {
             Ok(found) => Ok(found.root().display().to_string()),
-            // It is there, though closed.
+            // tracefs exists, though it is not accessible.
             Err(Error::Permission { path } | Error::Refused { path, .. }) => Ok(path.display().to_string()),
             Err(error) => Err(error.to_string()),
         };
         points.push(Point { name: "tracefs", state });
         points.push(Point { name: "permission", state: permission });
         if let Ok(found) = found {
-            let file = |name: &'static str, what: &str| Point { name, state: there(&found.path(what)) };
+            let file = |name: &'static str, what: &str| Point { name, state: exists(&found.path(what)) };
             points.push(file("instances", "instances"));
             points.push(Point { name: "x86-tsc", state: tsc(&found) });
             points.push(Point { name: "events", state: events(&found) });
@@ -57,7 +58,7 @@ impl Support {
         Support { points }
     }
 
-    /// Why sessions are not possible at all; None if they are.
+    /// Returns the reason why sessions are not possible; `None` if they are.
     pub fn obstacle(&self) -> Option<&str> {
         const NEEDED: [&str; 5] = ["pid namespace", "tracefs", "permission", "instances", "events"];
         self.points
@@ -66,14 +67,14 @@ impl Support {
             .find_map(|point| point.state.as_ref().err().map(String::as_str))
     }
 
-    /// Whether a thing can be used.
+    /// Whether a feature is available.
     pub fn has(&self, name: &str) -> bool {
         self.points.iter().any(|point| point.name == name && point.state.is_ok())
     }
 }
 
-/// Whether the kernel's time stamps may be those of the processor's counter, as user programs read it: the tracer offers
-/// it, and the kernel itself would take it for its clock.
+/// Checks whether the kernel's time stamps can be those of the processor's counter: the tracer must offer it, and the
+/// kernel must accept it as a clock.
 pub fn tsc(found: &Tracefs) -> Result<String, String> {
     let clocks = tracefs::read(&found.path("trace_clock")).map_err(|error| error.to_string())?;
     let sources = "/sys/devices/system/clocksource/clocksource0";
@@ -87,7 +88,7 @@ fn sound_tsc(clocks: &str, sources: &str, cpuinfo: &str) -> Result<(), String> {
     if !clocks.split_whitespace().any(|clock| clock.trim_matches(['[', ']']) == "x86-tsc") {
         return Err("the kernel's tracer does not offer x86-tsc".to_owned());
     }
-    // A counter that the kernel found unstable disappears from this list.
+    // The kernel removes a counter that it found unstable from this list.
     if !sources.split_whitespace().any(|source| source == "tsc") {
         return Err(format!("the kernel does not trust the counter; it has {}", sources.trim()));
     }
@@ -98,13 +99,13 @@ fn sound_tsc(clocks: &str, sources: &str, cpuinfo: &str) -> Result<(), String> {
     }
 }
 
-/// Whether processes have the numbers here that the kernel's tracer knows them by: it takes and gives those of the machine's
-/// own PID namespace, pid_namespaces(7), also within another.
+/// Checks whether this process is in the machine's initial PID namespace (pid_namespaces(7)). The kernel's tracer uses
+/// the process ids of that namespace.
 ///
 /// # Errors
 /// [`Error::Numbers`].
 pub fn own_pids() -> Result<(), Error> {
-    /// PROC_PID_INIT_INO of the kernel: always this one.
+    /// The kernel's constant PROC_PID_INIT_INO.
     const OF_THE_MACHINE: &str = "pid:[4026531836]";
     match fs::read_link("/proc/self/ns/pid") {
         Ok(own) if own != Path::new(OF_THE_MACHINE) => Err(Error::Numbers),
@@ -112,7 +113,7 @@ pub fn own_pids() -> Result<(), Error> {
     }
 }
 
-/// The mode of lockdown that is on, such as `integrity`; None where there is none or it cannot be read.
+/// Returns the active mode of lockdown, such as `integrity`; `None` if there is none or it cannot be read.
 pub fn lockdown() -> Option<String> {
     let text = fs::read_to_string("/sys/kernel/security/lockdown").ok()?;
     let mode = text.split_once('[')?.1.split_once(']')?.0;
@@ -122,14 +123,14 @@ pub fn lockdown() -> Option<String> {
 fn lockdown_state() -> Result<String, String> {
     match lockdown().as_deref() {
         None => Ok("none that is seen".to_owned()),
-        // Integrity protects the kernel from being changed; confidentiality closes tracefs.
+        // Mode integrity protects the kernel from changes; mode confidentiality also closes tracefs.
         Some("confidentiality") => Err("lockdown=confidentiality closes tracefs".to_owned()),
         Some(mode) => Ok(mode.to_owned()),
     }
 }
 
 fn may_write(found: &Tracefs) -> Result<String, String> {
-    // Opening a file of tracefs for writing changes nothing; of these, tracing_on has no effect on open at all.
+    // Opening a file of tracefs for writing changes nothing; for tracing_on, open has no effect at all.
     let path = found.path("tracing_on");
     match OpenOptions::new().write(true).open(&path) {
         Ok(_) => Ok("files can be written".to_owned()),
@@ -137,7 +138,7 @@ fn may_write(found: &Tracefs) -> Result<String, String> {
     }
 }
 
-fn there(path: &Path) -> Result<String, String> {
+fn exists(path: &Path) -> Result<String, String> {
     match path.exists() {
         true => Ok("there".to_owned()),
         false => Err(format!("this kernel has no {}", path.display())),
@@ -157,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_counter_is_sound_where_tracer_kernel_and_processor_agree() {
+    fn the_counter_is_usable_if_tracer_kernel_and_processor_agree() {
         let (clocks, sources) = ("[local] global x86-tsc", "tsc kvm-clock");
         let flags = "processor : 0\nflags\t\t: fpu constant_tsc nonstop_tsc\n";
         assert_eq!(sound_tsc(clocks, sources, flags), Ok(()));
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sessions_need_is_what_stands_in_the_way() {
+    fn a_missing_required_feature_is_the_obstacle() {
         let point =
             |name, state: Result<&str, &str>| Point { name, state: state.map(str::to_owned).map_err(str::to_owned) };
         let support = Support { points: vec![point("tracefs", Ok("/t")), point("x86-tsc", Err("no"))] };
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_answers_for_the_first_four_points_on_any_machine() {
+    fn the_first_four_features_are_reported_on_any_machine() {
         let names: Vec<&str> = Support::look().points.iter().map(|point| point.name).collect();
         assert_eq!(names[..4], ["lockdown", "pid namespace", "tracefs", "permission"]);
     }

@@ -1,4 +1,4 @@
-//! Where tracefs is, and its files: small texts that are read and written whole.
+//! Finds tracefs, and reads and writes its files, which are small texts.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -8,10 +8,10 @@ use rustix::mount::{MountFlags, mount};
 
 use super::Error;
 
-/// Where tracefs is mounted by custom.
+/// The usual mount point of tracefs.
 const HOME: &str = "/sys/kernel/tracing";
 
-/// Asked for by one read(2): more than the longest text of a file that gives only one.
+/// Bytes of one read(2): more than the longest file that returns all of its text by one read.
 const READ_BYTES: usize = 16 << 10;
 
 /// A mounted tracefs.
@@ -21,11 +21,11 @@ pub struct Tracefs {
 }
 
 impl Tracefs {
-    /// The tracefs of this machine. With `may_mount`, mounts it at /sys/kernel/tracing where it is nowhere; it stays
-    /// mounted.
+    /// Returns the tracefs of this machine. With `may_mount`, mounts it at /sys/kernel/tracing if it is not mounted; it
+    /// stays mounted.
     ///
     /// # Errors
-    /// [`Error::NotMounted`], [`Error::Hidden`], [`Error::Permission`] if it is mounted and closed to this user.
+    /// [`Error::NotMounted`], [`Error::Hidden`], [`Error::Permission`] if this user has no access.
     pub fn find(may_mount: bool) -> Result<Tracefs, Error> {
         let mounts = Path::new("/proc/self/mounts");
         let mounts = fs::read_to_string(mounts).map_err(|source| Error::file("read", mounts, source))?;
@@ -38,7 +38,7 @@ impl Tracefs {
             }
             None => return Err(Error::NotMounted),
         };
-        // Closed directories hide the reason of whatever is tried in them.
+        // Check access now: later errors in an inaccessible directory would not show the reason.
         let trace = found.path("tracing_on");
         match fs::metadata(&trace) {
             Ok(_) => Ok(found),
@@ -47,19 +47,19 @@ impl Tracefs {
         }
     }
 
-    /// The directory that it is mounted at.
+    /// Returns its mount point.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Of a file or directory in it.
+    /// Returns the path of a file or directory in it.
     pub fn path(&self, file: &str) -> PathBuf {
         self.root.join(file)
     }
 }
 
-/// The mount point of tracefs, the customary one first: it can be mounted more than once, and under debugfs it is hidden
-/// where that is closed.
+/// Returns the mount point of tracefs, the usual one first. It may be mounted several times, and a mount below debugfs
+/// is inaccessible if debugfs is.
 fn mounted(mounts: &str) -> Option<PathBuf> {
     let points: Vec<&str> = mounts
         .lines()
@@ -72,12 +72,12 @@ fn mounted(mounts: &str) -> Option<PathBuf> {
     points.iter().find(|point| **point == HOME).or_else(|| points.first()).map(PathBuf::from)
 }
 
-/// The text of a file, without the newline at its end.
+/// Reads a file, without the newline at its end.
 pub(super) fn read(path: &Path) -> Result<String, Error> {
     let whole = || -> io::Result<String> {
         let mut file = File::open(path)?;
         let mut text = Vec::new();
-        // Some of these files, header_page for one, end after the first read(2), however little was asked for.
+        // Some of these files, such as header_page, end after the first read(2), however short.
         let mut part = vec![0; READ_BYTES];
         loop {
             match file.read(&mut part) {
@@ -91,22 +91,23 @@ pub(super) fn read(path: &Path) -> Result<String, Error> {
     whole().map_err(|source| Error::file("read", path, source))
 }
 
-/// Writes `value` by one call, which for such files is one order; the file must be there.
+/// Writes `value` by one call, because the kernel interprets each write to such a file as one command. The file must
+/// exist.
 pub(super) fn write(path: &Path, value: &str) -> Result<(), Error> {
-    put(OpenOptions::new().write(true).truncate(true), path, value)
+    write_once(OpenOptions::new().write(true).truncate(true), path, value)
 }
 
-/// As [`write`], without taking away what stands there: for files that hold lists.
+/// Writes like [`write`] without truncating, for files that contain lists.
 pub(super) fn append(path: &Path, value: &str) -> Result<(), Error> {
-    put(OpenOptions::new().append(true), path, value)
+    write_once(OpenOptions::new().append(true), path, value)
 }
 
-fn put(options: &OpenOptions, path: &Path, value: &str) -> Result<(), Error> {
+fn write_once(options: &OpenOptions, path: &Path, value: &str) -> Result<(), Error> {
     let order = || -> io::Result<()> { options.open(path)?.write_all(value.as_bytes()) };
     order().map_err(|source| Error::file("write", path, source))
 }
 
-/// The names of the directories in `path`, sorted.
+/// Returns the names of the directories in `path`, sorted.
 pub(super) fn directories(path: &Path) -> Result<Vec<String>, Error> {
     let list = || -> io::Result<Vec<String>> {
         let mut names = Vec::new();

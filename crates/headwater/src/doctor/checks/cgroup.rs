@@ -3,14 +3,14 @@
 use crate::doctor::{Facts, Finding, Remedy};
 use crate::environment::parse_cpu_max;
 
-/// MEASURING's budget for a full run is 200 MB; this leaves room for the mapped files and caches of the rows.
+/// MEASURING.md limits a full run to 200 MB; the rest is for the mapped files and page caches of the rows.
 const MEMORY_BYTES_MIN: u64 = 512 << 20;
 
-/// A quota of CPU time.
+/// Checks for a quota of CPU time.
 pub fn cpu_quota(facts: &Facts) -> Option<Finding> {
     let cgroup = &facts.environment.cgroup;
     let Some(cpus) = cgroup.get("cpu.max").and_then(|text| parse_cpu_max(text)) else {
-        // Whether there are groups at all is not known without a version.
+        // Without a version it is unknown whether there are control groups.
         return cgroup.contains_key("version").then(|| Finding::good("none"));
     };
     let remedy = facts
@@ -28,7 +28,7 @@ pub fn cpu_quota(facts: &Facts) -> Option<Finding> {
     )
 }
 
-/// A limit of memory.
+/// Checks for a limit of memory.
 pub fn memory_max(facts: &Facts) -> Option<Finding> {
     let cgroup = &facts.environment.cgroup;
     cgroup.get("version")?;

@@ -1,8 +1,8 @@
-//! The clock that every batch is timed with.
+//! The clock that times every batch.
 
 use crate::doctor::{Facts, Finding, Remedy};
 
-/// Sources that the vDSO reads without entering the kernel.
+/// Clock sources that the vDSO reads without a system call.
 const FAST: [&str; 8] = [
     "tsc",
     "kvm-clock",
@@ -14,10 +14,10 @@ const FAST: [&str; 8] = [
     "Constant",
 ];
 
-/// A read through the vDSO takes 20 to 40 ns; one that enters the kernel several times that.
+/// A read through the vDSO takes 20 to 40 ns; a system call takes several times as long.
 const READ_NS_WARNING: f64 = 150.0;
 
-/// The kernel's clock source.
+/// Checks the kernel's clock source.
 pub fn source(facts: &Facts) -> Option<Finding> {
     let clock = &facts.environment.clock;
     let current = clock.get("current")?;
@@ -37,7 +37,7 @@ pub fn source(facts: &Facts) -> Option<Finding> {
     )
 }
 
-/// What reading it costs, measured.
+/// Checks the measured cost of reading the clock.
 pub fn read_cost(facts: &Facts) -> Option<Finding> {
     let read_ns = facts.probes.clock_read_ns;
     let what = format!("{read_ns:.0} ns");

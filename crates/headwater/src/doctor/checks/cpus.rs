@@ -1,13 +1,13 @@
-//! How many CPUs there are, which of them may be used, and what they are.
+//! The number of CPUs, which of them may be used, and their properties.
 
 use crate::doctor::{Facts, Finding, Remedy};
 use crate::environment::parse_cpu_list;
 
-/// Two processes of a row need two CPUs, and whatever else runs needs a third.
+/// Checks the number of usable CPUs: the two processes of a row need two, and the rest of the system a third.
 pub fn available(facts: &Facts) -> Option<Finding> {
     let usable = facts.environment.cpu.affinity.len();
     match usable {
-        // Without an answer of the kernel there is nothing to judge.
+        // The kernel did not report the CPUs.
         0 => None,
         1 => Some(Finding::warning(
             "1 CPU may be used",
@@ -22,7 +22,7 @@ pub fn available(facts: &Facts) -> Option<Finding> {
     }
 }
 
-/// CPUs that exist but may not be used.
+/// Checks for CPUs that exist but may not be used.
 pub fn affinity(facts: &Facts) -> Option<Finding> {
     let cpu = &facts.environment.cpu;
     let usable = cpu.affinity.len();
@@ -38,7 +38,7 @@ pub fn affinity(facts: &Facts) -> Option<Finding> {
     );
     let by_group = facts.environment.cgroup.get("cpuset.cpus.effective").map(|list| parse_cpu_list(list).len());
     if by_group.is_some_and(|count| count <= usable) {
-        // The control group forbids more, and taskset would be refused.
+        // The control group forbids more, so taskset would fail.
         return Some(finding);
     }
     let present: Vec<String> = cpu.affinity.iter().map(u32::to_string).collect();
@@ -49,7 +49,7 @@ pub fn affinity(facts: &Facts) -> Option<Finding> {
     }))
 }
 
-/// Threads that share a core.
+/// Checks for threads that share a core.
 pub fn smt(facts: &Facts) -> Option<Finding> {
     let threads = facts.environment.cpu.threads_per_core?;
     if threads < 2 {
@@ -67,7 +67,7 @@ pub fn smt(facts: &Facts) -> Option<Finding> {
     )
 }
 
-/// Virtual or real.
+/// Reports the hypervisor, if any.
 pub fn hypervisor(facts: &Facts) -> Option<Finding> {
     let name = facts.environment.virtualisation.as_deref()?;
     Some(match name {

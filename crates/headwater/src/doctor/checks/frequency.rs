@@ -1,8 +1,8 @@
-//! What lets the clock rate of the CPUs vary.
+//! Settings that let the clock rate of the CPUs vary.
 
 use crate::doctor::{Facts, Finding, Remedy};
 
-/// The frequency governor.
+/// Checks the frequency governor.
 pub fn governor(facts: &Facts) -> Option<Finding> {
     let name = facts.environment.cpu.governor.as_deref()?;
     if name == "performance" {
@@ -19,7 +19,7 @@ pub fn governor(facts: &Facts) -> Option<Finding> {
     )
 }
 
-/// Frequencies above the nominal one.
+/// Checks for frequencies above the nominal one.
 pub fn turbo(facts: &Facts) -> Option<Finding> {
     let turbo = facts.probes.turbo.as_ref()?;
     if turbo.present == turbo.off {

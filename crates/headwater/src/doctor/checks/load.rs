@@ -1,19 +1,19 @@
-//! Other work on the CPUs at the time of the check.
+//! Other work on the CPUs during the check.
 
 use crate::doctor::{Facts, Finding};
 
-/// Share of the CPUs that other work may take before figures suffer.
+/// Share of the CPUs that other work may use before figures suffer.
 const LOAD_PER_CPU_WARNING: f64 = 0.5;
-/// Below this it is the noise of an idle system.
+/// Below this share the load is that of an idle system.
 const LOAD_PER_CPU_NOTE: f64 = 0.1;
-/// Percent of time in which something waited for a resource: PSI's `some avg10`.
+/// Percentage of time in which a process waited for a resource: PSI's `some avg10`.
 const PRESSURE_PERCENT_WARNING: f64 = 10.0;
 const PRESSURE_PERCENT_NOTE: f64 = 2.0;
-/// Shares of stolen time. MEASURING.md 2.5 flags rows that lost time; these say what to expect.
+/// Shares of stolen time. MEASURING.md 2.5 flags rows that lost time; these limits predict it.
 const STEAL_WARNING: f64 = 0.01;
 const STEAL_NOTE: f64 = 0.001;
 
-/// The load average.
+/// Checks the load average.
 pub fn average(facts: &Facts) -> Option<Finding> {
     let (load, cpus) = (facts.environment.load.average_1min, facts.environment.cpu.online.max(1));
     let what = format!("{load:.2} over the last minute on {cpus} CPUs");
@@ -21,7 +21,7 @@ pub fn average(facts: &Facts) -> Option<Finding> {
     Some(graded(load / f64::from(cpus), LOAD_PER_CPU_NOTE, LOAD_PER_CPU_WARNING, what, consequence))
 }
 
-/// The resource that is waited for most.
+/// Checks the resource with the most pressure.
 pub fn pressure(facts: &Facts) -> Option<Finding> {
     let all = facts.environment.load.pressure_some_avg10.iter();
     let (resource, &percent) = all.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
@@ -35,7 +35,7 @@ pub fn pressure(facts: &Facts) -> Option<Finding> {
     Some(graded(percent, PRESSURE_PERCENT_NOTE, PRESSURE_PERCENT_WARNING, what, consequence))
 }
 
-/// Time that the hypervisor gave to others.
+/// Checks the time that the hypervisor gave to other machines.
 pub fn steal(facts: &Facts) -> Option<Finding> {
     let share = facts.environment.load.steal_since_boot;
     if share == 0.0 && facts.environment.virtualisation.as_deref().unwrap_or("none") == "none" {

@@ -1,8 +1,8 @@
-//! How memory is laid out.
+//! Settings of the memory layout.
 
 use crate::doctor::{Facts, Finding, Remedy};
 
-/// Transparent huge pages.
+/// Checks transparent huge pages.
 pub fn huge_pages(facts: &Facts) -> Option<Finding> {
     let mode = facts.environment.memory.transparent_huge_pages.as_deref()?;
     if mode != "always" {
@@ -19,7 +19,7 @@ pub fn huge_pages(facts: &Facts) -> Option<Finding> {
     )
 }
 
-/// Random addresses.
+/// Checks address space randomisation.
 pub fn address_randomisation(facts: &Facts) -> Option<Finding> {
     let level = facts.sysctl("kernel.randomize_va_space")?;
     if level == 0 {

@@ -1,4 +1,4 @@
-//! The table of checks. A new check is a function here below and a line in the table.
+//! The table of checks. A new check is a function in one of the files below and a line in the table.
 
 mod cgroup;
 mod clock;
@@ -15,16 +15,16 @@ mod tracing;
 
 use super::{Facts, Finding};
 
-/// One check.
+/// A check.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
-    /// What it looks at, in one or two words.
+    /// The topic, in one or two words.
     pub topic: &'static str,
-    /// Its judgement; nothing where the machine does not say.
+    /// Returns the result; `None` if the machine does not provide the fact.
     pub run: fn(&Facts) -> Option<Finding>,
 }
 
-/// Every check, in the order in which findings of equal weight are shown.
+/// All checks. Findings of equal status are shown in this order.
 pub const CHECKS: &[Check] = &[
     Check { topic: "CPUs", run: cpus::available },
     Check { topic: "affinity", run: cpus::affinity },

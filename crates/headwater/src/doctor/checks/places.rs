@@ -1,16 +1,16 @@
-//! Directories in which rows make files.
+//! Directories in which rows create files.
 
 use crate::doctor::{Facts, Finding, ProbedDirectory};
 
-/// Rings, queues and counters of one row, with room to spare.
+/// More than the rings, queues and counters of a row need.
 const FREE_BYTES_MIN: u64 = 64 << 20;
 
-/// `/dev/shm`.
+/// Checks `/dev/shm`.
 pub fn shared_memory(facts: &Facts) -> Option<Finding> {
     Some(judge(&facts.probes.shared_memory, "Rows with named semaphores and named shared memory are skipped."))
 }
 
-/// The directory for temporary files.
+/// Checks the directory for temporary files.
 pub fn temporary(facts: &Facts) -> Option<Finding> {
     Some(judge(&facts.probes.temporary, "Rows with FIFOs and named sockets are skipped; set TMPDIR to another one."))
 }

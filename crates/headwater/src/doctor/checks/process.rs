@@ -1,11 +1,11 @@
-//! What holds for this process and those that it starts.
+//! Limits and tracers of this process and its children.
 
 use crate::doctor::{Facts, Finding, Remedy};
 
-/// `select` on 500 descriptors is the row that needs most.
+/// The row that needs the most file descriptors is `select` on 500.
 const DESCRIPTORS_MIN: u64 = 1024;
 
-/// Open files.
+/// Checks the limit of open files.
 pub fn descriptors(facts: &Facts) -> Option<Finding> {
     let count = facts.limit("nofile")?;
     let what = format!("{} may be open", facts.environment.limits.resource["nofile"]);
@@ -20,7 +20,7 @@ pub fn descriptors(facts: &Facts) -> Option<Finding> {
     })
 }
 
-/// Core dumps.
+/// Checks whether core dumps are on.
 pub fn core_dumps(facts: &Facts) -> Option<Finding> {
     if facts.limit("core")? == 0 {
         return Some(Finding::good("off"));
@@ -34,7 +34,7 @@ pub fn core_dumps(facts: &Facts) -> Option<Finding> {
     )
 }
 
-/// A debugger or `strace`.
+/// Checks for a debugger or `strace`.
 pub fn debugger(facts: &Facts) -> Option<Finding> {
     Some(match facts.tracing("tracer_pid")? {
         "0" => Finding::good("none attached"),
@@ -45,7 +45,7 @@ pub fn debugger(facts: &Facts) -> Option<Finding> {
     })
 }
 
-/// Filters that see every system call.
+/// Checks for filters of system calls.
 pub fn system_call_filter(facts: &Facts) -> Option<Finding> {
     if facts.tracing("seccomp")? == "0" {
         return Some(Finding::good("no filter"));

@@ -1,15 +1,15 @@
-//! POSIX and System V message queues, and the namespace that gives them limits of their own.
+//! POSIX and System V message queues, and the IPC namespace that permits limits of their own.
 
 use crate::doctor::{Facts, Finding, PrivateIpc, Remedy};
 
 /// The largest message of the suite `ipc` (MEASURING.md 4).
 const MESSAGE_BYTES_MAX: u64 = 64 << 10;
 
-/// Two queues (there and back) of the default depth with the largest messages, with the kernel's two words of
-/// accounting per message (mq_overview(7): `msg_msg` and a tree node, 96 bytes).
+/// Two queues (one per direction) of the default depth with the largest messages, including the kernel's bookkeeping of
+/// 96 bytes per message (mq_overview(7): `msg_msg` and a tree node).
 const QUEUE_BYTES: u64 = 2 * 10 * (MESSAGE_BYTES_MAX + 96);
 
-/// Whether a private IPC namespace can be made.
+/// Checks whether a private IPC namespace can be created.
 pub fn private_ipc(facts: &Facts) -> Option<Finding> {
     Some(match &facts.probes.private_ipc {
         PrivateIpc::Possible => Finding::good("can be made, so queues can have limits of their own"),
@@ -25,7 +25,7 @@ pub fn private_ipc(facts: &Facts) -> Option<Finding> {
     })
 }
 
-/// The setting that most probably forbids it.
+/// Returns the change of the setting that most probably forbids it.
 fn allow_namespaces(facts: &Facts) -> Option<Remedy> {
     let settings = [
         ("kernel.unprivileged_userns_clone", 0, 1),
@@ -37,17 +37,17 @@ fn allow_namespaces(facts: &Facts) -> Option<Remedy> {
     forbidding.and_then(|(name, _, allowed)| Remedy::sysctl(facts, name, allowed))
 }
 
-/// The largest message of a POSIX queue.
+/// Checks the largest message of a POSIX queue.
 pub fn posix(facts: &Facts) -> Option<Finding> {
     largest_message(facts, &["fs.mqueue.msgsize_max"])
 }
 
-/// The largest message of a System V queue, which must fit into the queue too.
+/// Checks the largest message of a System V queue, which must fit into the queue too.
 pub fn system_v(facts: &Facts) -> Option<Finding> {
     largest_message(facts, &["kernel.msgmax", "kernel.msgmnb"])
 }
 
-/// Judges the limit that is lowest.
+/// Checks the lowest of several limits.
 fn largest_message(facts: &Facts, names: &[&str]) -> Option<Finding> {
     let (bytes, name) = names.iter().filter_map(|name| Some((facts.sysctl(name)?, *name))).min()?;
     let what = format!("messages of up to {bytes} bytes ({name})");
@@ -64,7 +64,7 @@ fn largest_message(facts: &Facts, names: &[&str]) -> Option<Finding> {
     })
 }
 
-/// `RLIMIT_MSGQUEUE`, which a namespace does not raise.
+/// Checks `RLIMIT_MSGQUEUE`, which a namespace does not raise.
 pub fn bytes_per_user(facts: &Facts) -> Option<Finding> {
     let bytes = facts.limit("msgqueue")?;
     let shown = &facts.environment.limits.resource["msgqueue"];

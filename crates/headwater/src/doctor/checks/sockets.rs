@@ -2,14 +2,14 @@
 
 use crate::doctor::{Facts, Finding, Remedy};
 
-/// The size of the row `pipe` with `F_SETPIPE_SZ`.
+/// The pipe size of the row `pipe-1m` (`F_SETPIPE_SZ`).
 const PIPE_BYTES: u64 = 1 << 20;
 /// The buffers of the suite `udp` (netperf's, MEASURING.md 4).
 const UDP_BUFFER_BYTES: u64 = 131_071;
-/// systemd's choice; the kernel's own is 10.
+/// The value that systemd sets; the kernel's default is 10.
 const DATAGRAMS: u64 = 512;
 
-/// How large a pipe can be made.
+/// Checks the maximum size of a pipe.
 pub fn pipe_size(facts: &Facts) -> Option<Finding> {
     let name = "fs.pipe-max-size";
     let bytes = facts.sysctl(name)?;
@@ -21,7 +21,7 @@ pub fn pipe_size(facts: &Facts) -> Option<Finding> {
     })
 }
 
-/// How large the buffers of a UDP socket can be made.
+/// Checks the maximum size of UDP socket buffers.
 pub fn udp_buffers(facts: &Facts) -> Option<Finding> {
     let names = ["net.core.rmem_max", "net.core.wmem_max"];
     let (bytes, name) = names.iter().filter_map(|name| Some((facts.sysctl(name)?, *name))).min()?;
@@ -37,7 +37,7 @@ pub fn udp_buffers(facts: &Facts) -> Option<Finding> {
     })
 }
 
-/// How many datagrams may wait at a Unix socket.
+/// Checks how many datagrams a Unix socket can queue.
 pub fn unix_datagrams(facts: &Facts) -> Option<Finding> {
     let name = "net.unix.max_dgram_qlen";
     let count = facts.sysctl(name)?;

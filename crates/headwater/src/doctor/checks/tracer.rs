@@ -1,10 +1,10 @@
-//! What `headwater trace` can do here.
+//! What `headwater trace` can do on this machine.
 
 use std::path::PathBuf;
 
 use crate::doctor::{Facts, Finding};
 
-/// What stamps events.
+/// Checks the clock of the events.
 pub fn clock(facts: &Facts) -> Option<Finding> {
     let tracer = facts.probes.tracer.as_ref()?;
     Some(match &tracer.counter_unsound {
@@ -17,7 +17,7 @@ pub fn clock(facts: &Facts) -> Option<Finding> {
     })
 }
 
-/// Where programs write events.
+/// Reports whether programs write events into buffers of CPUs or of threads.
 pub fn buffers(facts: &Facts) -> Option<Finding> {
     let tracer = facts.probes.tracer.as_ref()?;
     Some(match tracer.has_sequences {
@@ -29,7 +29,7 @@ pub fn buffers(facts: &Facts) -> Option<Finding> {
     })
 }
 
-/// Room for a session.
+/// Checks the free memory for a session.
 pub fn memory(facts: &Facts) -> Option<Finding> {
     let (needed, free) = (facts.probes.tracer.as_ref()?.session_bytes, facts.probes.shared_memory.free_bytes);
     let place = facts.probes.shared_memory.path.display();
@@ -42,7 +42,7 @@ pub fn memory(facts: &Facts) -> Option<Finding> {
     })
 }
 
-/// Events of the kernel.
+/// Checks whether events of the kernel can be recorded.
 pub fn kernel(facts: &Facts) -> Option<Finding> {
     let tracer = facts.probes.tracer.as_ref()?;
     Some(match &tracer.kernel_obstacle {
@@ -60,7 +60,7 @@ pub fn sessions(facts: &Facts) -> Option<Finding> {
         return Some(Finding::good("none was abandoned"));
     }
     Some(Finding::warning(
-        format!("{} whose recorder was killed: {}", abandoned.len(), some(abandoned)),
+        format!("{} whose recorder was killed: {}", abandoned.len(), first_few(abandoned)),
         "Each holds memory, and events that are in no trace: `headwater trace recover FILE` writes them and removes it; \
          `headwater trace list` names all.",
     ))
@@ -73,15 +73,15 @@ pub fn instances(facts: &Facts) -> Option<Finding> {
         return Some(Finding::good("none was abandoned"));
     }
     Some(Finding::warning(
-        format!("{} of the kernel, whose recorder and guard were killed: {}", instances.len(), some(instances)),
+        format!("{} of the kernel, whose recorder and guard were killed: {}", instances.len(), first_few(instances)),
         "They record on, which costs the kernel time inside what is measured. `headwater trace recover DIR` of their recording \
          takes what they hold and removes them; so do the next `trace record -k` and `overhead`, without what they hold, and \
          rmdir.",
     ))
 }
 
-/// The first of these paths.
-fn some(paths: &[PathBuf]) -> String {
+/// Returns the first few of these paths.
+fn first_few(paths: &[PathBuf]) -> String {
     const SHOWN: usize = 3;
     let shown: Vec<String> = paths.iter().take(SHOWN).map(|path| path.display().to_string()).collect();
     format!("{}{}", shown.join(", "), if paths.len() > SHOWN { ", ..." } else { "" })

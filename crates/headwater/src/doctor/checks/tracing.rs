@@ -2,7 +2,7 @@
 
 use crate::doctor::{Facts, Finding, Remedy};
 
-/// A tracer or events that are on.
+/// Checks whether the kernel is being traced.
 pub fn kernel(facts: &Facts) -> Option<Finding> {
     let tracer = facts.tracing("current_tracer")?;
     let events = facts.tracing("events_enabled").unwrap_or("0");

@@ -1,4 +1,4 @@
-//! The text of made findings.
+//! Tests of the text of sample findings.
 
 use expect_test::{Expect, expect};
 

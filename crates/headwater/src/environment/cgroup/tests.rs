@@ -1,11 +1,11 @@
-//! Limits of groups of both generations, from made trees.
+//! Tests of limits of groups of both generations, with sample trees.
 
 use std::fs;
 use std::path::PathBuf;
 
 use super::*;
 
-/// The facts of `groups` (generation, controllers, directories) with `files` in them.
+/// Checks the facts of `groups` (generation, controllers, directories) with `files` in them.
 fn check(groups: &[(Hierarchy, &str, &[&str])], files: &[(&str, &str)], expect: &[(&str, &str)]) {
     let root = tempfile::tempdir().expect("a temporary directory");
     for (path, text) in files {
@@ -26,7 +26,7 @@ fn check(groups: &[(Hierarchy, &str, &[&str])], files: &[(&str, &str)], expect: 
 }
 
 #[test]
-fn tightest_limit_on_the_way_up_holds() {
+fn the_lowest_limit_of_all_ancestors_holds() {
     check(
         &[(Hierarchy::V2, "", &["cg/a/b", "cg/a", "cg"])],
         &[
@@ -47,7 +47,7 @@ fn tightest_limit_on_the_way_up_holds() {
 }
 
 #[test]
-fn version_1_is_told_in_the_words_of_version_2() {
+fn version_1_is_converted_to_the_names_of_version_2() {
     check(
         &[
             (Hierarchy::V1, "cpu,cpuacct", &["cpu"]),
@@ -76,7 +76,7 @@ fn no_groups_are_no_facts() {
 }
 
 #[test]
-fn quota_is_told_in_cpus() {
+fn a_quota_is_converted_to_cpus() {
     assert_eq!(parse_cpu_max("150000 100000"), Some(1.5));
     assert_eq!(parse_cpu_max("max 100000"), None);
     assert_eq!(parse_cpu_max("-1 100000"), None);

@@ -1,4 +1,4 @@
-//! `/proc/cpuinfo` of several machines.
+//! Tests with `/proc/cpuinfo` of several machines.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn check(text: &str, model: Option<&str>, microcode: Option<&str>, threads: Opti
 }
 
 #[test]
-fn virtual_x86_says_hypervisor() {
+fn a_virtual_x86_reports_the_hypervisor() {
     let text = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n\
         model name\t: Intel(R) Xeon(R) Processor @ 2.50GHz\nstepping\t: 7\nmicrocode\t: 0x1\ncpu MHz\t\t: 2499.998\n\
         physical id\t: 0\nsiblings\t: 2\ncore id\t\t: 0\ncpu cores\t: 2\nfpu\t\t: yes\n\

@@ -1,4 +1,4 @@
-//! The preemption model from every combination of sources.
+//! Tests of the preemption model from several combinations of sources.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn version_names_what_is_built_in() {
 }
 
 #[test]
-fn silent_version_leaves_only_the_configuration() {
+fn without_a_version_only_the_configuration_counts() {
     let silent = PreemptionSources { version: "#1 SMP", ..PreemptionSources::default() };
     check(silent, None);
     check(

@@ -1,4 +1,4 @@
-//! Names and forms of limits.
+//! Tests of the names and formats of limits.
 
 use super::*;
 

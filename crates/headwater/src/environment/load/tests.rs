@@ -1,4 +1,4 @@
-//! Load averages and pressure files.
+//! Tests with load averages and pressure files.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Lines of `/proc/meminfo`.
+//! Tests with lines of `/proc/meminfo`.
 
 use super::*;
 

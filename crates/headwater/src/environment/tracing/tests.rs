@@ -1,4 +1,4 @@
-//! Tracing seen through made trees: tracefs is read only where it is mounted.
+//! Tests of tracing with sample trees: tracefs is read only if it is mounted.
 
 use std::fs;
 

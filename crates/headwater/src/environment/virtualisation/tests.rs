@@ -1,9 +1,9 @@
-//! Evidence of virtual and real machines.
+//! Tests with evidence of virtual and real machines.
 
 use super::*;
 
-fn check(clues: HypervisorEvidence, expect: Option<&str>) {
-    assert_eq!(identify(&clues).as_deref(), expect, "{clues:?}");
+fn check(evidence: HypervisorEvidence, expect: Option<&str>) {
+    assert_eq!(identify(&evidence).as_deref(), expect, "{evidence:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Figures that are counted and not timed: descriptors, bytes, messages. The course that they share: a process of its own
+//! Figures that are counted instead of timed: file descriptors, bytes, messages. Runs their launches: one new process
 //! per launch, which counts several times.
 
 use std::io;
@@ -11,25 +11,25 @@ use crate::harness::worker;
 use crate::patterns::MetricInfo;
 use crate::transports::{Info, Transport, Unavailable};
 
-/// Something that is counted of a transport.
+/// A quantity that can be counted for any transport.
 pub trait Count: 'static {
-    /// What it yields, its own figure first.
+    /// The metrics that a sample yields; the first is the facility's own figure.
     const METRICS: &'static [MetricInfo];
 
-    /// How often a launch counts.
+    /// Samples per launch.
     const SAMPLES: usize;
 
     /// Bytes per message.
     const SIZE: usize = 1;
 
-    /// Counts once; a value per metric. Runs in a process of its own with one thread.
+    /// Takes one sample: one value per metric. Runs in a process of its own with one thread.
     ///
     /// # Errors
-    /// What the system reports, or what ought not to be.
+    /// What the system reports, or a description of the unexpected result.
     fn sample<T: Transport>(opening: &Opening) -> io::Result<Vec<f64>>;
 }
 
-/// A transport of which something is counted.
+/// A transport for which something is counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted {
     info: &'static Info,
@@ -38,7 +38,7 @@ pub struct Counted {
     conduct: fn(&Job) -> Result<Measured, LaunchError>,
 }
 
-/// `C` of transport `T`.
+/// Returns the table entry for `C` of transport `T`.
 pub const fn counted<C: Count, T: Transport>() -> Counted {
     Counted {
         info: &T::INFO,
@@ -48,7 +48,7 @@ pub const fn counted<C: Count, T: Transport>() -> Counted {
     }
 }
 
-/// The rows of a table.
+/// Returns the rows of a table.
 pub fn subjects(table: &'static [Counted]) -> Vec<Subject> {
     let subject = |counted: &Counted| Subject {
         name: counted.info.name,
@@ -59,7 +59,7 @@ pub fn subjects(table: &'static [Counted]) -> Vec<Subject> {
     table.iter().map(subject).collect()
 }
 
-/// Whether this machine has the transport of the job.
+/// Checks whether this machine has the transport of the job.
 ///
 /// # Errors
 /// [`Unavailable`] with the reason.

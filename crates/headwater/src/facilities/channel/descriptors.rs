@@ -1,4 +1,5 @@
-//! `descriptors`: the file descriptors that an open channel takes in a process that has one end of it: the mean of both ends.
+//! `descriptors`: the file descriptors that an open channel occupies in a process that uses one end of it; the mean of
+//! both ends.
 
 use std::io;
 
@@ -12,7 +13,7 @@ use crate::facilities::{Entry, Info};
 use crate::patterns::MetricInfo;
 use crate::transports::{Endpoint, Transport, fifo, pipe, streams, unix};
 
-/// Counts descriptors.
+/// Counts file descriptors.
 #[derive(Debug)]
 pub struct Descriptors;
 
@@ -35,7 +36,7 @@ impl Count for Descriptors {
     }
 }
 
-/// The descriptors beyond `others` of a process that has taken one end into use and dropped the other.
+/// Returns how many descriptors beyond `others` a process holds that uses one end and has dropped the other.
 fn held<E: Endpoint>(others: usize, take: impl FnOnce() -> Option<E>) -> io::Result<f64> {
     const FAILED: i32 = 255;
     let mut child = Child::fork(|| {

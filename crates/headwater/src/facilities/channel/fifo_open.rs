@@ -1,5 +1,5 @@
-//! `fifo-open-close`: a FIFO that is there, opened by its path for reading and for writing, and both ends closed, by one
-//! process. The reader is opened without waiting for a writer. Making and removing the node is not timed.
+//! `fifo-open-close`: one process opens an existing FIFO by its path, for reading and for writing, and closes both
+//! ends. The reader is opened without waiting for a writer. Creating and removing the node is not timed.
 
 use std::fs;
 use std::io;
@@ -15,20 +15,20 @@ use crate::facilities::{Entry, Info};
 use crate::harness::conduct::Job;
 use crate::transports::{Transport, Unavailable, fifo, streams};
 
-/// A channel with a path.
-pub trait Named: 'static {
+/// A kind of FIFO: a channel that is opened by a path.
+pub trait FifoKind: 'static {
     /// The transport of the same name.
     type Transport: Transport;
-    /// Both ends, open.
+    /// Both ends, opened.
     type Ends;
 
-    /// Makes the node.
+    /// Creates the node.
     ///
     /// # Errors
     /// What the system reports.
     fn make(path: &Path) -> io::Result<()>;
 
-    /// Opens both ends: the reader, then the writer.
+    /// Opens both ends, the reader first.
     ///
     /// # Errors
     /// What the system reports.
@@ -39,7 +39,7 @@ pub trait Named: 'static {
 #[derive(Debug)]
 pub struct KernelFifo;
 
-impl Named for KernelFifo {
+impl FifoKind for KernelFifo {
     type Transport = fifo::Fifo;
     type Ends = (OwnedFd, OwnedFd);
 
@@ -57,7 +57,7 @@ impl Named for KernelFifo {
 #[derive(Debug)]
 pub struct StreamsFifo;
 
-impl Named for StreamsFifo {
+impl FifoKind for StreamsFifo {
     type Transport = streams::fifo::StreamsFifo;
     type Ends = (Handle, Handle);
 
@@ -74,14 +74,14 @@ impl Named for StreamsFifo {
     }
 }
 
-/// A node, which is removed in the end.
+/// Opens and closes a FIFO. The node is removed on drop.
 #[derive(Debug)]
 pub struct OpenClose<N> {
     path: PathBuf,
     kind: PhantomData<N>,
 }
 
-impl<N: Named> Operation for OpenClose<N> {
+impl<N: FifoKind> Operation for OpenClose<N> {
     const ROWS: &'static [(&'static str, &'static str)] = &[(N::Transport::INFO.name, N::Transport::INFO.summary)];
     const FIGURE: Figure = Figure::Microseconds;
 
@@ -105,7 +105,7 @@ impl<N: Named> Operation for OpenClose<N> {
 
 impl<N> Drop for OpenClose<N> {
     fn drop(&mut self) {
-        // The directory goes too; a name that is left would be seen there.
+        // Ignored: the conductor removes the directory, and reports a file that is left in it.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -1,5 +1,5 @@
-//! `fork-100`: `fork(2)`, a child that ends at once and `waitpid(2)` for it, by a process that holds both ends of 100 open
-//! channels. What fork costs without any is the row `fork` of `lmbench`.
+//! `fork-100`: `fork(2)`, immediate exit of the child and `waitpid(2)`, in a process that holds both ends of 100 open
+//! channels. The row `fork` of `lmbench` is the same without channels.
 
 use std::io;
 
@@ -11,10 +11,10 @@ use crate::facilities::{Entry, Info};
 use crate::harness::conduct::Job;
 use crate::transports::{Transport, Unavailable, pipe, streams, unix};
 
-/// Open channels.
+/// Number of open channels.
 const CHANNELS: usize = 100;
 
-/// A process with many channels.
+/// A process that holds many channels and forks.
 pub struct Fork<T: Transport> {
     channels: Vec<(T::End, T::End)>,
 }
@@ -33,7 +33,7 @@ impl<T: Transport> Operation for Fork<T> {
         const CODE: i32 = 42;
         match fork_and_wait(CODE)? {
             status if status.code() == Some(CODE) && self.channels.len() == CHANNELS => Ok(()),
-            other => Err(io::Error::other(format!("a child was to end with {CODE}: {other}"))),
+            other => Err(io::Error::other(format!("a child should have exited with {CODE}, but ended with {other}"))),
         }
     }
 

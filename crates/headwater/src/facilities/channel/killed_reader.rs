@@ -1,5 +1,5 @@
-//! `killed-reader`: how many writes of 64 B still succeed after the reader was killed (`SIGKILL`) and the kernel has torn it
-//! down (`waitpid(2)` has returned). The reader waits for a message when it is killed.
+//! `killed-reader`: how many writes of 64 B still succeed after the reader was killed (`SIGKILL`) and `waitpid(2)` has
+//! returned. The reader is waiting for a message when it is killed.
 
 use std::io;
 use std::time::Duration;
@@ -14,20 +14,20 @@ use crate::facilities::{Entry, Info};
 use crate::patterns::MetricInfo;
 use crate::transports::{Endpoint, Transport, fifo, pipe, streams, unix};
 
-/// Counts lost messages.
+/// Counts messages that are written to a dead reader.
 #[derive(Debug)]
 pub struct KilledReader;
 
 /// Bytes per message.
 const MESSAGE: usize = 64;
 
-/// Messages that the reader takes before it is killed.
+/// Messages that the reader receives before it is killed.
 const TAKEN: usize = 16;
 
-/// Within this it waits for the next message.
+/// Time after which the reader is assumed to be waiting for the next message.
 const PAUSE: Duration = Duration::from_millis(3);
 
-/// Writes after which it counts as never noticed.
+/// After this many successful writes, the writer is taken never to notice.
 const WRITES_MAX: u32 = 1 << 20;
 
 impl Count for KilledReader {
@@ -45,7 +45,7 @@ impl Count for KilledReader {
             if receiver.attach().is_err() {
                 return 1;
             }
-            // Ends by a signal, or because the writer has failed.
+            // The loop ends by the signal, or because the writer has failed.
             while receiver.receive(&mut message).is_ok() {}
             1
         })?;

@@ -1,9 +1,9 @@
-//! `memory-idle`: the memory of a process that an open channel keeps resident while nothing is in it: right after it was
-//! opened, and after 1 MB has gone through it in messages of 4 KiB with at most one of them unread.
+//! `memory-idle`: the resident memory of an open, empty channel: right after it was opened, and after 1 MB has passed
+//! through it in messages of 4 KiB with at most one of them unread.
 //!
 //! It is the proportional set size of the process that holds both ends (`/proc/self/smaps_rollup`), so that a page that
-//! is mapped twice counts once. What the kernel keeps for itself is not seen: of a kernel pipe its structures, and up to
-//! two pages of its buffer.
+//! is mapped twice counts once. Memory of the kernel is not included: for a kernel pipe, its structures and up to two
+//! pages of its buffer.
 
 use std::fs;
 use std::io;
@@ -16,14 +16,14 @@ use crate::facilities::{Entry, Info};
 use crate::patterns::MetricInfo;
 use crate::transports::{Endpoint, Transport, fifo, pipe, streams, unix};
 
-/// Weighs idle channels.
+/// Measures the memory of idle channels.
 #[derive(Debug)]
 pub struct Memory;
 
-/// Channels that are open at the same time: a page or two of the process itself vanish among them.
+/// Channels that are open at the same time. Divided among so many, a page or two of the process itself is negligible.
 const CHANNELS: usize = 32;
 
-/// Bytes that go through each: 1 MB in whole messages.
+/// Bytes that pass through each channel: 1 MB, in whole messages.
 const BYTES: usize = 1_000_000;
 
 /// Bytes per message.
@@ -40,7 +40,7 @@ impl Count for Memory {
     fn sample<T: Transport>(opening: &Opening) -> io::Result<Vec<f64>> {
         let mut message = [1; MESSAGE];
         let mut channels = Vec::with_capacity(CHANNELS);
-        // What the first channel of a process costs once is not the next one's.
+        // Open one channel first: what a process pays once is then not counted.
         let (mut sender, mut receiver) = T::open(&opening.setup()).map_err(lost)?;
         sender.send(&message)?;
         receiver.receive(&mut message)?;
@@ -61,7 +61,7 @@ impl Count for Memory {
     }
 }
 
-/// The proportional set size of this process, bytes.
+/// Returns the proportional set size of this process in bytes.
 fn resident() -> io::Result<u64> {
     let file = "/proc/self/smaps_rollup";
     let text = fs::read_to_string(file)?;

@@ -1,5 +1,6 @@
-//! What a channel costs beside its messages: opening and closing it, a fork while many are open, descriptors, memory, and how
-//! late a writer learns that its reader was killed. A facility per question, one file each; their subjects are transports.
+//! What a channel costs apart from its messages: opening and closing it, a fork while many are open, file descriptors,
+//! memory, and how late a writer notices that its reader was killed. One file per facility; their subjects are
+//! transports.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ pub mod killed_reader;
 pub mod memory;
 pub mod open_close;
 
-/// How channels are opened here: what [`Setup`] borrows.
+/// The owned form of a [`Setup`].
 #[derive(Clone, Debug)]
 struct Opening {
     directory: PathBuf,
@@ -33,14 +34,14 @@ impl Opening {
         }
     }
 
-    /// One way, and as a program without an event loop uses it.
+    /// Returns a setup for one direction and blocking calls.
     fn setup(&self) -> Setup<'_> {
         let directory: &Path = &self.directory;
         Setup { size: self.size, duplex: false, nonblocking: false, same_cpu: self.same_cpu, directory }
     }
 }
 
-/// What was available when it was prepared, and is not any more.
+/// Converts the error of a transport that was available when the row was prepared.
 fn lost(reason: Unavailable) -> io::Error {
     io::Error::other(reason.0)
 }

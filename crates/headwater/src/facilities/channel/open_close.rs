@@ -1,7 +1,7 @@
-//! `open-close`, `open-byte-close`: both ends of a channel made and closed, by one process; and the same with one byte
-//! written and read in between. Time of all of it.
+//! `open-close`, `open-byte-close`: one process opens both ends of a channel and closes them; the second row also
+//! writes and reads one byte in between. The figure is the time of all of it.
 //!
-//! A transport that is full-duplex has made both directions then; of the kernel's pipe it is one.
+//! A full-duplex transport opens both directions; the kernel's pipe opens one.
 
 use std::io;
 use std::marker::PhantomData;
@@ -12,7 +12,7 @@ use crate::facilities::{Entry, Info};
 use crate::harness::conduct::Job;
 use crate::transports::{Endpoint, Transport, Unavailable, pipe, streams, unix};
 
-/// Opens and closes channels of `T`; with `BYTE` a byte goes through each.
+/// Opens and closes channels of `T`. If `BYTE`, one byte passes through each.
 #[derive(Debug)]
 pub struct OpenClose<T, const BYTE: bool> {
     opening: Opening,
@@ -56,7 +56,7 @@ fn once<T: Transport>(opening: &Opening, byte: Option<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// Without a byte, in the table.
+/// The table entry without a byte.
 pub const ENTRY: Entry = Entry {
     info: &Info {
         name: "open-close",
@@ -69,7 +69,7 @@ pub const ENTRY: Entry = Entry {
     conduct: |job| operation::conduct(TABLE, job),
 };
 
-/// With a byte, in the table.
+/// The table entry with a byte.
 pub const ENTRY_BYTE: Entry = Entry {
     info: &Info {
         name: "open-byte-close",

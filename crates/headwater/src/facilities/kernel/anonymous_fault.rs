@@ -1,7 +1,8 @@
-//! `fault-4k`, `fault-2m`: the first store to a page of anonymous memory: a page fault in which the kernel finds a page, fills
-//! it with zeros and maps it. The huge page is asked for by `madvise(2)`; where the machine gives none the row is skipped.
+//! `fault-4k`, `fault-2m`: the first store to a page of anonymous memory: a page fault in which the kernel allocates a
+//! page, fills it with zeros and maps it. `fault-2m` requests huge pages by `madvise(2)`; the row is skipped if the
+//! machine provides none.
 //!
-//! The pages are given back, untimed, between rounds through the memory.
+//! Between passes over the memory the pages are freed, untimed.
 
 use std::fs;
 use std::io;
@@ -17,10 +18,10 @@ use crate::transports::Unavailable;
 const SMALL: usize = 4 << 10;
 const HUGE: usize = 2 << 20;
 
-/// Where the kernel says what it does with huge pages.
+/// The kernel's settings for huge pages.
 const SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage";
 
-/// A process with memory whose pages have `PAGE` bytes and are not there.
+/// A process with memory whose pages of `PAGE` bytes are not yet allocated.
 #[derive(Debug)]
 pub struct AnonymousFault<const PAGE: usize> {
     memory: Memory,
@@ -52,14 +53,14 @@ impl<const PAGE: usize> Operation for AnonymousFault<PAGE> {
         } else if page_bytes() != SMALL {
             return Err(Unavailable(format!("a page has {} B here", page_bytes())));
         } else if let Err(error) = memory.ask_for_small_pages() {
-            // A kernel that has no others says so.
+            // A kernel without transparent huge pages answers EINVAL.
             if error.kind() != io::ErrorKind::InvalidInput {
                 return Err(Unavailable::call("madvise MADV_NOHUGEPAGE", error));
             }
         }
         let mut fault = AnonymousFault { memory };
         match fault.faults() {
-            // Counting may fault too; a page of 2 MiB in small ones is 512 faults.
+            // The counting itself may fault too; a range of 2 MiB in small pages takes 512 faults.
             Ok((touched, _)) if PAGE == HUGE && touched >= 2 * Self::PIECE_MAX => {
                 Err(Unavailable("the kernel gave small pages: none of 2 MiB was free".to_owned()))
             }
@@ -90,7 +91,7 @@ impl<const PAGE: usize> Operation for AnonymousFault<PAGE> {
 }
 
 impl<const PAGE: usize> AnonymousFault<PAGE> {
-    /// How many faults it takes to touch every 4 KiB of fresh memory, and how many to do it again.
+    /// Touches every 4 KiB of fresh memory twice. Returns the faults of the first and of the second pass.
     fn faults(&mut self) -> io::Result<(u64, u64)> {
         self.memory.empty()?;
         let mut touch = || {
@@ -104,7 +105,7 @@ impl<const PAGE: usize> AnonymousFault<PAGE> {
     }
 }
 
-/// Whether the machine has huge pages of that size for who asks.
+/// Checks that the machine provides huge pages of 2 MiB to a process that requests them.
 fn huge_pages_are_given() -> Result<(), Unavailable> {
     let read = |name| fs::read_to_string(format!("{SETTINGS}/{name}")).map_err(|error| error.to_string());
     match (read("enabled"), read("hpage_pmd_size")) {

@@ -1,4 +1,5 @@
-//! `clock-gettime`, `clock-gettime-syscall`: `CLOCK_MONOTONIC` by the C library, which asks the vDSO, and by the system call.
+//! `clock-gettime`, `clock-gettime-syscall`: reads `CLOCK_MONOTONIC` through the C library, which uses the vDSO, and by
+//! the system call.
 
 use std::hint::black_box;
 use std::io;
@@ -9,7 +10,7 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// A process that asks for the time.
+/// A process that reads the clock.
 #[derive(Debug)]
 pub struct ClockGettime {
     by_library: bool,
@@ -29,7 +30,7 @@ impl Operation for ClockGettime {
     fn check(&mut self) -> io::Result<()> {
         let read = || if self.by_library { clock_by_library() } else { clock_by_system_call() };
         let first = read()?;
-        // A clock that stands still would be no clock; ten thousand reads take longer than any step of it.
+        // The clock must advance: ten thousand reads take longer than its resolution.
         for _ in 0..10_000 {
             if read()? > first {
                 return Ok(());

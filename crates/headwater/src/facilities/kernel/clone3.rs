@@ -1,5 +1,6 @@
-//! `clone3`, `vfork`: a child that ends at once, and `waitpid(2)` for it: made as by fork, but by the system call `clone3(2)`
-//! itself; and in the memory of its parent, which sleeps meanwhile (`CLONE_VM | CLONE_VFORK`, what `vfork(2)` does).
+//! `clone3`, `vfork`: creation of a child that exits at once, and `waitpid(2)`. `clone3` copies the parent as fork
+//! does, by the system call `clone3(2)` itself. In `vfork` the child uses the memory of its parent, which sleeps
+//! meanwhile (`CLONE_VM | CLONE_VFORK`, as in `vfork(2)`).
 
 use std::io;
 use std::process::ExitStatus;
@@ -10,10 +11,10 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// How a child of the check ends.
+/// Exit status of a child of the check.
 const CHECKED_CODE: i32 = 42;
 
-/// A process that has children.
+/// A process that creates children.
 #[derive(Debug)]
 pub struct Clone3 {
     vfork: Option<Vfork>,
@@ -36,7 +37,9 @@ impl Operation for Clone3 {
     fn check(&mut self) -> io::Result<()> {
         match self.child(CHECKED_CODE)? {
             status if status.code() == Some(CHECKED_CODE) => Ok(()),
-            other => Err(io::Error::other(format!("a child was to end with {CHECKED_CODE}: {other}"))),
+            other => {
+                Err(io::Error::other(format!("a child should have exited with {CHECKED_CODE}, but ended with {other}")))
+            }
         }
     }
 

@@ -1,5 +1,5 @@
-//! `epoll-10`, `epoll-100`, `epoll-1000`, `epoll-10000`: `epoll_wait(2)` over so many registered eventfds, of which one is
-//! ready and stays so (level-triggered). It does not sleep.
+//! `epoll-10`, `epoll-100`, `epoll-1000`, `epoll-10000`: `epoll_wait(2)` with that many registered eventfds, of which
+//! one is ready and stays ready (level-triggered). The call does not sleep.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -12,21 +12,21 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// Events asked for at a time.
+/// Capacity of the event list of each call.
 const EVENTS: usize = 16;
 
-/// Descriptors that a process has beside those that are registered, and room for more.
+/// File descriptors of the process beside the registered ones, with some reserve.
 const OTHERS: u64 = 64;
 
-/// What does not wait.
+/// A timeout of zero: the call does not wait.
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// A process with registered descriptors.
+/// A process with registered eventfds.
 #[derive(Debug)]
 pub struct Epoll {
     set: OwnedFd,
     events: [MaybeUninit<epoll::Event>; EVENTS],
-    /// The number of the one that is ready.
+    /// Index of the eventfd that is ready.
     ready: u64,
     _registered: Vec<OwnedFd>,
 }
@@ -65,14 +65,14 @@ impl Operation for Epoll {
         if found == [self.ready] {
             return Ok(());
         }
-        Err(io::Error::other(format!("number {} alone is ready, but found were {found:?}", self.ready)))
+        Err(io::Error::other(format!("only eventfd {} is ready, but epoll reported {found:?}", self.ready)))
     }
 
     fn run(&mut self, operations: u64) -> io::Result<()> {
         for _ in 0..operations {
             let (events, _) = epoll::wait(&self.set, &mut self.events, Some(&NOW))?;
             if events.len() != 1 {
-                return Err(io::Error::other("not one descriptor is ready"));
+                return Err(io::Error::other("epoll reported no descriptor"));
             }
         }
         Ok(())

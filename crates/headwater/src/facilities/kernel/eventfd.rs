@@ -1,5 +1,6 @@
-//! `eventfd`, `eventfd-wake-rtt`: `eventfd(2)`: a write and the read of it by one process; and two processes that wait in
-//! `read(2)` in turn, each on a descriptor of its own, and wake each other: round trip.
+//! `eventfd`, `eventfd-wake-rtt`: `eventfd(2)`. In the first row one process writes to an eventfd and reads it. In the
+//! second, two processes wait in `read(2)` in turn, each on its own eventfd, and wake each other; the figure is the
+//! round trip.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,12 +9,12 @@ use headwater_os::child::Child;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{read, write};
 
-use super::switched::Switched;
+use super::switch_check::SwitchCheck;
 use crate::facilities::operation::{Figure, Operation, fork_peer};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// The one who writes first, and the process that answers, if any.
+/// The process that writes first, and the process that answers, if any.
 #[derive(Debug)]
 pub struct Eventfd {
     answerer: Option<Child>,
@@ -47,8 +48,8 @@ impl Operation for Eventfd {
     }
 
     fn check(&mut self) -> io::Result<()> {
-        let switched = Switched::begin();
-        for count in 1..=Switched::CHECKED {
+        let switched = SwitchCheck::begin();
+        for count in 1..=SwitchCheck::CHECKED {
             put(&self.question, count)?;
             let answer = take(&self.answer)?;
             if answer != count {
@@ -69,7 +70,7 @@ impl Operation for Eventfd {
 
 #[inline]
 fn put(descriptor: impl AsFd, count: u64) -> io::Result<()> {
-    // An eventfd takes all 8 bytes or none.
+    // A write to an eventfd transfers all 8 bytes or none.
     write(descriptor, &count.to_ne_bytes())?;
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! `getrandom`, `getrandom-syscall`: 16 random bytes by the C library, which asks the vDSO where it knows how (glibc from
-//! 2.41 on Linux from 6.11), and by the system call.
+//! `getrandom`, `getrandom-syscall`: 16 random bytes from the C library, which uses the vDSO if it can (glibc from 2.41
+//! on Linux from 6.11), and by the system call.
 
 use std::hint::black_box;
 use std::io;
@@ -10,7 +10,7 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// A process that asks for random bytes.
+/// A process that requests random bytes.
 #[derive(Debug)]
 pub struct Getrandom {
     by_library: bool,

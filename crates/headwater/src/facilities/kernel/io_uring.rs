@@ -1,5 +1,5 @@
-//! `io-uring-nop`, `io-uring-read`: one request by io_uring(7), submitted, waited for and taken by one `io_uring_enter(2)`:
-//! one that does nothing, and a read of 4 KiB of a file that is in the page cache.
+//! `io-uring-nop`, `io-uring-read`: one io_uring(7) request that is submitted and completed by one `io_uring_enter(2)`:
+//! a request that does nothing, and a read of 4 KiB of a file in the page cache.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,10 +13,10 @@ use crate::transports::Unavailable;
 /// Bytes of a read.
 const READ: usize = 4 << 10;
 
-/// The file, bytes.
+/// Size of the file in bytes.
 const FILE: usize = 1 << 20;
 
-/// A process with a ring, and a file where it reads.
+/// A process with a ring, and a file for the reads.
 #[derive(Debug)]
 pub struct IoUring {
     ring: Uring,
@@ -36,7 +36,7 @@ impl Operation for IoUring {
         if job.row.subject == "io-uring-read" {
             let cached = CachedFile::make(job, FILE)?;
             let descriptor = cached.open()?;
-            // An older kernel has rings and does not know this request.
+            // An older kernel may have rings but not this request.
             ring.read(&descriptor, 0).map_err(|error| Unavailable::call("io_uring read", error))?;
             file = Some((descriptor, cached));
         }

@@ -1,5 +1,6 @@
-//! `membarrier`, `membarrier-busy`: `membarrier(2)` GLOBAL_EXPEDITED, by which one side of a stream spares the other its fences:
-//! while no other process that takes part runs, and while one runs on another CPU, which the kernel has to interrupt.
+//! `membarrier`, `membarrier-busy`: `membarrier(2)` GLOBAL_EXPEDITED, with which one side of a stream saves the other
+//! side its fences. In the first row no other registered process runs; in the second one runs on another CPU, and the
+//! kernel has to interrupt it.
 
 use std::hint::spin_loop;
 use std::io;
@@ -15,15 +16,15 @@ use crate::facilities::operation::{Figure, Operation, fork_peer};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// How long the other may take until it is seen to run.
+/// How long the check waits until it sees the other process run.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The process that calls, and the one that runs meanwhile, if any.
+/// The calling process, and the process that runs meanwhile, if any.
 #[derive(Debug)]
 pub struct Membarrier {
     _runner: Option<Child>,
     fence: Fence,
-    /// What the other counts up as long as it runs.
+    /// Incremented by the other process as long as it runs.
     turns: Option<Shared<AtomicU64>>,
 }
 
@@ -49,7 +50,7 @@ impl Operation for Membarrier {
         let runner = fork_peer(job, || {
             fence.join()?;
             loop {
-                // Relaxed: only that it changes is of interest.
+                // Relaxed: only the fact that it changes matters.
                 turns.fetch_add(1, Ordering::Relaxed);
                 spin_loop();
             }
@@ -60,7 +61,7 @@ impl Operation for Membarrier {
     fn check(&mut self) -> io::Result<()> {
         self.fence.heavy()?;
         let Some(turns) = &self.turns else { return Ok(()) };
-        // It must be seen to run while this process runs too.
+        // The other process must make progress while this process runs too.
         let (started, first) = (Instant::now(), turns.load(Ordering::Relaxed));
         while started.elapsed() < PATIENCE {
             if turns.load(Ordering::Relaxed) != first {

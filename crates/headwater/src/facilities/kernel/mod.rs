@@ -1,5 +1,5 @@
-//! `kernel`: basic operations that the LMbench tables do not have: what today's programs ask of a kernel. One file per
-//! operation, and the table below. Every row is in ns.
+//! `kernel`: basic operations of today's kernels that the LMbench tables do not have. One file per operation, and the
+//! table below. Every row is in ns.
 
 use super::operation::{self, entry};
 use super::{Entry, Info};
@@ -17,7 +17,7 @@ pub mod mprotect;
 pub mod none;
 pub mod pidfd;
 pub mod posix_spawn;
-mod switched;
+mod switch_check;
 pub mod userfaultfd;
 
 /// The facility in the table.

@@ -1,4 +1,4 @@
-//! `mprotect`: `mprotect(2)` of one page that is there, to read-only and back; per call.
+//! `mprotect`: `mprotect(2)` of one resident page, to read-only and back; the figure is per call.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// A process with a page.
+/// A process with one page.
 #[derive(Debug)]
 pub struct Mprotect {
     page: Memory,
@@ -31,7 +31,7 @@ impl Operation for Mprotect {
     fn check(&mut self) -> io::Result<()> {
         self.page.words_mut()[0].set(1);
         self.page.protect_and_back()?;
-        // A store must go through again, and the page be the same.
+        // A store must succeed again, and the page must have kept its contents.
         self.page.words_mut()[1].set(2);
         match [0, 1].map(|word| self.page.words()[word].get()) {
             [1, 2] => Ok(()),

@@ -1,4 +1,4 @@
-//! `none`: the loop around nothing. What the loop itself takes of every operation's figure; it is shown, never
+//! `none`: an empty loop: the part of every operation's figure that the loop itself takes. It is shown, never
 //! subtracted.
 
 use std::hint::black_box;
@@ -10,7 +10,7 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// Nothing.
+/// Does nothing.
 #[derive(Debug)]
 pub struct Nothing;
 

@@ -1,5 +1,5 @@
-//! `pidfd-open`, `pidfd-send-signal`, `pidfd-poll`: a descriptor for a child that sleeps: opened and closed; signal 0 sent
-//! through it; and asked by `poll(2)`, which does not wait, whether the child has ended.
+//! `pidfd-open`, `pidfd-send-signal`, `pidfd-poll`: a file descriptor for a sleeping child: opened and closed; used to
+//! send signal 0; and polled, without waiting, for the child's exit.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,7 +15,7 @@ use crate::facilities::operation::{Figure, Operation, fork_peer};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// What is done with the descriptor.
+/// The call on the descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     Open,
@@ -30,7 +30,7 @@ pub struct Pidfd {
     child: Child,
     pid: Pid,
     descriptor: OwnedFd,
-    /// A second child, which ends at once; for the check alone.
+    /// A second child, which exits at once; only for the check.
     ended: Option<(Child, OwnedFd)>,
 }
 
@@ -63,12 +63,12 @@ impl Operation for Pidfd {
     fn check(&mut self) -> io::Result<()> {
         let before = has_ended(&self.descriptor)?;
         self.run(1)?;
-        // What is said of a child that has ended; it is waited for when this is over.
-        let (_ended, descriptor) = self.ended.take().ok_or_else(|| io::Error::other("it was checked before"))?;
+        // `Child` waits for the ended child when it is dropped.
+        let (_ended, descriptor) = self.ended.take().ok_or_else(|| io::Error::other("the check ran before"))?;
         poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], None)?;
         match (before, has_ended(&descriptor)?, self.child.try_wait()?) {
             (false, true, None) => Ok(()),
-            other => Err(io::Error::other(format!("a pidfd says of two children, and one is: {other:?}"))),
+            other => Err(io::Error::other(format!("polls of a running and of an ended child answered {other:?}"))),
         }
     }
 

@@ -1,5 +1,5 @@
-//! `posix-spawn`: `posix_spawn(3)` of a small static program, and `waitpid(2)` for it; `execve` of facility `lmbench` does the
-//! same by `fork(2)` and `execve(2)`.
+//! `posix-spawn`: `posix_spawn(3)` of a small static program, and `waitpid(2)`. The row `execve` of facility `lmbench`
+//! does the same by `fork(2)` and `execve(2)`.
 
 use std::io;
 

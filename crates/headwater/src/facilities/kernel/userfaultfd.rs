@@ -1,5 +1,5 @@
-//! `userfaultfd`: the first load from a page that is missing, for which the process sleeps until another of its threads has
-//! read of the fault and copied a page there (`UFFDIO_COPY`). The pages are taken away again, untimed, between rounds.
+//! `userfaultfd`: the first load from a missing page. The process sleeps until another of its threads has read the
+//! fault event and copied a page there (`UFFDIO_COPY`). Between passes the pages are dropped, untimed.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// Pages between rounds.
+/// Pages of a pass.
 const PAGES: u64 = 1024;
 
 /// A process whose pages another thread supplies.
@@ -42,7 +42,7 @@ impl Operation for Userfaultfd {
 
     fn run(&mut self, operations: u64) -> io::Result<()> {
         for page in 0..operations as usize {
-            // A page of zeros would be the kernel's: the thread is gone.
+            // A page of zeros would come from the kernel: then the thread is gone.
             if self.memory.touch(page) != SUPPLIED {
                 return Err(io::Error::other(format!("page {page} was not supplied by the thread")));
             }

@@ -1,9 +1,10 @@
-//! `pipe-bandwidth`, `af-unix-bandwidth`, `tcp-bandwidth`: bytes from one process to another: through a pipe and a pair of
-//! AF_UNIX stream sockets by calls of 64 KiB, over a TCP connection to localhost by messages of 10 MB (one `write(2)`)
-//! with socket buffers of 1 MB.
+//! `pipe-bandwidth`, `af-unix-bandwidth`, `tcp-bandwidth`: transfer of bytes from one process to another: through a
+//! pipe and through a pair of AF_UNIX stream sockets by calls of 64 KiB; over a TCP connection to localhost by messages
+//! of 10 MB (one `write(2)`) with socket buffers of 1 MB.
 //!
-//! The receiver is timed. It says how many messages it wants, so that none is under way before; the word that it says goes
-//! through another pipe. The buffers of a pipe and of AF_UNIX are the machine's. Both messages begin with a page.
+//! The receiver is timed. It requests a number of messages through a second pipe, so that no data is in transit before
+//! the timing begins. The buffer sizes of the pipe and of AF_UNIX are the machine's defaults. The buffers of both
+//! processes are page-aligned.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::OwnedFd;
@@ -19,27 +20,28 @@ use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 use crate::transports::tcp::connection;
 
-/// Bytes of a message through a pipe and AF_UNIX.
+/// Bytes per message through a pipe and AF_UNIX.
 const SMALL: usize = 64 << 10;
 
-/// Bytes of a message over TCP.
+/// Bytes per message over TCP.
 const LARGE: usize = 10_000_000;
 
-/// What is asked for as the buffers of a TCP connection, bytes; the kernel gives at most `net.core.wmem_max` and `rmem_max`.
+/// The requested buffer sizes of a TCP connection in bytes; the kernel grants at most `net.core.wmem_max` and
+/// `rmem_max`.
 const TCP_BUFFER: usize = 1 << 20;
 
-/// Messages of the check.
+/// Number of messages of the check.
 const CHECKED: u64 = 3;
 
 /// The receiver, and the process that sends.
 #[derive(Debug)]
 pub struct Bandwidth {
-    // The sender goes first, so that it does not see its receiver go.
+    // Dropped first: the sender must end before its connection is closed.
     _sender: Child,
-    orders: PipeWriter,
+    requests: PipeWriter,
     receiver: OwnedFd,
     message: Memory,
-    /// Of the message; the memory has whole pages.
+    /// Bytes of the message; the memory consists of whole pages.
     bytes: usize,
 }
 
@@ -71,34 +73,36 @@ impl Operation for Bandwidth {
                 (sender, receiver)
             }
         };
-        let (taken, orders) = io::pipe().map_err(|error| Unavailable::call("pipe2", error))?;
-        let mut own = Some((orders, receiver));
+        let (taken, requests) = io::pipe().map_err(|error| Unavailable::call("pipe2", error))?;
+        let mut own = Some((requests, receiver));
         let bytes = size(job);
         let message = message(bytes).map_err(|error| Unavailable::call("mmap", error))?;
         let child = fork_peer(job, || {
             drop(own.take());
             send(&sender, taken, &message.bytes()[..bytes])
         })?;
-        let (orders, receiver) = own.take().expect("taken in the child only");
-        Ok(Bandwidth { _sender: child, orders, receiver, message, bytes })
+        let (requests, receiver) = own.take().expect("taken in the child only");
+        Ok(Bandwidth { _sender: child, requests, receiver, message, bytes })
     }
 
     fn check(&mut self) -> io::Result<()> {
         let expected = self.message.bytes()[..self.bytes].to_vec();
-        self.order(CHECKED)?;
+        self.request(CHECKED)?;
         for number in 0..CHECKED {
             self.message.bytes_mut().fill(0);
             self.receive()?;
             let received = self.message.bytes();
             if let Some(place) = (0..expected.len()).find(|&place| received[place] != expected[place]) {
-                return Err(io::Error::other(format!("byte {place} of message {number} is not what was sent")));
+                return Err(io::Error::other(format!(
+                    "byte {place} of message {number} differs from the byte that was sent"
+                )));
             }
         }
         Ok(())
     }
 
     fn run(&mut self, operations: u64) -> io::Result<()> {
-        self.order(operations)?;
+        self.request(operations)?;
         for _ in 0..operations {
             self.receive()?;
         }
@@ -107,9 +111,9 @@ impl Operation for Bandwidth {
 }
 
 impl Bandwidth {
-    /// Has the sender send so many messages.
-    fn order(&mut self, messages: u64) -> io::Result<()> {
-        self.orders.write_all(&messages.to_ne_bytes())
+    /// Makes the sender send the given number of messages.
+    fn request(&mut self, messages: u64) -> io::Result<()> {
+        self.requests.write_all(&messages.to_ne_bytes())
     }
 
     #[inline]
@@ -126,10 +130,10 @@ impl Bandwidth {
     }
 }
 
-/// The sender's loop, until the pipe with its orders is closed.
-fn send(sender: &OwnedFd, mut orders: PipeReader, message: &[u8]) -> io::Result<()> {
+/// The loop of the sender. It ends when the request pipe is closed.
+fn send(sender: &OwnedFd, mut requests: PipeReader, message: &[u8]) -> io::Result<()> {
     let mut order = [0; 8];
-    while orders.read_exact(&mut order).is_ok() {
+    while requests.read_exact(&mut order).is_ok() {
         for _ in 0..u64::from_ne_bytes(order) {
             let mut sent = 0;
             while sent < message.len() {
@@ -144,7 +148,7 @@ fn size(job: &Job) -> usize {
     if job.row.subject == "tcp-bandwidth" { LARGE } else { SMALL }
 }
 
-/// A message in which a byte says where it stands: the period fits into no power of two.
+/// Returns a message whose bytes depend on their offset, with a period that is not a power of two.
 fn message(bytes: usize) -> io::Result<Memory> {
     let mut message = Memory::populated(bytes)?;
     message.bytes_mut().iter_mut().zip((0..=250).cycle()).for_each(|(byte, value)| *byte = value);

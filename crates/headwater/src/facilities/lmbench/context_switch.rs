@@ -1,16 +1,16 @@
-//! `ctxsw-Pp-Sk`: a ring of P processes that pass a token of 4 bytes over pipes. The process with the token sums up S
+//! `ctxsw-Pp-Sk`: a ring of P processes that pass a token of 4 bytes over pipes. The process with the token adds up S
 //! KiB of its own memory and passes the token on. The figure is the time of a hop, minus the cost of its pipe and its
 //! sum in one process.
 //!
-//! What is subtracted is the same in one process, as the published description of the benchmark has it (McVoy and Staelin,
-//! "lmbench: Portable Tools for Performance Analysis", 1996, section 6.6): as many pipes, and one array, which stays in the
-//! cache. So the figure holds the switch and whatever the caches lose by it, but neither the calls nor the sum.
+//! The subtracted part follows the published description of the benchmark (McVoy and Staelin, "lmbench: Portable Tools
+//! for Performance Analysis", 1996, section 6.6): one process with as many pipes and one array, which stays in the
+//! cache. So the figure contains the switch and the resulting cache misses, but neither the calls nor the sum.
 //!
-//! Words of 8 bytes are added one by one, to two sums by turns, as the sums of files are: what the caches lose hides behind
-//! slow work more than behind fast work, and so fast is the original's sum (docs/lmbench.md). The calls are those of the C
-//! library, for after a switch its code is cold too.
+//! Words of 8 bytes are added one by one to two alternating sums, as in the sums of files. A slower loop would hide
+//! more of the cache misses; this one is as fast as the original's (docs/lmbench.md). The calls are those of the C
+//! library, because its code is cold too after a switch.
 //!
-//! On two CPUs, processes take turns on both; where the scheduler decides, it decides.
+//! On two CPUs, neighbours in the ring run on different CPUs. With placement `free` the scheduler decides.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -22,7 +22,7 @@ use headwater_os::files::pipe;
 use headwater_os_tools::limits::allow_descriptors;
 use headwater_os_tools::mapping::Memory;
 
-use super::words::sum;
+use super::memory_loops::sum;
 use crate::facilities::operation::{Figure, Operation, Run};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
@@ -37,23 +37,23 @@ macro_rules! rows {
     };
 }
 
-/// Turns of the check.
+/// Number of rounds of the token in the check.
 const CHECKED: u64 = 3;
 
-/// Descriptors that a worker has beside its pipes.
+/// File descriptors of a worker beside the pipes.
 const OTHERS: u64 = 32;
 
-/// The member of the ring that counts turns, and the others.
+/// The member of the ring that counts the rounds, and the other members.
 #[derive(Debug)]
 pub struct ContextSwitch {
-    /// Die before the pipes are closed.
+    /// They must end before the pipes are closed.
     others: Vec<Child>,
-    /// From the last member, and to the first of the others.
-    own_place: (File, File),
+    /// The pipe from the last member, and the pipe to the first of the others.
+    own_pipes: (File, File),
     own_words: Array,
-    /// The ring of one process.
+    /// The pipes of the subtracted part, in one process.
     alone: Vec<(File, File)>,
-    /// Hops so far: each member adds 1 to the token.
+    /// Number of hops so far: each member adds 1 to the token.
     token: u32,
 }
 
@@ -67,9 +67,9 @@ impl Operation for ContextSwitch {
         64: 2 4 8 16 32 64 96;
     };
     const FIGURE: Figure = Figure::Microseconds;
-    const SUBTRACTED: Option<Run<Self>> = Some(ContextSwitch::turn_alone);
+    const SUBTRACTED: Option<Run<Self>> = Some(ContextSwitch::round_in_one_process);
 
-    /// A turn is as many hops as there are processes.
+    /// A round of the token has as many hops as there are processes.
     fn quantity(job: &Job) -> f64 {
         parameters(&job.row.subject).map_or(1.0, |(processes, _)| processes as f64)
     }
@@ -79,13 +79,13 @@ impl Operation for ContextSwitch {
         let own_words = Array::new(words).map_err(|error| Unavailable::call("mmap", error))?;
         allow_descriptors(4 * processes as u64 + OTHERS).map_err(|error| Unavailable::call("setrlimit", error))?;
         let ring = pipes(processes)?;
-        // The member at place N reads pipe N and writes the next one.
+        // Member N reads pipe N and writes the next one.
         let mut others = Vec::with_capacity(processes - 1);
         for place in 1..processes {
             let (input, output) = (&ring[place].0, &ring[(place + 1) % processes].1);
             let cpu = job.cpus.map(|(first, second)| if place % 2 == 0 { first } else { second });
             let child =
-                Child::fork(|| match cpu.map_or(Ok(()), cpu::bind).and_then(|()| pass_on(input, output, words)) {
+                Child::fork(|| match cpu.map_or(Ok(()), cpu::bind).and_then(|()| pass_token(input, output, words)) {
                     Ok(()) => 0,
                     Err(_) => 1,
                 });
@@ -95,8 +95,8 @@ impl Operation for ContextSwitch {
         let (Some((input, _)), Some((_, output))) = (ends.next(), ends.next()) else {
             return Err(Unavailable("a ring has two processes or more".to_owned()));
         };
-        let own_place = (input, output);
-        Ok(ContextSwitch { others, own_place, own_words, alone: pipes(processes)?, token: 0 })
+        let own_pipes = (input, output);
+        Ok(ContextSwitch { others, own_pipes, own_words, alone: pipes(processes)?, token: 0 })
     }
 
     fn check(&mut self) -> io::Result<()> {
@@ -104,15 +104,17 @@ impl Operation for ContextSwitch {
         let before = self.token;
         self.run(CHECKED)?;
         let by_others = self.token.wrapping_sub(before);
-        self.turn_alone(CHECKED)?;
+        self.round_in_one_process(CHECKED)?;
         match (by_others, self.token.wrapping_sub(before).wrapping_sub(by_others)) {
             both if both == (hops, hops) => Ok(()),
-            other => Err(io::Error::other(format!("{hops} hops were to be made in the ring and alone: {other:?}"))),
+            other => Err(io::Error::other(format!(
+                "{hops} hops should have been made in the ring and in one process: {other:?}"
+            ))),
         }
     }
 
     fn run(&mut self, operations: u64) -> io::Result<()> {
-        let (input, output) = &self.own_place;
+        let (input, output) = &self.own_pipes;
         for _ in 0..operations {
             give(output, self.token)?;
             self.token = take(input)?.wrapping_add(1);
@@ -123,9 +125,9 @@ impl Operation for ContextSwitch {
 }
 
 impl ContextSwitch {
-    /// As many turns over as many pipes, in this process.
-    fn turn_alone(&mut self, turns: u64) -> io::Result<()> {
-        for _ in 0..turns {
+    /// Makes as many hops over as many pipes, within this process.
+    fn round_in_one_process(&mut self, rounds: u64) -> io::Result<()> {
+        for _ in 0..rounds {
             for (input, output) in &self.alone {
                 give(output, self.token)?;
                 self.token = take(input)?.wrapping_add(1);
@@ -136,8 +138,8 @@ impl ContextSwitch {
     }
 }
 
-/// A member of the ring, until it is killed or a pipe has no other end.
-fn pass_on(input: &File, output: &File, words: usize) -> io::Result<()> {
+/// The loop of a member of the ring. It ends when it is killed or a pipe has no other end.
+fn pass_token(input: &File, output: &File, words: usize) -> io::Result<()> {
     let own_words = Array::new(words)?;
     loop {
         let token = take(input)?;
@@ -161,7 +163,7 @@ fn give(mut output: &File, token: u32) -> io::Result<()> {
     }
 }
 
-/// The words that a process adds up: memory of its own, whose pages are there.
+/// The words that a process adds up: memory of its own, whose pages are resident.
 #[derive(Debug)]
 struct Array {
     memory: Option<Memory>,
@@ -186,10 +188,10 @@ fn pipes(count: usize) -> Result<Vec<(File, File)>, Unavailable> {
     (0..count).map(|_| one().map_err(|error| Unavailable::call("pipe2", error))).collect()
 }
 
-/// Processes, and words of 8 bytes of each, from the name of the row: `ctxsw-16p-64k`.
+/// Parses the number of processes and the words of 8 bytes of each from the name of the row: `ctxsw-16p-64k`.
 fn parameters(subject: &str) -> Result<(usize, usize), Unavailable> {
     let parts = subject.strip_prefix("ctxsw-").and_then(|rest| rest.strip_suffix('k')?.split_once("p-"));
     parts
         .and_then(|(processes, size)| Some((processes.parse().ok()?, size.parse::<usize>().ok()? * 1024 / 8)))
-        .ok_or_else(|| Unavailable(format!("{subject} does not say how many processes of which size")))
+        .ok_or_else(|| Unavailable(format!("{subject} is not of the form ctxsw-<processes>p-<size>k")))
 }

@@ -1,11 +1,12 @@
-//! `bcopy-libc`, `bcopy-hand`, `aligned-bcopy-libc`, `partial-bcopy-hand`: copies from one area of memory to another, both
+//! `bcopy-libc`, `bcopy-hand`, `aligned-bcopy-libc`, `partial-bcopy-hand`: copies from one memory area to another, both
 //! larger than the caches. The bytes copied count once.
 //!
-//! Both areas begin with a page, but the copy of `aligned-bcopy-libc` begins 1920 bytes behind a page's begin: so LMbench's
-//! program has them (the addresses that it calls `memmove(3)` with), whatever its name for the row says. A copy that begins
-//! 128 bytes before a page's end is 8 % faster than either. By hand: a load and a store for every
-//! integer of 4 bytes, or for every fourth, a piece in an operation, as in `memory-read`; the library copies the whole area by one call,
-//! because it chooses how by the size.
+//! Both areas are page-aligned, but the destination of `aligned-bcopy-libc` begins 1920 bytes after the start of a
+//! page. LMbench's program calls `memmove(3)` with such addresses, in spite of its name for the row. (A destination 128
+//! bytes before the end of a page is 8 % faster than either.)
+//!
+//! The rows `hand` load and store every 4-byte integer, or every fourth, one piece per operation, as in `memory-read`.
+//! The rows `libc` copy the whole area by one call, because the library chooses its method by the size.
 
 use std::hint::black_box;
 use std::io;
@@ -13,37 +14,37 @@ use std::io;
 use headwater_os_tools::mapping::{Memory, page_bytes};
 
 use super::memory::PIECE;
-use super::words::{EVERY, FOURTH, copy};
+use super::memory_loops::{EVERY, FOURTH, copy};
 use crate::facilities::operation::{Figure, Operation, need};
 use crate::harness::conduct::Job;
 use crate::harness::lmbench_rule::LmbenchRule;
 use crate::transports::Unavailable;
 
-/// Each area, bytes.
+/// Size of each area in bytes.
 const AREA: usize = 64 << 20;
 
-/// How far behind a page's begin the copy of `aligned-bcopy-libc` begins, bytes.
-const BEHIND: usize = 1920;
+/// Offset of the destination of `aligned-bcopy-libc` from the start of a page, in bytes.
+const MISALIGNMENT: usize = 1920;
 
 /// The code that copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
+enum Method {
     Library,
     Integers,
     FourthIntegers,
 }
 
-/// A process with two areas of memory.
+/// A process with two memory areas.
 #[derive(Debug)]
 pub struct Copy {
-    by: By,
+    method: Method,
     original: Memory,
     copy: Memory,
-    /// Where the copy begins in its area, bytes.
+    /// Offset of the destination in its area, in bytes.
     offset: usize,
-    /// Bytes of an operation.
+    /// Bytes per operation.
     piece: usize,
-    /// The piece whose turn it is.
+    /// The piece that the next operation copies.
     next: usize,
 }
 
@@ -62,16 +63,16 @@ impl Operation for Copy {
     }
 
     fn prepare(job: &Job) -> Result<Copy, Unavailable> {
-        let (by, offset) = match job.row.subject.as_str() {
-            "bcopy-libc" => (By::Library, 0),
-            "bcopy-hand" => (By::Integers, 0),
-            "aligned-bcopy-libc" => (By::Library, BEHIND),
-            _ => (By::FourthIntegers, 0),
+        let (method, offset) = match job.row.subject.as_str() {
+            "bcopy-libc" => (Method::Library, 0),
+            "bcopy-hand" => (Method::Integers, 0),
+            "aligned-bcopy-libc" => (Method::Library, MISALIGNMENT),
+            _ => (Method::FourthIntegers, 0),
         };
         need(2 * AREA as u64)?;
         let area = |len| Memory::populated(len).map_err(|error| Unavailable::call("mmap", error));
         Ok(Copy {
-            by,
+            method,
             original: area(AREA)?,
             copy: area(AREA + page_bytes())?,
             offset,
@@ -85,13 +86,13 @@ impl Operation for Copy {
         let integers = self.original.integers_mut()[piece * self.piece / 4..][..self.piece / 4].iter_mut();
         integers.zip(1..).for_each(|(integer, number)| integer.set(number));
         self.copy_piece(piece);
-        let step = if self.by == By::FourthIntegers { 4 } else { 1 };
+        let step = if self.method == Method::FourthIntegers { 4 } else { 1 };
         let expected = |index: usize| if index.is_multiple_of(step) { index as u32 + 1 } else { 0 };
         let copied = &self.copy.integers()[(self.offset + piece * self.piece) / 4..][..self.piece / 4];
         match copied.iter().enumerate().find(|&(index, integer)| integer.get() != expected(index)) {
             None => Ok(()),
             Some((index, integer)) => Err(io::Error::other(format!(
-                "integer {index} of the copy is {}, but was to be {}",
+                "integer {index} of the copy is {}, but should be {}",
                 integer.get(),
                 expected(index)
             ))),
@@ -112,13 +113,13 @@ impl Copy {
     fn copy_piece(&mut self, piece: usize) {
         let (bytes, from, to) = (self.piece, piece * self.piece, self.offset + piece * self.piece);
         let original = &self.original.integers()[from / 4..][..bytes / 4];
-        match self.by {
-            By::Integers => copy::<EVERY>(original, &mut self.copy.integers_mut()[to / 4..][..bytes / 4]),
-            By::FourthIntegers => copy::<FOURTH>(original, &mut self.copy.integers_mut()[to / 4..][..bytes / 4]),
-            By::Library => {
+        match self.method {
+            Method::Integers => copy::<EVERY>(original, &mut self.copy.integers_mut()[to / 4..][..bytes / 4]),
+            Method::FourthIntegers => copy::<FOURTH>(original, &mut self.copy.integers_mut()[to / 4..][..bytes / 4]),
+            Method::Library => {
                 let copied = &mut self.copy.bytes_mut()[to..][..bytes];
                 copied.copy_from_slice(&self.original.bytes_mut()[from..][..bytes]);
-                // What is copied is used, for all that the compiler knows.
+                // The compiler must assume that the copy is used.
                 black_box(copied.as_mut_ptr());
             }
         }

@@ -1,5 +1,5 @@
-//! `create-Nk`: creates a file, writes N KiB into it by one call, and closes it. Nothing is forced to a disk. Up to 1000 files
-//! before it are there, a hundred to a directory; then all are deleted untimed.
+//! `create-Nk`: creates a file, writes N KiB into it by one call, and closes it. Nothing is synced to a disk. Up to
+//! 1000 older files exist, a hundred per directory; then all are deleted, untimed.
 
 use std::io;
 
@@ -8,11 +8,11 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// A directory.
+/// Creates files in a directory.
 #[derive(Debug)]
 pub struct Create(FileSet);
 
-/// Files of the check.
+/// Number of files of the check.
 const CHECKED: u64 = 5;
 
 impl Operation for Create {
@@ -34,12 +34,12 @@ impl Operation for Create {
         self.run(CHECKED)?;
         match self.0.count()? {
             CHECKED => Ok(()),
-            other => Err(io::Error::other(format!("{CHECKED} files were created, and {other} are there"))),
+            other => Err(io::Error::other(format!("{CHECKED} files were created, but {other} exist"))),
         }
     }
 
     fn tidy(&mut self, operations: u64) -> io::Result<()> {
-        if self.0.room() < operations { self.0.clear() } else { Ok(()) }
+        if self.0.remaining() < operations { self.0.clear() } else { Ok(()) }
     }
 
     fn run(&mut self, operations: u64) -> io::Result<()> {

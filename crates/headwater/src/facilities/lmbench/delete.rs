@@ -1,5 +1,5 @@
-//! `delete-Nk`: deletes the oldest of up to 1000 files of N KiB, a hundred to a directory, which are created untimed. Nothing
-//! is forced to a disk.
+//! `delete-Nk`: deletes the oldest of up to 1000 files of N KiB, a hundred per directory, which are created untimed.
+//! Nothing is synced to a disk.
 
 use std::io;
 
@@ -8,11 +8,11 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// A directory.
+/// Deletes files in a directory.
 #[derive(Debug)]
 pub struct Delete(FileSet);
 
-/// Files of the check.
+/// Number of files of the check.
 const CHECKED: u64 = 5;
 
 impl Operation for Delete {
@@ -24,7 +24,7 @@ impl Operation for Delete {
     ];
     const FIGURE: Figure = Figure::Microseconds;
     const PIECE_MAX: u64 = FILES_MAX;
-    /// To create a file takes many times longer than to delete it.
+    /// Creating a file takes much longer than deleting it.
     const TIMED_SHARE: f64 = 0.1;
 
     fn prepare(job: &Job) -> Result<Delete, Unavailable> {
@@ -43,7 +43,7 @@ impl Operation for Delete {
     }
 
     fn tidy(&mut self, operations: u64) -> io::Result<()> {
-        if self.0.there() < operations {
+        if self.0.existing() < operations {
             self.0.clear()?;
             self.0.create(FILES_MAX)?;
         }

@@ -1,4 +1,4 @@
-//! `execve`: `fork(2)`, `execve(2)` of a small static program by the child, and `waitpid(2)` for it.
+//! `execve`: `fork(2)`, `execve(2)` of a small static program by the child, and `waitpid(2)`.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// A process that executes a program in its children.
+/// A process whose children execute a program.
 #[derive(Debug)]
 pub struct Execve {
     program: Program,

@@ -1,4 +1,4 @@
-//! A file of the launch's own, for the operations on one that exists. Removed when dropped.
+//! A small file in the launch's directory, for operations on an existing file. It is removed on drop.
 
 use std::ffi::{CStr, CString};
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// Its contents.
+/// The contents of the file.
 const TEXT: &[u8] = b"headwater\n";
 
 /// The file.
@@ -19,10 +19,10 @@ pub struct ExistingFile {
 }
 
 impl ExistingFile {
-    /// Makes it in the launch's directory.
+    /// Creates the file in the launch's directory.
     ///
     /// # Errors
-    /// [`Unavailable`] with the call that stands in the way.
+    /// [`Unavailable`] with the call that failed.
     pub fn make(job: &Job) -> Result<ExistingFile, Unavailable> {
         let path = job.directory.join(format!("{}-file", job.token));
         let for_calls = CString::new(path.as_os_str().as_bytes())
@@ -33,17 +33,17 @@ impl ExistingFile {
         Ok(file)
     }
 
-    /// Its path as system calls take it.
+    /// Returns the path in the form of a system call's argument.
     pub fn path(&self) -> &CStr {
         &self.for_calls
     }
 
-    /// Its path.
+    /// Returns the path.
     pub fn as_path(&self) -> &Path {
         &self.path
     }
 
-    /// Its length, bytes.
+    /// Returns the length in bytes.
     pub fn length(&self) -> u64 {
         TEXT.len() as u64
     }

@@ -1,6 +1,6 @@
-//! `file-reread`, `file-open-close`: reading a file that is in the page cache by 64 KiB, and the sum of its words
-//! of 8 bytes. The first
-//! reads on in a file that stays open, and begins again at its end; the second opens it, reads all of it and closes it.
+//! `file-reread`, `file-open-close`: reads a cached file in pieces of 64 KiB and adds up its words of 8 bytes. The
+//! first row continues in a file that stays open, and starts again at its end. The second opens the file, reads all of
+//! it and closes it.
 
 use std::hint::black_box;
 use std::io;
@@ -9,18 +9,18 @@ use std::os::fd::{AsFd, OwnedFd};
 use headwater_os_tools::mapping::Memory;
 use rustix::fs::{Mode, OFlags, SeekFrom, open, seek};
 
-use super::words::sum;
+use super::memory_loops::sum;
 use crate::facilities::operation::{CachedFile, FILE_BYTES, Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// Bytes of a read.
+/// Bytes per read.
 const READ: usize = 64 << 10;
 
 /// A process with a file.
 #[derive(Debug)]
 pub struct FileReread {
-    /// Whether an operation is the whole file from open to close.
+    /// Whether an operation is the whole file, from open to close.
     opens: bool,
     descriptor: OwnedFd,
     buffer: Memory,
@@ -64,7 +64,7 @@ impl Operation for FileReread {
 }
 
 impl FileReread {
-    /// The sum of the next 64 KiB, at the end of the first.
+    /// Reads the next 64 KiB and returns their sum. At the end of the file it starts again.
     #[inline]
     fn read(&mut self) -> io::Result<u64> {
         let mut count = rustix::io::read(&self.descriptor, self.buffer.bytes_mut())?;
@@ -75,7 +75,7 @@ impl FileReread {
         Ok(sum(&self.buffer.words()[..count / 8]))
     }
 
-    /// The sum of the whole file, opened anew.
+    /// Opens the file and returns the sum of all its words.
     #[inline]
     fn whole(&mut self) -> io::Result<u64> {
         let descriptor = open(self.file.path(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
@@ -93,10 +93,10 @@ fn opens(job: &Job) -> bool {
     job.row.subject == "file-open-close"
 }
 
-/// Whether the sum is that of the file's words.
+/// Checks the sum of the file's words.
 pub(super) fn summed(found: u64, expected: u64) -> io::Result<()> {
     match found {
         _ if found == expected => Ok(()),
-        _ => Err(io::Error::other(format!("the words of the file make {found}, but were written to make {expected}"))),
+        _ => Err(io::Error::other(format!("the words of the file add up to {found}, but should add up to {expected}"))),
     }
 }

@@ -1,6 +1,6 @@
-//! `fork`: `fork(2)`, a child that ends at once, and `waitpid(2)` for it.
+//! `fork`: `fork(2)`, immediate exit of the child, and `waitpid(2)`.
 //!
-//! What a fork costs depends on the memory of the process that forks. Here that is a worker of Headwater.
+//! The cost of a fork depends on the memory of the parent, here a worker of Headwater.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// How a child of the check ends.
+/// Exit status of a child of the check.
 const CHECKED_CODE: i32 = 42;
 
 /// A process that forks.
@@ -29,7 +29,9 @@ impl Operation for Fork {
     fn check(&mut self) -> io::Result<()> {
         match fork_and_wait(CHECKED_CODE)? {
             status if status.code() == Some(CHECKED_CODE) => Ok(()),
-            other => Err(io::Error::other(format!("a child was to end with {CHECKED_CODE}: {other}"))),
+            other => {
+                Err(io::Error::other(format!("a child should have exited with {CHECKED_CODE}, but ended with {other}")))
+            }
         }
     }
 

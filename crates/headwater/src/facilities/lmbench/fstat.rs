@@ -1,4 +1,4 @@
-//! `fstat`: asks for the properties of an open file.
+//! `fstat`: reads the attributes of an open file.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -9,7 +9,7 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// A file, open.
+/// An open file.
 #[derive(Debug)]
 pub struct Fstat {
     file: ExistingFile,
@@ -30,13 +30,13 @@ impl Operation for Fstat {
         let (by_number, by_path) = (rustix::fs::fstat(&self.open)?, rustix::fs::stat(self.file.path())?);
         match (by_number.st_size as u64, by_number.st_ino) {
             known if known == (self.file.length(), by_path.st_ino) => Ok(()),
-            other => Err(io::Error::other(format!("size and number of another file: {other:?}"))),
+            other => Err(io::Error::other(format!("size and inode of another file: {other:?}"))),
         }
     }
 
     fn run(&mut self, operations: u64) -> io::Result<()> {
         for _ in 0..operations {
-            // A word of the answer, because to move all of it takes a tenth of the call.
+            // Only one word of the result is used: copying all of it would take a tenth of the call.
             black_box(rustix::fs::fstat(&self.open)?.st_size);
         }
         Ok(())

@@ -1,8 +1,9 @@
-//! `http`: fetches the pages of a list from an HTTP server of the same machine, each by a request and a connection of its own.
+//! `http`: fetches a list of pages from an HTTP server on the same machine, each with a request and a connection of its
+//! own.
 //!
-//! The pages have the sizes of those that LMbench brings along for `lat_http`, and what counts are the bytes of headers and
-//! pages, as in its figure. The server is one process that serves one connection after the other and closes it first, as
-//! `lmhttp` does. It reads every page by `read(2)`, where `lmhttp` maps the two large ones, and its header is ready made.
+//! The pages have the sizes of those that LMbench ships for `lat_http`, and the figure counts the bytes of headers and
+//! pages, as LMbench does. The server is one process that serves one connection at a time and closes it first, as
+//! `lmhttp` does. It reads every page by `read(2)`, where `lmhttp` maps the two large ones, and its header is constant.
 
 use std::fs;
 use std::io;
@@ -22,22 +23,22 @@ use crate::facilities::operation::{Figure, Operation, fork_peer};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// Bytes of the pages, in the order of the list.
+/// Sizes of the pages in bytes, in the order of the list.
 pub const PAGES: [usize; 14] = [16292, 3830, 752, 1322, 773, 596, 125, 125, 116, 270, 640, 4002, 10757, 248];
 
-/// What precedes a page.
+/// The header that precedes each page.
 const HEADER: &str = "HTTP/1.0 200 OK\r\nServer: headwater/1 (lmbench-equivalent http)\r\nContent-Type: text/plain\r\n\
                       Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n";
-// As long as that of `lmhttp`, because it counts.
+// The length of `lmhttp`'s header, because the bytes are counted.
 const _: () = assert!(HEADER.len() == 138);
 
-/// Bytes that are read at a time: more than a header and a page have.
+/// Bytes per read: more than a header and a page.
 const BUFFER: usize = 64 << 10;
 
-/// Connections that may wait for the server. The client makes one at a time.
-const WAITING_MAX: i32 = 100;
+/// The backlog of the server's socket. The client makes one connection at a time.
+const BACKLOG: i32 = 100;
 
-/// The client, and the process that serves.
+/// The client, and the process of the server.
 #[derive(Debug)]
 pub struct Http {
     _server: Child,
@@ -61,7 +62,7 @@ impl Operation for Http {
         let listener = socket().map_err(|error| Unavailable::call("socket", error))?;
         bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))
             .map_err(|error| Unavailable::call("bind to 127.0.0.1", error))?;
-        listen(&listener, WAITING_MAX).map_err(|error| Unavailable::call("listen", error))?;
+        listen(&listener, BACKLOG).map_err(|error| Unavailable::call("listen", error))?;
         let address = getsockname(&listener).map_err(|error| Unavailable::call("getsockname", error))?;
         let server = fork_peer(job, || serve(&listener, &pages.open()?))?;
         let requests = (0..PAGES.len()).map(|page| format!("GET /{} HTTP/1.0\r\n\r\n", name(page))).collect();
@@ -75,7 +76,7 @@ impl Operation for Http {
             if header != HEADER.as_bytes() || body[..bytes] != contents(page) {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
-                    format!("page {page} is not what was asked for"),
+                    format!("the answer for page {page} is not that page"),
                 ));
             }
         }
@@ -93,7 +94,7 @@ impl Operation for Http {
 }
 
 impl Http {
-    /// Fetches a page into the buffer, with its header.
+    /// Fetches a page with its header into the buffer.
     fn fetch(&mut self, page: usize) -> io::Result<()> {
         let connection = socket()?;
         connect(&connection, &self.address)?;
@@ -110,7 +111,7 @@ impl Http {
         }
         match filled {
             whole if whole == HEADER.len() + PAGES[page] => Ok(()),
-            other => Err(io::Error::new(io::ErrorKind::InvalidData, format!("page {page} came as {other} B"))),
+            other => Err(io::Error::new(io::ErrorKind::InvalidData, format!("page {page} arrived with {other} B"))),
         }
     }
 }
@@ -122,7 +123,8 @@ fn socket() -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Serves one connection after the other, until the process is killed. Who asks for what is no page gets nothing.
+/// Serves one connection at a time, until the process is killed. The answer to an invalid request is an empty
+/// connection.
 fn serve(listener: &OwnedFd, directory: &OwnedFd) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER];
     loop {
@@ -150,24 +152,24 @@ fn send_whole(connection: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The name that a request asks for; `None` if it is no request for a page.
+/// Returns the page name of a request, or `None` if it does not request a page.
 fn page_of(request: &[u8]) -> Option<&str> {
     let name = str::from_utf8(request).ok()?.strip_prefix("GET /")?.strip_suffix(" HTTP/1.0\r\n\r\n")?;
     let number: usize = name.strip_prefix("page-").filter(|digits| digits.len() == 2)?.parse().ok()?;
     (number < PAGES.len()).then_some(name)
 }
 
-/// The name of a page.
+/// Returns the name of a page.
 fn name(page: usize) -> String {
     format!("page-{page:02}")
 }
 
-/// The bytes of a page.
+/// Returns the bytes of a page.
 fn contents(page: usize) -> Vec<u8> {
     (0..PAGES[page]).map(|place| (page + place + place / 256) as u8).collect()
 }
 
-/// The pages, in a directory of the launch's own, which is removed when this is dropped.
+/// The pages, in a directory within the launch's directory. It is removed on drop.
 #[derive(Debug)]
 struct Pages(PathBuf);
 
@@ -176,7 +178,7 @@ impl Pages {
         let path = job.directory.join(format!("{}-pages", job.token));
         let call = |what: &str, error: io::Error| Unavailable::call(&format!("{what} in {}", path.display()), error);
         fs::create_dir(&path).map_err(|error| call("mkdir", error))?;
-        // From here on it is removed, whatever happens.
+        // Built before the writes, so that the directory is removed if they fail.
         let pages = Pages(path.clone());
         for page in 0..PAGES.len() {
             fs::write(path.join(name(page)), contents(page)).map_err(|error| call("write", error))?;
@@ -184,7 +186,7 @@ impl Pages {
         Ok(pages)
     }
 
-    /// Opens the directory.
+    /// Opens the directory of the pages.
     fn open(&self) -> io::Result<OwnedFd> {
         Ok(open(&self.0, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?)
     }
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_and_pages_are_as_many_bytes_as_lat_http_says() {
+    fn headers_and_pages_have_as_many_bytes_as_lat_http_reports() {
         // "Avg xfer: 3.2KB, 41.8KB in ..."
         let bytes: usize = PAGES.iter().map(|page| page + HEADER.len()).sum();
         assert_eq!(bytes, 41_780);

@@ -1,31 +1,32 @@
-//! `memory-read`, `memory-write`, `partial-mmap-read`, `partial-mmap-write`, `partial-mmap-read-write`, `bzero-copy`: loops
-//! over the integers of 4 bytes of memory that is larger than the caches, and the C library's `memset`. Every byte of the memory counts
-//! once, also where only every fourth integer is touched: a cache line is moved whole.
+//! `memory-read`, `memory-write`, `partial-mmap-read`, `partial-mmap-write`, `partial-mmap-read-write`, `bzero-copy`:
+//! loops over the 4-byte integers of a memory area that is larger than the caches, and the C library's `memset`. Every
+//! byte of the area counts once, even where only every fourth integer is touched, because whole cache lines are moved.
 //!
-//! An operation is a pass over a piece, of `memset` over the whole memory, because it chooses how by the size; the pieces follow each other through the whole memory, so that a piece has left the
-//! caches when its turn comes again. The pages are the machine's default for anonymous memory.
+//! An operation is a pass over one piece, or for `memset` over the whole area, because it chooses its method by the
+//! size. The pieces follow each other through the area, so that a piece is no longer in the caches when it is used
+//! again. The page size is the machine's default for anonymous memory.
 
 use std::hint::black_box;
 use std::io;
 
 use headwater_os_tools::mapping::Memory as Mapping;
 
-use super::words::{EVERY, FOURTH, fill, sum, sum_and_fill, sum_of_fourth};
+use super::memory_loops::{EVERY, FOURTH, fill, sum, sum_and_fill, sum_of_fourth};
 use crate::facilities::operation::{Figure, Operation, need};
 use crate::harness::conduct::Job;
 use crate::harness::lmbench_rule::LmbenchRule;
 use crate::transports::Unavailable;
 
-/// The whole memory, bytes.
+/// Size of the area in bytes.
 const AREA: usize = 256 << 20;
 
-/// Bytes of an operation.
+/// Bytes per operation.
 pub const PIECE: usize = 8 << 20;
 
-/// What is stored.
+/// The value that is stored.
 const VALUE: u32 = 0x0102_0304;
 
-/// What is done with a piece.
+/// What an operation does with a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pass {
     Read,
@@ -36,12 +37,12 @@ enum Pass {
     Zero,
 }
 
-/// A process with memory.
+/// A process with a memory area.
 #[derive(Debug)]
 pub struct Memory {
     pass: Pass,
     area: Mapping,
-    /// The piece whose turn it is.
+    /// The piece that the next operation uses.
     next: usize,
 }
 
@@ -87,7 +88,7 @@ impl Operation for Memory {
             Pass::Zero => Some(0),
             Pass::Write | Pass::PartialWrite | Pass::PartialReadWrite => Some(VALUE),
         };
-        // Sums of the pieces 0 to 3, of which the first three are zero, and what then stands in the last.
+        // The sums of the pieces 0 to 3, of which the first three are zero, and then what the last piece contains.
         let sums: u32 = (0..4).map(|piece| self.pass(piece)).fold(0, u32::wrapping_add);
         let expected_sums =
             if matches!(self.pass, Pass::Write | Pass::PartialWrite | Pass::Zero) { 0 } else { sum_of(touched) };
@@ -116,7 +117,7 @@ impl Operation for Memory {
 }
 
 impl Memory {
-    /// One pass over a piece; answers with the sum of what it loads.
+    /// Makes one pass over a piece. Returns the sum of what it loads.
     #[inline]
     fn pass(&mut self, piece: usize) -> u32 {
         let integers = &mut self.area.integers_mut()[piece * (PIECE / 4)..][..PIECE / 4];
@@ -135,7 +136,7 @@ impl Memory {
             Pass::Zero => {
                 let bytes = self.area.bytes_mut();
                 bytes.fill(0);
-                // What is filled is used, for all that the compiler knows.
+                // The compiler must assume that the bytes are used.
                 black_box(bytes.as_mut_ptr());
                 0
             }

@@ -1,12 +1,13 @@
-//! `l1-cache`, `l2-cache`, `main-memory`, `main-memory-random`: a ring of pointers 128 bytes apart, each load waiting for the
-//! one before. The ring leads forwards through the memory, which modern processors foresee; that of `main-memory-random`
-//! leads through all places by chance, so that nothing can be foreseen, and of 4 KiB pages most loads miss the TLB too.
+//! `l1-cache`, `l2-cache`, `main-memory`, `main-memory-random`: dependent loads along a ring of pointers that are 128
+//! bytes apart. The ring runs forwards through the memory, which modern processors prefetch. The ring of
+//! `main-memory-random` visits all places in random order, so that prefetching cannot help, and with 4 KiB pages most
+//! loads miss the TLB too.
 //!
-//! LMbench's manual says backwards, and so did version 1; but the ring in the memory of a running `lat_mem_rd` of lmbench 3
-//! leads forwards, and its figures are what version 2 stands beside.
+//! LMbench's manual describes a ring that runs backwards, and version 1 of this definition followed it. But in the
+//! memory of a running `lat_mem_rd` of lmbench 3 the ring runs forwards; version 2 does the same.
 //!
-//! The working sets: half of the first data cache; a quarter of the second, or twice the first if that is more, so that it is
-//! in the one and not in the other; 192 MiB, more than last caches have.
+//! The working sets: half of the level 1 data cache; a quarter of the level 2 cache, or twice the level 1 cache if that
+//! is more, so that it fits the second but not the first; 192 MiB, more than last-level caches have.
 
 use std::fs;
 use std::io;
@@ -23,10 +24,11 @@ use crate::transports::Unavailable;
 /// Bytes between pointers.
 const STRIDE: usize = 128;
 
-/// The working set in main memory, bytes.
+/// Size in bytes of the working set in main memory.
 const MAIN: usize = 192 << 20;
 
-/// The seed of the order by chance: the same for every launch, so that launches differ in the machine alone.
+/// The seed of the random order. It is the same for every launch, so that launches differ only in the state of the
+/// machine.
 const SEED: u64 = 1;
 
 /// A process that follows pointers.
@@ -54,7 +56,7 @@ impl Operation for MemoryLatency {
         };
         need(bytes as u64)?;
         let places = (bytes / STRIDE) as u32;
-        let ring = Ring::new(bytes, STRIDE, &tour(&job.row.subject, places))
+        let ring = Ring::new(bytes, STRIDE, &ring_order(&job.row.subject, places))
             .map_err(|error| Unavailable::call("mmap", error))?;
         Ok(MemoryLatency { ring, places: places.into() })
     }
@@ -76,8 +78,8 @@ impl Operation for MemoryLatency {
     }
 }
 
-/// The places of a row's ring, in the order in which it leads through them.
-fn tour(subject: &str, places: u32) -> Vec<u32> {
+/// Returns the places of a row's ring in the order of the ring.
+fn ring_order(subject: &str, places: u32) -> Vec<u32> {
     let mut tour: Vec<u32> = (0..places).collect();
     if subject == "main-memory-random" {
         Random::new(SEED).shuffle(&mut tour);
@@ -85,7 +87,7 @@ fn tour(subject: &str, places: u32) -> Vec<u32> {
     tour
 }
 
-/// Bytes of the data cache of that level of the CPU that this process is on, as sysfs tells it.
+/// Returns the size in bytes of the data cache of the given level, for the CPU of this process, from sysfs.
 fn cache_bytes(level: u32) -> Result<usize, Unavailable> {
     let caches = format!("/sys/devices/system/cpu/cpu{}/cache", cpu::current());
     let found = (0..8).map(|index| format!("{caches}/index{index}")).find_map(|cache| {
@@ -93,10 +95,10 @@ fn cache_bytes(level: u32) -> Result<usize, Unavailable> {
         let holds_data = ["Data", "Unified"].contains(&read("type").trim());
         (holds_data && read("level").trim() == level.to_string()).then(|| size_bytes(read("size").trim()))?
     });
-    found.ok_or_else(|| Unavailable(format!("{caches} tells of no data cache of level {level}")))
+    found.ok_or_else(|| Unavailable(format!("{caches} has no data cache of level {level}")))
 }
 
-/// A size as sysfs writes it: `32K`.
+/// Parses a size in the format of sysfs: `32K`.
 fn size_bytes(text: &str) -> Option<usize> {
     let number: usize = text.trim_end_matches(['K', 'M']).parse().ok()?;
     let shift = if text.ends_with('M') {
@@ -114,8 +116,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ring_leads_forwards_by_its_stride_and_back_to_the_first_place() {
-        let mut ring = Ring::new(1024, STRIDE, &tour("main-memory", 8)).expect("it fits");
+    fn a_ring_runs_forwards_by_its_stride_and_back_to_the_first_place() {
+        let mut ring = Ring::new(1024, STRIDE, &ring_order("main-memory", 8)).expect("it fits");
         let mut offsets = Vec::new();
         for _ in 0..9 {
             offsets.push(ring.offset());
@@ -125,11 +127,11 @@ mod tests {
     }
 
     #[test]
-    fn the_ring_by_chance_leads_through_every_place_in_another_order() {
-        let mut by_chance = tour("main-memory-random", 1000);
-        assert_ne!(by_chance, tour("main-memory", 1000));
+    fn the_random_ring_visits_every_place_in_another_order() {
+        let mut by_chance = ring_order("main-memory-random", 1000);
+        assert_ne!(by_chance, ring_order("main-memory", 1000));
         by_chance.sort_unstable();
-        assert_eq!(by_chance, tour("main-memory", 1000));
+        assert_eq!(by_chance, ring_order("main-memory", 1000));
     }
 
     #[test]

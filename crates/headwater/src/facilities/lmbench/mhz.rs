@@ -1,4 +1,4 @@
-//! `mhz`: the processor's clock, by additions of which each waits for the one before: each takes one cycle.
+//! `mhz`: the processor's clock frequency, by dependent additions: each takes one cycle.
 
 use std::hint::black_box;
 use std::io;
@@ -33,7 +33,7 @@ impl Operation for Mhz {
     fn check(&mut self) -> io::Result<()> {
         match add(10, 3) {
             Some(sum) if sum == 10 * 3 * BLOCK => Ok(()),
-            other => Err(io::Error::other(format!("{} additions of 3 made {other:?}", 10 * BLOCK))),
+            other => Err(io::Error::other(format!("{} additions of 3 yielded {other:?}", 10 * BLOCK))),
         }
     }
 

@@ -1,8 +1,8 @@
-//! `mmap-latency`: mapping a large file shared and writable, a store of one byte every 16 KiB of its first tenth, and unmapping
+//! `mmap-latency`: maps a large file shared and writable, stores one byte every 16 KiB of its first tenth, and unmaps
 //! it.
 //!
-//! The file is in the page cache, in pages that its writer has made small. Around a store the kernel maps no other pages,
-//! so that each store faults; where one does not, the row is not measured.
+//! The file is in the page cache, in small pages because of the way it was written. The kernel maps no further pages
+//! around a store, so that each store faults. If one does not, the row is not measured.
 
 use std::io;
 
@@ -17,13 +17,13 @@ use crate::transports::Unavailable;
 /// Bytes between stores.
 const STRIDE: usize = 16 << 10;
 
-/// Where storing ends.
+/// Length of the part that is stored to.
 const TOUCHED: usize = FILE_BYTES / 10;
 
-/// What is stored; no byte of the file is it before.
+/// The value that is stored. No byte of the file has it before.
 const VALUE: u8 = 0xa5;
 
-/// Stores, and so the faults that a mapping must take.
+/// Number of stores, and so of the faults of one mapping.
 const STORES: u64 = TOUCHED.div_ceil(STRIDE) as u64;
 
 /// A process with a large file.
@@ -40,7 +40,7 @@ impl Operation for MmapLatency {
 
     fn prepare(job: &Job) -> Result<MmapLatency, Unavailable> {
         let file = CachedFile::make(job, FILE_BYTES)?;
-        let mapped = MappedFile::new(file.open_for_both()?, FILE_BYTES);
+        let mapped = MappedFile::new(file.open_read_write()?, FILE_BYTES);
         let mapped = mapped.map_err(|error| Unavailable::call("fstat", error))?;
         let mut operation = MmapLatency { mapped, file };
         let before = Usage::of_process();
@@ -66,7 +66,7 @@ impl Operation for MmapLatency {
             if byte[0] != expected {
                 let found = byte[0];
                 return Err(io::Error::other(format!(
-                    "byte {offset} of the file is {found}, but was to be {expected}"
+                    "byte {offset} of the file is {found}, but should be {expected}"
                 )));
             }
         }

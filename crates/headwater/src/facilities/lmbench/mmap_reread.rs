@@ -1,6 +1,6 @@
-//! `mmap-reread`, `mmap-open-close`: the sum of the words of 8 bytes of a file that is in the page cache, by a shared mapping. The first
-//! sums in a mapping that stays, whose pages are all there; the second opens and maps the file, sums all of it, which brings
-//! its pages, unmaps and closes it.
+//! `mmap-reread`, `mmap-open-close`: adds up the words of 8 bytes of a cached file through a shared mapping. The first
+//! row uses a mapping that stays, whose pages are all resident. The second opens and maps the file, adds up all of it,
+//! which faults its pages in, unmaps and closes it.
 
 use std::hint::black_box;
 use std::io;
@@ -9,20 +9,20 @@ use headwater_os_tools::mapping::{MappedFile, View};
 use rustix::fs::{Mode, OFlags, open};
 
 use super::file_reread::summed;
-use super::words::sum;
+use super::memory_loops::sum;
 use crate::facilities::operation::{CachedFile, FILE_BYTES, Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// Bytes of an operation in the mapping that stays.
+/// Bytes per operation in the mapping that stays.
 const PIECE: usize = 8 << 20;
 
 /// A process with a mapped file.
 #[derive(Debug)]
 pub struct MmapReread {
-    /// The mapping that stays; none where an operation is the whole file from open to close.
+    /// The mapping that stays; `None` if an operation is the whole file, from open to close.
     view: Option<View>,
-    /// The piece whose turn it is.
+    /// The piece that the next operation adds up.
     next: usize,
     file: CachedFile,
 }
@@ -42,7 +42,7 @@ impl Operation for MmapReread {
         let file = CachedFile::make(job, FILE_BYTES)?;
         let view = MappedFile::new(file.open()?, FILE_BYTES).and_then(|mapped| mapped.map());
         let view = view.map_err(|error| Unavailable::call("mmap", error))?;
-        // The first pass brings the pages.
+        // The first pass faults the pages in.
         black_box(sum(view.words()));
         Ok(MmapReread { view: (!opens(job)).then_some(view), next: 0, file })
     }
@@ -73,7 +73,7 @@ impl Operation for MmapReread {
 }
 
 impl MmapReread {
-    /// The sum of the whole file, opened and mapped anew.
+    /// Opens and maps the file, and returns the sum of all its words.
     #[inline]
     fn whole(&self) -> io::Result<u64> {
         let descriptor = open(self.file.path(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
@@ -83,7 +83,7 @@ impl MmapReread {
     }
 }
 
-/// The sum of a piece.
+/// Returns the sum of a piece.
 #[inline]
 fn piece_of(view: &View, piece: usize) -> u64 {
     sum(&view.words()[piece * (PIECE / 8)..][..PIECE / 8])

@@ -1,9 +1,10 @@
-//! `lmbench`: the rows of the LMbench tables by which reports judge a kernel, "lmbench-equivalent": each
-//! as docs/lmbench.md defines it, none by the original's code. One file per operation, and the table below.
+//! `lmbench`: the rows of the LMbench tables with which reports compare kernels. They are "lmbench-equivalent":
+//! implemented from the definitions in docs/lmbench.md, without the original's code. One file per operation, and the
+//! table below.
 //!
-//! Ids, metrics and units are those of the published table `ltt` and of `import lmbench`, so that old results stand beside
-//! today's. The round trips of pipe, AF_UNIX, UDP and TCP are rows of pattern `rtt`. docs/lmbench.md says what each row
-//! means, and how ours differs.
+//! Ids, metrics and units are those of the published table `ltt` and of `import lmbench`, so that old results can be
+//! compared with new ones. The round trips of pipe, AF_UNIX, UDP and TCP are rows of pattern `rtt`. docs/lmbench.md
+//! explains each row, and how it differs from the original.
 
 use headwater_results::schema::lmbench_definition;
 
@@ -24,6 +25,7 @@ pub mod fstat;
 pub mod http;
 pub mod memory;
 pub mod memory_latency;
+mod memory_loops;
 pub mod mhz;
 pub mod mmap_latency;
 pub mod mmap_reread;
@@ -41,7 +43,6 @@ pub mod signal_install;
 pub(crate) mod small_program;
 pub mod stat;
 pub mod tcp_connect;
-mod words;
 
 /// The facility in the table.
 pub const ENTRY: Entry = Entry {
@@ -68,7 +69,7 @@ static TABLE: &[operation::Entry] = &[
     entry::<fork::Fork>(),
     entry::<execve::Execve>(),
     entry::<sh::Sh>(),
-    entry::<select::Select>(),
+    entry::<select::SelectCall>(),
     entry::<context_switch::ContextSwitch>(),
     entry::<rpc::Rpc<rpc::Udp>>(),
     entry::<rpc::Rpc<rpc::Tcp>>(),

@@ -1,4 +1,4 @@
-//! `null-call`: `getppid(2)`, which the kernel answers with hardly any work: the cost of entering it and coming back.
+//! `null-call`: `getppid(2)`, a call with hardly any work in the kernel: the cost of entering and leaving the kernel.
 
 use std::hint::black_box;
 use std::io;
@@ -10,7 +10,7 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// `getppid`, without the C library.
+/// Calls `getppid`, without the C library.
 #[derive(Debug)]
 pub struct NullCall;
 

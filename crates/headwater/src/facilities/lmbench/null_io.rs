@@ -1,5 +1,5 @@
-//! `null-io`: the mean of reading a byte from `/dev/zero` and writing one to `/dev/null`: a system call that finds a
-//! descriptor and its driver, and moves next to nothing.
+//! `null-io`: the mean of reading a byte from `/dev/zero` and writing one to `/dev/null`: a system call that looks up a
+//! file descriptor and its driver, and transfers almost nothing.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -24,7 +24,7 @@ impl Operation for NullIo {
         &[("null-io", "mean of read of 1 B from /dev/zero and write of 1 B to /dev/null")];
     const FIGURE: Figure = Figure::Microseconds;
 
-    /// A read and a write; the figure is that of one call.
+    /// A read and a write: the figure is that of one call.
     fn quantity(_job: &Job) -> f64 {
         2.0
     }

@@ -10,7 +10,7 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// A file.
+/// Opens and closes a file.
 #[derive(Debug)]
 pub struct OpenClose(ExistingFile);
 
@@ -32,7 +32,7 @@ impl Operation for OpenClose {
             return Err(io::Error::other("another file was opened"));
         }
         drop(first);
-        // The lowest free number is given, so that the file is closed if the number is free again.
+        // The kernel assigns the lowest free descriptor: the file was closed if its number is free again.
         match self.open()?.as_raw_fd() {
             again if again == number => Ok(()),
             other => Err(io::Error::other(format!("descriptor {number} is not closed: the next is {other}"))),

@@ -1,10 +1,10 @@
-//! `page-fault`: the first touch of the pages of a file that is in the page cache, in an order by chance, minus mapping and
-//! unmapping the file; per page.
+//! `page-fault`: the first touch of the pages of a cached file, in random order, minus mapping and unmapping the file;
+//! per page.
 //!
-//! The touch is a load, because the original maps its file read-only. A kernel of today maps up to 16 pages around the one
-//! that was touched, so that not every touch faults; what is measured is what a page costs. The file is written so that its
-//! pages are small, and where fewer faults come than one for every 16 pages, the row is not measured. `fault-4k` of facility
-//! `kernel` is a fault for every touch.
+//! The touch is a load, because the original maps its file read-only. A current kernel maps up to 16 pages around the
+//! touched one, so that not every touch faults; the figure is the cost of a page. The file is written so that its pages
+//! are small. If there is less than one fault for every 16 pages, the row is not measured. In `fault-4k` of facility
+//! `kernel` every touch faults.
 
 use std::hint::black_box;
 use std::io;
@@ -17,20 +17,20 @@ use crate::facilities::operation::{CachedFile, Figure, Operation, Run};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// The file, bytes.
+/// Size of the file in bytes.
 const FILE: usize = 16 << 20;
 
-/// The most pages that one fault may bring: `fault_around_bytes` is 64 KiB by default.
+/// The most pages that one fault may map: `fault_around_bytes` is 64 KiB by default.
 const AROUND: u64 = 16;
 
-/// The seed of the order by chance: the same for every launch.
+/// The seed of the random order: the same for every launch.
 const SEED: u64 = 1;
 
 /// A process with a file and an order of its pages.
 #[derive(Debug)]
 pub struct PageFault {
     mapped: MappedFile,
-    /// Offsets of the pages, by chance.
+    /// Offsets of the pages, in random order.
     order: Vec<u32>,
     file: CachedFile,
 }
@@ -68,7 +68,9 @@ impl Operation for PageFault {
         let sum = self.touch()?;
         let expected: u64 = self.order.iter().map(|&offset| u64::from(CachedFile::byte(offset.into()))).sum();
         if sum != expected {
-            return Err(io::Error::other(format!("the bytes touched make {sum}, but were to make {expected}")));
+            return Err(io::Error::other(format!(
+                "the bytes touched add up to {sum}, but should add up to {expected}"
+            )));
         }
         self.map(1)
     }
@@ -88,7 +90,7 @@ impl PageFault {
         Ok(self.order.iter().map(|&offset| u64::from(view.byte(offset as usize))).sum())
     }
 
-    /// What is subtracted.
+    /// The subtracted part: maps and unmaps the file.
     fn map(&mut self, operations: u64) -> io::Result<()> {
         for _ in 0..operations {
             black_box(self.mapped.map()?);

@@ -1,9 +1,10 @@
-//! `prot-fault`: a store to a read-only page and its SIGSEGV handler, minus handling a signal, which is `kill(2)` of itself
-//! with a handler minus `kill(2)` of itself with signal 0 (`signal-handle`).
+//! `prot-fault`: a store to a read-only page and its SIGSEGV handler, minus the handling of a signal, which is
+//! `kill(2)` to itself with a handler minus `kill(2)` to itself with signal 0 (`signal-handle`).
 //!
-//! Two parts are timed, and both have one `kill(2)`: the fault and a `kill(2)` with signal 0; and a `kill(2)` with a handler
-//! that does nothing. Both handlers are plain ones, without `SA_SIGINFO`. That of the fault returns to the store, which
-//! faults again; so many faults, and the handler lets the store through, by the one `mprotect(2)` of a batch.
+//! Two parts are timed, and both contain one `kill(2)`. The first is the fault and a `kill(2)` with signal 0; the
+//! second is a `kill(2)` with a handler that does nothing. Both handlers are plain ones, without `SA_SIGINFO`. The
+//! handler of the fault returns to the store, which faults again. After the given number of faults it makes the page
+//! writable, by the only `mprotect(2)` of a batch.
 
 use std::io;
 
@@ -15,13 +16,13 @@ use crate::facilities::operation::{Figure, Operation, Run};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// The signal of the handling that is subtracted.
+/// The signal of the subtracted part.
 const SIGNAL: Signal = Signal::USR1;
 
-/// Stores and signals of the check.
+/// Number of stores and of signals of the check.
 const CHECKED: u64 = 10;
 
-/// A process with a page that it may not write to.
+/// A process with a read-only page.
 #[derive(Debug)]
 pub struct ProtFault {
     page: ReadOnlyPage,
@@ -63,7 +64,7 @@ impl Operation for ProtFault {
 }
 
 impl ProtFault {
-    /// What is subtracted.
+    /// The subtracted part: handles signals.
     fn handle(&mut self, operations: u64) -> io::Result<()> {
         for _ in 0..operations {
             kill_process(self.own, SIGNAL)?;

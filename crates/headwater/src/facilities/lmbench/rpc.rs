@@ -1,8 +1,8 @@
-//! `rpc-udp`, `rpc-tcp`: a null call of a Sun RPC service by another process, over UDP and over TCP.
+//! `rpc-udp`, `rpc-tcp`: a null call of a Sun RPC service in another process, over UDP and over TCP.
 //!
-//! Caller and service build and read whole messages of the protocol, and look at every field; but they are not those of
-//! rpcgen and libtirpc: there is no portmapper, no table of services, no time limit and so no `poll(2)` before each reply,
-//! and nothing is sent again: over loopback nothing gets lost, and if it does all the same, the launch fails.
+//! Caller and service build and parse whole messages of the protocol, and check every field. They are not rpcgen and
+//! libtirpc: there is no portmapper, no table of services, and no time limit, hence no `poll(2)` before each reply.
+//! Nothing is sent again: loopback loses no datagram, and if it did, the launch would fail.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,43 +15,46 @@ use rustix::net::{
     getsockname, recv, recvfrom, send, sendto, socket_with,
 };
 
-use super::rpc_message::{Calls, MARK, MESSAGE_MAX, NULL_PROCEDURE, accept_reply, length, mark, write_reply};
+use super::rpc_message::{
+    Calls, MESSAGE_MAX, NULL_PROCEDURE, RECORD_MARK, accept_reply, length, record_mark, write_reply,
+};
 use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::{Unavailable, tcp};
 
-/// Calls of the check.
+/// Number of calls of the check.
 const CHECKED: u64 = 10;
 
-/// What messages go over.
+/// The transport of the messages.
 pub trait RpcTransport: Sized {
-    /// The row.
+    /// The row of this transport.
     const ROWS: &'static [(&'static str, &'static str)];
 
-    /// The caller's end, and the service's.
+    /// Opens the caller's end and the service's end.
     ///
     /// # Errors
-    /// [`Unavailable`] with the call that stands in the way.
+    /// [`Unavailable`] with the call that failed.
     fn open() -> Result<(Self, Self), Unavailable>;
 
-    /// Sends a message, which begins with its mark: the caller's to the service, the service's to whom it heard last.
+    /// Sends a message, which begins with its record mark. The caller sends to the service, the service to the sender
+    /// of the last message.
     ///
     /// # Errors
     /// What the system reports.
     fn send(&mut self, record: &[u8]) -> io::Result<()>;
 
-    /// Waits for a message; its length with its mark.
+    /// Waits for a message. Returns its length, including the record mark.
     ///
     /// # Errors
-    /// What the system reports; `UnexpectedEof` when the other end is gone, `InvalidData` for no message.
+    /// What the system reports; `UnexpectedEof` if the other end is closed, `InvalidData` if it is not a message.
     fn receive(&mut self, record: &mut [u8; MESSAGE_MAX]) -> io::Result<usize>;
 }
 
-/// The caller, whose service is another process.
+/// The caller; the service is another process.
 #[derive(Debug)]
 pub struct Rpc<L> {
     _service: Child,
-    line: L,
+    transport: L,
     calls: Calls,
 }
 
@@ -60,55 +63,56 @@ impl<L: RpcTransport> Operation for Rpc<L> {
     const FIGURE: Figure = Figure::Microseconds;
 
     fn prepare(job: &Job) -> Result<Rpc<L>, Unavailable> {
-        let (line, mut service) = L::open()?;
-        let calls = Calls::new(NULL_PROCEDURE).map_err(|error| Unavailable::call("a call", error))?;
+        let (transport, mut service) = L::open()?;
+        let calls = Calls::new(NULL_PROCEDURE).map_err(|error| Unavailable::call("encoding an RPC call", error))?;
         let cpu = job.cpus.map(|(_, second)| second);
         let serving = Child::fork(|| match cpu.map_or(Ok(()), cpu::bind).and_then(|()| serve(&mut service)) {
             Ok(()) => 0,
             Err(_) => 1,
         });
         let _service = serving.map_err(|error| Unavailable::call("fork", error))?;
-        Ok(Rpc { _service, line, calls })
+        Ok(Rpc { _service, transport, calls })
     }
 
     fn check(&mut self) -> io::Result<()> {
         self.run(CHECKED)?;
-        match call(&mut self.line, &mut Calls::new(NULL_PROCEDURE + 1)?) {
+        match call(&mut self.transport, &mut Calls::new(NULL_PROCEDURE + 1)?) {
             Err(error) if error.to_string().contains("ProcedureUnavailable") => Ok(()),
-            other => Err(io::Error::other(format!("there is one procedure only, but another gave {other:?}"))),
+            other => Err(io::Error::other(format!("the call of an unknown procedure was answered by {other:?}"))),
         }
     }
 
     fn run(&mut self, operations: u64) -> io::Result<()> {
         for _ in 0..operations {
-            call(&mut self.line, &mut self.calls)?;
+            call(&mut self.transport, &mut self.calls)?;
         }
         Ok(())
     }
 }
 
-/// A call and its reply.
+/// Makes a call and waits for its reply.
 #[inline]
-fn call(line: &mut impl RpcTransport, calls: &mut Calls) -> io::Result<()> {
+fn call(transport: &mut impl RpcTransport, calls: &mut Calls) -> io::Result<()> {
     let (record, xid) = calls.next();
-    line.send(record)?;
+    transport.send(record)?;
     let mut reply = [0; MESSAGE_MAX];
-    let length = line.receive(&mut reply)?;
+    let length = transport.receive(&mut reply)?;
     accept_reply(&reply[..length], xid)
 }
 
-/// The service, until it is killed or the line is dead. What is no call is dropped, as RFC 5531 leaves it.
-fn serve(line: &mut impl RpcTransport) -> io::Result<()> {
+/// The loop of the service. It ends when it is killed or the transport fails. Messages that are not calls are dropped,
+/// as RFC 5531 permits.
+fn serve(transport: &mut impl RpcTransport) -> io::Result<()> {
     let (mut request, mut reply) = ([0; MESSAGE_MAX], [0; MESSAGE_MAX]);
     loop {
-        let length = line.receive(&mut request)?;
+        let length = transport.receive(&mut request)?;
         if let Ok(length) = write_reply(&request[..length], &mut reply) {
-            line.send(&reply[..length])?;
+            transport.send(&reply[..length])?;
         }
     }
 }
 
-/// A socket that is not connected, and whom it sends to.
+/// An unconnected socket, and the address to which it sends.
 #[derive(Debug)]
 pub struct Udp {
     socket: OwnedFd,
@@ -133,20 +137,20 @@ impl RpcTransport for Udp {
 
     #[inline]
     fn send(&mut self, record: &[u8]) -> io::Result<()> {
-        sendto(&self.socket, &record[MARK..], SendFlags::empty(), &self.peer)?;
+        sendto(&self.socket, &record[RECORD_MARK..], SendFlags::empty(), &self.peer)?;
         Ok(())
     }
 
     #[inline]
     fn receive(&mut self, record: &mut [u8; MESSAGE_MAX]) -> io::Result<usize> {
-        let (length, _, peer) = recvfrom(&self.socket, &mut record[MARK..], RecvFlags::empty())?;
+        let (length, _, peer) = recvfrom(&self.socket, &mut record[RECORD_MARK..], RecvFlags::empty())?;
         self.peer = peer.unwrap_or_else(|| self.peer.clone());
-        record[..MARK].copy_from_slice(&mark(length));
-        Ok(MARK + length)
+        record[..RECORD_MARK].copy_from_slice(&record_mark(length));
+        Ok(RECORD_MARK + length)
     }
 }
 
-/// A connection.
+/// A TCP connection.
 #[derive(Debug)]
 pub struct Tcp {
     socket: OwnedFd,

@@ -1,28 +1,27 @@
-//! The messages of a null call: ONC remote procedure calls, version 2 (RFC 5531), in the external representation of
-//! RFC 4506, which crate onc-rpc knows. Every message has its record mark (RFC 5531, section 11) in front; a datagram goes
-//! without it.
+//! The messages of a null call: ONC remote procedure calls, version 2 (RFC 5531), encoded as in RFC 4506 by the crate
+//! onc-rpc. Every message here begins with its record mark (RFC 5531, section 11); a datagram is sent without it.
 
 use std::io;
 
 use onc_rpc::auth::AuthFlavor;
 use onc_rpc::{AcceptedReply, AcceptedStatus, CallBody, MessageType, ReplyBody, RpcMessage};
 
-/// Bytes of the record mark.
-pub const MARK: usize = 4;
+/// Bytes of a record mark.
+pub const RECORD_MARK: usize = 4;
 
-/// Room for a call or a reply of these rows: without arguments and results they take 44 and 28 bytes.
+/// Buffer size for a call or a reply of these rows: without arguments and results they take 44 and 28 bytes.
 pub const MESSAGE_MAX: usize = 128;
 
-/// The service: a number of those that are left to users for a while (RFC 5531, section 14).
+/// The service: a program number from the range for transient use (RFC 5531, section 14).
 const PROGRAM: u32 = 0x4000_6877;
 const VERSION: u32 = 1;
 
-/// The procedure that every service has: it takes nothing, does nothing and yields nothing (RFC 5531, section 12.1).
+/// The procedure that every service has; it has no argument, no effect and no result (RFC 5531, section 12.1).
 pub const NULL_PROCEDURE: u32 = 0;
 
 type Message<'a> = RpcMessage<&'a [u8], &'a [u8]>;
 
-/// The calls of a caller: built once, as callers do it, for they differ in nothing but their number.
+/// The calls of a caller. The message is encoded once, because calls differ only in their transaction id.
 #[derive(Debug)]
 pub struct Calls {
     record: [u8; MESSAGE_MAX],
@@ -31,10 +30,10 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Calls of a procedure without arguments.
+    /// Returns the calls of a procedure without arguments.
     ///
     /// # Errors
-    /// If they do not fit.
+    /// If a call does not fit [`MESSAGE_MAX`].
     pub fn new(procedure: u32) -> io::Result<Calls> {
         let call =
             CallBody::new(PROGRAM, VERSION, procedure, AuthFlavor::AuthNone(None), AuthFlavor::AuthNone(None), &[][..]);
@@ -43,19 +42,19 @@ impl Calls {
         Ok(Calls { record, length, xid: 0 })
     }
 
-    /// The next call, with its mark, and its number.
+    /// Returns the next call, with its record mark, and its transaction id.
     #[inline]
     pub fn next(&mut self) -> (&[u8], u32) {
         self.xid = self.xid.wrapping_add(1);
-        self.record[MARK..MARK + 4].copy_from_slice(&self.xid.to_be_bytes());
+        self.record[RECORD_MARK..RECORD_MARK + 4].copy_from_slice(&self.xid.to_be_bytes());
         (&self.record[..self.length], self.xid)
     }
 }
 
-/// Writes what the service answers to `request`; its length with the mark, bytes.
+/// Writes the answer to `request`. Returns its length in bytes, including the record mark.
 ///
 /// # Errors
-/// `InvalidData` if the request is no call.
+/// `InvalidData` if the request is not a call.
 pub fn write_reply(request: &[u8], buffer: &mut [u8]) -> io::Result<usize> {
     let request = parse(request)?;
     let Some(call) = request.call_body() else { return Err(io::ErrorKind::InvalidData.into()) };
@@ -72,10 +71,10 @@ pub fn write_reply(request: &[u8], buffer: &mut [u8]) -> io::Result<usize> {
     write(&RpcMessage::new(request.xid(), MessageType::Reply(reply)), buffer)
 }
 
-/// Whether a reply says that call `xid` has succeeded.
+/// Checks that a reply reports the success of call `xid`.
 ///
 /// # Errors
-/// `InvalidData` if it is the reply to another call, or none; in words, if it says anything else.
+/// `InvalidData` if it is not the reply to this call; a description if it reports anything but success.
 pub fn accept_reply(reply: &[u8], xid: u32) -> io::Result<()> {
     let reply = parse(reply)?;
     match reply.reply_body() {
@@ -87,12 +86,13 @@ pub fn accept_reply(reply: &[u8], xid: u32) -> io::Result<()> {
     }
 }
 
-/// How long the message is whose first bytes these are, with its mark; `None` as long as the mark is not complete.
+/// Returns the length of the message that begins with these bytes, including its record mark, or `None` if the mark is
+/// not complete yet.
 ///
 /// # Errors
-/// `InvalidData` if it is longer than [`MESSAGE_MAX`], or in several fragments.
+/// `InvalidData` if the message is longer than [`MESSAGE_MAX`], or has several fragments.
 pub fn length(record: &[u8]) -> io::Result<Option<usize>> {
-    if record.len() < MARK {
+    if record.len() < RECORD_MARK {
         return Ok(None);
     }
     match onc_rpc::expected_message_len(record) {
@@ -101,8 +101,8 @@ pub fn length(record: &[u8]) -> io::Result<Option<usize>> {
     }
 }
 
-/// The mark of a message of one fragment whose length without the mark is `length`.
-pub fn mark(length: usize) -> [u8; MARK] {
+/// Returns the record mark of a message of one fragment with `length` bytes.
+pub fn record_mark(length: usize) -> [u8; RECORD_MARK] {
     const LAST_FRAGMENT: u32 = 1 << 31;
     (LAST_FRAGMENT | length as u32).to_be_bytes()
 }

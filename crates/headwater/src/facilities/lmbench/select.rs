@@ -1,5 +1,5 @@
-//! `select-N-fd`, `select-N-tcp`: asks which of N descriptors take a write. All do, and all are of the same file or the
-//! same TCP connection: what is timed is how the kernel goes through them.
+//! `select-N-fd`, `select-N-tcp`: `select(2)` for writing on N file descriptors. All are writable, and all refer to the
+//! same file or the same TCP connection: the figure is the time in which the kernel walks through them.
 
 use std::hint::black_box;
 use std::io;
@@ -15,18 +15,18 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::{Unavailable, tcp};
 
-/// Descriptors that a worker has beside those it asks about.
+/// File descriptors of a worker beside those passed to `select`.
 const OTHERS: u64 = 32;
 
-/// The descriptors, and what must live as long.
+/// The file descriptors, and the objects that must stay open with them.
 #[derive(Debug)]
-pub struct Select {
+pub struct SelectCall {
     writers: Writers<OwnedFd>,
     file: Option<ExistingFile>,
     connection: Option<(OwnedFd, OwnedFd)>,
 }
 
-impl Operation for Select {
+impl Operation for SelectCall {
     const ROWS: &'static [(&'static str, &'static str)] = &[
         ("select-10-fd", "select() for writing on 10 descriptors of a file, without waiting"),
         ("select-100-fd", "select() for writing on 100 descriptors of a file, without waiting"),
@@ -39,7 +39,7 @@ impl Operation for Select {
     ];
     const FIGURE: Figure = Figure::Microseconds;
 
-    fn prepare(job: &Job) -> Result<Select, Unavailable> {
+    fn prepare(job: &Job) -> Result<SelectCall, Unavailable> {
         let (count, of) = parameters(&job.row.subject)?;
         allow_descriptors(count + OTHERS).map_err(|error| Unavailable::call("setrlimit", error))?;
         let copies = |of: BorrowedFd<'_>| {
@@ -49,12 +49,12 @@ impl Operation for Select {
         };
         if of == "tcp" {
             let connection = tcp::connection()?;
-            return Ok(Select { writers: copies(connection.0.as_fd())?, file: None, connection: Some(connection) });
+            return Ok(SelectCall { writers: copies(connection.0.as_fd())?, file: None, connection: Some(connection) });
         }
         let file = ExistingFile::make(job)?;
         let opened = open(file.path(), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
             .map_err(|error| Unavailable::call("open", error))?;
-        Ok(Select { writers: copies(opened.as_fd())?, file: Some(file), connection: None })
+        Ok(SelectCall { writers: copies(opened.as_fd())?, file: Some(file), connection: None })
     }
 
     fn check(&mut self) -> io::Result<()> {
@@ -71,7 +71,7 @@ impl Operation for Select {
         }
         match self.writers.ready()? {
             ready if ready == members.len() => Ok(()),
-            ready => Err(io::Error::other(format!("{ready} of {} descriptors take a write", members.len()))),
+            ready => Err(io::Error::other(format!("{ready} of {} descriptors are writable", members.len()))),
         }
     }
 
@@ -83,10 +83,10 @@ impl Operation for Select {
     }
 }
 
-/// How many descriptors, and of what, from the name of the row: `select-250-tcp`.
+/// Parses the number and the kind of descriptors from the name of the row: `select-250-tcp`.
 fn parameters(subject: &str) -> Result<(u64, &str), Unavailable> {
     let parts = subject.strip_prefix("select-").and_then(|rest| rest.split_once('-'));
     parts
         .and_then(|(count, of)| Some((count.parse().ok()?, of)))
-        .ok_or_else(|| Unavailable(format!("{subject} does not say how many descriptors")))
+        .ok_or_else(|| Unavailable(format!("{subject} is not of the form select-<descriptors>-<kind>")))
 }

@@ -1,6 +1,6 @@
-//! `sh`: `fork(2)`, `/bin/sh -c` of a small static program by the child, and `waitpid(2)` for it.
+//! `sh`: `fork(2)`, `/bin/sh -c` of a small static program by the child, and `waitpid(2)`.
 //!
-//! Which shell that is, and whether it becomes the program or forks once more, is the system's affair.
+//! The system decides which shell that is, and whether it executes the program itself or forks again.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -16,7 +16,7 @@ use crate::transports::Unavailable;
 /// The shell.
 const SHELL: &str = "/bin/sh";
 
-/// A process that has a shell run a program.
+/// A process whose children run a program by the shell.
 #[derive(Debug)]
 pub struct Sh {
     program: Program,
@@ -49,7 +49,7 @@ impl Operation for Sh {
     }
 }
 
-/// A word that a shell takes as it is: in apostrophes, each of its own as `'\''`.
+/// Quotes a word for a shell: in apostrophes, and each apostrophe within as `'\''`.
 fn quoted(word: &OsStr) -> OsString {
     let mut quoted = vec![b'\''];
     for &byte in word.as_bytes() {

@@ -1,5 +1,5 @@
-//! `signal-handle`: `kill(2)` of itself with a handler that does nothing, minus `kill(2)` of itself with signal 0: what
-//! it takes to deliver a signal, run its handler and return from it.
+//! `signal-handle`: `kill(2)` to itself with a handler that does nothing, minus `kill(2)` to itself with signal 0: the
+//! cost of delivering a signal, running its handler and returning from it.
 
 use std::io;
 
@@ -10,10 +10,10 @@ use crate::facilities::operation::{Figure, Operation, Run};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// The signal; nothing else in a conductor's worker uses it.
+/// The signal. Nothing else in a worker uses it.
 const SIGNAL: Signal = Signal::USR1;
 
-/// Signals of the check.
+/// Number of signals of the check.
 const CHECKED: u64 = 10;
 
 /// A process that sends signals to itself.
@@ -26,7 +26,7 @@ impl Operation for SignalHandle {
     const ROWS: &'static [(&'static str, &'static str)] =
         &[("signal-handle", "kill(self) with an empty handler, minus kill(self, 0)")];
     const FIGURE: Figure = Figure::Microseconds;
-    const SUBTRACTED: Option<Run<Self>> = Some(SignalHandle::ask);
+    const SUBTRACTED: Option<Run<Self>> = Some(SignalHandle::send_signal_0);
 
     fn prepare(_job: &Job) -> Result<SignalHandle, Unavailable> {
         handler::install(SIGNAL, Handler::Empty).map_err(|error| Unavailable::call("sigaction", error))?;
@@ -37,7 +37,7 @@ impl Operation for SignalHandle {
         handler::install(SIGNAL, Handler::Counting)?;
         let before = handler::counted();
         self.run(CHECKED)?;
-        self.ask(CHECKED)?;
+        self.send_signal_0(CHECKED)?;
         let handled = handler::counted() - before;
         handler::install(SIGNAL, Handler::Empty)?;
         match handled {
@@ -55,8 +55,8 @@ impl Operation for SignalHandle {
 }
 
 impl SignalHandle {
-    /// Signal 0: everything but a signal.
-    fn ask(&mut self, operations: u64) -> io::Result<()> {
+    /// The subtracted part: signal 0 delivers nothing.
+    fn send_signal_0(&mut self, operations: u64) -> io::Result<()> {
         for _ in 0..operations {
             test_kill_process(self.own)?;
         }

@@ -1,4 +1,4 @@
-//! `signal-install`: `sigaction(2)` with a handler that does nothing, which also returns the action before.
+//! `signal-install`: `sigaction(2)` with a handler that does nothing. The call also returns the previous action.
 
 use std::io;
 
@@ -9,10 +9,10 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// The signal; nothing else in a conductor's worker uses it.
+/// The signal. Nothing else in a worker uses it.
 const SIGNAL: Signal = Signal::USR1;
 
-/// A process whose handler is set again and again.
+/// A process that sets a handler again and again.
 #[derive(Debug)]
 pub struct SignalInstall;
 
@@ -36,7 +36,7 @@ impl Operation for SignalInstall {
         };
         match (counted_by(self, 0)?, counted_by(self, 1)?) {
             (1, 0) => Ok(()),
-            (_, after) => Err(io::Error::other(format!("the handler before was called {after} times after all"))),
+            (_, after) => Err(io::Error::other(format!("the previous handler was called {after} times"))),
         }
     }
 

@@ -1,8 +1,8 @@
-//! A small static program: it ends at once with its own code, and does nothing else. For the operations that execute one.
+//! A small static program that exits at once with a status of its own. Used by the operations that execute a program.
 //!
-//! No compiler is at hand where Headwater runs, and its own program is large; so the file is written byte by byte: the
-//! header of an ELF file, the headers of a segment and of the stack (System V ABI, chapters 4 and 5), and the two or three
-//! instructions of `exit(2)`: what a linker makes of such a program. The kernel maps it as any other, only less of it.
+//! There may be no compiler where Headwater runs, and Headwater's own program is large. So the file is written byte by
+//! byte: the ELF file header, the program headers of a segment and of the stack (System V ABI, chapters 4 and 5), and
+//! the two or three instructions of `exit(2)`. A linker produces the same. The kernel loads it like any other program.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -13,10 +13,10 @@ use std::process::{Command, ExitStatus};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// How it ends: as nothing else ends that is tried here.
+/// The exit status of the program. No other program that the check could run exits with it.
 const CODE: i32 = 42;
 
-/// The instructions of `exit(42)`, and the number of the machine in ELF.
+/// The instructions of `exit(42)`, and the ELF number of the architecture.
 #[cfg(target_arch = "x86_64")]
 const MACHINE: Option<(u16, &[u8])> = Some((
     62,
@@ -27,7 +27,7 @@ const MACHINE: Option<(u16, &[u8])> = Some((
     ],
 ));
 
-/// The instructions of `exit(42)`, and the number of the machine in ELF.
+/// The instructions of `exit(42)`, and the ELF number of the architecture.
 #[cfg(target_arch = "aarch64")]
 const MACHINE: Option<(u16, &[u8])> = Some((
     183,
@@ -38,28 +38,28 @@ const MACHINE: Option<(u16, &[u8])> = Some((
     ],
 ));
 
-/// Not written for this machine.
+/// Not available for this architecture.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const MACHINE: Option<(u16, &[u8])> = None;
 
-/// Where the segment is mapped: where linkers put static programs of x86-64.
+/// The address of the segment: where linkers put static programs of x86-64.
 const ADDRESS: u64 = 0x40_0000;
 
-/// Lengths of the two headers, bytes.
+/// Sizes in bytes of the file header and of a program header.
 const FILE_HEADER: u64 = 64;
 const SEGMENT_HEADER: u64 = 56;
 
-/// The program, in a file that is removed when this is dropped.
+/// The program, in a file that is removed on drop.
 #[derive(Debug)]
 pub struct SmallProgram {
     path: PathBuf,
 }
 
 impl SmallProgram {
-    /// Writes it into the launch's directory, and runs it once.
+    /// Writes the program into the launch's directory, and runs it once.
     ///
     /// # Errors
-    /// [`Unavailable`] with the call that stands in the way, or if it is not written for this machine.
+    /// [`Unavailable`] with the call that failed, or if there is no program for this architecture.
     pub fn make(job: &Job) -> Result<SmallProgram, Unavailable> {
         let Some((machine, code)) = MACHINE else {
             return Err(Unavailable("the small static program is not written for this kind of CPU".to_owned()));
@@ -67,13 +67,13 @@ impl SmallProgram {
         let program = SmallProgram { path: job.directory.join(format!("{}-program", job.token)) };
         let refused = |what: &str, error| Unavailable::call(&format!("{what} {}", program.path.display()), error);
         write(&program.path, &image(machine, code)).map_err(|error| refused("write", error))?;
-        // The only way to hear why the kernel does not execute it: the directory may be mounted so that it must not.
+        // Run it, to learn why the kernel may refuse: the directory may be mounted `noexec`.
         let status = Command::new(&program.path).status().map_err(|error| refused("execve", error))?;
         check(status).map_err(|error| refused("run", error))?;
         Ok(program)
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -85,7 +85,7 @@ impl Drop for SmallProgram {
     }
 }
 
-/// Whether a process that ended so was the program.
+/// Checks that a process that ended with this status was the program.
 ///
 /// # Errors
 /// How it ended instead.
@@ -100,7 +100,7 @@ fn write(path: &Path, image: &[u8]) -> io::Result<()> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o700).open(path)?.write_all(image)
 }
 
-/// The file: the headers and the code, mapped as one segment that may be read and executed.
+/// Returns the bytes of the file: the headers and the code, as one readable and executable segment.
 fn image(machine: u16, code: &[u8]) -> Vec<u8> {
     let start = FILE_HEADER + 2 * SEGMENT_HEADER;
     let length = start + code.len() as u64;
@@ -108,26 +108,26 @@ fn image(machine: u16, code: &[u8]) -> Vec<u8> {
     let mut put = |bytes: &[u8]| image.extend_from_slice(bytes);
     // Magic, 64 bits, little endian, version 1; padded to 16 bytes.
     put(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
-    // A program (2) of the machine, version 1.
+    // Type executable (2), architecture, version 1.
     put(&2u16.to_le_bytes());
     put(&machine.to_le_bytes());
     put(&1u32.to_le_bytes());
-    // Where it starts; where the headers of segments are; no headers of sections; no flags.
+    // Entry point; offset of the program headers; no section headers; no flags.
     put(&(ADDRESS + start).to_le_bytes());
     put(&FILE_HEADER.to_le_bytes());
     put(&0u64.to_le_bytes());
     put(&0u32.to_le_bytes());
-    // Lengths and numbers of the headers: of the file, of segments (two), of sections (none).
+    // Sizes and numbers of the headers: file, program headers (two), section headers (none).
     for value in [FILE_HEADER as u16, SEGMENT_HEADER as u16, 2, 0, 0, 0] {
         put(&value.to_le_bytes());
     }
-    // A segment to be loaded (1), to be read and executed (4 + 1): the whole file.
+    // A loadable segment (1), readable and executable (4 + 1): the whole file.
     put(&1u32.to_le_bytes());
     put(&5u32.to_le_bytes());
     for value in [0, ADDRESS, ADDRESS, length, length, 0x1000] {
         put(&value.to_le_bytes());
     }
-    // The stack, to be read and written (4 + 2).
+    // The stack, readable and writable (4 + 2).
     put(&0x6474_e551_u32.to_le_bytes());
     put(&6u32.to_le_bytes());
     for value in [0, 0, 0, 0, 0, 16] {

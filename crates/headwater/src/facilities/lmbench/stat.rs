@@ -1,4 +1,4 @@
-//! `stat`: asks for the properties of a file by its path.
+//! `stat`: reads the attributes of a file by its path.
 
 use std::fs;
 use std::hint::black_box;
@@ -10,7 +10,7 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// A file, three folders deep where the directory for temporary files is `/tmp`.
+/// A file, three directories deep if the directory for temporary files is `/tmp`.
 #[derive(Debug)]
 pub struct Stat(ExistingFile);
 
@@ -26,13 +26,13 @@ impl Operation for Stat {
         let answer = rustix::fs::stat(self.0.path())?;
         match (answer.st_size as u64, answer.st_ino) {
             known if known == (self.0.length(), fs::metadata(self.0.as_path())?.ino()) => Ok(()),
-            other => Err(io::Error::other(format!("size and number of another file: {other:?}"))),
+            other => Err(io::Error::other(format!("size and inode of another file: {other:?}"))),
         }
     }
 
     fn run(&mut self, operations: u64) -> io::Result<()> {
         for _ in 0..operations {
-            // A word of the answer: see `fstat`.
+            // Only one word of the result is used, as in `fstat`.
             black_box(rustix::fs::stat(self.0.path())?.st_size);
         }
         Ok(())

@@ -1,8 +1,9 @@
-//! `tcp-connect`: makes a TCP socket, connects it to a process of the same machine, and closes it.
+//! `tcp-connect`: creates a TCP socket, connects it to a process of the same machine, and closes it.
 //!
-//! The other process accepts, waits for the end, and closes. So each connection leaves its address in TIME_WAIT for a minute,
-//! as LMbench's do, and that is a part of the figure. Linux gives an address to another connection of the same machine
-//! after a second (`net.ipv4.tcp_tw_reuse`), and every launch has a port of its own, so that the 28,000 addresses last.
+//! The other process accepts, waits for the end, and closes. So each connection leaves its address in TIME_WAIT for a
+//! minute, as LMbench's do, and that is a part of the figure. Linux lets another connection to the same machine use the
+//! address after a second (`net.ipv4.tcp_tw_reuse`), and every launch has a port of its own, so that the 28,000
+//! addresses suffice.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -21,24 +22,24 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// Connections that may wait for the other process. Between so many, it is waited for: one that finds no room would be
-/// refused, and tried again after a second.
-const WAITING_MAX: u64 = 100;
+/// The backlog of the other process. After so many connections the client waits for it: a connection that finds the
+/// backlog full is dropped, and tried again after a second.
+const BACKLOG: u64 = 100;
 
-/// Connections of the check.
+/// Number of connections of the check.
 const CHECKED: u64 = 10;
 
-/// How often the other process is asked whether it has caught up.
+/// Interval at which the client polls for the other process.
 const PAUSE: Duration = Duration::from_micros(10);
 
-/// The caller, and the process that is called.
+/// The client, and the process that accepts.
 #[derive(Debug)]
 pub struct TcpConnect {
     listener: Child,
     address: SocketAddrAny,
-    /// Connections that the other process has seen the end of. It alone adds to them.
+    /// Number of connections whose end the other process has seen. Only that process writes it.
     ended: Shared<AtomicU64>,
-    /// Connections that were made.
+    /// Number of connections that were made.
     made: u64,
 }
 
@@ -46,13 +47,13 @@ impl Operation for TcpConnect {
     const ROWS: &'static [(&'static str, &'static str)] =
         &[("tcp-connect", "socket(), connect() to a process of this machine, close()")];
     const FIGURE: Figure = Figure::Microseconds;
-    const PIECE_MAX: u64 = WAITING_MAX;
+    const PIECE_MAX: u64 = BACKLOG;
 
     fn prepare(job: &Job) -> Result<TcpConnect, Unavailable> {
         let socket = socket().map_err(|error| Unavailable::call("socket", error))?;
         bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))
             .map_err(|error| Unavailable::call("bind to 127.0.0.1", error))?;
-        listen(&socket, WAITING_MAX as i32).map_err(|error| Unavailable::call("listen", error))?;
+        listen(&socket, BACKLOG as i32).map_err(|error| Unavailable::call("listen", error))?;
         let address = getsockname(&socket).map_err(|error| Unavailable::call("getsockname", error))?;
         let ended = Shared::new(AtomicU64::new(0)).map_err(|error| Unavailable::call("mmap", error))?;
         let cpu = job.cpus.map(|(_, second)| second);
@@ -71,13 +72,13 @@ impl Operation for TcpConnect {
         self.tidy(0)?;
         match self.ended.load(Ordering::Relaxed) - before {
             CHECKED => Ok(()),
-            other => Err(io::Error::other(format!("{CHECKED} connections were made, and {other} have come"))),
+            other => Err(io::Error::other(format!("{CHECKED} connections were made, but {other} were accepted"))),
         }
     }
 
-    /// Waits until the other process has caught up.
+    /// Waits until the other process has handled all connections.
     fn tidy(&mut self, _operations: u64) -> io::Result<()> {
-        // Relaxed: a number, nothing is published with it.
+        // Relaxed: only the number matters.
         while self.ended.load(Ordering::Relaxed) < self.made {
             if let Some(status) = self.listener.try_wait()? {
                 return Err(io::Error::other(format!("the process that accepts has ended: {status}")));
@@ -101,7 +102,7 @@ fn socket() -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::empty(), None)?)
 }
 
-/// Accepts connections and counts their ends, until it is killed.
+/// Accepts connections and counts their ends, until the process is killed.
 fn serve(socket: &OwnedFd, ended: &AtomicU64) -> io::Result<()> {
     loop {
         let connection = accept_with(socket, SocketFlags::empty())?;

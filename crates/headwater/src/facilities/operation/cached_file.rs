@@ -1,4 +1,5 @@
-//! A file of the launch's own whose pages are in the page cache, because they have just been written. Removed when dropped.
+//! A private file of the launch. Its pages are in the page cache, because they have just been written. It is removed on
+//! drop.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -11,14 +12,14 @@ use super::memory_check::need;
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// Bytes of a large file: more than the last cache of most processors.
+/// Size of a large file in bytes: more than the last-level cache of most processors.
 pub const FILE_BYTES: usize = 64 << 20;
 
-/// Bytes written at a time. Some file systems, ext4 among them, give the page cache folios as large as what is written at a
-/// time, and map a whole folio at the first touch of any of its pages; LMbench's files are copied in calls of 8 KiB.
+/// Bytes per write. Some file systems, ext4 among them, give the page cache folios as large as a write, and map a whole
+/// folio at the first touch of any of its pages. LMbench copies its files in calls of 8 KiB.
 const CHUNK: usize = 8 << 10;
 
-/// The file; what its words are says [`CachedFile::word`].
+/// A cached file. [`CachedFile::word`] defines its contents.
 #[derive(Debug)]
 pub struct CachedFile {
     path: PathBuf,
@@ -26,45 +27,45 @@ pub struct CachedFile {
 }
 
 impl CachedFile {
-    /// Writes `bytes` bytes, a multiple of [`CHUNK`], into a file in the launch's directory.
+    /// Writes a file of `bytes` bytes, a multiple of [`CHUNK`], into the launch's directory.
     ///
     /// # Errors
-    /// [`Unavailable`] with the shortage or call that stands in the way.
+    /// [`Unavailable`] with the limit or the call that prevents it.
     pub fn make(job: &Job, bytes: usize) -> Result<CachedFile, Unavailable> {
         assert!(bytes > 0 && bytes.is_multiple_of(CHUNK), "files are made of whole chunks");
         need(bytes as u64)?;
-        // Beyond this limit the kernel does not refuse but kills.
+        // The kernel kills a process that exceeds this limit (SIGXFSZ).
         if let Some(limit) = limits::get("fsize").and_then(|limit| limit.soft).filter(|&limit| limit < bytes as u64) {
             return Err(Unavailable(format!("a file of {bytes} B: this process may write {limit} (ulimit -f)")));
         }
-        // From here on it is removed, whatever happens.
+        // Built before the writes, so that the file is removed if they fail.
         let file = CachedFile { path: job.directory.join(format!("{}-cached", job.token)), bytes };
         file.write().map_err(|error| Unavailable::call(&format!("write {}", file.path.display()), error))?;
         Ok(file)
     }
 
-    /// Its path.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its word of 8 bytes at `8 * number`: the number itself, and one more for every 4 KiB, so that the first bytes of
-    /// pages differ too.
+    /// Returns word `number` (8 bytes, at offset `8 * number`): the number itself, plus one for every 4 KiB, so that
+    /// the first bytes of pages differ too.
     pub fn word(number: u64) -> u64 {
         number + number / 512
     }
 
-    /// Its byte at `offset`.
+    /// Returns the byte at `offset`.
     pub fn byte(offset: u64) -> u8 {
         CachedFile::word(offset / 8).to_ne_bytes()[offset as usize % 8]
     }
 
-    /// The sum of its words `first .. first + count`, modulo 2^64.
+    /// Returns the sum of the words `first .. first + count`, modulo 2^64.
     pub fn sum(first: u64, count: u64) -> u64 {
         (first..first + count).map(CachedFile::word).fold(0, u64::wrapping_add)
     }
 
-    /// Opens it for reading.
+    /// Opens the file for reading.
     ///
     /// # Errors
     /// [`Unavailable`] with what `open(2)` reports.
@@ -72,11 +73,11 @@ impl CachedFile {
         self.opened(File::open(&self.path))
     }
 
-    /// Opens it for reading and writing.
+    /// Opens the file for reading and writing.
     ///
     /// # Errors
     /// As [`CachedFile::open`].
-    pub fn open_for_both(&self) -> Result<OwnedFd, Unavailable> {
+    pub fn open_read_write(&self) -> Result<OwnedFd, Unavailable> {
         self.opened(OpenOptions::new().read(true).write(true).open(&self.path))
     }
 
@@ -96,7 +97,7 @@ impl CachedFile {
             }
             file.write_all(&chunk)?;
         }
-        // Not written to the disk: what is in the cache is enough, and the file is gone before long.
+        // Not synced: the page cache is enough, and the file is removed soon.
         Ok(())
     }
 }
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_has_the_words_that_are_said_and_is_removed() {
+    fn the_file_has_its_words_and_is_removed_on_drop() {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("file");
         let file = CachedFile { path: path.clone(), bytes: 4 * CHUNK };

@@ -1,5 +1,5 @@
-//! The course of a launch: a process for the operation, a check, then calibration, warm-up and batches as messages have
-//! them.
+//! Runs a launch of an operation: a process for the operation, a check, then calibration, warm-up and batches as for
+//! messages.
 
 use std::io;
 
@@ -17,13 +17,13 @@ use crate::transports::Unavailable;
 
 const ROLES: [Role; 1] = [Role::Worker];
 
-/// Operations of the first round of calibration: some take milliseconds.
+/// Operations in the first round of calibration. One, because some operations take milliseconds.
 const FIRST: u64 = 1;
 
 /// Prepares operation `O` in a process of its own and drops it.
 ///
 /// # Errors
-/// [`Unavailable`] if it cannot be prepared here. Whatever else goes wrong shows in the launch.
+/// [`Unavailable`] if it cannot be prepared here. Other failures appear in the launch.
 pub fn probe<O: Operation>(job: &Job) -> Result<(), Unavailable> {
     let nothing = Round::default();
     match team::<O>(job).and_then(|mut team| team.round(&nothing).map(|_| team)).and_then(Team::finish) {
@@ -35,7 +35,7 @@ pub fn probe<O: Operation>(job: &Job) -> Result<(), Unavailable> {
 /// Runs a launch of operation `O`.
 ///
 /// # Errors
-/// As [`Team::round`], with the operation's own words.
+/// As [`Team::round`], with the operation's own message.
 pub fn conduct<O: Operation>(job: &Job) -> Result<Measured, LaunchError> {
     let mut team = team::<O>(job)?;
     let timed = Job { time_s: job.time_s * O::TIMED_SHARE, warm_up_s: job.warm_up_s * O::TIMED_SHARE, ..job.clone() };
@@ -46,7 +46,8 @@ pub fn conduct<O: Operation>(job: &Job) -> Result<Measured, LaunchError> {
     Ok(measured::<O>(&batches, job))
 }
 
-/// The process of the operation, small before it prepares anything: a fork costs by the pages of who forks.
+/// Forks the process of the operation. The conductor has little memory then: the cost of a fork depends on the pages of
+/// the parent.
 fn team<O: Operation>(job: &Job) -> Result<Team, LaunchError> {
     let cpu = job.cpus.map(|(first, _)| first);
     let link = worker::fork(Role::Worker, cpu, |side| {
@@ -59,8 +60,8 @@ fn team<O: Operation>(job: &Job) -> Result<Team, LaunchError> {
     Ok(Team::new(vec![link], job))
 }
 
-/// One round. The stamps are those of a clock that runs only while the operation does, so that neither what is
-/// subtracted nor what is untimed shows in them.
+/// Runs one round. The stamps come from a clock that runs only while the operation runs: they contain neither what is
+/// subtracted nor the untimed work.
 pub(super) fn serve<O: Operation>(operation: &mut O, round: &Round) -> io::Result<Report> {
     let start_ns = now_ns();
     let mut report = Report { start_ns, end_ns: start_ns, ..Report::default() };
@@ -80,7 +81,7 @@ pub(super) fn serve<O: Operation>(operation: &mut O, round: &Round) -> io::Resul
     Ok(report)
 }
 
-/// How long so many operations take, ns, without the tidying between them.
+/// Returns how long the operations take, in ns, without the calls of [`Operation::tidy`] between them.
 fn timed_ns<O: Operation>(operation: &mut O, operations: u64, run: Run<O>) -> io::Result<u64> {
     let (mut left, mut total_ns) = (operations, 0);
     while left > 0 {
@@ -94,7 +95,7 @@ fn timed_ns<O: Operation>(operation: &mut O, operations: u64, run: Run<O>) -> io
     Ok(total_ns)
 }
 
-/// The samples, the figure by the old rule, the parts of a difference, and what it cost.
+/// Returns the samples, the figure by LMbench's rule, the two parts of a difference, and the cost.
 pub(super) fn measured<O: Operation>(batches: &Batches, job: &Job) -> Measured {
     const { assert!(O::SUBTRACTED.is_none() || O::FIGURE.is_time(), "only times are subtracted") };
     let (own, quantity) = (O::FIGURE.metrics()[0], O::quantity(job));
@@ -106,7 +107,7 @@ pub(super) fn measured<O: Operation>(batches: &Batches, job: &Job) -> Measured {
     let mut measured = batches.measured(&ROLES);
     let whole = values(&batches.durations_ns);
     let (series, value) = if O::SUBTRACTED.is_some() {
-        // The first batch is no sample of what is subtracted, as it is none of the whole.
+        // The first batch is not a sample.
         let subtracted_ns: Vec<f64> = batches.reports[0].subtracted_ns.iter().skip(1).map(|&ns| ns as f64).collect();
         for (name, durations_ns) in [("whole_ns", &batches.durations_ns), ("subtracted_ns", &subtracted_ns)] {
             let each = median(durations_ns).map(|ns| ns / count / quantity);

@@ -1,15 +1,15 @@
-//! What the figure of an operation is: its metric, and how a duration becomes it.
+//! The figure of an operation: its metric, and how a duration becomes its value.
 
 use headwater_results::schema::Better;
 
 use crate::patterns::MetricInfo;
 
-/// The figure of an operation.
+/// The unit of an operation's figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
-    /// Time of one, us.
+    /// Time of one operation in us.
     Microseconds,
-    /// Time of one, ns.
+    /// Time of one operation in ns.
     Nanoseconds,
     /// Bytes per second, in MB/s (1 MB = 10^6 bytes).
     Bandwidth,
@@ -18,7 +18,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// Its metric, under the names of the published table `ltt`.
+    /// Returns the metric, with the names of the published table `ltt`.
     pub const fn metrics(self) -> &'static [MetricInfo] {
         match self {
             Figure::Microseconds => &[MetricInfo { name: "elapsed", unit: "us", better: Better::Lower }],
@@ -28,7 +28,7 @@ impl Figure {
         }
     }
 
-    /// The value of an operation that takes `ns` and counts for `quantity`.
+    /// Returns the value for an operation that takes `ns` and has the given quantity.
     pub fn value(self, ns: f64, quantity: f64) -> f64 {
         match self {
             Figure::Microseconds => ns / quantity / 1e3,
@@ -38,7 +38,7 @@ impl Figure {
         }
     }
 
-    /// Whether it is a time, so that the quantity of an operation is a number of lesser operations.
+    /// Whether the figure is a time. Then the quantity is the number of smaller operations in one operation.
     pub const fn is_time(self) -> bool {
         matches!(self, Figure::Microseconds | Figure::Nanoseconds)
     }

@@ -1,8 +1,9 @@
-//! Operations: single things that a kernel or a machine does, timed alone. What facilities [`lmbench`](super::lmbench)
-//! and [`kernel`](super::kernel) share; their folders hold one operation per file.
+//! Operations: single actions of a kernel or a machine that are timed alone. This folder is shared by the facilities
+//! [`lmbench`](super::lmbench), [`kernel`](super::kernel), [`trace`](super::trace) and [`channel`](super::channel);
+//! their folders have one operation per file.
 //!
-//! An operation lives in a process of its own, which prepares it, checks once that it does what it says, and then runs
-//! it many times between two reads of the clock. What it forks dies with it.
+//! An operation has a process of its own. The process prepares the operation, checks once that it works, and then runs
+//! it many times between two reads of the clock. Its children die with it.
 
 use std::io;
 
@@ -24,54 +25,56 @@ pub use figure::Figure;
 pub use memory_check::need;
 pub use peer::fork_peer;
 
-/// One function of an operation: does it so many times.
+/// A function that performs an operation the given number of times.
 pub type Run<O> = fn(&mut O, u64) -> io::Result<()>;
 
-/// Something that a kernel or a machine does.
+/// An action of a kernel or a machine.
 pub trait Operation: Sized {
-    /// Its rows: the name in row ids, and one line for `list`. Several where it has a parameter, which
-    /// [`Operation::prepare`] reads from the name.
+    /// The rows: the name in row ids, and one line for `list`. An operation with a parameter has several;
+    /// [`Operation::prepare`] reads the parameter from the name.
     const ROWS: &'static [(&'static str, &'static str)];
 
-    /// What its figure is.
+    /// The unit of the figure.
     const FIGURE: Figure;
 
-    /// Candidate; null for what measures the loop alone.
+    /// Candidate, or null for a row that measures only the loop.
     const STANDING: Standing = Standing::Candidate;
 
-    /// How the rule of lmbench makes one figure of its repetitions.
+    /// How LMbench makes one figure of its repetitions.
     const LMBENCH_RULE: LmbenchRule = LmbenchRule::Median;
 
-    /// What the definition subtracts: the same as often, timed in batches of its own that alternate with those of
-    /// [`Operation::run`]. The sample of a batch is the difference; the medians of both are counters.
+    /// Work that the definition subtracts. It is repeated as often as the operation, in batches of its own that
+    /// alternate with those of [`Operation::run`]. The sample of a batch is the difference; the medians of both parts
+    /// are counters.
     const SUBTRACTED: Option<Run<Self>> = None;
 
-    /// The most operations between two calls of [`Operation::tidy`], for what uses up files or memory.
+    /// The most operations between two calls of [`Operation::tidy`]; for operations that use up files or memory.
     const PIECE_MAX: u64 = u64::MAX;
 
-    /// The share of a launch's time that is timed; the rest is for what is subtracted, or for tidying that takes long.
+    /// The timed share of a launch's duration. The rest is for the subtracted part, or for long calls of
+    /// [`Operation::tidy`].
     const TIMED_SHARE: f64 = if Self::SUBTRACTED.is_some() { 0.5 } else { 1.0 };
 
-    /// How much one operation of [`Operation::run`] counts: bytes for a bandwidth, hops for a turn of a ring.
+    /// Returns the quantity of one operation: the bytes for a bandwidth, the hops for a round of a ring.
     fn quantity(job: &Job) -> f64 {
         let _ = job;
         1.0
     }
 
-    /// Makes what it needs, in the process that will run it. That process has one thread, and runs on the first CPU of
-    /// the job, if the job names any.
+    /// Prepares the operation, in the process that will run it. That process has one thread, and runs on the first CPU
+    /// of the job if the job names CPUs.
     ///
     /// # Errors
-    /// [`Unavailable`] with the call that stands in the way: the row is then skipped.
+    /// [`Unavailable`] with the call that failed: the row is then skipped.
     fn prepare(job: &Job) -> Result<Self, Unavailable>;
 
-    /// Does it a few times and looks whether what ought to happen happens. Called once, before anything is timed.
+    /// Runs the operation a few times and verifies its effect. Called once, before anything is timed.
     ///
     /// # Errors
-    /// In words what went wrong: the launch then fails.
+    /// A description of what went wrong: the launch then fails.
     fn check(&mut self) -> io::Result<()>;
 
-    /// Gets ready for the next `operations` operations, untimed: removes files, frees memory, drops pages.
+    /// Prepares for the next `operations` operations, untimed: removes files, frees memory, drops pages.
     ///
     /// # Errors
     /// What the system reports.
@@ -80,7 +83,7 @@ pub trait Operation: Sized {
         Ok(())
     }
 
-    /// Does it `operations` times, timed: it allocates nothing, calls nothing through a table, and reads no clock.
+    /// Runs the operation `operations` times, timed. It must not allocate, make virtual calls, or read a clock.
     ///
     /// # Errors
     /// What the system reports; the launch then fails.
@@ -97,7 +100,7 @@ pub struct Entry {
     conduct: fn(&Job) -> Result<Measured, LaunchError>,
 }
 
-/// The entry of operation `O`.
+/// Returns the table entry of operation `O`.
 pub const fn entry<O: Operation>() -> Entry {
     Entry {
         rows: O::ROWS,
@@ -108,7 +111,7 @@ pub const fn entry<O: Operation>() -> Entry {
     }
 }
 
-/// The rows of all operations of a table, in its order.
+/// Returns the rows of all operations of a table, in its order.
 pub fn subjects(table: &'static [Entry]) -> Vec<Subject> {
     let of_entry = |entry: &'static Entry| {
         entry.rows.iter().map(|&(name, summary)| Subject {
@@ -121,7 +124,7 @@ pub fn subjects(table: &'static [Entry]) -> Vec<Subject> {
     table.iter().flat_map(of_entry).collect()
 }
 
-/// Whether this machine can run the job's row; the operation is prepared and dropped in a process of its own.
+/// Checks whether this machine can run the job's row. The operation is prepared and dropped in a process of its own.
 ///
 /// # Errors
 /// [`Unavailable`] with the reason.
@@ -132,7 +135,7 @@ pub fn probe(table: &'static [Entry], job: &Job) -> Result<(), Unavailable> {
 /// Runs a launch of the job's row.
 ///
 /// # Errors
-/// [`LaunchError::Unavailable`] if it cannot be prepared, [`LaunchError::Failed`] if it does not do what it says.
+/// [`LaunchError::Unavailable`] if it cannot be prepared, [`LaunchError::Failed`] if its check or a run fails.
 pub fn conduct(table: &'static [Entry], job: &Job) -> Result<Measured, LaunchError> {
     (find(table, job).ok_or_else(|| LaunchError::Unavailable(no_operation(job)))?.conduct)(job)
 }

@@ -1,5 +1,5 @@
-//! A second process of an operation: who answers, sends or is woken. Forked by [`super::Operation::prepare`]; it dies with
-//! the process that does the operation, or when its handle is dropped.
+//! The second process of an operation: it answers, sends or is woken. [`super::Operation::prepare`] forks it. It dies
+//! with the process of the operation, or when its handle is dropped.
 
 use std::io;
 
@@ -9,8 +9,8 @@ use headwater_os::cpu;
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// Forks a process that runs `body` on the job's second CPU. Whatever it inherits and does not need, `body` drops, so that
-/// a pipe ends when its last real user is gone.
+/// Forks a process that runs `body` on the job's second CPU. `body` must drop inherited descriptors that it does not
+/// need, so that a pipe ends when its last user ends.
 ///
 /// # Errors
 /// [`Unavailable`] with what `fork(2)` reports.

@@ -1,4 +1,5 @@
-//! The arithmetic of a course and the loop around an operation; what needs processes is in `tests/operations.rs`.
+//! Tests of the arithmetic of a launch and of the loop around an operation. Tests with processes are in
+//! `tests/operations.rs`.
 
 use headwater_results::schema::Placement;
 
@@ -10,7 +11,7 @@ use crate::harness::protocol::{Report, Round};
 use crate::harness::rounds::Batches;
 use crate::plan::rows::of_subject;
 
-/// Hops of which an operation has two, minus nothing; it notes what is asked of it.
+/// Test operation of two hops, with an empty subtracted part. It records its calls.
 #[derive(Default)]
 struct Noted(Vec<(&'static str, u64)>);
 
@@ -47,7 +48,7 @@ impl Operation for Noted {
     }
 }
 
-/// A bandwidth of 1000 bytes each.
+/// Test operation that moves 1000 bytes.
 struct Moved;
 
 impl Operation for Moved {
@@ -89,19 +90,19 @@ fn batches(durations_ns: &[f64], subtracted_ns: &[u64]) -> Batches {
 }
 
 #[test]
-fn a_difference_is_taken_batch_by_batch_and_its_parts_are_kept() {
-    // Of ten operations of two hops each; the first of what is subtracted belongs to the batch that is no sample.
+fn the_difference_is_taken_per_batch_and_both_parts_are_kept() {
+    // Ten operations of two hops each. The first subtracted duration belongs to the batch that is not a sample.
     let measured =
         measured::<Noted>(&batches(&[80e3, 60e3, 100e3], &[999_000, 20_000, 40_000, 20_000]), &job::<Noted>());
     assert_eq!(measured.series["elapsed"], [3.0, 1.0, 4.0]);
     assert_eq!(measured.series[lmbench_rule::NAME], [3.0], "median of 4, 3, 5 less median of 1, 2, 1");
     assert_eq!((measured.counters["whole_ns"], measured.counters["subtracted_ns"]), (4e3, 1e3));
     assert_eq!(measured.batch_operations, 20);
-    assert_eq!(measured.counters["operations"], 80.0, "four batches, with the one that is no sample");
+    assert_eq!(measured.counters["operations"], 80.0, "four batches, with the one that is not a sample");
 }
 
 #[test]
-fn a_bandwidth_counts_bytes_and_its_old_value_is_the_best() {
+fn a_bandwidth_counts_bytes_and_its_lmbench_value_is_the_best() {
     let measured = measured::<Moved>(&batches(&[1e4, 2e4, 5e3], &[]), &job::<Moved>());
     assert_eq!(measured.series["bandwidth"], [1000.0, 500.0, 2000.0]);
     assert_eq!(measured.series[lmbench_rule::NAME], [2000.0]);

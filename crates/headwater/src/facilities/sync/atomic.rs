@@ -1,4 +1,4 @@
-//! `atomic`: one fetch-and-add instruction. What a counter needs no lock for.
+//! `atomic`: one fetch-and-add instruction: a counter without a lock.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use super::{Primitive, Subject, TOTAL};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// The counter protects itself.
+/// No lock: the counter itself is atomic.
 #[derive(Debug)]
 pub struct Atomic;
 
@@ -27,7 +27,7 @@ impl Primitive for Atomic {
 
     #[inline]
     fn add(&self, counter: &AtomicU64, _worker: usize, pause: impl FnOnce()) -> io::Result<()> {
-        // One instruction has no middle; before it a pause changes nothing.
+        // The addition is one instruction, so the pause can only precede it.
         pause();
         counter.fetch_add(1, Ordering::Relaxed);
         Ok(())

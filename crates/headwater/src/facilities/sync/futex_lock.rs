@@ -1,4 +1,4 @@
-//! `futex-lock`: a lock of three states on a futex, ours ([\`headwater_os_tools::lock::FutexLock\`]). It never spins.
+//! `futex-lock`: our own three-state lock on a futex ([`headwater_os_tools::lock::FutexLock`]). It never spins.
 
 use std::io;
 use std::sync::atomic::AtomicU64;
@@ -7,11 +7,11 @@ use headwater_os_tools::lock;
 use headwater_os_tools::shared::Shared;
 use headwater_results::schema::Standing;
 
-use super::{Primitive, Subject, TOTAL, add_unprotected, place};
+use super::{Primitive, Subject, TOTAL, add_unprotected, available};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// In shared memory of its own, for processes and threads alike.
+/// The lock, in shared memory of its own, for processes and threads alike.
 #[derive(Debug)]
 pub struct FutexLock(Shared<lock::FutexLock>);
 
@@ -24,7 +24,7 @@ impl Primitive for FutexLock {
     };
 
     fn create(_job: &Job) -> Result<FutexLock, Unavailable> {
-        place("mmap", lock::FutexLock::shared()).map(FutexLock)
+        available("mmap", lock::FutexLock::shared()).map(FutexLock)
     }
 
     #[inline]

@@ -7,11 +7,11 @@ use headwater_os_tools::lock;
 use headwater_os_tools::shared::Shared;
 use headwater_results::schema::Standing;
 
-use super::{Primitive, Subject, TOTAL, add_unprotected, place};
+use super::{Primitive, Subject, TOTAL, add_unprotected, available};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// In shared memory of its own, for processes and threads alike.
+/// The semaphore, in shared memory of its own, for processes and threads alike.
 #[derive(Debug)]
 pub struct MemorySemaphore(Shared<lock::Semaphore>);
 
@@ -24,7 +24,7 @@ impl Primitive for MemorySemaphore {
     };
 
     fn create(_job: &Job) -> Result<MemorySemaphore, Unavailable> {
-        place("sem_init", lock::Semaphore::shared(1)).map(MemorySemaphore)
+        available("sem_init", lock::Semaphore::shared(1)).map(MemorySemaphore)
     }
 
     #[inline]

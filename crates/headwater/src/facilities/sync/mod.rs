@@ -1,8 +1,8 @@
 //! `sync`: several processes or threads add 1 to a shared counter 1,000,000 times each under a primitive, after
 //! W. R. Stevens, "UNIX Network Programming", volume 2, appendix A. One file per primitive, and the table below.
 //!
-//! Threads use the same, process-shared objects as processes (but for [`record_lock`]): what differs is the address
-//! space alone, and the C library's shortcuts for a process with one thread stay out of the figure.
+//! Threads use the same process-shared objects as processes (except for [`record_lock`]). So only the address space
+//! differs, and the figure does not contain the C library's shortcuts for processes with one thread.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +31,7 @@ pub mod system_v_semaphore;
 /// The most workers of a row. UNPv2 goes to 5; the size of [`Counters`] is the limit.
 pub const WORKERS_MAX: u32 = 64;
 
-/// What every row yields: time until all are done, normalised to 1,000,000 additions by each worker.
+/// The metric of every row: time until all workers are done, scaled to 1,000,000 additions by each.
 const TOTAL: MetricInfo = MetricInfo { name: "total", unit: "us", better: Better::Lower };
 
 /// The facility in the table.
@@ -48,21 +48,21 @@ pub const ENTRY: Entry = Entry {
     conduct,
 };
 
-/// Something that keeps workers apart while they add.
+/// A primitive that excludes other workers during an addition.
 pub trait Primitive: Sync + Sized {
-    /// What it is.
+    /// Its name and properties.
     const SUBJECT: Subject;
 
-    /// The fewest additions by each worker in a round, however slow they are.
+    /// The fewest additions by each worker in a round, even for a slow primitive.
     const ADDITIONS_MIN: u64 = 1000;
 
-    /// Makes it, free, before the workers are forked. Runs in a process of its own with one thread.
+    /// Creates it, unlocked, before the workers are forked. Runs in a process of its own with one thread.
     ///
     /// # Errors
-    /// [`Unavailable`] with the call that stands in the way.
+    /// [`Unavailable`] with the call that failed.
     fn create(job: &Job) -> Result<Self, Unavailable>;
 
-    /// The counter that a worker adds to: the one that all share.
+    /// Returns the counter that a worker adds to: the shared one.
     fn counter(counters: &Counters, worker: usize) -> &AtomicU64 {
         let _ = worker;
         counters.of(0)
@@ -76,9 +76,9 @@ pub trait Primitive: Sync + Sized {
     fn add(&self, counter: &AtomicU64, worker: usize, pause: impl FnOnce()) -> io::Result<()>;
 }
 
-/// Adds 1 without any protection, with `pause` between its read and its write: two that do it at once lose one of their
-/// additions. Relaxed atomics, because a plain read of what another worker writes is not Rust; they compile to a plain
-/// load and store.
+/// Adds 1 without any protection, with `pause` between the read and the write: of two simultaneous additions one is
+/// lost. The accesses are relaxed atomics, because a plain read of a value that another worker writes is undefined
+/// behaviour in Rust. They compile to a plain load and store.
 #[inline]
 pub fn add_unprotected(counter: &AtomicU64, pause: impl FnOnce()) {
     let before = counter.load(Ordering::Relaxed);
@@ -86,15 +86,15 @@ pub fn add_unprotected(counter: &AtomicU64, pause: impl FnOnce()) {
     counter.store(before + 1, Ordering::Relaxed);
 }
 
-/// Words between two counters, so that no two share a cache line, nor a pair of lines that are fetched together.
+/// Words between two counters, so that no two share a cache line or a pair of lines that are fetched together.
 const COUNTER_STRIDE: usize = 16;
 
-/// The shared counter, alone in its cache line, and one per worker for the primitive that shares nothing.
+/// The shared counter, alone in its cache line, and one counter per worker for the primitive `none`.
 #[derive(Debug)]
 pub struct Counters(Shared<[AtomicU64; COUNTER_STRIDE * WORKERS_MAX as usize]>);
 
 impl Counters {
-    /// All zero.
+    /// Returns counters of zero.
     ///
     /// # Errors
     /// What `mmap(2)` reports.
@@ -102,25 +102,25 @@ impl Counters {
         Ok(Counters(Shared::new([const { AtomicU64::new(0) }; COUNTER_STRIDE * WORKERS_MAX as usize])?))
     }
 
-    /// The counter of a worker; that of worker 0 is the shared one.
+    /// Returns the counter of a worker; worker 0 has the shared one.
     pub fn of(&self, worker: usize) -> &AtomicU64 {
         &self.0[worker * COUNTER_STRIDE]
     }
 
-    /// All of them together. The caller has heard from every worker that it is done.
+    /// Returns the sum of all counters. Every worker must have reported that it is done.
     pub fn sum(&self) -> u64 {
         self.0.iter().map(|counter| counter.load(Ordering::Relaxed)).sum()
     }
 }
 
-/// Makes a lock in memory of its own; the error names `call`.
-fn place<T: ProcessShared>(call: &str, made: io::Result<Shared<T>>) -> Result<Shared<T>, Unavailable> {
+/// Converts the result of creating a process-shared lock; the error names `call`.
+fn available<T: ProcessShared>(call: &str, made: io::Result<Shared<T>>) -> Result<Shared<T>, Unavailable> {
     made.map_err(|error| Unavailable::call(call, error))
 }
 
 macro_rules! table {
     ($($primitive:ty),+ $(,)?) => {
-        /// Every primitive, in the order of the tables.
+        /// All primitives, in the order of the tables.
         static SUBJECTS: &[Subject] = &[$(<$primitive as Primitive>::SUBJECT),+];
 
         fn probe(job: &Job) -> Result<(), Unavailable> {

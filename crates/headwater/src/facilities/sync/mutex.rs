@@ -1,4 +1,4 @@
-//! `mutex`: a pthread mutex, process-shared for threads too.
+//! `mutex`: a pthread mutex. It is process-shared also between threads.
 
 use std::io;
 use std::sync::atomic::AtomicU64;
@@ -7,11 +7,11 @@ use headwater_os_tools::lock;
 use headwater_os_tools::shared::Shared;
 use headwater_results::schema::Standing;
 
-use super::{Primitive, Subject, TOTAL, add_unprotected, place};
+use super::{Primitive, Subject, TOTAL, add_unprotected, available};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// In shared memory of its own, for processes and threads alike.
+/// The mutex, in shared memory of its own, for processes and threads alike.
 #[derive(Debug)]
 pub struct Mutex(Shared<lock::Mutex>);
 
@@ -24,7 +24,7 @@ impl Primitive for Mutex {
     };
 
     fn create(_job: &Job) -> Result<Mutex, Unavailable> {
-        place("pthread_mutex_init", lock::Mutex::shared()).map(Mutex)
+        available("pthread_mutex_init", lock::Mutex::shared()).map(Mutex)
     }
 
     #[inline]

@@ -10,7 +10,7 @@ use super::{Primitive, Subject, TOTAL, add_unprotected};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// In a mapping that the C library made, for processes and threads alike.
+/// The semaphore, in a mapping made by the C library, for processes and threads alike.
 #[derive(Debug)]
 pub struct NamedSemaphore(lock::NamedSemaphore);
 

@@ -1,5 +1,5 @@
-//! `none`: nothing keeps the workers apart, so each has a counter of its own. Its rows are the facility's own cost: the
-//! loop, the plain addition, the start and the stamps.
+//! `none`: no exclusion; each worker has a counter of its own. Its rows are the facility's own cost: the loop, the
+//! plain addition, the start and the stamps.
 
 use std::io;
 use std::sync::atomic::AtomicU64;

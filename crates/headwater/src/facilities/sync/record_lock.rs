@@ -1,7 +1,7 @@
-//! `record-lock`: an `fcntl` lock on the whole of a nameless file.
+//! `record-lock`: an `fcntl` lock on the whole of an unlinked file.
 //!
-//! Processes use POSIX record locks (`F_SETLKW`), as UNPv2 does. These do not exclude the threads of one process, so that
-//! threads use the locks of open file descriptions (`F_OFD_SETLKW`), each over a description of its own.
+//! Processes use POSIX record locks (`F_SETLKW`), as UNPv2 does. These do not exclude threads of one process, so
+//! threads use open file description locks (`F_OFD_SETLKW`), each with a description of its own.
 
 use std::io;
 use std::sync::atomic::AtomicU64;
@@ -13,10 +13,11 @@ use super::{Primitive, Subject, TOTAL, add_unprotected};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// One lock on the file per worker.
+/// One lock on the file for each worker.
 #[derive(Debug)]
 pub struct RecordLock {
-    /// By worker. Processes could share one description, but then their file tables would differ from those of threads.
+    /// Indexed by worker. Processes could share one description, but then their file tables would differ from those of
+    /// threads.
     locks: Vec<lock::RecordLock>,
 }
 

@@ -7,11 +7,11 @@ use headwater_os_tools::lock;
 use headwater_os_tools::shared::Shared;
 use headwater_results::schema::Standing;
 
-use super::{Primitive, Subject, TOTAL, add_unprotected, place};
+use super::{Primitive, Subject, TOTAL, add_unprotected, available};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// In shared memory of its own, for processes and threads alike.
+/// The lock, in shared memory of its own, for processes and threads alike.
 #[derive(Debug)]
 pub struct RwLock(Shared<lock::RwLock>);
 
@@ -24,7 +24,7 @@ impl Primitive for RwLock {
     };
 
     fn create(_job: &Job) -> Result<RwLock, Unavailable> {
-        place("pthread_rwlock_init", lock::RwLock::shared()).map(RwLock)
+        available("pthread_rwlock_init", lock::RwLock::shared()).map(RwLock)
     }
 
     #[inline]

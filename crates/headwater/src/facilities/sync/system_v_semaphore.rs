@@ -1,5 +1,5 @@
-//! `sysv-semaphore` and `sysv-semaphore-undo`: a System V semaphore, without and with `SEM_UNDO`. UNPv2 has a column for
-//! each, because the kernel's account of what to undo costs something too.
+//! `sysv-semaphore` and `sysv-semaphore-undo`: a System V semaphore, without and with `SEM_UNDO`. UNPv2 has a column
+//! for each, because the kernel's record of what to undo has a cost too.
 
 use std::io;
 use std::sync::atomic::AtomicU64;
@@ -12,11 +12,11 @@ use super::{Primitive, Subject, TOTAL, add_unprotected};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// Its operations stay as they are when a worker ends.
+/// The semaphore without `SEM_UNDO`: its operations remain when a worker ends.
 #[derive(Debug)]
 pub struct SystemVSemaphore(lock::SystemVSemaphore);
 
-/// The kernel takes its operations back when a worker ends.
+/// The semaphore with `SEM_UNDO`: the kernel reverts a worker's operations when it ends.
 #[derive(Debug)]
 pub struct SystemVSemaphoreUndo(lock::SystemVSemaphore);
 
@@ -60,7 +60,7 @@ impl Primitive for SystemVSemaphoreUndo {
     }
 }
 
-/// In an IPC namespace of its own, so that it cannot be left behind however the launch ends.
+/// Creates the semaphore in a private IPC namespace, so that it cannot outlive the launch.
 fn create(undo: Undo) -> Result<lock::SystemVSemaphore, Unavailable> {
     namespace::private_ipc().map_err(|error| Unavailable::call("a private IPC namespace", error))?;
     lock::SystemVSemaphore::new(1, undo).map_err(|error| Unavailable::call("semget", error))

@@ -1,4 +1,4 @@
-//! The table and the arithmetic; what needs real workers is in `tests/sync.rs`.
+//! Tests of the table and of the arithmetic. Tests with workers are in `tests/sync.rs`.
 
 use headwater_results::schema::{Placement, Standing, WorkerKind};
 
@@ -50,14 +50,14 @@ fn names_are_unique_and_one_is_null() {
 
 #[test]
 fn full_rounds_are_preferred_to_more_rounds() {
-    // 10 ns each: a full round takes 10 ms.
+    // 10 ns per addition: a full round takes 10 ms.
     assert_eq!(Plan::new(10.0, 0.035, 1000), Plan { additions: 1_000_000, rounds: 3 });
     assert_eq!(Plan::new(10.0, 0.010, 1000), Plan { additions: 1_000_000, rounds: 1 });
     assert_eq!(Plan::new(10.0, 100.0, 1000), Plan { additions: 1_000_000, rounds: 20 });
 }
 
 #[test]
-fn where_no_full_round_fits_there_are_a_few_short_ones() {
+fn if_no_full_round_fits_a_few_short_ones_run() {
     assert_eq!(Plan::new(10.0, 0.009, 1000), Plan { additions: 180_000, rounds: 5 });
     assert_eq!(Plan::new(1e6, 0.009, 1000), Plan { additions: 1000, rounds: 5 });
     assert_eq!(Plan::new(1e6, 0.009, 100), Plan { additions: 100, rounds: 5 });
@@ -86,7 +86,7 @@ fn counters_of_two_workers_share_no_pair_of_cache_lines() {
     assert_eq!(counters.sum(), 2);
 }
 
-/// A lock that excludes no other worker.
+/// A lock that does not exclude other workers.
 struct Broken;
 
 impl Primitive for Broken {
@@ -102,18 +102,18 @@ impl Primitive for Broken {
     }
 }
 
-/// Runs a checking round of 4 threads and asks whether all additions are there.
+/// Runs a checking round of 4 threads and verifies the number of additions.
 fn verified<P: Primitive>(primitive: &P, additions: u64) -> Result<(), LaunchError> {
     let row = row(Some(4), Some(WorkerKind::Thread));
     let job = serde_json::from_value(serde_json::json!({
         "row": row, "time_s": 0.0, "warm_up_s": 0.0, "directory": "/", "token": "", "repetitions": 1, "patience_s": 1.0,
     }))
     .expect("a job");
-    let floor = SharedState::new(4)?;
+    let shared = SharedState::new(4)?;
     let round = Round { batch: additions, batches: 1, full_check: true, ..Round::default() };
-    let report = add_in_threads(primitive, &floor, &job, &round).expect("the threads end well");
+    let report = add_in_threads(primitive, &shared, &job, &round).expect("the threads end well");
     assert!(report.end_ns > report.start_ns);
-    floor.verify(P::SUBJECT.name, 4 * additions)
+    shared.verify(P::SUBJECT.name, 4 * additions)
 }
 
 #[test]
@@ -123,6 +123,6 @@ fn a_lock_that_does_not_exclude_fails_the_launch() {
 }
 
 #[test]
-fn the_null_instance_loses_nothing_without_exclusion() {
+fn the_null_primitive_loses_no_additions() {
     assert_eq!(verified(&none::Nothing, 50), Ok(()));
 }

@@ -1,7 +1,7 @@
-//! The workers of a launch: forked processes, or the threads of one forked process. They start together, add, and say
-//! when; whether their additions all count is checked here after every round.
+//! The workers of a launch: forked processes, or the threads of one forked process. They start together, add, and
+//! report when they began and ended. After every round this file checks that no addition was lost.
 //!
-//! The conductor itself never has a second thread: what it forks later could inherit a locked lock.
+//! The conductor itself never has a second thread: a process that it forks later could inherit a locked lock.
 
 use std::io;
 use std::thread::{self, ScopedJoinHandle};
@@ -17,24 +17,24 @@ use crate::harness::conduct::{Job, LaunchError, Team};
 use crate::harness::protocol::{Cost, Report, Role, Round};
 use crate::harness::worker;
 
-/// Additions by each worker in [`WorkerGroup::check`]. A sleep takes about 60 us, so that this lasts 3 ms for each worker: long
-/// enough that all have started before the first is done.
+/// Additions by each worker in [`WorkerGroup::check`]. A sleep takes about 60 us, so that the check takes 3 ms per
+/// worker: long enough for all workers to start before the first is done.
 const CHECKED_ADDITIONS: u64 = 50;
 
-/// What the workers share beside the primitive.
+/// The state that the workers share beside the primitive.
 #[derive(Debug)]
 pub struct SharedState {
     counters: Counters,
-    /// Where they meet before each round.
+    /// The workers wait here before each round.
     barrier: Shared<Barrier>,
     workers: u32,
 }
 
 impl SharedState {
-    /// Makes it before the fork.
+    /// Allocates the state. To be called before the fork.
     ///
     /// # Errors
-    /// [`LaunchError::Failed`] if memory cannot be had.
+    /// [`LaunchError::Failed`] if memory cannot be allocated.
     pub fn new(workers: u32) -> Result<SharedState, LaunchError> {
         let failed = |error| LaunchError::system("mmap", error);
         Ok(SharedState {
@@ -44,11 +44,11 @@ impl SharedState {
         })
     }
 
-    /// Whether the counters hold `expected` additions. The caller has heard from every worker that it is done: the
-    /// lines over which that came order this behind every addition.
+    /// Checks that the counters hold `expected` additions. Every worker must have reported that it is done: its report
+    /// over the pipe is ordered after its additions.
     ///
     /// # Errors
-    /// [`LaunchError::Failed`] if additions were lost, because then `subject` does not exclude.
+    /// [`LaunchError::Failed`] if additions were lost: then `subject` does not exclude.
     pub(super) fn verify(&self, subject: &str, expected: u64) -> Result<(), LaunchError> {
         let counted = self.counters.sum();
         if counted == expected {
@@ -61,51 +61,51 @@ impl SharedState {
     }
 }
 
-/// The workers, and how far their counters must have come.
+/// The workers, and the sum that their counters must have reached.
 #[derive(Debug)]
 pub struct WorkerGroup<'a> {
     team: Team,
-    floor: &'a SharedState,
+    shared: &'a SharedState,
     subject: &'a str,
-    /// Additions by all workers since the start.
+    /// Additions by all workers since the launch began.
     expected: u64,
 }
 
 /// One round of all workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RoundTimes {
-    /// From the first start to the last end, ns.
+    /// From the first start to the last end, in ns.
     pub elapsed_ns: f64,
-    /// What it cost all workers together.
+    /// The resources that all workers used together.
     pub cost: Cost,
 }
 
 impl<'a> WorkerGroup<'a> {
-    /// Forks the workers that the job asks for.
+    /// Forks the workers of the job.
     ///
     /// # Errors
-    /// [`LaunchError::Failed`] if a line or a fork fails.
+    /// [`LaunchError::Failed`] if a pipe or a fork fails.
     pub fn fork<P: Primitive>(
         primitive: &P,
-        floor: &'a SharedState,
+        shared: &'a SharedState,
         job: &'a Job,
     ) -> Result<WorkerGroup<'a>, LaunchError> {
         let links = match job.row.worker_kind {
             Some(WorkerKind::Thread) => vec![worker::fork(Role::Worker, None, |side| {
-                worker::serve(side, |round| add_in_threads(primitive, floor, job, round))
+                worker::serve(side, |round| add_in_threads(primitive, shared, job, round))
             })?],
-            _ => (0..floor.workers)
+            _ => (0..shared.workers)
                 .map(|number| {
                     worker::fork(Role::Worker, cpu_of(job, number), |side| {
-                        worker::serve(side, |round| add_all(primitive, floor, number, round))
+                        worker::serve(side, |round| add_all(primitive, shared, number, round))
                     })
                 })
                 .collect::<Result<_, _>>()?,
         };
-        Ok(WorkerGroup { team: Team::new(links, job), floor, subject: &job.row.subject, expected: 0 })
+        Ok(WorkerGroup { team: Team::new(links, job), shared, subject: &job.row.subject, expected: 0 })
     }
 
-    /// Has every worker add `additions` times.
+    /// Makes every worker add `additions` times.
     ///
     /// # Errors
     /// As [`Team::round`] and [`SharedState::verify`].
@@ -113,8 +113,8 @@ impl<'a> WorkerGroup<'a> {
         self.run(&Round { batch: additions, batches: 1, ..Round::default() })
     }
 
-    /// Has every worker add a few times, sleeping in the middle of each addition: a lock that does not exclude cannot
-    /// pass by luck.
+    /// Makes every worker add a few times and sleep in the middle of each addition, so that a lock that does not
+    /// exclude is detected with certainty.
     ///
     /// # Errors
     /// As [`WorkerGroup::round`].
@@ -124,9 +124,9 @@ impl<'a> WorkerGroup<'a> {
 
     fn run(&mut self, round: &Round) -> Result<RoundTimes, LaunchError> {
         let reports = self.team.round(round)?;
-        self.expected += round.messages() * u64::from(self.floor.workers);
-        self.floor.verify(self.subject, self.expected)?;
-        Ok(lap(&reports))
+        self.expected += round.messages() * u64::from(self.shared.workers);
+        self.shared.verify(self.subject, self.expected)?;
+        Ok(round_times(&reports))
     }
 
     /// Tells every worker to end and waits for it.
@@ -143,14 +143,15 @@ fn cpu_of(job: &Job, worker: u32) -> Option<u32> {
     job.cpus.map(|(first, second)| if worker.is_multiple_of(2) { first } else { second })
 }
 
-/// One worker's part of a round.
-fn add_all<P: Primitive>(primitive: &P, floor: &SharedState, worker: u32, round: &Round) -> io::Result<Report> {
+/// Runs one worker's part of a round.
+fn add_all<P: Primitive>(primitive: &P, shared: &SharedState, worker: u32, round: &Round) -> io::Result<Report> {
     let worker = worker as usize;
-    let counter = P::counter(&floor.counters, worker);
-    floor.barrier.wait(floor.workers);
+    let counter = P::counter(&shared.counters, worker);
+    shared.barrier.wait(shared.workers);
     let start_ns = now_ns();
     if round.full_check {
-        // A worker that sleeps in the middle of an addition gives the others time to enter, if the primitive lets them.
+        // The sleep in the middle of an addition gives the others time to enter, if the primitive does not exclude
+        // them.
         for _ in 0..round.messages() {
             primitive.add(counter, worker, || clock::sleep(Duration::from_micros(1)))?;
         }
@@ -162,20 +163,19 @@ fn add_all<P: Primitive>(primitive: &P, floor: &SharedState, worker: u32, round:
     Ok(Report { start_ns, end_ns: now_ns(), ..Report::default() })
 }
 
-/// All workers' part of a round, each in a thread of its own. The threads are started anew for each round, before its
-/// time begins.
+/// Runs all workers' part of a round, each in a new thread. The threads are started before the round's time begins.
 pub(super) fn add_in_threads<P: Primitive>(
     primitive: &P,
-    floor: &SharedState,
+    shared: &SharedState,
     job: &Job,
     round: &Round,
 ) -> io::Result<Report> {
     let add_in_thread = |number| {
         cpu_of(job, number).map_or(Ok(()), cpu::bind)?;
-        add_all(primitive, floor, number, round)
+        add_all(primitive, shared, number, round)
     };
     let reports = thread::scope(|scope| {
-        let threads: Vec<_> = (0..floor.workers).map(|number| scope.spawn(move || add_in_thread(number))).collect();
+        let threads: Vec<_> = (0..shared.workers).map(|number| scope.spawn(move || add_in_thread(number))).collect();
         let join = |thread: ScopedJoinHandle<'_, io::Result<Report>>| {
             thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
         };
@@ -185,24 +185,24 @@ pub(super) fn add_in_threads<P: Primitive>(
     Ok(Report { start_ns, end_ns, ..Report::default() })
 }
 
-/// From the first start to the last end.
+/// Returns the times of the first start and of the last end.
 fn span_ns(reports: &[Report]) -> (u64, u64) {
     let start_ns = reports.iter().map(|report| report.start_ns).min().unwrap_or(0);
     let end_ns = reports.iter().map(|report| report.end_ns).max().unwrap_or(0);
     (start_ns, end_ns)
 }
 
-fn lap(reports: &[Report]) -> RoundTimes {
+fn round_times(reports: &[Report]) -> RoundTimes {
     let (start_ns, end_ns) = span_ns(reports);
-    let mut lap = RoundTimes { elapsed_ns: end_ns.saturating_sub(start_ns).max(1) as f64, cost: Cost::default() };
+    let mut round = RoundTimes { elapsed_ns: end_ns.saturating_sub(start_ns).max(1) as f64, cost: Cost::default() };
     for report in reports {
-        lap.add_cost(&report.cost.unwrap_or_default());
+        round.add_cost(&report.cost.unwrap_or_default());
     }
-    lap
+    round
 }
 
 impl RoundTimes {
-    /// Adds up what several workers, or several rounds, cost.
+    /// Adds the cost of another worker or round.
     pub fn add_cost(&mut self, cost: &Cost) {
         self.cost.user_s += cost.user_s;
         self.cost.system_s += cost.system_s;

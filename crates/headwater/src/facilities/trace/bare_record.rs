@@ -1,5 +1,5 @@
-//! `bare-record`: a stamp and 32 bytes stored into a ring of the size of a log. What recording cannot be cheaper than; it says
-//! neither which event it was, nor whose.
+//! `bare-record`: stores a stamp and 32 bytes into a ring of the size of a log. This is the lower limit of recording:
+//! the record names neither the event nor the thread.
 
 use std::hint::black_box;
 use std::io;
@@ -15,7 +15,7 @@ use crate::transports::Unavailable;
 /// Words of the ring.
 const WORDS: usize = LOG_BYTES / 8;
 
-/// A ring.
+/// The ring.
 #[derive(Debug)]
 pub struct BareRecord {
     words: Box<[u64; WORDS]>,
@@ -46,7 +46,7 @@ impl Operation for BareRecord {
             let place = &mut self.words[self.head & (WORDS - 1) & !3..][..4];
             place.copy_from_slice(&[ticks::now(), 1, number, number ^ 5]);
             self.head += 4;
-            // Each record is stored: the compiler must not omit one because the next overwrites it.
+            // The compiler must not omit a record because the next one overwrites it.
             black_box(&mut self.words);
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! `event-off`, `event`, `event-own-log`, `event-text`: an event of a program that is switched off, and recorded in the ways
-//! that there are. A new one is a type here and a line in the table.
+//! `event-off`, `event`, `event-own-log`, `event-text`: an event of a program, switched off, and recorded in several
+//! ways. A new way is a type here and a line in the table.
 
 use std::fmt::Debug;
 use std::hint::black_box;
@@ -11,20 +11,20 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// One of them.
+/// An event that is switched off, or recorded in one way.
 pub trait TracedEvent: Debug + 'static {
-    /// Its name and what it is.
+    /// The name in row ids, and one line for `list`.
     const ROW: (&'static str, &'static str);
-    /// Which logs the session has.
-    const WHOSE: LogOwner = LogOwner::Cpu;
-    /// Whether the session wants it.
+    /// Which logs the session uses.
+    const LOG_OWNER: LogOwner = LogOwner::Cpu;
+    /// Whether the session records the event.
     const IS_RECORDED: bool = true;
 
-    /// The event, with a number that the compiler does not know.
-    fn hit(number: u64);
+    /// Emits the event. The compiler must not know `number`.
+    fn emit(number: u64);
 }
 
-/// An event of three fields that no session wants: a load and a branch.
+/// An event of three fields that no session records: a load and a branch.
 #[derive(Debug)]
 pub struct Off;
 
@@ -33,34 +33,34 @@ impl TracedEvent for Off {
     const IS_RECORDED: bool = false;
 
     #[inline(always)]
-    fn hit(number: u64) {
+    fn emit(number: u64) {
         off(number, 1, 2);
     }
 }
 
 /// An event of three fields, recorded in the log of the CPU by a restartable sequence.
 #[derive(Debug)]
-pub struct OfCpu;
+pub struct InCpuLog;
 
-impl TracedEvent for OfCpu {
+impl TracedEvent for InCpuLog {
     const ROW: (&'static str, &'static str) = ("event", "a recorded event of three fields, in the log of the CPU");
 
     #[inline(always)]
-    fn hit(number: u64) {
+    fn emit(number: u64) {
         recorded(number, 1, 2);
     }
 }
 
-/// The same event in the log of the thread, as where there are no restartable sequences.
+/// The same event in the log of the thread, as on machines without restartable sequences.
 #[derive(Debug)]
-pub struct OfThread;
+pub struct InThreadLog;
 
-impl TracedEvent for OfThread {
+impl TracedEvent for InThreadLog {
     const ROW: (&'static str, &'static str) = ("event-own-log", "the same in a log of the thread");
-    const WHOSE: LogOwner = LogOwner::Thread;
+    const LOG_OWNER: LogOwner = LogOwner::Thread;
 
     #[inline(always)]
-    fn hit(number: u64) {
+    fn emit(number: u64) {
         recorded(number, 1, 2);
     }
 }
@@ -73,12 +73,12 @@ impl TracedEvent for Text {
     const ROW: (&'static str, &'static str) = ("event-text", "a recorded event of a number and a text of 16 bytes");
 
     #[inline(always)]
-    fn hit(number: u64) {
+    fn emit(number: u64) {
         with_text(number, black_box("sixteen letters."));
     }
 }
 
-/// A process in a session of its own.
+/// Emits event `H` in a process that has joined a session.
 #[derive(Debug)]
 pub struct Event<H>(JoinedSession, PhantomData<H>);
 
@@ -87,7 +87,7 @@ impl<H: TracedEvent> Operation for Event<H> {
     const FIGURE: Figure = Figure::Nanoseconds;
 
     fn prepare(job: &Job) -> Result<Event<H>, Unavailable> {
-        Ok(Event(JoinedSession::new(job, H::WHOSE)?, PhantomData))
+        Ok(Event(JoinedSession::new(job, H::LOG_OWNER)?, PhantomData))
     }
 
     fn check(&mut self) -> io::Result<()> {
@@ -97,7 +97,7 @@ impl<H: TracedEvent> Operation for Event<H> {
 
     fn run(&mut self, operations: u64) -> io::Result<()> {
         for number in 0..operations {
-            H::hit(black_box(number));
+            H::emit(black_box(number));
         }
         Ok(())
     }

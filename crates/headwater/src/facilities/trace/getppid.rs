@@ -1,5 +1,5 @@
-//! `getppid`, `getppid-flight`, `getppid-drain`: a system call without a kernel session, and recorded by one, which
-//! makes two events of it. The session records only this process and does not slow down others.
+//! `getppid`, `getppid-flight`, `getppid-drain`: a system call without a kernel session, and recorded by one, as two
+//! events. The session records only this process and does not slow down others.
 
 use std::fs;
 use std::hint::black_box;
@@ -14,11 +14,11 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// A process that is recorded, or not.
+/// A process that calls `getppid(2)`, recorded or not.
 #[derive(Debug)]
 pub struct Getppid {
     session: Option<Session>,
-    /// For the pages of a drain.
+    /// Directory for the pages of a drain.
     directory: Option<PathBuf>,
 }
 
@@ -58,7 +58,7 @@ impl Operation for Getppid {
         let stats = cpus.flatten().filter_map(|cpu| Stats::parse(&fs::read_to_string(cpu.path().join("stats")).ok()?));
         match stats.map(|stats| stats.happened()).sum::<u64>() {
             200.. => Ok(()),
-            few => Err(io::Error::other(format!("100 calls are {few} events"))),
+            few => Err(io::Error::other(format!("100 calls made only {few} events"))),
         }
     }
 
@@ -72,7 +72,7 @@ impl Operation for Getppid {
 
 impl Drop for Getppid {
     fn drop(&mut self) {
-        // Its pages go first.
+        // The session must end before its pages are removed.
         drop(self.session.take());
         if let Some(directory) = &self.directory {
             let _ = fs::remove_dir_all(directory);

@@ -1,8 +1,9 @@
-//! `trace`: what the tracer costs where it stands: an event that is switched off, one that is recorded, and the least that
-//! recording can cost; a system call beside a kernel session. One file per kind of operation, and the table below. Every row is in ns.
+//! `trace`: the cost of the tracer in the traced program: an event that is switched off, one that is recorded, the
+//! lower limit of recording, and a system call under a kernel session. One file per kind of operation, and the table
+//! below. Every row is in ns.
 //!
-//! An event has three fields (a u64 and two u32) and makes a record of 32 bytes, like that of `bare-record`. Logs of
-//! 256 KiB each are overwritten, so that no reader is needed.
+//! An event has three fields (a u64 and two u32) and makes a record of 32 bytes, like that of `bare-record`. The logs
+//! of 256 KiB overwrite their oldest records, so that no reader is needed.
 
 use super::operation::{self, entry};
 use super::{Entry, Info};
@@ -32,8 +33,8 @@ pub const ENTRY: Entry = Entry {
 /// Every operation, in the order of the tables.
 static TABLE: &[operation::Entry] = &[
     entry::<event::Event<event::Off>>(),
-    entry::<event::Event<event::OfCpu>>(),
-    entry::<event::Event<event::OfThread>>(),
+    entry::<event::Event<event::InCpuLog>>(),
+    entry::<event::Event<event::InThreadLog>>(),
     entry::<event::Event<event::Text>>(),
     entry::<getppid::Getppid>(),
     entry::<bare_record::BareRecord>(),

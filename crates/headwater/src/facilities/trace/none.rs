@@ -1,6 +1,6 @@
-//! `none`: the loop around nothing, which every figure of `trace` contains.
+//! `none`: the empty loop, which every figure of `trace` contains.
 
 use crate::facilities::kernel;
 
-/// The same as in facility `kernel`.
+/// The same operation as in facility `kernel`.
 pub type Nothing = kernel::none::Nothing;

@@ -1,4 +1,4 @@
-//! `rdtsc`: a read of the processor's counter, the larger part of any event.
+//! `rdtsc`: a read of the time-stamp counter, the larger part of any event.
 
 use std::hint::black_box;
 use std::io;
@@ -10,7 +10,7 @@ use crate::facilities::operation::{Figure, Operation};
 use crate::harness::conduct::Job;
 use crate::transports::Unavailable;
 
-/// The counter.
+/// Reads the counter.
 #[derive(Debug)]
 pub struct Rdtsc;
 

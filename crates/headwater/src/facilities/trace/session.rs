@@ -1,4 +1,4 @@
-//! A session of the tracer that the worker itself has made and joined, and the events of these rows.
+//! A session of the tracer that the worker itself creates and joins, and the events of these rows.
 
 use std::fs;
 use std::io;
@@ -16,27 +16,27 @@ use crate::trace::HOME;
 use crate::transports::Unavailable;
 
 headwater_trace::events! {
-    /// One that is recorded: 32 bytes.
+    /// The recorded event: a record of 32 bytes.
     pub recorded("cost:event") { first: u64, second: u32, third: u32 }
     pub with_text("cost:text") { first: u64, text: &str }
     pub off("off:event") { first: u64, second: u32, third: u32 }
 }
 
-/// What the sessions record.
+/// The pattern of the events that the sessions record.
 pub const PATTERN: &str = "cost:*";
 
-/// Bytes of each log.
+/// Size of each log in bytes.
 pub const LOG_BYTES: usize = 256 << 10;
 
-/// Events that a check makes: as many as a log holds.
+/// Events that a check emits. They fit a log.
 pub const CHECKED: u64 = 1000;
 
-/// The owner of the logs that are used.
+/// The owner of the logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogOwner {
-    /// The CPUs', by restartable sequences where there are any.
+    /// Each CPU has a log, which threads use by restartable sequences.
     Cpu,
-    /// The threads' own.
+    /// Each thread has a log.
     Thread,
 }
 
@@ -48,25 +48,25 @@ pub struct JoinedSession {
 }
 
 impl JoinedSession {
-    /// Makes a session that records the events of [`PATTERN`], and joins it.
+    /// Creates a session that records the events of [`PATTERN`], and joins it.
     ///
     /// # Errors
-    /// [`Unavailable`] with what stands in the way.
-    pub fn new(job: &Job, whose: LogOwner) -> Result<JoinedSession, Unavailable> {
+    /// [`Unavailable`] with the reason.
+    pub fn new(job: &Job, owner: LogOwner) -> Result<JoinedSession, Unavailable> {
         if let Some(why) = ticks::unsound() {
             return Err(Unavailable(why));
         }
-        // Where nothing is ever written to a disk, if there is such a place, and where the next one removes what a killed
-        // one has left.
+        // Preferably in memory, so that nothing is written to a disk. `Scratch` removes what a killed process has left
+        // there.
         let memory = Path::new(HOME);
-        let place = Scratch::below(if memory.is_dir() { memory } else { &job.directory });
-        let place = place.map_err(|error| Unavailable(format!("no memory for a session: {error}")))?;
-        let path = place.path().join("logs");
+        let scratch = Scratch::below(if memory.is_dir() { memory } else { &job.directory });
+        let scratch = scratch.map_err(|error| Unavailable(format!("no memory for a session: {error}")))?;
+        let path = scratch.path().join("logs");
         let clock = Clock { name: "tsc".into(), frequency_hz: 1_000_000_000, offset_s: 0, offset_ticks: 0 };
         let layout =
             Layout { patterns: vec![PATTERN.into()], when_full: WhenFull::Overwrite, cpu_bytes: LOG_BYTES, clock };
         let joined = Region::create(&path, &layout).and_then(|region| {
-            match whose {
+            match owner {
                 LogOwner::Cpu => session::join(&path)?,
                 LogOwner::Thread => session::join_alone(&path)?,
             }
@@ -76,10 +76,10 @@ impl JoinedSession {
         Ok(JoinedSession { region, directory: job.directory.join(format!("{}-snapshot", job.token)) })
     }
 
-    /// Whether the session has taken note of so many events at least, or of none at all.
+    /// Checks that the session has recorded at least `expected` events, or none if `expected` is 0.
     ///
     /// # Errors
-    /// Says how many it was.
+    /// The number of events that it has recorded.
     pub fn check(&self, expected: u64) -> io::Result<()> {
         let totals = snapshot(self.region.clone(), &self.directory, Vec::new()).map_err(io::Error::other);
         let _ = fs::remove_dir_all(&self.directory);
@@ -88,6 +88,6 @@ impl JoinedSession {
         if totals.spoiled_bytes == 0 && if expected == 0 { count == 0 } else { count >= expected } {
             return Ok(());
         }
-        Err(io::Error::other(format!("{expected} events were made, and the session knows of {totals:?}")))
+        Err(io::Error::other(format!("{expected} events were emitted, but the session has {totals:?}")))
     }
 }

@@ -1,15 +1,15 @@
-//! What lmbench's lines and headings mean. Called by the reader; parses nothing.
+//! The meaning of lmbench's lines and headings. Used by the reader; parses nothing.
 
 use headwater_results::schema::Better;
 
-/// What a figure becomes.
+/// The row that a figure becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target<'a> {
-    /// A round trip over a transport of today with messages of so many bytes.
+    /// A round trip over the named transport with messages of that many bytes.
     RoundTrip(&'static str, u64),
-    /// A row of its own.
+    /// The named row of pattern `lmbench`.
     Row(&'a str, Unit),
-    /// Creations and deletions of files.
+    /// Two rows: creations and deletions of files.
     Files,
 }
 
@@ -22,7 +22,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// As metrics name it.
+    /// Returns the name of the unit in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Us => "us",
@@ -31,19 +31,19 @@ impl Unit {
         }
     }
 
-    /// Which direction is an improvement.
+    /// Returns which direction is an improvement.
     pub fn better(self) -> Better {
         if self == Unit::MegabytesPerSecond { Better::Higher } else { Better::Lower }
     }
 
-    /// The metric, as in the published table `ltt`.
+    /// Returns the name of the metric, as in the published table `ltt`.
     pub fn metric(self) -> &'static str {
         if self == Unit::MegabytesPerSecond { "bandwidth" } else { "elapsed" }
     }
 }
 
 impl Target<'_> {
-    /// What its figures are printed in.
+    /// Returns the unit in which its figures are printed.
     pub fn unit(&self) -> Unit {
         match self {
             Target::Row(_, unit) => *unit,
@@ -52,7 +52,7 @@ impl Target<'_> {
     }
 }
 
-/// The factor from a printed unit to a row's; `None` where they do not fit.
+/// Returns the factor from a printed unit to a row's, or `None` if they are incompatible.
 pub(super) fn scale(printed: &str, unit: Unit) -> Option<f64> {
     match (printed, unit) {
         ("microseconds" | "usecs", Unit::Us) | ("nanoseconds", Unit::Ns) | ("MB/sec", Unit::MegabytesPerSecond) => {
@@ -63,7 +63,7 @@ pub(super) fn scale(printed: &str, unit: Unit) -> Option<f64> {
     }
 }
 
-/// What a label is followed by.
+/// What follows a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Names {
     /// Nothing.
@@ -77,11 +77,11 @@ pub(super) enum Names {
 /// A line with one figure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Single {
-    /// How it begins, up to the name of a file or host, or to the colon.
+    /// The beginning of the line, up to the name of a file or host, or to the colon.
     pub label: &'static str,
-    /// What stands between the label and the colon.
+    /// The text between the label and the colon.
     pub names: Names,
-    /// What it becomes.
+    /// The row that the figure becomes.
     pub target: Target<'static>,
 }
 
@@ -105,7 +105,7 @@ const fn of_file(single: Single) -> Single {
     Single { names: Names::File, ..single }
 }
 
-/// Lines with one figure.
+/// The lines with one figure.
 pub(super) static SINGLE: &[Single] = &[
     us("Simple syscall", "null-call"),
     us("Simple read", "read"),
@@ -147,9 +147,9 @@ pub(super) static SINGLE: &[Single] = &[
 /// A table below a heading.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Section {
-    /// How the heading begins, without its quotation mark.
+    /// The beginning of the heading, without its quotation mark.
     pub heading: &'static str,
-    /// What its lines become.
+    /// The rows that its lines become.
     pub target: Target<'static>,
 }
 
@@ -157,7 +157,7 @@ const fn sized(heading: &'static str, subject: &'static str) -> Section {
     Section { heading, target: Target::Row(subject, Unit::MegabytesPerSecond) }
 }
 
-/// Tables.
+/// The tables.
 pub(super) static SECTIONS: &[Section] = &[
     Section { heading: "mappings", target: Target::Row("mmap-latency", Unit::Us) },
     Section { heading: "File system latency", target: Target::Files },
@@ -178,7 +178,7 @@ pub(super) static SECTIONS: &[Section] = &[
     sized("Memory partial read/write bandwidth", "partial-mmap-read-write"),
 ];
 
-/// The row that the largest size of a table is; `None` for loads with a stride that no row has.
+/// Returns the row that the largest size of a table becomes; `None` for loads with a stride that no row has.
 pub(super) fn without_size(subject: &str) -> Option<&str> {
     match subject {
         "memory-load-stride-128" => Some("main-memory"),
@@ -187,11 +187,11 @@ pub(super) fn without_size(subject: &str) -> Option<&str> {
     }
 }
 
-/// How the line of `lat_http` begins, and what it says of the pages that LMbench brings along.
+/// The beginning of a line of `lat_http`, and the sizes that it prints for the pages of LMbench.
 pub(super) const HTTP: &str = "Avg xfer:";
 pub(super) const HTTP_PAGES: &str = "3.2KB, 41.8KB in";
 
-/// Why a line of words that lmbench prints becomes no row; `None` for one that is not known.
+/// Returns the reason why a line of text is not imported, or `None` for an unknown line.
 pub(super) fn why_not(text: &str) -> Option<&'static str> {
     const TYPES: [&str; 7] = ["integer ", "int64 ", "uint64 ", "float ", "double ", "STREAM ", "STREAM2 "];
     match () {

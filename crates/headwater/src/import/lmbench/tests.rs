@@ -7,7 +7,7 @@ use super::FORMAT;
 use super::tables::{Names, SECTIONS, SINGLE, Target, Unit};
 use crate::suites::Axes;
 
-/// The shape of a result file of lmbench 3, with figures of no machine.
+/// A result file in the format of lmbench 3, with invented figures.
 const TEXT: &str = "[lmbench3.0 results for Linux brook 6.1.0-18 #1 SMP x86_64 GNU/Linux]
 [LMBENCH_VER: 3.0-a9]
 [mount: proc on /proc type proc (rw)]
@@ -153,13 +153,13 @@ fn a_wrong_line_ends_the_import_with_its_place() {
 }
 
 #[test]
-fn a_file_of_something_else_is_refused() {
+fn a_file_without_results_is_refused() {
     let error = import(&["hello\nworld\n"]).expect_err("no results");
     assert_eq!((error.file.as_str(), error.line), ("file0", 1));
     assert!(error.message.starts_with("no result of lmbench"), "{error}");
 }
 
-/// What results have and suite `lmbench` has not, by subject.
+/// The subjects that results have and the suite `lmbench` has not, each with the reason.
 const WITHOUT_ROW: &[(&str, &str)] = &[
     ("read", "a part of null-io"),
     ("write", "a part of null-io"),
@@ -178,7 +178,7 @@ const WITHOUT_ROW: &[(&str, &str)] = &[
     ),
 ];
 
-/// What suite `lmbench` has of the old table and results have not.
+/// The rows that the suite `lmbench` has from the old table and that are not imported, each with the reason.
 const NOT_IMPORTED: &[(&str, &str)] = &[
     ("mhz", "a setting in brackets, whose method is another"),
     ("l1-cache", "a point of memory-load-stride-128, but which one depends on the machine's caches"),
@@ -190,16 +190,16 @@ fn is_listed(list: &[(&str, &str)], subject: &str) -> bool {
     list.iter().any(|(known, reason)| *known == subject && !reason.is_empty())
 }
 
-/// The rows of the suite, as a run of one CPU and one of several have them.
+/// Returns the rows of the suite on one CPU and on several.
 fn suite() -> Vec<Row> {
     let suite = crate::suites::find("lmbench").expect("in the table");
     (suite.rows)(&Axes { sizes: None, placements: &[Placement::Free, Placement::SameCpu], externals: &[] })
 }
 
-/// A result file that has every line and every table that is known.
+/// Returns a result file with every known line and table.
 fn everything() -> String {
     let mut text = String::new();
-    // What the section below says by sizes, lmbench 2 says as one figure.
+    // The section below has this by sizes; lmbench 2 prints it as one figure.
     for single in SINGLE.iter().filter(|single| single.label != "Socket bandwidth using") {
         let between = match single.names {
             Names::Nothing => "",
@@ -232,7 +232,7 @@ fn everything() -> String {
 }
 
 #[test]
-fn every_row_of_results_is_one_of_the_suite_or_is_listed_with_its_reason() {
+fn every_imported_row_is_in_the_suite_or_is_listed_with_its_reason() {
     let suite = suite();
     let imported = import(&[&everything()]).expect("results");
     assert!(imported.left_out.is_empty(), "{:?}", imported.left_out);
@@ -241,7 +241,7 @@ fn every_row_of_results_is_one_of_the_suite_or_is_listed_with_its_reason() {
         let same_metric =
             |own: &Row| own.metrics[0] == row.metrics[0] && own.definition_version == row.definition_version;
         assert!(same.is_none_or(same_metric), "{} is measured as another", row.id);
-        // Of a table by size the largest is the row.
+        // The largest size of a table is the row.
         let of_a_series = row.size_bytes.is_some() && suite.iter().any(|own| own.subject == row.subject);
         assert!(same.is_some() || of_a_series || is_listed(WITHOUT_ROW, &row.subject), "{}", row.id);
     }
@@ -252,7 +252,7 @@ fn every_row_of_results_is_one_of_the_suite_or_is_listed_with_its_reason() {
 }
 
 #[test]
-fn every_row_of_the_published_table_is_one_of_the_suite_or_is_listed_with_its_reason() {
+fn every_row_of_the_published_table_is_in_the_suite_or_is_listed_with_its_reason() {
     let suite = suite();
     let datasets = headwater_results::published::find("ltt").expect("in the table").datasets();
     assert!(!datasets.is_empty());
@@ -275,20 +275,20 @@ fn the_largest_size_of_a_table_is_the_row_without_a_size() {
     assert_eq!(value("file-reread/lmbench/1048576/free"), Some(7000.0));
 }
 
-/// A file of `tests/import/lmbench`: what lmbench printed.
+/// Reads a file of `tests/import/lmbench`: real output of lmbench.
 fn corpus(name: &str) -> String {
     let path = format!("{}/tests/import/lmbench/{name}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The value of a row; `None` where it was not imported.
+/// Returns the value of a row, or `None` if it was not imported.
 fn value(imported: &Imported, id: &str) -> Option<f64> {
     imported.rows.iter().find(|(row, _)| row.id == id).and_then(|(_, launches)| launches[0].values[0])
 }
 
 #[test]
 fn whole_files_of_lmbench_3_are_read_with_every_kind_of_load() {
-    // Its default; with FASTMEM, which measures one stride; and one that was ended in its last table.
+    // A run with defaults; one with FASTMEM, which measures one stride; and one that was ended in its last table.
     let [default, fast, ended] =
         ["3-default", "3-fastmem", "3-ended"].map(|name| import(&[&corpus(name)]).expect(name));
     for (imported, strides) in [(&default, &[16, 32, 64, 128, 256, 512, 1024][..]), (&fast, &[128])] {
@@ -300,7 +300,7 @@ fn whole_files_of_lmbench_3_are_read_with_every_kind_of_load() {
         assert!(value(imported, "memory-load-random-16/lmbench/512/free").is_none(), "sizes are printed by 5 digits");
         assert!(value(imported, "memory-load-random-16/lmbench/490/free").is_some());
     }
-    // The same first table by order and by chance, not one for the other: line 519 and 676 of the file.
+    // Check that the tables in order and at random are not exchanged: line 519 and 676 of the file.
     assert_eq!(value(&default, "memory-load-random-16/lmbench/490/free"), Some(1.582));
     assert_eq!(value(&fast, "memory-load-random-16/lmbench/490/free"), Some(1.258));
     assert_eq!(value(&fast, "memory-load-stride-128/lmbench/490/free"), Some(1.287));
@@ -317,7 +317,7 @@ fn whole_files_of_lmbench_3_are_read_with_every_kind_of_load() {
 }
 
 #[test]
-fn the_figure_of_http_is_imported_for_the_pages_of_lmbench_alone() {
+fn the_figure_of_http_is_imported_only_for_the_pages_of_lmbench() {
     let imported = import(&[&corpus("3-default")]).expect("results");
     assert_eq!(value(&imported, "http/lmbench/free"), Some(89.64));
     let other = import(&["Simple stat: 1 microseconds\nAvg xfer: 9.9KB, 99.8KB in 0.5 millisecs, 200 MB/sec\n"]);
@@ -328,7 +328,7 @@ fn the_figure_of_http_is_imported_for_the_pages_of_lmbench_alone() {
 }
 
 #[test]
-fn what_is_left_out_of_a_whole_file_is_told_by_line_and_reason() {
+fn lines_left_out_of_a_real_file_are_reported_with_number_and_reason() {
     let imported = import(&[&corpus("3-default")]).expect("results");
     let mut reasons: Vec<&str> = imported.left_out.iter().map(|left| left.why.as_str()).collect();
     reasons.sort_unstable();
@@ -342,7 +342,7 @@ fn what_is_left_out_of_a_whole_file_is_told_by_line_and_reason() {
             "what lmbench guesses of caches is no row",
         ]
     );
-    // Only what its programs complained of is not known.
+    // Only the error messages of its programs are unknown.
     for left in imported.left_out.iter().filter(|left| left.why == "no result of lmbench that is known") {
         let is_complaint = ["sh: ", "RPC", "unable to register", "lmbench: ", "fault"];
         assert!(is_complaint.iter().any(|word| left.line.text.contains(word)), "{:?}", left.line);
@@ -351,11 +351,11 @@ fn what_is_left_out_of_a_whole_file_is_told_by_line_and_reason() {
 
 #[test]
 fn lmbench_2_is_read() {
-    // From a public mail: the lines of its results that were asked for.
+    // From a public mail, with the lines of results that its author was asked for.
     let selects = import(&[&corpus("2-select")]).expect("results");
     assert_eq!(value(&selects, "select-500-tcp/lmbench/free"), Some(65.4353));
     assert_eq!(selects.environment.kernel.release, "2.4.8");
-    // The forms that only version 2 has.
+    // Forms of lines that only version 2 prints.
     let text = "[lmbench2.0 results for Linux brook 2.4.18 #1]\nPagefaults on /usr/tmp/XXX: 386 usecs\n\
                 Socket bandwidth using localhost: 83.97 MB/sec\n";
     let imported = import(&[text]).expect("results");
@@ -366,7 +366,7 @@ fn lmbench_2_is_read() {
 }
 
 #[test]
-fn a_context_switch_of_nothing_is_left_out_and_the_rest_stays() {
+fn a_context_switch_that_is_not_positive_is_left_out() {
     let imported = import(&["\"size=0k ovr=1.50\n2 -0.12\n4 1.25\n8 0.00\n"]).expect("results");
     assert_eq!(imported.rows.len(), 1);
     let lines: Vec<usize> = imported.left_out.iter().map(|left| left.line.number).collect();

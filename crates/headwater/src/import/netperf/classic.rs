@@ -1,10 +1,10 @@
-//! The classic text of netperf's tests: a table of numbers whose head says the units. Called by the reader.
+//! The classic text of netperf's tests: a table of numbers whose head contains the units. Called by the reader.
 
 use super::rows::{Figures, add};
 use super::test::{Kind, Test};
 use crate::import::{ImportError, Imported, Line};
 
-/// How the lines above the numbers begin, without their white space.
+/// The beginnings of the lines of a table's head, with single spaces.
 const HEADS: [&str; 12] = [
     "Socket Message Elapsed",
     "Size Size Time Okay",
@@ -20,18 +20,18 @@ const HEADS: [&str; 12] = [
     "bytes bytes bytes bytes secs.",
 ];
 
-/// Which numbers a line without a banner may have, as a remedy.
+/// The numbers of values that a line without a banner may have; a part of the error message.
 const SHAPES: &str = "UDP_STREAM has 6 or 8 numbers and 2 fewer in the next line, TCP_STREAM 5 or 9, TCP_RR and UDP_RR 6 or 10 \
                       and 2 in the next line";
 
-/// What the head says of the last number.
+/// The unit of the last number, from the table's head.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Units {
     name: Option<String>,
 }
 
 impl Units {
-    /// Reads one of the head's lines.
+    /// Parses a line of the head.
     pub fn read(&mut self, text: &str) {
         let mut words = text.split_whitespace();
         if words.next() == Some("bytes") || text.starts_with("bytes") {
@@ -40,7 +40,7 @@ impl Units {
     }
 }
 
-/// Bytes per second of a unit of throughput: `10^6bits/s`, `KBytes/sec`.
+/// Returns the bytes per second of a unit of throughput: `10^6bits/s`, `KBytes/sec`.
 pub(super) fn bytes_per_second(unit: &str) -> Option<f64> {
     const KIB: f64 = 1024.0;
     match unit.trim_end_matches("ec") {
@@ -64,7 +64,8 @@ pub(super) fn begins_with_number(text: &str) -> bool {
     text.split_whitespace().next().is_some_and(|word| word.parse::<f64>().is_ok())
 }
 
-/// How many lines the details of `-v 2` take that begin here: they repeat what was said, or say what no row has.
+/// Returns the number of lines of the `-v 2` details that begin here. They repeat facts, or contain facts that no row
+/// has.
 pub(super) fn detail(lines: &[Line]) -> Option<usize> {
     let begins = |at: usize, with: &str| lines.get(at).is_some_and(|line: &Line| line.text.starts_with(with));
     if begins(0, "Alignment") && begins(1, "Local") && begins(2, "Send") {
@@ -73,12 +74,12 @@ pub(super) fn detail(lines: &[Line]) -> Option<usize> {
     (begins(0, "Maximum") && begins(1, "Segment") && begins(2, "Size")).then_some(lines.len().min(4))
 }
 
-/// The numbers at the beginning of a line; behind them may stand a brand (`-B`).
+/// Returns the numbers at the beginning of a line. They may be followed by the text of `-B`.
 fn numbers(line: &Line) -> Vec<&str> {
     line.text.split_whitespace().take_while(|word| word.parse::<f64>().is_ok()).collect()
 }
 
-/// Reads the result that begins with the first of `lines`; answers with how many lines it has.
+/// Parses the result that begins with the first of `lines`. Returns the number of its lines.
 pub(super) fn result(
     lines: &[Line],
     test: &Test,
@@ -103,19 +104,19 @@ pub(super) fn result(
     }
 }
 
-/// Without a banner only the shape of UDP_STREAM is one test's alone.
+/// Identifies the test. Without a banner only UDP_STREAM has a shape of its own.
 fn kind_of(test: &Test, fields: usize, next: usize) -> Option<Kind> {
     let is_stream = [6, 8].contains(&fields) && next != 2;
     (test.is_unknown() && is_stream).then_some(Kind::UdpStream)
 }
 
-/// That a line has another number of numbers than its test.
+/// Returns the error for a line whose number of values does not fit its test.
 fn wrong_count(line: &Line, fields: usize, what: &str, expected: &str) -> ImportError {
     line.error(format!("{fields} numbers where {what} has {expected}; {SHAPES}"))
 }
 
-/// The sender's line: socket size, message size, elapsed time, messages, errors, throughput; the receiver's: socket size,
-/// elapsed time, messages, throughput. Both with CPU time and demand by -c or -C.
+/// Parses the sender's line (socket size, message size, elapsed time, messages, errors, throughput) and the receiver's
+/// (socket size, elapsed time, messages, throughput). With -c or -C both have CPU time and demand.
 fn udp_stream(
     line: &Line,
     fields: &[&str],
@@ -149,7 +150,8 @@ fn udp_stream(
     Ok(2)
 }
 
-/// Receiver's and sender's socket size, message size, elapsed time, throughput; CPU time and demand of both by -c or -C.
+/// Parses the receiver's and the sender's socket size, message size, elapsed time and throughput; with -c or -C also
+/// CPU time and demand of both.
 fn tcp_stream(
     line: &Line,
     fields: &[&str],
@@ -172,7 +174,8 @@ fn tcp_stream(
     Ok(1)
 }
 
-/// Socket sizes, request, response, elapsed time, rate, CPU time and demand by -c or -C; below, the other end's socket sizes.
+/// Parses socket sizes, request, response, elapsed time and rate; with -c or -C also CPU time and demand. The next line
+/// has the other end's socket sizes.
 fn request_response(
     line: &Line,
     fields: &[&str],

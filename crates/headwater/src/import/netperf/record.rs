@@ -1,5 +1,5 @@
-//! Results whose values have names: keys with values (`-k`), comma-separated columns (`-o`), and columns of text with several
-//! lines of head (`-O`). All of them become a [`Record`] by the names of netperf's selectors. Called by the reader.
+//! Results with named values: keys with values (`-k`), comma-separated columns (`-o`), and columns of text with several
+//! lines of head (`-O`). All of them become a [`Record`] with the names of netperf's selectors. Called by the reader.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use super::rows::{Figures, add};
 use super::test::{Kind, Test, is_loopback};
 use crate::import::{ImportError, Imported, Line};
 
-/// Every selector with the name of its column, in the order of `-o all`: the output of netperf 2.7.0.
+/// Every selector with the name of its column, in the order of `-o all`: output of netperf 2.7.0.
 const COLUMNS: &str = include_str!("columns.tsv");
 
-/// What `-o` prints of a one-way test, and of request and response, unless a selection is asked for.
+/// The columns that `-o` prints by default, for one-way tests and for request and response.
 const ONE_WAY: [&str; 6] =
     ["LSS_SIZE_END", "RSR_SIZE_END", "LOCAL_SEND_SIZE", "ELAPSED_TIME", "THROUGHPUT", "THROUGHPUT_UNITS"];
 const BOTH_WAYS: [&str; 9] = [
@@ -26,22 +26,22 @@ const BOTH_WAYS: [&str; 9] = [
     "THROUGHPUT_UNITS",
 ];
 
-/// The unit of rates of request and response.
+/// The unit of request/response rates.
 pub(super) const TRANSACTIONS: &str = "Trans/s";
 
 fn columns() -> impl Iterator<Item = (&'static str, &'static str)> {
     COLUMNS.lines().filter_map(|line| line.split_once('\t'))
 }
 
-/// The selector of a column.
+/// Returns the selector of a column.
 fn selector(column: &str) -> Option<&'static str> {
     columns().find(|(_, name)| *name == column).map(|(selector, _)| selector)
 }
 
-/// The selectors that `--columns` names.
+/// Parses the selectors of `--columns`.
 ///
 /// # Errors
-/// The one that netperf does not have.
+/// The first selector that netperf does not have.
 pub(super) fn columns_named(list: &str) -> Result<Vec<String>, String> {
     if list.eq_ignore_ascii_case("all") {
         return Ok(columns().map(|(selector, _)| selector.to_owned()).collect());
@@ -54,22 +54,22 @@ pub(super) fn columns_named(list: &str) -> Result<Vec<String>, String> {
     list.split([',', ';']).map(named).collect()
 }
 
-/// `KEY=value`.
+/// Parses `KEY=value`.
 pub(super) fn key_value(text: &str) -> Option<(&str, &str)> {
     let (key, value) = text.split_once('=')?;
     columns().any(|(selector, _)| selector == key).then(|| (key, value.trim_matches('"')))
 }
 
-/// The selectors of the head of comma-separated values; `None` for a line that is none.
+/// Parses the head of comma-separated values into selectors; `None` if the line is not a head.
 pub(super) fn comma_head(text: &str) -> Option<Vec<String>> {
     let selectors: Vec<Option<&str>> = values(text).iter().map(|name| selector(name)).collect();
     let known = selectors.iter().flatten().count();
-    // A word of a column's name alone is no head, but names separated by commas are.
+    // One word that is also a column's name is not a head; several names separated by commas are.
     let is_head = known > 0 && known == selectors.len() && (known > 1 || text.contains(' '));
     is_head.then(|| selectors.into_iter().flatten().map(str::to_owned).collect())
 }
 
-/// The values of a line: comma-separated, or else by white space.
+/// Splits a line of values at commas, or else at white space.
 pub(super) fn values(text: &str) -> Vec<String> {
     if !text.contains(',') && selector(text.trim()).is_none() {
         return text.split_whitespace().map(str::to_owned).collect();
@@ -79,7 +79,7 @@ pub(super) fn values(text: &str) -> Vec<String> {
     record.iter().map(|value| value.trim().to_owned()).collect()
 }
 
-/// The selectors of values without a head, where their shape leaves no doubt: those that netperf prints unless it is asked.
+/// Returns the selectors of values without a head if their shape is unambiguous: netperf's default columns.
 pub(super) fn columns_guessed(values: &[String]) -> Option<Vec<String>> {
     let is_unit =
         |at: usize| values.get(at).is_some_and(|unit| unit == TRANSACTIONS || bytes_per_second(unit).is_some());
@@ -94,16 +94,16 @@ pub(super) fn columns_guessed(values: &[String]) -> Option<Vec<String>> {
     }
 }
 
-/// A block of text whose head has several lines: its selectors, its values, and how many lines it has.
+/// Parses a block of text whose head has several lines. Returns its selectors, its values, and the number of lines.
 pub(super) fn block(lines: &[Line]) -> Option<(Vec<String>, Vec<String>, usize)> {
-    // The next result's banner may follow at once.
+    // The next result's banner may follow immediately.
     let goes_on = |line: &&Line| !line.text.trim().is_empty() && Test::of_banner(line.text.trim()).is_none();
     let used = lines.iter().take_while(goes_on).count();
     let (values, head) = lines[..used].split_last()?;
     let texts: Vec<Vec<char>> = lines[..used].iter().map(|line| line.text.chars().collect()).collect();
     let is_blank = |text: &Vec<char>, at: usize| text.get(at).is_none_or(|c| *c == ' ');
     let is_gap = |at: usize| texts.iter().all(|text| is_blank(text, at));
-    // A value may have spaces of its own, so that a column begins where its head does.
+    // Values may contain spaces, so a column begins where its heading does.
     let is_named = |at: usize| texts[..used - 1].iter().any(|text| !is_blank(text, at));
     let width = texts.iter().map(Vec::len).max()?;
     let starts: Vec<usize> = (0..width).filter(|&at| is_named(at) && (at == 0 || is_gap(at - 1))).collect();
@@ -124,19 +124,19 @@ pub(super) fn block(lines: &[Line]) -> Option<(Vec<String>, Vec<String>, usize)>
 /// The named values of one result.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
-    /// Where it begins.
+    /// The line where it begins.
     line: Line,
     is_keys: bool,
     values: BTreeMap<String, String>,
 }
 
 impl Record {
-    /// Of keys with values, or of a line.
+    /// Makes a record for keys with values, or for one line.
     pub fn keys(line: &Line) -> Record {
         Record { line: line.clone(), is_keys: true, values: BTreeMap::new() }
     }
 
-    /// Of a block of text.
+    /// Makes a record for a block of text.
     pub fn block(line: &Line) -> Record {
         Record { is_keys: false, ..Record::keys(line) }
     }
@@ -153,12 +153,12 @@ impl Record {
         self.values.insert(key.to_owned(), value.to_owned());
     }
 
-    /// A value that netperf knew: what does not apply is -1 or empty.
+    /// Returns a value unless it is -1 or empty, which netperf prints for values that do not apply.
     fn get(&self, key: &str) -> Option<&str> {
         self.values.get(key).map(String::as_str).filter(|value| !value.is_empty() && *value != "-1")
     }
 
-    /// Adds the result, or says why not.
+    /// Adds the result, or records the reason for leaving it out.
     pub fn add(&self, test: &Test, imported: &mut Imported) -> Result<(), ImportError> {
         let test = self.test(test);
         let Some(kind) = test.kind else {
@@ -174,7 +174,7 @@ impl Record {
         }
     }
 
-    /// What the values say of the test, beside the banner.
+    /// Returns the test according to the values and the banner.
     fn test(&self, banner: &Test) -> Test {
         let mut test = banner.clone();
         let direction = self.get("DIRECTION").or(test.direction.as_deref()).map(str::to_owned);
@@ -196,7 +196,7 @@ impl Record {
         test
     }
 
-    /// The figures of a test of that kind; the selector that is missing, if one is.
+    /// Returns the figures of a test of that kind, or the missing selector.
     fn figures(&self, kind: Kind) -> Result<Result<Figures, &'static str>, ImportError> {
         let line = &self.line;
         macro_rules! need {
@@ -217,7 +217,7 @@ impl Record {
                         Some(line.positive(sent, "the number of messages sent")?),
                         line.number(received, "the number of messages received")?,
                     ),
-                    // The throughput of UDP_STREAM is the receiver's.
+                    // In UDP_STREAM, THROUGHPUT is that of the receiver.
                     _ => {
                         let unit = need!("THROUGHPUT_UNITS");
                         let throughput = line.number(need!("THROUGHPUT"), "the throughput")?;

@@ -1,4 +1,4 @@
-//! The rows that figures of netperf become. Called for each result, in whichever form it was printed.
+//! Makes rows from netperf's figures. Called for each result, in whichever form it was printed.
 
 use headwater_results::schema::Placement;
 
@@ -9,19 +9,19 @@ use crate::import::{ImportError, Imported, Line};
 use crate::plan::rows;
 use crate::{patterns, transports};
 
-/// Significant digits that a throughput must have to be a rate: two are off by up to 5 %.
+/// The minimum number of significant digits of a throughput: with two digits the error is up to 5 %.
 const DIGITS_MIN: usize = 3;
 
-/// The least buffer of a receiver whose rows are those of pattern `stream-full`.
+/// The smallest buffer of a receiver whose results are rows of pattern `stream-full`.
 const FULL_READ_BYTES: u64 = 64 << 10;
 
-/// Socket buffers of rows of `udp`, as the kernel gives them.
+/// The socket buffers of the rows of `udp`, as reported by the kernel.
 const SOCKET_BYTES: u64 = 2 * 131_071;
 
 /// The figures of one result.
 #[derive(Clone, Debug)]
 pub(super) enum Figures {
-    /// One-way, what does not fit is lost.
+    /// One-way; messages that do not fit are lost.
     Flood { size: u64, elapsed_s: f64, sent: Option<f64>, refused: f64, received: f64, socket_bytes: Option<u64> },
     /// One-way.
     Stream { size: u64, elapsed_s: f64, throughput: String, unit: String, receive_bytes: Option<u64> },
@@ -29,7 +29,7 @@ pub(super) enum Figures {
     RoundTrip { kind: Kind, request: u64, response: u64, elapsed_s: f64, rate: String, unit: String },
 }
 
-/// Adds figures to their row, or says why they have none.
+/// Adds figures to their row, or records the reason for leaving them out.
 pub(super) fn add(line: &Line, test: &Test, figures: Figures, imported: &mut Imported) -> Result<(), ImportError> {
     if test.remote {
         imported.leave(line, "over a network this is another measurement: only loopback is imported");
@@ -44,7 +44,7 @@ pub(super) fn add(line: &Line, test: &Test, figures: Figures, imported: &mut Imp
                 ));
             }
             let rate = |messages: f64| messages / elapsed_s;
-            // netperf may count a message more at the receiver than at the sender.
+            // netperf may count one message more at the receiver than at the sender.
             let loss = sent.map(|sent| ((sent - received) / sent).max(0.0));
             let mut counters = vec![("refused", refused)];
             counters.extend(sent.map(|sent| ("operations", sent)));
@@ -120,7 +120,7 @@ fn store(
     imported.add(rows::of_transport(transport, pattern, size, None, Placement::Free), None, values, counters);
 }
 
-/// Significant digits of a printed figure.
+/// Returns the number of significant digits of a printed figure.
 fn digits(text: &str) -> usize {
     text.trim_start_matches(['0', '.']).chars().filter(char::is_ascii_digit).count()
 }

@@ -1,9 +1,9 @@
-//! Which test a result is of: what a banner announces, or what `--test` says. Called by the reader; parses no figures.
+//! Identifies the test of a result, from a banner or from `--test`. Called by the reader; parses no figures.
 
 /// The direction of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// UDP_STREAM: one-way, what does not fit is lost.
+    /// UDP_STREAM: one-way; messages that do not fit are lost.
     UdpStream,
     /// TCP_STREAM: one-way.
     TcpStream,
@@ -14,7 +14,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The kind of a protocol and a direction, as netperf prints them.
+    /// Returns the kind for a protocol and a direction as netperf prints them.
     pub fn of(protocol: &str, direction: &str) -> Option<Kind> {
         match (protocol.to_ascii_uppercase().as_str(), direction) {
             ("UDP", "Send") => Some(Kind::UdpStream),
@@ -25,7 +25,7 @@ impl Kind {
         }
     }
 
-    /// By netperf's own name.
+    /// Returns the kind with netperf's own name.
     fn named(name: &str) -> Option<Kind> {
         match name {
             "UDP_STREAM" => Some(Kind::UdpStream),
@@ -37,26 +37,26 @@ impl Kind {
     }
 }
 
-/// What is known of a test before its figures.
+/// The facts about a test that are known before its figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Test {
-    /// As the banner or the user names it; empty where nothing was said.
+    /// The name in the banner or in `--test`; empty if there is neither.
     pub name: String,
-    /// The kind; `None` where it is not known, or none that is imported.
+    /// The kind; `None` if it is unknown or not imported.
     pub kind: Option<Kind>,
-    /// Of an omni test, the direction, when the banner says no protocol.
+    /// The direction of an omni test whose banner names no protocol.
     pub direction: Option<String>,
     /// Whether TCP_NODELAY was set (`-D`).
     pub nodelay: bool,
     /// Whether UDP sockets were connected (`-n`).
     pub connected: bool,
-    /// Requests on the way beside the first one.
+    /// Requests in transit beside the first one.
     pub burst: u32,
     /// Whether the other end is on another machine.
     pub remote: bool,
 }
 
-/// Names in banners, of this version and of older ones.
+/// The test names in banners of this version and of older ones.
 const BANNERS: [(&str, Kind); 5] = [
     ("UDP STREAM", Kind::UdpStream),
     ("UDP UNIDIRECTIONAL SEND", Kind::UdpStream),
@@ -66,10 +66,10 @@ const BANNERS: [(&str, Kind); 5] = [
 ];
 
 impl Test {
-    /// What `--test` says: a test's name, and `/nodelay` or `/connected` behind it.
+    /// Parses `--test`: a test's name, optionally followed by `/nodelay` or `/connected`.
     ///
     /// # Errors
-    /// What is possible, in words.
+    /// The possible values.
     pub fn told(text: &str) -> Result<Test, String> {
         let (name, option) = text.split_once('/').unwrap_or((text, ""));
         let kind = Kind::named(&name.to_ascii_uppercase());
@@ -89,7 +89,7 @@ impl Test {
         Ok(Test { name: name.to_owned(), kind, nodelay, connected, ..Test::default() })
     }
 
-    /// What a banner announces: `MIGRATED UDP STREAM TEST from ... to localhost () port 0 AF_INET : demo`.
+    /// Parses a banner: `MIGRATED UDP STREAM TEST from ... to localhost () port 0 AF_INET : demo`.
     pub fn of_banner(text: &str) -> Option<Test> {
         let (name, rest) = text.split_once(" TEST ")?;
         if !rest.starts_with("from ") && !rest.starts_with("to ") {
@@ -110,12 +110,12 @@ impl Test {
         })
     }
 
-    /// Whether neither a banner nor the user has said anything.
+    /// Whether there is neither a banner nor `--test`.
     pub fn is_unknown(&self) -> bool {
         self.name.is_empty()
     }
 
-    /// Why a result of this test is not imported, when nothing beside it says more.
+    /// Returns the reason why a result of this test is not imported, unless there is a more specific one.
     pub fn why_not(&self) -> String {
         match () {
             () if self.is_unknown() => {
@@ -130,7 +130,7 @@ impl Test {
     }
 }
 
-/// Whether a host is this machine.
+/// Whether the host is this machine.
 pub(super) fn is_loopback(host: &str) -> bool {
     host.is_empty() || host.starts_with("localhost") || host.starts_with("127.") || host == "::1"
 }

@@ -22,7 +22,7 @@ fn import(texts: &[&str]) -> Result<Imported, ImportError> {
     import_as(None, None, texts)
 }
 
-/// (id, block, values) of every launch.
+/// Returns (id, block, values) of every launch.
 fn launches(imported: &Imported) -> Vec<(String, u32, Vec<Option<f64>>)> {
     let of_row = |(row, launches): &(headwater_results::schema::Row, Vec<Launch>)| {
         launches.iter().map(|launch| (row.id.clone(), launch.block, launch.values.clone())).collect::<Vec<_>>()
@@ -30,14 +30,14 @@ fn launches(imported: &Imported) -> Vec<(String, u32, Vec<Option<f64>>)> {
     imported.rows.iter().flat_map(of_row).collect()
 }
 
-/// The one row and its one figure, rounded; that of a flood is what was received.
+/// Returns the id of the only row and its only figure, rounded; for a flood, the received rate.
 fn only(imported: &Imported) -> (String, i64) {
     let launches = launches(imported);
     let [(id, 0, values)] = &launches[..] else { panic!("one result, not {launches:?}") };
     (id.clone(), values[0].expect("a figure").round() as i64)
 }
 
-/// What netperf 2.7.0 printed: the name of each call, its arguments and its output, of `tests/import/netperf`.
+/// Reads output of netperf 2.7.0 from `tests/import/netperf`: the name of each call, its arguments and its output.
 fn corpus(file: &str) -> Vec<(String, String, String)> {
     let path = format!("{}/tests/import/netperf/{file}.txt", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -49,7 +49,7 @@ fn corpus(file: &str) -> Vec<(String, String, String)> {
     text.split("#### ").skip(1).map(call).collect()
 }
 
-/// One output of the corpus.
+/// Returns one output of the corpus.
 fn output(name: &str) -> String {
     let file = name.split_once('.').expect("a name has the test's").0;
     let file = if ["TCP_MAERTS", "TCP_CRR"].contains(&file) { "OTHER" } else { file };
@@ -57,7 +57,7 @@ fn output(name: &str) -> String {
     corpus(file).into_iter().find(|(known, ..)| known == name).unwrap_or_else(|| panic!("no {name}")).2
 }
 
-/// The transports and patterns of the four tests as they run by default.
+/// The transports and patterns of the four tests with their defaults.
 const DEFAULT_ROWS: [(&str, &str); 4] = [
     ("UDP_STREAM", "udp/flood/65507/free"),
     ("UDP_RR", "udp-unconnected/rtt/1/free"),
@@ -67,7 +67,7 @@ const DEFAULT_ROWS: [(&str, &str); 4] = [
 
 #[test]
 fn every_real_output_of_the_four_tests_is_read_or_left_out_with_its_reason() {
-    // By the end of their names, what of the corpus says too little, and the reason.
+    // The calls whose output is incomplete, by the end of their names, with the reason.
     let left_out = [
         (".v0", "without -v 0"),
         (".P0-v0", "without -v 0"),
@@ -86,10 +86,10 @@ fn every_real_output_of_the_four_tests_is_read_or_left_out_with_its_reason() {
     ];
     for (test, default) in DEFAULT_ROWS {
         for (name, arguments, output) in corpus(test) {
-            // What a file without names does not say, its user must.
+            // A file without names needs `--test`.
             let result = import_as(Some(test), None, &[&output]);
             let expected = left_out.iter().find(|(end, reason)| name.ends_with(end) && !reason.is_empty());
-            // The digits of -f G are too few for TCP_STREAM alone: UDP_STREAM's text has counts.
+            // The digits of -f G are too few only for TCP_STREAM: the text of UDP_STREAM has counts.
             let expected = expected.filter(|_| name != "UDP_STREAM.f-G");
             match (result, expected) {
                 (Err(error), Some((_, reason))) => assert!(error.message.contains(reason), "{name}: {error}"),
@@ -116,7 +116,7 @@ fn every_real_output_of_the_four_tests_is_read_or_left_out_with_its_reason() {
 #[test]
 fn the_same_result_is_the_same_figure_in_every_form() {
     let figure = |name: &str| only(&import(&[&output(name)]).expect(name));
-    // 20800 of 204653 Okay in 1.01 s; of plain -o 3029.94 10^6bits/s in messages of 65507 B.
+    // 20800 of 204653 messages received in 1.01 s; plain -o: 3029.94 10^6bits/s in messages of 65507 B.
     assert_eq!(figure("UDP_STREAM.v2"), ("udp/flood/65507/free".into(), (21_800.0_f64 / 1.01).round() as i64));
     assert_eq!(figure("UDP_STREAM.o").1, (3029.94e6_f64 / 8.0 / 65_507.0).round() as i64);
     assert_eq!(figure("UDP_STREAM.k").1, (3504.17e6_f64 / 8.0 / 65_507.0).round() as i64);
@@ -129,13 +129,13 @@ fn the_same_result_is_the_same_figure_in_every_form() {
 }
 
 #[test]
-fn all_selectors_say_more_than_the_default_ones() {
-    // 88190 sent and 8297 received in 1.00 s.
+fn all_selectors_give_more_figures_than_the_default_ones() {
+    // 88190 messages sent and 8297 received in 1.00 s.
     let imported = import(&[&output("UDP_STREAM.k-all")]).expect("a result");
     assert_eq!(launches(&imported)[0].2, [Some(8297.0), Some(88_190.0), Some((88_190.0 - 8297.0) / 88_190.0)]);
     let imported = import(&[&output("UDP_STREAM.k")]).expect("a result");
     assert_eq!(launches(&imported)[0].2[1..], [None, None], "the default ones do not say what was sent");
-    // Without a head, by their number.
+    // Without a head, the columns are identified by their number.
     let imported = import(&[&output("UDP_STREAM.P0-o-all")]).expect("a result");
     assert_eq!(only(&imported), ("udp/flood/65507/free".to_owned(), 34_929));
     let connected = output("UDP_RR.o-all").replace("-- -o all", "-- -n -o all");
@@ -145,12 +145,12 @@ fn all_selectors_say_more_than_the_default_ones() {
 }
 
 #[test]
-fn what_says_no_test_is_never_taken_for_one() {
+fn output_without_a_test_is_never_attributed_to_one() {
     for (test, _) in DEFAULT_ROWS {
         for form in ["P0", "o-P0", "P0-k", "P0-O", "cC-P0", "B-P0", "P0-v2"] {
             let name = format!("{test}.{form}");
             match import(&[&output(&name)]) {
-                // Its shape is no other test's.
+                // Its shape is unambiguous.
                 Ok(imported) => {
                     let is_text = ["P0", "cC-P0", "B-P0", "P0-v2"].contains(&form);
                     assert!(test == "UDP_STREAM" && is_text, "{name}: {:?}", launches(&imported));
@@ -181,7 +181,7 @@ fn an_omni_test_needs_its_protocol() {
         assert!(error.message.contains("PROTOCOL and DIRECTION") && [2, 3].contains(&error.line), "{name}: {error}");
     }
     assert_eq!(only(&import(&[&output("omni.d-all")]).expect("a result")).0, "tcp-nagle/stream-full/16384/free");
-    // The receiver's side of a test the other way round is no row.
+    // The receiver's side of a test in the opposite direction is not a row.
     import(&[&output("omni.maerts")]).expect_err("it goes the other way");
 }
 
@@ -199,7 +199,7 @@ fn other_tests_and_failures_are_left_out_with_their_reason() {
 }
 
 #[test]
-fn own_selections_without_a_head_are_named_by_the_user() {
+fn selections_without_a_head_need_columns() {
     let names = "LOCAL_SEND_SIZE,ELAPSED_TIME,LOCAL_SEND_CALLS,REMOTE_RECV_CALLS";
     let imported = import_as(Some("UDP_STREAM"), Some(names), &["64,2.00,1000,800\n64,2.00,1000,900\n"]);
     assert_eq!(launches(&imported.expect("two results"))[1].2, [Some(450.0), Some(500.0), Some(0.1)]);
@@ -226,13 +226,13 @@ fn a_file_of_many_results_keeps_them_apart() {
         ]
     );
     assert_eq!(imported.left_out, []);
-    // Two results by keys, without anything between them.
+    // Two results as keys, with nothing between them.
     let twice = output("UDP_RR.P0-k").repeat(2);
     assert_eq!(launches(&import_as(Some("UDP_RR"), None, &[&twice]).expect("two results")).len(), 2);
 }
 
 #[test]
-fn what_differs_from_the_row_is_noted_once() {
+fn differences_from_the_row_are_noted_once() {
     let text = output("UDP_STREAM.text").repeat(2);
     let imported = import(&[&text]).expect("results");
     assert!(imported.notes.len() == 1 && imported.notes[0].contains("212992"), "{:?}", imported.notes);
@@ -257,7 +257,7 @@ fn text_with_its_banner() {
 fn text_without_a_banner_and_with_processor_times() {
     let text = "212992 64 10.00 1000 0 0.05 12.50 1.000\n212992 10.00 1001 0.05 12.50 1.000\n";
     let imported = import(&[text, RESULT]).expect("two results");
-    // One more received than sent is no loss below zero.
+    // One more received than sent must not become a negative loss.
     assert_eq!(launches(&imported)[0], ("udp/flood/64/free".to_owned(), 0, vec![Some(100.1), Some(100.0), Some(0.0)]));
     assert_eq!(imported.rows.len(), 2);
 }
@@ -291,7 +291,7 @@ fn a_column_that_is_missing_is_named_with_the_remedy() {
 }
 
 #[test]
-fn what_is_not_over_loopback_is_left_out_and_said() {
+fn results_over_a_network_are_left_out_and_reported() {
     let remote = BANNER.replace("localhost (127.0.0.1)", "192.168.0.2 ()");
     let sctp = "SCTP STREAM TEST from 0.0.0.0 () port 0 AF_INET to localhost () port 0 AF_INET\n87380 16384 16384 10.00 9000.00\n";
     let imported = import(&[&format!("{remote}{RESULT}{sctp}{BANNER}{RESULT}")]).expect("one of three");
@@ -303,7 +303,7 @@ fn what_is_not_over_loopback_is_left_out_and_said() {
 }
 
 #[test]
-fn half_a_result_is_an_error_with_its_line() {
+fn an_incomplete_result_is_an_error_with_its_line() {
     let sender = RESULT.lines().next().expect("a line");
     for text in [format!("{BANNER}{sender}\n"), format!("{BANNER}{sender}\n{BANNER}{RESULT}")] {
         let error = import(&[&text]).expect_err("the receiver is missing");

@@ -4,7 +4,7 @@ use super::*;
 use crate::patterns::testing::{open, round_in_threads};
 use crate::transports::udp::plain::Udp;
 use crate::transports::unix::UnixStream;
-use crate::transports::{Transport, streams::options::Hold};
+use crate::transports::{Transport, streams::options::HeldWrites};
 
 fn goes<T: Transport>()
 where
@@ -45,5 +45,5 @@ fn an_acknowledgement_of_another_message_is_seen() {
 fn a_transport_that_holds_messages_back_is_refused() {
     Acknowledged::accepts(&Udp::INFO, 1).expect("a lossy transport is what this is for");
     Acknowledged::accepts(&Udp::INFO, 65_508).expect_err("longer than a datagram");
-    Acknowledged::accepts(&Hold::INFO, 1).expect_err("nothing comes after the acknowledgement");
+    Acknowledged::accepts(&HeldWrites::INFO, 1).expect_err("nothing comes after the acknowledgement");
 }

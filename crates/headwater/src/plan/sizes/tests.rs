@@ -1,4 +1,4 @@
-//! What the grammar takes and what it refuses.
+//! Tests of accepted and refused lists of sizes.
 
 use super::{SIZES_MAX, Sizes};
 
@@ -20,7 +20,7 @@ fn lists_and_ranges_are_read() {
 }
 
 #[test]
-fn what_is_no_size_is_refused_with_a_reason() {
+fn an_invalid_size_is_refused_with_a_reason() {
     for (text, reason) in [
         ("", "not a size"),
         ("x", "not a size"),

@@ -1,4 +1,4 @@
-//! What a variant may look like.
+//! Tests of the syntax of variants.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn variables_then_a_wrapper_then_a_program() {
 }
 
 #[test]
-fn what_is_no_variant_is_refused() {
+fn an_invalid_variant_is_refused() {
     for (text, expect) in
         [("plain", "NAME="), ("=x", "letters"), ("a/b=", "letters"), ("same-cpu=", "placement"), ("a='x", "quote")]
     {

@@ -1,5 +1,5 @@
-//! `streams-fifo`: the STREAMS FIFO, found by its path. As the kernel's `fifo` it goes one way, so a round trip takes two of
-//! them, and the name is gone before the first message.
+//! `streams-fifo`: the STREAMS FIFO, opened by its path. Like the kernel's `fifo` it is one-way, so a round trip takes
+//! two FIFOs, and the name is removed before the first message.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use headwater_streams::{Access, Error, Fifo, Handle, Options, Stream};
 use super::super::{Endpoint, Info, Setup, Transport, Unavailable};
 use super::{PIPE, StreamEnd};
 
-/// The FIFO.
+/// The STREAMS FIFO.
 #[derive(Debug)]
 pub struct StreamsFifo;
 
@@ -32,18 +32,18 @@ impl Transport for StreamsFifo {
     }
 }
 
-/// The writing and the reading end of a FIFO that is made for them.
+/// Creates a FIFO and returns its writing and its reading end.
 fn one_way(setup: &Setup<'_>, path: &Path) -> Result<(StreamEnd, StreamEnd), Unavailable> {
     let unavailable = |error: Error| Unavailable::call("STREAMS FIFO", error);
     Fifo::create(path, 0o600).map_err(unavailable)?;
     let ends = open_both(path, setup.nonblocking);
-    // Whatever became of the opening, the name goes.
+    // The name is removed even if the opening failed.
     fs::remove_file(path).map_err(|error| Unavailable::call("unlink of the FIFO", error))?;
     let (writer, reader) = ends.map_err(unavailable)?;
     Ok((StreamEnd(writer), StreamEnd(reader)))
 }
 
-/// The reader does not wait for the writer, which then finds it.
+/// Opens the reader, which does not wait for a writer, and then the writer, which finds a reader.
 fn open_both(path: &Path, nonblocking: bool) -> Result<(Handle, Handle), Error> {
     let options = Options::default();
     let mut reader = Fifo::open_with(path, Access::Read, true, &options).map(Stream::into_handle)?;
@@ -54,7 +54,7 @@ fn open_both(path: &Path, nonblocking: bool) -> Result<(Handle, Handle), Error> 
     Ok((writer, reader))
 }
 
-/// An end of one FIFO, or of two where answers go back.
+/// An end of one FIFO, or of two FIFOs if the channel is duplex.
 #[derive(Debug)]
 pub struct FifoEnd {
     sender: Option<StreamEnd>,

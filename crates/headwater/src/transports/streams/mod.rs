@@ -1,9 +1,9 @@
-//! The STREAMS pipe of `headwater-streams`: with its windows ([`window`]), with modules ([`modules`]), with the options of
-//! its heads ([`options`]), and with its mechanisms switched off ([`policy`]); and its FIFO ([`fifo`]). This file has the
-//! end that all share.
+//! The STREAMS pipe of `headwater-streams`: with several windows ([`window`]), with modules ([`modules`]), with the
+//! options of its heads ([`options`]), and with single mechanisms switched off ([`policy`]); and the STREAMS FIFO
+//! ([`fifo`]). This file contains the transport and the end that the pipes share.
 //!
-//! Both ends are one stream, which is full-duplex, so that answers take the same way back. A message is one `write` and
-//! one `read`, as with a kernel pipe.
+//! A stream is full-duplex, so answers use the same stream. A message is one `write` and one `read`, as with a kernel
+//! pipe.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,31 +19,31 @@ pub mod options;
 pub mod policy;
 pub mod window;
 
-/// A stream by its recipe: a transport is a type with one of these.
-pub trait Kind: 'static {
-    /// What it is made of.
-    const RECIPE: Recipe;
+/// A STREAMS pipe with a configuration of its own: the type of a transport.
+pub trait StreamsPipe: 'static {
+    /// The configuration.
+    const CONFIGURATION: Configuration;
 }
 
-/// What a stream is created with, and what is done to it before it is used.
+/// The configuration of a STREAMS pipe: how it is created, and what is done to it before it is used.
 #[derive(Clone, Copy, Debug)]
-pub struct Recipe {
-    /// What the transport is.
+pub struct Configuration {
+    /// The properties of the transport.
     info: Info,
-    /// High water mark, bytes; the low one is half of it.
+    /// High-water mark in bytes. The low-water mark is half of it.
     hiwat: u32,
-    /// Mechanisms.
+    /// The mechanisms that are switched on.
     policy: Policy,
-    /// Pushed on the sender's end, the lowest first.
+    /// Modules that are pushed on the sender's end, the lowest first.
     modules: &'static [&'static str],
-    /// How both ends write.
+    /// The write options of both ends.
     write: WriteOptions,
-    /// Whether a read of both ends waits for its whole count.
+    /// Whether a read at either end waits until its buffer is full (RFILL).
     fill: bool,
 }
 
-/// `streams-pipe`, which the others differ from.
-const PIPE: Recipe = Recipe {
+/// The configuration of `streams-pipe`, from which the others differ.
+const PIPE: Configuration = Configuration {
     info: Info {
         name: "streams-pipe",
         summary: "STREAMS pipe in shared memory, hiwat 64 KiB",
@@ -65,21 +65,21 @@ const PIPE: Recipe = Recipe {
     fill: false,
 };
 
-/// What a variant of the pipe says of itself.
+/// Returns the properties of a variant of the pipe.
 const fn variant(name: &'static str, policy: Option<&'static str>, summary: &'static str) -> Info {
     Info { name, summary, policy, special: true, ..PIPE.info }
 }
 
-impl<K: Kind> Transport for K {
+impl<K: StreamsPipe> Transport for K {
     type End = StreamEnd;
-    const INFO: Info = K::RECIPE.info;
+    const INFO: Info = K::CONFIGURATION.info;
 
     fn open(setup: &Setup<'_>) -> Result<(StreamEnd, StreamEnd), Unavailable> {
-        K::RECIPE.open(setup).map_err(|error| Unavailable::call("STREAMS pipe", error))
+        K::CONFIGURATION.open(setup).map_err(|error| Unavailable::call("STREAMS pipe", error))
     }
 }
 
-impl Recipe {
+impl Configuration {
     fn open(&self, setup: &Setup<'_>) -> Result<(StreamEnd, StreamEnd), Error> {
         let options = Options { hiwat: self.hiwat, lowat: self.hiwat / 2, policy: self.policy, ..Options::default() };
         let (mut sender, mut receiver) = Handle::pair_with(&options)?;
@@ -100,7 +100,7 @@ impl Recipe {
 pub struct StreamEnd(Handle);
 
 impl Endpoint for StreamEnd {
-    /// The end takes its place in the process that uses it.
+    /// Attaches the end to the process that uses it.
     fn attach(&mut self) -> io::Result<()> {
         Ok(self.0.attach()?)
     }

@@ -1,16 +1,16 @@
-//! `streams-hold`, `streams-mread`, `streams-fill`: the options of the heads, one at a time, set at both ends. The fourth
-//! of the experiment, reads of a full buffer, is the pattern `stream-full`.
+//! `streams-hold`, `streams-mread`, `streams-fill`: one option of the heads each, set at both ends. The fourth option
+//! of the experiment, reads into a full buffer, is the pattern `stream-full`.
 
 use headwater_streams::WriteOptions;
 
-use super::{Info, Kind, PIPE, Recipe, variant};
+use super::{Configuration, Info, PIPE, StreamsPipe, variant};
 
-/// SNDHOLD: a sleeping reader is not woken for little.
+/// SNDHOLD: small writes are held back for up to 10 ms instead of waking a sleeping reader.
 #[derive(Debug)]
-pub struct Hold;
+pub struct HeldWrites;
 
-impl Kind for Hold {
-    const RECIPE: Recipe = Recipe {
+impl StreamsPipe for HeldWrites {
+    const CONFIGURATION: Configuration = Configuration {
         info: Info {
             unfit: &[("rtt", "holds each message back for 10 ms: nothing comes after it")],
             ..variant("streams-hold", Some("hold"), "STREAMS pipe whose writes are held back for a sleeper (SNDHOLD)")
@@ -20,24 +20,24 @@ impl Kind for Hold {
     };
 }
 
-/// SNDMREAD: a reader says how much it waits for, and is not woken for less.
+/// SNDMREAD: a waiting reader announces its byte count, and is not woken for less.
 #[derive(Debug)]
 pub struct ReadNotification;
 
-impl Kind for ReadNotification {
-    const RECIPE: Recipe = Recipe {
+impl StreamsPipe for ReadNotification {
+    const CONFIGURATION: Configuration = Configuration {
         info: variant("streams-mread", Some("mread"), "STREAMS pipe whose reader says what it waits for (SNDMREAD)"),
         write: WriteOptions { notify: true, ..WriteOptions::PIPE },
         ..PIPE
     };
 }
 
-/// RFILL: a read waits for its whole count.
+/// RFILL: a read waits until its buffer is full.
 #[derive(Debug)]
 pub struct ReadFill;
 
-impl Kind for ReadFill {
-    const RECIPE: Recipe = Recipe {
+impl StreamsPipe for ReadFill {
+    const CONFIGURATION: Configuration = Configuration {
         info: Info {
             unfit: &[
                 ("stream-full", "would wait until a large buffer is full"),

@@ -1,16 +1,16 @@
-//! `streams-eager`, in which every mechanism is switched off, as the older STREAMS for Linux behaved; and one transport
-//! for each mechanism alone that is switched off. Their distance to `streams-pipe` is what the mechanism is worth.
+//! `streams-eager`, with every mechanism switched off, as the older STREAMS for Linux behaved; and a transport for each
+//! mechanism with only that one switched off. The difference to `streams-pipe` is the contribution of the mechanism.
 
 use headwater_streams::Policy;
 
-use super::{Info, Kind, PIPE, Recipe, variant};
+use super::{Configuration, Info, PIPE, StreamsPipe, variant};
 
-/// Each message is allocated and queued under one lock, and makes a wake-up call.
+/// No mechanisms: each message is allocated and queued under one lock, and makes a wake-up call.
 #[derive(Debug)]
 pub struct Eager;
 
-impl Kind for Eager {
-    const RECIPE: Recipe = Recipe {
+impl StreamsPipe for Eager {
+    const CONFIGURATION: Configuration = Configuration {
         info: Info {
             special: false,
             blocking: "sleeps on a futex, later on a socket",
@@ -21,12 +21,12 @@ impl Kind for Eager {
     };
 }
 
-/// Without coalescing.
+/// Without coalescing of small writes.
 #[derive(Debug)]
 pub struct NoCoalescing;
 
-impl Kind for NoCoalescing {
-    const RECIPE: Recipe = Recipe {
+impl StreamsPipe for NoCoalescing {
+    const CONFIGURATION: Configuration = Configuration {
         info: variant(
             "streams-no-coalescing",
             Some("no-coalescing"),
@@ -37,12 +37,12 @@ impl Kind for NoCoalescing {
     };
 }
 
-/// Without hysteresis.
+/// Without hysteresis between the water marks.
 #[derive(Debug)]
 pub struct NoHysteresis;
 
-impl Kind for NoHysteresis {
-    const RECIPE: Recipe = Recipe {
+impl StreamsPipe for NoHysteresis {
+    const CONFIGURATION: Configuration = Configuration {
         info: variant(
             "streams-no-hysteresis",
             Some("no-hysteresis"),
@@ -53,12 +53,12 @@ impl Kind for NoHysteresis {
     };
 }
 
-/// Without waking once.
+/// With a wake-up call for each message.
 #[derive(Debug)]
 pub struct NoWakeOnce;
 
-impl Kind for NoWakeOnce {
-    const RECIPE: Recipe = Recipe {
+impl StreamsPipe for NoWakeOnce {
+    const CONFIGURATION: Configuration = Configuration {
         info: variant(
             "streams-no-wake-once",
             Some("no-wake-once"),
@@ -69,26 +69,26 @@ impl Kind for NoWakeOnce {
     };
 }
 
-/// Without the lane.
+/// Without the lane: each message is allocated and queued.
 #[derive(Debug)]
 pub struct NoLane;
 
-impl Kind for NoLane {
-    const RECIPE: Recipe = Recipe {
+impl StreamsPipe for NoLane {
+    const CONFIGURATION: Configuration = Configuration {
         info: variant("streams-no-lane", Some("no-lane"), "STREAMS pipe that allocates and queues each message"),
         policy: Policy { lane: false, ..Policy::DEFAULT },
         ..PIPE
     };
 }
 
-/// Without stages of waiting.
+/// Without spinning and yielding before a sleep.
 #[derive(Debug)]
 pub struct NoStages;
 
-impl Kind for NoStages {
-    const RECIPE: Recipe = Recipe {
+impl StreamsPipe for NoStages {
+    const CONFIGURATION: Configuration = Configuration {
         info: Info {
-            blocking: Eager::RECIPE.info.blocking,
+            blocking: Eager::CONFIGURATION.info.blocking,
             ..variant("streams-no-stages", Some("no-stages"), "STREAMS pipe whose ends sleep at once")
         },
         policy: Policy { stages: false, ..Policy::DEFAULT },

@@ -1,5 +1,5 @@
-//! `udp-mmsg`: up to 64 datagrams per system call, with `sendmmsg(2)` and `recvmmsg(2)`. A receiver takes what is there;
-//! it does not wait for a batch to be full. In a round trip there is one message at a time, and it goes as in `udp`.
+//! `udp-mmsg`: up to 64 datagrams per system call, with `sendmmsg(2)` and `recvmmsg(2)`. A receiver takes the available
+//! datagrams; it does not wait for a full batch. A round trip has one message at a time, sent as in `udp`.
 
 use std::io;
 
@@ -9,10 +9,10 @@ use super::{INFO, SIZE_MAX, UdpSocket, is_refusal, pair};
 use crate::harness::payload::{Payload, write_stamps};
 use crate::transports::{Burst, Endpoint, Info, Setup, Transport, Unavailable};
 
-/// Datagrams per call: what most servers use; beyond it the system call no longer shows.
+/// Datagrams per call. Most servers use this number; with more, the cost of the system call is no longer visible.
 const BATCH: usize = 64;
 
-/// Bytes of a slot at least: a stamp is one store.
+/// Minimum size of a slot in bytes: a stamp is stored as a whole.
 const STAMP_BYTES: usize = 8;
 
 /// UDP with several datagrams per call.
@@ -35,7 +35,7 @@ impl Transport for UdpBatch {
     }
 }
 
-/// A connected socket and its slots, made at the first burst: a round trip needs none.
+/// A connected socket and its slots, which are allocated at the first burst: a round trip needs none.
 #[derive(Debug)]
 pub struct UdpBatchEnd {
     socket: UdpSocket,
@@ -49,7 +49,7 @@ impl UdpBatchEnd {
     }
 }
 
-/// Slots that hold the background of a message each.
+/// Returns slots that contain the constant part of a message each.
 fn prepared(payload: &mut Payload) -> Batch {
     let size = payload.size();
     let mut batch = Batch::new(BATCH, size, STAMP_BYTES);
@@ -86,7 +86,7 @@ impl Endpoint for UdpBatchEnd {
                         burst.sent += sent as u64;
                         done += sent;
                     }
-                    // The error is that of the first message of the call; the next call goes on behind it.
+                    // The error belongs to the first message of the call; the next call continues after it.
                     Err(error) if is_refusal(&error) => {
                         burst.refused += 1;
                         done += 1;
@@ -100,7 +100,7 @@ impl Endpoint for UdpBatchEnd {
 
     #[inline]
     fn receive_burst(&mut self, space: &mut Payload, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-        self.socket.give_up_after_silence()?;
+        self.socket.time_out_after_silence()?;
         let batch = self.incoming.get_or_insert_with(|| Batch::new(BATCH, space.size(), STAMP_BYTES));
         let count = batch.receive(&self.socket.socket)?;
         (0..count).try_for_each(|index| each(batch.received(index)))

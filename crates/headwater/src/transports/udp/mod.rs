@@ -1,11 +1,11 @@
 //! The UDP transports over the loopback interface: [`plain`], several datagrams per call ([`batch`]), segmentation
-//! offload ([`segment`]), and sockets that are not connected ([`unconnected`]). This file makes the sockets of all of them.
+//! offload ([`segment`]), and unconnected sockets ([`unconnected`]). This file creates the sockets for all of them.
 //!
-//! Both sockets are bound to 127.0.0.1 and, but for the last, connected to each other. Both buffers are asked for 131071 bytes, as netperf's
-//! UDP_STREAM does in the published rows; the kernel doubles that to 262142, to leave room for its own structures. What
-//! does not fit into the receiver's buffer is dropped: no sender waits, and neither side is told. A pattern that
-//! floods counts that; in a round trip only one message is on its way, and one that is lost all the same leaves both
-//! sides asleep until the harness gives the launch up.
+//! Both sockets are bound to 127.0.0.1 and, except in [`unconnected`], connected to each other. 131071 bytes are
+//! requested for each buffer, as netperf's UDP_STREAM does in the published rows; the kernel doubles that to 262142,
+//! for its own structures. Datagrams that do not fit the receiver's buffer are dropped: the sender does not wait, and
+//! neither side is notified. A pattern that floods counts the losses. A round trip has one message in transit; if that
+//! is lost, both sides sleep until the harness ends the launch.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -29,13 +29,13 @@ pub mod plain;
 pub mod segment;
 pub mod unconnected;
 
-/// Bytes asked for as `SO_SNDBUF` and `SO_RCVBUF`.
+/// Requested size in bytes of the send and the receive buffer (`SO_SNDBUF`, `SO_RCVBUF`).
 const BUFFER_BYTES: usize = 131_071;
 
-/// The longest datagram of IPv4: 65535 bytes less the headers of IP (20) and UDP (8).
+/// The longest datagram of IPv4: 65535 bytes minus the headers of IP (20) and UDP (8).
 const SIZE_MAX: usize = 65_507;
 
-/// How long a receiver of a burst waits before it says that nothing comes.
+/// How long a receiver of a burst waits for a message.
 const SILENCE: Duration = Duration::from_millis(5);
 
 const INFO: Info = Info {
@@ -53,7 +53,7 @@ const INFO: Info = Info {
     unfit: &[],
 };
 
-/// A connected socket, and whether its receive calls give up after [`SILENCE`].
+/// A connected socket, and whether its receive calls time out after [`SILENCE`].
 #[derive(Debug)]
 struct UdpSocket {
     socket: OwnedFd,
@@ -71,10 +71,10 @@ impl UdpSocket {
         Ok(recv(&self.socket, buffer, RecvFlags::empty())?.0)
     }
 
-    /// Makes receive calls give up after [`SILENCE`]. Done at the first burst and never for a round trip, which then
-    /// pays for no timer.
+    /// Makes receive calls time out after [`SILENCE`]. Called at the first burst, and never in a round trip, which then
+    /// does not pay for a timer.
     #[inline]
-    fn give_up_after_silence(&mut self) -> io::Result<()> {
+    fn time_out_after_silence(&mut self) -> io::Result<()> {
         if !self.gives_up {
             receive_until_silence(&self.socket)?;
             self.gives_up = true;
@@ -83,12 +83,12 @@ impl UdpSocket {
     }
 }
 
-/// Makes receive calls of a socket give up after [`SILENCE`].
+/// Makes receive calls of a socket time out after [`SILENCE`].
 fn receive_until_silence(socket: &OwnedFd) -> io::Result<()> {
     Ok(set_socket_timeout(socket, Timeout::Recv, Some(SILENCE))?)
 }
 
-/// Two sockets connected to each other, for messages of at most `size_max` bytes.
+/// Returns two sockets that are connected to each other, for messages of at most `size_max` bytes.
 fn pair(setup: &Setup<'_>, size_max: usize) -> Result<(UdpSocket, UdpSocket), Unavailable> {
     if setup.size > size_max {
         return Err(Unavailable(format!("a message holds at most {size_max} B")));
@@ -102,7 +102,7 @@ fn pair(setup: &Setup<'_>, size_max: usize) -> Result<(UdpSocket, UdpSocket), Un
     Ok((socket(sender), socket(receiver)))
 }
 
-/// A socket on a port of 127.0.0.1 that the kernel chooses, with its buffers.
+/// Returns a socket with its buffers on a port of 127.0.0.1 that the kernel chooses.
 fn bound(setup: &Setup<'_>) -> Result<OwnedFd, Unavailable> {
     let mode = if setup.nonblocking { SocketFlags::NONBLOCK } else { SocketFlags::empty() };
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC | mode, None)
@@ -120,7 +120,7 @@ fn bound(setup: &Setup<'_>) -> Result<OwnedFd, Unavailable> {
     Ok(socket)
 }
 
-/// Sets a buffer and checks what the kernel made of it; rows with smaller buffers would not be comparable.
+/// Sets a buffer size and verifies it: rows with smaller buffers would not be comparable.
 fn set_buffer(option: &str, limit: &str, set: impl Fn() -> Result<usize, Errno>) -> Result<(), Unavailable> {
     let bytes = set().map_err(|error| Unavailable::call(&format!("setsockopt {option}"), error))?;
     if bytes >= 2 * BUFFER_BYTES {
@@ -129,7 +129,7 @@ fn set_buffer(option: &str, limit: &str, set: impl Fn() -> Result<usize, Errno>)
     Err(Unavailable(format!("{option} of {BUFFER_BYTES} B: the kernel grants {} B; see net.core.{limit}", bytes / 2)))
 }
 
-/// Whether a send was refused for want of buffers, which a flood counts and goes on.
+/// Whether a send failed for lack of buffers. A flood counts these and continues.
 fn is_refusal(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::NOBUFS.raw_os_error())
 }

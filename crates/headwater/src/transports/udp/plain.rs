@@ -6,7 +6,7 @@ use super::{INFO, SIZE_MAX, UdpSocket, pair};
 use crate::harness::payload::Payload;
 use crate::transports::{Endpoint, Info, Setup, Transport, Unavailable};
 
-/// UDP as every program uses it.
+/// UDP with one datagram per call.
 #[derive(Debug)]
 pub struct Udp;
 
@@ -39,7 +39,7 @@ impl Endpoint for UdpEnd {
 
     #[inline]
     fn receive_burst(&mut self, space: &mut Payload, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-        self.socket.give_up_after_silence()?;
+        self.socket.time_out_after_silence()?;
         let count = self.socket.receive(space.space())?;
         each(&space.space()[..count])
     }

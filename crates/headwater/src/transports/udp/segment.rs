@@ -1,9 +1,9 @@
-//! `udp-gso`: segmentation offload. The sender hands the kernel up to 64 KiB that it cuts into datagrams as late as it can
-//! (`UDP_SEGMENT`); over loopback that is at the receiver, which asks for the uncut packet (`UDP_GRO`). In a round
-//! trip there is one message at a time, and it goes as in `udp`.
+//! `udp-gso`: segmentation offload. The sender passes up to 64 KiB to the kernel, which splits them into datagrams as
+//! late as possible (`UDP_SEGMENT`). Over loopback that is at the receiver, which requests the unsplit packet
+//! (`UDP_GRO`). A round trip has one message at a time, sent as in `udp`.
 //!
-//! A call takes as many messages as fit into one IPv4 packet, and at most what the kernel allows (64 datagrams, in newer
-//! kernels 128). Both options and that number are tried when the pair is opened.
+//! A call takes as many messages as fit into one IPv4 packet, and at most the number that the kernel allows (64
+//! datagrams, in newer kernels 128). Opening the pair tries both options and that number.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -16,16 +16,16 @@ use super::{INFO, SIZE_MAX, UdpSocket, is_refusal, pair};
 use crate::harness::payload::{Payload, write_stamps};
 use crate::transports::{Burst, Endpoint, Info, Setup, Transport, Unavailable};
 
-/// Datagrams that the kernel cuts from one buffer at most, by its version, the newest first.
+/// The most datagrams that the kernel splits one buffer into, for several versions, the newest first.
 const SEGMENTS_MAX: [usize; 2] = [128, 64];
 
-/// Bytes that a receiver makes room for: no packet of IPv4 is longer.
+/// Size of a receive buffer in bytes: no IPv4 packet is longer.
 const PACKET_BYTES: usize = 1 << 16;
 
-/// A stamp is stored as 8 bytes even where the message is shorter; the next message then covers the surplus.
+/// A stamp is stored as 8 bytes even if the message is shorter; the next message then overwrites the surplus.
 const STAMP_BYTES: usize = 8;
 
-/// How long the trial's packet may take, which over loopback has arrived when the send call returns.
+/// How long to wait for the packet of the trial. Over loopback it has arrived when the send call returns.
 const TRIAL_PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// UDP with segmentation offload.
@@ -39,7 +39,7 @@ impl Transport for UdpSegment {
         name: "udp-gso",
         summary: "UDP over loopback, up to 64 KiB of datagrams per call (UDP_SEGMENT, UDP_GRO), socket buffers 131071",
         blocking: "receiver sleeps in recvmsg; a sender never waits, what does not fit is dropped",
-        // Two must fit into a packet: with one there is nothing to cut.
+        // Two must fit into a packet; a single one would not be split.
         size_max: Some(SIZE_MAX / 2),
         ..INFO
     };
@@ -57,7 +57,7 @@ impl Transport for UdpSegment {
     }
 }
 
-/// Moves one buffer of datagrams of `size` bytes; answers with how many the kernel takes in a call.
+/// Sends one buffer of datagrams of `size` bytes. Returns how many the kernel accepts in a call.
 fn try_segments(sender: &UdpSocket, receiver: &UdpSocket, size: usize) -> Result<usize, Unavailable> {
     let mut buffer = vec![0; PACKET_BYTES];
     for segments_max in SEGMENTS_MAX {
@@ -67,7 +67,7 @@ fn try_segments(sender: &UdpSocket, receiver: &UdpSocket, size: usize) -> Result
                 take_in(receiver, &mut buffer, segments * size)?;
                 return Ok(segments);
             }
-            // This is how a kernel refuses too many segments; it may also be how it refuses the option's use at all.
+            // A kernel refuses too many segments with this error; it may also refuse the option with it.
             Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {}
             Err(error) => return Err(Unavailable::call("send of UDP_SEGMENT", error)),
         }
@@ -75,7 +75,7 @@ fn try_segments(sender: &UdpSocket, receiver: &UdpSocket, size: usize) -> Result
     Err(Unavailable::call("send of UDP_SEGMENT", Errno::INVAL))
 }
 
-/// Receives `bytes` bytes, however many packets they come in.
+/// Receives `bytes` bytes, in any number of packets.
 fn take_in(receiver: &UdpSocket, buffer: &mut [u8], bytes: usize) -> Result<(), Unavailable> {
     let mut received = 0;
     while received < bytes {
@@ -94,20 +94,20 @@ fn take_in(receiver: &UdpSocket, buffer: &mut [u8], bytes: usize) -> Result<(), 
     Ok(())
 }
 
-/// A connected socket and its buffers, made at the first burst: a round trip needs none.
+/// A connected socket and its buffers, which are allocated at the first burst: a round trip needs none.
 #[derive(Debug)]
 pub struct UdpSegmentEnd {
     socket: UdpSocket,
     /// Messages per call.
     segments: usize,
-    /// The messages of a call, one behind the other.
+    /// The messages of a call, one after the other.
     outgoing: Vec<u8>,
-    /// A packet.
+    /// The buffer for a received packet.
     incoming: Vec<u8>,
 }
 
 impl UdpSegmentEnd {
-    /// Fills the outgoing buffer with the background of the messages of a call.
+    /// Fills the outgoing buffer with the constant part of the messages of a call.
     fn prepare(&mut self, payload: &mut Payload) {
         for _ in 0..self.segments {
             self.outgoing.extend_from_slice(payload.message(0));
@@ -150,9 +150,9 @@ impl Endpoint for UdpSegmentEnd {
 
     #[inline]
     fn receive_burst(&mut self, _space: &mut Payload, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-        self.socket.give_up_after_silence()?;
+        self.socket.time_out_after_silence()?;
         if self.incoming.is_empty() {
-            // Not zero, because the allocator would hand out untouched pages for that.
+            // Not zero: for zeros the allocator would return untouched pages.
             self.incoming.resize(PACKET_BYTES, 0xFF);
         }
         let packet = receive_segments(&self.socket.socket, &mut self.incoming)?;

@@ -1,8 +1,8 @@
-//! `udp-unconnected`: one datagram per system call over sockets without a peer of their own: every send names the receiver,
-//! every receive takes the sender's address, and an answer goes to where the message came from.
+//! `udp-unconnected`: one datagram per system call over unconnected sockets: every send names the receiver, every
+//! receive returns the sender's address, and an answer goes to the source of the message.
 //!
-//! So do servers with many clients, and so does netperf unless it is asked for connected sockets (`-- -n`). For each send the
-//! kernel looks the route up anew, and addresses are copied both ways: that is the difference to [`super::plain`].
+//! Servers with many clients do this, and netperf does unless it is told to connect its sockets (`-- -n`). In contrast
+//! to [`super::plain`], the kernel looks up the route for each send, and copies addresses in both directions.
 
 use std::io;
 use std::net::SocketAddr;
@@ -47,7 +47,7 @@ impl Transport for UdpUnconnected {
 #[derive(Debug)]
 pub struct UdpUnconnectedEnd {
     socket: OwnedFd,
-    /// Where the next message goes: to the other end, as the last message that came said again.
+    /// The destination of the next message: the other end, confirmed by the source of each received message.
     peer: SocketAddr,
     gives_up: bool,
 }
@@ -61,7 +61,7 @@ impl Endpoint for UdpUnconnectedEnd {
     #[inline]
     fn receive_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let (count, _, from) = recvfrom(&self.socket, buffer, RecvFlags::empty())?;
-        // Any process of this machine may send here; a stranger's message is not answered, and the payload check finds it.
+        // Any process of this machine may send here. Its message is not answered, and the payload check detects it.
         match from.and_then(|from| SocketAddr::try_from(from).ok()) {
             Some(from) if from == self.peer => Ok(count),
             _ => Err(io::Error::new(io::ErrorKind::InvalidData, "a message of another program came to this port")),

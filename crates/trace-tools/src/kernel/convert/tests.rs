@@ -3,14 +3,14 @@ use std::io::Write;
 use proptest::prelude::*;
 
 use super::super::Clock;
-use super::super::drain::Mark;
+use super::super::drain::LossMark;
 use super::super::fixtures::{self, HEADER_PAGE, OVERWRITTEN, OVERWRITTEN_EVENTS, WHOLE, WHOLE_TEXT};
 use super::super::pages::Store;
 use super::*;
 use crate::record::records;
 use crate::schema::{EventKind, FieldKind};
 
-fn capture(bytes: &[u8], stats: Stats, marks: Vec<Mark>) -> Capture {
+fn capture(bytes: &[u8], stats: Stats, marks: Vec<LossMark>) -> Capture {
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(bytes).expect("room");
     let pages = Pages::new(3, Store { file, path: None }, marks, Some(stats), None);
@@ -18,7 +18,7 @@ fn capture(bytes: &[u8], stats: Stats, marks: Vec<Mark>) -> Capture {
     Capture { description: None, cpus: vec![pages], layout, kinds: fixtures::kinds(), clock: Clock::Tsc }
 }
 
-/// What was given: `discarded` and number of records of each packet, all records, and the totals.
+/// Converts a capture. Returns `discarded` and the number of records of each packet, all records, and the totals.
 fn converted(capture: &mut Capture) -> (Vec<(u64, usize)>, Vec<u8>, Totals) {
     let (mut packets, mut all) = (Vec::new(), Vec::new());
     let totals = capture.convert(&mut |packet| {
@@ -32,7 +32,7 @@ fn converted(capture: &mut Capture) -> (Vec<(u64, usize)>, Vec<u8>, Totals) {
     (packets, all, totals)
 }
 
-/// A field as the kernel would print it.
+/// Formats a field as the kernel prints it.
 fn value(kind: &EventKind, name: &str, fields: &[u8]) -> String {
     let mut at = 0;
     for field in &kind.fields {
@@ -66,7 +66,7 @@ fn value(kind: &EventKind, name: &str, fields: &[u8]) -> String {
 }
 
 #[test]
-fn records_say_what_the_kernels_own_text_says() {
+fn records_agree_with_the_kernels_own_text() {
     let lines: Vec<&str> = WHOLE_TEXT.lines().collect();
     let stats = Stats { read: lines.len() as u64, ..Stats::default() };
     let mut capture = capture(WHOLE, stats, Vec::new());
@@ -102,9 +102,9 @@ fn records_say_what_the_kernels_own_text_says() {
 }
 
 #[test]
-fn what_was_overwritten_is_said_before_the_page_that_came_after_it() {
+fn overwritten_events_are_reported_before_the_next_page() {
     let overwritten = OVERWRITTEN_EVENTS.trim().parse().expect("a number");
-    // The kernel's page is the first, so that one of before has to be made: the same without its flags.
+    // This is the kernel's first page; the page before it is a copy without its flags.
     let mut before = OVERWRITTEN.to_vec();
     before[11] = 0;
     let here = records_in(OVERWRITTEN);
@@ -115,7 +115,7 @@ fn what_was_overwritten_is_said_before_the_page_that_came_after_it() {
 }
 
 #[test]
-fn losses_that_a_page_does_not_count_are_told_by_the_last_of_these_pages() {
+fn uncounted_losses_are_reported_with_the_last_uncounted_page() {
     let here = records_in(OVERWRITTEN);
     let mut uncounted = OVERWRITTEN.to_vec();
     // The flag that says that a count is stored.
@@ -133,17 +133,17 @@ fn records_in(page: &[u8]) -> u64 {
 }
 
 #[test]
-fn what_was_discarded_is_said_where_it_was_noticed_and_at_the_end() {
+fn discarded_events_are_reported_at_their_mark_and_at_the_end() {
     let (first, both) = (records_in(&WHOLE[..4096]), records_in(WHOLE));
     let stats = Stats { read: both, discarded: 50, nested: 3, ..Stats::default() };
-    let marks = vec![Mark { bytes: 4096, lost: 30 }];
+    let marks = vec![LossMark { bytes: 4096, lost: 30 }];
     let (packets, _, totals) = converted(&mut capture(WHOLE, stats, marks));
     assert_eq!(packets, [(0, first as usize), (30, (both - first) as usize), (53, 0)]);
     assert_eq!((totals.lost.discarded, totals.lost.nested, totals.lost.all()), (50, 3, 53));
 }
 
 #[test]
-fn what_did_not_reach_the_file_is_lost_too() {
+fn events_missing_in_the_file_count_as_lost() {
     let (first, both) = (records_in(&WHOLE[..4096]), records_in(WHOLE));
     let stats = Stats { read: both, unread: 7, ..Stats::default() };
     let (packets, _, totals) = converted(&mut capture(&WHOLE[..8000], stats, Vec::new()));
@@ -152,7 +152,7 @@ fn what_did_not_reach_the_file_is_lost_too() {
 }
 
 #[test]
-fn what_nobody_asked_for_is_counted_as_unknown() {
+fn events_that_were_not_requested_count_as_unknown() {
     let read = WHOLE_TEXT.lines().count() as u64;
     let mut capture = capture(WHOLE, Stats { read, ..Stats::default() }, Vec::new());
     capture.kinds.retain(|(kind, _)| kind.name == "raw_syscalls:sys_enter");
@@ -162,7 +162,7 @@ fn what_nobody_asked_for_is_counted_as_unknown() {
 }
 
 #[test]
-fn an_error_of_the_sink_ends_it() {
+fn an_error_of_the_sink_ends_the_conversion() {
     let mut capture = capture(WHOLE, Stats::default(), Vec::new());
     let error = capture.convert(&mut |_| Err(io::Error::other("full"))).expect_err("the sink's");
     assert_eq!(error.to_string(), "full");
@@ -170,7 +170,7 @@ fn an_error_of_the_sink_ends_it() {
 
 proptest! {
     #[test]
-    fn changed_pages_give_whole_records_in_order(
+    fn damaged_pages_yield_whole_records_in_order(
         changes in prop::collection::vec((0..8192usize, any::<u8>()), 1..60),
         read in 0..200u64,
     ) {

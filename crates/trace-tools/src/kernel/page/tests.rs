@@ -7,7 +7,7 @@ fn layout() -> Layout {
     Layout::parse(HEADER_PAGE).expect("the kernel's own text")
 }
 
-/// A page with this word behind the time stamp and these words of data.
+/// Returns a page with this length word after the time stamp, and these words of data.
 fn page(time: u64, commit: u64, data: &[u32]) -> Vec<u8> {
     let mut page = [time.to_le_bytes(), commit.to_le_bytes()].concat();
     page.extend(data.iter().flat_map(|word| word.to_le_bytes()));
@@ -15,7 +15,7 @@ fn page(time: u64, commit: u64, data: &[u32]) -> Vec<u8> {
     page
 }
 
-/// The events of a page with so much data, and whether it was torn.
+/// Checks the events of a page with this data, and whether it is torn.
 fn check(data: &[u32], expect: &[(u64, usize)], torn: bool) {
     let page = page(1000, data.len() as u64 * 4, data);
     let mut events = Page::new(&page, &layout()).expect("a whole page").events();
@@ -31,17 +31,17 @@ fn first(kind: u32, delta: u32) -> u32 {
 fn events_have_their_time_and_their_length() {
     check(&[], &[], false);
     check(&[first(1, 5), 7, first(2, 0), 7, 7], &[(1005, 4), (1005, 8)], false);
-    // A length in a word of its own, which it counts.
+    // A length in a word of its own, which includes that word.
     check(&[first(0, 1), 12, 7, 7, first(1, 1), 7], &[(1001, 8), (1002, 4)], false);
-    // 2^27 ticks and 3 more, and then an absolute time.
+    // 2^27 ticks and 3 more, then an absolute time.
     check(&[first(30, 3), 1, first(1, 1), 7], &[(1004 + (1 << 27), 4)], false);
     check(&[first(31, 3), 1, first(1, 1), 7], &[(4 + (1 << 27), 4)], false);
-    // An event that was taken back, then what was never used.
+    // A discarded event, then unused space.
     check(&[first(29, 2), 8, 7, first(1, 1), 7, first(29, 0), 9, 9], &[(1003, 4)], false);
 }
 
 #[test]
-fn what_is_no_event_ends_the_page() {
+fn an_invalid_event_ends_the_page() {
     check(&[first(28, 1), 7], &[], true);
     check(&[first(1, 1), 7, first(0, 1)], &[(1001, 4)], true);
     check(&[first(0, 1), 3, 7], &[], true);
@@ -55,7 +55,7 @@ fn what_is_no_event_ends_the_page() {
 }
 
 #[test]
-fn losses_stand_in_the_word_behind_the_time() {
+fn losses_are_flagged_in_the_length_word() {
     let missed = |commit: u64, data: &[u32]| Page::new(&page(0, commit, data), &layout()).expect("whole").missed;
     let data = [first(1, 1), 7, 42, 0];
     assert_eq!(missed(8, &data), Missed::Nothing);
@@ -65,14 +65,14 @@ fn losses_stand_in_the_word_behind_the_time() {
 }
 
 #[test]
-fn absolute_times_keep_the_bits_they_have_no_room_for() {
+fn absolute_times_take_the_high_bits_from_the_time_before() {
     assert_eq!(stamp(0, 5), 5);
     assert_eq!(stamp(3 << 59, 5), 3 << 59 | 5);
     assert_eq!(stamp(3 << 59 | 9, 5), 4 << 59 | 5, "it went over");
 }
 
 #[test]
-fn a_layout_that_is_not_known_is_refused() {
+fn an_unknown_layout_is_refused() {
     for (of, other) in
         [("offset:0;\tsize:8", "offset:4;\tsize:8"), ("local_t commit", "local_t fate"), ("size:4080", "size:0")]
     {
@@ -90,13 +90,13 @@ fn the_kernels_own_count_of_what_it_overwrote_is_found() {
 
 proptest! {
     #[test]
-    fn no_page_leads_astray(mut bytes in prop::collection::vec(any::<u8>(), 4096), commit in any::<u16>()) {
+    fn random_pages_are_parsed_safely(mut bytes in prop::collection::vec(any::<u8>(), 4096), commit in any::<u16>()) {
         bytes[8..16].copy_from_slice(&u64::from(commit).to_le_bytes());
         walk(&bytes)?;
     }
 
     #[test]
-    fn no_change_to_a_page_leads_astray(changes in prop::collection::vec((0..8192usize, any::<u8>()), 1..40)) {
+    fn damaged_pages_are_parsed_safely(changes in prop::collection::vec((0..8192usize, any::<u8>()), 1..40)) {
         let mut bytes = WHOLE.to_vec();
         changes.into_iter().for_each(|(at, value)| bytes[at] = value);
         bytes.chunks(4096).try_for_each(walk)?;
@@ -105,7 +105,7 @@ proptest! {
 
 fn walk(bytes: &[u8]) -> Result<(), TestCaseError> {
     let events: Vec<_> = Page::new(bytes, &layout()).expect("a whole page").events().collect();
-    // None has less than its first word.
+    // No event is shorter than its first word.
     prop_assert!(events.len() <= 4080 / 4);
     prop_assert!(events.iter().map(|(_, content)| content.len() + 4).sum::<usize>() <= 4080);
     Ok(())

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::record::records;
 
-/// Fields: declaration, offset, size, signed.
+/// Returns a format with these fields: declaration, offset, size, signed.
 fn format(fields: &[(&str, u32, u32, u32)]) -> Format {
     let lines = fields.iter().map(|(declaration, offset, size, signed)| {
         format!("\tfield:{declaration};\toffset:{offset};\tsize:{size};\tsigned:{signed};\n")
@@ -16,12 +16,12 @@ fn plan(fields: &[(&str, u32, u32, u32)]) -> (EventKind, Plan) {
     Plan::new("s", &format(fields))
 }
 
-/// A record of the kernel: thread 9 and this behind what is common.
+/// Returns a kernel record of thread 9 with these bytes after the common fields.
 fn raw(rest: &[u8]) -> Vec<u8> {
     [&[77, 0, 0, 0, 9, 0, 0, 0], rest].concat()
 }
 
-/// The fields of the record that comes of it.
+/// Returns the fields of the converted record.
 fn copied(plan: &Plan, rest: &[u8]) -> Vec<u8> {
     let mut out = vec![0xaa; 8];
     plan.append(5, &raw(rest), &mut out);
@@ -66,12 +66,12 @@ fn fields_are_copied_without_gaps() {
     let (_, plan) = plan(&[("u8 a", 8, 1, 0), ("u16 b", 10, 2, 0), ("char c[4]", 12, 4, 0), ("u32 d", 16, 4, 0)]);
     let fields = copied(&plan, &[1, 99, 2, 3, b'h', b'i', 0, b'x', 4, 5, 6, 7]);
     assert_eq!(fields, [1, 2, 3, b'h', b'i', 0, 4, 5, 6, 7, 0, 0, 0, 0, 0, 0]);
-    // A record that ends early has zeros.
+    // Missing bytes of a record that ends early are zero.
     assert_eq!(copied(&plan, &[1, 99, 2]), [1, 2, 0, 0, 0, 0, 0, 0]);
 }
 
 #[test]
-fn contents_elsewhere_are_followed_as_far_as_the_record_goes() {
+fn contents_at_an_offset_are_copied_within_the_record() {
     let text = |fields: Vec<u8>| fields.split(|byte| *byte == 0).next().map(<[u8]>::to_vec).expect("a first part");
     let (_, there) = plan(&[("__data_loc char[] f", 8, 4, 0)]);
     assert_eq!(text(copied(&there, &[12, 0, 3, 0, b'a', b'b', 0])), b"ab");
@@ -96,7 +96,7 @@ fn arrays_whose_length_differs_become_numbers() {
 }
 
 #[test]
-fn what_is_longer_than_a_record_is_cut() {
+fn fields_beyond_a_records_size_are_cut() {
     let (kind, long) = plan(&[("u8 a[9000]", 8, 9000, 0), ("char t[9000]", 9008, 9000, 0), ("u8 last", 8, 1, 0)]);
     assert_eq!(kind.fields.len(), 1, "there was no room for more: {kind:?}");
     assert_eq!(copied(&long, &[7; 18000]).len(), RECORD_MAX - HEAD);
@@ -108,7 +108,7 @@ fn what_is_longer_than_a_record_is_cut() {
 
 proptest! {
     #[test]
-    fn any_plan_makes_whole_records_of_anything(
+    fn any_plan_makes_whole_records_of_any_bytes(
         fields in prop::collection::vec((0..7usize, 0..5000u32, 0..5000u32), 0..8),
         data in prop::collection::vec(any::<u8>(), 0..200),
     ) {

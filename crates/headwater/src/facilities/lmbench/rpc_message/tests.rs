@@ -1,6 +1,6 @@
 use super::*;
 
-/// As RFC 5531, section 9, lays it out: each value is a word.
+/// Encodes values as words of 4 bytes: the layout of RFC 5531, section 9.
 fn words(values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_be_bytes()).collect()
 }
@@ -26,17 +26,17 @@ fn messages_are_those_of_the_standard() {
     assert_eq!(call, words(&[0x8000_0028, 7, 0, 2, PROGRAM, VERSION, 0, 0, 0, 0, 0]));
     // Mark; number, reply (1), accepted (0), no verifier, success (0).
     assert_eq!(answered(&call), words(&[0x8000_0018, 7, 1, 0, 0, 0, 0]));
-    assert_eq!(mark(0x28).to_vec(), call[..MARK]);
+    assert_eq!(record_mark(0x28).to_vec(), call[..RECORD_MARK]);
 }
 
 #[test]
 fn a_service_refuses_what_it_does_not_have() {
-    let status = |request: &[u8]| answered(request)[MARK + 20..].to_vec();
+    let status = |request: &[u8]| answered(request)[RECORD_MARK + 20..].to_vec();
     let mut call = called(1, NULL_PROCEDURE);
     assert_eq!(status(&called(1, 9)), words(&[3]), "PROC_UNAVAIL");
-    call[MARK + 16..MARK + 20].copy_from_slice(&9_u32.to_be_bytes());
+    call[RECORD_MARK + 16..RECORD_MARK + 20].copy_from_slice(&9_u32.to_be_bytes());
     assert_eq!(status(&call), words(&[2, VERSION, VERSION]), "PROG_MISMATCH");
-    call[MARK + 12..MARK + 16].copy_from_slice(&9_u32.to_be_bytes());
+    call[RECORD_MARK + 12..RECORD_MARK + 16].copy_from_slice(&9_u32.to_be_bytes());
     assert_eq!(status(&call), words(&[1]), "PROG_UNAVAIL");
     assert!(write_reply(&answered(&call), &mut [0; MESSAGE_MAX]).is_err(), "a reply is no call");
 }
@@ -55,8 +55,8 @@ fn only_the_success_of_the_own_call_is_accepted() {
 #[test]
 fn a_length_is_known_when_the_mark_is_complete() {
     let call = called(7, NULL_PROCEDURE);
-    assert_eq!(length(&call[..MARK - 1]).expect("nothing wrong"), None);
-    assert_eq!(length(&call[..MARK]).expect("a mark"), Some(call.len()));
+    assert_eq!(length(&call[..RECORD_MARK - 1]).expect("nothing wrong"), None);
+    assert_eq!(length(&call[..RECORD_MARK]).expect("a mark"), Some(call.len()));
     assert!(length(&words(&[0x0000_0028])).is_err(), "a first fragment");
-    assert!(length(&mark(MESSAGE_MAX)).is_err(), "too long");
+    assert!(length(&record_mark(MESSAGE_MAX)).is_err(), "too long");
 }

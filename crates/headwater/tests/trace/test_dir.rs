@@ -1,4 +1,4 @@
-//! A directory for a test, the command in it, and what it left.
+//! A directory for a test: runs the command in it and reads the results.
 
 use std::fs;
 use std::io::Read;
@@ -9,25 +9,25 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::program::{self, Board};
+use crate::program::{self, Progress};
 
-pub struct Place {
+pub struct TestDir {
     directory: TempDir,
-    pub board: Board,
+    pub progress: Progress,
 }
 
-impl Place {
-    pub fn new() -> Place {
+impl TestDir {
+    pub fn new() -> TestDir {
         let directory = TempDir::new().expect("a directory");
-        let board = Board::create(directory.path());
-        Place { directory, board }
+        let progress = Progress::create(directory.path());
+        TestDir { directory, progress }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// `headwater trace` with these arguments.
+    /// Returns `headwater trace` with these arguments.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_headwater"));
         command.arg("trace").args(arguments).current_dir(self.directory.path()).stdin(Stdio::null());
@@ -38,16 +38,16 @@ impl Place {
         self.command(arguments).output().expect("the command starts")
     }
 
-    /// Standard output of a command that succeeds.
+    /// Returns the standard output of a command that must succeed.
     pub fn text(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", errors(&output));
         String::from_utf8(output.stdout).expect("UTF-8")
     }
 
-    /// `record` of the program with a part, into `r`.
+    /// Returns `record` into `r`, of the program that emits `count` events and then does `end`.
     pub fn recorder(&self, options: &[&str], count: u64, end: &str) -> Command {
-        let (name, value) = program::part(count, end);
+        let (name, value) = program::instructions(count, end);
         let mut command = self.command(&[&["record", "-o", "r"], options, &["--"]].concat());
         command.arg(std::env::current_exe().expect("an executable")).args(program::ARGUMENTS).env(name, value);
         command.stdout(Stdio::null()).stderr(Stdio::piped());
@@ -58,36 +58,37 @@ impl Place {
         Recorder::start(self.recorder(options, count, end)).wait()
     }
 
-    /// Waits until the program has emitted so many.
+    /// Waits until the program has emitted that many events.
     pub fn emitted(&self, count: u64) {
-        let patience = Instant::now() + Duration::from_secs(30);
-        while self.board.emitted() < count {
-            assert!(Instant::now() < patience, "{} events", self.board.emitted());
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while self.progress.emitted() < count {
+            assert!(Instant::now() < deadline, "{} events", self.progress.emitted());
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
-    /// What `stat` prints of a recording, whether or not that is whole.
+    /// Returns the output of `stat` for a recording, whether or not the recording is complete.
     fn figures(&self, recording: &str) -> String {
         let output = self.run(&["stat", recording, "--format", "json"]);
         assert!(matches!(output.status.code(), Some(0 | 4)), "{}", errors(&output));
         String::from_utf8(output.stdout).expect("UTF-8")
     }
 
-    /// The figures of a recording.
+    /// Returns the numbers of written and lost events of a recording.
     pub fn stat(&self, recording: &str) -> (u64, u64) {
         let json: serde_json::Value = serde_json::from_str(&self.figures(recording)).expect("JSON");
         (json["events"].as_u64().expect("a count"), json["lost"].as_u64().expect("a count"))
     }
 
-    /// How many events of a kind are in a recording.
+    /// Returns how many events of a kind a recording has.
     pub fn count(&self, recording: &str, kind: &str) -> u64 {
         let json: serde_json::Value = serde_json::from_str(&self.figures(recording)).expect("JSON");
         let kinds = json["kinds"].as_array().expect("kinds");
         kinds.iter().find(|row| row["event"] == kind).map_or(0, |row| row["count"].as_u64().expect("a count"))
     }
 
-    /// What babeltrace2 finds in a recording, and what it says was discarded; None without it.
+    /// Returns the numbers of events and of discarded events that babeltrace2 finds in a recording; `None` if it is not
+    /// installed.
     pub fn babeltrace(&self, recording: &str) -> Option<(u64, u64)> {
         let Ok(output) = Command::new("babeltrace2").arg(self.path(recording)).output() else {
             println!("skipped: there is no babeltrace2");
@@ -104,7 +105,7 @@ impl Place {
         Some((output.stdout.iter().filter(|byte| **byte == b'\n').count() as u64, discarded))
     }
 
-    /// As [`Place::stat`], after babeltrace2 has agreed.
+    /// Returns the result of [`TestDir::stat`]; babeltrace2 must agree with it.
     pub fn agreed(&self, recording: &str) -> (u64, u64) {
         let ours = self.stat(recording);
         if let Some(theirs) = self.babeltrace(recording) {
@@ -113,7 +114,7 @@ impl Place {
         ours
     }
 
-    /// The process that a recording is of.
+    /// Returns the process id of the recorded program.
     pub fn program(&self) -> u32 {
         let file = fs::read_to_string(self.path("r/session.json")).expect("it is written first");
         let json: serde_json::Value = serde_json::from_str(&file).expect("JSON");
@@ -121,14 +122,14 @@ impl Place {
     }
 }
 
-/// A recorder that runs.
+/// A running recorder.
 pub struct Recorder(pub Child);
 
-/// One that has ended.
+/// A recorder that has ended.
 pub struct Recorded {
     pub status: std::process::ExitStatus,
     pub said: String,
-    /// The memory that it left.
+    /// The session memory that it left behind.
     pub left: Vec<PathBuf>,
 }
 
@@ -152,7 +153,7 @@ impl Recorder {
     }
 }
 
-/// The memory of sessions of a recorder.
+/// Returns the session memory of a recorder.
 pub fn memory_of(recorder: u32) -> Vec<PathBuf> {
     let of = format!("-{recorder}-");
     let entries = fs::read_dir("/dev/shm").expect("it can be read").flatten().map(|entry| entry.path());
@@ -168,11 +169,11 @@ pub fn send(process: u32, signal: Signal) {
 
 /// Waits until a process that is not a child has ended.
 pub fn gone(process: u32) {
-    let patience = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(10);
     let stat = format!("/proc/{process}/stat");
-    // A zombie, whose new parent may not wait for it at once, has ended as well.
+    // A zombie has ended too; its new parent may not wait for it at once.
     while fs::read_to_string(Path::new(&stat)).is_ok_and(|stat| !stat.contains(") Z ")) {
-        assert!(Instant::now() < patience, "process {process} is still there");
+        assert!(Instant::now() < deadline, "process {process} is still there");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

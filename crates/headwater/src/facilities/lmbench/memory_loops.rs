@@ -1,15 +1,15 @@
-//! Loops over memory: every element, or every fourth, is loaded or stored by an instruction of its own. The bandwidths of
-//! memory have integers of 4 bytes as elements, sums of files words of 8.
+//! Loops over memory that load or store every element, or every fourth, by an instruction of its own. Memory bandwidths
+//! use integers of 4 bytes, sums of files words of 8 bytes.
 
 use headwater_os_tools::mapping::{Element, Integer, TURN};
 
-/// Every element.
+/// Step for every element.
 pub const EVERY: usize = 1;
 
-/// Every fourth element.
+/// Step for every fourth element.
 pub const FOURTH: usize = 4;
 
-/// The sum of all elements, modulo its range.
+/// Returns the sum of all elements, modulo its range.
 #[inline(never)]
 pub fn sum<T: Element>(elements: &[T]) -> T::Sum {
     let (turns, rest) = elements.as_chunks();
@@ -18,7 +18,7 @@ pub fn sum<T: Element>(elements: &[T]) -> T::Sum {
     T::total(sums, rest)
 }
 
-/// The sum of every fourth integer, modulo its range. There must be whole turns of them.
+/// Returns the sum of every fourth integer, modulo its range. The length must be a multiple of the loop's turn.
 #[inline(never)]
 pub fn sum_of_fourth(integers: &[Integer]) -> u32 {
     let (turns, rest) = integers.as_chunks();
@@ -42,7 +42,7 @@ pub fn fill<const STEP: usize>(integers: &mut [Integer], value: u32) {
     turns.into_remainder().iter_mut().step_by(STEP).for_each(|integer| integer.set(value));
 }
 
-/// The sum of every fourth integer as it was, each of which gets `value` then: two sums, by turns.
+/// Loads every fourth integer and replaces it by `value`. Returns the sum of what it loaded; two sums alternate.
 #[inline(never)]
 pub fn sum_and_fill(integers: &mut [Integer], value: u32) -> u32 {
     let mut sums = [0u32; 2];
@@ -63,10 +63,10 @@ pub fn sum_and_fill(integers: &mut [Integer], value: u32) -> u32 {
     Integer::total(sums, &[])
 }
 
-/// Copies every `STEP`th integer to its place in `to`; both have as many integers.
+/// Copies every `STEP`th integer to the same index of `to`, which has the same length.
 #[inline(never)]
 pub fn copy<const STEP: usize>(from: &[Integer], to: &mut [Integer]) {
-    assert_eq!(from.len(), to.len(), "what is copied fits");
+    assert_eq!(from.len(), to.len(), "source and destination have the same length");
     let (sources, mut targets) = (from.chunks_exact(TURN), to.chunks_exact_mut(TURN));
     let rest = sources.remainder();
     for (source, target) in sources.zip(&mut targets) {
@@ -89,7 +89,7 @@ mod tests {
     /// Two turns and five integers.
     const COUNT: usize = 2 * TURN + 5;
 
-    /// Integers 1, 2, 3, ...
+    /// Returns the integers 1, 2, 3, ...
     fn memory() -> Memory {
         let mut memory = Memory::populated(COUNT * 4).expect("memory");
         memory.integers_mut().iter_mut().zip(1..).for_each(|(integer, number)| integer.set(number));
@@ -100,7 +100,7 @@ mod tests {
         integers.iter().map(Integer::get).collect()
     }
 
-    /// What every `step`th value of 1, 2, 3, ... makes.
+    /// Returns the sum of every `step`th value of 1, 2, 3, ...
     fn every(step: usize) -> u32 {
         (1..=COUNT as u32).step_by(step).sum()
     }
@@ -144,7 +144,7 @@ mod tests {
             assert_eq!(
                 (filled.integers()[COUNT].get(), copied.integers()[COUNT].get()),
                 (1, 0),
-                "nothing behind the end"
+                "nothing after the end"
             );
         }
     }
