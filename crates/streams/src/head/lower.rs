@@ -6,6 +6,7 @@
 
 use std::sync::atomic::Ordering;
 
+use headwater_os::clock::now_ns;
 use headwater_shm::Limit;
 
 use super::get::Taken;
@@ -26,6 +27,9 @@ use crate::sched::SERVICES_MAX;
 
 /// How often one call looks at the lower streams again because it has used them meanwhile.
 const ROUNDS_MAX: usize = 1000;
+
+/// How long the server waits for another user of the upper stream.
+const FOR_THE_DEAD_NS: u64 = 30_000_000;
 
 /// What became of the message at the front.
 #[derive(Debug)]
@@ -87,7 +91,18 @@ impl Handle {
             return Ok(());
         }
         self.back.store.enable(queue_of(1, DRIVER));
-        self.service_if_free(false).map(drop)
+        if self.end.role == Role::Server {
+            // Long enough to find out that who is in the way has died.
+            return match self.service_within(Limit::Until(now_ns() + FOR_THE_DEAD_NS), false) {
+                Err(error) if error.is_held() => Ok(()),
+                done => done,
+            };
+        }
+        if !self.service_if_free(false)? {
+            // Whoever is in the way may have died there.
+            self.end.links.wake_server();
+        }
+        Ok(())
     }
 
     /// Has the driver send what waits in the upper stream's write queue for room in lower streams.
