@@ -20,7 +20,8 @@ pub fn mark(file: impl AsFd, start: u64, len: u64) -> io::Result<bool> {
 
 /// Takes the mark away from a range of bytes, for all copies of the open file description.
 ///
-/// Errors: what fcntl(2) reports.
+/// # Errors
+/// What fcntl(2) reports.
 pub fn unmark(file: impl AsFd, start: u64, len: u64) -> io::Result<()> {
     call(file, libc::F_OFD_SETLK, &mut range(libc::F_UNLCK, start, len))
 }
