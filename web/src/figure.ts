@@ -247,7 +247,7 @@ function neighbour(placed: Placed[], at: Placed, direction: -1 | 1): Placed | un
   column.sort((a, b) => a.y - b.y);
   const next = column[column.indexOf(at) + direction];
   if (next !== undefined || column.length > 1) return next;
-  // Nobody else at this x: the nearest point of the next series.
+  // No other point at this x: take the nearest point of the next series.
   const keys = [...new Set(placed.map((place) => place.series))];
   const series = keys[(keys.indexOf(at.series) + direction + keys.length) % keys.length];
   return placed

@@ -121,7 +121,7 @@ function drawSeries(
   if (places.length <= MARKERS_MAX) group.append(...places.map((place) => marker(series.look, place.x, place.y)));
 }
 
-/** Ticks, grid and title of the value axis. The title stands above it, so that nobody must tilt the head. */
+/** Ticks, grid and title of the value axis. The title is above it, so that it need not be rotated. */
 function valueAxis(axis: Axis, y: Scale, ticks: number[], labels: string[], left: number, right: number): SVGElement[] {
   const grid = svg("g", { class: "grid" });
   const texts = ticks.map((tick, index) => {

@@ -76,7 +76,7 @@ function encoded(text: string): string {
   return encodeURIComponent(text).replace(/%3A/g, ":").replace(/%2C/g, ",").replace(/%2F/g, "/");
 }
 
-/** An address that somebody has cut is still an address. */
+/** A truncated address must not cause an error. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -1,5 +1,5 @@
-//! `cargo xtask bench`: how long the command takes over runs that are far larger than any machine makes, from files to
-//! text. A benchmark, not a test: it prints times, their bound, and judges nothing.
+//! `cargo xtask bench`: measures how long the command takes for runs that are far larger than real ones, from files to
+//! text. A benchmark, not a test: it prints times and their lower bound.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use headwater_results::schema::{Placement, Row, RowResult, Run, RunStatus};
 
 use crate::shell;
 
-/// How large, and how often.
+/// The size of the runs, and the repetitions.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Rows of each run
@@ -28,7 +28,7 @@ pub struct Options {
     repetitions: u32,
 }
 
-/// Makes two runs and times the commands that read them.
+/// Makes two runs, and times the commands that read them.
 pub fn run(options: &Options) -> Result<()> {
     let headwater = shell::release_build()?;
     let directory = shell::target_directory().join("bench");
@@ -62,14 +62,14 @@ pub fn run(options: &Options) -> Result<()> {
 fn seconds(headwater: &Path, arguments: &[&str]) -> Result<f64> {
     let started = Instant::now();
     let status = Command::new(headwater).args(arguments).stdout(Stdio::null()).status()?;
-    // 1 and 3 are verdicts of compare.
+    // 1 and 3 are results of compare.
     if !matches!(status.code(), Some(0 | 1 | 3)) {
         bail!("{} {}: {status}", headwater.display(), arguments.join(" "));
     }
     Ok(started.elapsed().as_secs_f64())
 }
 
-/// A run with rows of the usual shape: made transports at sizes of all kinds, 5 % of spread from launch to launch.
+/// Makes a run with rows of the usual form: generated transports at many sizes, 5 % of spread between launches.
 fn large_run(options: &Options, seed: u64) -> Result<Run> {
     let (_, mut run) = sources::load("published:pipes/fc6")?.pop().context("a dataset")?;
     let template = run.results.pop().context("it has rows")?;

@@ -1,6 +1,6 @@
-//! `cargo xtask calibrate`: whether a real slowdown of a few per cent is found, and only where it is. It builds this very
-//! source once more with a pause in every send of a pipe, and measures both builds as variants of one run; with `--runs` of
-//! several runs, each with another order, and counts in how many each row was called worse.
+//! `cargo xtask calibrate`: checks that a real slowdown of a few percent is found, and only in the slowed rows. It
+//! builds the same sources once more with a pause in every send of a pipe, and measures both builds as variants of one
+//! run. With `--runs` it makes several runs, each with another order, and counts in how many each row was called worse.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::shell;
 
-/// How it measures.
+/// The settings of the measurement.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Launches per row and build
@@ -31,8 +31,8 @@ pub struct Options {
     rows: Vec<String>,
 }
 
-/// What is slowed, and by what: a chain of multiplications, each of which takes 8 cycles with its way through memory. It takes
-/// 3 % of a pipe's stream of 64 KiB, and 4 to 5 % of one of 64 B, where one step is 1.7 %.
+/// The file that is patched, and the pause: a chain of multiplications of 8 cycles each. It takes 3 % of a pipe's
+/// stream of 64 KiB, and 4 to 5 % of one of 64 B, where one multiplication is 1.7 %.
 const FILE: &str = "crates/headwater/src/transports/pipe.rs";
 const SEND: &str = "        Ok(rustix::io::write(descriptor, message)?)";
 const SLOW_SEND: &str = "        let mut chain = message.len() as u64 | 1;
@@ -66,7 +66,7 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// What a run says of a row.
+/// The verdict of a run on a row.
 #[derive(Clone, Debug, PartialEq)]
 struct Verdict {
     row: String,
@@ -76,7 +76,7 @@ struct Verdict {
     verdict: String,
 }
 
-/// The verdicts on all rows in what `headwater compare --json` printed.
+/// Parses the verdicts on all rows from the output of `headwater compare --json`.
 fn verdicts(compared: &str) -> Result<Vec<Verdict>> {
     let document: Value = serde_json::from_str(compared)?;
     let rows = document["comparisons"][0]["comparison"]["rows"].as_array().context("there are no rows")?;
@@ -93,7 +93,7 @@ fn verdicts(compared: &str) -> Result<Vec<Verdict>> {
     rows.iter().map(|row| verdict(row).with_context(|| format!("a row without ratio or verdict: {row}"))).collect()
 }
 
-/// How often each row was called what, and its ratio in each run, as a Markdown table.
+/// Returns, as a Markdown table, how often each row got which verdict, and its ratio in each run.
 fn table(runs: &[Vec<Verdict>]) -> String {
     let mut lines = vec!["| row | worse | better | ratio and interval of each run |".to_owned()];
     lines.push("|---|--:|--:|---|".to_owned());
@@ -108,7 +108,7 @@ fn table(runs: &[Vec<Verdict>]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The build with the pause, of the sources as they are committed; that of the last time if they are still the same.
+/// Builds the committed sources with the pause, unless the last such build is up to date.
 fn slow_build() -> Result<PathBuf> {
     let sources = shell::target_directory().join("calibrate/sources");
     let built = shell::target_directory().join("calibrate/target/release/headwater");

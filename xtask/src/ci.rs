@@ -1,19 +1,18 @@
-//! `cargo xtask ci`: everything that must hold before a change is merged, step by step, with the time of each. A step
-//! that fails does not hide what the later ones would say. `.ci/run` calls it on a clean clone.
+//! `cargo xtask ci`: everything that must hold before a change is merged, step by step, with the time of each. After a
+//! failed step the others still run. `.ci/run` calls it on a clean clone.
 
 use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use crate::crash;
 use crate::shell::{self, cargo};
-use crate::tidy;
+use crate::{crash, semver, tidy};
 
 mod leftovers;
 mod sample;
 mod schema;
 
-/// What to leave out.
+/// The steps to leave out.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Leave a step out; repeatable
@@ -26,8 +25,8 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-/// What is cheap comes first.
-const STEPS: [Step; 9] = [
+/// The steps, the cheap ones first.
+const STEPS: [Step; 10] = [
     Step { name: "fmt", run: || shell::run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step { name: "tidy", run: || tidy::run(&tidy::Options::default()) },
     Step {
@@ -35,6 +34,7 @@ const STEPS: [Step; 9] = [
         run: || shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])),
     },
     Step { name: "doc", run: doc },
+    Step { name: "semver", run: || semver::run(&semver::Options::default()) },
     Step { name: "test", run: || shell::run(&mut cargo(&["test", "--workspace"])) },
     Step { name: "crash", run: crash::briefly },
     Step { name: "build", run: || shell::release_build().map(drop) },
@@ -42,7 +42,7 @@ const STEPS: [Step; 9] = [
     Step { name: "web", run: web },
 ];
 
-/// The documentation of what users call, with every feature.
+/// Builds the public documentation with every feature.
 fn doc() -> Result<()> {
     let mut arguments = vec!["doc", "--no-deps", "--all-features"];
     for package in ["headwater-os", "headwater-shm", "headwater-trace", "headwater-trace-tools", "headwater-streams"] {
@@ -51,13 +51,13 @@ fn doc() -> Result<()> {
     shell::run(cargo(&arguments).env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
-/// The page's script: types, freshness, and tests in a browser on reports by the release build.
+/// Checks the page's script: types, freshness, and tests in a browser on reports of the release build.
 fn web() -> Result<()> {
     let headwater = shell::release_build()?;
     shell::run(shell::command("web/ci.sh").env("HEADWATER", headwater))
 }
 
-/// Runs the steps in their order.
+/// Runs the steps in order.
 pub fn run(options: &Options) -> Result<()> {
     let mut failed = Vec::new();
     for step in STEPS.iter().filter(|step| !options.skip.iter().any(|name| name == step.name)) {

@@ -5,10 +5,10 @@ use anyhow::Result;
 
 use crate::shell;
 
-/// The test of streams, with places at which a process kills itself.
+/// The test of streams, compiled with places at which a process can kill itself.
 const STREAMS: &[&str] = &["--package", "headwater-streams", "--test", "kill", "--features", "probes"];
 
-/// How often.
+/// The extent of the test.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Rounds, each with scripts of its own: in each every place between two stores, and some random times
@@ -25,7 +25,7 @@ pub struct Options {
     trace: bool,
 }
 
-/// The long form.
+/// Runs the long form.
 pub fn run(options: &Options) -> Result<()> {
     if options.trace {
         let settings = [("HEADWATER_ROUNDS", options.rounds.to_string())];
@@ -39,7 +39,7 @@ pub fn run(options: &Options) -> Result<()> {
     shell::long_test(STREAMS, "", &settings)
 }
 
-/// Some of the places.
+/// Tests some of the places.
 pub fn briefly() -> Result<()> {
     shell::long_test(STREAMS, "", &[])
 }

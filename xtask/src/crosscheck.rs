@@ -1,6 +1,7 @@
-//! `cargo xtask crosscheck`: is Headwater's figure for the kernel's pipe that of a plain C loop? The loop
-//! (examples/peers/c/pipe.c) takes part as an external transport in the same randomised blocks, and the two are compared
-//! by their ratio within each block, so that drift of the machine cancels. Run by hand, on an idle machine.
+//! `cargo xtask crosscheck`: checks whether Headwater's figure for the kernel's pipe agrees with that of a plain C
+//! loop. The loop (examples/peers/c/pipe.c) is measured as an external transport in the same randomised blocks, and the
+//! two are compared by their ratio within each block, so that drift of the machine cancels. Run it by hand, on an idle
+//! machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +24,7 @@ const SOURCE: &str = "examples/peers/c/pipe.c";
 /// The transport that it is compared with.
 const SUBJECT: &str = "pipe";
 
-/// How the two are measured.
+/// The settings of the measurement.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Message sizes
@@ -40,7 +41,7 @@ pub struct Options {
     placement: String,
 }
 
-/// Builds both, measures them in the same blocks and prints the ratios.
+/// Builds both, measures them in the same blocks, and prints the ratios.
 pub fn run(options: &Options) -> Result<()> {
     ensure!(shell::root().join(SOURCE).exists(), "{SOURCE} is missing");
     let headwater = shell::release_build()?;
@@ -67,7 +68,7 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// A row of ours against the same row of the plain loop.
+/// A row of Headwater compared with the same row of the plain loop.
 #[derive(Clone, Debug, PartialEq)]
 struct Ratio {
     pattern: String,
@@ -76,11 +77,11 @@ struct Ratio {
     unit: String,
     ours: f64,
     plain: f64,
-    /// Ours over plain, within blocks.
+    /// The ratio of Headwater to the plain loop, within blocks.
     estimate: Estimate,
 }
 
-/// The pairs of rows that differ in nothing but their subject, in the order of the run.
+/// Returns the pairs of rows that differ only in their subject, in the order of the run.
 fn ratios(run: &Run) -> Vec<Ratio> {
     let measured = |result: &&RowResult| result.outcome == RowOutcome::Measured;
     let plain: BTreeMap<_, &RowResult> = run
@@ -114,13 +115,13 @@ fn key(result: &RowResult) -> (&str, Placement, Option<u64>) {
     (&result.row.pattern, result.row.placement, result.row.size_bytes)
 }
 
-/// The ratio of the two in each block that has both.
+/// Returns the ratio of the two in each common block.
 fn paired(ours: &MetricResult, plain: &MetricResult) -> Vec<f64> {
     let plain: BTreeMap<u32, f64> = plain.blocks.iter().copied().zip(plain.launches.iter().copied()).collect();
     ours.blocks.iter().zip(&ours.launches).filter_map(|(block, value)| Some(value / plain.get(block)?)).collect()
 }
 
-/// The ratios as a Markdown table, with the verdict below it.
+/// Returns the ratios as a Markdown table, followed by the result.
 fn table(ratios: &[Ratio]) -> String {
     let mut lines = vec![
         "| pattern | placement | size, B | headwater | plain C | unit | ratio | interval | blocks | within 5 % |"

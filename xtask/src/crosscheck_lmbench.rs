@@ -1,8 +1,9 @@
-//! `cargo xtask crosscheck-lmbench`: are the figures of suite `lmbench` those of plain C programs of the same definitions
-//! (examples/lmbench-crosscheck)? A launch of ours and a run of theirs form a pair; every block runs every pair once, rows
-//! and sides in random order, and a row is judged by the ratios within its pairs, so that drift of the machine cancels.
-//! With `--original` the other side is the original LMbench ([`original`]), which shows what programs of our own definitions
-//! cannot: whether a definition is the original's. Run by hand, on an idle machine.
+//! `cargo xtask crosscheck-lmbench`: checks whether the figures of suite `lmbench` agree with those of plain C programs
+//! with the same definitions (examples/lmbench-crosscheck). A launch of Headwater and a run of a program form a pair;
+//! every block runs every pair once, with rows and sides in random order, and a row is judged by the ratios within its
+//! pairs, so that drift of the machine cancels. With `--original` the other side is the original LMbench
+//! ([`original`]), which also shows whether a definition agrees with the original's. Run it by hand, on an idle
+//! machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,19 +15,19 @@ use headwater::suites::{self, Axes};
 use headwater_results::estimate::median;
 use headwater_results::schema::{Placement, Row};
 
-use crate::crosscheck::pairs::{Line, Pairs, by_turns, job, launch, parse_cpus, table as pair_table};
+use crate::crosscheck::pairs::{Line, Pairs, alternately, job, launch, parse_cpus, table as pair_table};
 use crate::shell;
 
 mod original;
 
-/// Where the plain programs are: each `.c` but the small one that they execute is a program with rows.
+/// The directory of the plain programs: each `.c` is a program with rows, except the small one that they execute.
 const SOURCES: &str = "examples/lmbench-crosscheck";
 const SMALL: &str = "small";
 
-/// Least warm-up of a launch of ours, s: as the suite has it.
+/// Minimum warm-up of a launch of Headwater in s, as in the suite.
 const WARM_UP_S: f64 = 0.015;
 
-/// How the two are measured.
+/// The settings of the measurement.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Blocks: pairs of each row
@@ -51,20 +52,20 @@ pub struct Options {
     rows: Vec<String>,
 }
 
-/// A row that both measure.
+/// A row that both sides measure.
 #[derive(Clone, Debug)]
 struct Pair {
     row: Row,
     plain: PathBuf,
 }
 
-/// What stands in the table beside ours, and what it says about a row that is not within the tolerance.
+/// The other side of the table, and its known causes of differences.
 struct Side {
     name: &'static str,
     cause: fn(&Row) -> Option<&'static str>,
 }
 
-/// Builds both, measures them by turns and prints the ratios.
+/// Builds both, measures them alternately and prints the ratios.
 pub fn run(options: &Options) -> Result<()> {
     if let Some(programs) = &options.original {
         return original::run(options, programs);
@@ -77,16 +78,16 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Measures each row by Headwater and by `other`, which gets the number of the row and a directory for its files.
+/// Measures each row by Headwater and by `other`, which receives the index of the row and a directory for its files.
 fn measure(options: &Options, rows: &[&Row], other: impl Fn(usize, &Path) -> Result<f64>) -> Result<Vec<Pairs<f64>>> {
     let headwater = shell::release_build()?;
     let cpus = options.cpus.as_deref().map(parse_cpus).transpose()?;
-    // As deep as the directory of a run and those of the plain programs: a path costs by its parts.
+    // As deep as the directories of a run and of the plain programs: the cost of a path depends on its components.
     let scratch = std::env::temp_dir().join(format!("crosscheck-{}", std::process::id()));
     fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
 
     let times_s = (f64::from(options.time_ms) / 1e3, WARM_UP_S);
-    let figures = by_turns(
+    let figures = alternately(
         (options.blocks, options.seed),
         rows.len(),
         |index, block| ours(&headwater, &job(rows[index], times_s, cpus, &scratch, block)),
@@ -96,7 +97,7 @@ fn measure(options: &Options, rows: &[&Row], other: impl Fn(usize, &Path) -> Res
     Ok(figures)
 }
 
-/// Builds the plain programs; the paths of those with rows.
+/// Builds the plain programs. Returns the paths of those with rows.
 fn build(place: &Path) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(place).with_context(|| place.display().to_string())?;
     let mut programs = Vec::new();
@@ -109,7 +110,7 @@ fn build(place: &Path) -> Result<Vec<PathBuf>> {
         let name = source.file_stem().unwrap_or_default().to_owned();
         let mut command = shell::command("cc");
         command.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wno-missing-field-initializers"]);
-        // Their sums are one addition after the other, as they are written.
+        // Disable vectorisation: the sums must be one addition after the other, as written.
         command.args(["-fno-tree-vectorize", "-fno-tree-reassoc", "-o"]);
         command.arg(place.join(&name)).arg(&source);
         if name == SMALL {
@@ -123,7 +124,7 @@ fn build(place: &Path) -> Result<Vec<PathBuf>> {
     Ok(programs)
 }
 
-/// The rows of the suite that a plain program knows and that are wanted.
+/// Returns the selected rows of the suite that a plain program has.
 fn pairs(programs: &[PathBuf], wanted: &[String]) -> Result<Vec<Pair>> {
     let mut of_row = BTreeMap::new();
     for program in programs {
@@ -141,7 +142,7 @@ fn pairs(programs: &[PathBuf], wanted: &[String]) -> Result<Vec<Pair>> {
     Ok(pairs)
 }
 
-/// The rows of the suite whose names begin as is wanted; all if nothing is.
+/// Returns the rows of the suite whose names begin with one of `wanted`; all if it is empty.
 fn rows_of_suite(wanted: &[String]) -> Result<Vec<Row>> {
     let suite = suites::find("lmbench").context("there is no suite lmbench")?;
     let rows = (suite.rows)(&Axes { sizes: None, placements: &[Placement::Free], externals: &[] });
@@ -149,7 +150,7 @@ fn rows_of_suite(wanted: &[String]) -> Result<Vec<Row>> {
     Ok(rows.into_iter().filter(is_wanted).collect())
 }
 
-/// The figure of a launch of ours: the median of its samples.
+/// Returns the figure of a launch of Headwater: the median of its samples.
 fn ours(headwater: &Path, job: &Job) -> Result<f64> {
     own_figure(&launch(headwater, job)?, &job.row)
 }
@@ -160,7 +161,7 @@ fn own_figure(measured: &Measured, row: &Row) -> Result<f64> {
     median(samples).context("a series has samples")
 }
 
-/// The figure that the plain program prints: `ROW VALUE UNIT`.
+/// Returns the figure that the plain program prints as `ROW VALUE UNIT`.
 fn plain(pair: &Pair, options: &Options) -> Result<f64> {
     let mut command = shell::command(&pair.plain.to_string_lossy());
     command.args(["--time", &options.time_ms.to_string()]);
@@ -178,7 +179,7 @@ fn figure_of(text: &str, row: &Row) -> Result<f64> {
     figure.with_context(|| format!("a plain program printed {text:?} for {} in {unit}", row.subject))
 }
 
-/// The table of the rows, with the verdict below it.
+/// Returns the table of the rows, followed by the result.
 fn table(side: &Side, rows: &[&Row], figures: Vec<Pairs<f64>>) -> String {
     let line = |(row, pairs): (&&Row, Pairs<f64>)| Line {
         name: row.subject.clone(),

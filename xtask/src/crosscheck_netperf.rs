@@ -16,19 +16,19 @@ use headwater::suites::{self, Axes};
 use headwater_results::estimate::median;
 use headwater_results::schema::{Placement, Row};
 
-use crate::crosscheck::pairs::{self, Line, Pairs, by_turns, job, launch, parse_cpus};
+use crate::crosscheck::pairs::{self, Line, Pairs, alternately, job, launch, parse_cpus};
 use crate::shell;
 
-/// Least warm-up of a launch of ours, s: as the suite has it.
+/// Minimum warm-up of a launch of Headwater in s, as in the suite.
 const WARM_UP_S: f64 = 0.05;
 
-/// How long netserver may take until it listens.
+/// Time limit for netserver to begin listening.
 const START: Duration = Duration::from_secs(5);
 
-/// The size that rows of `udp` ask for as their socket buffers.
+/// The socket buffer size that rows of `udp` request.
 const SOCKET_BYTES: &str = "131071";
 
-/// How the two are measured.
+/// The settings of the measurement.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Blocks: pairs of each row
@@ -50,7 +50,7 @@ pub struct Options {
     rows: Vec<String>,
 }
 
-/// Builds ours, measures by turns and prints the ratios.
+/// Builds Headwater, measures both sides alternately and prints the ratios.
 pub fn run(options: &Options) -> Result<()> {
     let cpus = parse_cpus(&options.cpus)?;
     let version = installed()?;
@@ -66,7 +66,7 @@ pub fn run(options: &Options) -> Result<()> {
         own_figures(&launch(&headwater, &job(row, times_s, Some(cpus), &scratch, block))?, row)
     };
     let turns = (options.blocks, options.seed);
-    let figures = by_turns(turns, rows.len(), ours, |index| netperf(&rows[index], cpus.0, options.port));
+    let figures = alternately(turns, rows.len(), ours, |index| netperf(&rows[index], cpus.0, options.port));
     drop(server);
     fs::remove_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     println!("{version}, CPUs {}:\n", options.cpus);
@@ -74,7 +74,7 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The version of netperf that is installed.
+/// Returns the version of the installed netperf.
 fn installed() -> Result<String> {
     let version = Command::new("netperf").arg("-V").stdin(Stdio::null()).output();
     let found = |program: &str| Command::new(program).arg("-V").stdin(Stdio::null()).output().is_ok();
@@ -91,7 +91,7 @@ fn installed() -> Result<String> {
     }
 }
 
-/// A netserver of our own, which ends with this value.
+/// A netserver that is ended on drop.
 struct Server(Child);
 
 impl Server {
@@ -112,13 +112,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // There is nothing to do about a server that has ended by itself.
+        // An error means that the server has ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// The rows of the suite that are wanted.
+/// Returns the selected rows of the suite.
 fn rows(cpus: (u32, u32), wanted: &[String]) -> Result<Vec<Row>> {
     let suite = suites::find("netperf").context("there is no suite netperf")?;
     let placement = if cpus.0 == cpus.1 { Placement::SameCpu } else { Placement::TwoCpus };
@@ -129,18 +129,18 @@ fn rows(cpus: (u32, u32), wanted: &[String]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The metrics of a row that are compared: of a flood the loss follows from the rates.
+/// Returns the compared metrics of a row; the loss of a flood follows from its rates.
 fn compared(row: &Row) -> impl Iterator<Item = &str> {
     row.metrics.iter().map(|metric| metric.name.as_str()).filter(|name| *name != "loss")
 }
 
-/// The medians of a launch of ours.
+/// Returns the medians of a launch of Headwater.
 fn own_figures(measured: &Measured, row: &Row) -> Result<Vec<f64>> {
     let figure = |name| median(measured.series.get(name)?);
     compared(row).map(|name| figure(name).with_context(|| format!("headwater: no {name}"))).collect()
 }
 
-/// What netperf is called with for a row: the test, and its own arguments.
+/// Returns netperf's test and its own arguments for a row.
 fn arguments(row: &Row) -> Result<(&'static str, Vec<String>)> {
     let size = row.size_bytes.context("a row of messages has a size")?;
     let buffers = ["-s", SOCKET_BYTES, "-S", SOCKET_BYTES];
@@ -162,7 +162,7 @@ fn arguments(row: &Row) -> Result<(&'static str, Vec<String>)> {
     Ok((test, sizes.into_iter().chain(options.iter().map(|&option| option.to_owned())).collect()))
 }
 
-/// The figures of a call of netperf, as its import has them.
+/// Returns the figures of a call of netperf, by the import.
 fn netperf(row: &Row, cpu: u32, port: u16) -> Result<Vec<f64>> {
     let (test, own) = arguments(row)?;
     let mut command = shell::command("taskset");
@@ -171,7 +171,7 @@ fn netperf(row: &Row, cpu: u32, port: u16) -> Result<Vec<f64>> {
     figures_of(shell::output(&mut command)?, row)
 }
 
-/// The figures of what netperf printed for a row.
+/// Returns the figures in netperf's output for a row.
 fn figures_of(text: String, row: &Row) -> Result<Vec<f64>> {
     let format = import::find("netperf").context("there is no import of netperf")?;
     let imported = format.import(&[("netperf".to_owned(), text)], &ImportOptions::default())?;
@@ -189,7 +189,7 @@ fn figures_of(text: String, row: &Row) -> Result<Vec<f64>> {
     compared(row).map(|name| value(name).with_context(|| format!("netperf: no {name}"))).collect()
 }
 
-/// The table of every metric that is compared, with the verdict below it.
+/// Returns the table of all compared metrics, followed by the result.
 fn table(rows: &[Row], figures: &[Pairs<Vec<f64>>]) -> String {
     let of_row = |(row, figures): (&Row, &Pairs<Vec<f64>>)| -> Vec<Line> {
         let name = row.id.rsplit_once('/').map_or(row.id.as_str(), |(name, _)| name);

@@ -64,7 +64,7 @@ pub fn generated() -> Result<BTreeMap<String, Vec<u8>>> {
 }
 
 fn pretty(mut schema: Value) -> Result<Vec<u8>> {
-    // Whether a map keeps its order depends on which features other packages of the build ask of serde_json.
+    // The order of a map depends on the features of serde_json that other packages of the build enable.
     schema.sort_all_objects();
     let mut bytes = serde_json::to_vec_pretty(&schema)?;
     bytes.push(b'\n');

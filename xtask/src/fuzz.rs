@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use crate::shell;
 
-/// How long.
+/// The extent of the test.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Minutes for each part
@@ -19,7 +19,7 @@ pub struct Options {
     seed: u64,
 }
 
-/// The access that the peer has.
+/// What the hostile peer can access.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Part {
     /// The memory alone
@@ -28,7 +28,7 @@ enum Part {
     Descriptors,
 }
 
-/// With the feature `probes` tokens are less patient, so that more cases fit in a minute.
+/// With the feature `probes`, waits for a token are shorter, so that more cases fit in a minute.
 pub fn run(options: &Options) -> Result<()> {
     let seconds = options.minutes * 60;
     let settings = [("HEADWATER_SECONDS", seconds.to_string()), ("HEADWATER_SEED", options.seed.to_string())];

@@ -15,6 +15,7 @@ mod crosscheck_netperf;
 mod docs;
 mod fuzz;
 mod schedule;
+mod semver;
 mod shell;
 mod soak;
 mod tidy;
@@ -52,6 +53,8 @@ enum Task {
     Fuzz(fuzz::Options),
     /// Wait in every form while processes are killed, stopped, replaced or forked
     Schedule(schedule::Options),
+    /// Compare the API of the published crates with the accepted one, or accept the present one
+    Semver(semver::Options),
     /// Send messages by the hundred million, and through a thousand pipes at once
     Soak(soak::Options),
     /// What an event of the tracer costs, beside a bare store and LTTng-UST, by turns
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Task::Crash(options) => crash::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Schedule(options) => schedule::run(&options),
+        Task::Semver(options) => semver::run(&options),
         Task::Soak(options) => soak::run(&options),
         Task::TraceCost(options) => trace_cost::run(&options),
     };

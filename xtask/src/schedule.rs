@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use crate::shell;
 
-/// How long.
+/// The extent of the test.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Minutes for each of the 36 pairs of a writer's and a reader's form of waiting
@@ -25,7 +25,7 @@ pub struct Options {
     event: String,
 }
 
-/// With the feature `probes` processes are also killed between two stores.
+/// With the feature `probes`, processes are also killed between two stores.
 pub fn run(options: &Options) -> Result<()> {
     let seconds = (options.minutes * 60.0).ceil().max(1.0);
     let job = |number: u64| {

@@ -7,17 +7,17 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// The repository's top directory.
+/// Returns the repository's top directory.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository")
 }
 
-/// Where Cargo puts what it builds.
+/// Returns Cargo's directory for build results.
 pub fn target_directory() -> PathBuf {
     root().join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
-/// A program that runs in the repository, without input.
+/// Returns a command that runs in the repository, without input.
 pub fn command(program: &str) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root()).stdin(Stdio::null());
@@ -63,7 +63,7 @@ fn words(command: &Command) -> String {
     words.join(" ".as_ref()).to_string_lossy().into_owned()
 }
 
-/// Builds the product as its users do and returns the command's path.
+/// Builds the release and returns the path of the command.
 ///
 /// # Errors
 /// If it does not build.
@@ -72,8 +72,8 @@ pub fn release_build() -> Result<PathBuf> {
     Ok(target_directory().join("release/headwater"))
 }
 
-/// Runs one test program to its end, in a long form that the environment asks for: what cargo is to build, and which of its
-/// tests (all, if the text is empty); prints how long it took.
+/// Runs one test program in a long form, which the environment variables select. `build` are arguments of Cargo,
+/// `filter` selects tests (all, if it is empty). Prints the time that it took.
 ///
 /// # Errors
 /// If a test fails.

@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use crate::shell;
 
-/// How much.
+/// The extent of the test.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Messages through one pipe; a thousand pipes at once carry a five-hundredth of it
@@ -13,7 +13,7 @@ pub struct Options {
     messages: u64,
 }
 
-/// As fast as it goes: the release build.
+/// Runs the release build, at full speed.
 pub fn run(options: &Options) -> Result<()> {
     let settings = [("HEADWATER_MESSAGES", options.messages.to_string())];
     shell::long_test(&["--package", "headwater-streams", "--test", "soak", "--release"], "", &settings)

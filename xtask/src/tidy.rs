@@ -24,7 +24,7 @@ mod unsafety;
 
 use tree::Tree;
 
-/// What `tidy` prints.
+/// The options of `tidy`.
 #[derive(Debug, Default, clap::Args)]
 pub struct Options {
     /// Print how often `unsafe` stands in each file, instead of checking
@@ -37,11 +37,11 @@ pub struct Options {
 pub struct Violation {
     /// The file, as a path in the repository.
     path: String,
-    /// From 1.
+    /// The line number, from 1.
     line: usize,
     /// The rule's name.
     rule: &'static str,
-    /// What is wrong, and what to do.
+    /// The problem and the remedy.
     message: String,
 }
 
@@ -51,13 +51,13 @@ impl fmt::Display for Violation {
     }
 }
 
-/// A rule by its name in CONTRIBUTING.md.
+/// A rule, with its name in CONTRIBUTING.md.
 struct Rule {
     name: &'static str,
     check: fn(&Tree) -> Vec<Finding>,
 }
 
-/// A [`Violation`] before it knows its rule.
+/// A [`Violation`] without the name of its rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     path: String,
@@ -71,13 +71,14 @@ impl Finding {
     }
 }
 
-/// Every rule, in the order of CONTRIBUTING.md.
+/// All rules, in the order of CONTRIBUTING.md.
 static RULES: &[Rule] = &[
     Rule { name: "layers", check: layers::edges },
     Rule { name: "linked", check: layers::linked },
     Rule { name: "components", check: layers::components },
     Rule { name: "libc", check: layers::libc },
     Rule { name: "purity", check: purity::check },
+    Rule { name: "environment", check: purity::environment },
     Rule { name: "unsafe", check: unsafety::check },
     Rule { name: "doc", check: shape::doc },
     Rule { name: "length", check: shape::length },
@@ -123,7 +124,7 @@ fn named(rule: &'static str, Finding { path, line, message }: Finding) -> Violat
     Violation { path, line, rule, message }
 }
 
-/// CONTRIBUTING.md names every rule, so that a violation can be looked up.
+/// Checks that CONTRIBUTING.md names every rule.
 fn rules(tree: &Tree) -> Vec<Finding> {
     const PATH: &str = "CONTRIBUTING.md";
     let text = tree.text(PATH).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! `cargo xtask trace-cost`: what an event of the tracer costs, each way that a program can have one, beside a bare store with
-//! a time stamp, and LTTng-UST if it is asked for. Every arm is a program that waits for its turn; a round asks each once, in
-//! random order. Run by hand, on an idle machine.
+//! `cargo xtask trace-cost`: measures the cost of an event of the tracer in each way that a program can emit it,
+//! compared with storing a record with a time stamp, and with LTTng-UST if requested. Every arm is a program that waits
+//! for a request; a round asks each arm once, in random order. Run it by hand, on an idle machine.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use crate::shell;
 
 mod lttng;
 
-/// Batches of an arm's turn, of 20,000 events each.
+/// Batches per request to an arm, of 20,000 events each.
 const BATCHES: usize = 10;
 
-/// How it is measured.
+/// The settings of the measurement.
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Turns of each arm
@@ -34,24 +34,24 @@ pub struct Options {
     seed: u64,
 }
 
-/// An arm: what it is called, and whom to ask for what.
+/// An arm: its names, and the program that measures it.
 struct Arm {
     about: &'static str,
     program: usize,
     name: &'static str,
     least: f64,
-    /// Median of each turn.
+    /// The median of each request.
     medians: Vec<f64>,
 }
 
-/// A program that answers.
+/// A running program of arms.
 struct Program {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
 }
 
-/// What must hold of two arms: the first divided by the second, or less the second in ns.
+/// A requirement on two arms: the ratio of the first to the second, or their difference in ns.
 struct Bound {
     about: &'static str,
     of: (&'static str, &'static str),
@@ -74,7 +74,7 @@ const TRACING: &str = "event of tracing";
 const TRACING_OFF: &str = "event of tracing, off";
 const LTTNG: &str = "LTTng-UST, snapshot";
 
-/// Builds everything, measures by turns and prints two tables.
+/// Builds everything, measures the arms alternately and prints two tables.
 pub fn run(options: &Options) -> Result<()> {
     let place = shell::target_directory().join("release");
     shell::run(&mut shell::cargo(&["build", "--release", "--package", "headwater-trace-c"]))?;
@@ -100,7 +100,7 @@ pub fn run(options: &Options) -> Result<()> {
         None
     };
     let measured = measure(options, &session, &cost, &peers);
-    // The processes that had it mapped have ended.
+    // The processes that had mapped it have ended.
     std::fs::remove_file(&session).with_context(|| session.display().to_string())?;
     drop(peer);
     print(&measured?);
@@ -168,7 +168,7 @@ impl Program {
         Ok(Program { child, to, from })
     }
 
-    /// The ns per event of some batches.
+    /// Returns the ns per event of several batches.
     fn ask(&mut self, arm: &str) -> Result<Vec<f64>> {
         writeln!(self.to, "{arm} {BATCHES}")?;
         let mut line = String::new();

@@ -209,13 +209,19 @@ const FILES_MAX: usize = 8;
 /// # Errors
 /// `InvalidInput` for more, else what sendmsg(2) reports.
 pub fn send(socket: BorrowedFd<'_>, files: &[BorrowedFd<'_>]) -> io::Result<()> {
+    send_with(socket, b"h", files)
+}
+
+/// As [`send`], with these bytes; of no descriptors the bytes alone.
+pub(crate) fn send_with(socket: BorrowedFd<'_>, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    if files.len() > FILES_MAX || !ancillary.push(SendAncillaryMessage::ScmRights(files)) {
+    let fits = files.is_empty() || files.len() <= FILES_MAX && ancillary.push(SendAncillaryMessage::ScmRights(files));
+    if !fits {
         let why = format!("at most {FILES_MAX} descriptors are sent at a time");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
-    sendmsg(socket, &[IoSlice::new(b"h")], &mut ancillary, SendFlags::NOSIGNAL)?;
+    sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL)?;
     Ok(())
 }
 
@@ -226,22 +232,33 @@ pub fn send(socket: BorrowedFd<'_>, files: &[BorrowedFd<'_>]) -> io::Result<()> 
 /// `UnexpectedEof` when the other side is gone; `InvalidData` when there were more than eight, or more than this process
 /// may have: then all of them are closed.
 pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
+    let (count, files) = receive_with(socket, &mut [0], 0)?;
+    if count == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(files) }
+}
+
+/// The descriptors and bytes of the first packet of a socket, which stays there. Does not wait.
+///
+/// Errors: `WouldBlock` if there is none; else as [`receive`].
+pub(crate) fn peek_all(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    receive_with(socket, bytes, libc::MSG_PEEK | libc::MSG_DONTWAIT)
+}
+
+fn receive_with(socket: BorrowedFd<'_>, bytes: &mut [u8], flags: libc::c_int) -> io::Result<(usize, Vec<OwnedFd>)> {
     // Aligned for cmsghdr.
     let mut space = [0u64; CONTROL_BYTES / 8];
-    let mut byte = 0u8;
-    let mut bytes = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+    let mut bytes = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     // SAFETY: a msghdr of zeros is one without name, data and control.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     (message.msg_iov, message.msg_iovlen) = (&raw mut bytes, 1);
     let count = loop {
         (message.msg_control, message.msg_controllen) = (space.as_mut_ptr().cast(), size_of_val(&space));
-        // SAFETY: the message leads to one byte and to `space`, both of the lengths that it says.
-        let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) };
+        // SAFETY: the message leads to the caller's bytes and to `space`, both of the lengths that it says.
+        let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC | flags) };
         let error = io::Error::last_os_error();
         match (count, error.kind()) {
             (-1, io::ErrorKind::Interrupted) => {}
             (-1, _) => return Err(error),
-            _ => break count,
+            _ => break count.unsigned_abs(),
         }
     };
     // SAFETY: the kernel has filled in the message, whose control part is still there.
@@ -250,10 +267,7 @@ pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
         let why = format!("more descriptors came than {FILES_MAX}, or than this process may have open");
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));
     }
-    if count == 0 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(files)
+    Ok((count, files))
 }
 
 /// The user and the group by which a process has sent something, on the kernel's word.
@@ -338,6 +352,20 @@ unsafe fn descriptors_in(message: &libc::msghdr) -> Vec<OwnedFd> {
         }
     }
     files
+}
+
+/// Whether this process has another descriptor of the same file, with the same access to it. Without /proc none is found.
+pub fn has_copy(fd: BorrowedFd<'_>) -> bool {
+    let what = |fd: BorrowedFd<'_>| {
+        let status = rustix::fs::fstat(fd).ok()?;
+        let access = rustix::fs::fcntl_getfl(fd).ok()? & (OFlags::ACCMODE | OFlags::PATH);
+        Some((status.st_dev, status.st_ino, access))
+    };
+    let (wanted, number) = (what(fd), fd.as_raw_fd().unsigned_abs());
+    let others = own().unwrap_or_default().into_iter().filter(|found| found.number != number);
+    // SAFETY: borrowed for two questions; a number that was closed meanwhile, or names another file, only changes the answer.
+    let of = |found: Found| what(unsafe { BorrowedFd::borrow_raw(found.number as i32) });
+    wanted.is_some() && others.map(of).any(|other| other == wanted)
 }
 
 /// The kernel's number of what a descriptor refers to.

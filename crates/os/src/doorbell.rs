@@ -27,6 +27,7 @@ use rustix::net::{
 use rustix::process::{getegid, geteuid, getpid};
 
 use crate::descriptors::{self, Sender};
+use crate::readiness::{self, Watched};
 
 mod close;
 mod own;
@@ -74,6 +75,8 @@ pub enum Heard {
     Ready,
     /// Another user of our own end has called [`Doorbell::nudge_own`]; or the other end has taken a packet.
     Nudged,
+    /// A file beside the doorbell is ready, and nothing else has happened.
+    Beside,
     /// Every copy of the other end is gone.
     Gone,
     /// The time is over.
@@ -87,6 +90,9 @@ pub enum Heard {
 const SEND_BUFFER: usize = 8 << 10;
 /// With this one a socket is writable whatever lies there.
 const SEND_BUFFER_WIDE: usize = 64 << 10;
+
+/// Files that are waited at beside a doorbell and its watch, at most.
+pub const BESIDE_MAX: usize = readiness::FILES_MAX - 2;
 
 impl Doorbell {
     /// Makes two connected ends, closed by exec unless the caller clears that.
@@ -302,27 +308,54 @@ impl Doorbell {
     /// # Errors
     /// What poll(2) reports.
     pub fn wait(&self, interest: Interest, watch: Option<&OwnWatch>, timeout: Option<Duration>) -> io::Result<Heard> {
-        let timeout = timeout.and_then(|duration| Timespec::try_from(duration).ok());
+        self.wait_beside(interest, watch, &mut [], timeout)
+    }
+
+    /// As [`Doorbell::wait`], and also until one of these files is ready, at most [`BESIDE_MAX`]: what has come there is said of
+    /// each, whatever is returned.
+    ///
+    /// # Errors
+    /// What poll(2) reports.
+    pub fn wait_beside(
+        &self,
+        interest: Interest,
+        watch: Option<&OwnWatch>,
+        beside: &mut [Watched<'_>],
+        timeout: Option<Duration>,
+    ) -> io::Result<Heard> {
         // Of a pipe's reading end the kernel shows no room, and of its writing end nothing to read.
         let wanted = match interest {
-            Interest::Packets => PollFlags::IN,
-            Interest::Room => PollFlags::OUT,
-            Interest::Both => PollFlags::IN | PollFlags::OUT,
+            Interest::Packets => Watched::IN,
+            Interest::Room => Watched::OUT,
+            Interest::Both => Watched::IN | Watched::OUT,
         };
-        let second = watch.map_or(self.own.as_fd(), AsFd::as_fd);
-        let mut polled = [PollFd::new(&self.own, wanted), PollFd::from_borrowed_fd(second, PollFlags::IN)];
-        let count = if watch.is_some() { 2 } else { 1 };
-        match poll(&mut polled[..count], timeout.as_ref()) {
-            Ok(0) => Ok(Heard::TimedOut),
-            Ok(_) if polled[0].revents().contains(self.gone_flag()) => Ok(Heard::Gone),
-            Ok(_) if polled[0].revents().is_empty() => {
-                watch.map_or(Ok(()), OwnWatch::clear)?;
-                Ok(Heard::Nudged)
-            }
-            Ok(_) => Ok(Heard::Ready),
-            Err(Errno::INTR) => Ok(Heard::Interrupted),
-            Err(error) => Err(error.into()),
+        let own = Watched::new(self.own.as_fd(), wanted);
+        let mut all = [own; readiness::FILES_MAX];
+        let mut count = 1;
+        if let Some(watch) = watch {
+            all[count] = Watched::new(watch.as_fd(), Watched::IN);
+            count += 1;
         }
+        let files = count;
+        let room = beside.len().min(BESIDE_MAX);
+        all[files..files + room].copy_from_slice(&beside[..room]);
+        count += room;
+        let (ready, is_interrupted) = readiness::wait(&mut all[..count], timeout)?;
+        beside[..room].iter_mut().zip(&all[files..count]).for_each(|(file, seen)| file.ready = seen.ready);
+        if is_interrupted {
+            return Ok(Heard::Interrupted);
+        }
+        if ready == 0 {
+            return Ok(Heard::TimedOut);
+        }
+        if all[0].ready & self.gone_flag().bits() != 0 {
+            return Ok(Heard::Gone);
+        }
+        if let Some(watch) = watch.filter(|_| all[0].ready == 0 && all[1].ready != 0) {
+            watch.clear()?;
+            return Ok(Heard::Nudged);
+        }
+        Ok(if all[0].ready == 0 { Heard::Beside } else { Heard::Ready })
     }
 
     /// Whether every copy of the other end is gone. One poll(2).

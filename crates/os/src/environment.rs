@@ -11,6 +11,17 @@ pub fn trusted(name: &str) -> Option<OsString> {
     if has_more_rights { None } else { std::env::var_os(name) }
 }
 
+/// Removes a variable, so that programs that this one starts do not get it, if no other thread is there: in C, another thread may
+/// read the environment at any time, and must not while it changes. Returns whether it was removed.
+pub fn forget(name: &str) -> bool {
+    let is_alone = std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1);
+    if is_alone {
+        // SAFETY: this is the only thread, and it is not reading the environment.
+        unsafe { std::env::remove_var(name) };
+    }
+    is_alone
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -27,6 +38,20 @@ mod tests {
         if std::env::var_os(VARIABLE).is_some() {
             println!("it trusts {:?}", trusted(VARIABLE));
         }
+    }
+
+    #[test]
+    fn a_variable_is_removed_where_no_other_thread_can_read_it() {
+        const FORGOTTEN: &str = "HEADWATER_TEST_FORGOTTEN";
+        // The test's own thread is another.
+        assert!(!forget(FORGOTTEN));
+        let mut child = crate::child::Child::fork(|| {
+            // SAFETY: the child has one thread.
+            unsafe { std::env::set_var(FORGOTTEN, "1") };
+            i32::from(!(forget(FORGOTTEN) && std::env::var_os(FORGOTTEN).is_none()))
+        })
+        .expect("fork");
+        assert!(child.wait().expect("wait").success());
     }
 
     #[test]

@@ -1,14 +1,13 @@
 //! The asymmetric fence: two sides each write one word and then read the other's (Dekker's pattern). One side does it
 //! on every operation, the other only before it sleeps; the second pays for both.
 //!
-//! Used by `headwater-shm`'s tokens, the streams' sleep and the gauge's ring. Both sides must use the same kind, so the
+//! Used by `headwater-shm`'s biased locks, the streams' sleep and the gauge's ring. Both sides must use the same kind, so the
 //! process that creates a shared region writes the kind into it, and a process that attaches calls [`Fence::join`] with the
 //! kind that it finds there. It never falls back on its own: a process that cannot join must not attach, because the other
 //! side has already stopped paying for a real fence.
 
 use std::io;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering, compiler_fence, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 
 use rustix::thread::{MembarrierCommand, MembarrierQuery};
 
@@ -26,10 +25,17 @@ pub enum Fence {
 }
 
 impl Fence {
-    /// The best kind that this kernel offers, probed once in a process. For the creator of a region.
+    /// The best kind that this kernel offers, remembered by the process. For the creator of a region.
     pub fn best() -> Fence {
-        static BEST: OnceLock<Fence> = OnceLock::new();
-        *BEST.get_or_init(|| if !cfg!(miri) && register().is_ok() { Fence::Asymmetric } else { Fence::Symmetric })
+        // The number of the kind; 0 before it is known. No lock: a child that was forked while another thread held it would
+        // wait for ever. Threads that probe at the same time find the same.
+        static BEST: AtomicU32 = AtomicU32::new(0);
+        if let Some(known) = Fence::from_number(BEST.load(Ordering::Relaxed)) {
+            return known;
+        }
+        let found = if !cfg!(miri) && register().is_ok() { Fence::Asymmetric } else { Fence::Symmetric };
+        BEST.store(found as u32, Ordering::Relaxed);
+        found
     }
 
     /// The kind that a creator wrote as a number, or `None` for a number that is none.

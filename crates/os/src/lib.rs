@@ -20,22 +20,28 @@ pub mod cpu;
 pub mod descriptors;
 pub mod doorbell;
 pub mod environment;
+pub mod epoll;
 pub mod fence;
 pub mod files;
 pub mod fork;
 pub mod futex;
+pub mod inherit;
+pub mod mapped_vec;
 pub mod memory;
 pub mod ofd_lock;
+pub mod one_word;
 pub mod per_thread;
+mod proc_file;
 pub mod readiness;
 pub mod refuse;
 pub mod rseq;
 pub mod sdt;
+pub mod shared_files;
 pub mod signal;
-pub mod static_or_box;
 pub mod thread;
 pub mod ticks;
 pub mod watch;
+pub mod watcher;
 
 /// What several threads of a process use at once, or pass on.
 const _: () = {

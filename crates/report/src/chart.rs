@@ -1,7 +1,7 @@
-//! Static charts: a table of kinds, one file each. Called by the page, and by the command for `--svg`.
+//! Static charts: a table of kinds, one file each. Used by the HTML page, and by the command for `--svg`.
 //!
-//! A new chart is a file with a `CHART` and its line below. A chart draws one figure for each panel of rows that it can
-//! show, or none; it never estimates and never reads anything but its [`Source`].
+//! A new chart is a file with a `CHART` and a line in the table below. A chart draws one figure for each panel of rows
+//! that it can show, or none. It estimates nothing and reads only its [`Source`].
 
 use headwater_results::compare::Comparison;
 use headwater_results::schema::{Placement, Run};
@@ -34,17 +34,17 @@ pub(crate) use value::Kind;
 
 /// A kind of chart.
 pub struct Chart {
-    /// What `report --svg` calls it.
+    /// The name for `report --svg`.
     pub name: &'static str,
     /// What it shows, in a few words.
     pub summary: &'static str,
-    /// The rows without which it has nothing to show.
+    /// The rows that it needs, in words.
     pub needs: &'static str,
-    /// Its figures, in the order of the panels.
+    /// Draws its figures, in the order of the panels.
     draw: fn(&Source<'_>) -> Vec<Figure>,
 }
 
-/// Every chart, the four views of the papers first (MEASURING.md section 3).
+/// All charts, the four views of the papers first (MEASURING.md section 3).
 pub static TABLE: &[Chart] = &[
     performance::CHART,
     delay::CHART,
@@ -56,51 +56,51 @@ pub static TABLE: &[Chart] = &[
     dots::CHART,
 ];
 
-/// A picture with what belongs to it.
+/// A drawing with its heading, caption and table.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// The chart's name.
+    /// The name of the chart.
     pub view: &'static str,
-    /// The pattern that it is about; empty for comparisons.
+    /// The pattern of its rows; empty for comparisons.
     pub pattern: String,
-    /// Where its rows ran, if it is about one placement.
+    /// The placement of its rows, if it shows only one.
     pub placement: Option<Placement>,
-    /// What it is about: `stream, two CPUs`.
+    /// The subject of the figure: `stream, two CPUs`.
     pub heading: String,
-    /// How to read it, in words.
+    /// How to read it.
     pub caption: String,
-    /// What the page's script must know: attribute names without `data-`, and their values.
+    /// Attributes for the page's script: names without the prefix `data-`, and values.
     pub(crate) data: Vec<(&'static str, String)>,
-    /// The picture.
+    /// The drawing.
     pub drawing: Drawing,
-    /// The same in figures, or the fit, below what they are: unit and direction.
+    /// The values or the fit as a table, below a caption with unit and direction.
     pub(crate) table: Option<(String, Grid)>,
 }
 
-/// The most figures of one chart; what a run has beyond them is in the table of rows.
+/// The most figures of one chart. Further data is in the table of rows.
 pub(crate) const FIGURES_MAX: usize = 24;
 
-/// The most series in one figure; the others are in the table of rows.
+/// The most series of one figure. Further series are in the table of rows.
 pub(crate) const SERIES_MAX: usize = 24;
 
 impl Chart {
-    /// Its figures.
+    /// Draws its figures, at most [`FIGURES_MAX`].
     pub(crate) fn figures(&self, source: &Source<'_>) -> Vec<Figure> {
         (self.draw)(source)
     }
 }
 
-/// The chart of that name.
+/// Returns the chart with that name.
 pub fn find(name: &str) -> Option<&'static Chart> {
     TABLE.iter().find(|chart| chart.name == name)
 }
 
-/// Whether a file that begins so is a chart of ours ([`Drawing::standalone`]), which a newer one may replace.
+/// Whether a file with this beginning is a chart of ours ([`Drawing::standalone`]), which a newer one may replace.
 pub fn is_standalone(beginning: &str) -> bool {
     beginning.contains(r#"class="plot" viewBox="#)
 }
 
-/// The figures of one chart for `runs`, each of which can stand alone ([`Drawing::standalone`]). `baseline` names a run,
+/// Draws the figures of one chart for `runs`, as standalone drawings ([`Drawing::standalone`]). `baseline` names a run,
 /// a subject or a variant, as for the page.
 pub fn figures(
     chart: &Chart,

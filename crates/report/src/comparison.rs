@@ -10,23 +10,23 @@ use crate::style::{Style, best, finish, quiet, strong, width_of};
 use crate::text::{plural, wrap};
 use crate::units;
 
-/// A comparison as the page takes it.
+/// A comparison with its context.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared<'a> {
     /// The comparison.
     pub comparison: &'a Comparison,
-    /// What differs between the environments of the two sides.
+    /// The differences between the environments of the two sides.
     pub environment: &'a [Difference],
-    /// Where the noise floor is known from, in words; empty where none is known.
+    /// The origin of the noise floor, in words; empty if it is unknown.
     pub noise: &'a str,
-    /// Whether metrics beside the rows' own are shown as well.
+    /// Whether metrics other than the rows' own are shown as well.
     pub all_metrics: bool,
 }
 
-/// Reasons for rows that could not be compared are listed up to here; more are counted.
+/// The most reasons for rows that could not be compared that are listed; the others are counted.
 const LEFT_OUT_MAX: usize = 12;
 
-/// The whole text, with a line end at its end.
+/// Returns the whole text, terminated by a newline.
 pub fn comparison(compared: &Compared<'_>, style: &Style) -> String {
     let Compared { comparison, environment, .. } = compared;
     let title = format!("{} against {}, the baseline", comparison.candidate, comparison.baseline);
@@ -41,7 +41,7 @@ pub fn comparison(compared: &Compared<'_>, style: &Style) -> String {
     finish(&(parts.join("\n\n") + "\n"), style)
 }
 
-/// The result in words: how many rows of each verdict, and what would decide the rest.
+/// Returns the result in words: the number of rows of each verdict, and what would decide the others.
 pub(crate) fn summary(comparison: &Comparison) -> Vec<String> {
     let count = |wanted: fn(&Verdict) -> bool| comparison.rows.iter().filter(|row| wanted(&row.verdict)).count();
     let better = count(|verdict| *verdict == Verdict::Better);
@@ -86,7 +86,7 @@ fn more_blocks(verdict: Verdict) -> Option<u32> {
     }
 }
 
-/// What the noise floor hides, and what cannot be said below it.
+/// Describes the effect of the noise floor.
 fn hidden(comparison: &Comparison) -> Option<String> {
     let rules = &comparison.rules;
     let is_hidden = |row: &&RowComparison| matches!(row.verdict, Verdict::Inconclusive { below_floor: true, .. });
@@ -109,7 +109,7 @@ fn hidden(comparison: &Comparison) -> Option<String> {
     }
 }
 
-/// What so few launches can say at all.
+/// Describes what so few launches can decide.
 fn too_few(comparison: &Comparison) -> Option<String> {
     let ratios = || comparison.rows.iter().filter(|row| row.verdict != Verdict::Unjudged).filter_map(|row| row.ratio);
     let most = ratios().max_by(|one, other| one.confidence.total_cmp(&other.confidence))?;
@@ -137,7 +137,7 @@ fn differences(environment: &[Difference], style: &Style) -> Option<String> {
     Some(format!("{}\n{}", strong("The environments differ:"), lines.join("\n")))
 }
 
-/// One line of the table as text, before it is aligned.
+/// One line of the table as text, before alignment.
 struct Line {
     label: String,
     values: [String; 4],
@@ -148,7 +148,7 @@ struct Line {
 /// Spaces between two columns.
 const GAP: usize = 2;
 
-/// A row's name has at least this many columns.
+/// The minimum width of a row's name.
 const LABEL_MIN: usize = 16;
 
 const HEADS: [&str; 4] = ["baseline", "candidate", "ratio", "interval"];
@@ -167,8 +167,8 @@ fn table(rows: &[&RowComparison], style: &Style) -> String {
     let verdict = lines.iter().map(|line| width_of(&line.verdict)).max().unwrap_or(0);
     let fixed = |shown: &[usize]| shown.iter().map(|&at| widths[at] + GAP).sum::<usize>() + GAP + verdict;
     let wanted = lines.iter().map(|line| width_of(&line.label)).max().unwrap_or(0).max("row".len());
-    // Where there is no room for all, the ratio says more than the figures that it is made of; and a label that is cut says
-    // less, but a line that is broken cannot be read.
+    // On a narrow terminal only ratio and interval are shown. A label may be cut, because a broken line would be
+    // unreadable.
     let shown: &[usize] = if fixed(&[0, 1, 2, 3]) + LABEL_MIN <= style.columns() { &[0, 1, 2, 3] } else { &[2, 3] };
     let label = wanted.min(style.columns().saturating_sub(fixed(shown)).max(LABEL_MIN));
     let mut text = String::with_capacity(lines.len() * (label + fixed(shown) + 1));
@@ -217,7 +217,7 @@ fn line(row: &RowComparison) -> Line {
     Line { label, values, verdict, emphasis }
 }
 
-/// Which way the figure went: `, higher` is better for a rate and worse for a delay.
+/// Returns the direction of a change that is not better or worse by itself: `, higher` or `, lower`.
 fn direction(row: &RowComparison) -> &'static str {
     let better = row.verdict == Verdict::Better;
     match (row.metric.better, better) {
@@ -230,7 +230,7 @@ fn plain(text: &str) -> String {
     text.to_owned()
 }
 
-/// A ratio to three decimals, or three digits where it is far from 1.
+/// Formats a ratio with three decimals, or with three digits if it is far from 1.
 fn factor(ratio: f64) -> String {
     if (0.1..10.0).contains(&ratio) { format!("{ratio:.3}") } else { units::significant(ratio) }
 }

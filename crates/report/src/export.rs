@@ -1,9 +1,8 @@
 //! Exports runs for other tools: one file per format, and the table below. Called by `headwater export`, which writes
 //! the text.
 //!
-//! A format contains nothing that the run does not: a figure without an interval gets none, and a row without a figure
-//! is named as such where the format has a place for it. Names in runs may come from any program, so each format
-//! escapes them.
+//! A format contains only facts of the run: a figure without an interval gets none, and a row without a figure is
+//! marked as such where the format permits it. Names in runs may come from any program, so each format escapes them.
 
 mod bench;
 mod bmf;
@@ -14,46 +13,46 @@ mod openmetrics;
 
 use headwater_results::schema::{MetricResult, RowOutcome, Run};
 
-/// A run with what to call it.
+/// A run with its name.
 pub type NamedRun = (String, Run);
 
-/// What a user may choose.
+/// The options of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// One record per launch instead of one per estimate.
     pub launches: bool,
 }
 
-/// A format.
+/// An export format.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// A description in one line.
     pub summary: &'static str,
-    /// Whether [`Options::launches`] means anything to it.
+    /// Whether [`Options::launches`] applies to it.
     pub has_launches: bool,
-    /// The text, in UTF-8 and with a line end at its end.
+    /// Returns the text in UTF-8, terminated by a newline.
     pub write: fn(&[NamedRun], &Options) -> String,
 }
 
-/// Every format, in the order of the help.
+/// All formats, in the order of the help text.
 pub static TABLE: &[Format] =
     &[csv::FORMAT, bench::FORMAT, bmf::FORMAT, openmetrics::FORMAT, markdown::FORMAT, json::FORMAT];
 
-/// The format of that name.
+/// Returns the format with that name.
 pub fn find(name: &str) -> Option<&'static Format> {
     TABLE.iter().find(|format| format.name == name)
 }
 
 impl Format {
-    /// The runs in this format. Runs of the same name are numbered, for most formats need to tell them apart.
+    /// Exports the runs. Runs of the same name are numbered, because most formats must distinguish them.
     pub fn export(&self, runs: &[NamedRun], options: &Options) -> String {
         (self.write)(&distinct(runs), options)
     }
 }
 
-/// The runs, the second of a name with `#2` behind it, and so on.
+/// Returns the runs; the second run of a name gets the suffix `#2`, and so on.
 fn distinct(runs: &[NamedRun]) -> Vec<NamedRun> {
     let mut named: Vec<NamedRun> = Vec::new();
     for (name, run) in runs {
@@ -68,12 +67,12 @@ fn distinct(runs: &[NamedRun]) -> Vec<NamedRun> {
     named
 }
 
-/// The interval, if there is one: a single launch has none.
+/// Returns the interval; `None` for a single launch.
 fn interval(metric: &MetricResult) -> Option<(f64, f64)> {
     (metric.estimate.n > 1).then_some((metric.estimate.low, metric.estimate.high))
 }
 
-/// What became of a row: a word, and the reason where there is one.
+/// Returns the outcome of a row: a word, and the reason if there is one.
 fn status(outcome: &RowOutcome) -> (&'static str, &str) {
     match outcome {
         RowOutcome::Measured => ("measured", ""),

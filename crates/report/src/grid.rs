@@ -1,21 +1,21 @@
-//! A table: labels on the left, numbers on the right, no borders. Called by sections; knows nothing of what it shows.
+//! A table: labels on the left, numbers on the right, no borders. Called by sections; independent of the contents.
 //!
-//! A table that is too wide becomes several below each other, or is turned on its side where that needs fewer of them.
+//! A table that is too wide is split into several, or transposed if that needs fewer of them.
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use crate::style::{Style, best, quiet, strong, width_of};
 
-/// Spaces left of a table.
+/// Spaces to the left of a table.
 const INDENT: usize = 2;
 /// Spaces between two columns.
 const GAP: usize = 2;
-/// A label may always have this many columns, however wide the numbers are.
+/// The minimum width of labels, whatever the width of the numbers.
 const LABEL_MIN: usize = 12;
-/// A label that becomes the head of a column has at most this many columns.
+/// The maximum width of a label that becomes a column head.
 const HEAD_MAX: usize = 20;
 
-/// One number with what belongs to it.
+/// A number with its interval and marks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cell {
     /// The number.
@@ -24,12 +24,12 @@ pub(crate) struct Cell {
     pub spread: String,
     /// Letters of its flags.
     pub marks: String,
-    /// Whether nothing in its column is better.
+    /// Whether no other value of its column is better.
     pub is_best: bool,
 }
 
 impl Cell {
-    /// A number alone.
+    /// Makes a cell of a number only.
     pub fn plain(value: impl Into<String>) -> Cell {
         Cell { value: value.into(), ..Cell::default() }
     }
@@ -38,42 +38,43 @@ impl Cell {
 /// A line of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// What the line is about.
+    /// The label.
     pub label: String,
-    /// Whether it steps back: limits, the harness.
+    /// Whether it is displayed dimmed: limits and the null transport.
     pub is_quiet: bool,
-    /// One per column.
+    /// One cell per column.
     pub cells: Vec<Cell>,
 }
 
 /// A table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Grid {
-    /// Above the labels.
+    /// The text above the labels.
     pub corner: String,
-    /// Above the columns.
+    /// The column heads.
     pub heads: Vec<String>,
     /// The lines.
     pub lines: Vec<Line>,
 }
 
 impl Grid {
-    /// The table, each line within the width of `style`; several tables below each other where it is wider.
+    /// Returns the table, with lines that fit the width of `style`; a wider table is split into several.
     pub fn draw(&self, style: &Style) -> String {
         let parts = self.parts(style);
         let drawn: Vec<String> = parts.into_iter().map(|columns| self.draw_columns(columns, style)).collect();
         drawn.join("\n\n")
     }
 
-    /// As [`Grid::draw`], on its side if it then needs fewer parts. `corner` is what stands above the former heads.
+    /// Returns the table as [`Grid::draw`], transposed if that needs fewer parts. `corner` is the text above the former
+    /// heads.
     pub fn draw_either_way(&self, corner: &str, style: &Style) -> String {
         let turned = self.turned(corner, style);
         if turned.parts(style).len() < self.parts(style).len() { turned.draw(style) } else { self.draw(style) }
     }
 
-    /// Columns as lines and lines as columns.
+    /// Transposes the table.
     fn turned(&self, corner: &str, style: &Style) -> Grid {
-        // A line of words between groups has no place as a column.
+        // A line of text between groups cannot become a column.
         let columns: Vec<&Line> = self.lines.iter().filter(|line| !line.cells.is_empty()).collect();
         let lines = self.heads.iter().enumerate().map(|(index, head)| Line {
             label: head.clone(),
@@ -87,7 +88,7 @@ impl Grid {
         }
     }
 
-    /// Which columns go together: as few parts as possible, and those equally wide.
+    /// Divides the columns into as few parts as possible, of equal width.
     fn parts(&self, style: &Style) -> Vec<std::ops::Range<usize>> {
         let widths: Vec<usize> = (0..self.heads.len()).map(|column| self.shape(column, style).width() + GAP).collect();
         let room = style.columns().saturating_sub(INDENT + self.label_width(style));
@@ -104,7 +105,7 @@ impl Grid {
         }
     }
 
-    /// Labels are cut where the widest column would not fit beside them.
+    /// Labels are cut if the widest column would not fit beside them.
     fn label_width(&self, style: &Style) -> usize {
         let wanted = self.lines.iter().map(|line| width_of(&line.label)).chain([width_of(&self.corner)]).max();
         let widest = (0..self.heads.len()).map(|column| self.shape(column, style).width()).max().unwrap_or(0);
@@ -147,7 +148,7 @@ impl Grid {
     }
 }
 
-/// Widths of the parts of a column.
+/// The widths of the parts of a column.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shape {
     head: usize,
@@ -161,12 +162,12 @@ impl Shape {
         self.head.max(self.value) + self.tail()
     }
 
-    /// What stands right of the value.
+    /// Returns the width to the right of the value.
     fn tail(self) -> usize {
         [self.spread, self.marks].into_iter().filter(|&width| width > 0).map(|width| width + 1).sum()
     }
 
-    /// The head stands above the value, not above what follows it.
+    /// Aligns the head with the value, not with the interval or marks.
     fn head(self, head: &str) -> String {
         format!("{}{}", strong(head), " ".repeat(self.tail()))
     }
@@ -180,24 +181,24 @@ impl Shape {
             (false, false) => value,
         };
         let mut text = value;
-        // Nothing is drawn of what is not there, so that blanks at the end of a line can be trimmed.
+        // Nothing is printed for absent parts, so that blanks at the end of a line can be trimmed.
         let parts = [(&cell.spread, self.spread), (&cell.marks, self.marks)];
         for (index, (part, width)) in parts.into_iter().enumerate().filter(|(_, (_, width))| *width > 0) {
             let blanks = " ".repeat(width - width_of(part));
             let part = if part.is_empty() { String::new() } else { quiet(part) };
-            // The interval stands right, so that its unit does; letters start at the left.
+            // The interval is right-aligned, so that its units are below each other; marks are left-aligned.
             text += &if index == 0 { format!(" {blanks}{part}") } else { format!(" {part}{blanks}") };
         }
         text
     }
 }
 
-/// Without colour an asterisk says what is best.
+/// Without colour, an asterisk marks the best value.
 fn value_of(cell: &Cell, style: &Style) -> String {
     if cell.is_best && !style.colour { format!("*{}", cell.value) } else { cell.value.clone() }
 }
 
-/// At most `width` columns of `text`, on one line whatever it holds.
+/// Returns at most `width` columns of `text`, on one line.
 pub(crate) fn cut(text: &str, width: usize, style: &Style) -> String {
     let flat = text.chars().map(|character| if character.is_control() { '?' } else { character });
     if width_of(text) <= width {
@@ -206,7 +207,7 @@ pub(crate) fn cut(text: &str, width: usize, style: &Style) -> String {
     flat.take(width.saturating_sub(1)).chain([style.ellipsis()]).collect()
 }
 
-/// A thin line under the heads and nothing else.
+/// A thin line below the heads, and no other lines.
 fn table_style(style: &Style) -> TableStyle {
     let rule = style.rule();
     TableStyle::new().header_separator(LineStyle::none().fill(rule))

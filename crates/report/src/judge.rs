@@ -7,14 +7,14 @@ use headwater_results::schema::{Better, RowResult};
 
 use crate::rows;
 
-/// Whether the intervals show a difference that matters: medians closer than the minimum effect are not called different,
-/// however narrow their intervals. A single launch has no interval, so it shows none.
+/// Whether the intervals show a relevant difference. Medians closer than the minimum effect do not differ, however
+/// narrow the intervals. A single launch has no interval and therefore never differs.
 pub(crate) fn differ(one: &Estimate, other: &Estimate) -> bool {
     let (least, most) = if one.median < other.median { (one.median, other.median) } else { (other.median, one.median) };
     one.n > 1 && other.n > 1 && !one.overlaps(other) && most - least >= MINIMUM_EFFECT * most.abs()
 }
 
-/// The best of the rows by their own figures, and all that cannot be told apart from it; the best is first.
+/// Returns the best row by its own figure, followed by all rows that do not differ from it.
 pub(crate) fn leaders<'a>(rows: &[&'a RowResult]) -> Vec<&'a RowResult> {
     let mut ranked: Vec<(&RowResult, Estimate, Better)> = rows
         .iter()
@@ -28,13 +28,14 @@ pub(crate) fn leaders<'a>(rows: &[&'a RowResult]) -> Vec<&'a RowResult> {
     ranked.into_iter().filter(|(_, estimate, _)| !differ(&first, estimate)).map(|(result, ..)| result).collect()
 }
 
-/// The leaders among those that compete.
+/// Returns the leaders among the candidates and external programs.
 pub(crate) fn best_candidates<'a>(rows: &[&'a RowResult]) -> Vec<&'a RowResult> {
     let candidates: Vec<&RowResult> = rows.iter().copied().filter(|result| rows::competes(result)).collect();
     leaders(&candidates)
 }
 
-/// How many times as good `one` is as `other` by their medians, above 1 if better. `None` where a median is zero.
+/// Returns how many times as good `one` is as `other` by their medians; more than 1 is better. `None` if a median is
+/// zero.
 pub(crate) fn advantage(one: &RowResult, other: &RowResult) -> Option<f64> {
     let (one, other) = (rows::own(one)?, rows::own(other)?);
     let ratio = match one.metric.better {

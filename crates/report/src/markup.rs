@@ -1,10 +1,9 @@
-//! Escapes text for HTML and SVG. Called wherever a page or a chart writes text that is not a constant.
+//! Escapes text for HTML and SVG. Called wherever a page or a chart contains text that is not constant.
 //!
-//! Names of rows, hosts and runs come from files that any program may have written: they reach a page only through
-//! [`escape`].
+//! Names of rows, hosts and runs come from files that any program may have written: they must pass through [`escape`].
 
-/// `text` for an element or a quoted attribute. Characters that no XML document may hold become U+FFFD, and so do those
-/// that would turn the direction of the text around them.
+/// Escapes `text` for an element or a quoted attribute. Characters that XML does not permit become U+FFFD, and so do
+/// those that change the direction of the surrounding text.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -22,13 +21,13 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// Controls, noncharacters, and the marks of bidirectional text that reach beyond their own word.
+/// Controls, noncharacters, and bidirectional controls whose effect extends beyond their own word.
 fn is_unfit(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// At most `characters` of `text`, with an ellipsis where something is left out.
+/// Returns at most `characters` of `text`, with an ellipsis if something is left out.
 pub(crate) fn shorten(text: &str, characters: usize) -> String {
     if text.chars().count() <= characters {
         return text.to_owned();

@@ -1,8 +1,8 @@
-//! What a kind of flag says of a row, without its numbers. Called by every legend of letters.
+//! The meaning of each kind of flag, without its numbers. Used by every legend of letters.
 
 use headwater_results::flags::Flag;
 
-/// One short phrase.
+/// Returns a short phrase.
 pub(crate) fn meaning(flag: &Flag) -> &'static str {
     match flag {
         Flag::FewLaunches { .. } => "few launches: the interval covers less than 95 %",

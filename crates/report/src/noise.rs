@@ -1,4 +1,4 @@
-//! What identical code showed on a machine, in words. Called by the command for `noise`.
+//! The result of `noise` in words: what identical programs showed on a machine.
 
 use headwater_results::compare::Rules;
 use headwater_results::compare::noise::{Assessment, Drift};
@@ -7,7 +7,7 @@ use crate::style::{Style, finish, strong};
 use crate::text::wrap;
 use crate::units::percent;
 
-/// The assessment and the drift between runs as a few sentences, with a line end at their end.
+/// Returns the assessment and the drift between runs as sentences, terminated by a newline.
 pub fn noise(assessment: &Assessment, apart: &Drift, style: &Style) -> String {
     let Assessment { rows, blocks, below_alpha, called_different, .. } = *assessment;
     let share = f64::from(below_alpha) / f64::from(rows.max(1));

@@ -1,4 +1,4 @@
-//! The summary tables of basic operations, as reports print those of LMbench: a line per operation, a column per run,
+//! The summary tables of basic operations in the form of LMbench's reports: a line per operation, a column per run,
 //! variant or placement. Drawn by the terminal and by the HTML page.
 
 use headwater_results::estimate::Estimate;
@@ -13,15 +13,15 @@ mod groups;
 
 pub(crate) use groups::PATTERNS;
 
-/// Above the tables.
+/// The title of the tables.
 pub(crate) const TITLE: &str = "Basic operations (lmbench-equivalent)";
 
-/// What a figure is.
+/// The definition of a figure.
 pub(crate) const DEFINITION: &str = "Rows as LMbench has them, by equivalent definitions, then today's. Median over launches; a \
                                      figure without an interval is of one launch, or stands in a report.";
 
-/// What a figure is by the old rule.
-pub(crate) const OLD_DEFINITION: &str = "By the rule of LMbench where a run has it (lmbench_value: of a launch the median of 11 \
+/// The definition of a figure by LMbench's rule.
+pub(crate) const LMBENCH_RULE_DEFINITION: &str = "By the rule of LMbench where a run has it (lmbench_value: of a launch the median of 11 \
                                          batches, of memory the best), median over launches; else the row's own figure.";
 
 /// A column: rows that were measured under the same circumstances.
@@ -31,39 +31,38 @@ pub(crate) struct Column<'a> {
     rows: Vec<&'a RowResult>,
 }
 
-/// A table with a line of words above it.
+/// A table with a caption.
 #[derive(Clone, Debug)]
 pub(crate) struct TitledTable {
     pub caption: String,
     pub grid: Grid,
 }
 
-/// How a value is written.
+/// Formats a value.
 type Text<'a> = &'a dyn Fn(f64) -> String;
 
 /// How cells are filled.
 #[derive(Clone, Copy)]
 pub(crate) struct CellFilling<'a> {
-    /// Whether the figure by the old rule stands where a row has it.
+    /// Whether the figure by LMbench's rule is shown if a row has it.
     pub old: bool,
-    /// An interval in a few characters; the text of a value is the cell's.
+    /// Formats an interval in a few characters; the second argument formats values as in the cell.
     pub spread: &'a dyn Fn(&Estimate, Text<'_>) -> String,
-    /// The letters of a row's flags.
+    /// Returns the letters of a row's flags.
     pub marks: &'a dyn Fn(&RowResult) -> String,
 }
 
-/// Whether the run has tables of operations.
+/// Whether the run has basic operations.
 pub(crate) fn has_any(run: &Run) -> bool {
     rows::all_measured(run).any(|result| PATTERNS.contains(&&*result.row.pattern))
 }
 
-/// Whether the row stands in the tables, if its run has any.
+/// Whether the row is in one of the tables.
 pub(crate) fn has_line(result: &RowResult) -> bool {
-    GROUPS.iter().any(|group| group.place(result).is_some())
+    GROUPS.iter().any(|group| group.position(result).is_some())
 }
 
-/// The columns of these runs, each with its name; runs without operations have none. A run has one for each of its
-/// placements.
+/// Returns the columns of these runs with their names: one per placement of a run; none for runs without operations.
 pub(crate) fn columns<'a>(runs: &[(&str, &'a Run)]) -> Vec<Column<'a>> {
     let with_operations: Vec<(&str, &'a Run)> = runs.iter().copied().filter(|(_, run)| has_any(run)).collect();
     let names: Vec<&str> = with_operations.iter().map(|(name, _)| *name).collect();
@@ -73,7 +72,7 @@ pub(crate) fn columns<'a>(runs: &[(&str, &'a Run)]) -> Vec<Column<'a>> {
         let all: Vec<&RowResult> = rows::all_measured(run).filter(|result| has_line(result)).collect();
         let placements = rows::placements(run, &all);
         for &placement in &placements {
-            let place = rows::place(placement);
+            let place = rows::placement_words(placement);
             let head = match (is_alone, placements.len()) {
                 (true, 1) => "median".to_owned(),
                 (true, _) => place.to_owned(),
@@ -86,14 +85,14 @@ pub(crate) fn columns<'a>(runs: &[(&str, &'a Run)]) -> Vec<Column<'a>> {
     columns
 }
 
-/// The last part of each name, `up-a` of `published:ltt/up-a`; the names as they are where two would be alike.
+/// Returns the last part of each name, `up-a` of `published:ltt/up-a`; the whole names if two parts would be equal.
 fn last_parts<'n>(names: &[&'n str]) -> Vec<&'n str> {
     let last: Vec<&str> = names.iter().map(|name| name.rsplit('/').next().unwrap_or(name)).collect();
     let is_fit = rows::unique(last.iter().copied()).len() == names.len() && last.iter().all(|part| !part.is_empty());
     if is_fit { last } else { names.to_vec() }
 }
 
-/// The placement that all columns share.
+/// Returns the placement that all columns share.
 pub(crate) fn placement(columns: &[Column<'_>]) -> Option<Placement> {
     let all = columns.iter().flat_map(|column| &column.rows).map(|result| result.row.placement);
     match rows::unique(all)[..] {
@@ -102,7 +101,7 @@ pub(crate) fn placement(columns: &[Column<'_>]) -> Option<Placement> {
     }
 }
 
-/// The tables that have a line, in the order of the reports.
+/// Returns the tables that have lines, in the order of LMbench's reports.
 pub(crate) fn parts(columns: &[Column<'_>], filling: &CellFilling<'_>) -> Vec<TitledTable> {
     let part = |group: &Group| {
         let lines = lines(group, columns);
@@ -114,10 +113,10 @@ pub(crate) fn parts(columns: &[Column<'_>], filling: &CellFilling<'_>) -> Vec<Ti
     GROUPS.iter().filter_map(part).collect()
 }
 
-/// A line before it is drawn: what tells its rows from others.
+/// Identifies a line before it is drawn.
 #[derive(Clone, Debug, PartialEq)]
 struct Key<'a> {
-    /// Its place among those that the group names; those that it does not name come after, as they appear.
+    /// Its position among the named lines of the group; other lines follow in the order of appearance.
     place: usize,
     subject: &'a str,
     pattern: &'a str,
@@ -125,12 +124,12 @@ struct Key<'a> {
     is_quiet: bool,
 }
 
-/// The lines of a group that a column has.
+/// Returns the lines of a group that some column has.
 fn lines<'a>(group: &Group, columns: &[Column<'a>]) -> Vec<Key<'a>> {
     let key = |result: &&'a RowResult| {
         let row = &result.row;
         let is_quiet = !rows::competes(result);
-        let place = group.place(result)?;
+        let place = group.position(result)?;
         Some(Key { place, subject: &row.subject, pattern: &row.pattern, size_bytes: row.size_bytes, is_quiet })
     };
     let mut keys = rows::unique(columns.iter().flat_map(|column| column.rows.iter().filter_map(key)));
@@ -172,7 +171,7 @@ impl Key<'_> {
         Line { label: self.label(), is_quiet: self.is_quiet, cells: figures.iter().map(cell).collect() }
     }
 
-    /// The subject; of a sweep of sizes with the size.
+    /// Returns the subject; in a sweep of sizes, with the size.
     fn label(&self) -> String {
         match self.size_bytes {
             Some(bytes) if self.pattern != "rtt" => format!("{} {}", self.subject, units::size(bytes)),
@@ -181,10 +180,10 @@ impl Key<'_> {
     }
 }
 
-/// The figure that is shown.
+/// Returns the figure to be shown.
 fn figure(result: &RowResult, old: bool) -> Option<&MetricResult> {
-    let by_old_rule = || rows::metric(result, LMBENCH_VALUE);
-    if old { by_old_rule().or_else(|| rows::own(result)) } else { rows::own(result) }
+    let by_lmbench_rule = || rows::metric(result, LMBENCH_VALUE);
+    if old { by_lmbench_rule().or_else(|| rows::own(result)) } else { rows::own(result) }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What tracing costs: the two tables of the old report (workloads, and rows of LMbench, by configuration), with what the run
-//! can tell beside, and what the events were. Drawn by the terminal and by the HTML page, in the same words.
+//! The cost of tracing: the two tables of the published report (workloads, and rows of LMbench, by configuration), with
+//! further facts of the run and of its events. Drawn by the terminal and by the HTML page.
 
 use headwater_results::overhead::{Arm, Cost, Finding, Line, NULL, Overhead, PROBE, WORKLOAD};
 use headwater_results::published;
@@ -9,10 +9,10 @@ use crate::grid::{self, Cell, Grid};
 use crate::rows::unique;
 use crate::units;
 
-/// Above the tables.
+/// The title of the tables.
 pub(crate) const TITLE: &str = "What tracing costs";
 
-/// What a figure is.
+/// The definition of a figure.
 pub(crate) const DEFINITION: &str = "Each configuration over `off`, paired within blocks: the change with its interval. `resolution` is how far \
      `off` differs from itself when it is measured twice. A figure stands where the change is at least that, and at least 2 %; \
      `below` says that none so large is there, `open` that this run cannot tell, and about how many blocks more would.";
@@ -20,9 +20,9 @@ pub(crate) const DEFINITION: &str = "Each configuration over `off`, paired withi
 /// A table.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
-    /// What it is.
+    /// The caption.
     pub caption: &'static str,
-    /// What its columns are, where the heads do not say all; may be empty.
+    /// The explanation of its columns; may be empty.
     pub words: String,
     /// The table.
     pub grid: Grid,
@@ -40,7 +40,7 @@ const JOINING: &str = " Joining a session, which a process does at its first eve
 
 const OTHERS: &str = " Other tracers count from their own start, which predicts nothing.";
 
-/// The tables that have a line; `plus_minus` is the sign.
+/// Returns the tables that have lines; `plus_minus` is the sign.
 pub(crate) fn tables(overhead: &Overhead, run: &Run, plus_minus: &str) -> Vec<Table> {
     let workloads = overhead.of_pattern(WORKLOAD);
     let rows: Vec<&Line> = overhead.lines.iter().filter(is_row).collect();
@@ -60,13 +60,13 @@ pub(crate) fn tables(overhead: &Overhead, run: &Run, plus_minus: &str) -> Vec<Ta
     tables.into_iter().filter(|table| !table.grid.lines.is_empty()).collect()
 }
 
-/// Whether it is a row of the run that was a workload, by its own figure.
+/// Whether the line is the own figure of a workload in this run.
 fn is_row(line: &&Line) -> bool {
     let is_own = !["lmbench_value", "one_way"].contains(&line.metric.name.as_str());
     is_own && line.pattern != WORKLOAD && line.pattern != PROBE
 }
 
-/// The configurations that some line has.
+/// Returns the configurations that some line has.
 fn measured<'a>(lines: &[&'a Line]) -> Vec<&'a str> {
     let arms = lines.iter().flat_map(|line| &line.arms);
     unique(arms.filter(|arm| arm.cost.is_some() && arm.name != NULL).map(|arm| arm.name.as_str()))
@@ -102,7 +102,7 @@ fn costs(lines: &[&Line], plus_minus: &str) -> Grid {
     }
 }
 
-/// What stands where there is nothing.
+/// Returns the text of an empty cell.
 fn none() -> String {
     "-".to_owned()
 }
@@ -115,7 +115,7 @@ fn label(row: &Line) -> String {
     }
 }
 
-/// What may be said of an arm; a figure only where the null arm supports one.
+/// Returns the cell of an arm. A figure is shown only if the null arm supports one.
 fn cell(arm: &Arm, row: &Line) -> Cell {
     let open = |more: Option<u32>| more.map_or_else(|| "open".to_owned(), |more| format!("open, {more} more"));
     match (&arm.finding, arm.cost) {
@@ -127,7 +127,7 @@ fn cell(arm: &Arm, row: &Line) -> Cell {
         }
         (Finding::Open { more_blocks }, _) => Cell::plain(open(*more_blocks)),
         (Finding::Found, None) => Cell::plain(open(None)),
-        // Measured once it tells nothing yet.
+        // The null arm has one launch only, which is too few.
         (Finding::Unsupported, _) if row.arms.iter().any(|arm| arm.name == NULL && arm.value.is_some()) => {
             Cell::plain(open(None))
         }
@@ -137,22 +137,22 @@ fn cell(arm: &Arm, row: &Line) -> Cell {
     }
 }
 
-/// A factor as a change in percent, or as a factor where it is 2 or more.
+/// Formats a factor as a change in percent, or as a factor if it is 2 or more.
 fn change(times: f64) -> String {
     if times >= 2.0 {
         return format!("{} x", units::significant(times));
     }
     let text = units::percent(times - 1.0);
-    // `< 0.01 %` says its own sign.
+    // `< 0.01 %` already has a sign.
     if times > 1.0 && !text.starts_with('<') { format!("+{text}") } else { text }
 }
 
-/// A share that a change has to reach; what is twice as much and more is a factor.
+/// Formats the smallest change that could be detected; from a doubling on as a factor.
 fn least(share: f64) -> String {
     if share < 1.0 { units::percent(share) } else { change(1.0 + share) }
 }
 
-/// A line for each workload under each configuration.
+/// Returns a line for each workload under each configuration.
 fn launches(lines: &[&Line]) -> Grid {
     let heads = ["wall", "best", "CPU", "best", "events", "lost", "ns/event", "predicted"];
     let mut drawn = Vec::new();
@@ -183,7 +183,7 @@ fn launches(lines: &[&Line]) -> Grid {
     }
 }
 
-/// A share that is added.
+/// Formats an increase in percent.
 fn share(share: f64) -> String {
     if share > 0.0 { change(1.0 + share) } else { units::percent(share) }
 }
@@ -200,7 +200,7 @@ fn launch_words(lines: &[&Line], run: &Run) -> String {
     format!("{LAUNCH}{whole}{joining}{others}")
 }
 
-/// What the old report's row cost in a configuration over A.
+/// Returns the published cost of a row in a configuration, relative to A.
 fn published(row: &Line, configuration: &str) -> Option<f64> {
     if row.metric.name == "cpu" {
         return None;
@@ -216,7 +216,7 @@ fn published(row: &Line, configuration: &str) -> Option<f64> {
     Some(if better == Better::Lower { on / off } else { off / on })
 }
 
-/// Configurations that were not measured, each with its reason once.
+/// Returns the configurations that were not measured, each with its reason, once.
 pub(crate) fn absent(overhead: &Overhead) -> Vec<String> {
     let arms = overhead.lines.iter().filter(|line| line.pattern == WORKLOAD).flat_map(|line| &line.arms);
     let reasons = arms.filter_map(|arm| match &arm.finding {

@@ -1,9 +1,9 @@
 //! The report: one self-contained HTML file that makes no request. Called by `headwater report`.
 //!
-//! It is readable as it stands: words, still charts, tables. A script, if it may run, makes the charts answer; the policy
-//! in the head lets that one script and that one style sheet run and forbids everything else, every request among it. A
-//! new section is a file with a `SECTION` and its line below. No page is larger than [`PAGE_BYTES_MAX`]: what does not
-//! fit is left out in stated steps, and the page says so.
+//! It is readable without its script: text, static charts, tables. The script makes the charts interactive. The
+//! security policy in the head permits that one script and that one style sheet, and forbids everything else, including
+//! all requests. A new section is a file with a `SECTION` and a line in the table below. No page is larger than
+//! [`PAGE_BYTES_MAX`]: contents that do not fit are left out in a defined order, and the page says so.
 
 use headwater_results::compare::Comparison;
 use headwater_results::schema::Run;
@@ -34,7 +34,7 @@ use allowance::Allowance;
 use frame::Page;
 pub use traces::TraceLink;
 
-/// No page is larger, whatever the runs hold.
+/// The maximum size of a page.
 pub const PAGE_BYTES_MAX: usize = 1_500_000;
 
 /// The style sheet, built from web/.
@@ -43,28 +43,28 @@ const STYLE: &str = include_str!("../../../web/dist/page.css");
 /// The script, built from web/.
 const SCRIPT: &str = include_str!("../../../web/dist/page.js");
 
-/// What the reader asked for.
+/// The options of a page.
 #[derive(Clone, Debug, Default)]
 pub struct PageOptions {
-    /// The headline; without one it is made of the runs' names.
+    /// The headline; by default it is made of the runs' names.
     pub title: Option<String>,
-    /// What improvements are improvements on: the name of a run, a subject or a variant.
+    /// The base of improvements: the name of a run, a subject or a variant.
     pub baseline: Option<String>,
-    /// Traces that lie beside the runs.
+    /// Traces in the directories of the runs.
     pub traces: Vec<TraceLink>,
 }
 
-/// A part of the page.
+/// A section of the page.
 struct Section {
-    /// Its anchor; tests and links know it.
+    /// Its anchor, used by links and tests.
     id: &'static str,
     /// Its heading.
     title: &'static str,
-    /// What stands below the heading; `None` if there is nothing to show.
+    /// Draws the contents below the heading; `None` if there is nothing to show.
     draw: fn(&Page<'_>, &mut Allowance) -> Option<String>,
 }
 
-/// The page, from top to bottom.
+/// The sections, from top to bottom.
 static TABLE: &[Section] = &[
     summary::SECTION,
     comparison::SECTION,
@@ -86,15 +86,15 @@ static TABLE: &[Section] = &[
     reproduce::SECTION,
 ];
 
-/// The mark by which [`is_page`] knows a page.
+/// The element by which [`is_page`] recognises a page.
 const GENERATOR: &str = r#"<meta name="generator" content="headwater report">"#;
 
-/// Whether a file that begins so is a page of ours, which a newer one may replace.
+/// Whether a file with this beginning is a page of ours, which a newer one may replace.
 pub fn is_page(beginning: &str) -> bool {
     beginning.contains(GENERATOR)
 }
 
-/// The whole page about `runs`, each with its name, and `comparisons` between them. It is never larger than
+/// Returns the page about `runs`, each with its name, and `comparisons` between them. Its size is at most
 /// [`PAGE_BYTES_MAX`].
 pub fn page(runs: &[(String, &Run)], comparisons: &[Comparison], options: &PageOptions) -> String {
     let page = Page::new(runs, comparisons, options);
@@ -116,7 +116,7 @@ pub fn page(runs: &[(String, &Run)], comparisons: &[Comparison], options: &PageO
         .collect();
     let (head, header, footer) = (head(&page.title), frame::header(&page), frame::FOOTER);
     let frame_bytes = head.len() + header.len() + links.len() + body.len() + footer.len();
-    // What is left belongs to the data; the rest of the skeleton is smaller than its reserve.
+    // All remaining bytes are for the data; the rest of the frame is smaller than its reserve.
     let payload = payload::element(&page, allowance.left_of(frame_bytes));
     format!(
         "{head}<body>\n<a class=\"skip\" href=\"#summary\">Skip to the summary</a>\n{header}\

@@ -1,4 +1,4 @@
-//! The published tables and their reports' claims, for a reader: a list, a check of the claims, and both as the page
+//! The published tables and the claims of their reports: a list, a check of the claims, and both as the page
 //! docs/published.md. Called by `list published` and by the generator of the documentation.
 
 mod document;
@@ -13,7 +13,7 @@ use crate::text::wrap;
 
 pub use document::published_markdown;
 
-/// The tables with their datasets, each name as it may be typed.
+/// Returns the tables with their datasets, whose names can be typed as printed.
 pub fn published_list(style: &Style) -> String {
     let hint = "A name stands wherever a run may: `headwater report published:pipes/fc6`; without a dataset it is all of the \
                 table. `headwater list published --claims` holds the reports' claims against their own figures.";
@@ -35,7 +35,7 @@ fn list_one(table: &Table, style: &Style) -> String {
     lines.join("\n")
 }
 
-/// Every claim with its cases and its verdict.
+/// Returns every claim with its cases and its verdict.
 pub fn published_claims(style: &Style) -> String {
     let mut sections = vec![hanging("", &words::summary(), style)];
     for table in published::tables() {
@@ -55,7 +55,7 @@ fn claim_text(claim: &Claim, style: &Style) -> String {
         is_quiet: false,
         cells: words::figures(case, claim.unit)
             .into_iter()
-            .chain([words::mark(case.holds).to_owned()])
+            .chain([words::yes_or_no(case.holds).to_owned()])
             .map(Cell::plain)
             .collect(),
     });
@@ -71,7 +71,7 @@ fn claim_text(claim: &Claim, style: &Style) -> String {
     head.into_iter().chain([table]).chain(remarks).collect::<Vec<_>>().join("\n")
 }
 
-/// `text` behind `lead`, and its further lines below its first.
+/// Formats `text` after `lead`, with further lines indented below its first.
 fn hanging(lead: &str, text: &str, style: &Style) -> String {
     let indent = width_of(lead);
     let wrapped = wrap(text, style.columns().saturating_sub(indent).max(1), 0);

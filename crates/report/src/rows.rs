@@ -1,24 +1,24 @@
-//! Queries on a run: which rows were measured, in which placements, sizes and subjects, and their figures. Called by
-//! sections and sentences; formats nothing.
+//! Queries on a run: its measured rows, placements, sizes and subjects, and their figures. Used by sections and
+//! sentences; formats nothing.
 
 use headwater_results::schema::{MetricResult, Percentile, Placement, RowOutcome, RowResult, Run, Standing};
 
-/// The rows of a pattern that have a figure, in the order of the run.
+/// Returns the rows of a pattern that have a figure, in the order of the run.
 pub(crate) fn measured<'a>(run: &'a Run, pattern: &str) -> Vec<&'a RowResult> {
     all_measured(run).filter(|result| result.row.pattern == pattern).collect()
 }
 
-/// Every row that has a figure.
+/// Returns every row that has a figure.
 pub(crate) fn all_measured(run: &Run) -> impl Iterator<Item = &RowResult> {
     run.results.iter().filter(|result| result.outcome == RowOutcome::Measured && own(result).is_some())
 }
 
-/// The launches of the row that has most.
+/// Returns the largest number of launches of a row.
 pub(crate) fn launches_done(run: &Run) -> Option<u32> {
     all_measured(run).filter_map(own).map(|own| own.estimate.n).max()
 }
 
-/// `12 launches`, `3 of 12 launches`; those that there are where none were planned.
+/// Formats the number of launches: `12 launches`, `3 of 12 launches`; without a plan, those that exist.
 pub(crate) fn launches(run: &Run) -> String {
     let (planned, done) = (run.header.settings.launches, launches_done(run));
     let of = done.filter(|done| *done < planned).map(|done| format!("{done} of ")).unwrap_or_default();
@@ -28,24 +28,24 @@ pub(crate) fn launches(run: &Run) -> String {
     }
 }
 
-/// The row's own figure: its first metric.
+/// Returns the row's own figure: its first metric.
 pub(crate) fn own(result: &RowResult) -> Option<&MetricResult> {
     metric(result, &result.row.metrics.first()?.name).or(result.metrics.first())
 }
 
-/// The figure of that name.
+/// Returns the figure with that name.
 pub(crate) fn metric<'a>(result: &'a RowResult, name: &str) -> Option<&'a MetricResult> {
     result.metrics.iter().find(|found| found.metric.name == name)
 }
 
-/// The percentile of single durations of the row's own metric, ns.
+/// Returns a percentile of single durations of the row's own metric, in ns.
 pub(crate) fn percentile(result: &RowResult, percent: f64) -> Option<f64> {
     let of_own = own(result).and_then(|own| result.percentiles.get(&own.metric.name));
     let percentiles: &Vec<Percentile> = of_own.or_else(|| result.percentiles.values().next())?;
     percentiles.iter().find(|found| (found.percent - percent).abs() < 1e-9).map(|found| found.value_ns)
 }
 
-/// A counter of both ends together, per operation: `both_ends(result, "system_s")`. `None` if no end has it.
+/// Returns a counter of both ends together, per operation: `both_ends(result, "system_s")`. `None` if no end has it.
 pub(crate) fn both_ends(result: &RowResult, what: &str) -> Option<f64> {
     let names: Vec<String> =
         result.counters.keys().filter(|name| name.strip_suffix(what).is_some_and(is_end)).cloned().collect();
@@ -58,22 +58,22 @@ pub(crate) fn both_ends(result: &RowResult, what: &str) -> Option<f64> {
     each.is_finite().then_some(each)
 }
 
-/// CPU time of both ends, user and system, per operation, ns.
+/// Returns the CPU time of both ends, user and system, per operation in ns.
 pub(crate) fn cpu_ns(result: &RowResult) -> Option<f64> {
     Some((both_ends(result, "user_s")? + both_ends(result, "system_s")?) * 1e9)
 }
 
-/// A counter of both ends together, per 1000 operations.
+/// Returns a counter of both ends together, per 1000 operations.
 pub(crate) fn per_1000(result: &RowResult, what: &str) -> Option<f64> {
     both_ends(result, what).map(|each| each * 1e3)
 }
 
-/// Whether a counter's prefix names one of the processes.
+/// Whether the prefix of a counter names one of the processes.
 fn is_end(prefix: &str) -> bool {
     ["sender_", "receiver_", "both_"].contains(&prefix)
 }
 
-/// The placements of the rows, in the order of the settings, then of appearance.
+/// Returns the placements of the rows, in the order of the settings, then of appearance.
 pub(crate) fn placements(run: &Run, rows: &[&RowResult]) -> Vec<Placement> {
     let present = unique(rows.iter().map(|result| result.row.placement));
     let mut placements: Vec<Placement> =
@@ -82,12 +82,12 @@ pub(crate) fn placements(run: &Run, rows: &[&RowResult]) -> Vec<Placement> {
     unique(placements)
 }
 
-/// The rows at one placement.
+/// Returns the rows with one placement.
 pub(crate) fn at<'a>(rows: &[&'a RowResult], placement: Placement) -> Vec<&'a RowResult> {
     rows.iter().copied().filter(|result| result.row.placement == placement).collect()
 }
 
-/// Their message sizes, ascending.
+/// Returns their message sizes, ascending.
 pub(crate) fn sizes(rows: &[&RowResult]) -> Vec<u64> {
     let mut sizes: Vec<u64> = rows.iter().filter_map(|result| result.row.size_bytes).collect();
     sizes.sort_unstable();
@@ -95,15 +95,15 @@ pub(crate) fn sizes(rows: &[&RowResult]) -> Vec<u64> {
     sizes
 }
 
-/// Their subjects with what they stand for: candidates, then external programs, limits and null, each in the order of
-/// the run.
+/// Returns their subjects with their standing: candidates, then external programs, limits and null, each in the order
+/// of the run.
 pub(crate) fn subjects<'a>(rows: &[&'a RowResult]) -> Vec<(&'a str, Standing)> {
     let mut subjects = unique(rows.iter().map(|result| (result.row.subject.as_str(), result.row.standing)));
     subjects.sort_by_key(|&(_, standing)| rank(standing));
     subjects
 }
 
-/// Candidates before external programs, limits and the harness itself.
+/// The sort key of a standing: candidates, external programs, limits, null.
 pub(crate) fn rank(standing: Standing) -> u8 {
     match standing {
         Standing::Candidate => 0,
@@ -113,12 +113,12 @@ pub(crate) fn rank(standing: Standing) -> u8 {
     }
 }
 
-/// Whether a row stands for something that a program could use, rather than a limit or the harness itself.
+/// Whether a row is a mechanism that a program could use, rather than a limit or null.
 pub(crate) fn competes(result: &RowResult) -> bool {
     matches!(result.row.standing, Standing::Candidate | Standing::External)
 }
 
-/// Each value once, where it first appears.
+/// Removes duplicates, keeping the first of each value.
 pub(crate) fn unique<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for value in values {
@@ -129,8 +129,8 @@ pub(crate) fn unique<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T
     seen
 }
 
-/// Where the processes run, in words.
-pub(crate) fn place(placement: Placement) -> &'static str {
+/// Describes a placement.
+pub(crate) fn placement_words(placement: Placement) -> &'static str {
     match placement {
         Placement::SameCpu => "same CPU",
         Placement::TwoCpus => "two CPUs",

@@ -1,79 +1,80 @@
-//! How a page is drawn, and the invisible marks that become colour at the very end.
+//! The style of a text page, and the invisible marks that become colours at the end.
 //!
 //! While a page is laid out, emphasis is a pair of characters without width, so that no layout counts an escape
-//! sequence as text. [`finish`] is the only place that writes escape sequences.
+//! sequence as text. Only [`finish`] writes escape sequences.
 
-/// How a page is drawn.
+/// The style of a text page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Whether to write escape sequences for bold and dim text. Without them the best values carry an asterisk.
+    /// Whether to write escape sequences for bold and dim text. Without them, the best values are marked by an
+    /// asterisk.
     pub colour: bool,
-    /// Columns of the terminal. Lines are no longer than this or [`Style::WIDTH_MIN`], the larger.
+    /// Columns of the terminal. Lines are not longer than this or [`Style::WIDTH_MIN`], whichever is larger.
     pub width: usize,
     /// Whether characters outside ASCII may be used.
     pub unicode: bool,
 }
 
-/// Starts text that stands out: a title.
+/// Starts emphasised text: a title.
 const STRONG: char = '\u{2061}';
-/// Starts text that is the best of its column.
+/// Starts the best value of a column.
 const BEST: char = '\u{2062}';
-/// Starts text that steps back: definitions, limits.
+/// Starts dimmed text: definitions, limits.
 const QUIET: char = '\u{2063}';
 /// Ends any of them.
 const END: char = '\u{2064}';
 
 impl Style {
-    /// Narrower terminals get pages of this width: the tables could not be read otherwise.
+    /// On a narrower terminal this width is used, because tables would be unreadable.
     pub const WIDTH_MIN: usize = 60;
 
-    /// The width that pages keep to.
+    /// Returns the width of the page.
     pub(crate) fn columns(&self) -> usize {
         self.width.max(Style::WIDTH_MIN)
     }
 
-    /// The sign before half the width of an interval.
+    /// Returns the sign before half the width of an interval.
     pub(crate) fn plus_minus(&self) -> &'static str {
         if self.unicode { "\u{b1}" } else { "+-" }
     }
 
-    /// What stands between the parts of a line.
+    /// Returns the separator between the parts of a line.
     pub(crate) fn dot(&self) -> &'static str {
         if self.unicode { " \u{b7} " } else { " | " }
     }
 
-    /// What a line under column heads is made of.
+    /// Returns the character of the line below column heads.
     pub(crate) fn rule(&self) -> char {
         if self.unicode { '\u{2500}' } else { '-' }
     }
 
-    /// The end of text that was cut.
+    /// Returns the character that replaces text that was cut.
     pub(crate) fn ellipsis(&self) -> char {
         if self.unicode { '\u{2026}' } else { '~' }
     }
 }
 
-/// Text that stands out.
+/// Emphasises text.
 pub(crate) fn strong(text: &str) -> String {
     marked(text, STRONG)
 }
 
-/// Text that is the best of its kind.
+/// Marks text as the best of its kind.
 pub(crate) fn best(text: &str) -> String {
     marked(text, BEST)
 }
 
-/// Text that steps back.
+/// Dims text.
 pub(crate) fn quiet(text: &str) -> String {
     marked(text, QUIET)
 }
 
-/// Line by line: a pager forgets at the end of each.
+/// Marks each line separately, because a pager resets the style at the end of a line.
 fn marked(text: &str, mark: char) -> String {
     text.split('\n').map(|line| format!("{mark}{line}{END}")).collect::<Vec<_>>().join("\n")
 }
 
-/// Columns that `text` takes, its marks not counted.
+/// Returns the width of `text` in columns, without marks.
 pub(crate) fn width_of(text: &str) -> usize {
     text.chars().filter(|character| !is_mark(*character)).count()
 }
@@ -102,7 +103,7 @@ pub(crate) fn plain(text: &str) -> String {
     finish(text, &Style { colour: false, width: 0, unicode: true })
 }
 
-/// The terminal's own colours, so that they suit its background.
+/// Returns an escape sequence for one of the terminal's own colours, so that it suits the background.
 fn escape(mark: char) -> &'static str {
     match mark {
         STRONG => "\x1b[1m",

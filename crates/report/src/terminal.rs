@@ -1,7 +1,7 @@
 //! The page that a user sees after `headwater run` and for `headwater show`: a table of sections, one file each.
 //!
-//! A new section is a file with a `SECTION` and its line below. Rows of patterns that no section claims are shown by
-//! [`others`], so that a new facility is readable before it has a section of its own.
+//! A new section is a file with a `SECTION` and a line in the table below. Rows of patterns without a section are shown
+//! by [`others`].
 
 use std::borrow::Cow;
 
@@ -36,15 +36,15 @@ mod words;
 
 use page::Page;
 
-/// A part of the page.
+/// A section of the page.
 struct Section {
     /// The patterns whose rows it shows.
     patterns: &'static [&'static str],
-    /// Its text without a line end; `None` if it has nothing to show.
+    /// Returns its text without a final newline; `None` if there is nothing to show.
     draw: fn(&Page<'_>) -> Option<String>,
 }
 
-/// The page, from top to bottom.
+/// The sections, from top to bottom.
 static TABLE: &[Section] = &[
     header::SECTION,
     words::SECTION,
@@ -68,23 +68,23 @@ static TABLE: &[Section] = &[
     help::SECTION,
 ];
 
-/// What a reader asks for.
+/// The options of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShowOptions {
-    /// The figures of basic operations by the rule of LMbench, where a run has them.
+    /// Show the figures of basic operations by LMbench's rule, if the run has them.
     pub lmbench_value: bool,
 }
 
-/// The whole page, with a line end at its end. No line is longer than the style's width (at least
-/// [`Style::WIDTH_MIN`]).
+/// Returns the page, terminated by a newline. No line is longer than the style's width (at least [`Style::WIDTH_MIN`]).
 ///
-/// A run with several variants is a page for each: their rows have the same subjects, and stand beside each other in a comparison.
+/// A run with several variants has a page for each, because their rows have the same subjects. A comparison shows them
+/// side by side.
 pub fn terminal(run: &Run, style: &Style) -> String {
     terminals(&[(run.header.run_id.clone(), run)], ShowOptions::default(), style)
 }
 
-/// As [`terminal`], the pages of several runs, each with its name. Basic operations stand in tables of their own at the end,
-/// a column per run or variant, if more than one has them.
+/// Returns the pages of several runs, each with its name, as [`terminal`]. If several runs or variants have basic
+/// operations, these are in tables of their own at the end, with a column each.
 pub fn terminals(runs: &[(String, &Run)], options: ShowOptions, style: &Style) -> String {
     let parts: Vec<Part<'_>> = runs.iter().flat_map(|(name, run)| parts(name, run, runs.len() > 1)).collect();
     let named: Vec<(&str, &Run)> = parts.iter().map(|part| (part.name.as_str(), &*part.run)).collect();
@@ -100,18 +100,18 @@ pub fn terminals(runs: &[(String, &Run)], options: ShowOptions, style: &Style) -
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// What gets a page of its own.
+/// A run or variant with a page of its own.
 struct Part<'a> {
     name: String,
-    /// Above the page of a variant.
+    /// The title of a variant's page.
     title: Option<String>,
     run: Cow<'a, Run>,
 }
 
-/// The variants of a run as runs of their own; the run itself where it has none.
+/// Returns the variants of a run as separate runs, or the run itself if it has none.
 fn parts<'a>(name: &str, run: &'a Run, has_others: bool) -> Vec<Part<'a>> {
     let variants = run.variants();
-    // What configurations cost shows only side by side.
+    // The cost of configurations is shown only side by side.
     if variants.len() < 2 || is_overhead(run) {
         return vec![Part { name: name.to_owned(), title: None, run: Cow::Borrowed(run) }];
     }
@@ -123,8 +123,8 @@ fn parts<'a>(name: &str, run: &'a Run, has_others: bool) -> Vec<Part<'a>> {
     variants.into_iter().map(of_variant).collect()
 }
 
-/// The sections of a page, but for operations where they stand beside those of other runs; of a run that has nothing else the
-/// rest would explain figures that are elsewhere.
+/// Returns the sections of a page. `is_beside` leaves out operations that are shown in tables of several runs, and
+/// explanations that would refer only to those.
 fn sections(page: &Page<'_>, is_beside: bool) -> Vec<String> {
     let drawn = |sections: &[Section]| sections.iter().filter_map(|section| (section.draw)(page)).collect();
     if is_overhead(page.run) {

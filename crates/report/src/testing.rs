@@ -1,4 +1,4 @@
-//! Runs for the tests of this crate, folded from made events as a real run is. Never compiled into the library.
+//! Runs for the tests of this crate, folded from generated events like a real run. Never compiled into the library.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use headwater_results::schema::{
 };
 use headwater_results::summary::Fold;
 
-/// A run in the making: rows with what came of them.
+/// A run that is being built: rows with their outcomes.
 pub(crate) struct TestRun {
     header: RunHeader,
     events: Vec<Event>,
@@ -21,7 +21,7 @@ pub(crate) struct TestRun {
 /// A transport: its name, standing, ns per message and ns per byte.
 type Transport = (&'static str, Standing, f64, f64);
 
-/// Transports of a machine that could exist.
+/// Transports of an imaginary machine.
 const TRANSPORTS: [Transport; 9] = [
     ("pipe", Standing::Candidate, 700.0, 0.17),
     ("pipe-1m", Standing::Candidate, 690.0, 0.14),
@@ -35,7 +35,7 @@ const TRANSPORTS: [Transport; 9] = [
 ];
 
 impl TestRun {
-    /// Nothing yet; rows get this many launches.
+    /// Returns an empty run whose rows get this many launches.
     pub fn new(launches: u32) -> TestRun {
         let settings = Settings {
             selection: vec!["overview".to_owned()],
@@ -65,13 +65,13 @@ impl TestRun {
         TestRun { header, events: Vec::new(), random: 1 }
     }
 
-    /// Uniform in 0..1, the same in every test run (a 64-bit LCG, Knuth's constants).
+    /// Returns a uniform number in 0..1, the same in every test run (a 64-bit LCG, Knuth's constants).
     fn unit(&mut self) -> f64 {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.random >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Adds a row whose metrics have these values in each launch, give or take `spread` (a share).
+    /// Adds a row whose metrics have these values in each launch, varied by `spread` (a share).
     pub fn measure(&mut self, row: &Row, values: &[f64], spread: f64) -> &mut TestRun {
         self.header.rows.push(row.clone());
         for block in 0..self.header.settings.launches {
@@ -115,19 +115,19 @@ impl TestRun {
         self
     }
 
-    /// Adds a row that had no turn.
+    /// Adds a row that was not measured.
     pub fn leave(&mut self, row: &Row) -> &mut TestRun {
         self.header.rows.push(row.clone());
         self
     }
 
-    /// Changes what the run set out to do.
+    /// Changes the settings of the run.
     pub fn header(&mut self, change: impl FnOnce(&mut RunHeader)) -> &mut TestRun {
         change(&mut self.header);
         self
     }
 
-    /// The run, ended with `status`; without one it was interrupted.
+    /// Returns the run, ended with `status`; without it, the run was interrupted.
     pub fn run(&self, status: Option<RunStatus>) -> Run {
         let start = Event::RunStarted(Box::new(self.header.clone()));
         let end = status.map(|status| Event::RunFinished { status, environment: Box::new(environment()) });
@@ -136,7 +136,7 @@ impl TestRun {
     }
 }
 
-/// Everything that the suite `overview` has, with something skipped, failed and noisy.
+/// Returns all rows of the suite `overview`, including skipped, failed and noisy ones.
 pub(crate) fn overview(launches: u32) -> TestRun {
     let mut made = TestRun::new(launches);
     for (name, standing, fixed_ns, byte_ns) in TRANSPORTS {
@@ -188,7 +188,7 @@ pub(crate) fn overview(launches: u32) -> TestRun {
     made
 }
 
-/// A row of messages on two CPUs.
+/// Returns a row of messages on two CPUs.
 pub(crate) fn messaging(subject: &str, standing: Standing, pattern: &str, size: u64) -> Row {
     let metric = |name: &str, unit: &str, better| Metric { name: name.to_owned(), unit: unit.to_owned(), better };
     let metrics = match pattern {
@@ -219,7 +219,7 @@ pub(crate) fn messaging(subject: &str, standing: Standing, pattern: &str, size: 
     }
 }
 
-/// A row of a basic operation wherever the scheduler puts it, with the figure by the old rule beside its own.
+/// Returns a row of a basic operation with free placement, with the figure by LMbench's rule.
 pub(crate) fn operation(subject: &str, pattern: &str, unit: &str) -> Row {
     let (name, better) = if unit == "MB/s" { ("bandwidth", Better::Higher) } else { ("elapsed", Better::Lower) };
     let metric = |name: &str| Metric { name: name.to_owned(), unit: unit.to_owned(), better };
@@ -232,7 +232,7 @@ pub(crate) fn operation(subject: &str, pattern: &str, unit: &str) -> Row {
     }
 }
 
-/// The suite of basic operations, as far as it shows every table.
+/// Returns the suite of basic operations, with lines for every table.
 pub(crate) fn operations(launches: u32) -> TestRun {
     let mut made = TestRun::new(launches);
     let rows = [
@@ -260,8 +260,8 @@ pub(crate) fn operations(launches: u32) -> TestRun {
     made
 }
 
-/// A run of `headwater overhead`: a workload, a row of LMbench and the probes; in kernel sessions 10 % and twice as slow, in
-/// a session of the tracer no slower; `strace` is not there.
+/// Returns a run of `headwater overhead`: a workload, a row of LMbench and the probes. In kernel sessions they are 10 %
+/// slower and twice as slow, in a session of the tracer not slower; `strace` is missing.
 pub(crate) fn overhead(launches: u32) -> Run {
     let of = |subject: &str, pattern: &str, unit: &str, name: &str| Row {
         id: format!("{subject}/{pattern}/free/{name}"),
@@ -302,14 +302,14 @@ pub(crate) fn overhead(launches: u32) -> Run {
     run
 }
 
-/// The same row somewhere else.
+/// Returns the same row with another placement.
 pub(crate) fn placed(mut row: Row, placement: Placement) -> Row {
     row.id = row.id.replace(row.placement.name(), placement.name());
     row.placement = placement;
     row
 }
 
-/// A row of workers at a counter.
+/// Returns a row of workers at a counter.
 pub(crate) fn sync(subject: &str, workers: u32, kind: WorkerKind) -> Row {
     let standing = if subject == "none" { Standing::Null } else { Standing::Candidate };
     let metric = Metric { name: "total".to_owned(), unit: "us".to_owned(), better: Better::Lower };
@@ -338,7 +338,7 @@ fn counters(row: &Row, value: f64) -> BTreeMap<String, f64> {
         ("receiver_voluntary_switches", if row.pattern == "rtt" { 21_000.0 } else { 950.0 }),
         ("receiver_involuntary_switches", 2.0),
     ];
-    // Of transports with policies some count their own calls.
+    // Transports with policies count some of their own calls.
     let own = [("sender_wake_ups", 4200.0), ("receiver_wake_ups", 21.0), ("receiver_blocks", 1050.0)];
     let own = own.into_iter().filter(|_| row.policy.is_some());
     counters.into_iter().chain(own).map(|(name, value)| (name.to_owned(), value)).collect()
@@ -354,10 +354,10 @@ fn environment() -> Environment {
     environment
 }
 
-/// A name that means harm to a page.
+/// A name that attacks a page.
 pub(crate) const HOSTILE: &str = "</svg><script>alert(1)</script>\"'&";
 
-/// Four rows of two runs compared, one of each verdict; one has a hostile name.
+/// Returns a comparison of four rows of two runs, one of each verdict; one row has a hostile name.
 pub(crate) fn comparison() -> Comparison {
     let row = |label: &str, value: f64, verdict| {
         let row = messaging(label, Standing::Candidate, "stream", 64);

@@ -1,9 +1,9 @@
-//! Words: wrapping, lists, plurals. Used by sections and sentences.
+//! Text utilities: wrapping, lists, plurals. Used by sections and sentences.
 
 use crate::style::width_of;
 
-/// Breaks `text` at white space into lines of at most `width` columns, each after the first behind `indent` spaces. A word
-/// that is longer than a line is cut.
+/// Breaks `text` at white space into lines of at most `width` columns, each after the first indented by `indent`
+/// spaces. A word longer than a line is cut.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut lines: Vec<String> = vec![String::new()];
     let mut used = 0;
@@ -23,8 +23,8 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     lines.join("\n")
 }
 
-/// The parts with `separator` between them, broken between parts where they fit a line, each line after the first
-/// behind `indent` spaces.
+/// Joins the parts with `separator`, broken between parts to fit a line; each line after the first is indented by
+/// `indent` spaces.
 pub(crate) fn wrap_parts(parts: &[String], separator: &str, width: usize, indent: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
@@ -40,13 +40,13 @@ pub(crate) fn wrap_parts(parts: &[String], separator: &str, width: usize, indent
     lines.join("\n").replace('\n', &format!("\n{}", " ".repeat(indent)))
 }
 
-/// What follows a number and stays on its line.
+/// Units that must stay on the line of their number.
 const UNITS: &[&str] = &[
     "%", "B", "KiB", "MiB", "GiB", "ns", "us", "ms", "s", "k", "M", "k/s", "M/s", "kB/s", "MB/s", "GB/s", "CPUs",
     "launches",
 ];
 
-/// The words of `text`; a number and its unit are one.
+/// Splits `text` into words; a number and its unit are one word.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -62,7 +62,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// A word in pieces of at most `width` columns.
+/// Splits a word into pieces of at most `width` columns.
 fn pieces(word: &str, width: usize) -> Vec<String> {
     if width_of(word) <= width {
         return vec![word.to_owned()];
@@ -71,7 +71,7 @@ fn pieces(word: &str, width: usize) -> Vec<String> {
     characters.chunks(width.max(1)).map(|piece| piece.iter().collect()).collect()
 }
 
-/// Words as they would be typed into a shell.
+/// Quotes words as they would be typed into a shell.
 pub(crate) fn command_line(words: &[String]) -> String {
     let plain = |character: char| character.is_alphanumeric() || "-_./,:=@%+".contains(character);
     let quoted = words.iter().map(|word| match !word.is_empty() && word.chars().all(plain) {
@@ -81,7 +81,7 @@ pub(crate) fn command_line(words: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Returns `a`, `a and b`, or `a, b and c`.
 pub(crate) fn list<S: AsRef<str>>(words: &[S]) -> String {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     match words.as_slice() {
@@ -91,9 +91,9 @@ pub(crate) fn list<S: AsRef<str>>(words: &[S]) -> String {
     }
 }
 
-/// At most `shown` of the words, and how many others there are: `a, b and 3 others`.
+/// Returns at most `shown` of the words, and the number of the others: `a, b and 3 others`.
 pub(crate) fn short_list<S: AsRef<str>>(words: &[S], shown: usize) -> String {
-    // "and 1 other" would be no shorter than its name.
+    // "and 1 other" would not be shorter than the word.
     if words.len() <= shown + 1 {
         return list(words);
     }
@@ -102,12 +102,12 @@ pub(crate) fn short_list<S: AsRef<str>>(words: &[S], shown: usize) -> String {
     list(&first)
 }
 
-/// `1 row`, `2 rows`.
+/// Returns `1 row`, `2 rows`.
 pub(crate) fn plural(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// With a capital letter.
+/// Capitalises a text.
 pub(crate) fn capital(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()

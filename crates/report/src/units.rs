@@ -1,46 +1,45 @@
-//! Numbers for a reader: three significant digits, a prefix, a unit. Used by every table and sentence, and by the
-//! command for what it prints beside them.
+//! Formats numbers: three significant digits, a prefix, a unit. Used by every table and sentence, and by the command.
 //!
 //! Prefixes of rates and durations are powers of 1000 (1 MB = 10^6 bytes); those of message sizes are powers of 1024.
 
-/// Messages or operations per second: `1.23 M/s`.
+/// Formats messages or operations per second: `1.23 M/s`.
 pub fn rate(per_second: f64) -> String {
     let (digits, prefix) = scaled(per_second);
     format!("{digits} {prefix}/s")
 }
 
-/// A count with a prefix, without a unit: `1.23 M`. The prefix of plain units is empty: `12.0`.
+/// Formats a count with a prefix and without a unit: `1.23 M`. Below 1000 the prefix is empty: `12.0`.
 pub fn prefixed(value: f64) -> String {
     let (digits, prefix) = scaled(value);
     format!("{digits} {prefix}").trim_end().to_owned()
 }
 
-/// Bytes per second, 1 MB = 10^6 bytes: `950 MB/s`.
+/// Formats bytes per second with 1 MB = 10^6 bytes: `950 MB/s`.
 pub fn bytes_per_second(bytes: f64) -> String {
     let (digits, prefix) = scaled(bytes);
     format!("{digits} {prefix}B/s")
 }
 
-/// A duration given in ns: `812 ns`, `5.12 us`, `1.30 ms`, `2.50 s`. Below 1 ns two decimals are kept.
+/// Formats a duration in ns: `812 ns`, `5.12 us`, `1.30 ms`, `2.50 s`. Below 1 ns it has two decimals.
 pub fn duration_ns(ns: f64) -> String {
     let units = [(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")];
     let (scale, unit) = largest(&units, ns);
     format!("{} {unit}", significant(ns / scale))
 }
 
-/// A message size in the grammar of `--sizes`, 2^10-based: `64`, `1500`, `4k`, `1m`.
+/// Formats a message size in the syntax of `--sizes`, with powers of 1024: `64`, `1500`, `4k`, `1m`.
 pub fn size(bytes: u64) -> String {
     let (count, unit) = binary(bytes);
     format!("{count}{}", ["", "k", "m", "g"][unit])
 }
 
-/// A message size in words: `64 B`, `4 KiB`.
+/// Formats a message size with its unit: `64 B`, `4 KiB`.
 pub fn size_in_words(bytes: u64) -> String {
     let (count, unit) = binary(bytes);
     format!("{count} {}", ["B", "KiB", "MiB", "GiB"][unit])
 }
 
-/// A share 0..1 in percent, two significant digits: `0.31 %`, `2.4 %`, `37 %`, `0 %`.
+/// Formats a share 0..1 in percent with two significant digits: `0.31 %`, `2.4 %`, `37 %`, `0 %`.
 pub fn percent(share: f64) -> String {
     let per_cent = share * 100.0;
     let decimals = match per_cent.abs() {
@@ -53,12 +52,12 @@ pub fn percent(share: f64) -> String {
     format!("{per_cent:.decimals$} %")
 }
 
-/// A ratio for a sentence, two significant digits: `1.3 times`, `12 times`, `1,500 times`.
+/// Formats a ratio for a sentence with two significant digits: `1.3 times`, `12 times`, `1,500 times`.
 pub fn times(ratio: f64) -> String {
     if ratio.abs() < 9.95 { format!("{ratio:.1} times") } else { format!("{} times", grouped(ratio)) }
 }
 
-/// A whole number with its thousands apart: `1,000,000`.
+/// Formats an integer with thousands separated: `1,000,000`.
 pub fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let first = (digits.len() - 1) % 3 + 1;
@@ -71,7 +70,8 @@ pub fn grouped(value: f64) -> String {
     text
 }
 
-/// Three significant digits, or all digits before the decimal point: `0.41`, `5.12`, `37.0`, `812`. Never an exponent.
+/// Formats three significant digits, or all digits before the decimal point: `0.41`, `5.12`, `37.0`, `812`. Never with
+/// an exponent.
 pub fn significant(value: f64) -> String {
     let decimals = match value.abs() {
         0.0 => 0,
@@ -82,12 +82,12 @@ pub fn significant(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// As [`significant`], with thousands apart: `5.12`, `6,140`.
+/// Formats as [`significant`], with thousands separated: `5.12`, `6,140`.
 pub fn significant_grouped(value: f64) -> String {
     if value.abs() < 999.5 { significant(value) } else { grouped(value) }
 }
 
-/// A count that is often near zero: `0`, `0.3`, `12`, `1,250`.
+/// Formats a count that is often near zero: `0`, `0.3`, `12`, `1,250`.
 pub fn few_or_grouped(value: f64) -> String {
     match value.abs() {
         none if none < 0.05 => "0".to_owned(),
@@ -96,7 +96,7 @@ pub fn few_or_grouped(value: f64) -> String {
     }
 }
 
-/// A quantity in the unit that its metric names.
+/// Formats a quantity in the unit of its metric.
 pub fn quantity(value: f64, unit: &str) -> String {
     match unit {
         "messages/s" | "operations/s" | "1/s" => rate(value),

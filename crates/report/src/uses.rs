@@ -1,5 +1,5 @@
-//! Patterns of use beside the kernel's pipe: each figure with its ratio to the pipe's in the same blocks, and what that
-//! means in words. Drawn by the terminal and by the HTML page; the words are the verdict's too.
+//! Patterns of use compared with the kernel's pipe: each figure with its ratio to the pipe's in the same blocks, and a
+//! verdict in words. Drawn by the terminal and by the HTML page; the verdict of a run uses the same words.
 
 use headwater_results::compare::ratio::{Ratios, Sample};
 use headwater_results::compare::{ALPHA, MINIMUM_EFFECT, Ratio};
@@ -9,7 +9,7 @@ use crate::grid::{Cell, Grid, Line};
 use crate::operations::CellFilling;
 use crate::{rows, units};
 
-/// The patterns and facilities that are shown here, in the order of the table.
+/// The patterns and facilities of the tables, in their order.
 pub(crate) const PATTERNS: [&str; 16] = [
     "rtt-two-channels",
     "paced-100",
@@ -29,21 +29,21 @@ pub(crate) const PATTERNS: [&str; 16] = [
     "killed-reader",
 ];
 
-/// Above the tables.
+/// The title of the tables.
 pub(crate) const TITLE: &str = "Patterns of use beside the kernel's pipe";
 
-/// What the columns are.
+/// The explanation of the columns.
 pub(crate) const DEFINITION: &str = "Median over launches, and CPU time of all processes per message. times: how many times as \
                                      good as the pipe (FIFOs: as the kernel's FIFO) in the same blocks, above 1 is better. \
                                      x CPU: CPU time over the pipe's, below 1 is better.";
 
-/// With which transport others are compared, the first that is there, and its name in a sentence.
+/// The possible references, the first one that was measured is used, with their names in a sentence.
 const REFERENCES: [(&str, &str); 2] = [("pipe", "a pipe"), ("fifo", "a FIFO")];
 
 /// The metric of CPU time per message.
 const CPU: &str = "cpu";
 
-/// CPU time over the pipe's up to here is no reason for a word.
+/// CPU time up to this multiple of the pipe's is not mentioned.
 const CPU_TIMES_MAX: f64 = 1.1;
 
 /// A ratio of paired launches and its interval.
@@ -54,24 +54,24 @@ pub(crate) struct Times {
     high: f64,
 }
 
-/// A row beside its reference.
+/// A row with its ratios to the reference.
 #[derive(Clone, Debug)]
 pub(crate) struct PairedRow<'a> {
     /// The row.
     pub result: &'a RowResult,
-    /// How many times as good as the reference by the own figure.
+    /// How many times as good as the reference its own figure is.
     pub times: Option<Times>,
-    /// CPU time over the reference's.
+    /// CPU time relative to the reference.
     pub cpu_times: Option<Times>,
-    /// Better, worse or neither, in words: `slower than a pipe`.
+    /// The verdict in words: `slower than a pipe`.
     pub words: Option<String>,
-    /// Whether the words say that it is worse.
+    /// Whether the verdict is that it is worse.
     pub is_worse: bool,
-    /// Whether it costs more CPU time than [`CPU_TIMES_MAX`] allows.
+    /// Whether its CPU time exceeds [`CPU_TIMES_MAX`].
     pub costs_more: bool,
 }
 
-/// The rows of a pattern at one size, the reference among them.
+/// Returns the rows of a pattern at one size, including the reference.
 fn group<'a>(rows: &[&'a RowResult]) -> Vec<PairedRow<'a>> {
     let of = |name: &str| rows.iter().copied().find(|result| result.row.subject == name);
     let reference = REFERENCES.iter().find_map(|&(name, words)| Some((of(name)?, words)));
@@ -94,7 +94,7 @@ fn judged<'a>(result: &'a RowResult, reference: &RowResult, name: &str) -> Paire
         paired(own, other).map(|times| if own.metric.better == Better::Lower { times.inverse() } else { times });
     let cpu_times =
         rows::metric(result, CPU).zip(rows::metric(reference, CPU)).and_then(|(own, other)| paired(own, other));
-    // Where the reference counts nothing there is no ratio.
+    // If the reference counts zero, there is no ratio.
     let is_above_nothing = other.estimate.median == 0.0 && own.estimate.low > 0.0 && own.metric.better == Better::Lower;
     let is_worse = is_above_nothing || times.is_some_and(|times| times.high < 1.0 - MINIMUM_EFFECT);
     let is_better = times.is_some_and(|times| times.low > 1.0 + MINIMUM_EFFECT);
@@ -120,8 +120,8 @@ impl Times {
     }
 }
 
-/// `one` over `other` in the blocks that have both, by the arithmetic of every comparison. The interval of launches that are
-/// too few for one has no ends.
+/// Returns the ratio of `one` to `other` in the common blocks, with the arithmetic of every comparison. The ends are
+/// absent if there are too few launches for an interval.
 fn paired(one: &MetricResult, other: &MetricResult) -> Option<Times> {
     let of_block = |block: &u32| other.blocks.iter().position(|other| other == block).map(|at| other.launches[at]);
     let logs: Vec<f64> = (one.blocks.iter().zip(&one.launches))
@@ -133,7 +133,7 @@ fn paired(one: &MetricResult, other: &MetricResult) -> Option<Times> {
     Some(Times { value, low, high })
 }
 
-/// The groups of rows that this run has of one placement, each with its pattern and size.
+/// Returns the groups of rows with one placement, each with its pattern and size.
 pub(crate) fn groups<'a>(rows: &[&'a RowResult]) -> Vec<(&'static str, Option<u64>, Vec<PairedRow<'a>>)> {
     let mut groups = Vec::new();
     for pattern in PATTERNS {
@@ -147,12 +147,12 @@ pub(crate) fn groups<'a>(rows: &[&'a RowResult]) -> Vec<(&'static str, Option<u6
     groups
 }
 
-/// All rows of the run that are shown here.
+/// Returns all rows of the run that are in these tables.
 pub(crate) fn measured(run: &Run) -> Vec<&RowResult> {
     rows::all_measured(run).filter(|result| PATTERNS.contains(&&*result.row.pattern)).collect()
 }
 
-/// The name of a group: `paced-100, 64 B`.
+/// Returns the name of a group: `paced-100, 64 B`.
 pub(crate) fn name(pattern: &str, size: Option<u64>) -> String {
     match size {
         Some(bytes) => format!("{pattern}, {}", units::size_in_words(bytes)),
@@ -160,7 +160,7 @@ pub(crate) fn name(pattern: &str, size: Option<u64>) -> String {
     }
 }
 
-/// The table of rows of one placement.
+/// Returns the table of rows with one placement.
 pub(crate) fn grid(rows: &[&RowResult], filling: &CellFilling<'_>) -> Grid {
     let mut lines = Vec::new();
     for (pattern, size, group) in groups(rows) {
@@ -201,7 +201,8 @@ fn line(beside: &PairedRow<'_>, filling: &CellFilling<'_>) -> Line {
 }
 
 impl PairedRow<'_> {
-    /// The words of the table. What is worse needs no second word: its CPU time stands beside it.
+    /// Returns the verdict for the table. A row that is worse gets no words about CPU time, which the table shows
+    /// anyway.
     fn verdict(&self) -> String {
         match (&self.words, self.costs_more && !self.is_worse) {
             (Some(words), false) => words.clone(),
@@ -211,7 +212,7 @@ impl PairedRow<'_> {
         }
     }
 
-    /// How much worse than the reference, above 1; none where there is no ratio.
+    /// Returns how many times worse than the reference it is, above 1; `None` without a ratio.
     pub(crate) fn worse_by(&self) -> Option<f64> {
         self.times.map(|times| 1.0 / times.value)
     }

@@ -1,6 +1,6 @@
-//! The verdict in words: a table of kinds of sentences, one file each. Called by the page, and by the command.
+//! The verdict in words: a table of kinds of sentences, one file each. Called by both pages and by the command.
 //!
-//! Sentences are made from estimates alone. None claims a difference that [`crate::judge`] does not see.
+//! Sentences use only estimates. None claims a difference that [`crate::judge`] does not find.
 
 use headwater_results::schema::{RowResult, Run};
 
@@ -20,10 +20,10 @@ mod sync;
 mod uses;
 mod wake;
 
-/// What there is to say of one kind; empty if the run does not show it.
+/// A kind of sentence; it yields nothing if the run has no rows for it.
 type Kind = fn(&Run) -> Vec<String>;
 
-/// In the order in which they are said.
+/// The kinds, in the order of the output.
 static TABLE: &[Kind] = &[
     caution::sentences,
     one_way::sentences,
@@ -38,8 +38,8 @@ static TABLE: &[Kind] = &[
     absent::sentences,
 ];
 
-/// The verdict, one sentence or two per entry. A run without figures says so; of a pattern
-/// that no kind knows there is nothing to say.
+/// Returns the verdict, at most two sentences per kind. A run without figures gets a sentence that says so; patterns
+/// without a kind are ignored.
 pub fn verdict(run: &Run) -> Vec<String> {
     let mut sentences = Vec::new();
     if rows::all_measured(run).next().is_none() {
@@ -49,7 +49,7 @@ pub fn verdict(run: &Run) -> Vec<String> {
     sentences.iter().map(|sentence| plain(sentence)).collect()
 }
 
-/// The rows of a pattern at the placement of which the verdict speaks: two CPUs where they were measured, else the
+/// Returns the rows of a pattern at the placement that the verdict uses: two CPUs if they were measured, else the
 /// first.
 fn main_rows<'a>(run: &'a Run, pattern: &str) -> Vec<&'a RowResult> {
     use headwater_results::schema::Placement;
@@ -59,22 +59,22 @@ fn main_rows<'a>(run: &'a Run, pattern: &str) -> Vec<&'a RowResult> {
     main.map(|&main| rows::at(&rows, main)).unwrap_or_default()
 }
 
-/// The rows of one size.
+/// Returns the rows of one size.
 fn of_size<'a>(rows: &[&'a RowResult], size: u64) -> Vec<&'a RowResult> {
     rows.iter().copied().filter(|row| row.row.size_bytes == Some(size)).collect()
 }
 
-/// The median of the row's own figure.
+/// Returns the median of the row's own figure.
 fn median(result: &RowResult) -> f64 {
     rows::own(result).map_or(0.0, |own| own.estimate.median)
 }
 
-/// Whether the row's own figure rests on one launch.
+/// Whether the row's own figure is from a single launch.
 fn is_single(result: &RowResult) -> bool {
     rows::own(result).is_some_and(|own| own.estimate.n < 2)
 }
 
-/// Whether two rows' own figures show a difference.
+/// Whether the own figures of two rows differ.
 fn differ(one: &RowResult, other: &RowResult) -> bool {
     let estimates = rows::own(one).zip(rows::own(other));
     estimates.is_some_and(|(one, other)| crate::judge::differ(&one.estimate, &other.estimate))

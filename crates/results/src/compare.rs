@@ -1,9 +1,9 @@
 //! Compares two measurements of the same rows: ratios with intervals, p-values adjusted for the family, verdicts.
 //! Called by `compare`, `noise` and `run --against`; presented by report. It reads no file and prints nothing.
 //!
-//! Replicates are launches. Where both sides were measured in the same blocks the ratio is paired within the block, so
-//! that drift of the machine cancels; two runs one after the other share no blocks, and their ratio is that of two
-//! independent samples (MEASURING.md sections 2.3, 2.6 and 2.7). Ratio, interval and p-value are one statistic
+//! Replicates are launches. If both sides were measured in the same blocks, the ratio is paired within the block, so
+//! that drift of the machine cancels. Two successive runs share no blocks, and their ratio is that of two independent
+//! samples (MEASURING.md sections 2.3, 2.6 and 2.7). Ratio, interval and p-value are one statistic
 //! ([`crate::significance::shift`]).
 
 use std::borrow::Cow;
@@ -30,14 +30,14 @@ mod verdict;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
-    /// What is compared with: the name of a run, or of one level of a factor.
+    /// The side that is compared with: the name of a run, or of one level of a factor.
     pub baseline: String,
-    /// What is judged.
+    /// The side that is judged.
     pub candidate: String,
     /// The rules.
     pub rules: Rules,
-    /// Every metric of every row that both have, in the order of the baseline. The first metric of a row is its own figure
-    /// and belongs to the family of tests; the others are shown and never judged.
+    /// Every metric of every row that both have, in the order of the baseline. The first metric of a row is its own
+    /// figure and belongs to the family of tests; the others are shown and not judged.
     pub rows: Vec<RowComparison>,
     /// Rows that could not be compared, with the reason in words.
     pub left_out: Vec<LeftOut>,
@@ -47,12 +47,13 @@ pub struct Comparison {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Rules {
-    /// Share of false discoveries among the rows called different that is tolerated, 0..1.
+    /// The tolerated share of false discoveries among the rows called different, 0..1.
     pub alpha: f64,
-    /// The least change that matters to the user, as a share: 0.02 means that 2 % either way are equivalent.
+    /// The smallest change that matters to the user, as a share: with 0.02, changes within 2 % in either direction are
+    /// equivalent.
     pub minimum_effect: f64,
-    /// How much identical rows differ beyond what their launches explain: a standard deviation of logarithms. It widens every
-    /// interval and counts in every test. It makes nothing equivalent.
+    /// How much identical rows differ beyond what their launches explain: a standard deviation of logarithms. It widens
+    /// every interval and enters every test. It makes nothing equivalent.
     pub drift: f64,
 }
 
@@ -62,22 +63,22 @@ impl Default for Rules {
     }
 }
 
-/// The share of false discoveries that is tolerated unless the user says otherwise; of identical rows so many look different
-/// by chance.
+/// The default share of false discoveries that is tolerated; in comparisons of identical rows, this share looks
+/// different by chance.
 pub const ALPHA: f64 = 0.05;
 
-/// The least change that matters unless the user says otherwise (MEASURING.md section 2.7).
+/// The default smallest change that matters (MEASURING.md section 2.7).
 pub const MINIMUM_EFFECT: f64 = 0.02;
 
 impl Rules {
-    /// These rules on a machine with this drift.
+    /// Returns these rules for a machine with this drift.
     #[must_use]
     pub fn with_drift(self, drift: f64) -> Rules {
         Rules { drift, ..self }
     }
 
-    /// The noise floor, as a share: 19 of 20 equal rows differ by less, however many launches they have. A smaller change is
-    /// not found, and nothing can be called equivalent within less.
+    /// Returns the noise floor as a share: 19 of 20 equal rows differ by less, however many launches they have. A
+    /// smaller change is not found, and nothing is called equivalent within less.
     pub fn noise_floor(&self) -> f64 {
         (1.96 * self.drift).exp_m1()
     }
@@ -87,17 +88,17 @@ impl Rules {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct RowComparison {
-    /// The row as the candidate has it.
+    /// The row of the candidate.
     pub row: Row,
-    /// What both rows share of their ids.
+    /// The common part of both rows' ids.
     pub label: String,
     /// The metric.
     pub metric: Metric,
     /// The baseline's median with its interval.
     pub baseline: Estimate,
-    /// The candidate's.
+    /// The candidate's median with its interval.
     pub candidate: Estimate,
-    /// Candidate over baseline; absent where a value is zero or negative.
+    /// Candidate over baseline; absent if a value is zero or negative.
     pub ratio: Option<Ratio>,
     /// The test's p-value adjusted for the family (Benjamini and Hochberg); absent outside the family.
     pub p_adjusted: Option<f64>,
@@ -115,17 +116,17 @@ pub struct Ratio {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
-    /// The coverage that so many launches give the interval, 0..1: at least 1 - alpha, or less where there are too few.
+    /// The coverage of the interval, 0..1: at least 1 - alpha, or less if there are too few launches.
     pub confidence: f64,
-    /// Blocks that both have, or the launches of the side that has fewer.
+    /// Common blocks, or the launches of the side that has fewer.
     pub n: u32,
     /// Whether the ratio is taken within blocks.
     pub paired: bool,
-    /// The p-value: the smallest level at which the interval would leave out 1. It is that of the exact test, Wilcoxon's of
-    /// signed ranks within blocks, Mann and Whitney's of independent launches; where the machine drifts, at least that of
-    /// the drift.
+    /// The p-value: the smallest level at which the interval would exclude 1. It is that of the exact test: Wilcoxon's
+    /// of signed ranks within blocks, Mann and Whitney's of independent launches. On a drifting machine it is at least
+    /// that of the drift.
     pub p: f64,
-    /// The smallest p-value that so many launches can give.
+    /// The smallest p-value that is possible with this number of launches.
     pub p_reachable: f64,
 }
 
@@ -140,7 +141,7 @@ pub enum Verdict {
     Worse,
     /// The whole interval is within the minimum effect.
     Equivalent,
-    /// The data decide neither way.
+    /// The data decide neither.
     Inconclusive {
         /// The estimated number of further blocks that would decide; absent if it is more than ten times the present
         /// number, or no number would.
@@ -155,10 +156,10 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Nothing can be said, and nothing is known that would help.
+    /// Undecided, with no estimate of what would decide.
     pub const OPEN: Verdict = Verdict::Inconclusive { more_blocks: None, below_floor: false };
 
-    /// The name used in tables and files.
+    /// Returns the name in tables and files.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Better => "better",
@@ -176,9 +177,9 @@ impl Verdict {
 pub struct LeftOut {
     /// The row's id.
     pub row: String,
-    /// What kind of reason.
+    /// The kind of reason.
     pub kind: LeftOutKind,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
 }
 
@@ -187,7 +188,7 @@ pub struct LeftOut {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LeftOutKind {
-    /// The other side does not have the row in its plan.
+    /// The other side does not plan the row.
     OneSided,
     /// The row was skipped, failed, or was not reached.
     NotMeasured,
@@ -196,7 +197,7 @@ pub enum LeftOutKind {
 }
 
 impl LeftOut {
-    /// A row that `other` does not have.
+    /// Makes the entry for a row that `other` does not have.
     fn one_sided(row: &Row, other: &str) -> LeftOut {
         LeftOut { row: row.id.clone(), kind: LeftOutKind::OneSided, reason: format!("{other} has no such row") }
     }
@@ -214,12 +215,12 @@ pub struct Side<'a> {
 /// A row of a side.
 #[derive(Clone, Debug)]
 pub struct Member<'a> {
-    /// What it shares with its counterpart on the other side: the row's id, or what is left of it without the factor by
-    /// which the sides differ. Unique in its side.
+    /// The label that it shares with its counterpart on the other side: the row's id without the factor by which the
+    /// sides differ. Unique in its side.
     pub label: String,
-    /// Which runs its launches are of: sides of the same runs were measured in the same blocks.
+    /// The runs of its launches: sides of the same runs were measured in the same blocks.
     pub runs: Vec<usize>,
-    /// The row, with block numbers that tell its runs apart.
+    /// The row, with block numbers that are unique among the runs.
     pub result: Cow<'a, RowResult>,
 }
 
@@ -228,7 +229,7 @@ pub fn compare(baseline: &Side<'_>, candidate: &Side<'_>, rules: Rules) -> Compa
     compare_on(NonZero::<usize>::MIN, baseline, candidate, rules)
 }
 
-/// As [`compare`], on so many threads; the result is the same.
+/// Compares like [`compare`], on the given number of threads; the result is the same.
 pub fn compare_on(threads: NonZero<usize>, baseline: &Side<'_>, candidate: &Side<'_>, rules: Rules) -> Comparison {
     let mut rows = Vec::new();
     let mut samples = Vec::new();
@@ -254,7 +255,7 @@ pub fn compare_on(threads: NonZero<usize>, baseline: &Side<'_>, candidate: &Side
                     candidate: to.estimate,
                     ratio: None,
                     p_adjusted: None,
-                    // Only a row's own figure is judged; here all that is known is which that is.
+                    // Only a row's own figure is judged. The verdict is determined later.
                     verdict: if place == 0 { Verdict::OPEN } else { Verdict::Unjudged },
                 }
             })),
@@ -274,13 +275,13 @@ pub fn compare_on(threads: NonZero<usize>, baseline: &Side<'_>, candidate: &Side
     Comparison { baseline: baseline.name.clone(), candidate: candidate.name.clone(), rules, rows, left_out }
 }
 
-/// The ratio of every sample, each thread taking a part of equal length.
+/// Computes the ratio of every sample; each thread takes a part of equal length.
 fn ratios(samples: &[Option<Sample>], alpha: f64, threads: NonZero<usize>) -> Vec<Option<Ratio>> {
     let part_of = |part: &[Option<Sample>]| -> Vec<Option<Ratio>> {
         let mut ratios = Ratios::at(alpha);
         part.iter().map(|sample| ratios.of(sample.as_ref()?)).collect()
     };
-    // A thread takes as long to start as some rows take.
+    // Starting a thread takes as long as some rows.
     const ROWS_OF_A_THREAD: usize = 1000;
     let part = samples.len().div_ceil(threads.get()).max(ROWS_OF_A_THREAD);
     std::thread::scope(|scope| {
@@ -289,7 +290,7 @@ fn ratios(samples: &[Option<Sample>], alpha: f64, threads: NonZero<usize>) -> Ve
     })
 }
 
-/// The metrics that both rows have, the row's own first; or why the rows cannot be compared.
+/// Returns the metrics that both rows have, the row's own first, or the reason why the rows cannot be compared.
 fn counterparts<'a>(
     before: &'a RowResult,
     after: &'a RowResult,
@@ -323,7 +324,8 @@ fn counterparts<'a>(
     Err((LeftOutKind::Incomparable, "the sides measured different quantities".to_owned()))
 }
 
-/// Judges rows, whose launches alone have been judged, on a machine that drifts, and marks what the drift hides.
+/// Judges rows on a drifting machine, after they were judged by their launches alone, and marks those that the drift
+/// hides.
 fn judge_with_drift(rows: &mut [RowComparison], rules: Rules) {
     let of_launches: Vec<Verdict> = rows.iter().map(|row| row.verdict).collect();
     let deviate = normal_quantile(1.0 - rules.alpha / 2.0);
@@ -339,7 +341,7 @@ fn judge_with_drift(rows: &mut [RowComparison], rules: Rules) {
     }
 }
 
-/// Adjusts the p-values of the family and gives the verdicts.
+/// Adjusts the p-values of the family and determines the verdicts.
 fn judge(rows: &mut [RowComparison], rules: Rules) {
     let judged = |row: &RowComparison| row.verdict != Verdict::Unjudged && row.ratio.is_some();
     let in_family: Vec<usize> = (0..rows.len()).filter(|&at| judged(&rows[at])).collect();

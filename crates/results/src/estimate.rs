@@ -1,14 +1,14 @@
 //! The median over launches with its exact interval. Called by the fold that makes a run, and by charts.
 //!
-//! The interval is that of order statistics: it assumes that launches are independent and nothing else, neither a
-//! normal distribution nor a common variance. It never resamples and never drops an outlier.
+//! The interval is that of order statistics. It assumes only that launches are independent; neither a normal
+//! distribution nor a common variance. It never resamples and never drops an outlier.
 
 use serde::{Deserialize, Serialize};
 
-/// Coverage that an interval must reach when there are enough launches, 0..1.
+/// Minimum coverage of an interval if there are enough launches, 0..1.
 pub const COVERAGE_MIN: f64 = 0.95;
 
-/// A median and the interval that holds the true one.
+/// A median and the interval for the true median.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Estimate {
@@ -18,19 +18,19 @@ pub struct Estimate {
     pub low: f64,
     /// Upper end of the interval, one of the values.
     pub high: f64,
-    /// The coverage that the interval really has, 0..1: at least [`COVERAGE_MIN`] from six values on, less below.
+    /// The actual coverage of the interval, 0..1: at least [`COVERAGE_MIN`] with six values or more, less with fewer.
     pub confidence: f64,
-    /// How many finite values there were.
+    /// Number of finite values.
     pub n: u32,
 }
 
 impl Estimate {
-    /// Estimate from one value per launch.
+    /// Returns the estimate for one value per launch.
     ///
-    /// The interval is the tightest pair of order statistics, the k-th from below and the k-th from above, that
-    /// covers the true median with at least [`COVERAGE_MIN`]: 1 - 2 P(Bin(n, 1/2) < k) (David and Nagaraja, Order
-    /// Statistics, 3rd ed., section 7.1). Below six values even the extremes cover less, and `confidence` says so.
-    /// Values that are not finite are ignored; `None` when none is left.
+    /// The interval is the tightest pair of order statistics, the k-th from below and the k-th from above, that covers
+    /// the true median with at least [`COVERAGE_MIN`]: 1 - 2 P(Bin(n, 1/2) < k) (David and Nagaraja, Order Statistics,
+    /// 3rd ed., section 7.1). With fewer than six values even the extremes cover less; `confidence` is the actual
+    /// coverage. Values that are not finite are ignored; `None` if none is left.
     pub fn of_launches(values: &[f64]) -> Option<Estimate> {
         let sorted = sorted_finite(values);
         let (rank, confidence) = interval_rank(sorted.len())?;
@@ -43,13 +43,13 @@ impl Estimate {
         })
     }
 
-    /// Whether the two intervals share a value.
+    /// Whether the two intervals have a value in common.
     pub fn overlaps(&self, other: &Estimate) -> bool {
         self.low <= other.high && other.low <= self.high
     }
 
-    /// Half the width of the interval as a share of the median. `None` when the median is zero and the interval is
-    /// not, for then no share exists.
+    /// Returns half the width of the interval as a share of the median. `None` if the median is zero and the interval
+    /// is not.
     pub fn relative_half_width(&self) -> Option<f64> {
         let half = self.high / 2.0 - self.low / 2.0;
         if half == 0.0 {
@@ -60,19 +60,20 @@ impl Estimate {
     }
 }
 
-/// Median of the finite values; the mean of the middle two when their number is even. `None` when there is none.
+/// Returns the median of the finite values; the mean of the middle two if their number is even. `None` if there is
+/// none.
 pub fn median(values: &[f64]) -> Option<f64> {
     median_of_sorted(&sorted_finite(values))
 }
 
-/// The finite values in ascending order.
+/// Returns the finite values in ascending order.
 pub(crate) fn sorted_finite(values: &[f64]) -> Vec<f64> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
     sorted
 }
 
-/// Median of ascending values.
+/// Returns the median of ascending values.
 pub(crate) fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     let upper = *sorted.get(sorted.len() / 2)?;
     if sorted.len() % 2 == 1 {
@@ -81,7 +82,7 @@ pub(crate) fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     Some(sorted[sorted.len() / 2 - 1].midpoint(upper))
 }
 
-/// The rank k (from 1) of the interval's ends for `n` values, and the coverage that the interval has.
+/// Returns the rank k (from 1) of the interval's ends for `n` values, and the coverage.
 fn interval_rank(n: usize) -> Option<(usize, f64)> {
     if n == 0 {
         return None;
@@ -105,12 +106,12 @@ fn interval_rank(n: usize) -> Option<(usize, f64)> {
 struct BinomialTerm {
     n: f64,
     i: f64,
-    /// The probability itself, or its logarithm where it would underflow.
+    /// The probability, or its logarithm if it would underflow.
     state: f64,
     logarithmic: bool,
 }
 
-/// 0.5^n is a normal number up to here, and for small n every term is exact.
+/// Up to this n, 0.5^n is a normal number, and for small n every term is exact.
 const DIRECT_MAX: usize = 1000;
 
 impl BinomialTerm {

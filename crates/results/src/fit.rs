@@ -1,9 +1,10 @@
-//! The delay of a message as a line over its size, d = alpha + beta * size, and where no single line will do.
-//! Called by the delay view of the report.
+//! The delay of a message as a line over its size, d = alpha + beta * size; several lines if one does not suffice. Used
+//! by the delay view of the report.
 //!
-//! Each block is fitted by itself, and the blocks' parameters are the replicates: their median is the estimate, and its
-//! interval is that of order statistics, so a disturbed block moves neither. The spread of a delay grows with the delay,
-//! so every size is weighted by one over the square of its median delay: the fit minimises relative errors.
+//! Each block is fitted separately, and the blocks' parameters are the replicates: their median is the estimate, and
+//! its interval is that of order statistics, so that a disturbed block affects neither. The spread of a delay is
+//! proportional to the delay, so every size is weighted by one over the square of its median delay: the fit minimises
+//! relative errors.
 
 use crate::estimate::{Estimate, median};
 
@@ -29,10 +30,10 @@ pub struct Bounded {
     pub high: f64,
 }
 
-/// Lines, one for each range of sizes between knees.
+/// The fitted lines, one for each range of sizes between knees.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DelayFit {
-    /// At least one, in the order of sizes; no size belongs to two.
+    /// At least one, in the order of sizes, without overlaps.
     pub segments: Vec<Segment>,
 }
 
@@ -47,33 +48,33 @@ pub struct Segment {
     pub alpha_s: Bounded,
     /// The cost of a byte, s.
     pub beta_s_per_byte: Bounded,
-    /// 1 / beta, the asymptotic bandwidth, bytes/s; absent where beta may be zero.
+    /// 1 / beta, the asymptotic bandwidth in bytes/s; absent if beta may be zero.
     pub bandwidth_bytes_per_s: Option<Bounded>,
-    /// alpha / beta, the size at which half the bandwidth is reached, bytes; absent where beta or alpha may be zero.
+    /// alpha / beta, the size at which half the bandwidth is reached, in bytes; absent if beta or alpha may be zero.
     pub half_size_bytes: Option<Bounded>,
-    /// By size: how far the median delay lies above the line, as a share of the line.
+    /// By size: the distance of the median delay from the line, as a share of the line.
     pub residuals: Vec<(u64, f64)>,
-    /// How many sizes are on the line.
+    /// The number of sizes on the line.
     pub points: u32,
 }
 
-/// The least sizes that make a line: two always lie on one.
+/// The minimum number of sizes for a line: two always lie on one.
 const POINTS_MIN: usize = 3;
 
-/// Knees looked for. More would follow the curve instead of explaining it.
+/// The most lines. More would follow the curve instead of explaining it.
 const SEGMENTS_MAX: usize = 3;
 
-/// A line that is right to within 5 % (root mean square of relative errors) explains the delays well enough.
+/// A line explains the delays well enough if the root mean square of relative errors is at most 5 %.
 const RESIDUAL_MIN: f64 = 0.05;
 
-/// Two lines must leave less than this share of one line's squared errors. Twelve points scattered about one line keep
-/// more than that by chance in 99 of 100 cases.
+/// Two lines must leave less than this share of one line's squared errors. Twelve points scattered about one line
+/// exceed this share in 99 of 100 cases.
 const KNEE_SHARE_MAX: f64 = 0.2;
 
-/// A knee must be this many times larger than what the scatter between blocks explains.
+/// The effect of a knee must be this many times larger than the scatter between blocks.
 const KNEE_NOISE_RATIO: f64 = 3.0;
 
-/// Fits the delays over sizes. `None` with fewer than three sizes, or where no block has a value at every size.
+/// Fits the delays over sizes. `None` with fewer than three sizes, or if no block has a value at every size.
 ///
 /// The rule is MEASURING.md section 3 (b).
 pub fn fit_delay(points: &[DelayPoint]) -> Option<DelayFit> {
@@ -93,7 +94,7 @@ pub fn fit_delay(points: &[DelayPoint]) -> Option<DelayFit> {
     (!segments.is_empty()).then_some(DelayFit { segments })
 }
 
-/// Delays of the blocks that have all sizes.
+/// The delays of the blocks that have all sizes.
 struct Table {
     sizes: Vec<u64>,
     /// Median delay by size.
@@ -130,8 +131,8 @@ impl Table {
         Some(Table { sizes, medians, blocks })
     }
 
-    /// alpha and beta of the weighted least squares line through `delays` in `range`. Sizes are taken relative to the
-    /// largest, which keeps the sums in range.
+    /// Returns alpha and beta of the weighted least squares line through `delays` in `range`. Sizes are relative to the
+    /// largest one, which keeps the sums finite.
     fn line(&self, range: Range, delays: &[f64]) -> Option<(f64, f64)> {
         let scale = *self.sizes[range.clone()].last()? as f64;
         let (mut w, mut wx, mut wy, mut wxx, mut wxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
@@ -149,19 +150,19 @@ impl Table {
         (alpha.is_finite() && beta.is_finite()).then_some((alpha, beta))
     }
 
-    /// Sum of squared relative errors of the medians about their own line.
+    /// Returns the sum of squared relative errors of the medians about their line.
     fn squared_errors(&self, range: Range) -> Option<f64> {
         let (alpha, beta) = self.line(range.clone(), &self.medians)?;
         let error = |index: usize| (alpha + beta * self.sizes[index] as f64) / self.medians[index] - 1.0;
         Some(range.map(|index| error(index).powi(2)).sum())
     }
 
-    /// What the scatter between blocks alone would leave as the mean squared relative error of a median.
+    /// Returns the mean squared relative error of a median that the scatter between blocks alone would cause.
     fn noise(&self, range: Range) -> f64 {
         if self.blocks.len() < 2 {
             return 0.0;
         }
-        // The level of a whole block moves all its sizes alike and bends no line: it is taken out first.
+        // A block's level affects all its sizes equally and bends no line, so it is removed first.
         let levels: Vec<f64> = self
             .blocks
             .iter()
@@ -174,12 +175,13 @@ impl Table {
         for (block, level) in self.blocks.iter().zip(&levels) {
             squares.extend(range.clone().map(|index| ((block[index] / self.medians[index]).ln() - level).powi(2)));
         }
-        // The median of squares of a normal variable is 0.455 of its variance; a median's variance is pi/2 of a mean's.
+        // The median of squares of a normal variable is 0.455 of its variance; a median's variance is pi/2 times a
+        // mean's.
         let variance = median(&squares).unwrap_or(0.0) / 0.455;
         variance * std::f64::consts::FRAC_PI_2 / self.blocks.len() as f64
     }
 
-    /// Where the range bends: the first index of the part after the knee.
+    /// Returns the index of the first size after the knee of the range, if there is one.
     fn knee(&self, range: Range) -> Option<usize> {
         let one = self.squared_errors(range.clone())?;
         let mean_one = one / range.len() as f64;

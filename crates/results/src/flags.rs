@@ -1,21 +1,21 @@
-//! What a reader must know before trusting a figure. Called by the fold that makes a run; tables print the marks.
+//! Reasons for caution about a figure. Called by the fold that makes a run; tables print the marks.
 //!
-//! Each flag is decided by one small pure function whose threshold has a name and a reason. A flag is silent when it
-//! cannot know: on too few values, on constants, on zeros. It never changes or drops a value.
+//! Each flag is decided by one small pure function whose threshold has a name and a reason. A flag is not set if it
+//! cannot be determined: with too few values, constants, or zeros. It never changes or drops a value.
 
 mod batches;
 mod modes;
 mod row;
 mod series;
 
-pub use batches::{BatchResolution, grain, quantised, too_few_samples};
+pub use batches::{BatchResolution, batch_resolution, quantised, too_few_samples};
 pub use modes::{Modes, modes_of, two_modes};
 pub use row::{LaunchFacts, flags_of_row};
 pub use series::{autocorrelated, change_point, few_launches, sloped, wide_interval};
 
 use serde::{Deserialize, Serialize};
 
-/// A reason for doubt, with the numbers that justify it. Shares are 0..1 of the whole machine's CPU time.
+/// A reason for caution, with its numbers. Shares are 0..1 of the whole machine's CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(tag = "flag", rename_all = "snake_case")]
@@ -25,12 +25,12 @@ pub enum Flag {
         /// Launches that gave a value.
         n: u32,
     },
-    /// Warm-up ended at its cap, not because the batches had levelled off.
+    /// Warm-up ended at its maximum duration, although the batches had not levelled off.
     NotSteady {
-        /// In how many launches.
+        /// The number of such launches.
         launches: u32,
     },
-    /// A launch resembles the one before it, so the interval is narrower than it should be.
+    /// Successive launches are similar, so the interval is too narrow.
     Autocorrelated {
         /// Correlation of successive launches, -1..1.
         lag1: f64,
@@ -47,7 +47,7 @@ pub enum Flag {
         /// Median after over median before.
         ratio: f64,
     },
-    /// There are two typical values, and the median is at best one of them.
+    /// There are two typical values; the median is at best one of them.
     TwoModes {
         /// Median of the upper mode over that of the lower.
         ratio: f64,
@@ -65,7 +65,7 @@ pub enum Flag {
     },
     /// A launch has too few batches for its median to withstand a disturbance.
     TooFewSamples {
-        /// Batches of the launch that has fewest.
+        /// Batches of the launch with the fewest.
         n: u64,
     },
     /// The hypervisor took CPU time away.
@@ -83,7 +83,7 @@ pub enum Flag {
         /// Total over launches, seconds.
         seconds: f64,
     },
-    /// Processes that each have a CPU of their own were pushed off it.
+    /// Processes were switched off their CPU although each has a CPU of its own.
     InvoluntarySwitches {
         /// Mean over launches.
         per_second: f64,
@@ -96,7 +96,7 @@ pub enum Flag {
 }
 
 impl Flag {
-    /// One character that marks a figure in a table. Each kind has its own.
+    /// Returns the character that marks a figure in a table; unique for each kind.
     pub fn letter(&self) -> char {
         match self {
             Flag::FewLaunches { .. } => 'f',
@@ -115,7 +115,7 @@ impl Flag {
         }
     }
 
-    /// One short phrase for the legend of a table, with the numbers.
+    /// Returns a short phrase with the numbers, for the legend of a table.
     pub fn sentence(&self) -> String {
         match *self {
             Flag::FewLaunches { n: 1 } => "a single launch: no interval".to_owned(),

@@ -1,20 +1,20 @@
-//! The published JSON Schemas, made from the types. Only `xtask` asks for them, to write and to check docs/schema.
+//! The published JSON Schemas, derived from the types. Used by `xtask`, to write and to check docs/schema.
 
 use serde_json::{Map, Value, json};
 
 use crate::schema::{Event, Run, SCHEMA_VERSION};
 
-/// Schema of one line of `run.jsonl`, and of `headwater run --json`.
+/// Returns the schema of one line of `run.jsonl`, and of `headwater run --json`.
 pub fn event_schema() -> Value {
     published(schemars::schema_for!(Event), "event", "An event of a run: one line of run.jsonl")
 }
 
-/// Schema of `run.json`.
+/// Returns the schema of `run.json`.
 pub fn run_schema() -> Value {
     published(schemars::schema_for!(Run), "run", "A run with its estimates: run.json")
 }
 
-/// Adds what the types do not know: the schema's own name, title and version.
+/// Adds the schema's name, title and version.
 fn published(schema: schemars::Schema, name: &str, title: &str) -> Value {
     let mut published = Map::new();
     published.insert("$id".to_owned(), json!(format!("urn:headwater:schema:{name}:{SCHEMA_VERSION}")));
@@ -30,7 +30,7 @@ fn published(schema: schemars::Schema, name: &str, title: &str) -> Value {
     published
 }
 
-/// What is absent is left out, never null: a schema that admitted null would let a NaN pass for a number.
+/// Absent values are omitted, never null: a schema that permitted null would accept a NaN as a number.
 fn forbid_null(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
@@ -51,7 +51,7 @@ fn forbid_null(schema: &mut Value) {
     }
 }
 
-/// A document names the version that it follows, and no other.
+/// Requires the exact version of a document.
 fn pin_version(schema: &mut Value) {
     match schema {
         Value::Object(members) => {

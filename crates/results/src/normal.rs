@@ -1,11 +1,11 @@
-//! The standard normal distribution. Called where there are too many launches to count, and for the drift of a machine.
+//! The standard normal distribution. Used if there are too many launches to count, and for the drift of a machine.
 
-/// P(Z < z) of a standard normal variable.
+/// Returns P(Z < z) of a standard normal variable.
 pub(crate) fn normal_below(z: f64) -> f64 {
     0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
 }
 
-/// The value that a standard normal variable stays below with probability `p` in 0.5..1, by bisection.
+/// Returns the value below which a standard normal variable is with probability `p` in 0.5..1, by bisection.
 pub(crate) fn normal_quantile(p: f64) -> f64 {
     let (mut low, mut high) = (0.0, 40.0);
     for _ in 0..100 {

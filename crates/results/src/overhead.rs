@@ -1,10 +1,11 @@
-//! What tracing costs: the rows of a run of `headwater overhead`, each configuration against the one without tracing, and
-//! against what the run can tell at all. Called by the command and by report; it reads nothing and prints nothing.
+//! The cost of tracing: the rows of a run of `headwater overhead`, each configuration compared with the one without
+//! tracing, and with the resolution of the run. Called by the command and by report; it reads no file and prints
+//! nothing.
 //!
-//! Every row is measured once in each block under every configuration, so a cost is a ratio paired within blocks, by the same
-//! arithmetic as every comparison ([`super::compare`]). The configuration `null` is `off` once more: how far its interval
-//! reaches from 1 is what the run resolves. That, or 2 % where it is less, is the minimum effect of the verdicts on the others
-//! (MEASURING.md section 2.7). A cost that does not pass is never a figure here.
+//! Every row is measured once in each block under every configuration, so a cost is a ratio paired within blocks, with
+//! the same arithmetic as every comparison ([`super::compare`]). The configuration `null` repeats `off`: the distance
+//! of its interval from 1 is the resolution of the run. That, or 2 % if it is less, is the minimum effect for the
+//! verdicts on the others (MEASURING.md section 2.7). A smaller cost is never reported as a figure.
 
 use std::borrow::Cow;
 
@@ -17,26 +18,27 @@ use crate::schema::{Better, Metric, MetricResult, Row, RowOutcome, RowResult, Ru
 
 /// The configuration without tracing.
 pub const OFF: &str = "off";
-/// The same once more.
+/// The configuration without tracing, measured a second time.
 pub const NULL: &str = "null";
 /// The pattern of whole commands.
 pub const WORKLOAD: &str = "workload";
-/// The pattern of the loops that tell what an event costs: of getppid for events of the kernel, of events for a program's own.
+/// The pattern of the loops that measure the cost of an event: of getppid for events of the kernel, of events for a
+/// program's own.
 pub const PROBE: &str = "probe";
-/// The counter of the events that a launch caused, recorded or lost.
+/// The counter of the events of a launch, recorded or lost.
 pub const EVENTS: &str = "events";
-/// The counter of the events that another tracer saw, from its own start to its end.
+/// The counter of the events that another tracer recorded, from its own start to its end.
 pub const SEEN: &str = "events_seen";
-/// The counter of those of them that were lost.
+/// The counter of lost events.
 pub const LOST: &str = "lost";
 
-/// A probe whose calls make fewer events than this each does not tell what an event costs.
+/// A probe with fewer events per call than this does not measure the cost of an event.
 const EVENTS_PER_CALL_MIN: f64 = 0.5;
 
 /// All rows of a run, by metric, in the order of the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Overhead {
-    /// The configurations beside `off`, in the order of the run.
+    /// The configurations other than `off`, in the order of the run.
     pub configurations: Vec<String>,
     /// The rows.
     pub lines: Vec<Line>,
@@ -47,55 +49,56 @@ pub struct Overhead {
 pub struct Line {
     /// The row without its configuration.
     pub label: String,
-    /// What was run.
+    /// The command or operation.
     pub subject: String,
     /// The row's pattern.
     pub pattern: String,
     /// The metric.
     pub metric: Metric,
-    /// Without tracing; absent where that was not measured.
+    /// The estimate without tracing; absent if that was not measured.
     pub off: Option<Estimate>,
     /// The best launch without tracing, in the metric's unit.
     pub off_best: Option<f64>,
-    /// The smallest change that this run tells from none, as a share: how far the interval of `null` reaches. Absent without
-    /// two blocks of `null`.
+    /// The smallest change that this run can distinguish from none, as a share: the distance of the interval of `null`
+    /// from 1. Absent with fewer than two blocks of `null`.
     pub resolution: Option<f64>,
-    /// The least change that counts, as a share: 2 %, or the resolution where that is larger. Absent as that is.
+    /// The smallest change that counts, as a share: 2 %, or the resolution if that is larger. Absent without a
+    /// resolution.
     pub minimum_effect: Option<f64>,
     /// The other configurations.
     pub arms: Vec<Arm>,
 }
 
-/// What one configuration costs in one line.
+/// The cost of one configuration in one line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Arm {
     /// Its name.
     pub name: String,
-    /// What may be said.
+    /// The verdict.
     pub finding: Finding,
     /// Its own median, in the metric's unit.
     pub value: Option<Estimate>,
     /// Its best launch, in the metric's unit.
     pub value_best: Option<f64>,
-    /// This configuration over `off`, as a cost: for rates the inverse. With its interval.
+    /// The cost relative to `off`, with its interval; for rates the inverse ratio.
     pub cost: Option<Cost>,
-    /// The median of the costs within blocks, with its interval by order.
+    /// The median of the costs within blocks, with its interval.
     pub median: Option<Estimate>,
     /// The cost of the best launches.
     pub best: Option<f64>,
-    /// Median events of a launch; absent if they were not counted.
+    /// Median number of events per launch; absent if they were not counted.
     pub events: Option<f64>,
-    /// Of those, lost.
+    /// Lost events.
     pub lost: Option<f64>,
-    /// Whether the events are those of the timed part and no others; another tracer counts its own start too.
+    /// Whether the count contains only events of the timed part; another tracer counts its own start too.
     pub is_counted_exactly: bool,
-    /// What an event costs in this configuration by the probe of the same run, ns.
+    /// The cost of an event in this configuration according to the probe of the same run, in ns.
     pub event_ns: Option<f64>,
-    /// The share that `events` at `event_ns` each make of the time without tracing.
+    /// The predicted cost: `events` times `event_ns`, as a share of the time without tracing.
     pub predicted: Option<f64>,
 }
 
-/// A cost with its interval, 1 being none.
+/// A cost with its interval; 1 means none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cost {
     /// As a factor.
@@ -108,26 +111,26 @@ pub struct Cost {
     pub n: u32,
 }
 
-/// What may be said of a cost.
+/// The verdict on a cost.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "finding", rename_all = "snake_case")]
 pub enum Finding {
-    /// It is there, and at least the least change that counts: its figure may be printed.
+    /// There is a cost of at least the smallest change that counts: its figure may be printed.
     Found,
-    /// All of its interval is within the least change that counts.
+    /// The whole interval is below the smallest change that counts.
     Below,
-    /// It may be there or not.
+    /// Undecided.
     Open {
-        /// About how many blocks more would decide.
+        /// About how many more blocks would decide.
         more_blocks: Option<u32>,
     },
-    /// There is nothing to hold it against: `null` was not measured twice.
+    /// There is no reference: `null` has fewer than two launches.
     Unsupported,
     /// The configuration `null` itself.
     Null,
     /// It was not measured.
     Absent {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -138,7 +141,7 @@ pub fn is_overhead(run: &Run) -> bool {
 }
 
 impl Overhead {
-    /// What a run says.
+    /// Computes the costs in a run.
     pub fn of(run: &Run) -> Overhead {
         let mut configurations: Vec<String> = Vec::new();
         let mut labels: Vec<String> = Vec::new();
@@ -158,12 +161,12 @@ impl Overhead {
         overhead
     }
 
-    /// The lines of a pattern by one metric.
+    /// Returns the lines of a pattern.
     pub fn of_pattern(&self, pattern: &str) -> Vec<&Line> {
         self.lines.iter().filter(|line| line.pattern == pattern).collect()
     }
 
-    /// Fills in what events cost, and what that predicts.
+    /// Adds the costs of events and the predicted costs.
     fn price(&mut self, run: &Run) {
         let prices: Vec<(String, Option<f64>)> =
             self.configurations.iter().map(|name| (name.clone(), event_ns(run, name))).collect();
@@ -180,13 +183,13 @@ impl Overhead {
     }
 }
 
-/// A row's id without its configuration, which is its last part.
+/// Returns a row's id without its configuration, which is its last part.
 fn label(row: &Row) -> String {
     let name = row.variant.as_deref().unwrap_or_default();
     row.id.strip_suffix(&format!("/{name}")).unwrap_or(&row.id).to_owned()
 }
 
-/// A line for each metric of the row of that label.
+/// Returns a line for each metric of the row with that label.
 fn lines(run: &Run, wanted: &str, configurations: &[String]) -> Vec<Line> {
     let of = |name: &str| {
         run.results.iter().find(|result| result.row.variant.as_deref() == Some(name) && label(&result.row) == wanted)
@@ -234,7 +237,7 @@ fn lines(run: &Run, wanted: &str, configurations: &[String]) -> Vec<Line> {
     first.row.metrics.iter().map(line).collect()
 }
 
-/// The verdicts on all configurations of a line, which are one family of tests.
+/// Returns the verdicts on all configurations of a line, which are one family of tests.
 fn findings<'a>(
     off: Option<&MetricResult>,
     metric: &Metric,
@@ -243,7 +246,7 @@ fn findings<'a>(
     of: &impl Fn(&str) -> Option<&'a RowResult>,
 ) -> Vec<Finding> {
     let member = |label: &str, result: &RowResult, figures: &MetricResult| {
-        // Only a row's own figure is judged, and each metric has its turn as that.
+        // Only a row's own figure is judged, so each metric is made the own figure in turn.
         let row = Row { metrics: vec![metric.clone()], ..result.row.clone() };
         let result = RowResult { row, metrics: vec![figures.clone()], ..result.clone() };
         Member { label: label.to_owned(), runs: vec![0], result: Cow::Owned(result) }
@@ -290,7 +293,7 @@ fn own<'a>(result: &'a RowResult, metric: &Metric) -> Option<&'a MetricResult> {
     result.metrics.iter().find(|found| found.metric == *metric)
 }
 
-/// A value over another as a cost.
+/// Returns the cost of a value relative to another.
 fn cost(off: f64, arm: f64, better: Better) -> f64 {
     if better == Better::Lower { arm / off } else { off / arm }
 }
@@ -315,8 +318,8 @@ fn best(figures: &MetricResult, better: Better) -> Option<f64> {
     figures.launches.iter().copied().reduce(least)
 }
 
-/// What an event costs under a configuration, by the first of its probes that tells: the median over blocks of what a call
-/// takes longer than without tracing, over the events of a call.
+/// Returns the cost of an event under a configuration, from its first usable probe: the median over blocks of the
+/// additional time of a call, divided by the events of a call.
 fn event_ns(run: &Run, configuration: &str) -> Option<f64> {
     let price = |arm: &RowResult| {
         let off = probes(run, OFF).find(|off| off.row.subject == arm.row.subject)?;

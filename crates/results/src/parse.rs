@@ -1,6 +1,7 @@
-//! Stored text to events and runs. Called by the store for `show` and `--resume`; it reads no file itself.
+//! Parses stored text into events and runs. Called by the store for `show` and `--resume`; it reads no file itself.
 //!
-//! Input may be torn, foreign, hand-edited or of a later version. Each of these is told apart, and nothing panics.
+//! Input may be incomplete, of another program, hand-edited or of a later version. These cases are distinguished, and
+//! nothing panics.
 
 use serde_json::Value;
 use serde_json::error::Category;
@@ -8,15 +9,15 @@ use thiserror::Error;
 
 use crate::schema::{Event, Run, SCHEMA_VERSION};
 
-/// Why a text is not a run, or not a whole one. Lines and columns count from 1.
+/// The reason why a text is not a run, or not a complete one. Lines and columns count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseError {
     /// The text ends in the middle of a line, or of the document.
     #[error("line {line} is torn off after {whole_lines} whole lines")]
     Truncated {
-        /// The torn line.
+        /// The incomplete line.
         line: usize,
-        /// Whole lines before it.
+        /// Complete lines before it.
         whole_lines: usize,
     },
     /// Written by a later version of the program.
@@ -27,28 +28,28 @@ pub enum ParseError {
         /// [`SCHEMA_VERSION`].
         known: u32,
     },
-    /// Something else altogether.
+    /// A text of another kind.
     #[error("line {line} is not the beginning of a run: {reason}")]
     NotARun {
-        /// Where that showed: the first line that is not blank.
+        /// The first line that is not blank.
         line: usize,
-        /// What was found instead.
+        /// The reason.
         reason: String,
     },
-    /// A run, but for this place.
+    /// A run with an error.
     #[error("line {line}, column {column}: {message}")]
     Malformed {
         /// Line.
         line: usize,
-        /// Column in bytes; 1 where only the line is known.
+        /// Column in bytes; 1 if only the line is known.
         column: usize,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
 }
 
 impl ParseError {
-    /// The line that is at fault, from 1.
+    /// Returns the line of the error, from 1.
     pub fn line(&self) -> usize {
         match *self {
             ParseError::NewerSchema { .. } => 1,
@@ -59,10 +60,10 @@ impl ParseError {
     }
 }
 
-/// All events of a `run.jsonl`. The first must be `run_started`; blank lines are skipped.
+/// Parses all events of a `run.jsonl`. The first must be `run_started`; blank lines are skipped.
 ///
-/// A line is whole when it ends with a newline: without one even a complete document counts as torn, for what is
-/// appended next would join it.
+/// A line is complete if it ends with a newline: without it even a complete document counts as incomplete, because the
+/// next appended event would join it.
 pub fn parse_events(text: &str) -> Result<Vec<Event>, ParseError> {
     match parse_events_prefix(text) {
         (events, None) => Ok(events),
@@ -70,7 +71,7 @@ pub fn parse_events(text: &str) -> Result<Vec<Event>, ParseError> {
     }
 }
 
-/// The events of all lines before the first that is torn or wrong, and what is wrong with that one. With
+/// Parses the events of all lines before the first incomplete or invalid one, and returns that error too. With
 /// [`ParseError::Truncated`] the events are all that was stored before an interruption, and a writer may continue after
 /// the last newline.
 pub fn parse_events_prefix(text: &str) -> (Vec<Event>, Option<ParseError>) {
@@ -91,16 +92,16 @@ pub fn parse_events_prefix(text: &str) -> (Vec<Event>, Option<ParseError>) {
     (events, empty)
 }
 
-/// A whole `run.json`.
+/// Parses a `run.json`.
 pub fn parse_run(text: &str) -> Result<Run, ParseError> {
     match serde_json::from_str::<Run>(text) {
         Ok(run) if (1..=SCHEMA_VERSION).contains(&run.header.schema_version) => Ok(run),
-        // What is wrong is found out slowly; what is right, in one pass.
+        // Valid input takes one pass; the error of invalid input is found by a slower one.
         Ok(_) | Err(_) => diagnose(text),
     }
 }
 
-/// Says why a text is not a run.
+/// Determines why a text is not a run.
 fn diagnose(text: &str) -> Result<Run, ParseError> {
     if text.trim().is_empty() {
         return Err(not_a_run(1, "it is empty"));
@@ -124,12 +125,12 @@ fn starts_with_event(text: &str) -> bool {
     first.is_some_and(|first| first.is_ok_and(|value| value.get("event").is_some()))
 }
 
-/// The line that says what kind of text this is.
+/// Parses the first line, which determines the kind of the text.
 fn parse_first(stored: &str, line: usize) -> Result<Event, ParseError> {
     let value: Value = match serde_json::from_str(stored) {
         Ok(value) => value,
         Err(error) if error.classify() == Category::Eof && stored.trim_start().starts_with('{') => {
-            // A document over several lines, such as run.json, is whole JSON, only not on its first line.
+            // A document over several lines, such as run.json, is valid JSON, but not on its first line.
             let torn = !stored.ends_with('\n');
             return Err(if torn { truncated(line) } else { not_a_run(line, "it is not one JSON object per line") });
         }
@@ -146,11 +147,11 @@ fn parse_next(stored: &str, line: usize) -> Result<Event, ParseError> {
     if !stored.ends_with('\n') {
         return Err(truncated(line));
     }
-    // Without its newline, for an error at the end of the line must not count in the next.
+    // Without its newline, because an error at the end of the line must not be attributed to the next.
     serde_json::from_str(stored.trim_end()).map_err(|error| malformed(&error, line - 1))
 }
 
-/// The version comes first: a later one may differ in everything else.
+/// Checks the version first: a later one may differ in everything else.
 fn check_header(value: &Value, line: usize) -> Result<(), ParseError> {
     let Some(object) = value.as_object() else {
         return Err(not_a_run(line, "it is not a JSON object"));
@@ -176,10 +177,10 @@ fn not_a_run(line: usize, reason: &str) -> ParseError {
     ParseError::NotARun { line: line.max(1), reason: reason.to_owned() }
 }
 
-/// `lines_before` is how many lines of the text precede what the error counts in.
+/// `lines_before` is the number of lines before the part of the text to which the error refers.
 fn malformed(error: &serde_json::Error, lines_before: usize) -> ParseError {
     let text = error.to_string();
-    // The library appends the position, which here counts from another line.
+    // The library appends a position, which here counts from another line.
     let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message).to_owned();
     ParseError::Malformed { line: error.line().max(1) + lines_before, column: error.column().max(1), message }
 }

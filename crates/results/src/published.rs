@@ -1,10 +1,10 @@
 //! Published figures: the tables of five reports, each dataset in the form of a run, so that old and new figures can be
 //! drawn in the same charts. Called for names of the form `published:TABLE/DATASET`; the figures are compiled in.
 //!
-//! A row takes today's names (subject, pattern, metric, definition version) where today's definition is the report's, and
-//! a pattern of its own where it is not. A figure is converted by arithmetic that the definition allows and by nothing
-//! else. What a report does not say is absent: each row has one launch and so no interval, zeros and empty texts of the
-//! environment stand for what is not known, and the time of the start is that of the report.
+//! A row has today's names (subject, pattern, metric, definition version) if today's definition is the report's, and a
+//! pattern of its own if not. Figures are converted only by arithmetic that the definition permits. Facts that a report
+//! does not state are absent: each row has one launch and so no interval, zeros and empty texts of the environment mean
+//! unknown, and the start time is the date of the report.
 
 pub mod claims;
 mod fifo;
@@ -17,19 +17,19 @@ mod udp;
 
 use crate::schema::Run;
 
-/// What the name of a published dataset begins with where the name of a run may stand.
+/// The prefix of a published dataset's name, where the name of a run is expected.
 pub const PREFIX: &str = "published:";
 
 /// A table of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// Its name on the command line: `pipes`.
+    /// The name on the command line: `pipes`.
     pub name: &'static str,
-    /// What it shows, in a few words.
+    /// A description in a few words.
     pub title: &'static str,
     /// Author, title, place and date of the report.
     pub citation: &'static str,
-    /// The report's date, RFC 3339; the first of January where only its year is known.
+    /// The report's date, RFC 3339; the first of January if only its year is known.
     pub date: &'static str,
     /// What was measured and how its figures became rows, in a few sentences.
     pub what: &'static str,
@@ -47,32 +47,32 @@ pub struct Dataset {
     pub run: Run,
 }
 
-/// Every table, in the order of the list.
+/// All tables, in the order of the list.
 static TABLES: &[Table] = &[pipes::TABLE, udp::TABLE, fifo::TABLE, ipc::TABLE, sync::TABLE, ltt::TABLE];
 
-/// Every table, in the order of the list.
+/// Returns all tables, in the order of the list.
 pub fn tables() -> &'static [Table] {
     TABLES
 }
 
-/// The table of that name.
+/// Returns the table with that name.
 pub fn find(name: &str) -> Option<&'static Table> {
     TABLES.iter().find(|table| table.name == name)
 }
 
-/// One dataset as a run, whose id is `published:TABLE/DATASET`.
+/// Returns one dataset as a run, whose id is `published:TABLE/DATASET`.
 pub fn run(table: &str, dataset: &str) -> Option<Run> {
     find(table)?.datasets().into_iter().find(|found| found.name == dataset).map(|found| found.run)
 }
 
-/// The table that a run with this id comes from; `None` for a run that was measured here.
+/// Returns the table of a run with this id; `None` for a run that was measured here.
 pub fn source_of(run_id: &str) -> Option<&'static Table> {
     let (table, _) = run_id.strip_prefix(PREFIX)?.split_once('/')?;
     find(table)
 }
 
 impl Table {
-    /// Its datasets, in the order of the report.
+    /// Returns its datasets, in the order of the report.
     pub fn datasets(&self) -> Vec<Dataset> {
         (self.read)(self)
     }

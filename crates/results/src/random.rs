@@ -1,5 +1,5 @@
-//! Seeded random numbers for the order of a run and for resampling: a seed gives the same numbers on every machine and
-//! with every version of any library.
+//! Seeded random numbers for the order of a run. A seed gives the same numbers on every machine and with every version
+//! of any library.
 
 /// SplitMix64 after Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (2014).
 #[derive(Clone, Debug)]
@@ -8,12 +8,12 @@ pub struct Random {
 }
 
 impl Random {
-    /// A generator that starts at `seed`.
+    /// Returns a generator that starts at `seed`.
     pub fn new(seed: u64) -> Random {
         Random { state: seed }
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut bits = self.state;
@@ -22,7 +22,7 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// A number below `bound`, each equally likely (Lemire's multiplication with rejection).
+    /// Returns a number below `bound`, each equally likely (Lemire's multiplication with rejection).
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "there is no number below 0");
         let threshold = bound.wrapping_neg() % bound;
@@ -34,7 +34,7 @@ impl Random {
         }
     }
 
-    /// Brings `items` into random order, each order equally likely (Fisher and Yates).
+    /// Shuffles `items`, each order equally likely (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);

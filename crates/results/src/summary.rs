@@ -1,7 +1,7 @@
 //! Folds events into a run: the only place where launches become estimates. Called by `run` while it measures, and by
-//! readers of a `run.jsonl`; both get the same run.
+//! readers of a `run.jsonl`; both get the same result.
 //!
-//! It keeps one value per launch and metric, and the launch's histograms in their stored form, never the batches.
+//! It stores one value per launch and metric, and the launch's histograms in their stored form, but not the batches.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::schema::{
     SCHEMA_VERSION,
 };
 
-/// Why events are not those of one run.
+/// The reason why events are not those of one run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FoldError {
     /// An event came before `run_started`, or none came at all.
@@ -24,7 +24,7 @@ pub enum FoldError {
     /// `run_started` came twice.
     #[error("a second run_started: two runs in one file")]
     SecondHeader,
-    /// A launch of a row that the run does not have.
+    /// A launch of an unknown row.
     #[error("a launch of {row}, a row that this run does not have")]
     UnknownRow {
         /// The id.
@@ -40,15 +40,15 @@ pub enum FoldError {
     },
 }
 
-/// Takes the events of one run, in order, and makes the run of them.
+/// Folds the events of one run, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Fold {
     header: Option<RunHeader>,
-    /// In the order of the tables: the header's rows, then rows that were only ever skipped.
+    /// In the order of the tables: the header's rows, then rows that were only skipped.
     rows: Vec<RowState>,
-    /// Where each id is in `rows`.
+    /// The index of each id in `rows`.
     places: BTreeMap<String, usize>,
-    /// What `run_finished` said; a resumed run is open again.
+    /// The contents of `run_finished`; `None` again after a run is resumed.
     end: Option<(RunStatus, Environment)>,
 }
 
@@ -56,7 +56,7 @@ pub struct Fold {
 struct RowState {
     row: Row,
     skipped: Option<String>,
-    /// The last word on each block.
+    /// The latest launch of each block.
     launches: BTreeMap<u32, Launch>,
 }
 
@@ -68,7 +68,7 @@ enum Launch {
 
 #[derive(Clone, Debug)]
 struct Finished {
-    /// Median of the batches by metric.
+    /// Median of the batches, by metric.
     values: BTreeMap<String, f64>,
     histograms: BTreeMap<String, Vec<(u64, u64)>>,
     counters: BTreeMap<String, f64>,
@@ -76,20 +76,20 @@ struct Finished {
 }
 
 impl Fold {
-    /// Nothing yet.
+    /// Returns a fold without events.
     pub fn new() -> Fold {
         Fold::default()
     }
 
-    /// Folds all of `events`: what a reader of a stored run calls.
+    /// Folds all of `events`; for readers of a stored run.
     pub fn run_of(events: impl IntoIterator<Item = Event>) -> Result<Run, FoldError> {
         let mut fold = Fold::new();
         events.into_iter().try_for_each(|event| fold.push(event))?;
         fold.finish()
     }
 
-    /// Takes the next event. A launch of a row and block that were already there replaces the earlier one: it was
-    /// repeated after a resume or a disturbance. After an error the fold is as it was before.
+    /// Adds the next event. A launch of a row and block that exist already replaces the earlier one: it was repeated
+    /// after a resume or a disturbance. After an error the fold is unchanged.
     pub fn push(&mut self, event: Event) -> Result<(), FoldError> {
         if self.header.is_none() && !matches!(event, Event::RunStarted(_)) {
             return Err(FoldError::NoHeader);
@@ -117,18 +117,18 @@ impl Fold {
         Ok(())
     }
 
-    /// The run as far as it has come. Without `run_finished` it counts as interrupted.
+    /// Returns the run so far. Without `run_finished` it counts as interrupted.
     pub fn snapshot(&self) -> Result<Run, FoldError> {
         self.clone().finish()
     }
 
-    /// The run. Without `run_finished` it counts as interrupted.
+    /// Returns the run. Without `run_finished` it counts as interrupted.
     pub fn finish(self) -> Result<Run, FoldError> {
         let header = self.header.ok_or(FoldError::NoHeader)?;
         let clock_step_ns = header.clock_resolution_ns;
         let results: Vec<RowResult> = self.rows.into_iter().map(|row| row.result(clock_step_ns)).collect();
         let (status, environment_after) = match self.end {
-            // A writer may call complete what is not: the rows have the last word.
+            // A writer may wrongly state that a run is complete: the rows decide.
             Some((RunStatus::Complete, after)) if !results.iter().all(is_complete) => (RunStatus::Partial, Some(after)),
             Some((status, after)) => (status, Some(after)),
             None => (RunStatus::Interrupted, None),
@@ -167,7 +167,7 @@ impl Fold {
     }
 }
 
-/// Whether a row has all that was attempted of it, or a reason.
+/// Whether a row has all attempted launches, or a reason.
 fn is_complete(result: &RowResult) -> bool {
     match result.outcome {
         RowOutcome::Measured => result.failures.is_empty(),
@@ -230,12 +230,12 @@ impl Finished {
     }
 }
 
-/// Whether a counter counts events, and so has a meaning per operation; times end in their unit.
+/// Whether a counter counts events, and so has a rate per operation; the names of times end with their unit.
 fn is_count(name: &str) -> bool {
     !["_s", "_ns", "_bytes", "_ratio", "_per_1000"].iter().any(|suffix| name.ends_with(suffix))
 }
 
-/// One estimate per metric that has launches, in the row's order.
+/// Returns an estimate for each metric that has launches, in the row's order.
 fn metrics(row: &Row, finished: &[(u32, Finished)]) -> Vec<MetricResult> {
     let of = |metric: &crate::schema::Metric| {
         let with_value =
@@ -247,7 +247,7 @@ fn metrics(row: &Row, finished: &[(u32, Finished)]) -> Vec<MetricResult> {
     row.metrics.iter().filter_map(of).collect()
 }
 
-/// Percentiles by metric, of the histograms merged over launches.
+/// Returns the percentiles by metric, of the histograms merged over launches.
 fn percentiles(launches: &[BTreeMap<String, Vec<(u64, u64)>>]) -> BTreeMap<String, Vec<Percentile>> {
     let mut percentiles = BTreeMap::new();
     for (name, stored) in by_name(launches) {
@@ -261,7 +261,7 @@ fn percentiles(launches: &[BTreeMap<String, Vec<(u64, u64)>>]) -> BTreeMap<Strin
     percentiles
 }
 
-/// The launches' values under each name.
+/// Returns the launches' values under each name.
 fn by_name<T: Clone>(launches: &[BTreeMap<String, T>]) -> BTreeMap<String, Vec<T>> {
     let mut named: BTreeMap<String, Vec<T>> = BTreeMap::new();
     for (name, value) in launches.iter().flatten() {

@@ -1,4 +1,4 @@
-//! Random values and rows, launches and events of runs for the tests of this crate. Never compiled into the library.
+//! Random values, rows, launches and events for the tests of this crate. Never compiled into the library.
 
 use crate::schema::{
     Better, Environment, Event, LaunchRecord, Metric, Placement, Row, RunHeader, RunStatus, SCHEMA_VERSION, Settings,
@@ -7,9 +7,9 @@ use crate::schema::{
 
 pub(crate) use crate::random::Random;
 
-/// What tests draw beside what the library does.
+/// Distributions that only tests need.
 impl Random {
-    /// Uniform in the open interval from 0 to 1.
+    /// Returns a uniform value in the open interval from 0 to 1.
     pub(crate) fn unit(&mut self) -> f64 {
         ((self.bits() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
@@ -18,24 +18,24 @@ impl Random {
         low + (high - low) * self.unit()
     }
 
-    /// Standard normal (Box and Muller).
+    /// Returns a standard normal value (Box and Muller).
     pub(crate) fn normal(&mut self) -> f64 {
         (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// Mostly normal; one in ten values has ten times the spread, as on a machine that is sometimes disturbed.
+    /// Returns a mostly normal value; one in ten has ten times the spread, as on a machine that is sometimes disturbed.
     pub(crate) fn contaminated(&mut self) -> f64 {
         let scale = if self.unit() < 0.1 { 10.0 } else { 1.0 };
         scale * self.normal()
     }
 }
 
-/// Values around 100 with the given relative spread.
+/// Returns values around 100 with the given relative spread.
 pub(crate) fn noise(random: &mut Random, n: usize, spread: f64) -> Vec<f64> {
     (0..n).map(|_| 100.0 * (1.0 + spread * random.normal())).collect()
 }
 
-/// A row of streaming with the metrics `rate` and `loss`.
+/// Returns a row of streaming with the metrics `rate` and `loss`.
 pub(crate) fn row(id: &str) -> Row {
     let metric = |name: &str, unit: &str, better| Metric { name: name.to_owned(), unit: unit.to_owned(), better };
     Row {
@@ -55,7 +55,7 @@ pub(crate) fn row(id: &str) -> Row {
     }
 }
 
-/// A header with these rows, and an environment in which every kind of field is present.
+/// Returns a header with these rows, and an environment in which every kind of field is present.
 pub(crate) fn header(ids: &[&str]) -> RunHeader {
     RunHeader {
         schema_version: SCHEMA_VERSION,
@@ -92,7 +92,7 @@ pub(crate) fn environment() -> Environment {
     environment
 }
 
-/// A launch whose metric `rate` has these batches of 100 operations.
+/// Returns a launch whose metric `rate` has these batches of 100 operations.
 pub(crate) fn launch(row: &str, block: u32, rates: &[f64]) -> LaunchRecord {
     let mut record = LaunchRecord {
         row: row.to_owned(),
@@ -107,7 +107,7 @@ pub(crate) fn launch(row: &str, block: u32, rates: &[f64]) -> LaunchRecord {
     record
 }
 
-/// One of each event, in a possible order.
+/// Returns one of each event, in a possible order.
 pub(crate) fn all_events() -> Vec<Event> {
     let mut full = launch("a", 0, &[0.1, 1e300, 5e-324, 1.0 / 3.0, 123_456_789.123_456_79]);
     full.histograms.insert("rtt".to_owned(), vec![(1, 2), (u64::MAX, u64::MAX)]);
@@ -122,7 +122,7 @@ pub(crate) fn all_events() -> Vec<Event> {
     ]
 }
 
-/// The events as `run.jsonl` holds them.
+/// Returns the events as stored in `run.jsonl`.
 pub(crate) fn lines(events: &[Event]) -> String {
     events.iter().map(|event| serde_json::to_string(event).expect("events are plain data") + "\n").collect()
 }

@@ -1,11 +1,13 @@
 //! Position-independent shared memory: values and windows of bytes placed in it, members of a region and the locks that
 //! admit one of them, logs.
 //!
-//! STREAMS and the tracer lay their structures over it, and so does the gauge's ring. It is a part of them and changes with
-//! them. It knows no message and no descriptor. Everything read from shared memory is input: the other processes may be
-//! hostile or dying, and the worst they can do is spoil what lies there ([`Error::Corrupt`]).
+//! STREAMS and the tracer lay their structures over it, and so does the gauge's ring. It is a part of `headwater-streams` and
+//! `headwater-trace`, for no other use: its API is exempt from semantic versioning and may change in any version, so the two
+//! depend on exactly one. It knows no message and no descriptor. Everything read from shared memory is input: the other
+//! processes may be hostile or dying, and the worst they can do is spoil what lies there ([`Error::Corrupt`]).
 
-#![deny(unsafe_code)]
+#![deny(unsafe_code, missing_docs, missing_debug_implementations)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod biased_lock;
 mod cache_padded;
@@ -32,17 +34,34 @@ mod window;
 
 pub use biased_lock::{BiasedLock, BiasedLockWords, Hold};
 pub use cache_padded::CachePadded;
-pub use error::Error;
+pub use error::{Error, LOCK_HOLDER, LOCK_STATE};
 pub use headwater_os::memory::Shareable;
 pub use limit::Limit;
 #[cfg(loom)]
 pub use loom_model::{Placed, Window};
-pub use member::{MEMBERS, Member, Members, Membership};
+pub use member::{MEMBERS, Member, Members, Membership, is_used_by_another};
 #[cfg(not(loom))]
 pub use placed::Placed;
 pub use stages::{Stage, Stages, spin_for};
 #[cfg(not(loom))]
 pub use window::Window;
+
+/// What several threads of a process use at once, or pass on. loom's model of it is used by loom's threads alone.
+#[cfg(not(loom))]
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<BiasedLock>();
+    is_shared::<Error>();
+    is_shared::<Limit>();
+    is_shared::<Members>();
+    is_shared::<Membership>();
+    is_shared::<Placed<BiasedLockWords>>();
+    is_shared::<Stages>();
+    is_shared::<Window>();
+    is_shared::<logs::Logs>();
+    is_shared::<logs::OfCpu>();
+    is_shared::<logs::Alone>();
+};
 
 #[cfg(all(test, loom))]
 mod loom_tests;

@@ -228,7 +228,8 @@ impl Log {
 
     /// Copies the bytes from a position on.
     ///
-    /// Panics if they are more than the log has.
+    /// # Panics
+    /// If they are more than the log has.
     pub fn copy(&self, from: u64, target: &mut [u8]) {
         self.window.copy_out(from, target);
     }

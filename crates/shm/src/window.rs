@@ -38,9 +38,11 @@ impl Window {
         self.mask + 1
     }
 
-    /// Copies `source` into the window, where the byte number `at` of the stream belongs.
+    /// Copies `source` into the window, where the byte number `at` of the stream belongs. The caller knows that no other process
+    /// uses that place.
     ///
-    /// Panics if it is longer than the window. The caller knows that nobody else uses that place.
+    /// # Panics
+    /// If `source` is longer than the window.
     #[inline(always)]
     pub fn copy_in(&self, at: u64, source: &[u8]) {
         let offset = (at & self.mask) as usize;
@@ -72,7 +74,8 @@ impl Window {
     /// The `len` bytes from number `at` on, in place: up to the end of the window, and what goes on at its start.
     /// Atomic, because another process may write there at any time.
     ///
-    /// Panics if `len` is longer than the window.
+    /// # Panics
+    /// If `len` is longer than the window.
     pub fn in_place(&self, at: u64, len: usize) -> [&[AtomicU8]; 2] {
         assert!(len as u64 <= self.len(), "what lies in a window fits it");
         let offset = (at & self.mask) as usize;

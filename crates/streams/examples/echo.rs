@@ -4,7 +4,7 @@
 //! `cargo run -p headwater-streams --features tokio --example echo`
 
 use futures_util::{SinkExt, StreamExt};
-use headwater_streams::{AsyncStream, OwnedMessage, pipe};
+use headwater_streams::{AsyncStream, Message, pipe};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -12,9 +12,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut client = AsyncStream::new(near)?;
     let service = tokio::spawn(serve(AsyncStream::new(far)?));
     for text in ["one", "two", "three"] {
-        client.send(OwnedMessage::proto("echo", text)).await?;
+        client.send(Message::proto_of(b"echo", text.as_bytes()).into_owned()).await?;
         let answer = client.next().await.ok_or("the service is gone")??;
-        println!("{} -> {}", text, String::from_utf8_lossy(&answer.data.unwrap_or_default()));
+        println!("{} -> {}", text, String::from_utf8_lossy(answer.data().unwrap_or_default()));
     }
     drop(client);
     println!("{} messages served", service.await??);
@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 async fn serve(mut stream: AsyncStream) -> headwater_streams::Result<usize> {
     let mut served = 0;
     while let Some(mut message) = stream.receive().await? {
-        message.data.iter_mut().for_each(|data| data.make_ascii_uppercase());
+        message.data_mut().make_ascii_uppercase();
         stream.send_message(&message).await?;
         served += 1;
     }

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use headwater_os::child::Child;
-use headwater_streams::{Access, Fifo, Handle, Options, Stream};
+use headwater_streams::{Access, Fifo, FifoOptions, Handle, Stream};
 
 const ROUNDS: usize = 300;
 
 fn open(path: &Path, access: Access) -> Handle {
-    Fifo::open_with(path, access, true, &Options::default()).map(Stream::into_handle).expect("it may be opened")
+    FifoOptions::new().nonblocking(true).open(path, access).map(Stream::into_handle).expect("it may be opened")
 }
 
 fn median_us(mut round: impl FnMut() -> u64) -> f64 {

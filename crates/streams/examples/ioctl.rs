@@ -3,7 +3,7 @@
 //! `cargo run -p headwater-streams --example ioctl`
 
 use headwater_streams::{
-    Errno, Info, IoctlBlock, IoctlTimeout, Kind, MemoryAt, Message, Module, Queue, Result, Side, pipe, register,
+    Errno, IoctlBlock, IoctlTimeout, Kind, MemoryAt, Message, Module, ModuleInfo, Queue, Result, Side, pipe, register,
 };
 
 /// Adds numbers up: the data are some.
@@ -16,8 +16,8 @@ const SUM_AT: u32 = 2;
 struct Adder;
 
 impl Module for Adder {
-    fn info(&self) -> Info {
-        Info::new("adder")
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("adder")
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use headwater_ring::{Wait, pair};
-use headwater_streams::{Handle, Options, Policy, pipe_with};
+use headwater_streams::{Options, Policy};
 
 fn main() {
     let ways: [(&str, &[&str], Policy); 5] = [
@@ -19,7 +19,7 @@ fn main() {
     ];
     print!("{:>6}  {:^13}", "bytes", "ring");
     ways.iter().for_each(|(name, ..)| print!("  {name:^13}"));
-    println!("  {:^13}   (write + read, ns)", "shared");
+    println!("  {:^13}  {:^13}   (write + read, of messages putmsg + getmsg, ns)", "shared", "messages");
     for size in [1, 8, 64, 256, 1024, 4096] {
         let message = vec![1; size];
         let mut buffer = vec![0; size];
@@ -30,8 +30,8 @@ fn main() {
         );
         print!("{size:>6}  {:>5.1} + {:>5.1}", ring.0, ring.1);
         for (_, modules, policy) in ways {
-            let options = Options { hiwat: 1 << 18, policy, ..Options::default() };
-            let (mut near, mut far) = Handle::pair_with(&options).expect("pipe");
+            let options = Options::new().hiwat(1 << 18).policy(policy);
+            let (mut near, mut far) = options.pair().expect("pipe");
             modules.iter().for_each(|name| near.push(name).expect("known"));
             let cost = least(
                 || assert_eq!(near.write(black_box(&message)).expect("room"), size),
@@ -39,10 +39,21 @@ fn main() {
             );
             print!("  {:>5.1} + {:>5.1}", cost.0, cost.1);
         }
-        let (near, far) = pipe_with(&Options { hiwat: 1 << 18, ..Options::default() }).expect("pipe");
+        let (near, far) = Options::new().hiwat(1 << 18).pipe().expect("pipe");
         let cost = least(
             || assert_eq!(near.write(black_box(&message)).expect("room"), size),
             || assert_eq!(far.read(black_box(&mut buffer)).expect("there"), size),
+        );
+        print!("  {:>5.1} + {:>5.1}", cost.0, cost.1);
+        let mut control = [0; 4];
+        let cost = least(
+            || near.putmsg(Some(b"head"), Some(black_box(&message))).expect("room"),
+            || {
+                assert_eq!(
+                    far.getmsg(Some(&mut control), Some(black_box(&mut buffer))).expect("there").data,
+                    Some(size)
+                )
+            },
         );
         println!("  {:>5.1} + {:>5.1}", cost.0, cost.1);
     }

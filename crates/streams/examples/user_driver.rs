@@ -11,7 +11,7 @@ struct Counter;
 
 impl Driver for Counter {
     fn info(&self) -> DriverInfo {
-        DriverInfo { instance: 8, ..DriverInfo::new("counter") }
+        DriverInfo::new("counter").instance(8)
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {

@@ -3,15 +3,15 @@
 //!
 //! `cargo run -p headwater-streams --example user_module`
 
-use headwater_streams::{Info, Kind, Message, Module, Queue, Result, Side, pipe, register};
+use headwater_streams::{Kind, Message, Module, ModuleInfo, Queue, Result, Side, pipe, register};
 
 /// Numbers the messages that its head writes.
 #[derive(Debug)]
 struct Numbers;
 
 impl Module for Numbers {
-    fn info(&self) -> Info {
-        Info::new("numbers")
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("numbers")
     }
 
     fn put<'m>(&self, mut message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {

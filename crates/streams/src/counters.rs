@@ -1,7 +1,8 @@
 //! What a handle has counted since it was opened. Readable at any time; each process counts its own.
 
 /// Counts of one handle.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Counters {
     /// Wake-up calls made for the other side: one system call each.
     pub wake_ups: u64,
@@ -19,4 +20,30 @@ pub struct Counters {
     pub coalesced_bytes: u64,
     /// Runs of service procedures.
     pub service_runs: u64,
+}
+
+impl Counters {
+    /// Each count with its name.
+    ///
+    /// ```
+    /// let (near, _far) = headwater_streams::pipe()?;
+    /// near.write(b"one")?;
+    /// assert!(near.counters().named().any(|count| count == ("blocks", 0)));
+    /// # Ok::<(), headwater_streams::Error>(())
+    /// ```
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let Counters { wake_ups, doorbells, blocks, spins, yields, back_enables, coalesced_bytes, service_runs } =
+            *self;
+        [
+            ("wake_ups", wake_ups),
+            ("doorbells", doorbells),
+            ("blocks", blocks),
+            ("spins", spins),
+            ("yields", yields),
+            ("back_enables", back_enables),
+            ("coalesced_bytes", coalesced_bytes),
+            ("service_runs", service_runs),
+        ]
+        .into_iter()
+    }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) use crate::options::head as options;
 
+mod beside;
 mod beyond;
 mod close;
 mod deliver;
@@ -20,6 +21,7 @@ pub(crate) mod poll;
 mod put;
 mod read;
 mod read_batching;
+mod service;
 mod settings;
 mod shutdown;
 pub(crate) mod signals;

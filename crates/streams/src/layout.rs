@@ -11,6 +11,7 @@
 //! Direction 0 leads from end 0 to end 1, direction 1 back. The parts that a stream does not use are never touched, so
 //! they take address space and no memory.
 
+use headwater_os::shared_files::PLACES;
 use headwater_shm::sync::{AtomicU8, AtomicU32, AtomicU64};
 use headwater_shm::{BiasedLockWords, CachePadded, MEMBERS, Member, shareable};
 
@@ -19,7 +20,7 @@ use crate::limits::{BANDS, BLOCKS, FASTBUF, LINKS, LISTENERS, NSTRPUSH, PAGE, RE
 /// "HWSTREAM": what this memory is.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HWSTREAM");
 /// Raised by any change of this file's meaning; ends of different versions refuse each other.
-pub(crate) const VERSION: u32 = 14;
+pub(crate) const VERSION: u32 = 15;
 /// Queues of a direction: the head's, one for each module of either end, one for the answers to the head's ioctls, and the
 /// driver's.
 pub(crate) const QUEUES: usize = 1 + 2 * NSTRPUSH + 2;
@@ -42,6 +43,9 @@ shareable! {
         /// The processes that are sent signals of each end.
         pub listeners: [[Listener; LISTENERS]; 2],
         pub device: DeviceWords,
+        /// The earliest time at which a module or driver has asked to be called, ns of the monotonic clock; 0: none has. A hint
+        /// that is never late: changed by exchanges, by whoever sets a time or has found none left.
+        pub due_ns: AtomicU64,
     }
 
     /// Of a stream that ends in a driver: end 0 is the user's, and in the place of end 1 is the driver.
@@ -63,6 +67,14 @@ shareable! {
         pub links_made: AtomicU32,
         /// How often a link was made or undone. Counted by who does it, afterwards.
         pub links_changed: AtomicU32,
+        /// By which descriptors the driver's shared files are known, if it has any; else 0. Written once by the creator.
+        pub shared_files: [AtomicU64; 2],
+        /// The version of these files. Written under the writer's lock of direction 0, and by whoever finds a newer one.
+        pub files_version: AtomicU32,
+        /// What the driver waits for at each of its files: bits of poll(2). Changed by exchanges.
+        pub watched: [AtomicU32; PLACES],
+        /// 1: some process sleeps on these files, or is about to. Set by the sleeper, cleared by whoever tells it to look anew.
+        pub watchers: AtomicU32,
     }
 
     /// A stream that is linked below a multiplexer.
@@ -127,7 +139,8 @@ shareable! {
         pub joined: AtomicU32,
         /// How often a handle of the end was closed. Written by who closes one, after the descriptor.
         pub closes: AtomicU32,
-        /// Bits of `process::end`: the end writes no more, reads no more. Set by a handle of the end, never cleared.
+        /// Bits of `process::end`: the end writes no more, reads no more; its close was told. Set by a handle of the end, never
+        /// cleared.
         pub shut: AtomicU32,
         /// The number of the last open file that the end has sent. Written under the writer's lock.
         pub files: AtomicU32,
@@ -138,6 +151,9 @@ shareable! {
         pub files_taken: AtomicU32,
         /// How often a handle of the end has done something for the end's own readers, before it has nudged them.
         pub own_events: AtomicU32,
+        /// How often those who wait at the end were to look anew at what they wait for beside messages. Counted by whoever has
+        /// changed that, after the change.
+        pub looks: AtomicU32,
         /// Signals that were raised and not yet taken, one bit each.
         pub signals: AtomicU64,
         /// Who of the end is in an ioctl; only one is.
@@ -245,6 +261,9 @@ shareable! {
         pub name: [AtomicU8; 16],
         /// Its own state, for its code to use.
         pub state: [AtomicU64; STATE_WORDS],
+        /// When its read side and its write side have asked to be called, ns of the monotonic clock; 0: not. Set under the
+        /// writer's lock of the side's direction.
+        pub due_ns: [AtomicU64; 2],
     }
 
     /// A direction's store: queues of messages that wait somewhere else than in the lane.

@@ -8,7 +8,7 @@
 //! assert_eq!(&text[..count], b"hello");
 //!
 //! // Messages have boundaries, a control part, a band.
-//! far.putmsg(Some(b"head"), Some(b"body"), false)?;
+//! far.putmsg(Some(b"head"), Some(b"body"))?;
 //! let (mut control, mut data) = ([0; 8], [0; 8]);
 //! let got = near.getmsg(Some(&mut control), Some(&mut data))?;
 //! assert_eq!((got.control, got.data), (Some(4), Some(4)));
@@ -42,6 +42,8 @@ pub mod modules;
 #[cfg(not(loom))]
 mod options;
 #[cfg(not(loom))]
+mod pipe;
+#[cfg(not(loom))]
 mod plumb;
 #[cfg(not(loom))]
 mod policy;
@@ -72,17 +74,19 @@ mod public {
     pub use crate::message::ioctl::{IoctlBlock, PRIVATE_WORDS};
     pub use crate::message::kind::{Flush, Kind, MessageHeader};
     pub use crate::message::link::{LinkRequest, MuxId, command as link_command};
-    pub use crate::message::owned::OwnedMessage;
+    pub use crate::message::priority::Priority;
     pub use crate::options::Options;
     pub use crate::options::head::{ControlMode, ErrorOptions, ReadMode, ReadOptions, SetOptions, WriteOptions};
+    pub use crate::pipe::pipe;
     pub use crate::plumb::data::Next;
     pub use crate::plumb::driver::{Driver, DriverInfo, Opening};
-    pub use crate::plumb::module::{Info, Module, Side};
+    pub use crate::plumb::module::{Module, ModuleInfo, Side};
     pub use crate::plumb::queue::Queue;
     pub use crate::plumb::registry::{register, register_driver};
     pub use crate::policy::Policy;
     pub use crate::process::device::{Device, DeviceOptions};
     pub use crate::process::end::Access;
-    pub use crate::process::fifo::Fifo;
-    pub use crate::stream::{ReadHalf, Stream, WriteHalf, pipe, pipe_with};
+    pub use crate::process::fifo::{Fifo, FifoOptions};
+    pub use crate::process::passed::CommandStream;
+    pub use crate::stream::{ReadHalf, Stream, WriteHalf};
 }

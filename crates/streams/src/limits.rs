@@ -25,6 +25,8 @@ pub const MINORS: u32 = 1024;
 pub const LINKS: usize = 32;
 /// Largest memory of one instance of a driver: 16 MiB. Each stream that ends in the driver has one.
 pub const INSTANCE_MAX: usize = 16 << 20;
+/// Open files that a driver has for each stream, at most: as many go in one message over a local socket.
+pub const DRIVER_FILES: usize = headwater_os::shared_files::PLACES;
 /// Priority bands, 0 included: the band of a message is a byte.
 pub const BANDS: usize = 256;
 /// High water mark of a module's queues that asks for none.

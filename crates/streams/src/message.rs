@@ -7,12 +7,32 @@ mod chain;
 pub mod ioctl;
 pub mod kind;
 pub mod link;
-pub mod owned;
+pub mod priority;
 
 use chain::Chain;
 use kind::{Kind, MessageHeader};
+use priority::Priority;
 
-/// A message on its way along a stream.
+/// A message: what users send and receive whole, and what modules pass on.
+///
+/// Its parts are borrowed from the caller, or its own. `Message<'static>` has bytes of its own; [`Stream::receive`] returns one.
+/// Users send M_DATA, M_PROTO and M_PCPROTO ([`Message::data_of`], [`Message::proto_of`]); modules any type ([`Message::new`]).
+///
+/// ```
+/// use headwater_streams::{Message, Priority};
+///
+/// let (near, far) = headwater_streams::pipe()?;
+/// near.send_message(&Message::data_of(b"later"))?;
+/// near.send_message(&Message::proto_of(b"control", b"now").with_priority(Priority::High))?;
+/// let first = far.receive()?.expect("two were sent");
+/// assert_eq!((first.control(), first.data()), (Some(&b"control"[..]), Some(&b"now"[..])));
+/// assert_eq!(first.priority(), Priority::High);
+/// # Ok::<(), headwater_streams::Error>(())
+/// ```
+///
+/// [`Stream::receive`]: crate::Stream::receive
+#[doc(alias = "msgb")]
+#[doc(alias = "mblk")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message<'a> {
     /// Type, band and flags.
@@ -34,6 +54,31 @@ impl<'a> Message<'a> {
         Message { header, control: control.map(Chain::borrowed), data: data.map(Chain::borrowed) }
     }
 
+    /// An ordinary message of a control part and data, as putmsg sends it.
+    pub fn proto_of(control: &'a [u8], data: &'a [u8]) -> Message<'a> {
+        Message::new(MessageHeader::of(Kind::Proto), Some(control), Some(data))
+    }
+
+    /// The same message in another band, or with high priority. As putpmsg, which makes an M_PCPROTO of an M_PROTO of high
+    /// priority; data alone has no high priority, and sending it so is refused.
+    #[must_use]
+    pub fn with_priority(mut self, priority: impl Into<Priority>) -> Message<'a> {
+        let priority = priority.into();
+        self.header.kind = match (self.header.kind, priority) {
+            (Kind::PcProto, Priority::Band(_)) => Kind::Proto,
+            (Kind::Data | Kind::Proto, Priority::High) => Kind::PcProto,
+            (kind, _) => kind,
+        };
+        self.header.band = priority.band();
+        self
+    }
+
+    /// Its priority class.
+    pub fn priority(&self) -> Priority {
+        self.header.priority()
+    }
+
+    /// A message of bytes of its own.
     pub(crate) fn of_parts(header: MessageHeader, control: Option<Vec<u8>>, data: Option<Vec<u8>>) -> Message<'static> {
         Message { header, control: control.map(Chain::owned), data: data.map(Chain::owned) }
     }
@@ -149,6 +194,12 @@ impl<'a> Message<'a> {
         self.data.as_ref().map(Chain::len)
     }
 
+    /// The control part and the data part, without a copy where they are the message's own.
+    pub fn into_parts(self) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
+        let bytes = |part: Option<Chain<'_>>| part.map(Chain::into_bytes);
+        (bytes(self.control), bytes(self.data))
+    }
+
     /// The same message with bytes of its own.
     pub fn into_owned(self) -> Message<'static> {
         let own = |part: Option<Chain<'_>>| part.map(Chain::into_owned);
@@ -159,5 +210,26 @@ impl<'a> Message<'a> {
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         self.header == MessageHeader::of(Kind::Data) && self.control.is_none()
+    }
+}
+
+impl<'a> From<&'a [u8]> for Message<'a> {
+    /// An ordinary message of data.
+    fn from(data: &'a [u8]) -> Message<'a> {
+        Message::data_of(data)
+    }
+}
+
+impl From<Vec<u8>> for Message<'static> {
+    /// An ordinary message of data.
+    fn from(data: Vec<u8>) -> Message<'static> {
+        Message::of_parts(MessageHeader::of(Kind::Data), None, Some(data))
+    }
+}
+
+impl From<(Vec<u8>, Vec<u8>)> for Message<'static> {
+    /// An ordinary message of a control part and data.
+    fn from((control, data): (Vec<u8>, Vec<u8>)) -> Message<'static> {
+        Message::of_parts(MessageHeader::of(Kind::Proto), Some(control), Some(data))
     }
 }

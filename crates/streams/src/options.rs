@@ -4,10 +4,20 @@ use crate::error::{Errno, Error, Result};
 use crate::limits;
 use crate::policy::Policy;
 
+pub mod events;
 pub mod head;
 
-/// Sizes and policy of a new stream. All sizes in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a new stream is made with: its sizes, in bytes, and its policy.
+///
+/// ```
+/// use headwater_streams::Options;
+///
+/// let (near, _far) = Options::new().hiwat(4096).lowat(1024).pipe()?;
+/// assert_eq!(near.water_marks(), (4096, 1024));
+/// # Ok::<(), headwater_streams::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Options {
     /// High water mark of each head's read queue: a writer waits while more than this is unread.
     pub hiwat: u32,
@@ -27,6 +37,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
+        Options::new()
+    }
+}
+
+impl Options {
+    /// The sizes of [`limits`] and all mechanisms.
+    pub const fn new() -> Options {
         Options {
             hiwat: limits::HIWAT,
             lowat: limits::LOWAT,
@@ -37,9 +54,49 @@ impl Default for Options {
             policy: Policy::DEFAULT,
         }
     }
-}
 
-impl Options {
+    /// Sets the high water mark of each head's read queue: a writer waits while more than this is unread.
+    #[must_use]
+    pub const fn hiwat(self, hiwat: u32) -> Options {
+        Options { hiwat, ..self }
+    }
+
+    /// Sets the low water mark: a writer that met a full queue goes on below it.
+    #[must_use]
+    pub const fn lowat(self, lowat: u32) -> Options {
+        Options { lowat, ..self }
+    }
+
+    /// Sets the largest data part that one message takes; write cuts what is longer.
+    #[must_use]
+    pub const fn maxpsz(self, maxpsz: u32) -> Options {
+        Options { maxpsz, ..self }
+    }
+
+    /// Sets the largest data part of any message.
+    #[must_use]
+    pub const fn strmsgsz(self, strmsgsz: u32) -> Options {
+        Options { strmsgsz, ..self }
+    }
+
+    /// Sets the largest control part of any message.
+    #[must_use]
+    pub const fn strctlsz(self, strctlsz: u32) -> Options {
+        Options { strctlsz, ..self }
+    }
+
+    /// Sets how many modules an end may have.
+    #[must_use]
+    pub const fn nstrpush(self, nstrpush: u32) -> Options {
+        Options { nstrpush, ..self }
+    }
+
+    /// Sets which mechanisms the stream uses.
+    #[must_use]
+    pub const fn policy(self, policy: Policy) -> Options {
+        Options { policy, ..self }
+    }
+
     /// Whether a stream can have these sizes.
     ///
     /// # Errors

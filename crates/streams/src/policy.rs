@@ -1,7 +1,16 @@
 //! The mechanisms that make streams fast, each of which can be switched off, so that its share can be measured.
 
 /// Which mechanisms a stream uses. Fixed when it is created; the gauge switches off one at a time (suite `why`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// ```
+/// use headwater_streams::{Options, Policy};
+///
+/// // Each write stays a message of its own in the queue.
+/// let (_near, _far) = Options::new().policy(Policy::DEFAULT.coalescing(false)).pipe()?;
+/// # Ok::<(), headwater_streams::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Policy {
     /// A write is appended to the unread one before it, as long as both are plain data.
     pub coalescing: bool,
@@ -24,6 +33,36 @@ impl Policy {
     /// what the rest is worth.
     pub const EAGER: Policy =
         Policy { coalescing: false, hysteresis: false, wake_once: false, lane: false, stages: false };
+
+    /// Whether a write is appended to the unread one before it.
+    #[must_use]
+    pub const fn coalescing(self, coalescing: bool) -> Policy {
+        Policy { coalescing, ..self }
+    }
+
+    /// Whether a full queue accepts again at its low water mark only.
+    #[must_use]
+    pub const fn hysteresis(self, hysteresis: bool) -> Policy {
+        Policy { hysteresis, ..self }
+    }
+
+    /// Whether a reader is woken only if it sleeps.
+    #[must_use]
+    pub const fn wake_once(self, wake_once: bool) -> Policy {
+        Policy { wake_once, ..self }
+    }
+
+    /// Whether plain messages go through the lane.
+    #[must_use]
+    pub const fn lane(self, lane: bool) -> Policy {
+        Policy { lane, ..self }
+    }
+
+    /// Whether a waiting process spins or yields before it sleeps.
+    #[must_use]
+    pub const fn stages(self, stages: bool) -> Policy {
+        Policy { stages, ..self }
+    }
 
     /// Its form in shared memory.
     pub(crate) fn bits(self) -> u32 {

@@ -2,11 +2,13 @@
 
 mod attach;
 pub(crate) mod device;
+pub(crate) mod driver_files;
 pub(crate) mod end;
 pub(crate) mod endpoint;
 pub(crate) mod fifo;
 pub(crate) mod inbox;
 pub(crate) mod link;
 pub(crate) mod listeners;
+pub(crate) mod passed;
 pub(crate) mod region;
 pub(crate) mod sleep;

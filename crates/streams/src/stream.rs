@@ -17,9 +17,9 @@ use crate::head::handle::Handle;
 use crate::head::ioctl::answer::tell;
 use crate::head::options::{ErrorOptions, ReadOptions, WriteOptions};
 use crate::head::{Events, IoctlTimeout, MessageFilter, Received, ReceivedFile, SignalEvents, UserMemory};
+use crate::message::Message;
 use crate::message::kind::Flush;
-use crate::message::owned::OwnedMessage;
-use crate::options::Options;
+use crate::message::priority::Priority;
 use crate::process::end::{Access, closed};
 use crate::process::endpoint::Endpoint;
 
@@ -35,8 +35,8 @@ pub use halves::{ReadHalf, WriteHalf};
 /// process has ended; the other end notices at once. A forked child's copies count as clones.
 ///
 /// A call in a signal handler that interrupts a call of its own thread on the same end does not wait for that one: where it
-/// would have to, it fails with `EAGAIN`. On a stream without modules reads, writes, messages, polls and waits allocate nothing,
-/// a thread's first calls neither, so a handler may make them; `writev`, `readv` and `receive` make buffers.
+/// would have to, it fails with `EAGAIN`. Reads, writes, messages, polls and waits allocate nothing, a thread's first calls
+/// neither, so a handler may make them; which calls allocate stands in docs/streams.md.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -61,24 +61,6 @@ struct Shared {
     /// Dropped before the endpoint, which the last of them would close.
     handles: PerThread<Handle>,
     endpoint: Arc<Endpoint>,
-}
-
-/// Makes a pipe: two ends, each of which reads what the other writes.
-///
-/// # Errors
-/// `EMFILE` without three free descriptors, or what the kernel reports for the memory.
-#[doc(alias = "pipe(2)")]
-pub fn pipe() -> Result<(Stream, Stream)> {
-    pipe_with(&Options::default())
-}
-
-/// Makes a pipe of other sizes, or of another policy.
-///
-/// # Errors
-/// `EINVAL` for sizes beyond a limit, else as [`pipe`].
-pub fn pipe_with(options: &Options) -> Result<(Stream, Stream)> {
-    let (near, far) = Handle::pair_with(options)?;
-    Ok((near.into(), far.into()))
 }
 
 impl Stream {
@@ -110,9 +92,8 @@ impl Stream {
 
     /// Closes this end in this process, while clones of it are left. The other end is told at once, if no other process has this
     /// one. Calls of other threads that wait on it return, and from now on every call fails with `EBADF`; so do those of
-    /// handles that were made of it, where they would wait. An `AsyncStream` has a descriptor of its own and keeps the end open; a call
-    /// that waits for what another handle has lent out ([`Handle::reserve`], [`Handle::borrow`]) waits for that one. Its descriptor is not given to another file before the last
-    /// clone is dropped.
+    /// handles and of an `AsyncStream` that were made of it. Its descriptor is not given to another file before the last clone is
+    /// dropped.
     ///
     /// Dropping the last clone closes the end as well; this is for the thread that does not know where the others are.
     ///
@@ -139,8 +120,13 @@ impl Stream {
         // Where it fails a call may begin meanwhile. Its data may then come after the end, and is lost.
         let _ = endpoint.region.fence.heavy();
         // Without it they wake up later: no reason to leave the end open.
-        let woken = self.with(|handle| handle.end.wake_own());
+        let woken = self.with(|handle| {
+            handle.end_quick_calls();
+            handle.end.wake_own()
+        });
         tell(endpoint.words());
+        #[cfg(feature = "tokio")]
+        endpoint.end_futures();
         endpoint.wait_for_calls(|| self.shared.handles.is_used_by_another());
         endpoint.close()?;
         woken
@@ -214,12 +200,12 @@ impl Stream {
         self.with(|handle| handle.water_marks())
     }
 
-    /// A word that names this end of its stream among all of the machine.
-    pub fn name(&self) -> u64 {
-        self.with(|handle| handle.name())
+    /// A number that no other end on this machine has.
+    pub fn id(&self) -> u64 {
+        self.with(|handle| handle.id())
     }
 
-    /// As [`Stream::putmsg`], with the name of another stream's end put into the control part.
+    /// As [`Stream::putpmsg`], with the name of another stream's end put into the control part.
     ///
     /// # Errors
     /// As [`Handle::putmsg_naming`], which says more.
@@ -228,12 +214,12 @@ impl Stream {
         &self,
         control: &[u8],
         data: Option<&[u8]>,
-        high_priority: bool,
+        priority: Priority,
         other: &Stream,
         offset: usize,
     ) -> Result<()> {
         let other = other.handle();
-        self.call(|handle| handle.putmsg_naming(control, data, high_priority, &other, offset))
+        self.call(|handle| handle.putmsg_naming(control, data, priority, &other, offset))
     }
 
     /// How long [`Handle::close`] waits at most.
@@ -260,11 +246,11 @@ impl Stream {
     /// Throws away what waits in queues.
     ///
     /// # Errors
-    /// As [`Handle::flush`], which says more.
+    /// As [`Handle::flush_queues`], which says more.
     #[doc(alias = "I_FLUSH")]
     #[doc(alias = "I_FLUSHBAND")]
     pub fn flush_queues(&self, flush: Flush) -> Result<()> {
-        self.call(|handle| handle.flush(flush))
+        self.call(|handle| handle.flush_queues(flush))
     }
 
     /// The end behind a descriptor that came through exec, or that was made by dup(2) in this process.
@@ -336,10 +322,10 @@ calls! {
     /// Reads into several buffers as if they were one.
     #[doc(alias = "readv(2)")]
     readv(buffers: &mut [IoSliceMut<'_>]) -> usize;
-    /// Sends a message of these parts.
-    putmsg(control: Option<&[u8]>, data: Option<&[u8]>, high_priority: bool) -> ();
-    /// Sends a message of these parts in a band.
-    putpmsg(control: Option<&[u8]>, data: Option<&[u8]>, band: u8) -> ();
+    /// Sends an ordinary message of these parts, in band 0.
+    putmsg(control: Option<&[u8]>, data: Option<&[u8]>) -> ();
+    /// Sends a message of these parts, in a band or with high priority.
+    putpmsg(control: Option<&[u8]>, data: Option<&[u8]>, priority: impl Into<Priority>) -> ();
     /// Takes the first message, whatever it is, and waits for one if nothing is there.
     getmsg(control: Option<&mut [u8]>, data: Option<&mut [u8]>) -> Received;
     /// Takes the message at the front, if it is one of those that are wanted.
@@ -348,9 +334,9 @@ calls! {
     #[doc(alias = "I_PEEK")]
     peek(control: Option<&mut [u8]>, data: Option<&mut [u8]>, select: MessageFilter) -> Option<Received>;
     /// Takes the first message whole; None at the end of the stream.
-    receive() -> Option<OwnedMessage>;
+    receive() -> Option<Message<'static>>;
     /// Sends a message.
-    send_message(message: &OwnedMessage) -> ();
+    send_message(message: &Message<'_>) -> ();
     /// Bytes of data in the first message, and how many messages there are.
     #[doc(alias = "I_NREAD")]
     nread() -> (usize, usize);

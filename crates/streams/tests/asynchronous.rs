@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use headwater_streams::{AsyncStream, Handle, Options, OwnedMessage};
+use headwater_streams::{AsyncStream, Errno, Handle, Message, Options, Priority};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn pair(options: &Options) -> (AsyncStream, AsyncStream) {
-    let (near, far) = Handle::pair_with(options).expect("pipe");
+    let (near, far) = options.pair().expect("pipe");
     (AsyncStream::new(near).expect("runtime"), AsyncStream::new(far).expect("runtime"))
 }
 
@@ -19,7 +19,7 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
 #[tokio::test]
 async fn bytes_pass_with_every_wait_on_the_way() {
     // A small queue: both sides wait again and again.
-    let (mut near, mut far) = pair(&Options { hiwat: 1000, lowat: 300, ..Options::default() });
+    let (mut near, mut far) = pair(&Options::new().hiwat(1000).lowat(300));
     let sent: Vec<u8> = (0..500_000u32).map(|number| number as u8).collect();
     let expected = sent.clone();
     let writer = tokio::spawn(async move {
@@ -42,7 +42,7 @@ async fn a_ping_pong_of_messages_never_stalls() {
         }
     });
     for number in 0..2000u32 {
-        let message = OwnedMessage::proto(number.to_le_bytes(), vec![7; (number % 300) as usize]);
+        let message = Message::from((number.to_le_bytes().to_vec(), vec![7; (number % 300) as usize]));
         soon(SinkExt::send(&mut near, message.clone())).await.expect("room");
         assert_eq!(soon(near.receive()).await.expect("no error"), Some(message));
     }
@@ -71,7 +71,7 @@ async fn a_blocking_thread_wakes_a_task_and_is_woken_by_it() {
 
 #[tokio::test]
 async fn the_two_halves_wait_apart() {
-    let (near, far) = pair(&Options { hiwat: 100, lowat: 50, ..Options::default() });
+    let (near, far) = pair(&Options::new().hiwat(100).lowat(50));
     let (mut read, mut write) = tokio::io::split(near);
     let (mut far_read, mut far_write) = tokio::io::split(far);
     let pump = tokio::spawn(async move {
@@ -126,23 +126,57 @@ async fn a_megabyte_comes_back_from_an_echo_of_messages_as_it_was() {
 #[tokio::test]
 async fn a_message_that_finds_no_room_waits_in_the_sink_whatever_its_band() {
     for band in [0, 3] {
-        let (mut near, mut far) = pair(&Options { hiwat: 100, lowat: 50, maxpsz: 64, ..Options::default() });
+        let (mut near, mut far) = pair(&Options::new().hiwat(100).lowat(50).maxpsz(64));
         let numbers = 0..500u32;
         let message =
-            move |number: u32| OwnedMessage { band, ..OwnedMessage::proto(number.to_le_bytes(), vec![7; 60]) };
+            move |number: u32| Message::from((number.to_le_bytes().to_vec(), vec![7; 60])).with_priority(band);
         let sender = tokio::spawn(async move {
             for number in numbers.clone() {
                 // Fed one after another, so that each finds the queue as the one before has left it.
                 SinkExt::feed(&mut near, message(number)).await.expect("it waits");
             }
-            SinkExt::<OwnedMessage>::flush(&mut near).await.expect("the reader lives");
+            SinkExt::<Message<'_>>::flush(&mut near).await.expect("the reader lives");
             near
         });
         for number in 0..500u32 {
             let got = soon(far.receive()).await.expect("no error").expect("not the end");
-            assert_eq!((got.band, got.control), (band, Some(number.to_le_bytes().to_vec())));
+            assert_eq!((got.priority(), got.control()), (Priority::Band(band), Some(&number.to_le_bytes()[..])));
         }
         drop(soon(sender).await.expect("sender"));
         assert_eq!(soon(far.receive()).await.expect("no error"), None);
+    }
+}
+
+#[tokio::test]
+async fn a_close_ends_the_futures_of_the_end() {
+    for rounds in 0..20 {
+        let (near, far) = Options::new().hiwat(1000).lowat(300).pipe().expect("pipe");
+        let task = |writes: bool| {
+            let mut end = AsyncStream::new(far.clone()).expect("runtime");
+            tokio::spawn(async move {
+                loop {
+                    let done = if writes { end.write(&[0; 100]).await } else { end.read(&mut [0; 8]).await };
+                    if let Err(error) = done {
+                        return error;
+                    }
+                }
+            })
+        };
+        let (reader, writer) = (task(false), task(true));
+        // One that no task waits on.
+        let mut idle = AsyncStream::new(far.clone()).expect("runtime");
+        (0..rounds).for_each(|_| std::hint::spin_loop());
+        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(rounds % 3 * 5)).await;
+        far.close().expect("close");
+        // The other end sees it at once: no descriptor is left.
+        let mut rest = vec![0; 1 << 16];
+        while near.read(&mut rest).expect("what was written, and then the end") > 0 {}
+        assert_eq!(near.write(b"x").expect_err("gone").errno(), Errno::Pipe);
+        for task in [reader, writer] {
+            let error = soon(task).await.expect("no panic");
+            assert_eq!(error.raw_os_error(), Some(Errno::Badf.number()), "{error}");
+        }
+        assert_eq!(soon(idle.receive()).await.expect_err("closed").errno(), Errno::Badf);
     }
 }

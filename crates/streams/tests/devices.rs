@@ -12,8 +12,8 @@ use std::time::Duration;
 use common::{Random, alone, calm, child, joined, within};
 use headwater_streams::{
     Device, DeviceOptions, Driver, DriverInfo, Errno, Events, Flush, Handle, Kind, Message, MessageFilter,
-    MessageHeader, Opening, Options, Queue, ReadMode, ReadOptions, Result, Side, Stream, WriteOptions, register,
-    register_driver,
+    MessageHeader, Opening, Options, Priority, Queue, ReadMode, ReadOptions, Result, Side, Stream, WriteOptions,
+    register, register_driver,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -23,8 +23,8 @@ fn open(driver: &str) -> Handle {
 }
 
 fn small(driver: &str, hiwat: u32, nonblocking: bool) -> Handle {
-    let stream = Options { hiwat, lowat: hiwat / 4, maxpsz: 512, ..Options::default() };
-    let options = DeviceOptions { stream, nonblocking, ..DeviceOptions::default() };
+    let stream = Options::new().hiwat(hiwat).lowat(hiwat / 4).maxpsz(512);
+    let options = DeviceOptions::new().stream(stream).nonblocking(nonblocking);
     options.open_private(driver).map(Stream::into_handle).expect("known")
 }
 
@@ -42,7 +42,7 @@ const INSTANCE: usize = 100_000;
 
 impl Driver for Tester {
     fn info(&self) -> DriverInfo {
-        DriverInfo { instance: INSTANCE, ..DriverInfo::new("tester") }
+        DriverInfo::new("tester").instance(INSTANCE)
     }
 
     fn open(&self, opening: &Opening, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
@@ -98,14 +98,14 @@ fn what_is_written_to_echo_comes_back_with_its_boundaries() {
     let mut bytes = [0; 16];
     assert_eq!(stream.read(&mut bytes).expect("there"), 5);
     assert_eq!(&bytes[..5], b"plain");
-    stream.putmsg(Some(b"control"), Some(b"data"), false).expect("room");
+    stream.putmsg(Some(b"control"), Some(b"data")).expect("room");
     stream.putpmsg(Some(b"c"), Some(b"in band 7"), 7).expect("room");
-    stream.putmsg(Some(b"first"), None, true).expect("high priority waits for nobody");
+    stream.putpmsg(Some(b"first"), None, Priority::High).expect("high priority waits for nobody");
     let got: Vec<_> = (0..3).map(|_| stream.receive().expect("no error").expect("there")).collect();
-    assert_eq!(got[0].control.as_deref(), Some(&b"first"[..]));
-    assert!(got[0].high_priority);
-    assert_eq!((got[1].band, got[1].data.as_deref()), (7, Some(&b"in band 7"[..])));
-    assert_eq!(got[2].control.as_deref(), Some(&b"control"[..]));
+    assert_eq!(got[0].control(), Some(&b"first"[..]));
+    assert_eq!(got[0].priority(), Priority::High);
+    assert_eq!((got[1].priority(), got[1].data()), (Priority::Band(7), Some(&b"in band 7"[..])));
+    assert_eq!(got[2].control(), Some(&b"control"[..]));
     // A device sends messages of no bytes (SNDZERO), a pipe does not.
     assert_eq!(stream.write_options(), WriteOptions::DEVICE);
     stream.write(b"").expect("room");
@@ -214,10 +214,7 @@ fn the_descriptor_tells_of_what_the_driver_has_sent_and_of_room() {
     for _ in 0..3 {
         stream.write(b"x").expect("room");
         assert_eq!(poll(&stream), IN | OUT);
-        assert_eq!(
-            stream.poll(Events::IN | Events::OUT, Some(Duration::ZERO)).expect("poll").and(Events::IN),
-            Events::IN
-        );
+        assert_eq!(stream.poll(Events::IN | Events::OUT, Some(Duration::ZERO)).expect("poll") & Events::IN, Events::IN);
         assert_eq!(stream.read(&mut [0; 8]).expect("there"), 1);
         assert_eq!(stream.read(&mut [0; 8]).expect_err("empty").errno(), Errno::Again);
         assert_eq!(poll(&stream), OUT);
@@ -280,7 +277,7 @@ fn nuls_takes_everything_and_reads_as_empty() {
             assert_eq!(stream.read(&mut buffer).expect("the end of the file"), 0);
             assert_eq!(stream.write(&[0; 100_000]).expect("always room"), 100_000);
         }
-        stream.putmsg(Some(b"control"), None, true).expect("taken");
+        stream.putpmsg(Some(b"control"), None, Priority::High).expect("taken");
         stream.putpmsg(Some(b"control"), Some(b"data"), 9).expect("taken");
         assert_eq!(stream.nread().expect("no error"), (0, 0));
     }
@@ -383,7 +380,7 @@ fn a_flush_reaches_the_drivers_queues_and_comes_back() {
     let _alone = alone();
     let mut stream = small("echo", 1000, true);
     while stream.write(&[1; 300]).is_ok() {}
-    stream.flush(Flush { read: false, write: true, band: None }).expect("flush");
+    stream.flush_queues(Flush::WRITE).expect("flush");
     // What waited in the driver's write queue is gone, what waits at the head is not.
     let mut count = 0;
     let mut buffer = [0; 64];
@@ -392,7 +389,7 @@ fn a_flush_reaches_the_drivers_queues_and_comes_back() {
     }
     assert!((700..2000).contains(&count), "{count}");
     while stream.write(&[1; 300]).is_ok() {}
-    stream.flush(Flush::ALL).expect("flush");
+    stream.flush_queues(Flush::ALL).expect("flush");
     assert_eq!(stream.read(&mut buffer).expect_err("all is gone").errno(), Errno::Again);
     stream.write(b"again").expect("room");
     assert_eq!(stream.read(&mut buffer).expect("there"), 5);
@@ -410,7 +407,7 @@ fn a_device_goes_to_another_process_with_its_descriptors() {
     stream.write(b"over").expect("room");
     assert_eq!(stream.read(&mut [0; 8]).expect("there"), 4);
     let mut again = Handle::from_fd(stream.as_fd().try_clone_to_owned().expect("dup")).expect("all three are there");
-    again.set_read_options(ReadOptions { mode: ReadMode::MessageKeep, ..ReadOptions::default() }).expect("known");
+    again.set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("known");
     assert_eq!(stream.read_options().mode, ReadMode::MessageKeep);
     assert_eq!(stream.look().expect("the driver"), "echo");
     // What only pipes can do.

@@ -31,7 +31,7 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 fn with(options: Options) -> (Handle, Handle) {
-    let (mut near, mut far) = Handle::pair_with(&options).expect("pipe");
+    let (mut near, mut far) = options.pair().expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     (near, far)
@@ -39,7 +39,7 @@ fn with(options: Options) -> (Handle, Handle) {
 
 #[test]
 fn eagain_allocates_nothing() {
-    let (mut near, mut far) = with(Options { hiwat: 100, lowat: 50, ..Options::default() });
+    let (mut near, mut far) = with(Options::new().hiwat(100).lowat(50));
     while near.write(&[0; 60]).is_ok() {}
     far.write(b"x").expect("room");
     let mut buffer = [0; 100];
@@ -48,7 +48,7 @@ fn eagain_allocates_nothing() {
         for _ in 0..100 {
             let again: [Result<(), Error>; 4] = [
                 near.write(&buffer).map(|_| ()),
-                near.putmsg(Some(b"c"), None, false),
+                near.putmsg(Some(b"c"), None),
                 near.read(&mut buffer).map(|_| ()),
                 near.getmsg(None, Some(&mut buffer)).map(|_| ()),
             ];
@@ -70,7 +70,7 @@ fn a_module_raises_any_error_and_it_keeps_its_number() {
     for number in [1, 5, 71, 104, 133] {
         let (mut near, _far) = with(Options::default());
         near.push("testmod").expect("known");
-        near.putmsg(Some(format!("error {number} 0").as_bytes()), None, false).expect("fine");
+        near.putmsg(Some(format!("error {number} 0").as_bytes()), None).expect("fine");
         let error = near.read(&mut [0; 9]).expect_err("raised");
         assert_eq!(error.errno(), Errno::new(number));
         assert_eq!(io::Error::from(error).raw_os_error(), Some(number));
@@ -94,8 +94,8 @@ fn what_the_kernel_says_keeps_its_number() {
 
 #[test]
 fn an_error_of_the_standard_library_says_the_number_or_the_reason() {
-    let (mut near, _far) = with(Options { strctlsz: 8, ..Options::default() });
-    let mut refused = || near.putmsg(Some(&[0; 9]), None, false).expect_err("too long");
+    let (mut near, _far) = with(Options::new().strctlsz(8));
+    let mut refused = || near.putmsg(Some(&[0; 9]), None).expect_err("too long");
     let reason = refused().to_string();
     assert!(reason.contains("strctlsz 8"), "{reason}");
     let numbered = io::Error::from(refused());

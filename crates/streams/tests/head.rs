@@ -1,8 +1,8 @@
 //! What a process sees at a stream head, call by call: the behaviour that the specification names.
 
 use headwater_streams::{
-    ControlMode, Errno, Events, Flush, Handle, MessageFilter, Options, Policy, ReadMode, ReadOptions, Received,
-    WriteOptions,
+    ControlMode, Errno, Events, Flush, Handle, MessageFilter, Options, Policy, Priority, ReadMode, ReadOptions,
+    Received, WriteOptions,
 };
 
 fn nonblocking() -> (Handle, Handle) {
@@ -10,7 +10,7 @@ fn nonblocking() -> (Handle, Handle) {
 }
 
 fn with(options: Options) -> (Handle, Handle) {
-    let (mut near, mut far) = Handle::pair_with(&options).expect("pipe");
+    let (mut near, mut far) = options.pair().expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     (near, far)
@@ -18,8 +18,8 @@ fn with(options: Options) -> (Handle, Handle) {
 
 /// The policies under which the behaviour must be the same.
 fn policies() -> [Options; 3] {
-    let of = |policy| Options { policy, ..Options::default() };
-    [of(Policy::DEFAULT), of(Policy::EAGER), of(Policy { coalescing: false, ..Policy::DEFAULT })]
+    let of = |policy| Options::new().policy(policy);
+    [of(Policy::DEFAULT), of(Policy::EAGER), of(Policy::DEFAULT.coalescing(false))]
 }
 
 fn read(stream: &mut Handle, len: usize) -> Result<Vec<u8>, Errno> {
@@ -66,9 +66,9 @@ fn both_directions_are_apart() {
 fn messages_keep_their_parts_and_boundaries() {
     for options in policies() {
         let (mut near, mut far) = with(options);
-        near.putmsg(Some(b"c1"), Some(b"data1"), false).expect("room");
-        near.putmsg(None, Some(b"data2"), false).expect("room");
-        near.putmsg(Some(b"c3"), None, false).expect("room");
+        near.putmsg(Some(b"c1"), Some(b"data1")).expect("room");
+        near.putmsg(None, Some(b"data2")).expect("room");
+        near.putmsg(Some(b"c3"), None).expect("room");
         let parts = |stream: &mut Handle| get(stream, MessageFilter::Any).map(|(control, data, _)| (control, data));
         assert_eq!(parts(&mut far), Ok((Some(b"c1".to_vec()), Some(b"data1".to_vec()))));
         assert_eq!(parts(&mut far), Ok((None, Some(b"data2".to_vec()))));
@@ -85,9 +85,9 @@ fn priority_then_band_then_age() {
         near.putpmsg(Some(b"b1"), None, 1).expect("room");
         near.putpmsg(Some(b"b3"), None, 3).expect("room");
         near.putpmsg(Some(b"B1"), None, 1).expect("room");
-        near.putmsg(Some(b"high"), None, true).expect("always");
+        near.putpmsg(Some(b"high"), None, Priority::High).expect("always");
         // Only one of high priority waits; a second is thrown away.
-        near.putmsg(Some(b"gone"), None, true).expect("always");
+        near.putpmsg(Some(b"gone"), None, Priority::High).expect("always");
         let order: Vec<Vec<u8>> = (0..5)
             .map(|_| get(&mut far, MessageFilter::Any).expect("there"))
             .map(|(control, data, _)| control.or(data).expect("one part"))
@@ -101,7 +101,7 @@ fn a_quick_reader_sees_a_message_of_high_priority_at_once() {
     let (mut near, mut far) = nonblocking();
     near.write(&[1; 100]).expect("room");
     assert_eq!(read(&mut far, 10).map(|bytes| bytes.len()), Ok(10));
-    near.putmsg(Some(b"now"), None, true).expect("always");
+    near.putpmsg(Some(b"now"), None, Priority::High).expect("always");
     assert_eq!(read(&mut far, 10), Err(Errno::Badmsg));
     assert_eq!(get(&mut far, MessageFilter::HighPriority).expect("there").0, Some(b"now".to_vec()));
     assert_eq!(read(&mut far, 100).map(|bytes| bytes.len()), Ok(90));
@@ -113,14 +113,14 @@ fn getpmsg_takes_only_what_is_wanted() {
     near.putpmsg(Some(b"x"), None, 1).expect("room");
     assert_eq!(get(&mut far, MessageFilter::HighPriority).map(|_| ()), Err(Errno::Badmsg));
     assert_eq!(get(&mut far, MessageFilter::Band(2)).map(|_| ()), Err(Errno::Badmsg));
-    assert_eq!(get(&mut far, MessageFilter::Band(1)).expect("there").2.band, 1);
+    assert_eq!(get(&mut far, MessageFilter::Band(1)).expect("there").2.priority, Priority::Band(1));
 }
 
 #[test]
 fn what_has_no_room_stays_with_its_type() {
     for options in policies() {
         let (mut near, mut far) = with(options);
-        near.putmsg(Some(b"control"), Some(b"data"), false).expect("room");
+        near.putmsg(Some(b"control"), Some(b"data")).expect("room");
         let (mut control, mut data) = ([0; 3], [0; 1]);
         let got = far.getmsg(Some(&mut control), None).expect("there");
         assert_eq!((&control, got.more_control, got.more_data, got.data), (b"con", true, true, None));
@@ -137,14 +137,14 @@ fn what_has_no_room_stays_with_its_type() {
 fn putmsg_refuses_what_the_limits_forbid() {
     let (mut near, mut far) = nonblocking();
     let errno = |done: headwater_streams::Result<()>| done.expect_err("refused").errno();
-    assert_eq!(errno(near.putmsg(Some(&[0; 4097]), None, false)), Errno::Range);
-    assert_eq!(errno(near.putmsg(Some(&[0]), Some(&vec![0; 65_537]), false)), Errno::Range);
-    assert_eq!(errno(near.putmsg(None, Some(&[0]), true)), Errno::Inval);
-    near.putmsg(None, None, false).expect("nothing is sent");
-    near.putmsg(None, Some(&[]), false).expect("dropped without SNDZERO");
+    assert_eq!(errno(near.putmsg(Some(&[0; 4097]), None)), Errno::Range);
+    assert_eq!(errno(near.putmsg(Some(&[0]), Some(&vec![0; 65_537]))), Errno::Range);
+    assert_eq!(errno(near.putpmsg(None, Some(&[0]), Priority::High)), Errno::Inval);
+    near.putmsg(None, None).expect("nothing is sent");
+    near.putmsg(None, Some(&[])).expect("dropped without SNDZERO");
     assert_eq!(read(&mut far, 1), Err(Errno::Again));
     // Data alone beyond maxpsz is cut.
-    near.putmsg(None, Some(&vec![7; 65_537]), false).expect("room");
+    near.putmsg(None, Some(&vec![7; 65_537])).expect("room");
     assert_eq!(get(&mut far, MessageFilter::Any).expect("there").1.map(|data| data.len()), Some(65_536));
     assert_eq!(get(&mut far, MessageFilter::Any).expect("there").1.map(|data| data.len()), Some(1));
 }
@@ -153,7 +153,7 @@ fn putmsg_refuses_what_the_limits_forbid() {
 fn a_message_without_bytes_ends_a_read() {
     for options in policies() {
         let (mut near, mut far) = with(options);
-        near.set_write_options(WriteOptions { zero: true, ..WriteOptions::PIPE }).expect("fine");
+        near.set_write_options(WriteOptions::PIPE.zero(true)).expect("fine");
         near.write(b"ab").expect("room");
         near.write(b"").expect("room");
         near.write(b"cd").expect("room");
@@ -167,7 +167,7 @@ fn a_message_without_bytes_ends_a_read() {
 fn a_delimited_write_ends_a_read() {
     for options in policies() {
         let (mut near, mut far) = with(options);
-        near.set_write_options(WriteOptions { delimit: true, ..WriteOptions::PIPE }).expect("fine");
+        near.set_write_options(WriteOptions::PIPE.delimit(true)).expect("fine");
         near.write(b"record").expect("room");
         near.write(b"next").expect("room");
         assert_eq!(read(&mut far, 20), Ok(b"record".to_vec()));
@@ -180,7 +180,7 @@ fn message_modes_keep_or_throw_away_the_rest() {
     for options in policies() {
         for (mode, rest) in [(ReadMode::MessageKeep, &b"llo"[..]), (ReadMode::MessageDiscard, b"world")] {
             let (mut near, mut far) = with(options);
-            far.set_read_options(ReadOptions { mode, ..ReadOptions::default() }).expect("fine");
+            far.set_read_options(ReadOptions::new().mode(mode)).expect("fine");
             near.write(b"hello").expect("room");
             near.write(b"world").expect("room");
             assert_eq!(read(&mut far, 2), Ok(b"he".to_vec()));
@@ -198,8 +198,8 @@ fn control_parts_are_refused_read_or_thrown_away() {
             (ControlMode::Discard, Ok(b"data".to_vec())),
         ] {
             let (mut near, mut far) = with(options);
-            far.set_read_options(ReadOptions { control, ..ReadOptions::default() }).expect("fine");
-            near.putmsg(Some(b"ctl"), Some(b"data"), false).expect("room");
+            far.set_read_options(ReadOptions::new().control(control)).expect("fine");
+            near.putmsg(Some(b"ctl"), Some(b"data")).expect("room");
             assert_eq!(read(&mut far, 20), expected, "{control:?}");
         }
     }
@@ -209,7 +209,7 @@ fn control_parts_are_refused_read_or_thrown_away() {
 fn full_is_above_hiwat_and_open_again_below_lowat() {
     for options in policies() {
         let hysteresis = options.policy.hysteresis;
-        let (mut near, mut far) = with(Options { hiwat: 100, lowat: 40, ..options });
+        let (mut near, mut far) = with(options.hiwat(100).lowat(40));
         // Exactly hiwat is not full: one more message goes in.
         near.write(&[1; 100]).expect("room");
         near.write(&[2; 10]).expect("not above hiwat");
@@ -225,11 +225,11 @@ fn full_is_above_hiwat_and_open_again_below_lowat() {
 #[test]
 fn bands_are_controlled_apart() {
     for options in policies() {
-        let (mut near, _far) = with(Options { hiwat: 10, lowat: 5, ..options });
+        let (mut near, _far) = with(options.hiwat(10).lowat(5));
         near.putpmsg(Some(b"x"), Some(&[0; 20]), 2).expect("room");
         assert_eq!(near.putpmsg(Some(b"x"), None, 2).expect_err("full").errno(), Errno::Again);
         assert!(!near.can_put(2).expect("fine") && near.can_put(1).expect("fine") && near.can_put(0).expect("fine"));
-        near.putmsg(Some(b"high"), None, true).expect("never waits");
+        near.putpmsg(Some(b"high"), None, Priority::High).expect("never waits");
     }
 }
 
@@ -276,7 +276,7 @@ fn peek_takes_nothing() {
     for options in policies() {
         let (mut near, mut far) = with(options);
         assert_eq!(far.peek(None, None, MessageFilter::Any).expect("fine"), None);
-        near.putmsg(Some(b"c"), Some(b"data"), false).expect("room");
+        near.putmsg(Some(b"c"), Some(b"data")).expect("room");
         let mut data = [0; 2];
         assert_eq!(far.peek(None, Some(&mut data), MessageFilter::HighPriority).expect("fine"), None);
         let got = far.peek(None, Some(&mut data), MessageFilter::Any).expect("fine").expect("there");
@@ -292,7 +292,7 @@ fn nread_counts_messages() {
     let (mut near, mut far) = nonblocking();
     near.write(b"ab").expect("room");
     near.write(b"cd").expect("room");
-    near.putmsg(None, Some(b"efg"), false).expect("room");
+    near.putmsg(None, Some(b"efg")).expect("room");
     near.write(b"h").expect("room");
     near.putpmsg(Some(b"c"), Some(b"ij"), 5).expect("room");
     // The band comes first; the two writes are one message, since the second was appended.
@@ -327,7 +327,7 @@ fn modules_are_pushed_popped_and_listed() {
 
 #[test]
 fn an_end_takes_so_many_modules() {
-    let (mut near, _far) = with(Options { nstrpush: 2, ..Options::default() });
+    let (mut near, _far) = with(Options::new().nstrpush(2));
     near.push("nullmod").expect("one");
     near.push("nullmod").expect("two");
     let error = near.push("nullmod").expect_err("three");
@@ -338,7 +338,7 @@ fn an_end_takes_so_many_modules() {
 #[test]
 fn a_service_queue_holds_what_the_head_does_not_take() {
     for options in policies() {
-        let (mut near, mut far) = with(Options { hiwat: 100, lowat: 50, ..options });
+        let (mut near, mut far) = with(options.hiwat(100).lowat(50));
         near.push("srvmod").expect("known");
         let mut sent = 0u32;
         while near.write(&[sent as u8; 10]).is_ok() {
@@ -360,7 +360,7 @@ fn a_service_queue_holds_what_the_head_does_not_take() {
 
 #[test]
 fn what_modules_hold_comes_before_the_end() {
-    let (mut near, mut far) = with(Options { hiwat: 100, lowat: 50, ..Options::default() });
+    let (mut near, mut far) = with(Options::new().hiwat(100).lowat(50));
     near.push("srvmod").expect("known");
     let mut sent = 0;
     while near.write(&[5; 10]).is_ok() {
@@ -383,15 +383,15 @@ fn a_flush_throws_away_the_far_queue() {
         let (mut near, mut far) = with(options);
         near.write(b"gone").expect("room");
         near.putpmsg(Some(b"x"), None, 3).expect("room");
-        near.flush(Flush { read: true, write: false, band: None }).expect("fine");
+        near.flush_queues(Flush::READ).expect("fine");
         assert_eq!(read(&mut far, 9), Err(Errno::Again));
         near.write(b"here").expect("room");
         assert_eq!(read(&mut far, 9), Ok(b"here".to_vec()));
         // One band only.
         near.putpmsg(Some(b"3"), None, 3).expect("room");
         near.putpmsg(Some(b"4"), None, 4).expect("room");
-        near.flush(Flush { read: true, write: false, band: Some(4) }).expect("fine");
-        assert_eq!(get(&mut far, MessageFilter::Any).expect("there").2.band, 3);
+        near.flush_queues(Flush::READ.in_band(4)).expect("fine");
+        assert_eq!(get(&mut far, MessageFilter::Any).expect("there").2.priority, Priority::Band(3));
     }
 }
 
@@ -402,7 +402,7 @@ fn pipemod_turns_a_flush() {
     far.write(b"kept or gone").expect("room");
     near.write(b"unread").expect("room");
     // What near has not read itself: turned by the module, FLUSHR becomes FLUSHW at the far head, which turns it back.
-    near.flush(Flush { read: true, write: false, band: None }).expect("fine");
+    near.flush_queues(Flush::READ).expect("fine");
     assert_eq!(read(&mut near, 20), Err(Errno::Again));
     assert_eq!(read(&mut far, 20), Ok(b"unread".to_vec()));
 }
@@ -411,7 +411,7 @@ fn pipemod_turns_a_flush() {
 fn a_module_hangs_up_and_raises_errors() {
     let (mut near, mut far) = nonblocking();
     near.push("testmod").expect("known");
-    let ask = |stream: &mut Handle, request: &str| stream.putmsg(Some(request.as_bytes()), None, false);
+    let ask = |stream: &mut Handle, request: &str| stream.putmsg(Some(request.as_bytes()), None);
     far.write(b"data").expect("room");
     ask(&mut near, "error 71 0").expect("fine");
     assert_eq!(read(&mut near, 9), Err(Errno::Proto));
@@ -431,7 +431,7 @@ fn a_module_hangs_up_and_raises_errors() {
 fn a_module_raises_signals_and_sets_options() {
     let (mut near, mut far) = nonblocking();
     near.push("testmod").expect("known");
-    let ask = |stream: &mut Handle, request: &str| stream.putmsg(Some(request.as_bytes()), None, false).expect("fine");
+    let ask = |stream: &mut Handle, request: &str| stream.putmsg(Some(request.as_bytes()), None).expect("fine");
     ask(&mut near, "pcsignal 10");
     assert_eq!(near.take_signals(), 1 << 10);
     far.write(b"before").expect("room");
@@ -444,7 +444,7 @@ fn a_module_raises_signals_and_sets_options() {
 
 #[test]
 fn poll_says_what_can_be_done() {
-    let (mut near, mut far) = with(Options { hiwat: 10, lowat: 5, ..Options::default() });
+    let (mut near, mut far) = with(Options::new().hiwat(10).lowat(5));
     let all = Events::IN | Events::PRI | Events::OUT | Events::RDNORM | Events::RDBAND | Events::WRNORM;
     let now = |stream: &mut Handle| stream.poll(all, Some(std::time::Duration::ZERO)).expect("fine");
     assert_eq!(now(&mut far), Events::OUT | Events::WRNORM);
@@ -453,7 +453,7 @@ fn poll_says_what_can_be_done() {
     assert_eq!(now(&mut far), Events::IN | Events::RDNORM | Events::OUT | Events::WRNORM);
     near.putpmsg(Some(b"x"), None, 1).expect("room");
     assert!(now(&mut far).intersects(Events::RDBAND));
-    near.putmsg(Some(b"x"), None, true).expect("always");
+    near.putpmsg(Some(b"x"), None, Priority::High).expect("always");
     assert!(now(&mut far).intersects(Events::PRI));
     drop(near);
     assert!(now(&mut far).intersects(Events::HUP));
@@ -501,7 +501,7 @@ fn places_are_filled_and_read_without_a_copy() {
 #[test]
 fn a_read_that_fills_waits_for_its_count() {
     let (mut near, mut far) = Handle::pair().expect("pipe");
-    far.set_read_options(ReadOptions { fill: true, ..ReadOptions::default() }).expect("fine");
+    far.set_read_options(ReadOptions::new().fill(true)).expect("fine");
     let writer = std::thread::spawn(move || {
         for _ in 0..10 {
             near.write(b"x").expect("room");
@@ -517,14 +517,14 @@ fn a_read_that_fills_waits_for_its_count() {
 #[test]
 fn bad_sizes_are_refused_by_name() {
     for (options, name) in [
-        (Options { hiwat: 0, ..Options::default() }, "hiwat"),
-        (Options { lowat: 70_000, ..Options::default() }, "lowat"),
-        (Options { maxpsz: 0, ..Options::default() }, "maxpsz"),
-        (Options { maxpsz: 1 << 20, ..Options::default() }, "maxpsz"),
-        (Options { nstrpush: 65, ..Options::default() }, "nstrpush"),
-        (Options { strmsgsz: 1 << 30, ..Options::default() }, "strmsgsz"),
+        (Options::new().hiwat(0), "hiwat"),
+        (Options::new().lowat(70_000), "lowat"),
+        (Options::new().maxpsz(0), "maxpsz"),
+        (Options::new().maxpsz(1 << 20), "maxpsz"),
+        (Options::new().nstrpush(65), "nstrpush"),
+        (Options::new().strmsgsz(1 << 30), "strmsgsz"),
     ] {
-        let error = Handle::pair_with(&options).expect_err("refused");
+        let error = options.pair().expect_err("refused");
         assert_eq!(error.errno(), Errno::Inval);
         assert!(error.to_string().starts_with(name), "{error}");
     }

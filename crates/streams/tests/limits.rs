@@ -4,12 +4,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use headwater_streams::{
-    ControlMode, Errno, Handle, Info, Kind, Message, MessageFilter, Module, Options, Policy, Queue, ReadMode,
-    ReadOptions, Result, register,
+    ControlMode, Errno, Handle, Kind, Message, MessageFilter, Module, ModuleInfo, Options, Policy, Priority, Queue,
+    ReadMode, ReadOptions, Result, register,
 };
 
 fn with(options: Options) -> (Handle, Handle) {
-    let (mut near, mut far) = Handle::pair_with(&options).expect("pipe");
+    let (mut near, mut far) = options.pair().expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     (near, far)
@@ -17,7 +17,7 @@ fn with(options: Options) -> (Handle, Handle) {
 
 /// Sizes as SVR4 had them.
 fn svr4(policy: Policy) -> Options {
-    Options { hiwat: 5120, lowat: 1024, maxpsz: 4096, policy, ..Options::default() }
+    Options::new().hiwat(5120).lowat(1024).maxpsz(4096).policy(policy)
 }
 
 /// Lengths of the messages of data that are there.
@@ -47,12 +47,12 @@ fn data_alone_is_cut_and_sent_as_a_whole_or_not_at_all() {
 
 #[test]
 fn data_alone_beyond_strmsgsz_or_in_too_many_pieces_is_refused() {
-    let (mut near, mut far) = with(Options { strmsgsz: 10_000, maxpsz: 100, ..Options::default() });
+    let (mut near, mut far) = with(Options::new().strmsgsz(10_000).maxpsz(100));
     let errno = |done: Result<()>| done.expect_err("refused").errno();
-    assert_eq!(errno(near.putmsg(None, Some(&vec![0; 10_001]), false)), Errno::Range);
-    assert_eq!(errno(near.putmsg(None, Some(&vec![0; 6401]), false)), Errno::Range, "65 pieces");
+    assert_eq!(errno(near.putmsg(None, Some(&vec![0; 10_001]))), Errno::Range);
+    assert_eq!(errno(near.putmsg(None, Some(&vec![0; 6401]))), Errno::Range, "65 pieces");
     assert_eq!(far.nread().expect("fine"), (0, 0));
-    near.putmsg(None, Some(&vec![0; 6400]), false).expect("64 pieces");
+    near.putmsg(None, Some(&vec![0; 6400])).expect("64 pieces");
     assert_eq!(lengths(&mut far), [100; 64]);
 }
 
@@ -60,7 +60,7 @@ fn data_alone_beyond_strmsgsz_or_in_too_many_pieces_is_refused() {
 fn what_can_put_says_holds_for_the_largest_call() {
     for policy in [Policy::DEFAULT, Policy::EAGER] {
         for (band, maxpsz, strmsgsz) in [(0, 5000, 262_144), (1, 5000, 262_144), (1, 100, 6400), (1, 300, 19_200)] {
-            let options = Options { maxpsz, strmsgsz, hiwat: 1 << 20, lowat: 1 << 19, policy, ..Options::default() };
+            let options = Options::new().maxpsz(maxpsz).strmsgsz(strmsgsz).hiwat(1 << 20).lowat(1 << 19).policy(policy);
             let (mut near, _far) = with(options);
             let (mut calls, len) = (0, (64 * maxpsz).min(strmsgsz) as usize);
             // Small messages use up the blocks, large ones the pages.
@@ -82,8 +82,8 @@ struct Noting {
 }
 
 impl Module for Noting {
-    fn info(&self) -> Info {
-        Info::new(self.name)
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new(self.name)
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
@@ -98,7 +98,7 @@ impl Module for Noting {
 fn a_write_is_cut_at_maxpsz_however_short_it_is() {
     static LENGTHS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
     register(Noting { name: "noting", times: 1, lengths: &LENGTHS }).expect("new");
-    let (mut near, mut far) = with(Options { hiwat: 100_000, ..svr4(Policy::DEFAULT) });
+    let (mut near, mut far) = with(svr4(Policy::DEFAULT).hiwat(100_000));
     near.push("noting").expect("known");
     for _ in 0..2 {
         // The second goes the quick way.
@@ -106,7 +106,7 @@ fn a_write_is_cut_at_maxpsz_however_short_it_is() {
         assert_eq!(near.write(&[1; 4096]).expect("room"), 4096);
     }
     assert_eq!(*LENGTHS.lock().expect("no panic"), [4096; 6]);
-    far.set_read_options(ReadOptions { mode: ReadMode::MessageKeep, ..ReadOptions::default() }).expect("fine");
+    far.set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("fine");
     assert_eq!(lengths(&mut far), [6 * 4096], "coalesced");
     near.pop().expect("pushed");
     near.write(&[1; 8000]).expect("room");
@@ -133,7 +133,7 @@ fn a_module_that_makes_too_many_messages_is_told_and_spoils_nothing() {
     let (mut near, mut far) = with(Options::default());
     near.push("many").expect("known");
     for _ in 0..2 {
-        let error = near.putmsg(Some(b"c"), None, false).expect_err("3000 messages");
+        let error = near.putmsg(Some(b"c"), None).expect_err("3000 messages");
         assert_eq!(error.errno(), Errno::Nosr, "{error}");
         let mut got = 0;
         while far.getmsg(Some(&mut [0; 1]), None).is_ok() {
@@ -150,7 +150,7 @@ fn a_module_that_makes_too_many_messages_is_told_and_spoils_nothing() {
 fn high_priority_finds_room_whatever_bands_hold() {
     for len in [1, 60_000] {
         for policy in [Policy::DEFAULT, Policy::EAGER] {
-            let (mut near, mut far) = with(Options { policy, ..Options::default() });
+            let (mut near, mut far) = with(Options::new().policy(policy));
             let mut sent = 0;
             for band in [1, 2, 255] {
                 while near.putpmsg(Some(b"c"), Some(&vec![0; len]), band).is_ok() {
@@ -158,7 +158,7 @@ fn high_priority_finds_room_whatever_bands_hold() {
                 }
             }
             assert!(sent > 5);
-            near.putmsg(Some(&[1; 4096]), Some(&[2; 65_536]), true).expect("never waits");
+            near.putpmsg(Some(&[1; 4096]), Some(&[2; 65_536]), Priority::High).expect("never waits");
             let got = far.getpmsg(Some(&mut [0; 4096]), Some(&mut vec![0; 65_536]), MessageFilter::HighPriority);
             assert_eq!(got.expect("there").data, Some(65_536));
         }
@@ -168,7 +168,7 @@ fn high_priority_finds_room_whatever_bands_hold() {
 #[test]
 fn a_writer_waits_for_memory_that_another_band_holds_and_is_woken() {
     let pair = || {
-        let (near, far) = Handle::pair_with(&Options { hiwat: 5000, lowat: 1000, ..Options::default() }).expect("pipe");
+        let (near, far) = Options::new().hiwat(5000).lowat(1000).pair().expect("pipe");
         let mut first = near.another();
         first.set_nonblocking(true).expect("arm");
         (first, near, far)
@@ -194,7 +194,7 @@ fn a_writer_waits_for_memory_that_another_band_holds_and_is_woken() {
     std::thread::sleep(Duration::from_millis(60));
     let start = std::time::Instant::now();
     for _ in 0..sent {
-        assert!(far.getmsg(Some(&mut [0; 1]), None).expect("there").band > 0);
+        assert!(far.getmsg(Some(&mut [0; 1]), None).expect("there").priority.band() > 0);
         if writer.is_finished() {
             break;
         }
@@ -207,8 +207,8 @@ fn a_writer_waits_for_memory_that_another_band_holds_and_is_woken() {
 #[test]
 fn a_partly_taken_control_part_gives_its_room_back() {
     for policy in [Policy::DEFAULT, Policy::EAGER] {
-        let (mut near, mut far) = with(Options { hiwat: 1000, lowat: 500, policy, ..Options::default() });
-        near.putmsg(Some(&[1; 1100]), Some(&[2; 100]), false).expect("room");
+        let (mut near, mut far) = with(Options::new().hiwat(1000).lowat(500).policy(policy));
+        near.putmsg(Some(&[1; 1100]), Some(&[2; 100])).expect("room");
         assert!(!near.can_put(0).expect("fine"));
         let got = far.getmsg(Some(&mut [0; 800]), None).expect("there");
         assert!(got.more_control);
@@ -224,8 +224,8 @@ fn a_partly_taken_control_part_gives_its_room_back() {
 
 #[test]
 fn a_stream_of_one_byte_messages_ends_nowhere_without_memory() {
-    let (mut near, mut far) = with(Options { policy: Policy::EAGER, ..Options::default() });
-    far.set_read_options(ReadOptions { control: ControlMode::AsData, ..ReadOptions::default() }).expect("fine");
+    let (mut near, mut far) = with(Options::new().policy(Policy::EAGER));
+    far.set_read_options(ReadOptions::new().control(ControlMode::AsData)).expect("fine");
     for _ in 0..3 {
         let mut sent = 0;
         while near.write(b"x").is_ok() {

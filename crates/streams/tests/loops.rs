@@ -9,14 +9,13 @@ use std::time::{Duration, Instant};
 
 use common::{Random, alone, calm, child, joined, setting, within};
 use headwater_os::child::Child;
-use headwater_streams::{DeviceOptions, Errno, Handle, Options, Result, Stream};
+use headwater_streams::{DeviceOptions, Errno, Handle, Options, Priority, Result, Stream};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn open_with(directory: &Path, minor: u32, hiwat: u32) -> Result<Handle> {
-    let stream = Options { hiwat, lowat: hiwat / 4, maxpsz: 1000, ..Options::default() };
-    let options =
-        DeviceOptions { minor: Some(minor), directory: Some(directory.to_owned()), stream, ..DeviceOptions::default() };
+    let stream = Options::new().hiwat(hiwat).lowat(hiwat / 4).maxpsz(1000);
+    let options = DeviceOptions::new().minor(minor).directory(directory.to_owned()).stream(stream);
     options.open("loop").map(Stream::into_handle)
 }
 
@@ -50,15 +49,15 @@ fn what_is_written_to_the_one_is_read_from_the_other() {
     one.putpmsg(Some(b"control"), Some(b"data"), 2).expect("room");
     let mut two = open(directory.path(), 5).expect("free");
     let first = two.receive().expect("no error").expect("there");
-    assert_eq!((first.band, first.control.as_deref()), (2, Some(&b"control"[..])));
+    assert_eq!((first.priority(), first.control()), (Priority::Band(2), Some(&b"control"[..])));
     assert_eq!(text(&mut two), "early");
     for round in 0..5 {
         one.write(format!("one {round}").as_bytes()).expect("room");
         two.write(format!("two {round}").as_bytes()).expect("room");
         assert_eq!((text(&mut two), text(&mut one)), (format!("one {round}"), format!("two {round}")));
     }
-    two.putmsg(Some(b"urgent"), None, true).expect("waits for nobody");
-    assert!(one.receive().expect("no error").expect("there").high_priority);
+    two.putpmsg(Some(b"urgent"), None, Priority::High).expect("waits for nobody");
+    assert_eq!(one.receive().expect("no error").expect("there").priority(), Priority::High);
     assert_eq!(open(directory.path(), 4).expect_err("once").errno(), Errno::Busy);
     assert_eq!((one.look().expect("loop"), two.list().expect("list")), ("loop".to_owned(), vec!["loop".to_owned()]));
     one.write(b"last").expect("room");

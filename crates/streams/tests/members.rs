@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use headwater_os::child::Child;
-use headwater_streams::{Access, Errno, Error, Events, Handle};
+use headwater_streams::{Access, Errno, Error, Events, Handle, Priority};
 
 mod common;
 
@@ -51,7 +51,7 @@ fn the_sixty_fifth_process_is_told_of_the_limit() {
     assert!(is_full(&near.attach().expect_err("full")));
     assert!(is_full(&near.write(b"x").expect_err("full")));
     assert!(is_full(&near.read(&mut buffer).expect_err("full")));
-    assert!(is_full(&near.putmsg(Some(b"x"), None, true).expect_err("full")));
+    assert!(is_full(&near.putpmsg(Some(b"x"), None, Priority::High).expect_err("full")));
     assert!(is_full(&near.getmsg(None, Some(&mut buffer)).expect_err("full")));
     assert!(is_full(&near.poll(Events::IN, Some(Duration::ZERO)).expect_err("full")));
     assert!(is_full(&near.push("nullmod").expect_err("full")));

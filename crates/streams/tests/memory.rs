@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Handle, Options};
+use headwater_streams::{Errno, Handle};
 
 /// One test at a time: each looks at all streams of the process.
 static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -90,7 +90,7 @@ fn a_reader_gives_the_memory_back_though_a_writer_was_in_the_middle_of_its_call(
 }
 
 fn nonblocking() -> (Handle, Handle) {
-    let (mut near, mut far) = Handle::pair_with(&Options::default()).expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     near.set_nonblocking(true).expect("set");
     far.set_nonblocking(true).expect("set");
     (near, far)
@@ -117,7 +117,7 @@ fn kept_with_little_unread(marked_every: u64) -> u64 {
         let message: Vec<u8> = (next..next + numbers).flat_map(u64::to_le_bytes).collect();
         next += numbers;
         if round % marked_every == 1 {
-            near.putmsg(None, Some(&message), false).expect("room");
+            near.putmsg(None, Some(&message)).expect("room");
         } else {
             assert_eq!(near.write(&message).expect("room"), message.len());
         }

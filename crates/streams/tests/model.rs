@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use headwater_streams::{
-    ControlMode, Errno, Flush, Handle, MessageFilter, Options, Policy, ReadMode, ReadOptions, Received,
+    ControlMode, Errno, Flush, Handle, MessageFilter, Options, Policy, Priority, ReadMode, ReadOptions, Received,
 };
 use proptest::prelude::*;
 
@@ -282,8 +282,8 @@ fn get(
 
 /// Makes the calls on a stream and on the model.
 fn agree(policy: Policy, modules: &[&str], calls: Vec<Call>) {
-    let options = Options { hiwat: 1000, lowat: 300, maxpsz: 4096, policy, ..Options::default() };
-    let (mut near, mut far) = Handle::pair_with(&options).expect("pipe");
+    let options = Options::new().hiwat(1000).lowat(300).maxpsz(4096).policy(policy);
+    let (mut near, mut far) = options.pair().expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     modules.iter().for_each(|name| near.push(name).expect("known"));
@@ -305,7 +305,7 @@ fn agree(policy: Policy, modules: &[&str], calls: Vec<Call>) {
             }
             Call::PutHigh { control, data } => {
                 let (control, data) = (model.bytes(control), data.map(|len| model.bytes(len)));
-                near.putmsg(Some(&control), data.as_deref(), true).expect("never waits");
+                near.putpmsg(Some(&control), data.as_deref(), Priority::High).expect("never waits");
                 model.put_high(&control, data.as_deref());
             }
             Call::Read(len) => {
@@ -333,7 +333,7 @@ fn agree(policy: Policy, modules: &[&str], calls: Vec<Call>) {
                 far.set_read_options(model.read).expect("fine");
             }
             Call::Flush(band) => {
-                near.flush(Flush { read: true, write: false, band }).expect("fine");
+                near.flush_queues(band.map_or(Flush::READ, |band| Flush::READ.in_band(band))).expect("fine");
                 model.flush(band);
             }
             Call::CanPut(band) => assert_eq!(near.can_put(band).expect("fine"), model.can_put(band), "{told}"),
@@ -356,7 +356,7 @@ proptest! {
 
     #[test]
     fn so_it_is_without_coalescing_and_hysteresis(calls in calls()) {
-        agree(Policy { coalescing: false, hysteresis: false, ..Policy::DEFAULT }, &[], calls);
+        agree(Policy::DEFAULT.coalescing(false).hysteresis(false), &[], calls);
     }
 
     #[test]

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use headwater_streams::{
-    Errno, Error, Events, Handle, Info, Kind, Message, Module, Next, Options, Queue, ReadOptions, Result, register,
+    Errno, Error, Events, Handle, Kind, Message, Module, ModuleInfo, Next, Queue, ReadOptions, Result, register,
 };
 
 fn with_module(module: impl Module + 'static) -> (Handle, Handle) {
     let name = module.info().name;
     register(module).expect("new");
-    let (mut near, mut far) = Handle::pair_with(&Options::default()).expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     near.push(name).expect("known");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
@@ -25,8 +25,8 @@ struct Refusing;
 static CLOSED: AtomicU32 = AtomicU32::new(0);
 
 impl Module for Refusing {
-    fn info(&self) -> Info {
-        Info::new("refusing")
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("refusing")
     }
 
     fn open(&self, _: &mut Queue<'_, '_, '_>) -> Result<()> {
@@ -41,7 +41,7 @@ impl Module for Refusing {
 #[test]
 fn a_module_that_was_not_opened_is_not_closed() {
     register(Refusing).expect("new");
-    let (mut near, mut far) = Handle::pair_with(&Options::default()).expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     assert_eq!(near.push("refusing").expect_err("refused").errno(), Errno::new(28));
     assert_eq!((CLOSED.load(Ordering::Relaxed), near.list().expect("fine").len()), (0, 0));
     near.write(b"x").expect("as before");
@@ -55,8 +55,8 @@ struct Closing;
 static LAST_CLOSES: AtomicU32 = AtomicU32::new(0);
 
 impl Module for Closing {
-    fn info(&self) -> Info {
-        Info::new("closing")
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("closing")
     }
 
     fn close(&self) {
@@ -98,8 +98,10 @@ fn panic_at(data: &[u8]) {
 }
 
 impl Module for Panicking {
-    fn info(&self) -> Info {
-        Info { data: self.data, services: [self.serves; 2], ..Info::new(self.name) }
+    fn info(&self) -> ModuleInfo {
+        let mut info = ModuleInfo::new(self.name);
+        (info.data, info.services) = (self.data, [self.serves; 2]);
+        info
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
@@ -151,7 +153,7 @@ fn a_panic_of_a_module_leaves_the_stream_to_others() {
             near.write(b"before ").expect("room");
             for message in [false, true] {
                 let panicked = catch_unwind(AssertUnwindSafe(|| match message {
-                    true => near.putmsg(None, Some(b"panic "), false),
+                    true => near.putmsg(None, Some(b"panic ")),
                     false => near.write(b"panic ").map(|_| ()),
                 }));
                 assert!(panicked.is_err(), "{name}: the panic goes on to the caller");
@@ -180,16 +182,16 @@ fn a_reader_is_told_of_what_came_before_a_panic() {
     // It sleeps on its descriptor by then.
     std::thread::sleep(Duration::from_millis(60));
     let start = Instant::now();
-    assert!(catch_unwind(AssertUnwindSafe(|| near.putmsg(None, Some(b"panic"), false))).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| near.putmsg(None, Some(b"panic")))).is_err());
     assert_eq!(reader.join().expect("no panic there"), 5);
     assert!(start.elapsed() < Duration::from_millis(500), "told late, after {:?}", start.elapsed());
 }
 
 #[test]
 fn a_hang_up_can_end() {
-    let (mut near, mut far) = Handle::pair_with(&Options::default()).expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     near.push("testmod").expect("known");
-    near.putmsg(Some(b"hangup 2"), None, false).expect("fine");
+    near.putmsg(Some(b"hangup 2"), None).expect("fine");
     let hung_up = |near: &mut Handle| near.poll(Events::OUT, Some(Duration::ZERO)).expect("fine");
     assert_eq!(hung_up(&mut near), Events::HUP);
     assert_eq!(near.write(b"x").expect_err("hung up").errno(), Errno::Nxio);
@@ -205,9 +207,9 @@ fn a_hang_up_can_end() {
 
 #[test]
 fn a_read_that_fills_gives_what_it_has_at_a_hang_up() {
-    let (mut near, mut far) = Handle::pair_with(&Options::default()).expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     near.push("testmod").expect("known");
-    near.set_read_options(ReadOptions { fill: true, ..ReadOptions::default() }).expect("fine");
+    near.set_read_options(ReadOptions::new().fill(true)).expect("fine");
     let mut other = near.another();
     // A handle that is in use when the reader falls asleep.
     other.attach().expect("a place");
@@ -218,7 +220,7 @@ fn a_read_that_fills_gives_what_it_has_at_a_hang_up() {
     });
     std::thread::sleep(Duration::from_millis(60));
     let start = Instant::now();
-    other.putmsg(Some(b"hangup"), None, false).expect("fine");
+    other.putmsg(Some(b"hangup"), None).expect("fine");
     assert_eq!(reader.join().expect("no panic"), ([3, 0], 0));
     assert!(start.elapsed() < Duration::from_millis(500), "told late, after {:?}", start.elapsed());
 }

@@ -6,7 +6,7 @@ mod common;
 use std::sync::Once;
 
 use common::Random;
-use headwater_streams::{Errno, Handle, Info, Kind, Message, Module, Next, Options, Queue, Result, register};
+use headwater_streams::{Errno, Handle, Kind, Message, Module, ModuleInfo, Next, Options, Queue, Result, register};
 
 /// What a module makes of data, and whether it queues it.
 #[derive(Debug, Clone, Copy)]
@@ -56,8 +56,10 @@ impl Maker {
 }
 
 impl Module for Maker {
-    fn info(&self) -> Info {
-        Info { services: [self.queues; 2], data: true, ..Info::new(self.name) }
+    fn info(&self) -> ModuleInfo {
+        let mut info = ModuleInfo::new(self.name).data();
+        info.services = [self.queues; 2];
+        info
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
@@ -84,8 +86,7 @@ fn know() {
 
 fn with_modules(names: &[&str], hiwat: u32) -> (Handle, Handle) {
     know();
-    let (mut near, mut far) =
-        Handle::pair_with(&Options { hiwat, lowat: hiwat / 2, ..Options::default() }).expect("pipe");
+    let (mut near, mut far) = Options::new().hiwat(hiwat).lowat(hiwat / 2).pair().expect("pipe");
     names.iter().for_each(|name| near.push(name).expect("known"));
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
@@ -161,8 +162,8 @@ fn a_service_module_is_served_once_for_each_write() {
 struct Flood;
 
 impl Module for Flood {
-    fn info(&self) -> Info {
-        Info { data: true, ..Info::new("flood") }
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("flood").data()
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {

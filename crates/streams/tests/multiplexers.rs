@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use common::{alone, calm, child, joined, within};
 use headwater_os::child::Child;
-use headwater_streams::{Access, Device, DeviceOptions, Errno, Fifo, Handle, MuxId, Options, Result, pipe, pipe_with};
+use headwater_streams::{
+    Access, Device, DeviceOptions, Errno, Fifo, FifoOptions, Handle, MuxId, Options, Priority, Result, pipe,
+};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -26,15 +28,15 @@ fn ends() -> (Handle, Handle) {
 }
 
 fn send(upper: &mut Handle, lower: MuxId, text: &[u8]) -> Result<()> {
-    upper.putmsg(Some(&lower.bytes()), Some(text), false)
+    upper.putmsg(Some(&lower.bytes()), Some(text))
 }
 
 /// The lower stream that a message has come from, and its data; None for the end of that stream.
 fn get(upper: &mut Handle) -> (MuxId, Option<String>) {
     let message = upper.receive().expect("no error").expect("not the end");
-    let (id, rest) = MuxId::split_from(message.control.as_deref().expect("an id")).expect("an id");
+    let (id, rest) = MuxId::split_from(message.control().expect("an id")).expect("an id");
     assert!(rest.is_empty());
-    (id, message.data.map(|data| String::from_utf8(data).expect("text")))
+    (id, message.data().map(|data| String::from_utf8(data.to_vec()).expect("text")))
 }
 
 fn text(handle: &mut Handle) -> String {
@@ -67,11 +69,11 @@ fn what_is_sent_above_goes_to_the_lower_stream_that_it_names_and_comes_back() {
     // Bands, control parts and priority go along.
     far.putpmsg(Some(b"control"), Some(b"data"), 3).expect("room");
     let message = upper.receive().expect("no error").expect("there");
-    assert_eq!((message.band, message.high_priority), (3, false));
-    assert_eq!(message.control, Some([&two.bytes()[..], b"control"].concat()));
-    upper.putmsg(Some(&[&two.bytes()[..], b"now"].concat()), None, true).expect("waits for nobody");
+    assert_eq!(message.priority(), Priority::Band(3));
+    assert_eq!(message.control(), Some(&[&two.bytes()[..], b"control"].concat()[..]));
+    upper.putpmsg(Some(&[&two.bytes()[..], b"now"].concat()), None, Priority::High).expect("waits for nobody");
     let message = far.receive().expect("no error").expect("there");
-    assert_eq!((message.control.as_deref(), message.high_priority), (Some(&b"now"[..]), true));
+    assert_eq!((message.control(), message.priority()), (Some(&b"now"[..]), Priority::High));
     assert_eq!(errno(upper.write(b"for whom?")), Errno::Inval);
     assert_eq!(errno(send(&mut upper, MuxId::new(77).expect("a number"), b"x")), Errno::Nxio);
     drop(far);
@@ -146,7 +148,7 @@ fn what_cannot_be_linked_is_refused_and_left_alone() {
     let fifos = tempfile::tempdir().expect("a directory");
     let path = fifos.path().join("fifo");
     Fifo::create(&path, 0o600).expect("mkfifo");
-    let fifo = Fifo::open_with(&path, Access::Read, true, &Options::default()).expect("open");
+    let fifo = FifoOptions::new().nonblocking(true).open(&path, Access::Read).expect("open");
     assert_eq!(errno(upper.link(&fifo.into_handle())), Errno::Inval);
     echo.write(b"alone").expect("room");
     assert_eq!(text(&mut echo), "alone");
@@ -156,10 +158,10 @@ fn what_cannot_be_linked_is_refused_and_left_alone() {
 #[test]
 fn a_full_lower_stream_stops_the_writer_and_a_full_upper_one_the_lower() {
     let _alone = alone();
-    let options = Options { hiwat: 4000, lowat: 1000, maxpsz: 1000, ..Options::default() };
+    let options = Options::new().hiwat(4000).lowat(1000).maxpsz(1000);
     for round in 0..3 {
         within(PATIENCE, format!("flow control through a multiplexer, round {round}"));
-        let (near, far) = pipe_with(&options).expect("pipe");
+        let (near, far) = options.pipe().expect("pipe");
         let (mut upper, mut far) = (mux(), far.into_handle());
         let id = upper.link(&near.into_handle()).expect("linked");
         // Down: nobody reads below.
@@ -190,7 +192,7 @@ fn a_full_lower_stream_stops_the_writer_and_a_full_upper_one_the_lower() {
         let (mut sent, give_up) = (0, Instant::now() + Duration::from_secs(5));
         let mut refused = 0;
         while refused < 20 {
-            match far.putmsg(Some(b""), Some(&[sent as u8; 500]), false) {
+            match far.putmsg(Some(b""), Some(&[sent as u8; 500])) {
                 Ok(()) => (sent, refused) = (sent + 1, 0),
                 Err(_) => {
                     refused += 1;
@@ -202,13 +204,13 @@ fn a_full_lower_stream_stops_the_writer_and_a_full_upper_one_the_lower() {
         far.set_nonblocking(false).expect("set");
         let writer = std::thread::spawn(move || {
             for number in sent..sent + 100 {
-                far.putmsg(Some(b""), Some(&[number as u8; 500]), false).expect("there will be room");
+                far.putmsg(Some(b""), Some(&[number as u8; 500])).expect("there will be room");
             }
             far
         });
         for number in 0..sent + 100 {
             let message = upper.receive().expect("no error").expect("there");
-            assert_eq!(message.data, Some(vec![number as u8; 500]), "message {number}");
+            assert_eq!(message.data(), Some(&[number as u8; 500][..]), "message {number}");
         }
         drop(writer.join().expect("no panic"));
     }
@@ -330,7 +332,7 @@ fn directory() -> tempfile::TempDir {
 }
 
 fn named(directory: &Path) -> Result<Handle> {
-    let options = DeviceOptions { minor: Some(3), directory: Some(directory.to_owned()), ..DeviceOptions::default() };
+    let options = DeviceOptions::new().minor(3).directory(directory);
     options.open("mux").map(headwater_streams::Stream::into_handle)
 }
 

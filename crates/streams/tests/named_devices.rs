@@ -26,11 +26,15 @@ fn directory() -> tempfile::TempDir {
 }
 
 fn at(directory: &Path) -> DeviceOptions {
-    DeviceOptions { directory: Some(directory.to_owned()), ..DeviceOptions::default() }
+    DeviceOptions::new().directory(directory.to_owned())
+}
+
+fn with_minor(directory: &Path, minor: Option<u32>) -> DeviceOptions {
+    minor.map_or_else(|| at(directory), |minor| at(directory).minor(minor))
 }
 
 fn open(directory: &Path, driver: &str, minor: Option<u32>) -> Result<Stream> {
-    DeviceOptions { minor, ..at(directory) }.open(driver)
+    with_minor(directory, minor).open(driver)
 }
 
 fn minor(stream: &Stream) -> u32 {
@@ -267,7 +271,7 @@ fn hold(directory: &Path, seed: u64) -> i32 {
     let mut open_ones = Vec::new();
     loop {
         let minor = Some(random.below(3) as u32).filter(|_| random.one_in(2));
-        match (DeviceOptions { minor, nonblocking: true, ..at(directory) }).open("echo") {
+        match with_minor(directory, minor).nonblocking(true).open("echo") {
             Ok(stream) => open_ones.push(stream),
             Err(error) => assert_eq!(error.errno(), Errno::Busy, "{error}"),
         }

@@ -9,7 +9,7 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use headwater_streams::{ControlMode, Errno, Handle, MessageFilter, ReadOptions};
+use headwater_streams::{ControlMode, Errno, Handle, MessageFilter, Priority, ReadOptions};
 
 /// Sends a message ahead and a plain one after it, again and again, as long as the reader takes them; `round` is read by
 /// the reader, `taken` by us.
@@ -17,7 +17,7 @@ fn send(near: &mut Handle, high: bool, taken: &AtomicU64, stop: &AtomicBool) {
     for round in 1u64.. {
         let bytes = round.to_le_bytes();
         if high {
-            near.putmsg(Some(&bytes), None, true).expect("always");
+            near.putpmsg(Some(&bytes), None, Priority::High).expect("always");
         } else {
             near.putpmsg(Some(&bytes), None, 1).expect("room");
         }
@@ -83,7 +83,7 @@ fn get(far: &mut Handle) -> Option<(bool, u64)> {
 /// Reads; a control part as data. What came ahead and what is plain are told apart by their turn.
 fn reader() -> impl FnMut(&mut Handle) -> Option<(bool, u64)> {
     let mut seen = 0;
-    let mut options = Some(ReadOptions { control: ControlMode::AsData, ..ReadOptions::default() });
+    let mut options = Some(ReadOptions::new().control(ControlMode::AsData));
     move |far| {
         if let Some(options) = options.take() {
             far.set_read_options(options).expect("fine");

@@ -4,18 +4,18 @@ use std::sync::Once;
 use std::time::Duration;
 
 use headwater_streams::{
-    ControlMode, Errno, Events, Handle, Info, Message, Module, Options, OwnedMessage, Policy, Queue, ReadMode,
-    ReadOptions, Result, Side, Stream, WriteOptions, register,
+    ControlMode, Errno, Events, FifoOptions, Handle, Message, Module, ModuleInfo, Options, Policy, Priority, Queue,
+    ReadMode, ReadOptions, Result, Side, Stream, WriteOptions, register,
 };
 
 /// The policies under which the behaviour must be the same.
-const POLICIES: [Policy; 3] = [Policy::DEFAULT, Policy::EAGER, Policy { coalescing: false, ..Policy::DEFAULT }];
+const POLICIES: [Policy; 3] = [Policy::DEFAULT, Policy::EAGER, Policy::DEFAULT.coalescing(false)];
 
 fn with(policy: Policy) -> (Handle, Handle) {
-    let (mut near, mut far) = Handle::pair_with(&Options { policy, ..Options::default() }).expect("pipe");
+    let (mut near, mut far) = Options::new().policy(policy).pair().expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
-    near.set_write_options(WriteOptions { zero: true, ..WriteOptions::PIPE }).expect("fine");
+    near.set_write_options(WriteOptions::PIPE.zero(true)).expect("fine");
     (near, far)
 }
 
@@ -27,7 +27,7 @@ fn read(stream: &mut Handle, len: usize) -> std::result::Result<Vec<u8>, Errno> 
 }
 
 fn set(stream: &mut Handle, mode: ReadMode, control: ControlMode) {
-    stream.set_read_options(ReadOptions { mode, control, fill: false }).expect("fine");
+    stream.set_read_options(ReadOptions::new().mode(mode).control(control).fill(false)).expect("fine");
 }
 
 /// The lengths of the parts that getmsg reports, with buffers of these lengths.
@@ -40,9 +40,9 @@ fn get(stream: &mut Handle, control: Option<usize>, data: Option<usize>) -> (Opt
 #[test]
 fn data_can_be_read_once_its_control_part_was_taken() {
     for policy in POLICIES {
-        for high_priority in [false, true] {
+        for priority in [Priority::NORMAL, Priority::High] {
             let (mut near, mut far) = with(policy);
-            near.putmsg(Some(b"ctl"), Some(b"data"), high_priority).expect("room");
+            near.putpmsg(Some(b"ctl"), Some(b"data"), priority).expect("room");
             assert_eq!(get(&mut far, Some(9), None), (Some(3), None, false, true));
             assert_eq!(read(&mut far, 9), Ok(b"data".to_vec()), "{policy:?}");
             assert_eq!(read(&mut far, 9), Err(Errno::Again));
@@ -54,11 +54,11 @@ fn data_can_be_read_once_its_control_part_was_taken() {
 fn a_part_that_was_taken_is_not_there_any_more() {
     for policy in POLICIES {
         let (mut near, mut far) = with(policy);
-        near.putmsg(Some(b"ctl"), Some(b"data"), false).expect("room");
+        near.putmsg(Some(b"ctl"), Some(b"data")).expect("room");
         assert_eq!(get(&mut far, Some(9), Some(1)), (Some(3), Some(1), false, true));
         assert_eq!(get(&mut far, Some(9), Some(1)), (None, Some(1), false, true), "-1 and not 0");
-        assert_eq!(far.receive().expect("there"), Some(OwnedMessage::data(*b"ta")));
-        near.putmsg(Some(b"ctl"), Some(b"data"), false).expect("room");
+        assert_eq!(far.receive().expect("there"), Some(Message::data_of(b"ta")));
+        near.putmsg(Some(b"ctl"), Some(b"data")).expect("room");
         assert_eq!(get(&mut far, Some(1), Some(9)), (Some(1), Some(4), true, false));
         assert_eq!(get(&mut far, Some(9), Some(9)), (Some(2), None, false, false));
     }
@@ -68,14 +68,14 @@ fn a_part_that_was_taken_is_not_there_any_more() {
 fn a_part_without_bytes_stays_until_it_is_asked_for() {
     for policy in POLICIES {
         let (mut near, mut far) = with(policy);
-        near.putmsg(Some(b""), Some(b"data"), false).expect("room");
+        near.putmsg(Some(b""), Some(b"data")).expect("room");
         assert_eq!(get(&mut far, None, Some(9)), (None, Some(4), true, false), "MORECTL");
         assert_eq!(get(&mut far, Some(0), Some(9)), (Some(0), None, false, false));
-        near.putmsg(Some(b"c"), Some(b""), false).expect("room");
+        near.putmsg(Some(b"c"), Some(b"")).expect("room");
         assert_eq!(get(&mut far, Some(9), None), (Some(1), None, false, true), "MOREDATA");
         assert_eq!(get(&mut far, None, Some(0)), (None, Some(0), false, false));
         // It keeps its place when all bytes of the other part are taken, bit by bit.
-        near.putmsg(Some(b""), Some(b"data"), false).expect("room");
+        near.putmsg(Some(b""), Some(b"data")).expect("room");
         assert_eq!(get(&mut far, None, Some(1)), (None, Some(1), true, true));
         assert_eq!(get(&mut far, None, Some(9)), (None, Some(3), true, false));
         near.write(b"behind").expect("room");
@@ -83,7 +83,7 @@ fn a_part_without_bytes_stays_until_it_is_asked_for() {
         assert_eq!(get(&mut far, Some(0), Some(9)), (Some(0), None, false, false));
         assert_eq!(read(&mut far, 9), Ok(b"behind".to_vec()));
         // Taken alone, it does not come back.
-        near.putmsg(Some(b""), Some(b"data"), false).expect("room");
+        near.putmsg(Some(b""), Some(b"data")).expect("room");
         assert_eq!(get(&mut far, Some(0), None), (Some(0), None, false, true));
         assert_eq!(get(&mut far, Some(9), Some(2)), (None, Some(2), false, true));
         assert_eq!(read(&mut far, 9), Ok(b"ta".to_vec()));
@@ -100,7 +100,7 @@ fn a_read_without_room_takes_nothing_and_waits_for_nothing() {
         assert_eq!(far.readv(&mut []).expect("no room"), 0);
         set(&mut far, ReadMode::MessageDiscard, ControlMode::Refuse);
         near.write(b"").expect("room");
-        near.putmsg(None, Some(b"data"), false).expect("room");
+        near.putmsg(None, Some(b"data")).expect("room");
         assert_eq!(read(&mut far, 0), Ok(vec![]));
         assert_eq!(read(&mut far, 9), Ok(vec![]), "the message without bytes is still there");
         assert_eq!(read(&mut far, 0), Ok(vec![]));
@@ -113,8 +113,8 @@ fn a_control_part_read_as_data_ends_a_read_when_it_has_no_bytes() {
     for policy in POLICIES {
         let (mut near, mut far) = with(policy);
         set(&mut far, ReadMode::Bytes, ControlMode::AsData);
-        near.putmsg(Some(b""), None, false).expect("room");
-        near.putmsg(Some(b"c"), Some(b"d"), false).expect("room");
+        near.putmsg(Some(b""), None).expect("room");
+        near.putmsg(Some(b"c"), Some(b"d")).expect("room");
         assert_eq!(read(&mut far, 9), Ok(vec![]));
         assert_eq!(read(&mut far, 9), Ok(b"cd".to_vec()));
     }
@@ -125,10 +125,10 @@ fn a_control_part_that_is_thrown_away_goes_with_the_first_byte_of_data() {
     for policy in POLICIES {
         let (mut near, mut far) = with(policy);
         set(&mut far, ReadMode::Bytes, ControlMode::Discard);
-        near.putmsg(Some(b"ctl"), Some(b"data"), false).expect("room");
-        near.putmsg(Some(b"alone"), None, false).expect("room");
-        near.putmsg(Some(b"ctl"), Some(b""), false).expect("room");
-        near.putmsg(Some(b"ctl"), Some(b"end"), false).expect("room");
+        near.putmsg(Some(b"ctl"), Some(b"data")).expect("room");
+        near.putmsg(Some(b"alone"), None).expect("room");
+        near.putmsg(Some(b"ctl"), Some(b"")).expect("room");
+        near.putmsg(Some(b"ctl"), Some(b"end")).expect("room");
         assert_eq!(read(&mut far, 2), Ok(b"da".to_vec()));
         set(&mut far, ReadMode::Bytes, ControlMode::Refuse);
         assert_eq!(read(&mut far, 9), Ok(b"ta".to_vec()), "data alone is left");
@@ -156,7 +156,7 @@ fn signals_keep_their_place_and_are_no_messages() {
     for policy in POLICIES {
         let (mut near, mut far) = with(policy);
         near.push("testmod").expect("known");
-        let ask = |near: &mut Handle, header: &[u8]| near.putmsg(Some(header), None, false).expect("fine");
+        let ask = |near: &mut Handle, header: &[u8]| near.putmsg(Some(header), None).expect("fine");
         far.write(b"before").expect("room");
         ask(&mut near, b"signal 12");
         assert_eq!(near.take_signals(), 0, "{policy:?}");
@@ -181,7 +181,7 @@ fn the_band_of_whatever_is_at_the_front_is_told() {
 
 #[test]
 fn poll_tells_of_the_message_at_the_front_alone() {
-    let all = Events(0x3ff);
+    let all = Events::all();
     for policy in POLICIES {
         let (mut near, mut far) = with(policy);
         let now = |stream: &mut Handle| stream.poll(all, Some(Duration::ZERO)).expect("fine");
@@ -190,7 +190,7 @@ fn poll_tells_of_the_message_at_the_front_alone() {
         assert_eq!(now(&mut far), Events::IN | Events::RDNORM | out);
         near.putpmsg(Some(b"b"), None, 4).expect("room");
         assert_eq!(now(&mut far), Events::IN | Events::RDBAND | out, "{policy:?}");
-        near.putmsg(Some(b"high"), None, true).expect("always");
+        near.putpmsg(Some(b"high"), None, Priority::High).expect("always");
         assert_eq!(now(&mut far), Events::PRI | out, "{policy:?}");
         assert_eq!(now(&mut near), out | Events::WRBAND, "a band was used");
     }
@@ -198,7 +198,7 @@ fn poll_tells_of_the_message_at_the_front_alone() {
 
 #[test]
 fn poll_tells_of_room_in_bands_that_were_used() {
-    let (near, _far) = Handle::pair_with(&Options { hiwat: 10, lowat: 5, ..Options::default() }).expect("pipe");
+    let (near, _far) = Options::new().hiwat(10).lowat(5).pair().expect("pipe");
     let mut near = near;
     let now = |stream: &mut Handle| stream.poll(Events::WRBAND, Some(Duration::ZERO)).expect("fine");
     assert_eq!(now(&mut near), Events::default());
@@ -219,10 +219,10 @@ fn a_fifo_is_ready_for_what_it_was_opened_for() {
     let path = directory.path().join("fifo");
     Fifo::create(&path, 0o600).expect("mkfifo");
     let open =
-        |access| Fifo::open_with(&path, access, true, &Options::default()).map(Stream::into_handle).expect("open");
+        |access| FifoOptions::new().nonblocking(true).open(&path, access).map(Stream::into_handle).expect("open");
     let mut reader = open(Access::Read);
     let mut writer = open(Access::Write);
-    let now = |stream: &mut Handle| stream.poll(Events(0x3ff), Some(Duration::ZERO)).expect("fine");
+    let now = |stream: &mut Handle| stream.poll(Events::all(), Some(Duration::ZERO)).expect("fine");
     assert_eq!(now(&mut reader), Events::default());
     assert_eq!(now(&mut writer), Events::OUT | Events::WRNORM);
     writer.write(b"x").expect("room");
@@ -234,8 +234,8 @@ fn a_fifo_is_ready_for_what_it_was_opened_for() {
 struct Marker;
 
 impl Module for Marker {
-    fn info(&self) -> Info {
-        Info::new("marker")
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("marker")
     }
 
     fn put<'m>(&self, mut message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
@@ -253,7 +253,7 @@ fn a_read_ends_before_a_mark_also_when_it_fills() {
         for fill in [false, true] {
             let (mut near, mut far) = with(policy);
             far.set_nonblocking(false).expect("fine");
-            far.set_read_options(ReadOptions { fill, ..ReadOptions::default() }).expect("fine");
+            far.set_read_options(ReadOptions::new().fill(fill)).expect("fine");
             near.push("marker").expect("known");
             for text in [&b"ab"[..], b"cd", b"mark", b"ef", b"gh"] {
                 near.write(text).expect("room");

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use common::{Interruptible, alone, calm, within};
 use headwater_streams::{
-    Errno, Error, Handle, Info, Kind, Message, MessageHeader, Module, Options, Policy, Queue, Result, Side, register,
+    Errno, Error, Handle, Kind, Message, MessageHeader, Module, ModuleInfo, Options, Policy, Priority, Queue, Result,
+    Side, register,
 };
 
 /// Queues what comes, and does with its queue what a message of one control part, a word, asks for.
@@ -16,8 +17,8 @@ use headwater_streams::{
 struct Desk;
 
 impl Module for Desk {
-    fn info(&self) -> Info {
-        Info { services: [true, true], hiwat: 300, lowat: 100, ..Info::new("desk") }
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("desk").service(Side::Read).service(Side::Write).water_marks(300, 100)
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
@@ -80,8 +81,8 @@ fn answer(queue: &mut Queue<'_, '_, '_>, text: String) -> Result<()> {
 fn ends(policy: Policy) -> (Handle, Handle) {
     static KNOWN: Once = Once::new();
     KNOWN.call_once(|| register(Desk).expect("a free name"));
-    let options = Options { hiwat: 1000, lowat: 500, policy, ..Options::default() };
-    let (mut near, mut far) = Handle::pair_with(&options).expect("pipe");
+    let options = Options::new().hiwat(1000).lowat(500).policy(policy);
+    let (mut near, mut far) = options.pair().expect("pipe");
     near.push("desk").expect("known");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
@@ -90,15 +91,16 @@ fn ends(policy: Policy) -> (Handle, Handle) {
 
 /// A request goes ahead of what waits.
 fn ask(near: &mut Handle, request: &str) -> std::result::Result<(), Errno> {
-    near.putmsg(Some(request.as_bytes()), None, true).map_err(|error| error.errno())
+    near.putpmsg(Some(request.as_bytes()), None, Priority::High).map_err(|error| error.errno())
 }
 
 /// What has come, a message a piece.
 fn received(stream: &mut Handle) -> Vec<String> {
-    let part =
-        |part: Option<Vec<u8>>| part.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-    std::iter::from_fn(|| stream.receive().ok().flatten().map(|message| part(message.control) + &part(message.data)))
-        .collect()
+    let part = |part: Option<&[u8]>| part.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default();
+    std::iter::from_fn(|| {
+        stream.receive().ok().flatten().map(|message| part(message.control()) + &part(message.data()))
+    })
+    .collect()
 }
 
 fn size(near: &mut Handle) -> String {
@@ -114,18 +116,18 @@ fn a_passive_queue_keeps_what_comes_until_it_is_enabled() {
         let (mut near, mut far) = ends(policy);
         ask(&mut near, "passive").expect("fine");
         for text in ["a", "b", "c"] {
-            near.putmsg(None, Some(text.as_bytes()), false).expect("room");
+            near.putmsg(None, Some(text.as_bytes())).expect("room");
         }
         assert_eq!((received(&mut far), size(&mut near)), (vec![], "3 true (300, 100)".into()));
         ask(&mut near, "enable").expect("fine");
         assert_eq!(received(&mut far).concat(), "abc");
-        near.putmsg(None, Some(b"d"), false).expect("room");
+        near.putmsg(None, Some(b"d")).expect("room");
         assert_eq!(received(&mut far), Vec::<String>::new(), "it is passive still");
         // High priority enables it.
-        near.putmsg(Some(b"high"), None, true).expect("always");
+        near.putpmsg(Some(b"high"), None, Priority::High).expect("always");
         assert_eq!(received(&mut far), ["high", "d"]);
         ask(&mut near, "active").expect("fine");
-        near.putmsg(None, Some(b"e"), false).expect("room");
+        near.putmsg(None, Some(b"e")).expect("room");
         assert_eq!(received(&mut far), ["e"]);
     }
 }
@@ -137,11 +139,11 @@ fn messages_are_taken_from_and_put_to_any_place_that_their_rank_allows() {
         ask(&mut near, "passive").expect("fine");
         near.putpmsg(None, Some(b"band"), 2).expect("room");
         for text in ["a", "b", "c"] {
-            near.putmsg(None, Some(text.as_bytes()), false).expect("room");
+            near.putmsg(None, Some(text.as_bytes())).expect("room");
         }
         let insert = |near: &mut Handle, place: usize, text: &str| {
             let request = format!("insert {place}");
-            near.putmsg(Some(request.as_bytes()), Some(text.as_bytes()), true).map_err(|error| error.errno())
+            near.putpmsg(Some(request.as_bytes()), Some(text.as_bytes()), Priority::High).map_err(|error| error.errno())
         };
         insert(&mut near, 2, "x").expect("between a and b");
         insert(&mut near, 5, "z").expect("at the end");
@@ -161,14 +163,14 @@ fn water_marks_are_the_queue_s_own() {
     let (mut near, mut far) = ends(Policy::DEFAULT);
     ask(&mut near, "passive").expect("fine");
     ask(&mut near, "marks 50").expect("fine");
-    near.putmsg(None, Some(&[b'a'; 50]), false).expect("room");
+    near.putmsg(None, Some(&[b'a'; 50])).expect("room");
     assert_eq!(size(&mut near), "1 true (50, 0)");
-    near.putmsg(None, Some(b"b"), false).expect("room");
+    near.putmsg(None, Some(b"b")).expect("room");
     assert_eq!(size(&mut near), "2 false (50, 0)");
-    assert_eq!(near.putmsg(None, Some(b"c"), false).expect_err("full").errno(), Errno::Again);
+    assert_eq!(near.putmsg(None, Some(b"c")).expect_err("full").errno(), Errno::Again);
     ask(&mut near, "enable").expect("fine");
     assert_eq!(received(&mut far).concat().len(), 51);
-    near.putmsg(None, Some(b"c"), false).expect("room");
+    near.putmsg(None, Some(b"c")).expect("room");
 }
 
 #[test]
@@ -186,7 +188,7 @@ fn linked_and_shared_blocks_arrive_in_their_order() {
         let (mut near, mut far) = ends(policy);
         for len in [1, 200, 5000] {
             let data: String = (0..len).map(|at| char::from(b'a' + (at % 26) as u8)).collect();
-            near.putmsg(Some(b"twice"), Some(data.as_bytes()), true).expect("always");
+            near.putpmsg(Some(b"twice"), Some(data.as_bytes()), Priority::High).expect("always");
             assert_eq!(received(&mut far).concat(), format!("{data}{data}!"));
         }
     }
@@ -214,8 +216,8 @@ fn marks_and_bands_are_told() {
     #[derive(Debug)]
     struct Marker;
     impl Module for Marker {
-        fn info(&self) -> Info {
-            Info::new("marker")
+        fn info(&self) -> ModuleInfo {
+            ModuleInfo::new("marker")
         }
         fn put<'m>(&self, mut message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
             message.header.marked = message.data() == Some(b"mark");
@@ -224,13 +226,13 @@ fn marks_and_bands_are_told() {
     }
     register(Marker).expect("a free name");
     for policy in POLICIES {
-        let options = Options { policy, hiwat: 300, lowat: 100, ..Options::default() };
-        let (mut near, mut far) = Handle::pair_with(&options).expect("pipe");
+        let options = Options::new().policy(policy).hiwat(300).lowat(100);
+        let (mut near, mut far) = options.pair().expect("pipe");
         near.push("marker").expect("known");
         near.set_nonblocking(true).expect("arm");
         assert!(!far.is_at_mark().expect("fine") && !far.is_at_last_mark().expect("fine"));
         for text in ["mark", "text", "mark", "text"] {
-            near.putmsg(None, Some(text.as_bytes()), false).expect("room");
+            near.putmsg(None, Some(text.as_bytes())).expect("room");
         }
         let mut at = Vec::new();
         for _ in 0..4 {
@@ -253,21 +255,24 @@ fn marks_and_bands_are_told() {
 fn a_name_goes_where_it_is_put() {
     let (mut near, mut far) = Handle::pair().expect("pipe");
     let (other, peer) = Handle::pair().expect("pipe");
-    let names = [near.name(), far.name(), other.name(), peer.name()];
+    let names = [near.id(), far.id(), other.id(), peer.id()];
     assert!((0..4).all(|one| (0..one).all(|two| names[one] != names[two])));
-    assert_eq!(other.another().name(), other.name());
+    assert_eq!(other.another().id(), other.id());
     for (offset, len) in [(0, 7), (4, 12), (8, 15), (16, 16), (usize::MAX - 7, 16), (1, 16)] {
-        let error = near.putmsg_naming(&vec![0; len], None, false, &other, offset).expect_err("no place");
+        let error = near.putmsg_naming(&vec![0; len], None, Priority::NORMAL, &other, offset).expect_err("no place");
         assert_eq!(error.errno(), Errno::Inval, "{offset} of {len}");
     }
-    near.putmsg_naming(&[7; 16], Some(b"data"), false, &other, 8).expect("room");
+    near.putmsg_naming(&[7; 16], Some(b"data"), Priority::NORMAL, &other, 8).expect("room");
     let mut control = [0; 16];
     far.getmsg(Some(&mut control), None).expect("there");
-    assert_eq!((control[..8].to_vec(), control[8..].to_vec()), (vec![7; 8], other.name().to_ne_bytes().to_vec()));
+    assert_eq!((control[..8].to_vec(), control[8..].to_vec()), (vec![7; 8], other.id().to_ne_bytes().to_vec()));
     let (mut hung, _far) = Handle::pair().expect("pipe");
     hung.push("testmod").expect("known");
-    hung.putmsg(Some(b"hangup"), None, false).expect("room");
-    assert_eq!(near.putmsg_naming(&[0; 8], None, false, &hung, 0).expect_err("hung up").errno(), Errno::Nxio);
+    hung.putmsg(Some(b"hangup"), None).expect("room");
+    assert_eq!(
+        near.putmsg_naming(&[0; 8], None, Priority::NORMAL, &hung, 0).expect_err("hung up").errno(),
+        Errno::Nxio
+    );
 }
 
 #[test]

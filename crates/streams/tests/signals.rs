@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use common::users::{NOBODY, become_user, is_root, started};
 use common::{alone, calm, child, joined, within};
-use headwater_streams::{Errno, Handle, Options, Policy, SignalEvents};
+use headwater_streams::{Errno, Handle, Options, Policy, Priority, SignalEvents};
 
 static POLLS: AtomicU32 = AtomicU32::new(0);
 static URGENT: AtomicU32 = AtomicU32::new(0);
@@ -52,8 +52,8 @@ fn polls_within(time: Duration) -> u32 {
 }
 
 fn ends(policy: Policy) -> (Handle, Handle) {
-    let options = Options { hiwat: 1000, lowat: 500, policy, ..Options::default() };
-    let (mut near, mut far) = Handle::pair_with(&options).expect("pipe");
+    let options = Options::new().hiwat(1000).lowat(500).policy(policy);
+    let (mut near, mut far) = options.pair().expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     (near, far)
@@ -67,7 +67,7 @@ fn a_registration_is_set_got_and_ended() {
     let none = SignalEvents::default();
     assert_eq!(errno(near.set_signals(none)), Errno::Inval);
     assert_eq!(errno(near.signals().map(drop)), Errno::Inval);
-    assert_eq!(errno(near.set_signals(SignalEvents(0x400))), Errno::Inval);
+    assert_eq!(errno(near.set_signals(SignalEvents::from_bits_retain(0x400))), Errno::Inval);
     near.set_signals(SignalEvents::INPUT | SignalEvents::ERROR).expect("room");
     assert_eq!(near.signals().expect("it is"), SignalEvents::INPUT | SignalEvents::ERROR);
     assert_eq!(errno(far.signals().map(drop)), Errno::Inval, "each end has its own");
@@ -78,7 +78,7 @@ fn a_registration_is_set_got_and_ended() {
     assert_eq!(taken(), (0, 0));
     near.set_signals(none).expect("it ends");
     assert_eq!(errno(near.set_signals(none)), Errno::Inval);
-    far.putmsg(Some(b"c"), None, true).expect("always");
+    far.putpmsg(Some(b"c"), None, Priority::High).expect("always");
     assert_eq!(taken(), (0, 0));
 }
 
@@ -86,9 +86,9 @@ fn a_registration_is_set_got_and_ended() {
 fn what_comes_is_told_by_its_own_event() {
     let _alone = counting();
     let plain = |stream: &mut Handle| stream.write(b"x").map(drop);
-    let message = |stream: &mut Handle| stream.putmsg(Some(b"c"), Some(b"d"), false);
+    let message = |stream: &mut Handle| stream.putmsg(Some(b"c"), Some(b"d"));
     let band = |stream: &mut Handle| stream.putpmsg(Some(b"c"), None, 3);
-    let high = |stream: &mut Handle| stream.putmsg(Some(b"c"), None, true);
+    let high = |stream: &mut Handle| stream.putpmsg(Some(b"c"), None, Priority::High);
     let zero = |stream: &mut Handle| stream.reserve(1).and_then(|place| place.commit());
     type Send<'s> = &'s dyn Fn(&mut Handle) -> headwater_streams::Result<()>;
     let normal = SignalEvents::INPUT | SignalEvents::RDNORM;
@@ -190,7 +190,7 @@ fn what_modules_raise_is_told() {
             near.set_signals(events).expect("room");
             // The end before this one was closed.
             taken();
-            near.putmsg(Some(request.as_bytes()), None, false).expect("room");
+            near.putmsg(Some(request.as_bytes()), None).expect("room");
             assert_eq!(taken_like((u32::from(events == own), 0)).0, u32::from(events == own), "{request} {events:?}");
         }
     }
@@ -199,7 +199,7 @@ fn what_modules_raise_is_told() {
     near.push("testmod").expect("known");
     near.set_signals(SignalEvents::MSG).expect("room");
     far.write(b"data").expect("room");
-    near.putmsg(Some(b"signal 29"), None, false).expect("room");
+    near.putmsg(Some(b"signal 29"), None).expect("room");
     assert_eq!(taken().0, 0);
     near.read(&mut [0; 4]).expect("data");
     assert_eq!((near.read(&mut [0; 4]).expect_err("nothing").errno(), taken_like((1, 0)).0), (Errno::Again, 1));
@@ -329,4 +329,65 @@ fn what_the_kernel_refuses_is_no_failure_of_the_write() {
     }));
     assert_eq!((taken(), near.read(&mut [0; 4]).expect("it has come")), ((0, 0), 1));
     assert_eq!(near.set_signals_of(1 << 30, SignalEvents::INPUT).expect_err("nobody").errno(), Errno::Srch);
+}
+
+#[test]
+fn a_hang_up_is_told_once_when_the_last_of_an_end_is_closed() {
+    let _alone = counting();
+    // Clones are left, and handles that were never used.
+    let (near, far) = headwater_streams::pipe().expect("pipe");
+    near.set_signals(SignalEvents::HANGUP).expect("room");
+    let (clone, by_hand) = (far.clone(), far.handle());
+    far.write(b"x").expect("room");
+    far.close().expect("close");
+    assert_eq!(taken_like((1, 0)), (1, 0), "at the close");
+    drop((clone, by_hand));
+    assert_eq!(taken(), (0, 0), "not again");
+    // Another endpoint of the same process.
+    let (near, far) = headwater_streams::pipe().expect("pipe");
+    near.set_signals(SignalEvents::HANGUP).expect("room");
+    let other = headwater_streams::Stream::from_number(number(&far)).expect("the same end");
+    drop(far);
+    assert_eq!(taken(), (0, 0), "the other one is open");
+    other.write(b"x").expect("room");
+    drop(other);
+    assert_eq!(taken_like((1, 0)), (1, 0), "the last one");
+    // Another process.
+    let (near, far) = headwater_streams::pipe().expect("pipe");
+    near.set_signals(SignalEvents::HANGUP).expect("room");
+    let (go, wait) = headwater_streams::pipe().expect("pipe");
+    let mut child = child(|| {
+        far.write(b"x")?;
+        wait.read(&mut [0])?;
+        Ok(())
+    });
+    assert_eq!(near.read(&mut [0]).expect("from the child"), 1);
+    drop(far);
+    assert_eq!(taken(), (0, 0), "the child has it");
+    go.write(b"!").expect("room");
+    child.wait().expect("wait");
+    // A child that ends has its copies closed by the kernel, and tells nobody.
+    drop(near);
+    taken();
+}
+
+#[test]
+fn a_registration_stays_as_long_as_the_process_has_the_end() {
+    let _alone = counting();
+    let (near, far) = headwater_streams::pipe().expect("pipe");
+    let other = headwater_streams::Stream::from_number(number(&near)).expect("the same end");
+    for keeps in [other, near] {
+        keeps.set_signals(SignalEvents::INPUT).expect("room");
+        let another = headwater_streams::Stream::from_number(number(&keeps)).expect("the same end");
+        another.attach().expect("room");
+        drop(another);
+        far.write(b"x").expect("room");
+        assert_eq!(taken_like((1, 0)), (1, 0));
+    }
+    assert_eq!(far.signals().expect_err("none").errno(), Errno::Inval);
+}
+
+fn number(end: &headwater_streams::Stream) -> u32 {
+    use std::os::fd::{AsFd, AsRawFd};
+    end.as_fd().as_raw_fd().unsigned_abs()
 }

@@ -50,8 +50,8 @@ fn write_all(stream: &mut Handle, messages: u64, as_messages: bool) -> Result<()
         let bytes = &buffer[..words * 8];
         match number % 1000 {
             // Boundaries among the bytes.
-            500 if as_messages => stream.putmsg(Some(&bytes[..8]), Some(&bytes[8..]), false)?,
-            501 if as_messages => stream.putmsg(None, Some(bytes), false)?,
+            500 if as_messages => stream.putmsg(Some(&bytes[..8]), Some(&bytes[8..]))?,
+            501 if as_messages => stream.putmsg(None, Some(bytes))?,
             _ => assert_eq!(stream.write(bytes)?, bytes.len()),
         }
     }
@@ -60,8 +60,8 @@ fn write_all(stream: &mut Handle, messages: u64, as_messages: bool) -> Result<()
 
 /// Two processes, one of which is this; returns the messages that came.
 fn soak(options: &Options, messages: u64, as_messages: bool) -> u64 {
-    let (near, mut far) = Handle::pair_with(options).expect("pipe");
-    far.set_read_options(ReadOptions { control: ControlMode::AsData, ..ReadOptions::default() }).expect("no error");
+    let (near, mut far) = options.pair().expect("pipe");
+    far.set_read_options(ReadOptions::new().control(ControlMode::AsData)).expect("no error");
     let mut near = Some(near);
     let mut far = Some(far);
     let mut writer = Child::fork(|| {
@@ -95,8 +95,8 @@ fn messages_arrive_in_order_and_complete() {
     let messages = setting("HEADWATER_MESSAGES", 3_000_000);
     for (name, options, share) in [
         ("default", Options::default(), 1),
-        ("small queue", Options { hiwat: 600, lowat: 300, ..Options::default() }, 20),
-        ("eager", Options { policy: headwater_streams::Policy::EAGER, ..Options::default() }, 50),
+        ("small queue", Options::new().hiwat(600).lowat(300), 20),
+        ("eager", Options::new().policy(headwater_streams::Policy::EAGER), 50),
     ] {
         let start = Instant::now();
         let wanted = messages / share;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{alone, child, joined};
 use headwater_streams::modules::testmod::ioctl::REVERSE;
 use headwater_streams::{
-    Errno, ErrorOptions, Events, Flush, Handle, IoctlTimeout, MemoryAt, MessageFilter, ReadOptions, Result,
+    Errno, ErrorOptions, Events, Flush, Handle, IoctlTimeout, MemoryAt, MessageFilter, Priority, ReadOptions, Result,
     SignalEvents, WriteOptions,
 };
 
@@ -22,7 +22,7 @@ fn raised(request: &str) -> (Handle, Handle) {
         stream.set_nonblocking(true).expect("arm");
     }
     near.push("testmod").expect("known");
-    near.putmsg(Some(request.as_bytes()), None, false).expect("room");
+    near.putmsg(Some(request.as_bytes()), None).expect("room");
     (near, far)
 }
 
@@ -78,12 +78,12 @@ fn calls_that_write() {
             ("write", &|near| done(near.write(b"x"))),
             ("writev", &|near| done(near.writev(&[IoSlice::new(b"x"), IoSlice::new(b"y")]))),
             ("write of nothing", &|near| done(near.write(b""))),
-            ("putmsg", &|near| near.putmsg(None, Some(b"x"), false).map(|()| 0)),
+            ("putmsg", &|near| near.putmsg(None, Some(b"x")).map(|()| 0)),
             ("putpmsg", &|near| near.putpmsg(None, Some(b"x"), 4).map(|()| 0)),
             ("I_FDINSERT", &|near| {
                 let (other, _peer) = Handle::pair()?;
                 near.pop().ok();
-                near.putmsg_naming(b"proto 78", None, false, &other, 0).map(|()| 0).or_else(|error| {
+                near.putmsg_naming(b"proto 78", None, Priority::NORMAL, &other, 0).map(|()| 0).or_else(|error| {
                     // The module, where it could not be popped, does not know the request.
                     if error.errno() == Errno::Inval { Ok(0) } else { Err(error) }
                 })
@@ -107,8 +107,8 @@ fn calls_that_change_the_stream() {
         &[
             ("I_STR", &|near| done(near.ioctl(REVERSE, &mut Vec::new(), IoctlTimeout::Usual))),
             ("a transparent ioctl", &|near| done(near.transparent_ioctl(REVERSE, 0, &mut Vec::<MemoryAt<'_>>::new()))),
-            ("I_FLUSH", &|near| near.flush(Flush::ALL).map(|()| 0)),
-            ("I_FLUSHBAND", &|near| near.flush(Flush { band: Some(1), ..Flush::ALL }).map(|()| 0)),
+            ("I_FLUSH", &|near| near.flush_queues(Flush::ALL).map(|()| 0)),
+            ("I_FLUSHBAND", &|near| near.flush_queues(Flush::ALL.in_band(1)).map(|()| 0)),
         ],
     );
     check([OK, PROTO, OK, PROTO], &[("I_SRDOPT", &|near| near.set_read_options(ReadOptions::default()).map(|()| 0))]);
@@ -158,7 +158,7 @@ fn poll_shows_it() {
     for (request, shown) in RAISED.into_iter().zip([Events::HUP, Events::ERR, Events::ERR, Events::ERR]) {
         let (mut near, _far) = raised(request);
         let ready = near.poll(all, Some(Duration::ZERO)).expect("no error");
-        assert_eq!(ready.and(Events::HUP | Events::ERR), shown, "{request}");
+        assert_eq!(ready & (Events::HUP | Events::ERR), shown, "{request}");
         assert_eq!(ready.intersects(Events::OUT), request == "error 71 0", "{request}");
     }
 }
@@ -166,13 +166,13 @@ fn poll_shows_it() {
 #[test]
 fn an_error_that_is_told_once_is_told_once() {
     let (mut near, _far) = raised("error 71 71");
-    near.set_error_options(ErrorOptions { read_once: true, write_once: false });
+    near.set_error_options(ErrorOptions::new().read_once(true).write_once(false));
     assert_eq!(near.read(&mut [0]).expect_err("told").errno(), Errno::Proto);
     assert_eq!(near.read(&mut [0]).expect_err("empty").errno(), Errno::Again);
     for _ in 0..2 {
         assert_eq!(near.write(b"x").expect_err("it stays").errno(), Errno::Proto);
     }
-    near.set_error_options(ErrorOptions { read_once: true, write_once: true });
+    near.set_error_options(ErrorOptions::new().read_once(true).write_once(true));
     assert_eq!(near.write(b"x").expect_err("told").errno(), Errno::Proto);
     assert_eq!(near.write(b"x").expect("over"), 1);
 }
@@ -197,7 +197,7 @@ fn is_killed(call: impl FnOnce() -> Result<()>) -> bool {
 fn a_write_that_nobody_will_read_raises_sigpipe_where_it_is_asked_for() {
     let _alone = alone();
     for pipe in [true, false] {
-        let options = WriteOptions { pipe, ..WriteOptions::PIPE };
+        let options = WriteOptions::PIPE.pipe(pipe);
         let broken = |raise: &str| {
             let (mut near, far) = if raise.is_empty() { Handle::pair().expect("pipe") } else { raised(raise) };
             if raise != "hangup" && raise != "error 0 71" {
@@ -210,7 +210,7 @@ fn a_write_that_nobody_will_read_raises_sigpipe_where_it_is_asked_for() {
             (near, Some(far))
         };
         for write in
-            [|near: &mut Handle| done(near.write(b"x")), |near: &mut Handle| done(near.putmsg(Some(b"c"), None, false))]
+            [|near: &mut Handle| done(near.write(b"x")), |near: &mut Handle| done(near.putmsg(Some(b"c"), None))]
         {
             let (mut near, _far) = broken("");
             assert_eq!(is_killed(|| write(&mut near).map(drop)), pipe);

@@ -200,7 +200,7 @@ fn a_flush_beside_a_reader_leaves_the_stream_whole() {
             }
         });
         scope.spawn(|| {
-            let flush = Flush { read: true, write: false, band: None };
+            let flush = Flush::READ;
             while !is_over.load(Ordering::Relaxed) && far.flush_queues(flush).is_ok() {
                 std::hint::spin_loop();
             }
@@ -208,7 +208,7 @@ fn a_flush_beside_a_reader_leaves_the_stream_whole() {
         let until = Instant::now() + Duration::from_millis(500);
         let read = loop {
             match near.receive() {
-                Ok(Some(message)) if message.data.as_deref() != Some(&[7; 300]) => break Err(format!("{message:?}")),
+                Ok(Some(message)) if message.data() != Some(&[7; 300][..]) => break Err(format!("{message:?}")),
                 Err(error) if error.errno() != Errno::Again => break Err(error.to_string()),
                 _ if Instant::now() > until => break Ok(()),
                 _ => {}

@@ -4,21 +4,21 @@
 
 mod common;
 
-use headwater_streams::{Errno, Flush, Handle, Info, Module, Options, Result, register};
+use headwater_streams::{Errno, Flush, Handle, Module, ModuleInfo, Priority, Result, register};
 
 /// Known to a forked child alone.
 #[derive(Debug)]
 struct Stranger;
 
 impl Module for Stranger {
-    fn info(&self) -> Info {
-        Info::new("stranger")
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("stranger")
     }
 }
 
 #[test]
 fn a_module_that_this_process_does_not_know_is_never_passed_by() {
-    let (mut near, mut far) = Handle::pair_with(&Options::default()).expect("pipe");
+    let (mut near, mut far) = Handle::pair().expect("pipe");
     near.set_nonblocking(true).expect("arm");
     far.set_nonblocking(true).expect("arm");
     // The quick ways are open.
@@ -38,11 +38,11 @@ fn a_module_that_this_process_does_not_know_is_never_passed_by() {
         let refused: [(&str, Result<()>); 12] = [
             ("write", near.write(b"x").map(|_| ())),
             ("far write", far.write(b"x").map(|_| ())),
-            ("putmsg", near.putmsg(Some(b"c"), None, false)),
+            ("putmsg", near.putmsg(Some(b"c"), None)),
             ("putpmsg", far.putpmsg(Some(b"c"), None, 3)),
-            ("high priority", near.putmsg(Some(b"c"), None, true)),
+            ("high priority", near.putpmsg(Some(b"c"), None, Priority::High)),
             ("can_put", near.can_put(0).map(|_| ())),
-            ("flush", near.flush(Flush::ALL)),
+            ("flush", near.flush_queues(Flush::ALL)),
             ("read", far.read(&mut buffer).map(|_| ())),
             ("near read", near.read(&mut buffer).map(|_| ())),
             ("getmsg", far.getmsg(None, Some(&mut buffer)).map(|_| ())),

@@ -1,12 +1,12 @@
-//! How fast traces are written and read: `cargo run --release -p headwater-trace-tools --example ctf_speed -- DIRECTORY`, a new one.
-//! Records have 32 bytes (a head and two numbers); 8 million of them in packets of 64 KiB, in two rings. The file system's
-//! cache is part of what is measured; nothing is synced.
+//! Measures how fast traces are written and read: `cargo run --release -p headwater-trace-tools --example ctf_speed --
+//! DIRECTORY`, a new directory. 8 million records of 32 bytes (a head and two numbers) in packets of 64 KiB, in two
+//! rings. The result includes the file system's cache; nothing is synced.
 
 use std::error::Error;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use headwater_trace_tools::ctf::{Item, Packet, Reader, Writer};
+use headwater_trace_tools::ctf::{Packet, Reader, TraceItem, Writer};
 use headwater_trace_tools::export::{Choice, text};
 use headwater_trace_tools::record::Head;
 use headwater_trace_tools::schema::{Base, Clock, EventKind, Field, FieldKind, Schema, StreamKind};
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut all = template;
     for number in 0..PACKETS {
         let begin = number * RECORDS;
-        // Stamping the records is not the writer's work.
+        // Generating the records is not timed.
         for (record, time) in all.chunks_exact_mut(32).zip(begin..) {
             record[..8].copy_from_slice(&time.to_le_bytes());
         }
@@ -58,13 +58,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let now = Instant::now();
     let mut reader = Reader::open(&[&dir])?;
     let mut sum = 0_u64;
-    while let Some(Item::Record(record)) = reader.next()? {
+    while let Some(TraceItem::Record(record)) = reader.next()? {
         sum = sum.wrapping_add(record.time);
     }
     say("read", now);
     let now = Instant::now();
     let mut reader = Reader::open(&[&dir])?;
-    while let Some(Item::Record(record)) = reader.next()? {
+    while let Some(TraceItem::Record(record)) = reader.next()? {
         sum = record.fields().filter_map(|(_, value)| value.as_u64()).fold(sum, u64::wrapping_add);
     }
     say("decode", now);

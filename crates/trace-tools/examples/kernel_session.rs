@@ -1,5 +1,5 @@
-//! A kernel session until the end of standard input, and what came of it: `kernel_session flight|DIRECTORY EVENT...`. For
-//! trying things out, and for measuring what a session costs whom it watches.
+//! Runs a kernel session until the end of standard input and prints its totals: `kernel_session flight|DIRECTORY
+//! EVENT...`. For experiments, and for measuring what a session costs the traced processes.
 
 use std::io::Read;
 use std::time::Instant;

@@ -1,10 +1,10 @@
-//! Carries what programs have recorded in a session's logs into a trace: all the while, at the end, or after everybody
-//! else has died.
+//! Copies events of programs from a session's logs into a trace: during the session, at its end, or after a crash of
+//! the recorder or the programs.
 //!
-//! It believes nothing that it reads: what is no sound record goes no further, and is counted. A position is noted in the
-//! trace with each packet and in the log behind it, so that whoever goes on after a crash carries nothing twice.
+//! The contents of the logs are not trusted: invalid records are not copied, and are counted. With each packet the
+//! position is stored first in the trace and then in the log, so that recovery after a crash copies nothing twice.
 
-mod who;
+mod threads;
 
 use std::path::Path;
 
@@ -17,42 +17,45 @@ use crate::ctf::{self, Error, Packet, Writer};
 use crate::record::{HEAD, RECORD_MAX, records};
 use crate::schema::{Schema, StreamKind};
 
-/// Most bytes of a packet. Larger ones save nothing, and whoever reads a trace holds one of each ring in memory.
+/// The maximum size of a packet in bytes. Larger packets would save nothing, and a reader of a trace holds one packet
+/// of each ring in memory.
 const PACKET_MAX: usize = 1 << 20;
 
-/// How long a writer that had looked for room before its log was closed may take to make its entry one, ms. It runs with
-/// interrupts on, but whoever interrupts it makes it begin again; only a virtual CPU that stands still takes longer.
+/// How long to wait for writers that had reserved space before their log was closed, in ms. Such a writer is in a
+/// restartable sequence with interrupts on; if it is interrupted, it starts again and finds the log closed. Only a
+/// stopped virtual CPU takes longer.
 const SETTLING_MS: u64 = 2;
 
-/// How often a log is copied whose writers overwrite it faster than it is copied: whoever copies may be preempted.
+/// How often to copy a log whose writers overwrite it faster than it is copied; this process may be preempted while
+/// copying.
 const COPIES: u32 = 20;
 
-/// The stream of programs, the only one of a trace of theirs.
+/// The only stream in a trace of programs.
 const STREAM: usize = 0;
 
-/// What became of the events of a session.
+/// The totals for the events of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Records in the trace.
     pub written: u64,
-    /// Events that were not recorded: their log was full, or they found none, or they were overwritten.
+    /// Lost events: their log was full, they had no log, or they were overwritten.
     pub lost: u64,
-    /// Bytes of logs that held no sound records, because somebody has spoiled them.
+    /// Bytes of logs that were not valid records: a program has overwritten its log.
     pub spoiled_bytes: u64,
     /// Bytes of the trace.
     pub bytes: u64,
-    /// How large a CPU's buffer had to be so that none of the events was lost for which it had no room: as far as that can be
-    /// told from how often it was carried, and from how long records were.
+    /// The buffer size of a CPU with which no event would have been lost for lack of space. It is an estimate from the
+    /// copying intervals and from the average length of records.
     pub buffer_needed: u64,
 }
 
-/// A session that could not be carried to its end.
+/// The error of a session whose events could not be copied completely.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct Unfinished {
-    /// What became of its events so far.
+    /// The totals of its events so far.
     pub totals: Totals,
-    /// Bytes of events that still stand in the logs: [`recover`] carries them when the cause has gone.
+    /// Bytes of events that are still in the logs. [`recover`] copies them after the cause has been removed.
     pub left_bytes: u64,
     /// The cause.
     #[source]
@@ -60,46 +63,47 @@ pub struct Unfinished {
 }
 
 impl From<Error> for Unfinished {
-    /// Nothing was carried.
+    /// Makes the error for a session of which nothing was copied.
     fn from(error: Error) -> Unfinished {
         Unfinished { totals: Totals::default(), left_bytes: 0, error }
     }
 }
 
-/// Writes what the logs of a session hold now as a trace of its own, and lets the session go on: for sessions whose logs are
-/// overwritten.
+/// Writes the present contents of a session's logs as a trace of its own. The session continues. For sessions whose
+/// logs are overwritten.
 ///
 /// # Errors
-/// [`Unfinished`] by those of [`Writer::create`] and [`Writer::packet`].
+/// [`Unfinished`] with those of [`Writer::create`] and [`Writer::packet`].
 pub fn snapshot(region: Region, directory: &Path, environment: Vec<(String, String)>) -> Result<Totals, Unfinished> {
     let mut consumer = Consumer::begin(region, directory, environment)?;
-    // Its tails are no reader's.
+    // Snapshots must not move the logs' tails.
     consumer.closed = true;
-    let done = consumer.snap();
+    let done = consumer.write_overwritten_logs();
     consumer.end(done)
 }
 
-/// What there is of a session that nobody has carried.
+/// The events of a session that are not in a trace yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pending {
-    /// Events that found no room so far.
+    /// Events that were lost so far.
     pub lost: u64,
-    /// Bytes of events that stand in the logs.
+    /// Bytes of events in the logs.
     pub left_bytes: u64,
 }
 
-/// What there is of a session that is not in the trace in the directory. For one that refuses what finds no room.
+/// Returns the events of a session that are not yet in the trace in `directory`. For sessions whose logs are not
+/// overwritten.
 pub fn pending(region: &Region, directory: &Path) -> Pending {
     let rings = rings(region, &ctf::positions(directory).unwrap_or_default());
     let lost = rings.iter().map(|ring| ring.log.lost()).fold(region.lost_outside(), u64::saturating_add);
     Pending { lost, left_bytes: rings.iter().map(Ring::left_bytes).sum() }
 }
 
-/// Carries what a session holds whose consumer has died, with or without the programs: goes on with the trace in the
-/// directory if there is one. Whoever still records stops.
+/// Copies the rest of a session whose consumer has died, whether or not its programs still run. Continues the trace in
+/// `directory` if there is one. Programs that still record are stopped from recording.
 ///
 /// # Errors
-/// [`Unfinished`] by those of [`Writer::resume`], [`Writer::create`] and [`Writer::packet`].
+/// [`Unfinished`] with those of [`Writer::resume`], [`Writer::create`] and [`Writer::packet`].
 pub fn recover(region: Region, directory: &Path, environment: Vec<(String, String)>) -> Result<Totals, Unfinished> {
     let consumer = if directory.join("metadata").exists() {
         Consumer::resume(region, directory)
@@ -109,36 +113,36 @@ pub fn recover(region: Region, directory: &Path, environment: Vec<(String, Strin
     consumer?.finish()
 }
 
-/// Who carries.
+/// Copies events from a session's logs into a trace.
 #[derive(Debug)]
 pub struct Consumer {
     region: Region,
     writer: Writer,
     rings: Vec<Ring>,
-    /// Which places of the table of events are known.
+    /// Which entries of the session's table of event types have been added to the trace.
     known: Vec<bool>,
     buffer: Vec<u8>,
     totals: Totals,
     closed: bool,
-    /// Times of the first and the last record that was written.
+    /// Times of the first and the last written record.
     span: Option<(u64, u64)>,
-    /// How many of the threads that are noted apart are in the trace.
-    greeted: u32,
+    /// Number of entries in the session's list of threads that have been written.
+    threads_written: u32,
 }
 
-/// A log, and how far it has been carried.
+/// A log, and how far it has been copied.
 #[derive(Debug)]
 struct Ring {
     log: Log,
     number: u32,
     cpu: u32,
     tail: u64,
-    /// Said in the trace so far.
+    /// The number of lost events that the trace contains so far.
     discarded: u64,
 }
 
 impl Consumer {
-    /// Begins a trace in a directory that does not exist or is empty.
+    /// Begins a trace in a directory that is empty or does not exist.
     ///
     /// # Errors
     /// As those of [`Writer::create`].
@@ -149,7 +153,7 @@ impl Consumer {
         Ok(Consumer::with(region, writer, &[]))
     }
 
-    /// Goes on with a trace whose consumer has died; cuts what it left half written.
+    /// Continues the trace of a dead consumer, and removes an incomplete packet.
     ///
     /// # Errors
     /// As those of [`Writer::resume`].
@@ -161,8 +165,8 @@ impl Consumer {
 
     fn with(region: Region, writer: Writer, positions: &[ctf::Position]) -> Consumer {
         let rings = rings(&region, positions);
-        let greeted = positions.iter().find(|position| position.ring as usize == rings.len());
-        let greeted = greeted.and_then(|position| position.position).unwrap_or(0) as u32;
+        let threads_written = positions.iter().find(|position| position.ring as usize == rings.len());
+        let threads_written = threads_written.and_then(|position| position.position).unwrap_or(0) as u32;
         let (known, closed) = (vec![false; EVENTS_MAX], region.is_over());
         Consumer {
             region,
@@ -173,26 +177,26 @@ impl Consumer {
             totals: Totals::default(),
             closed,
             span: None,
-            greeted,
+            threads_written,
         }
     }
 
-    /// The session whose logs are carried.
+    /// Returns the session whose logs are copied.
     pub fn region(&self) -> &Region {
         &self.region
     }
 
-    /// What became of the events so far; what was lost is known at the end.
+    /// Returns the totals so far; the losses are known only at the end.
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// Carries what is there now; of a session whose logs are overwritten nothing: see [`snapshot`]. Returns how many
-    /// bytes it was.
+    /// Copies the events that have arrived. Does nothing if the logs are overwritten, see [`snapshot`]. Returns the
+    /// number of bytes.
     ///
     /// # Errors
-    /// As those of [`Writer::packet`]: a full disk, for example. What was not carried stays where it is, as long as there
-    /// is room; the next call may succeed.
+    /// As those of [`Writer::packet`], for example a full disk. Events that were not copied stay in the log as long as
+    /// it has room; the next call may succeed.
     pub fn carry(&mut self) -> Result<u64, Error> {
         if self.region.when_full() == WhenFull::Overwrite {
             return Ok(0);
@@ -202,9 +206,9 @@ impl Consumer {
             let ring = &self.rings[at];
             let (from, head, lost) = (ring.tail, ring.log.head(), ring.log.lost());
             let log_bytes = ring.log.bytes();
-            self.note_need(at, from, head, lost);
+            self.update_buffer_needed(at, from, head, lost);
             if head < from || head - from > log_bytes {
-                self.give_up(at, head);
+                self.skip_to(at, head);
             } else if head > from {
                 let mut copy = std::mem::take(&mut self.buffer);
                 copy.resize((head - from) as usize, 0);
@@ -217,14 +221,14 @@ impl Consumer {
             self.note_loss(at, lost)?;
         }
         if self.span.is_some() || self.closed {
-            self.write_who()?;
+            self.write_threads()?;
         }
-        self.give_back_logs();
+        self.release_logs_of_dead_threads();
         Ok(carried)
     }
 
-    /// Writes what stands in logs that are overwritten.
-    fn snap(&mut self) -> Result<(), Error> {
+    /// Writes the contents of logs that are overwritten.
+    fn write_overwritten_logs(&mut self) -> Result<(), Error> {
         for at in 0..self.rings.len() {
             let log = self.rings[at].log.clone();
             let mut copy = std::mem::take(&mut self.buffer);
@@ -243,36 +247,36 @@ impl Consumer {
                     self.write(at, range.start, &copy[skipped..], lost)?;
                     self.note_loss(at, lost)?;
                 }
-                // Nothing of what there was is there any more; or somebody has spoiled it.
+                // Everything was overwritten meanwhile, or a program has damaged the log.
                 None => self.note_loss(at, lost.saturating_add(log.count()))?,
             }
             self.buffer = copy;
         }
-        self.write_who()
+        self.write_threads()
     }
 
     /// Writes records that begin at a position of a ring, in packets.
     fn write(&mut self, at: usize, mut from: u64, bytes: &[u8], discarded: u64) -> Result<(), Error> {
-        self.learn_kinds()?;
+        self.add_event_types()?;
         let mut rest = bytes;
         while !rest.is_empty() {
-            let Some(found) = Found::at(&rest[..rest.len().min(PACKET_MAX)]) else {
-                self.give_up(at, from + rest.len() as u64);
+            let Some(run) = RecordRun::at(&rest[..rest.len().min(PACKET_MAX)]) else {
+                self.skip_to(at, from + rest.len() as u64);
                 return Ok(());
             };
-            let (now, later) = rest.split_at(found.len);
-            let written = self.write_packet(at, from + found.len as u64, now, &found, discarded);
+            let (now, later) = rest.split_at(run.len);
+            let written = self.write_packet(at, from + run.len as u64, now, &run, discarded);
             if let Err(Error::Unsound { unsound, .. }) = &written {
-                // What comes before is whole. Behind it nobody knows where a record begins.
-                if let Some(found) = Found::at(&now[..unsound.sound.min(now.len())]) {
-                    self.write_packet(at, from + found.len as u64, &now[..found.len], &found, discarded)?;
-                    from += found.len as u64;
+                // The records before it are valid. After it, the next record cannot be located.
+                if let Some(run) = RecordRun::at(&now[..unsound.sound.min(now.len())]) {
+                    self.write_packet(at, from + run.len as u64, &now[..run.len], &run, discarded)?;
+                    from += run.len as u64;
                 }
-                self.give_up(at, from + (rest.len() - unsound.sound.min(now.len())) as u64);
+                self.skip_to(at, from + (rest.len() - unsound.sound.min(now.len())) as u64);
                 return Ok(());
             }
             written?;
-            from += found.len as u64;
+            from += run.len as u64;
             rest = later;
         }
         Ok(())
@@ -283,14 +287,14 @@ impl Consumer {
         at: usize,
         position: u64,
         bytes: &[u8],
-        found: &Found,
+        run: &RecordRun,
         discarded: u64,
     ) -> Result<(), Error> {
         let Ring { number, cpu, .. } = self.rings[at];
-        let Found { begin, end, .. } = *found;
+        let RecordRun { begin, end, .. } = *run;
         let packet = Packet { stream: STREAM, ring: number, cpu, begin, end, discarded, position, parts: &[bytes] };
         self.totals.bytes += self.writer.packet(packet)?;
-        self.totals.written += found.count;
+        self.totals.written += run.count;
         let (first, last) = self.span.unwrap_or((begin, end));
         self.span = Some((first.min(begin), last.max(end)));
         let ring = &mut self.rings[at];
@@ -301,8 +305,8 @@ impl Consumer {
         Ok(())
     }
 
-    /// What a ring holds up to a position is no records.
-    fn give_up(&mut self, at: usize, position: u64) {
+    /// Skips the bytes of a ring up to a position, which are not valid records.
+    fn skip_to(&mut self, at: usize, position: u64) {
         let ring = &mut self.rings[at];
         self.totals.spoiled_bytes += position.saturating_sub(ring.tail).min(ring.log.bytes());
         ring.tail = position;
@@ -311,12 +315,12 @@ impl Consumer {
         }
     }
 
-    /// Since it was carried to `from` so many have found no room in a CPU's log.
-    fn note_need(&mut self, at: usize, from: u64, head: u64, lost: u64) {
+    /// Updates `buffer_needed` for events that a CPU's log has lost since it was copied up to `from`.
+    fn update_buffer_needed(&mut self, at: usize, from: u64, head: u64, lost: u64) {
         let ring = &self.rings[at];
         let lost = lost.saturating_sub(ring.discarded);
         if lost > 0 && ring.cpu != u32::MAX {
-            // As long as those that were not: the log's, from its beginning on.
+            // Their length is unknown: assume the log's average.
             let long = ring.log.head().div_ceil(ring.log.count().max(1)).clamp(HEAD as u64, RECORD_MAX as u64);
             let needed = head.saturating_sub(from).saturating_add(lost.saturating_mul(long));
             self.totals.buffer_needed = self.totals.buffer_needed.max(needed);
@@ -333,15 +337,15 @@ impl Consumer {
         Ok(())
     }
 
-    /// Events that programs have entered in the table since. Before the records that are of them: so it comes after the
-    /// look at the head that showed the records.
-    fn learn_kinds(&mut self) -> Result<(), Error> {
+    /// Adds event types to the trace that programs have defined meanwhile. They must precede their records, so this is
+    /// called after the log's head was read.
+    fn add_event_types(&mut self) -> Result<(), Error> {
         for id in 0..EVENTS_MAX {
             if !self.known[id]
                 && let Some(kind) = self.region.kind(id)
             {
                 self.known[id] = true;
-                // What cannot be a kind of event is none; records of it are unsound.
+                // An invalid event type is skipped; its records are then invalid too.
                 match self.writer.add_event(STREAM, kind) {
                     Err(Error::Unfit(_)) => {}
                     added => added?,
@@ -351,8 +355,8 @@ impl Consumer {
         Ok(())
     }
 
-    /// Logs of threads that were killed go to others.
-    fn give_back_logs(&self) {
+    /// Releases the logs of killed threads for other threads.
+    fn release_logs_of_dead_threads(&self) {
         for ring in self.rings.iter().filter(|ring| ring.cpu == u32::MAX) {
             let owner = ring.log.owner();
             if owner != 0 && ring.log.head() == ring.tail && !Path::new(&format!("/proc/{owner}")).exists() {
@@ -361,35 +365,35 @@ impl Consumer {
         }
     }
 
-    /// Ends the session: no program records any more; carries the rest and closes the trace.
+    /// Ends the session: programs can no longer record. Copies the rest and closes the trace.
     ///
     /// # Errors
-    /// [`Unfinished`] by those of [`Writer::packet`] and [`Writer::close`].
+    /// [`Unfinished`] with those of [`Writer::packet`] and [`Writer::close`].
     pub fn finish(mut self) -> Result<Totals, Unfinished> {
         self.close();
         let done = match self.region.when_full() {
             WhenFull::Refuse => self.carry().map(|_| ()),
-            WhenFull::Overwrite => self.snap(),
+            WhenFull::Overwrite => self.write_overwritten_logs(),
         };
         self.end(done)
     }
 
     fn end(mut self, done: Result<(), Error>) -> Result<Totals, Unfinished> {
         if self.region.when_full() == WhenFull::Refuse {
-            // Also of rings that were not come to, because there was no room for one before them.
+            // Also for rings that were not copied because the disk was full before.
             for at in 0..self.rings.len() {
                 self.note_loss(at, self.rings[at].log.lost())?;
             }
         }
         let outside = self.region.lost_outside();
         if outside > 0 {
-            // They were in no log; a trace has loss of rings only.
+            // These events had no log, but a trace can attribute losses only to rings.
             let lost = self.rings[0].discarded.saturating_add(outside);
             self.note_loss(0, lost)?;
         }
         let Consumer { writer, rings, mut totals, .. } = self;
         totals.lost = rings.iter().map(|ring| ring.discarded).sum();
-        // Not with something left: what says that something was lost comes behind it.
+        // Not closed if events are left: closing writes packets with losses, which must come after those events.
         done.and_then(|()| writer.close()).map_err(|error| Unfinished {
             totals,
             left_bytes: rings.iter().map(Ring::left_bytes).sum(),
@@ -398,7 +402,7 @@ impl Consumer {
         Ok(totals)
     }
 
-    /// From now on every event is refused.
+    /// Makes the session refuse events from now on.
     fn close(&mut self) {
         if !std::mem::replace(&mut self.closed, true) {
             self.region.end();
@@ -413,13 +417,13 @@ impl Consumer {
 }
 
 impl Ring {
-    /// Bytes that are to be carried still.
+    /// Returns the bytes that have not been copied.
     fn left_bytes(&self) -> u64 {
         self.log.head().saturating_sub(self.tail).min(self.log.bytes())
     }
 }
 
-/// The logs of a session, and how far they have been carried to a trace with these positions.
+/// Returns the logs of a session, and how far they have been copied to a trace with these positions.
 fn rings(region: &Region, positions: &[ctf::Position]) -> Vec<Ring> {
     let cpus = (0..region.cpu_logs().len()).filter_map(|cpu| Some((region.cpu_logs().log(cpu)?, cpu as u32)));
     let threads =
@@ -427,7 +431,7 @@ fn rings(region: &Region, positions: &[ctf::Position]) -> Vec<Ring> {
     let ring = |(number, (log, cpu)): (usize, (Log, u32))| {
         let number = number as u32;
         let position = positions.iter().find(|position| position.ring == number);
-        // Without its trace a log still knows what was carried, until it is closed.
+        // Without a trace, the log's tail tells what was copied, until the log is closed.
         let taken = Some(log.tail()).filter(|tail| *tail <= log.head());
         let tail = position.and_then(|position| position.position).or(taken).unwrap_or(0);
         Ring { log, number, cpu, tail, discarded: 0 }
@@ -435,27 +439,27 @@ fn rings(region: &Region, positions: &[ctf::Position]) -> Vec<Ring> {
     cpus.chain(threads).enumerate().map(ring).collect()
 }
 
-/// Whole records at the beginning of some bytes.
+/// The whole records at the beginning of some bytes.
 #[derive(Debug, Clone, Copy)]
-struct Found {
+struct RecordRun {
     count: u64,
-    /// Bytes.
+    /// Their length in bytes.
     len: usize,
-    /// Times of the first and the last.
+    /// Times of the first and the last record.
     begin: u64,
     end: u64,
 }
 
-impl Found {
-    /// None if not even one stands there.
-    fn at(bytes: &[u8]) -> Option<Found> {
-        records(bytes).fold(None, |found, (head, _)| {
-            let found = found.unwrap_or(Found { count: 0, len: 0, begin: head.time, end: head.time });
-            Some(Found {
-                count: found.count + 1,
-                len: found.len + usize::from(head.len),
-                end: found.end.max(head.time),
-                ..found
+impl RecordRun {
+    /// Returns `None` if there is not one whole record.
+    fn at(bytes: &[u8]) -> Option<RecordRun> {
+        records(bytes).fold(None, |run, (head, _)| {
+            let run = run.unwrap_or(RecordRun { count: 0, len: 0, begin: head.time, end: head.time });
+            Some(RecordRun {
+                count: run.count + 1,
+                len: run.len + usize::from(head.len),
+                end: run.end.max(head.time),
+                ..run
             })
         })
     }

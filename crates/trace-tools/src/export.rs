@@ -1,5 +1,5 @@
-//! Traces in forms that others show: [`text`] and [`timeline`] for a terminal, [`chrome`] for Perfetto and Chrome. Each reads traces from their
-//! directories and writes to whatever it is given, as it goes.
+//! Exports traces: [`text`] and [`timeline`] for a terminal, [`chrome`] for Perfetto and Chrome. Each reads traces from
+//! their directories and writes to an `io::Write` while reading.
 
 pub mod chrome;
 pub mod text;
@@ -7,39 +7,39 @@ pub mod timeline;
 
 use std::io;
 
-use crate::ctf::{self, Item, Reader};
+use crate::ctf::{self, Reader, TraceItem};
 use crate::names::glob;
 
-/// What was exported.
+/// The result of an export.
 #[derive(Debug, Default)]
 pub struct Exported {
     /// Events.
     pub records: u64,
-    /// Events that the traces say were lost.
+    /// Lost events that the traces report.
     pub lost: u64,
-    /// Files whose rest could not be read; what stands before and all others are exported.
+    /// Files whose rest could not be read. Everything before and all other files are exported.
     pub damaged: Vec<ctf::Error>,
-    /// Whether the limit ended it.
+    /// Whether the export stopped at the limit.
     pub is_cut: bool,
 }
 
-/// Why nothing, or only a part, was exported.
+/// The reason why nothing, or only a part, was exported.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The traces cannot be opened.
     #[error(transparent)]
     Trace(#[from] ctf::Error),
-    /// What it is written to refused.
+    /// The output could not be written.
     #[error("cannot write the export: {0}")]
     Write(#[from] io::Error),
 }
 
-/// Which events are exported. What was lost is told in any case, as far as it comes before the end.
+/// Which events are exported. Losses are always exported, up to the limit.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
-    /// Names, with `*` and `?`; without any, all events.
+    /// Name patterns with `*` and `?`; if empty, all events.
     pub events: Vec<String>,
-    /// No more events than that.
+    /// The maximum number of events.
     pub limit: Option<u64>,
 }
 
@@ -49,25 +49,25 @@ impl Choice {
     }
 }
 
-/// Hands every item of the traces that is chosen to `act`, and counts.
+/// Passes every selected item of the traces to `act`, and counts.
 fn each(
     reader: &mut Reader,
     choice: &Choice,
-    mut act: impl FnMut(&Item<'_>) -> io::Result<()>,
+    mut act: impl FnMut(&TraceItem<'_>) -> io::Result<()>,
 ) -> Result<Exported, Error> {
     let mut exported = Exported::default();
     while choice.limit.is_none_or(|limit| exported.records < limit) {
         match reader.next() {
             Ok(Some(item)) => {
                 match &item {
-                    Item::Record(record) if !choice.wants(&record.kind.name) => continue,
-                    Item::Record(_) => exported.records += 1,
-                    Item::Loss(loss) => exported.lost = exported.lost.saturating_add(loss.count),
+                    TraceItem::Record(record) if !choice.wants(&record.kind.name) => continue,
+                    TraceItem::Record(_) => exported.records += 1,
+                    TraceItem::Loss(loss) => exported.lost = exported.lost.saturating_add(loss.count),
                 }
                 act(&item)?;
             }
             Ok(None) => return Ok(exported),
-            // A file fails once, so this ends.
+            // Each file fails at most once, so the loop ends.
             Err(error) => exported.damaged.push(error),
         }
     }

@@ -1,9 +1,9 @@
-//! What reads and writes traces: the consumer that copies the events of programs out of a session's memory, traces in CTF,
+//! Reads and writes traces: the consumer that copies events of programs out of a session's memory, traces in CTF,
 //! kernel sessions over tracefs, statistics and exports.
 //!
-//! The `headwater` command uses it. A program that has events links `headwater-trace` alone. Records of programs and of the
-//! kernel have one form ([`record`]) and are described in one way ([`schema`]), so that what writes, reads, shows and exports
-//! a trace does not know where its records come from.
+//! The `headwater` command uses it. A program with events links only `headwater-trace`. Records of programs and of the
+//! kernel have the same form ([`record`]) and the same kind of description ([`schema`]), so that writers, readers and
+//! exports do not depend on the origin of records.
 #![forbid(unsafe_code)]
 
 pub mod consumer;

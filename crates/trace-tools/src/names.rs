@@ -1,10 +1,10 @@
-//! Names as people type them: patterns with stars, and the nearest names to one that does not exist.
+//! Names that users type: patterns with wildcards, and suggestions for unknown names.
 
-/// Whether `text` matches: `*` stands for any characters, `?` for one.
+/// Whether `text` matches `pattern`: `*` stands for any characters, `?` for one.
 pub fn glob(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
-    // On a mismatch, goes back to the last star and lets it take one character more.
+    // On a mismatch, go back to the last star and let it match one character more.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {
@@ -27,9 +27,9 @@ pub fn glob(pattern: &str, text: &str) -> bool {
     pattern[p..].iter().all(|&c| c == '*')
 }
 
-/// At most `3` of `names` that are near to `wrong`, nearest first; for an error message.
+/// Returns at most three of `names` that are similar to `wrong`, the most similar first; for an error message.
 pub fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    // Jaro-Winkler weighs the beginning of a word, which is where people get names right.
+    // Jaro-Winkler gives more weight to the beginning of a word, which users rarely mistype.
     const LIKENESS_MIN: f64 = 0.7;
     let mut scored: Vec<(f64, &str)> = names
         .into_iter()

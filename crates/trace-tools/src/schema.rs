@@ -1,4 +1,5 @@
-//! The schema of a trace, and whether CTF can say it. The types are those of `headwater-trace`, whose sessions use them too.
+//! The schema of a trace, and a check whether CTF can express it. The types are those of `headwater-trace`, whose
+//! sessions use them too.
 
 mod check;
 

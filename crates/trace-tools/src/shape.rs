@@ -1,18 +1,18 @@
-//! How long the fields of a kind of event are, found without decoding them. Writers and readers both ask before they believe
-//! a record.
+//! The sizes of an event type's fields, to find the length of a record's fields without decoding them. Writers and
+//! readers use it to validate records.
 
 use crate::record::{HEAD, Head};
 use crate::schema::EventKind;
 
-/// The sizes of a kind's fields.
+/// The sizes of an event type's fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
-    /// Bytes up to and behind each text: one more than there are texts.
+    /// Bytes before, between and after the texts: one entry more than there are texts.
     between_texts: Vec<usize>,
 }
 
 impl Shape {
-    /// The shape of records of this kind.
+    /// Returns the shape of records of this type.
     pub fn of(kind: &EventKind) -> Shape {
         let mut between_texts = vec![0_usize];
         for field in &kind.fields {
@@ -27,7 +27,7 @@ impl Shape {
         Shape { between_texts }
     }
 
-    /// Bytes of the fields at the beginning of `bytes`; None if they do not end within it.
+    /// Returns the length of the fields at the beginning of `bytes`; `None` if they extend beyond it.
     pub fn fields_len(&self, bytes: &[u8]) -> Option<usize> {
         let mut at = self.between_texts[0];
         for size in &self.between_texts[1..] {
@@ -37,17 +37,18 @@ impl Shape {
         (at <= bytes.len()).then_some(at)
     }
 
-    /// Bytes of the fields of a whole record; None unless they, the head and at most 7 bytes are the record.
+    /// Returns the length of the fields of a whole record; `None` unless head, fields and at most 7 bytes of padding
+    /// make up the record.
     pub fn fields_of_record(&self, record: &[u8]) -> Option<usize> {
         let fields = self.fields_len(record.get(HEAD..)?)?;
         (Head::len_with(fields) == record.len()).then_some(fields)
     }
 }
 
-/// The shapes of a stream's kinds, to be found by id.
+/// The shapes of a stream's event types, by id.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shapes {
-    /// By id: the place of the kind among the stream's, and its shape.
+    /// By id: the index of the type in the stream, and its shape.
     by_id: Vec<Option<(usize, Shape)>>,
 }
 
@@ -66,7 +67,7 @@ impl Shapes {
         self.by_id[id] = Some((place, Shape::of(kind)));
     }
 
-    /// The place of the kind with this id, and its shape.
+    /// Returns the index of the type with this id, and its shape.
     pub(crate) fn get(&self, id: u16) -> Option<&(usize, Shape)> {
         self.by_id.get(usize::from(id))?.as_ref()
     }
@@ -78,7 +79,7 @@ mod tests {
     use crate::schema::{Base, Field, FieldKind};
 
     #[test]
-    fn fields_end_where_their_sizes_and_texts_end() {
+    fn the_length_of_fields_follows_from_their_sizes_and_texts() {
         let number = FieldKind::Unsigned { bytes: 2, base: Base::Decimal };
         let array = FieldKind::Array { item: Box::new(number.clone()), count: 2 };
         let fields = [number, FieldKind::Text, FieldKind::Text, array];

@@ -1,71 +1,71 @@
-//! What a trace is made of, in figures: kinds, rings, what was lost. Only counts; the command prints.
+//! Statistics of a trace: event types, rings, losses. It only counts; the command prints.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use crate::ctf::{Error, Item, Reader};
+use crate::ctf::{Error, Reader, TraceItem};
 use crate::record::HEAD;
 use crate::schema::StreamKind;
 
-/// The figures of traces.
+/// The statistics of traces.
 #[derive(Debug, Default)]
 pub struct Stat {
-    /// From the first event to the last, nanoseconds since 1970; None without events.
+    /// Times of the first and the last event, in nanoseconds since 1970; `None` without events.
     pub span: Option<(u128, u128)>,
-    /// Kinds of which there are events, the most frequent first.
+    /// Event types that have events, the most frequent first.
     pub kinds: Vec<KindStat>,
-    /// Every ring that has events or loss, by trace, stream (in the order of the schema) and number.
+    /// Rings that have events or losses, by trace, stream (in the order of the schema) and number.
     pub rings: Vec<RingStat>,
-    /// Files whose rest could not be read; it is in none of the figures.
+    /// Files whose rest could not be read, and is not counted.
     pub damaged: Vec<Error>,
 }
 
-/// A kind of event.
+/// The statistics of an event type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KindStat {
     /// The name of its stream.
     pub stream: String,
-    /// Its own.
+    /// Its name.
     pub name: String,
-    /// How many.
+    /// Number of events.
     pub count: u64,
-    /// Of all of them with heads and padding.
+    /// Bytes of all its events, with heads and padding.
     pub bytes: u64,
-    /// Of the bytes of all events, 0 to 1.
+    /// Share of the bytes of all events, 0 to 1.
     pub share: f64,
-    /// Events a second, over the whole span; None where that is a moment.
+    /// Events per second over the whole span; `None` if the span is empty.
     pub rate: Option<f64>,
 }
 
-/// A ring.
+/// The statistics of a ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RingStat {
-    /// The place of its trace among those of [`Reader::schemas`].
+    /// The index of its trace in [`Reader::schemas`].
     pub trace: usize,
     /// The name of its stream.
     pub stream: String,
-    /// Which of the stream's.
+    /// The number of the ring within the stream.
     pub ring: u32,
     /// Events in the trace.
     pub records: u64,
-    /// Events that are not.
+    /// Lost events.
     pub lost: u64,
 }
 
-/// Of one kind or ring: events, and their bytes or those lost.
+/// By type or ring: the number of events, and their bytes or the lost events.
 type Counts<K> = BTreeMap<K, (u64, u64)>;
 
 impl Stat {
-    /// Reads all that is left in `reader`.
+    /// Reads all remaining items of `reader`.
     pub fn of(reader: &mut Reader) -> Stat {
         let mut span = None;
-        // By trace, stream, and id of the kind or number of the ring.
+        // By trace, stream, and id of the type or number of the ring.
         let mut kinds: Counts<(usize, usize, u16)> = BTreeMap::new();
         let mut rings: Counts<(usize, usize, u32)> = BTreeMap::new();
         let Ok(damaged) = reader.each(|item| {
             match item {
-                Item::Record(record) => {
+                TraceItem::Record(record) => {
                     let (first, _) = span.unwrap_or((record.time, record.time));
                     span = Some((first, record.time));
                     let kind = kinds.entry((record.trace, record.stream_id, record.kind.id)).or_default();
@@ -73,7 +73,7 @@ impl Stat {
                     kind.1 += (HEAD + record.bytes.len()) as u64;
                     rings.entry((record.trace, record.stream_id, record.ring)).or_default().0 += 1;
                 }
-                Item::Loss(loss) => {
+                TraceItem::Loss(loss) => {
                     let lost = &mut rings.entry((loss.trace, loss.stream_id, loss.ring)).or_default().1;
                     *lost = lost.saturating_add(loss.count);
                 }
@@ -93,18 +93,18 @@ impl Stat {
         Stat { span, rings: rings.collect(), kinds: named(kinds, &streams, span), damaged }
     }
 
-    /// Events in the traces.
+    /// Returns the number of events in the traces.
     pub fn records(&self) -> u64 {
         self.rings.iter().map(|ring| ring.records).sum()
     }
 
-    /// Events that are not.
+    /// Returns the number of lost events.
     pub fn lost(&self) -> u64 {
         self.rings.iter().fold(0, |lost, ring| lost.saturating_add(ring.lost))
     }
 }
 
-/// The kinds by name, which several traces may have in common; the most frequent first.
+/// Returns the statistics of event types by name, which several traces may have in common; the most frequent first.
 fn named(counts: Counts<(usize, usize, u16)>, streams: &[&[StreamKind]], span: Option<(u128, u128)>) -> Vec<KindStat> {
     let mut by_name: Counts<(&str, &str)> = BTreeMap::new();
     for ((trace, stream, id), (count, bytes)) in counts {

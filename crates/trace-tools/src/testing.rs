@@ -1,5 +1,5 @@
-//! What the tests of this crate share: a schema with everything in it, schemas and records at random, traces in a temporary
-//! directory.
+//! Shared by the tests of this crate: a schema with every kind of field, random schemas and records, traces in a
+//! temporary directory.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use tempfile::TempDir;
 
-use crate::ctf::{Item, Packet, Reader, Writer};
+use crate::ctf::{Packet, Reader, TraceItem, Writer};
 use crate::record::Head;
 use crate::schema::{Base, Clock, EventKind, Field, FieldKind, Schema, StreamKind};
 
@@ -20,12 +20,12 @@ pub fn kind(id: u16, name: &str, fields: &[(&str, FieldKind)]) -> EventKind {
     EventKind { id, name: name.into(), fields }
 }
 
-/// A tick is a nanosecond, of a clock that began at 2023-11-14 22:13:20.
+/// A clock with ticks of one nanosecond that began at 2023-11-14 22:13:20.
 pub fn clock() -> Clock {
     Clock { name: "monotonic".into(), frequency_hz: 1_000_000_000, offset_s: 1_700_000_000, offset_ticks: 0 }
 }
 
-/// Two streams with every kind of field.
+/// Returns two streams with every kind of field.
 pub fn sample() -> Schema {
     let state = FieldKind::Named { bytes: 1, names: vec![(0, "run\\ning".into()), (255, "\"away\"".into())] };
     let numbers = FieldKind::Array { item: Box::new(FieldKind::Signed { bytes: 4 }), count: 3 };
@@ -51,9 +51,9 @@ pub fn sample() -> Schema {
     }
 }
 
-/// Kinds that exporters know something of.
+/// Returns a schema with event types that have a role in exports.
 pub fn exported_schema() -> Schema {
-    // As `kernel::plan` makes it of `char comm[16]`.
+    // The type into which `kernel::plan` converts `char comm[16]`.
     let comm = FieldKind::Text;
     let flow = [("flow", unsigned(8))];
     let user = vec![
@@ -73,7 +73,7 @@ pub fn exported_schema() -> Schema {
     Schema { clock: clock(), streams: vec![stream("user", user), stream("kernel", kernel)], environment: vec![] }
 }
 
-/// A trace of them: two threads, of which 42 works and wakes 43, which runs on CPU 1.
+/// Writes a trace of these types: two threads, of which 42 works and wakes 43, which runs on CPU 1.
 pub fn exported_sample() -> TempDir {
     let dir = tempfile::tempdir().expect("room");
     let mut writer = Writer::create(dir.path(), &exported_schema()).expect("an empty directory");
@@ -104,7 +104,7 @@ pub fn exported_sample() -> TempDir {
     dir
 }
 
-/// A record with these bytes as fields.
+/// Returns a record with these bytes as fields.
 pub fn record(time: u64, event: u16, thread: u32, fields: &[u8]) -> Vec<u8> {
     let len = Head::len_with(fields.len());
     let mut record = Head { time, event, len: len.try_into().expect("short"), thread }.to_bytes().to_vec();
@@ -113,7 +113,7 @@ pub fn record(time: u64, event: u16, thread: u32, fields: &[u8]) -> Vec<u8> {
     record
 }
 
-/// What a reader gives, a line for each item; an error is the last one.
+/// Returns a line for each item of a trace; an error is the last line.
 pub fn read_all<P: AsRef<Path>>(paths: &[P]) -> String {
     let mut lines = String::new();
     let mut reader = Reader::open(paths).expect("the trace is there");
@@ -126,14 +126,14 @@ pub fn read_all<P: AsRef<Path>>(paths: &[P]) -> String {
     }
 }
 
-fn line(item: &Item<'_>) -> String {
+fn line(item: &TraceItem<'_>) -> String {
     match item {
-        Item::Record(record) => {
+        TraceItem::Record(record) => {
             let fields: String = record.fields().map(|(name, value)| format!(" {name}={value}")).collect();
             let (stream, ring, cpu, tid) = (record.stream, record.ring, record.cpu, record.tid);
             format!("{} {stream}-{ring} cpu {cpu} tid {tid} {}{fields}\n", record.time, record.kind.name)
         }
-        Item::Loss(loss) => {
+        TraceItem::Loss(loss) => {
             format!("lost {} of {}-{} in {:?}\n", loss.count, loss.stream, loss.ring, loss.between)
         }
     }
@@ -159,7 +159,7 @@ fn field_kind() -> impl Strategy<Value = FieldKind> {
     ]
 }
 
-/// Any schema that can be written.
+/// Generates any schema that can be written.
 pub fn schemas() -> impl Strategy<Value = Schema> {
     let fields = prop::collection::btree_map("[a-zA-Z_][a-zA-Z0-9_]{0,6}", field_kind(), 0..6);
     let event = ("[ -~]{1,12}", fields).prop_map(|(name, fields)| {
@@ -182,7 +182,7 @@ pub fn schemas() -> impl Strategy<Value = Schema> {
     (clock, streams, environment).prop_map(|(clock, streams, environment)| Schema { clock, streams, environment })
 }
 
-/// The bytes of random fields of these kinds, made from `noise`.
+/// Returns the bytes of random fields of these types, made from `noise`.
 pub fn fields(kinds: &[Field], noise: &[u8]) -> Vec<u8> {
     let mut noise = noise.iter().copied().chain(std::iter::repeat(b'x'));
     let mut bytes = Vec::new();
@@ -199,7 +199,8 @@ pub fn fields(kinds: &[Field], noise: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A record to be: its place among all kinds, ticks since the one before, its thread, and what its fields are made of.
+/// The description of a random record: its index among all types, ticks since the previous one, its thread, and the
+/// bytes for its fields.
 pub type Draft = (Index, u32, u32, Vec<u8>);
 
 pub fn drafts() -> impl Strategy<Value = Vec<Draft>> {
@@ -207,7 +208,7 @@ pub fn drafts() -> impl Strategy<Value = Vec<Draft>> {
     prop::collection::vec(draft, 0..40)
 }
 
-/// Writes the drafts to rings 0 and 1 in packets of up to four; gives back what was written, in order.
+/// Writes the drafts to rings 0 and 1 in packets of up to four. Returns what was written, in order.
 pub fn write_drafts(dir: &Path, schema: &Schema, drafts: &[Draft]) -> Vec<(usize, u32, Vec<u8>)> {
     let kinds: Vec<(usize, &EventKind)> = schema
         .streams
@@ -236,7 +237,7 @@ pub fn write_drafts(dir: &Path, schema: &Schema, drafts: &[Draft]) -> Vec<(usize
         let packet = Packet { stream, ring, cpu: 0, begin, end: time, discarded: 0, position: 0, parts: &parts };
         writer.packet(packet).expect("room");
         written.extend(records.into_iter().map(|record| (stream, ring, record)));
-        // No two packets share a time, so that the order is one.
+        // Packets must not have the same time, so that their order is unique.
         time += 1;
     }
     writer.close().expect("room");

@@ -1,28 +1,28 @@
-//! The fields of a record, decoded where they lie.
+//! Decodes the fields of a record without copying.
 
 use std::fmt;
 
 use crate::schema::{Base, Field, FieldKind};
 
-/// What stands in a field.
+/// The value of a field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
     /// An unsigned integer.
     Unsigned {
         /// The number.
         value: u64,
-        /// How it is shown.
+        /// The base in which it is displayed.
         base: Base,
     },
     /// A signed integer.
     Signed(i64),
     /// A number with a fraction.
     Float(f64),
-    /// Without its NUL; whether it is UTF-8 nobody has checked.
+    /// A text without its NUL. It may not be valid UTF-8.
     Text(&'a [u8]),
-    /// Several of the same.
+    /// Several values of the same type.
     Array(Items<'a>),
-    /// A number that may have a name.
+    /// An integer that may have a name.
     Named {
         /// The number.
         value: u64,
@@ -32,7 +32,7 @@ pub enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// The value at the beginning of `bytes`, and what follows it; None if it does not end within.
+    /// Decodes the value at the beginning of `bytes`. Returns it and the rest; `None` if it extends beyond `bytes`.
     pub fn read(kind: &'a FieldKind, bytes: &'a [u8]) -> Option<(Value<'a>, &'a [u8])> {
         if matches!(kind, FieldKind::Text) {
             let nul = bytes.iter().position(|byte| *byte == 0)?;
@@ -42,13 +42,13 @@ impl<'a> Value<'a> {
         Some((Value::of_fixed(kind, own)?, rest))
     }
 
-    /// A value of fixed size in exactly its bytes.
+    /// Decodes a value of fixed size that has exactly these bytes.
     fn of_fixed(kind: &'a FieldKind, bytes: &'a [u8]) -> Option<Value<'a>> {
         Some(match kind {
             FieldKind::Unsigned { base, .. } => Value::Unsigned { value: unsigned(bytes)?, base: *base },
             FieldKind::Signed { .. } => {
                 let value = unsigned(bytes)?;
-                // From here on there are at most 8 bytes.
+                // Here there are at most 8 bytes.
                 let unused = 64 - 8 * bytes.len() as u32;
                 Value::Signed(((value << unused) as i64) >> unused)
             }
@@ -64,7 +64,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// The number of an integer, named or not, that is not negative.
+    /// Returns the value of a non-negative integer, named or not.
     pub fn as_u64(&self) -> Option<u64> {
         match self {
             Value::Unsigned { value, .. } | Value::Named { value, .. } => Some(*value),
@@ -73,7 +73,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A text, or an array of bytes up to its first NUL, as kernels keep names.
+    /// Returns a text, or an array of bytes up to its first NUL, as which the kernel stores names.
     pub fn as_text(&self) -> Option<String> {
         let bytes = match self {
             Value::Text(bytes) => bytes,
@@ -85,14 +85,14 @@ impl<'a> Value<'a> {
     }
 }
 
-/// An unsigned little-endian number of 1 to 8 bytes.
+/// Decodes an unsigned little-endian number of 1 to 8 bytes.
 fn unsigned(bytes: &[u8]) -> Option<u64> {
     let mut all = [0; 8];
     all.get_mut(..bytes.len()).filter(|own| !own.is_empty())?.copy_from_slice(bytes);
     Some(u64::from_le_bytes(all))
 }
 
-/// One line at most: what is not printable in a text is escaped.
+/// Prints at most one line: unprintable characters of a text are escaped.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -114,7 +114,7 @@ impl fmt::Display for Value<'_> {
     }
 }
 
-/// The items of an array, from the first.
+/// An iterator over the items of an array.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Items<'a> {
     item: &'a FieldKind,
@@ -131,7 +131,7 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
-/// The fields of a record in their order, with their names. Ends before one that is not whole.
+/// An iterator over the fields of a record with their names. Ends before an incomplete field.
 #[derive(Debug, Clone)]
 pub struct Fields<'a> {
     fields: std::slice::Iter<'a, Field>,
@@ -139,7 +139,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Of what follows a record's head.
+    /// Returns the fields in the bytes after a record's head.
     pub fn new(fields: &'a [Field], bytes: &'a [u8]) -> Fields<'a> {
         Fields { fields: fields.iter(), bytes }
     }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_is_read_and_shown() {
+    fn each_type_is_decoded_and_printed() {
         let byte = FieldKind::Unsigned { bytes: 1, base: Base::Hexadecimal };
         let names = vec![(2, "two".to_owned())];
         for (kind, bytes, expected) in [

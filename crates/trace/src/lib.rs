@@ -16,9 +16,9 @@
 //! # What is promised
 //!
 //! What this documentation shows follows semantic versioning. The macro's expansion and the recorder need more, which is
-//! `#[doc(hidden)]`: `record`, `region`, `schema`, `sdt`, the module `listen`, and hidden functions of [`event`] and
-//! [`session`]. That part may change in any version, and so may the layout of a session's memory, which carries a version
-//! number: the program and its recorder must agree in it.
+//! `#[doc(hidden)]`: `record`, `region`, `schema`, `sdt`, and some functions of the other modules. That part may change in any
+//! version, and so may the layout of a session's memory, which carries a version number: the program and its recorder must
+//! agree in it.
 //!
 //! # Features
 //!
@@ -30,7 +30,6 @@
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod event;
-#[doc(hidden)]
 pub mod listen;
 #[doc(hidden)]
 pub mod record;

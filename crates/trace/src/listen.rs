@@ -22,7 +22,7 @@ use crate::session;
 /// [`listen()`](crate::listen()).
 ///
 /// ```
-/// assert_eq!(headwater_trace::session::LISTEN_VARIABLE, "HEADWATER_TRACE_LISTEN");
+/// assert_eq!(headwater_trace::listen::VARIABLE, "HEADWATER_TRACE_LISTEN");
 /// ```
 pub const VARIABLE: &str = "HEADWATER_TRACE_LISTEN";
 
@@ -80,10 +80,11 @@ fn answer(socket: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Tells a process that listens of the session whose memory is that file. For tracers.
+/// Tells a process that listens of the session whose memory is that file. For recorders.
 ///
 /// # Errors
 /// `ConnectionRefused` if the process does not listen; `Other` with what the process has against it.
+#[doc(hidden)]
 pub fn attach(pid: u32, session: &Path) -> io::Result<()> {
     let socket = abstract_socket::connect(&name(pid), PATIENCE)?;
     abstract_socket::send(&socket, session.as_os_str().as_bytes())?;

@@ -15,7 +15,7 @@ use headwater_os::{clock, environment, fork, rseq, thread, ticks};
 use headwater_shm::logs::OfCpu;
 
 use crate::event::{Event, ON, Place, THREAD, THREAD_FIELDS, THREAD_WORDS, Value, second_word};
-use crate::listen::listen;
+use crate::listen::{self, listen};
 use crate::record::HEAD;
 use crate::region::Region;
 
@@ -44,8 +44,6 @@ pub const VARIABLE: &str = "HEADWATER_TRACE";
 /// assert_eq!(headwater_trace::session::LOGS_VARIABLE, "HEADWATER_TRACE_LOGS");
 /// ```
 pub const LOGS_VARIABLE: &str = "HEADWATER_TRACE_LOGS";
-
-pub use crate::listen::VARIABLE as LISTEN_VARIABLE;
 
 /// Sessions that a process can join in its life; their memory stays mapped, because a thread may be in the middle of an event.
 pub(crate) const SESSIONS: usize = 64;
@@ -112,7 +110,7 @@ thread_local! {
 }
 
 /// Joins the session that the environment names ([`VARIABLE`]), if this process has joined none yet, and lets recorders in if
-/// the environment says so ([`LISTEN_VARIABLE`]).
+/// the environment says so ([`listen::VARIABLE`]).
 ///
 /// The first event of a process calls it, so a program needs to only if that event may stand in a signal handler (joining
 /// allocates memory), or to learn of an error. Once it has succeeded, further calls do nothing.
@@ -150,7 +148,7 @@ pub fn init() -> io::Result<()> {
     drop(turn);
     if is_first {
         changed();
-        if environment::trusted(LISTEN_VARIABLE).is_some_and(|value| value == "1") {
+        if environment::trusted(listen::VARIABLE).is_some_and(|value| value == "1") {
             listen()?;
         }
     }

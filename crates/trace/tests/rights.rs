@@ -52,10 +52,7 @@ fn a_program_with_more_rights_than_its_starter_is_not_traced_by_the_environment(
     let said = || {
         let mut command = Command::new(&program);
         command.args(["--exact", "the_program", "--nocapture"]);
-        command
-            .env(session::VARIABLE, &memory)
-            .env(session::LISTEN_VARIABLE, "1")
-            .env(session::LOGS_VARIABLE, "thread");
+        command.env(session::VARIABLE, &memory).env(listen::VARIABLE, "1").env(session::LOGS_VARIABLE, "thread");
         String::from_utf8_lossy(&command.output().expect("it starts").stdout).into_owned()
     };
     let before = said();

@@ -213,9 +213,12 @@ fn the_first_event_of_a_forked_child_allocates_nothing() {
     headwater_trace::join(&session.path).expect("it can be joined");
     emit(0);
     let before = session.threads();
-    let mut child = Child::fork(|| {
-        in_handler(|| emit(1));
-        0
+    // What fork(3) calls in the child is on the way of a handler too.
+    let mut child = in_handler(|| {
+        Child::fork(|| {
+            emit(1);
+            0
+        })
     })
     .expect("fork");
     assert!(child.wait().expect("wait").success());

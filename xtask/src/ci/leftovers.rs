@@ -1,4 +1,5 @@
-//! What a run could leave on the machine: queues, segments, semaphores, files, processes. Two snapshots are compared.
+//! Finds what a run has left on the machine (queues, segments, semaphores, files, processes) by comparing two
+//! snapshots.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// What there was at one moment. Directories that the machine does not have are empty.
+/// The objects that exist at one moment. Directories that the machine does not have count as empty.
 #[derive(Debug)]
 pub struct Snapshot {
     things: BTreeSet<PathBuf>,
@@ -16,10 +17,10 @@ impl Snapshot {
     /// The environment variable that identifies a run's processes, whichever process started them.
     pub const MARK: &str = "HEADWATER_CI_SAMPLE";
 
-    /// Looks at POSIX queues, shared memory, System V objects and the directory for temporary files.
+    /// Lists POSIX queues, shared memory, System V objects and the directory for temporary files.
     ///
     /// # Errors
-    /// If something that is there cannot be read.
+    /// If an existing object cannot be read.
     pub fn take(temporary: &Path) -> Result<Snapshot> {
         let mut things = BTreeSet::new();
         for directory in [Path::new("/dev/mqueue"), Path::new("/dev/shm"), temporary] {
@@ -37,7 +38,7 @@ impl Snapshot {
         Ok(Snapshot { things })
     }
 
-    /// What is there now and was not before, and processes with [`Snapshot::MARK`] set to `mark`.
+    /// Returns the objects that were not in `before`, and processes with [`Snapshot::MARK`] set to `mark`.
     ///
     /// # Errors
     /// If the list of processes cannot be read.
@@ -49,7 +50,7 @@ impl Snapshot {
     }
 }
 
-/// The second column of a table of /proc/sysvipc, below its head (proc(5)).
+/// Returns the second column of a table of /proc/sysvipc, without its head (proc(5)).
 fn system_v_ids(table: &str) -> impl Iterator<Item = &str> {
     table.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1))
 }
@@ -58,7 +59,7 @@ fn marked_processes(variable: &str) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").context("/proc")? {
         let path = entry?.path();
-        // A process may end while we look, and another user's is not ours.
+        // A process may end meanwhile, and those of other users are not readable.
         let Ok(environment) = fs::read(path.join("environ")) else { continue };
         if environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes()) {
             let name = fs::read_to_string(path.join("comm")).unwrap_or_default();
@@ -82,7 +83,7 @@ mod tests {
         fs::write(&file, "").expect("a file");
         let mark = format!("test-{}", std::process::id());
         let mut child = Command::new("sleep").arg("60").env(Snapshot::MARK, &mark).spawn().expect("a child");
-        // It is running before the kernel shows its environment.
+        // The process runs before the kernel shows its environment.
         let environment = format!("/proc/{}/environ", child.id());
         while fs::read(&environment).expect("it runs").is_empty() {
             std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! The step `sample`: one real short run of the product as it is released, and what must be true of what it leaves.
+//! The step `sample`: a short run of the release build, and checks of its results.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,10 +13,10 @@ use super::leftovers::Snapshot;
 use super::schema;
 use crate::shell;
 
-/// Short launches, two of each row, and time enough for a slow machine: every row must get its turn.
+/// Two short launches of each row, with enough time for a slow machine: every row must be measured.
 const SETTINGS: [&str; 6] = ["--launches", "2", "--time", "10ms", "--budget", "5m"];
 
-/// Measures, and checks the results, the documents, `show`, and that nothing is left.
+/// Runs the command; checks the results, the documents and `show`, and that nothing is left behind.
 pub fn run() -> Result<()> {
     let headwater = shell::release_build()?;
     let place = shell::target_directory().join(format!("ci-sample-{}", std::process::id()));
@@ -28,7 +28,7 @@ pub fn run() -> Result<()> {
     command.args(["run", "overview", "--quiet"]).args(SETTINGS).arg("--output").arg(&output);
     command.env("TMPDIR", &temporary).env(Snapshot::MARK, &mark);
     let status = command.status().context("headwater run")?;
-    // 4 says that some row has a reason instead of a value; which and why is looked at below.
+    // Status 4 means that some row has a reason instead of a value; the rows are checked below.
     ensure!(matches!(status.code(), Some(0 | 4)), "headwater run: {status}");
     let left = Snapshot::take(&temporary)?.since(&before, &mark)?;
     ensure!(left.is_empty(), "left behind: {}", left.join(", "));
@@ -44,7 +44,7 @@ pub fn run() -> Result<()> {
     fs::remove_dir_all(&place).with_context(|| place.display().to_string())
 }
 
-/// The document, which must be what its events say.
+/// Reads the document, which must agree with its events.
 fn read(output: &Path) -> Result<Run> {
     let (document, events) = (output.join("run.json"), output.join("run.jsonl"));
     let text = |path: &Path| fs::read_to_string(path).with_context(|| path.display().to_string());
@@ -55,7 +55,7 @@ fn read(output: &Path) -> Result<Run> {
     Ok(run)
 }
 
-/// Every row has a value or a reason, and none has failed.
+/// Checks that every row has a value or a reason, and that none has failed.
 fn check_rows(run: &Run) -> Result<()> {
     let mut wrong: Vec<String> = run.results.iter().filter_map(fault).collect();
     let measured = |standing| run.results.iter().filter(move |result| is_measured(result, standing)).count();
@@ -80,7 +80,7 @@ fn is_measured(result: &RowResult, standing: Standing) -> bool {
     result.outcome == RowOutcome::Measured && result.row.standing == standing
 }
 
-/// What is wrong with a row's result, in words.
+/// Returns the error in a row's result, if there is one.
 fn fault(result: &RowResult) -> Option<String> {
     let Row { id, metrics, .. } = &result.row;
     match &result.outcome {
@@ -100,7 +100,7 @@ fn fault(result: &RowResult) -> Option<String> {
     }
 }
 
-/// `show` names every transport and primitive of the run.
+/// Checks that `show` prints every transport and primitive of the run.
 fn check_shown(run: &Run, shown: &str) -> Result<()> {
     let subjects: BTreeSet<&str> = run.results.iter().map(|result| result.row.subject.as_str()).collect();
     let missing: Vec<&str> = subjects.into_iter().filter(|subject| !shown.contains(subject)).collect();

@@ -1,16 +1,17 @@
-//! Whether two programs that ought to measure the same do so: judged by the ratio of their figures. Both crosschecks call it.
+//! Decides whether two programs that should measure the same agree, from the ratio of their figures. Used by both
+//! crosschecks.
 
 use headwater_results::estimate::Estimate;
 
-/// How far the two may be apart.
+/// The largest difference of two figures that agree.
 pub const TOLERANCE: f64 = 0.05;
 
-/// Whether a ratio is that of two that agree.
+/// Whether two figures with this ratio agree.
 pub fn is_within(ratio: f64) -> bool {
     (ratio - 1.0).abs() <= TOLERANCE
 }
 
-/// What median and interval say together.
+/// Returns the result in words, from median and interval.
 pub fn verdict(estimate: &Estimate) -> &'static str {
     match (is_within(estimate.median), is_within(estimate.low) && is_within(estimate.high)) {
         (true, true) => "yes, with its interval",

@@ -1,5 +1,5 @@
-//! Pairs of a launch of ours and a run of another program: made by turns and judged by their ratios. What the crosschecks with
-//! LMbench and with netperf share. It knows neither.
+//! Pairs of a launch of Headwater and a run of another program: measured alternately and compared by their ratios.
+//! Shared by the crosschecks with LMbench and with netperf.
 
 use std::io::Write;
 use std::path::Path;
@@ -15,10 +15,10 @@ use headwater_results::schema::Row;
 use super::agreement::{TOLERANCE, is_within, verdict};
 use crate::shell;
 
-/// How long a launch of ours may be stuck, s.
+/// How long a launch of Headwater may be stuck, in s.
 const PATIENCE_S: f64 = 20.0;
 
-/// What was measured of a row: the figures of both sides of each block, or why there are none.
+/// The measurements of a row: the figures of both sides by block, or the reason why there are none.
 #[derive(Clone, Debug, Default)]
 pub struct Pairs<F> {
     pub ours: Vec<F>,
@@ -26,9 +26,9 @@ pub struct Pairs<F> {
     pub missing: Option<String>,
 }
 
-/// Measures `rows` rows: each of the blocks has every pair once, rows and sides in random order. A row that fails is left out
-/// from then on.
-pub fn by_turns<F: Clone + Default>(
+/// Measures `rows` rows: each block has every pair once, with rows and sides in random order. A row that fails is left
+/// out from then on.
+pub fn alternately<F: Clone + Default>(
     (blocks, seed): (u32, u64),
     rows: usize,
     ours: impl Fn(usize, u32) -> Result<F>,
@@ -62,7 +62,7 @@ pub fn by_turns<F: Clone + Default>(
     all
 }
 
-/// A launch of ours in a block; time and warm-up in s.
+/// Returns a launch of Headwater in a block; time and warm-up in s.
 pub fn job(row: &Row, (time_s, warm_up_s): (f64, f64), cpus: Option<(u32, u32)>, scratch: &Path, block: u32) -> Job {
     Job {
         row: row.clone(),
@@ -77,7 +77,7 @@ pub fn job(row: &Row, (time_s, warm_up_s): (f64, f64), cpus: Option<(u32, u32)>,
     }
 }
 
-/// Makes the launch by the program `headwater`.
+/// Runs the launch with the program `headwater`.
 pub fn launch(headwater: &Path, job: &Job) -> Result<Measured> {
     let mut command = shell::command(&headwater.to_string_lossy());
     let mut conductor = command.arg(CONDUCT).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
@@ -90,7 +90,7 @@ pub fn launch(headwater: &Path, job: &Job) -> Result<Measured> {
     }
 }
 
-/// Two CPUs, as in `0,1`.
+/// Parses two CPUs: `0,1`.
 pub fn parse_cpus(text: &str) -> Result<(u32, u32)> {
     let numbers = text.split_once(',').and_then(|(first, second)| Some((first.parse().ok()?, second.parse().ok()?)));
     numbers.with_context(|| format!("--cpus {text}: two numbers are meant, such as 0,1"))
@@ -102,11 +102,11 @@ pub struct Line {
     pub name: String,
     pub unit: String,
     pub pairs: Pairs<f64>,
-    /// Why the two are apart, where that is known.
+    /// The cause of a difference, if it is known.
     pub cause: Option<&'static str>,
 }
 
-/// The ratios beside the figures of `other` as a Markdown table, with the verdict below it.
+/// Returns the ratios to the figures of `other` as a Markdown table, followed by the result.
 pub fn table(other: &str, lines: &[Line]) -> String {
     let mut text = vec![
         format!("| row | headwater | {other} | unit | ratio | interval | pairs | within 5 % |"),
@@ -142,7 +142,7 @@ pub fn table(other: &str, lines: &[Line]) -> String {
     text.join("\n") + "\n"
 }
 
-/// A value with three significant digits or all before the point.
+/// Formats a value with three significant digits, or all digits before the point.
 fn three_digits(value: f64) -> String {
     let before = value.abs().max(f64::MIN_POSITIVE).log10().floor() as i32 + 1;
     format!("{value:.*}", (3 - before).clamp(0, 6) as usize)

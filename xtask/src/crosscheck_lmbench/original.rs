@@ -1,9 +1,10 @@
-//! The other side of `cargo xtask crosscheck-lmbench --original`: the programs of LMbench 3 as its users have them, such as
-//! Debian's package `lmbench` (non-free: `apt-get install lmbench`). A run of one yields the figure of one row.
+//! The other side of `cargo xtask crosscheck-lmbench --original`: the programs of LMbench 3 as users install them, for
+//! example Debian's package `lmbench` (non-free: `apt-get install lmbench`). A run of a program yields the figure of
+//! one row.
 //!
-//! What a program is called with is from its manual page and its usage line, what it does besides from what the system sees
-//! of it; nothing here is from its source. `lat_proc exec` and `shell` execute /var/tmp/lmbench/hello, which LMbench's own
-//! script copies there: copy `hello` from the directory of programs.
+//! The arguments are from the manual pages and usage lines, further facts from observing the programs' system calls;
+//! nothing here is from the sources. `lat_proc exec` and `shell` execute /var/tmp/lmbench/hello, to which LMbench's own
+//! script copies `hello` from the directory of programs: copy it by hand.
 
 use std::fs;
 use std::io::Write;
@@ -27,25 +28,25 @@ use recipe::{Recipe, Server, cause, recipe};
 /// The program that `lat_proc` executes.
 const HELLO: &str = "/var/tmp/lmbench/hello";
 
-/// What the programs take as the least interval that they time, us (lmbench(3)). By default they look for one themselves, and
-/// on a virtual machine, whose clock is uneven, find a second, which makes a run of `lat_ctx` last half a minute.
+/// The minimum interval that the programs time, in us (lmbench(3)). By default they determine it themselves; on a
+/// virtual machine with an uneven clock they choose a second, and then a run of `lat_ctx` takes half a minute.
 const INTERVAL_US: &str = "20000";
 
-/// The same for `lat_fs`: in so long it creates about a thousand files, which is how many the published paper on LMbench has, and
-/// ours. Of ten times as many an operation takes up to 1.6 times as long.
+/// The same for `lat_fs`: in this time it creates about a thousand files, as many as in the published paper on LMbench
+/// and in Headwater. With ten times as many, an operation takes up to 1.6 times as long.
 const INTERVAL_OF_FILES_US: &str = "2000";
 
-/// How long a server has to bind its port, and a stopped one to leave it.
+/// Time for a server to bind its port, and for a stopped one to release it.
 const SERVER_PAUSE: Duration = Duration::from_millis(150);
 
-/// How often the list of pages is fetched in a run of `lat_http`: once would be the cold start.
+/// How often the list of pages is fetched in a run of `lat_http`; a single fetch would be a cold start.
 const LISTS: usize = 50;
 
-/// Bytes of the file of a row, and of a write: as LMbench's own script makes it.
+/// Size in MiB of the file of a row, and bytes per write, as in LMbench's own script.
 const FILE_MIB: [(&str, usize); 2] = [("page-fault", 16), ("", 64)];
 const WRITE: usize = 8 << 10;
 
-/// Measures the rows that an original program has, and prints the table and what is left out.
+/// Measures the rows that the original programs have; prints the table and the rows that are left out.
 pub fn run(options: &Options, programs: &Path) -> Result<()> {
     ensure!(
         programs.join("lat_syscall").is_file(),
@@ -72,7 +73,7 @@ pub fn run(options: &Options, programs: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What the package manager calls it.
+/// Returns the version according to the package manager.
 fn version() -> String {
     let query = shell::output(shell::command("dpkg-query").args(["-W", "-f", "${Version}", "lmbench"]));
     query.unwrap_or_else(|_| "of unknown version".to_owned())
@@ -87,7 +88,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The figure of the row in its unit: the mean of what the calls of the recipe yield.
+    /// Returns the figure of the row in its unit: the mean over the calls of the recipe.
     fn figure(&self, recipe: &Recipe) -> Result<f64> {
         let file = self.scratch.join("original");
         if recipe.takes_file() {
@@ -113,11 +114,11 @@ impl Run<'_> {
             sum += value.with_context(|| format!("{} printed {printed:?}", recipe.program))?;
         }
         let mean = sum / recipe.calls.len() as f64;
-        // Programs print microseconds and megabytes; round trips are in ns here.
+        // The programs print microseconds and megabytes; round trips are in ns here.
         Ok(if self.row.metrics[0].unit == "ns" && !recipe.prints_ns() { 1e3 * mean } else { mean })
     }
 
-    /// What `lat_http` prints of the pages of the row `http`, all fetched so many times.
+    /// Returns the output of `lat_http` for the pages of the row `http`, all fetched repeatedly.
     fn http(&self, program: &str, words: &[String]) -> Result<String> {
         for (page, bytes) in http::PAGES.iter().enumerate() {
             fs::write(self.scratch.join(format!("page-{page:02}")), vec![0x5a; *bytes])?;
@@ -127,23 +128,23 @@ impl Run<'_> {
         fs::write(&list, pages.repeat(LISTS))?;
         let port = free_port()?.to_string();
         let mut server = self.on_the_cpus("lmhttp");
-        // It writes a log to /var/tmp/lmbench.
+        // The server writes a log to /var/tmp/lmbench.
         server.arg(&port).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut server = server.spawn().with_context(|| format!("{server:?}"))?;
         thread::sleep(SERVER_PAUSE);
         let mut client = self.on_the_cpus(program);
         client.args(words).arg(&port).stdin(fs::File::open(&list)?);
         let printed = output(&mut client);
-        // It is our child: ended by its id, whatever it has come to.
+        // Kill our own child; an error means that it has ended already.
         let _ = server.kill();
         server.wait()?;
         printed
     }
 
-    /// The program with so many repetitions.
+    /// Returns the program's command with its repetitions.
     fn measurement(&self, program: &str, words: &[String]) -> Command {
         let mut command = self.on_the_cpus(program);
-        // It has a rule of its own.
+        // `mhz` determines its repetitions itself.
         if program != "mhz" {
             command.args(["-N", &self.options.repetitions.to_string()]);
         }
@@ -151,7 +152,7 @@ impl Run<'_> {
         command
     }
 
-    /// Starts or ends a server. It goes on in the background, so that it gets no pipe whose end would be waited for.
+    /// Starts or ends a server. A server runs in the background, so it must not inherit a pipe whose end is waited for.
     fn control(&self, program: &str, words: &[&str]) -> Result<()> {
         let mut command = self.on_the_cpus(program);
         command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -161,7 +162,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The program, in the directory for its files.
+    /// Returns the command of a program, in the directory for its files and on the selected CPUs.
     fn on_the_cpus(&self, program: &str) -> Command {
         let interval = if program == "lat_fs" { INTERVAL_OF_FILES_US } else { INTERVAL_US };
         let program = self.programs.join(program);
@@ -183,7 +184,7 @@ impl Run<'_> {
     }
 }
 
-/// Both streams of a program: some figures go to the one, some to the other.
+/// Returns both output streams of a program, because figures are printed to either.
 fn output(command: &mut Command) -> Result<String> {
     let Output { status, stdout, stderr } = command.output().with_context(|| format!("{command:?}"))?;
     let text = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);

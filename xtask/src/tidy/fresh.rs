@@ -8,7 +8,7 @@ use crate::docs::FOLDERS;
 
 const REMEDY: &str = "run `cargo xtask docs`";
 
-/// Every generated file is there and equal, and nothing else is in the folders of generated files.
+/// Checks that every generated file exists and is up to date, and that their folders contain no other files.
 pub fn check(tree: &Tree, generated: &BTreeMap<String, Vec<u8>>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, bytes) in generated {

@@ -10,7 +10,7 @@ use super::Finding;
 use super::source::product_code;
 use super::tree::Tree;
 
-/// A folder of crates/ and the folders that it may use. xtask is free: it is not part of the product.
+/// A folder of crates/ and the folders that it may use. xtask may use all: it is not part of the product.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("os", &[]),
     ("os-tools", &["os"]),
@@ -35,12 +35,26 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     ("process", &["process"]),
     ("plumb", &["plumb", "sched", "modules", "drivers"]),
     ("head", &["head"]),
-    // How an end gets into a process, and what programs use.
-    ("open", &["process/attach", "process/fifo", "process/device", "stream", "asynchronous", "face", "lib"]),
+    // How an end is opened in a process, and the public API.
+    (
+        "open",
+        &[
+            "process/attach",
+            "process/passed",
+            "process/fifo",
+            "process/device",
+            "pipe",
+            "stream",
+            "asynchronous",
+            "face",
+            "lib",
+        ],
+    ),
 ];
 
-/// Arrows against [`COMPONENTS`] that are left: a file, and what it uses. Take them out when they are gone.
-const AGAINST: &[(&str, &str)] = &[
+/// Existing dependencies that violate [`COMPONENTS`]: a file, and the component that it uses. Remove an entry when the
+/// dependency is gone.
+const EXCEPTIONS: &[(&str, &str)] = &[
     // The last of an end's users closes its modules.
     ("process/end", "plumb"),
     // A run owns a direction's side, which reads the head's options.
@@ -54,10 +68,10 @@ const AGAINST: &[(&str, &str)] = &[
 
 const STREAMS: &str = "crates/streams/src/";
 
-/// Every `crate::` path of streams leads to the same component or a lower one.
+/// Checks that every `crate::` path of streams leads to the same component or a lower one.
 pub fn components(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
-    let mut against: BTreeSet<_> = AGAINST.iter().collect();
+    let mut against: BTreeSet<_> = EXCEPTIONS.iter().collect();
     for (path, text) in tree.files_in(STREAMS, &["rs"]) {
         let module = path.trim_start_matches(STREAMS).trim_end_matches(".rs");
         if module.split('/').any(|part| part.ends_with("tests")) {
@@ -73,7 +87,7 @@ pub fn components(tree: &Tree) -> Vec<Finding> {
         };
         for (line, used) in crate_paths(&product_code(text)) {
             let Some(other) = component_of(&used).filter(|other| *other > own) else { continue };
-            let known = AGAINST.iter().find(|(file, name)| *file == module && *name == COMPONENTS[other].0);
+            let known = EXCEPTIONS.iter().find(|(file, name)| *file == module && *name == COMPONENTS[other].0);
             match known {
                 Some(known) => drop(against.remove(known)),
                 None => {
@@ -86,12 +100,12 @@ pub fn components(tree: &Tree) -> Vec<Finding> {
     let is_here = tree.files_in(STREAMS, &["rs"]).next().is_some();
     for (file, other) in against.into_iter().filter(|_| is_here) {
         let path = format!("{STREAMS}{file}.rs");
-        found.push(Finding::at(&path, 1, format!("{file} does not use {other} any more: take it out of AGAINST")));
+        found.push(Finding::at(&path, 1, format!("{file} does not use {other} any more: take it out of EXCEPTIONS")));
     }
     found
 }
 
-/// The place in [`COMPONENTS`] of a module, by its path.
+/// Returns the index in [`COMPONENTS`] of a module path.
 fn component_of(module: &str) -> Option<usize> {
     let is_in = |prefix: &str| module.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     let fitting = COMPONENTS.iter().enumerate().flat_map(|(at, (_, prefixes))| {
@@ -100,7 +114,7 @@ fn component_of(module: &str) -> Option<usize> {
     fitting.max().map(|(_, at)| at)
 }
 
-/// The modules that a file names by `crate::a::b`, as `a/b`, with their lines.
+/// Returns the modules that a file names by `crate::a::b`, as `a/b`, with their lines.
 fn crate_paths(code: &str) -> Vec<(usize, String)> {
     let mut paths = Vec::new();
     for (at, line) in code.lines().enumerate() {
@@ -112,22 +126,22 @@ fn crate_paths(code: &str) -> Vec<(usize, String)> {
     paths
 }
 
-/// What only the tests of a folder may use on top.
+/// What tests of a folder may use in addition.
 const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[("trace-c", &["trace-tools"]), ("streams", &["os-tools", "ring"])];
 
-/// What the crates that a program links may use of others, whatever its features: what a user compiles stays a handful.
+/// The crates that a linked crate may depend on, whatever its features: a user must compile only a handful.
 const LINKED: &[(&str, &[&str])] = &[
     ("os", &["libc", "rustix"]),
     ("shm", &["loom"]),
     ("trace", &["tracing-core", "tracing-subscriber"]),
-    ("streams", &["futures-core", "futures-sink", "tokio"]),
+    ("streams", &["bitflags", "futures-core", "futures-sink", "tokio"]),
 ];
 
 /// The crates that may depend on the C library.
 const C_LIBRARY: [&str; 2] = ["os", "os-tools"];
 
-/// Every dependency of one crate of ours on another is in [`ALLOWED`], in whichever table of the manifest it stands, or is one
-/// of its tests and in [`ALLOWED_IN_TESTS`].
+/// Checks that every dependency of one of our crates on another is in [`ALLOWED`], whichever table of the manifest it
+/// is in, or is a dependency of its tests and in [`ALLOWED_IN_TESTS`].
 pub fn edges(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (folder, path, text) in manifests(tree) {
@@ -138,7 +152,7 @@ pub fn edges(tree: &Tree) -> Vec<Finding> {
         let tests = ALLOWED_IN_TESTS.iter().find(|(name, _)| *name == folder).map_or(&[][..], |(_, allowed)| allowed);
         for (kind, package) in dependencies(text) {
             let Some(other) = folder_of(&package) else { continue };
-            // A crate may name itself, to switch on its own features for its tests.
+            // A crate may depend on itself, to enable its own features for its tests.
             let is_allowed = allowed.contains(&other) || kind == "dev-dependencies" && tests.contains(&other);
             if other != folder && !is_allowed {
                 found.push(Finding::at(path, line_of(text, &package), format!("{folder} must not use {other}")));
@@ -148,7 +162,7 @@ pub fn edges(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// What a program that uses the runtime links is in [`LINKED`]; tests may use more.
+/// Checks that the dependencies of a program that uses the runtime are in [`LINKED`]; tests may use more.
 pub fn linked(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (folder, path, text) in manifests(tree) {
@@ -163,7 +177,7 @@ pub fn linked(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// `libc` is a dependency of [`C_LIBRARY`] alone; tests may use it anywhere.
+/// Checks that only [`C_LIBRARY`] depends on `libc`; tests may use it anywhere.
 pub fn libc(tree: &Tree) -> Vec<Finding> {
     manifests(tree)
         .filter(|(folder, _, _)| !C_LIBRARY.contains(folder))
@@ -179,8 +193,8 @@ fn manifests(tree: &Tree) -> impl Iterator<Item = (&str, &str, &str)> {
     })
 }
 
-/// Which table a dependency stands in (`dependencies`, `dev-dependencies`, `build-dependencies`) and its package.
-/// A manifest that cannot be read has none: Cargo says it better.
+/// Returns the table of each dependency (`dependencies`, `dev-dependencies`, `build-dependencies`) and its package. An
+/// unreadable manifest has none: Cargo reports it.
 fn dependencies(text: &str) -> BTreeSet<(&'static str, String)> {
     let Ok(manifest) = text.parse::<Table>() else { return BTreeSet::new() };
     let targets = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
@@ -197,7 +211,7 @@ fn dependencies(text: &str) -> BTreeSet<(&'static str, String)> {
     packages
 }
 
-/// The folder of crates/ that holds a package of ours.
+/// Returns the folder of crates/ that contains one of our packages.
 fn folder_of(package: &str) -> Option<&str> {
     match package.strip_prefix("headwater") {
         Some("") => Some("headwater"),
@@ -292,10 +306,10 @@ mod tests {
         assert_eq!(
             messages(&components(&tree)),
             [
-                "crates/streams/src/head/beyond.rs:1 head/beyond does not use open any more: take it out of AGAINST",
-                "crates/streams/src/process/end.rs:1 process/end does not use plumb any more: take it out of AGAINST",
-                "crates/streams/src/process/region.rs:1 process/region does not use plumb any more: take it out of AGAINST",
-                "crates/streams/src/sched.rs:1 sched does not use open any more: take it out of AGAINST",
+                "crates/streams/src/head/beyond.rs:1 head/beyond does not use open any more: take it out of EXCEPTIONS",
+                "crates/streams/src/process/end.rs:1 process/end does not use plumb any more: take it out of EXCEPTIONS",
+                "crates/streams/src/process/region.rs:1 process/region does not use plumb any more: take it out of EXCEPTIONS",
+                "crates/streams/src/sched.rs:1 sched does not use open any more: take it out of EXCEPTIONS",
             ]
         );
     }

@@ -3,7 +3,7 @@
 use super::Finding;
 use super::tree::Tree;
 
-/// Every relative target of a link or image is a file or folder of the repository.
+/// Checks that every relative target of a link or image is a file or folder of the repository.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in tree.files_in("", &["md"]) {
@@ -17,7 +17,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// The targets of `[text](target)`, `![image](target)` and `[name]: target` outside code, with their lines.
+/// Returns the targets of `[text](target)`, `![image](target)` and `[name]: target` outside code, with their lines.
 fn targets(text: &str) -> Vec<(usize, &str)> {
     let mut targets = Vec::new();
     let mut fenced = false;
@@ -25,7 +25,7 @@ fn targets(text: &str) -> Vec<(usize, &str)> {
         if line.trim_start().starts_with("```") {
             fenced = !fenced;
         } else if !fenced {
-            // Outside code is every other piece between backquotes.
+            // The text outside code is every other piece between backquotes.
             for piece in line.split('`').step_by(2) {
                 targets.extend(piece.split("](").skip(1).map(|rest| (index + 1, end_at(rest, ')'))));
             }
@@ -36,7 +36,7 @@ fn targets(text: &str) -> Vec<(usize, &str)> {
     targets
 }
 
-/// A target without its title and brackets.
+/// Returns a target without its title and brackets.
 fn end_at(rest: &str, close: char) -> &str {
     let target = rest.split([close, ' ']).next().unwrap_or_default();
     target.trim_start_matches('<').trim_end_matches('>')

@@ -7,7 +7,7 @@ const MAP: &str = "ARCHITECTURE.md";
 const GLOSSARY: &str = "docs/glossary.md";
 const CHANGELOG: &str = "CHANGELOG.md";
 
-/// ARCHITECTURE.md names every crate by its folder, and there is a CHANGELOG.md.
+/// Checks that ARCHITECTURE.md names every crate by its folder, and that there is a CHANGELOG.md.
 pub fn crates(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     match tree.text(MAP) {
@@ -28,7 +28,8 @@ pub fn crates(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// The terms of the glossary, in bold at the start of a line, ascend without repetition; case does not count.
+/// Checks that the terms of the glossary, in bold at the start of a line, are in ascending order without repetition,
+/// ignoring case.
 pub fn glossary(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut before = String::new();

@@ -1,15 +1,15 @@
-//! `doc`: a source file says at its top what it is. `length`: it stays short enough to be read at once.
+//! `doc`: a source file says at its top what it is. `length`: a source file has a limited length.
 
 use super::Finding;
 use super::tree::Tree;
 
-/// Lines of a file from which a second noun is looked for.
+/// A longer file is listed in a note: it may contain a second noun.
 const LINES_NOTED: usize = 400;
 
 /// The most lines of a file.
 const LINES_MAX: usize = 600;
 
-/// Every source file starts with `//!`, but for `tests.rs`, whose subject is the file beside it.
+/// Checks that every source file starts with `//!`, except `tests.rs`, which tests the file beside it.
 pub fn doc(tree: &Tree) -> Vec<Finding> {
     tree.files_in("", &["rs"])
         .filter(|(path, text)| !path.ends_with("/tests.rs") && !text.starts_with("//! "))
@@ -19,7 +19,7 @@ pub fn doc(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// No source file is longer than [`LINES_MAX`].
+/// Checks that no source file is longer than [`LINES_MAX`].
 pub fn length(tree: &Tree) -> Vec<Finding> {
     lengths(tree)
         .filter(|(_, lines)| *lines > LINES_MAX)
@@ -29,7 +29,7 @@ pub fn length(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// The files that come near, as notes.
+/// Lists the files that are close to the limit.
 pub fn long(tree: &Tree) -> Vec<String> {
     lengths(tree)
         .filter(|(_, lines)| (LINES_NOTED + 1..=LINES_MAX).contains(lines))

@@ -1,11 +1,12 @@
-//! Rust source without what is not code: comments, strings, and what is compiled for tests only. Line numbers stay.
+//! Returns Rust source without what is not code: comments, strings, and items that are compiled only for tests. Line
+//! numbers are preserved.
 //!
-//! A scanner of characters, not a parser: it knows where a comment or literal ends and how braces nest, which is all
-//! that the rules ask.
+//! A scanner of characters, not a parser: it recognises the ends of comments and literals and the nesting of braces,
+//! which suffices for the rules.
 
 use super::tree::Tree;
 
-/// The text with every comment and the inside of every literal blanked out.
+/// Returns the text with every comment and the contents of every literal replaced by blanks.
 pub fn code(text: &str) -> String {
     let characters: Vec<char> = text.chars().collect();
     let mut code = String::with_capacity(text.len());
@@ -19,7 +20,7 @@ pub fn code(text: &str) -> String {
     code
 }
 
-/// Where the comment or literal that starts here ends; one character further if none does.
+/// Returns the end of the comment or literal that starts here, or the next position if none does.
 fn token_end(text: &[char], at: usize) -> usize {
     let word_before = at > 0 && is_word(text[at - 1]);
     match (text[at], text.get(at + 1)) {
@@ -29,7 +30,7 @@ fn token_end(text: &[char], at: usize) -> usize {
         ('b' | 'c', Some('"')) if !word_before => quoted_end(text, at + 2, '"'),
         ('r', Some('"' | '#')) if !word_before => raw_string_end(text, at + 1).unwrap_or(at + 1),
         ('b' | 'c', Some('r')) if !word_before => raw_string_end(text, at + 2).unwrap_or(at + 1),
-        // A lifetime has no closing quote right after its first character.
+        // A lifetime has no closing quote after its first character.
         ('\'', Some('\\')) => quoted_end(text, at + 1, '\''),
         ('\'', Some(_)) if text.get(at + 2) == Some(&'\'') => at + 3,
         _ => at + 1,
@@ -62,7 +63,7 @@ fn quoted_end(text: &[char], mut at: usize, quote: char) -> usize {
     text.len()
 }
 
-/// `at` is behind the `r`. `None` if it is a raw identifier.
+/// `at` is after the `r`. Returns `None` for a raw identifier.
 fn raw_string_end(text: &[char], at: usize) -> Option<usize> {
     let hashes = text[at..].iter().take_while(|&&c| c == '#').count();
     if text.get(at + hashes) != Some(&'"') {
@@ -75,7 +76,7 @@ fn raw_string_end(text: &[char], at: usize) -> Option<usize> {
     Some(length.map_or(text.len(), |length| inside + length + close.len()))
 }
 
-/// [`code`] without the items that stand under `#[cfg(test)]`.
+/// Returns [`code`] without the items under `#[cfg(test)]`.
 pub fn product_code(text: &str) -> String {
     let mut code = code(text);
     const MARK: &str = "#[cfg(test)]";
@@ -88,7 +89,7 @@ pub fn product_code(text: &str) -> String {
     code
 }
 
-/// Length in bytes of the item at the start of `code`: up to its `;`, or the brace that closes its first one.
+/// Returns the length in bytes of the item at the start of `code`: up to its `;`, or to the end of its first block.
 fn item_length(code: &str) -> usize {
     let mut depth = 0;
     for (at, character) in code.char_indices() {
@@ -104,7 +105,7 @@ fn item_length(code: &str) -> usize {
     code.len()
 }
 
-/// Every place of a word in code, as line numbers from 1.
+/// Returns every occurrence of a word in code, as line numbers from 1.
 pub fn lines_with_word<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     code.lines().enumerate().flat_map(move |(index, line)| {
         line.match_indices(word).filter(move |(at, _)| is_whole_word(line, *at, word)).map(move |_| index + 1)
@@ -121,7 +122,7 @@ fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// The modules that a file declares: line from 1, whether public, and name.
+/// Returns the modules that a file declares: line from 1, whether public, and name.
 pub fn modules(code: &str) -> Vec<(usize, bool, String)> {
     let mut modules = Vec::new();
     for (index, line) in code.lines().enumerate() {
@@ -137,8 +138,8 @@ pub fn modules(code: &str) -> Vec<(usize, bool, String)> {
     modules
 }
 
-/// Paths (files, and folders with `/`) that are compiled for tests only: files named `tests.rs`, folders named
-/// `tests`, and what hangs on a `#[cfg(test)] mod name;`.
+/// Whether a path (a file, or a folder with `/`) is compiled only for tests: files named `tests.rs`, folders named
+/// `tests`, and modules declared by `#[cfg(test)] mod name;`.
 pub fn test_only(tree: &Tree, path: &str) -> bool {
     if path.ends_with("/tests.rs") || path.contains("/tests/") {
         return true;

@@ -1,4 +1,4 @@
-//! `tables`: in the folders of the gauge that hold one instance per file, a file that is not in the table is not a row.
+//! `tables`: in the folders of the gauge with one instance per file, every instance is in the table.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::Finding;
 use super::source::{code, lines_with_word, modules, product_code};
 use super::tree::Tree;
 
-/// The folders with a table in their `mod.rs`, and the folders below them that have one too.
+/// The folders with a table in their `mod.rs`; folders below them may have one too.
 const FOLDERS: [&str; 4] = [
     "crates/headwater/src/transports/",
     "crates/headwater/src/patterns/",
@@ -14,10 +14,10 @@ const FOLDERS: [&str; 4] = [
     "crates/headwater/src/facilities/",
 ];
 
-/// A template to copy is no instance.
+/// Files that are not instances.
 const NO_INSTANCE: [&str; 3] = ["mod", "tests", "template"];
 
-/// Every file is a module, and every public module is used in the table. A private module is a helper of the others.
+/// Checks that every file is a module, and that every public module is used in the table. Private modules are helpers.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     tree.files_in("crates/headwater/src/", &["rs"])
         .filter(|(path, _)| path.ends_with("/mod.rs") && FOLDERS.iter().any(|folder| path.starts_with(folder)))
@@ -48,7 +48,7 @@ fn check_folder(tree: &Tree, table: &str, text: &str) -> Vec<Finding> {
     found
 }
 
-/// Whether the table of a folder above `folder` uses the name: a folder may hold several instances of the same kind.
+/// Whether the table of a folder above `folder` uses the name: a folder may have several instances of the same kind.
 fn used_above(tree: &Tree, folder: &str, name: &str) -> bool {
     let mut above = folder.trim_end_matches('/');
     while let Some((parent, _)) = above.rsplit_once('/') {
@@ -61,7 +61,7 @@ fn used_above(tree: &Tree, folder: &str, name: &str) -> bool {
     false
 }
 
-/// The names of the files and of the folders with a `mod.rs`; `a/` beside `a.rs` belongs to `a`.
+/// Returns the names of the files, and of the folders with a `mod.rs`; `a/` beside `a.rs` belongs to `a`.
 fn stems<'a>(tree: &'a Tree, folder: &'a str) -> BTreeSet<&'a str> {
     tree.paths_in(folder)
         .filter_map(|path| {

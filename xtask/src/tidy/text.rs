@@ -1,16 +1,16 @@
-//! `paths`, `registry`, `blanks`: no text speaks of the machine it was written on, and none holds invisible characters.
+//! `paths`, `registry`, `blanks`: no text contains paths or registries of one machine, or trailing white space.
 
 use super::Finding;
 use super::tree::Tree;
 
-/// The kinds of file that people write.
+/// The extensions of hand-written files.
 const WRITTEN: [&str; 10] = ["rs", "md", "toml", "c", "h", "py", "sh", "json", "yml", "run"];
 
-/// Directories of a developer's machine. (Put together here, so that this file does not name them itself.)
+/// Directories of a developer's machine, in parts, so that this file does not contain them.
 const MACHINE_PATHS: [&str; 4] =
     [concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/Us", "ers/")];
 
-/// Words by which a build would fetch from somewhere else than the public registries.
+/// Words that would make a build fetch from other sources than the public registries.
 const MIRRORS: [&str; 5] = [
     concat!("index", "-url"),
     concat!("replace", "-with"),
@@ -19,7 +19,7 @@ const MIRRORS: [&str; 5] = [
     concat!("find", "-links"),
 ];
 
-/// Where Cargo.lock gets everything from.
+/// The source of every package in Cargo.lock.
 const PUBLIC_INDEX: &str = "source = \"registry+https://github.com/rust-lang/crates.io-index\"";
 
 fn written(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
@@ -29,12 +29,12 @@ fn written(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// No absolute path of a machine.
+/// Checks that there is no absolute path of a machine.
 pub fn machine_paths(tree: &Tree) -> Vec<Finding> {
     lines_with(tree, &MACHINE_PATHS, "a path of one machine")
 }
 
-/// No registry but the public ones.
+/// Checks that only public registries are used.
 pub fn registries(tree: &Tree) -> Vec<Finding> {
     let mut found = lines_with(tree, &MIRRORS, "a registry of one machine");
     for (index, line) in tree.text("Cargo.lock").unwrap_or_default().lines().enumerate() {
@@ -57,7 +57,7 @@ fn lines_with(tree: &Tree, words: &[&str], what: &str) -> Vec<Finding> {
     found
 }
 
-/// No white space at the end of a line, no tab in Rust, one line feed at the end of a file.
+/// Checks that there is no white space at the end of a line, no tab in Rust, and one line feed at the end of a file.
 pub fn blanks(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in written(tree) {

@@ -1,5 +1,5 @@
-//! The repository as `tidy` sees it: every path, and the text of every file that is text. The only place of `tidy` that
-//! reads the disk; tests make trees of their own.
+//! The repository for `tidy`: every path, and the text of every text file. Only this file of `tidy` reads the disk;
+//! tests make their own trees.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,17 +7,17 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Folders that are never the project's: what is built, measured or kept by git.
+/// Folders that do not belong to the project: build results, measurements, and git's own.
 const FOREIGN: [&str; 5] = [".git", "target", "headwater-runs", "__pycache__", "node_modules"];
 
-/// Paths relative to the top with `/` between parts, ascending. A folder ends with `/` and has no text.
+/// Paths relative to the top, with `/` between parts, ascending. A folder ends with `/` and has no text.
 #[derive(Debug, Default)]
 pub struct Tree {
     entries: BTreeMap<String, Option<String>>,
 }
 
 impl Tree {
-    /// Reads what is below `root`. A file that is not UTF-8 is known by its path alone.
+    /// Reads everything below `root`. Of a file that is not UTF-8 only the path is known.
     ///
     /// # Errors
     /// If a folder or file cannot be read.
@@ -48,12 +48,12 @@ impl Tree {
         Ok(())
     }
 
-    /// Every file that is text: its path and its text.
+    /// Returns every text file: its path and its text.
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.entries.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
     }
 
-    /// Every text file with one of these extensions below `folder` (which ends with `/`, or is empty for all).
+    /// Returns every text file with one of these extensions below `folder` (which ends with `/`, or is empty for all).
     pub fn files_in<'a>(&'a self, folder: &'a str, extensions: &'a [&str]) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.files().filter(move |(path, _)| {
             let extension = path.rsplit_once('.').map(|(_, extension)| extension);
@@ -61,17 +61,17 @@ impl Tree {
         })
     }
 
-    /// Every path below `folder`, which ends with `/`; folders end with `/` too.
+    /// Returns every path below `folder`, which ends with `/`; folders end with `/` too.
     pub fn paths_in<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a str> {
         self.entries.keys().map(String::as_str).filter(move |path| path.starts_with(folder) && *path != folder)
     }
 
-    /// The text of a file.
+    /// Returns the text of a file.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.entries.get(path)?.as_deref()
     }
 
-    /// Whether there is a file or folder of that name; a folder is known with and without its `/`.
+    /// Whether there is a file or folder of that name; a folder may be given with or without its `/`.
     pub fn has(&self, path: &str) -> bool {
         path.is_empty() || self.entries.contains_key(path) || self.entries.contains_key(&format!("{path}/"))
     }

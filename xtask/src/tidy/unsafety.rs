@@ -1,5 +1,5 @@
-//! `unsafe`: it stands in os, os-tools, shm and the leaves that C calls alone, beside what tests do to processes, and every crate root
-//! says what holds in its crate.
+//! `unsafe`: it is permitted only in os, os-tools, shm, the crate that C calls, and in tests that control processes.
+//! Every crate root states the rule for its crate.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use super::Finding;
 use super::source::{code, lines_with_word};
 use super::tree::Tree;
 
-/// Where `unsafe` may stand. trace-c is what C calls, so its arguments are C's pointers; nothing of ours uses it.
+/// Where `unsafe` is permitted. C calls trace-c, so its arguments are C's pointers; none of our crates uses it.
 const HOMES: [&str; 4] = ["crates/os/", "crates/os-tools/", "crates/shm/", "crates/trace-c/"];
 
-/// What a crate root must say.
+/// The attribute that a crate root must have.
 const ROOTS: &[(&str, &str)] = &[
     ("crates/results/src/lib.rs", "#![forbid(unsafe_code)]"),
     ("crates/report/src/lib.rs", "#![forbid(unsafe_code)]"),
@@ -21,7 +21,7 @@ const ROOTS: &[(&str, &str)] = &[
     ("xtask/src/main.rs", "#![forbid(unsafe_code)]"),
 ];
 
-/// Every `unsafe` is at home, and the roots of its homes say where it stands and why.
+/// Checks that every `unsafe` is permitted, and that the crate roots explain it.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in ["crates/", "xtask/"].iter().flat_map(|folder| tree.files_in(folder, &["rs"])) {
@@ -52,14 +52,14 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// Whether the file is of a crate's `tests` folder: programs of their own, which kill and interrupt processes.
+/// Whether the file is in a crate's `tests` folder: separate programs that kill and interrupt processes.
 fn is_test_program(path: &str) -> bool {
     path.strip_prefix("crates/")
         .and_then(|rest| rest.split_once('/'))
         .is_some_and(|(_, file)| file.starts_with("tests/"))
 }
 
-/// How often `unsafe` stands in each file, and in all.
+/// Returns how often `unsafe` occurs in each file, and in total.
 pub fn map(tree: &Tree) -> String {
     let mut map = String::new();
     let mut total = 0;

@@ -1,4 +1,5 @@
-//! A session of LTTng-UST in snapshot mode, which ends with the value. By LTTng's own command, with a daemon of our own.
+//! A session of LTTng-UST in snapshot mode that is destroyed on drop. It uses LTTng's command, with a daemon of its
+//! own.
 
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -8,10 +9,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::shell;
 
-/// How long the daemon may take to answer.
+/// Time limit for the daemon to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A session that records.
+/// A recording session.
 pub struct Session {
     name: String,
     daemon: Child,
@@ -19,7 +20,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts a daemon, unless there is one (then ours ends at once), and a session.
+    /// Starts a daemon and a session. If a daemon is running already, ours ends at once.
     pub fn start() -> Result<Session> {
         let name = format!("headwater-trace-cost-{}", std::process::id());
         let home = std::env::temp_dir().join(&name);
@@ -59,7 +60,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         let _ = self.lttng(&["destroy", &self.name]);
-        // By SIGTERM, on which it ends its children.
+        // With SIGTERM the daemon ends its children.
         let _ = shell::command("kill").arg(self.daemon.id().to_string()).status();
         let _ = self.daemon.wait();
         let _ = std::fs::remove_dir_all(&self.home);

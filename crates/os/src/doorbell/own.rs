@@ -55,11 +55,21 @@ impl Doorbell {
 
 impl OwnWatch {
     /// Forgets what it was told.
-    pub(super) fn clear(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// What epoll_wait(2) reports.
+    pub fn clear(&self) -> io::Result<()> {
         let mut event = [MaybeUninit::<epoll::Event>::uninit()];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         epoll::wait(&self.0, &mut event, Some(&now))?;
         Ok(())
+    }
+}
+
+impl From<OwnedFd> for OwnWatch {
+    /// The watch behind a descriptor that was one.
+    fn from(set: OwnedFd) -> OwnWatch {
+        OwnWatch(set)
     }
 }
 

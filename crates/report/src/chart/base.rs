@@ -1,8 +1,8 @@
-//! What an improvement is an improvement on, and the improvement of one row: a ratio of rates with its interval.
+//! The base of an improvement, and the improvement of one row: a ratio of rates with its interval.
 //!
-//! Within one run the ratio is taken inside each block and the interval is that of the ratios' order statistics, so drift
-//! of the machine cancels. Two runs share no blocks: there the medians are divided, and the interval is the widest that
-//! the two intervals allow.
+//! Within one run the ratio is taken inside each block, and the interval is that of the ratios' order statistics, so
+//! that drift of the machine cancels. Two runs share no blocks: there the medians are divided, and the interval is the
+//! widest one that the two intervals permit.
 
 use headwater_results::estimate::Estimate;
 use headwater_results::schema::RowResult;
@@ -11,7 +11,7 @@ use super::source::{Key, Panel, Series, Source};
 use super::value::{delay_s, delays_of_launches_s};
 use crate::rows;
 
-/// What everything else is divided by.
+/// The side by which all others are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reference<'a> {
     /// The same subject in another run.
@@ -23,7 +23,7 @@ pub(crate) enum Reference<'a> {
 }
 
 impl<'a> Reference<'a> {
-    /// The base that `wanted` names, or a useful one.
+    /// Returns the base that `wanted` names, or a default.
     pub fn choose(source: &Source<'a>, wanted: Option<&str>) -> Option<Reference<'a>> {
         let keys = || source.panels.iter().flat_map(|panel| &panel.series).map(|series| series.key);
         let run = |name: &str| source.runs.iter().position(|(known, _)| *known == name);
@@ -36,7 +36,7 @@ impl<'a> Reference<'a> {
         named.or_else(|| Reference::of_itself(source))
     }
 
-    /// `pipe`, or the first candidate; where there is but one subject, the first of its variants or of the runs.
+    /// Returns `pipe`, or the first candidate; with only one subject, its first variant or the first run.
     fn of_itself(source: &Source<'a>) -> Option<Reference<'a>> {
         let series = || source.panels.iter().flat_map(|panel| &panel.series);
         let candidates = || series().filter(|series| series.rows.iter().any(|row| rows::competes(row)));
@@ -51,14 +51,14 @@ impl<'a> Reference<'a> {
         (source.runs.len() > 1).then(|| Reference::Run(first.run, source.runs[first.run].0))
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &'a str {
         match *self {
             Reference::Run(_, name) | Reference::Subject(name) | Reference::Variant(name) => name,
         }
     }
 
-    /// The series by which `series` is divided; none for the base itself and for what has none in this panel.
+    /// Returns the base of `series` in this panel; `None` for the base itself, and if the panel has no base for it.
     pub fn beside<'p>(&self, panel: &'p Panel<'a>, series: &Series<'a>) -> Option<&'p Series<'a>> {
         let find = |key: Key<'_>| panel.series.iter().find(|other| other.key == key);
         let key = series.key;
@@ -74,7 +74,8 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// How many times the rate of `base` the row reaches: above 1 is better. `same_run` says whether both share blocks.
+/// Returns how many times the rate of `base` the row reaches; more than 1 is better. `same_run` tells whether both
+/// share blocks.
 pub(crate) fn ratio(row: &RowResult, base: &RowResult, same_run: bool) -> Option<Estimate> {
     let paired = same_run.then(|| within_blocks(row, base)).flatten();
     paired.or_else(|| {
@@ -90,7 +91,7 @@ pub(crate) fn ratio(row: &RowResult, base: &RowResult, same_run: bool) -> Option
     })
 }
 
-/// The median of the ratios in the blocks that both have.
+/// Returns the median of the ratios in the common blocks.
 fn within_blocks(row: &RowResult, base: &RowResult) -> Option<Estimate> {
     let (own, other) = (rows::own(row)?, rows::own(base)?);
     let (own_s, other_s) = (delays_of_launches_s(row)?, delays_of_launches_s(base)?);

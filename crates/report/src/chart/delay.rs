@@ -1,5 +1,5 @@
 //! View (b) of the papers: the time of a message over its size, both linear, so that alpha + beta * size is a straight
-//! line. The fitted lines and what they say stand with it.
+//! line. The figure includes the fitted lines and their parameters.
 
 use headwater_results::fit::{Bounded, DelayFit, Segment};
 
@@ -10,7 +10,7 @@ use super::xy::{self, Axis, Plot, Trace};
 use super::{Chart, Figure, sizes, units};
 use crate::grid::{Cell, Grid, Line};
 
-/// In the table of charts.
+/// The entry in the table of charts.
 pub(super) const CHART: Chart = Chart {
     name: "delay",
     summary: "time per message over message size (linear), with fitted lines",
@@ -70,7 +70,7 @@ fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     Some(sizes::figure(CHART.name, panel, caption, data, drawing, table))
 }
 
-/// What the y axis shows.
+/// Returns the quantity of the y axis.
 fn quantity(panel: &Panel<'_>, kind: Kind) -> &'static str {
     let own = panel.rows().next().and_then(crate::rows::own).map(|own| own.metric.name.as_str());
     match (kind, own) {
@@ -95,7 +95,7 @@ fn add_fit(trace: &mut Trace<'_>, fit: &DelayFit) {
     }
 }
 
-/// What the lines say: a line of the table for each.
+/// Returns the parameters of the fitted lines, one line of the table each.
 fn parameters(fits: &[(&Series<'_>, &DelayFit)]) -> Grid {
     let heads = [
         "sizes",
@@ -138,7 +138,7 @@ fn times(bounded: &Bounded, factor: f64) -> Bounded {
     Bounded { value: bounded.value * factor, low: bounded.low * factor, high: bounded.high * factor }
 }
 
-/// A value with the ends of its interval; a dash where it may be anything.
+/// Formats a value with the ends of its interval; a dash if it is undetermined.
 fn bounded(value: Option<&Bounded>, text: &dyn Fn(f64) -> String) -> Cell {
     match value {
         None => Cell::plain("\u{2013}"),

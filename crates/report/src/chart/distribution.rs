@@ -1,5 +1,5 @@
-//! The distribution of single durations as a quantile plot: each further nine of the percentile takes the same length,
-//! so a tail is as readable as the middle.
+//! The distribution of single durations as a quantile plot: each further nine of the percentile has the same length, so
+//! that the tail is as readable as the middle.
 
 use headwater_results::schema::{RowResult, Standing};
 
@@ -10,7 +10,7 @@ use super::{Chart, FIGURES_MAX, Figure, SERIES_MAX, sizes, units};
 use crate::grid::{Cell, Grid, Line};
 use crate::rows;
 
-/// In the table of charts.
+/// The entry in the table of charts.
 pub(super) const CHART: Chart = Chart {
     name: "distribution",
     summary: "durations by percentile, each nine the same length",
@@ -30,7 +30,7 @@ fn draw(source: &Source<'_>) -> Vec<Figure> {
     source.panels.iter().flat_map(of_panel).take(FIGURES_MAX).collect()
 }
 
-/// The percentiles of the row's own metric, or of the only one that has any.
+/// Returns the percentiles of the row's own metric, or of the only metric that has percentiles.
 fn of(row: &RowResult) -> Option<(&str, &[headwater_results::schema::Percentile])> {
     let own = rows::own(row).and_then(|own| row.percentiles.get_key_value(&own.metric.name));
     let (name, percentiles) = own.or_else(|| row.percentiles.iter().next())?;

@@ -13,7 +13,7 @@ use super::{Chart, FIGURES_MAX, Figure, marks, sizes};
 use crate::markup::shorten;
 use crate::{rows, units};
 
-/// In the table of charts.
+/// The entry in the table of charts.
 pub(super) const CHART: Chart = Chart {
     name: "dots",
     summary: "rows without a sweep of sizes, a dot with its interval each",
@@ -27,7 +27,7 @@ const TOP: f64 = 30.0;
 const LINE: f64 = 19.0;
 const BOTTOM: f64 = 24.0;
 
-/// The most dots of a figure; the rest is in the table of rows.
+/// The most dots of a figure. Further rows are in the table of rows.
 const DOTS_MAX: usize = 64;
 
 fn draw(source: &Source<'_>) -> Vec<Figure> {
@@ -35,7 +35,7 @@ fn draw(source: &Source<'_>) -> Vec<Figure> {
     panels.filter_map(figure).take(FIGURES_MAX).collect()
 }
 
-/// A row with what it belongs to.
+/// A row with its series.
 struct Dot<'a> {
     series: &'a Series<'a>,
     row: &'a RowResult,
@@ -56,7 +56,7 @@ fn figure(panel: &Panel<'_>) -> Option<Figure> {
             }
         }
     }
-    // Best first within equal parameters; the harness itself last.
+    // Best first among equal parameters; the null transport last.
     dots.sort_by(|one, other| {
         let place = |dot: &Dot<'_>| {
             (dot.row.row.worker_kind, dot.row.row.workers, dot.row.row.messages, dot.row.row.size_bytes)
@@ -142,14 +142,14 @@ fn tick_text(value: f64, unit: &str) -> String {
     }
 }
 
-/// What tells the row from others of its series: size, messages, workers.
+/// Returns the parameters that distinguish the row within its series: size, messages, workers.
 fn parameters(result: &RowResult) -> String {
     let row = &result.row;
     let workers = row.workers.map(|workers| {
         let kind = row.worker_kind.map_or("worker", headwater_results::schema::WorkerKind::name);
         crate::text::plural(workers as usize, kind).replace("processs", "processes")
     });
-    // The size of a counter's row means nothing.
+    // The size has no meaning for workers at a counter.
     let size = if workers.is_some() { None } else { row.size_bytes.map(units::size) };
     let messages = row.messages.map(|messages| format!("x {}", units::grouped(messages as f64)));
     [size, messages, workers].into_iter().flatten().collect::<Vec<_>>().join(" ")

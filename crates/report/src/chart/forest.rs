@@ -11,7 +11,7 @@ use super::{Chart, FIGURES_MAX, Figure, marks, units};
 use crate::markup::shorten;
 use crate::text::plural;
 
-/// In the table of charts.
+/// The entry in the table of charts.
 pub(super) const CHART: Chart = Chart {
     name: "forest",
     summary: "the ratios of a comparison with intervals and verdicts",
@@ -19,24 +19,25 @@ pub(super) const CHART: Chart = Chart {
     draw,
 };
 
-/// Room for the names of the rows.
+/// Width for the names of the rows.
 const LEFT: f64 = 240.0;
-/// Room for ratios and verdicts.
+/// Width for ratios and verdicts.
 const RIGHT: f64 = 224.0;
-/// Room above.
+/// Height above the rows.
 const TOP: f64 = 24.0;
-/// Height of a line.
+/// Height of a row.
 const LINE: f64 = 20.0;
-/// Room below: the labels of ticks and the title of the axis.
+/// Height for the labels of ticks and the title of the axis.
 const BOTTOM: f64 = 48.0;
-/// The most rows of a figure; the furthest from 1 are drawn.
+/// The most rows of a figure: those furthest from 1.
 const ROWS_MAX: usize = 60;
 
 fn draw(source: &Source<'_>) -> Vec<Figure> {
     source.comparisons.iter().filter_map(figure).take(FIGURES_MAX).collect()
 }
 
-/// The rows that are drawn, in the order of the comparison: those judged, and of too many those furthest from 1.
+/// Returns the judged rows in the order of the comparison, limited to those furthest from 1, and the number of all
+/// judged rows.
 fn shown(comparison: &Comparison) -> (Vec<&RowComparison>, usize) {
     let judged = comparison.rows.iter().filter(|row| row.verdict != Verdict::Unjudged && row.ratio.is_some());
     let mut rows: Vec<(usize, &RowComparison)> = judged.enumerate().collect();
@@ -125,7 +126,7 @@ fn line(pen: &mut SvgWriter, scale: &Scale, row: &RowComparison, y: f64) {
         );
     }
     if let Some(at) = scale.within(ratio.value) {
-        // A shape for each verdict, so that it reads without colour.
+        // The verdicts differ in shape, so that they can be distinguished without colour.
         pen.path("point", &marks::marker(shape(&row.verdict), (at, y)), "");
     }
     pen.close();

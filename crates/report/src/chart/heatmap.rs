@@ -1,4 +1,4 @@
-//! A map of sizes by series: each cell the figure, shaded by how near it comes to the best candidate of its size.
+//! A map of sizes by series: each cell contains the figure, shaded by its distance to the best candidate of its size.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use super::{Chart, Figure, SERIES_MAX, sizes, table, units};
 use crate::judge;
 use crate::markup::shorten;
 
-/// In the table of charts.
+/// The entry in the table of charts.
 pub(super) const CHART: Chart = Chart {
     name: "heatmap",
     summary: "message size by transport, shaded by nearness to the best",
@@ -20,17 +20,17 @@ pub(super) const CHART: Chart = Chart {
     draw: |source| sizes::each(source, draw),
 };
 
-/// Room for the names of the series.
+/// Width for the names of the series.
 const LEFT: f64 = 124.0;
-/// Room for the sizes.
+/// Height for the sizes.
 const TOP: f64 = 30.0;
-/// Height of a line.
+/// Height of a row.
 const LINE: f64 = 24.0;
-/// The shade of the best cell; text stays legible on it.
+/// The shade of the best cell, light enough for legible text.
 const SHADE_MAX: f64 = 0.55;
-/// The worst candidate of the map has no shade, if it is this many times slower than the best, or more; at most so many.
+/// The ratio to the best at which a cell has no shade: that of the worst candidate, within these limits.
 const RANGE: (f64, f64) = (2.0, 50.0);
-/// The most sizes side by side; more are chosen evenly.
+/// The most sizes; of more, some are selected evenly.
 const SIZES_MAX: usize = 17;
 
 fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
@@ -91,10 +91,10 @@ struct Cell {
     is_best: bool,
 }
 
-/// Cells by line and column, and how many times slower than the best a cell without shade is.
+/// Returns the cells by line and column, and the ratio to the best at which a cell has no shade.
 fn cells(shown: &[&Series<'_>], sizes: &[u64]) -> (HashMap<(usize, usize), Cell>, f64) {
     let mut cells = HashMap::new();
-    // How many times slower than the best of its size each candidate is.
+    // The ratio of each candidate to the best of its size.
     let mut distances: Vec<((usize, usize), f64)> = Vec::new();
     for (column, &size) in sizes.iter().enumerate() {
         let rows: Vec<Option<&RowResult>> = shown.iter().map(|series| table::at(series, size)).collect();
@@ -119,7 +119,7 @@ fn cells(shown: &[&Series<'_>], sizes: &[u64]) -> (HashMap<(usize, usize), Cell>
     (cells, range)
 }
 
-/// Two digits, so that a cell has room for them.
+/// Formats a value with two digits, so that it fits a cell.
 fn text(delay_s: f64, kind: Kind) -> String {
     let value = if kind == Kind::Rate { 1.0 / delay_s } else { delay_s };
     let magnitude = 10f64.powi(value.log10().floor() as i32 - 1);
@@ -128,7 +128,7 @@ fn text(delay_s: f64, kind: Kind) -> String {
     text.replace(' ', "\u{2009}")
 }
 
-/// At most [`SIZES_MAX`] of the sizes, evenly, the first and the last among them.
+/// Returns at most [`SIZES_MAX`] of the sizes, evenly spaced, including the first and the last.
 fn chosen(sizes: &[u64]) -> Vec<u64> {
     if sizes.len() <= SIZES_MAX {
         return sizes.to_vec();

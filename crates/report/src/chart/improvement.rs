@@ -10,7 +10,7 @@ use super::value::Kind;
 use super::xy::{self, Axis, Plot};
 use super::{Chart, Figure, sizes, table, units};
 
-/// In the table of charts.
+/// The entry in the table of charts.
 pub(super) const CHART: Chart = Chart {
     name: "improvement",
     summary: "gain over a baseline in percent, over message size",
@@ -18,7 +18,7 @@ pub(super) const CHART: Chart = Chart {
     draw: |source| sizes::each(source, draw),
 };
 
-/// From this ratio of the ratios on, equal factors are equal lengths.
+/// From this ratio between the largest and the smallest improvement on, the axis is logarithmic.
 const LOGARITHM_FROM: f64 = 6.0;
 
 fn draw(source: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
@@ -65,9 +65,9 @@ fn draw(source: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     Some(sizes::figure(CHART.name, panel, caption, data, drawing, table.map(|table| (axis.clone(), table))))
 }
 
-/// How many times the base's rate the row reaches.
+/// Returns how many times the base's rate the row reaches.
 fn of_row(base: &Reference<'_>, panel: &Panel<'_>, series: &Series<'_>, row: &RowResult) -> Option<Estimate> {
-    // A base is found by the key of a series, which lives as long as the panel's.
+    // The base is found by the series' key, because only the panel's series lives long enough.
     let series = panel.series.iter().find(|other| other.key == series.key)?;
     let beside = base.beside(panel, series)?;
     let other = table::at(beside, row.row.size_bytes?)?;

@@ -1,31 +1,31 @@
-//! How a series is told from the others: colour class, marker and dash, so that charts read in black and white too.
+//! The appearance of a series: colour class, marker and dash, so that charts are readable in black and white too.
 
 use super::svg::{moved, number};
 
-/// The colours that the style sheets know.
+/// The number of colours in the style sheets.
 const COLOURS: usize = 12;
 
-/// Dash patterns of lines, from solid on.
+/// The dash patterns of lines, beginning with a solid line.
 const DASHES: [&str; 5] = ["", "7 3", "2 2.5", "9 3 2 3", "5 2 1 2 1 2"];
 
-/// The class that gives series number `index` its colour.
+/// Returns the colour class of series `index`.
 pub(crate) fn class(index: usize) -> String {
     format!("series s{}", index % COLOURS)
 }
 
-/// The attributes of the line of series `index`.
+/// Returns the attributes of the line of series `index`.
 pub(crate) fn stroke(index: usize) -> String {
     let dash = DASHES[index % DASHES.len()];
     let dash = if dash.is_empty() { String::new() } else { format!(r#" stroke-dasharray="{dash}""#) };
     format!(r#"stroke="currentColor"{dash}"#)
 }
 
-/// The class of the markers of series `index`; every other round of shapes is hollow.
+/// Returns the class of the markers of series `index`. Every other cycle of shapes is hollow.
 pub(crate) fn point_class(index: usize) -> &'static str {
     if (index / SHAPES.len()).is_multiple_of(2) { "point" } else { "point hollow" }
 }
 
-/// The marker of series `index` as path data, centred at the place.
+/// Returns the marker of series `index` as path data, centred at the given position.
 pub(crate) fn marker(index: usize, (x, y): (f64, f64)) -> String {
     let radius = 3.4;
     let shape = SHAPES[index % SHAPES.len()];
@@ -41,7 +41,7 @@ pub(crate) fn marker(index: usize, (x, y): (f64, f64)) -> String {
     data + "z"
 }
 
-/// Corners in units of the radius, so that all shapes have about the same area; none is a circle.
+/// Corners in units of the radius. All shapes have about the same area; an empty list is a circle.
 const SHAPES: [&[(f64, f64)]; 7] = [
     &[],
     &[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],

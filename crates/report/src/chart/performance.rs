@@ -5,7 +5,7 @@ use super::value::{self, Kind};
 use super::xy::{self, Axis, Plot};
 use super::{Chart, Figure, scale::Spread, sizes, table, units};
 
-/// In the table of charts.
+/// The entry in the table of charts.
 pub(super) const CHART: Chart = Chart {
     name: "performance",
     summary: "messages/s over message size (log2)",

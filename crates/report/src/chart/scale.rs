@@ -1,21 +1,21 @@
-//! From values to places along an axis, and the ticks between. Used by every chart; knows nothing of what it measures.
+//! Maps values to positions along an axis, and chooses ticks. Used by every chart; independent of the quantity.
 
-/// How values spread along an axis.
+/// How values are distributed along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spread {
-    /// Equal steps are equal lengths.
+    /// Linear.
     Linear,
-    /// Equal steps are equal lengths, and ticks stand at powers of two: sizes in bytes.
+    /// Linear, with ticks at powers of two: sizes in bytes.
     LinearSize,
-    /// Equal factors are equal lengths, ticks at powers of two: sizes in bytes.
+    /// Logarithmic, with ticks at powers of two: sizes in bytes.
     Log2,
-    /// Equal factors are equal lengths.
+    /// Logarithmic.
     Log10,
-    /// Percentiles 0..100: each further nine takes the same length, -log10(1 - q).
+    /// Percentiles 0..100, such that each further nine has the same length: -log10(1 - q).
     Percentile,
 }
 
-/// Where values of one axis are drawn.
+/// The mapping of one axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scale {
     spread: Spread,
@@ -26,27 +26,27 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// A scale on which `low..high` takes the places `from..to`. An empty or impossible range is widened, so that every
-    /// scale can draw.
+    /// Returns a scale that maps `low..high` to the positions `from..to`. An empty or invalid range is widened, so that
+    /// every scale can draw.
     pub fn new(spread: Spread, (low, high): (f64, f64), (from, to): (f64, f64)) -> Scale {
         let (low, high) = widened(spread, low, high);
         Scale { spread, low, high, from, to }
     }
 
-    /// The place of a value; `None` where the scale has no place for it: not finite, or not positive on a logarithm.
+    /// Returns the position of a value; `None` if it is not finite, or not positive on a logarithmic scale.
     pub fn at(&self, value: f64) -> Option<f64> {
         let (value, low, high) = (self.unrolled(value), self.unrolled(self.low), self.unrolled(self.high));
         let place = self.from + (value - low) / (high - low) * (self.to - self.from);
         place.is_finite().then_some(place)
     }
 
-    /// As [`Scale::at`], held within the axis.
+    /// Returns the position as [`Scale::at`], clamped to the axis.
     pub fn within(&self, value: f64) -> Option<f64> {
         let (least, most) = if self.from < self.to { (self.from, self.to) } else { (self.to, self.from) };
         self.at(value).map(|place| place.clamp(least, most))
     }
 
-    /// The ends of the axis in values.
+    /// Returns the values at the ends of the axis.
     #[cfg(test)]
     pub fn ends(&self) -> (f64, f64) {
         (self.low, self.high)
@@ -60,7 +60,7 @@ impl Scale {
         }
     }
 
-    /// Values that deserve a tick, ascending, at most about `count`.
+    /// Returns about `count` values for ticks, ascending.
     pub fn ticks(&self, count: usize) -> Vec<f64> {
         let ticks = match self.spread {
             Spread::Linear => linear(self.low, self.high, step_of_ten((self.high - self.low) / count.max(1) as f64)),
@@ -75,12 +75,13 @@ impl Scale {
         ticks.into_iter().filter(|tick| (self.low - slack..=self.high + slack).contains(tick)).collect()
     }
 
-    /// As [`Scale::ticks`], each with its place before it.
+    /// Returns ticks as [`Scale::ticks`], each preceded by its position.
     pub fn placed_ticks(&self, count: usize) -> Vec<(f64, f64)> {
         self.ticks(count).into_iter().filter_map(|value| Some((self.at(value)?, value))).collect()
     }
 
-    /// The range with round ends, so that the outermost ticks are the ends of the axis. Logarithms and percentiles stay.
+    /// Rounds the range, so that the outermost ticks are the ends of the axis. Logarithms and percentiles are not
+    /// changed.
     pub fn rounded(spread: Spread, (low, high): (f64, f64), count: usize) -> (f64, f64) {
         let (low, high) = widened(spread, low, high);
         let step = match spread {
@@ -91,10 +92,10 @@ impl Scale {
     }
 }
 
-/// The percentiles that have a tick.
+/// The percentiles with a tick.
 const PERCENTS: [f64; 7] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999];
 
-/// A range that can be drawn.
+/// Returns a range that can be drawn.
 fn widened(spread: Spread, low: f64, high: f64) -> (f64, f64) {
     let (low, high) = if low.is_finite() && high.is_finite() { (low.min(high), low.max(high)) } else { (1.0, 2.0) };
     match spread {
@@ -112,20 +113,20 @@ fn widened(spread: Spread, low: f64, high: f64) -> (f64, f64) {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, at least `raw`.
+/// Returns 1, 2 or 5 times a power of ten, at least `raw`.
 fn step_of_ten(raw: f64) -> f64 {
     let magnitude = 10f64.powf(raw.abs().max(1e-300).log10().floor());
     [1.0, 2.0, 5.0, 10.0].iter().map(|factor| factor * magnitude).find(|step| *step >= raw * 0.999).unwrap_or(raw)
 }
 
-/// A power of two, at least `raw`.
+/// Returns a power of two, at least `raw`.
 fn step_of_two(raw: f64) -> f64 {
     2f64.powf(raw.max(1.0).log2().ceil())
 }
 
 fn linear(low: f64, high: f64, step: f64) -> Vec<f64> {
     let first = (low / step - 1e-9).ceil();
-    // A tick every step; the bound only guards against a step lost to rounding.
+    // One tick per step. The limit only prevents an endless loop if the step is lost to rounding.
     let ticks = (0..1000).map(|index| (first + f64::from(index)) * step);
     ticks.take_while(|tick| *tick <= high + step * 1e-9).map(|tick| if tick == 0.0 { 0.0 } else { tick }).collect()
 }
@@ -136,10 +137,10 @@ fn powers_of_two(low: f64, high: f64, count: usize) -> Vec<f64> {
     (first..=last).filter(|power| (power - first) % every == 0).map(|power| 2f64.powi(power)).collect()
 }
 
-/// What stands between decades, from many to none.
+/// The ticks within a decade, from many to none.
 const FACTORS: [&[f64]; 4] = [&[1.0, 1.5, 2.0, 3.0, 5.0, 7.0], &[1.0, 2.0, 5.0], &[1.0, 3.0], &[1.0]];
 
-/// Decades with as much between them as there is room for, or every second or third where there is none.
+/// Returns ticks in decades, with as many between them as fit; with little room, only every second or third decade.
 fn decades(low: f64, high: f64, count: usize) -> Vec<f64> {
     let span = high.log10() - low.log10();
     if span < 0.3 {

@@ -1,4 +1,4 @@
-//! What the charts over message sizes share: their traces, the ends of their axes, their words. Called by those charts.
+//! Shared by the charts over message sizes: their traces, the ends of their axes, their texts.
 
 use headwater_results::estimate::Estimate;
 use headwater_results::schema::{RowResult, Standing};
@@ -11,16 +11,17 @@ use crate::grid::Grid;
 use crate::text::{plural, short_list};
 use crate::{rows, units};
 
-/// From this ratio of the largest value to the smallest on a logarithm shows more than a line from zero.
+/// From this ratio of the largest to the smallest value on, a logarithmic axis is used instead of one from zero.
 const LOGARITHM_FROM: f64 = 40.0;
 
-/// A figure of each panel that `draw` can show.
+/// Draws a figure for each panel that `draw` can show.
 pub(super) fn each(source: &Source<'_>, draw: fn(&Source<'_>, &Panel<'_>) -> Option<Figure>) -> Vec<Figure> {
     let panels = source.panels.iter().filter(|panel| panel.sizes.len() > 1);
     panels.filter_map(|panel| draw(source, panel)).take(FIGURES_MAX).collect()
 }
 
-/// One trace per series that `value` knows values of; without the harness itself unless there is nothing else.
+/// Returns a trace for each series with values from `value`. The null transport is included only if there is nothing
+/// else.
 pub(super) fn traces<'a>(
     panel: &'a Panel<'a>,
     value: impl Fn(&Series<'a>, &RowResult) -> Option<Estimate>,
@@ -38,14 +39,14 @@ pub(super) fn traces<'a>(
     shown.into_iter().map(trace).filter(|trace| !trace.spots.is_empty()).take(SERIES_MAX).collect()
 }
 
-/// The ends of a logarithmic axis of sizes; `None` without a size to draw.
+/// Returns the ends of a logarithmic axis of sizes; `None` without a size to draw.
 pub(super) fn of(traces: &[Trace<'_>]) -> Option<(f64, f64)> {
     let (low, high) = xy::range(traces, |spot| [spot.x, spot.x]);
-    // Nothing has a logarithm below one byte.
+    // A logarithmic axis begins at one byte or above.
     (low <= high).then_some((low.max(1.0), high.max(1.0)))
 }
 
-/// From zero where the values are near to each other, else a logarithm; with the ends of the axis.
+/// Chooses a linear axis from zero for values close to each other, else a logarithmic one. Returns it with its ends.
 pub(super) fn reach((low, high): (f64, f64)) -> (Spread, (f64, f64)) {
     if high / low.max(f64::MIN_POSITIVE) < LOGARITHM_FROM {
         (Spread::Linear, Scale::rounded(Spread::Linear, (0.0, high), 7))
@@ -54,7 +55,7 @@ pub(super) fn reach((low, high): (f64, f64)) -> (Spread, (f64, f64)) {
     }
 }
 
-/// What the page's script calls a spread.
+/// Returns the name of a spread in the page's script.
 pub(super) fn word(spread: Spread) -> String {
     match spread {
         Spread::Linear | Spread::LinearSize => "linear".to_owned(),
@@ -62,7 +63,7 @@ pub(super) fn word(spread: Spread) -> String {
     }
 }
 
-/// Sentences about what a chart leaves out, each behind a space.
+/// Returns sentences about what a chart leaves out, each preceded by a space.
 pub(super) fn notes(panel: &Panel<'_>, traces: &[Trace<'_>]) -> String {
     let mut notes = String::new();
     let drawn = |series: &Series<'_>| traces.iter().any(|trace| trace.series.key == series.key);
@@ -83,7 +84,7 @@ pub(super) fn notes(panel: &Panel<'_>, traces: &[Trace<'_>]) -> String {
     notes
 }
 
-/// The values at the largest size in words, for who does not see the lines.
+/// Describes the values at the largest size in words, for readers who cannot see the lines.
 pub(super) fn desc(traces: &[Trace<'_>], text: &dyn Fn(f64) -> String) -> String {
     const NAMED: usize = 8;
     let Some(most) = traces.iter().flat_map(|trace| trace.spots.last()).map(|spot| spot.x as u64).max() else {
@@ -100,7 +101,7 @@ pub(super) fn desc(traces: &[Trace<'_>], text: &dyn Fn(f64) -> String) -> String
     format!("{} lines. At {}: {}.", traces.len(), units::size_in_words(most), short_list(&named, NAMED))
 }
 
-/// The figure about a panel.
+/// Returns the figure for a panel.
 pub(super) fn figure(
     view: &'static str,
     panel: &Panel<'_>,

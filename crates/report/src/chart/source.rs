@@ -1,8 +1,7 @@
-//! What charts are drawn from: runs sorted into panels of series. Made once per page; every chart reads it, none sorts
-//! rows for itself.
+//! The input of charts: runs sorted into panels of series. Made once per page; charts do not sort rows themselves.
 //!
 //! A panel is a pattern at a placement; a series is a subject of one run under one variant, with its rows by size. The
-//! number of a series holds for the whole page, so that a transport has one colour everywhere.
+//! number of a series is unique on the page, so that a transport has the same colour in all charts.
 
 use std::collections::HashMap;
 
@@ -15,34 +14,34 @@ use super::value::{Kind, delays_of_launches_s};
 use crate::markup::shorten;
 use crate::rows;
 
-/// Characters of a name in a legend.
+/// The most characters of a name in a legend.
 const LABEL_MAX: usize = 26;
 
-/// What tells one series from another.
+/// Identifies a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key<'a> {
-    /// Index of its run.
+    /// The index of its run.
     pub run: usize,
     /// The transport, primitive or operation.
     pub subject: &'a str,
-    /// What its launches ran under.
+    /// The variant of its launches.
     pub variant: Option<&'a str>,
 }
 
 /// The rows of a subject in a panel.
 #[derive(Clone, Debug)]
 pub(crate) struct Series<'a> {
-    /// Which.
+    /// Its identification.
     pub key: Key<'a>,
-    /// Its number on the page, which gives it colour, marker and dash.
+    /// Its number on the page, which determines colour, marker and dash.
     pub index: usize,
     /// Its name in a legend.
     pub label: String,
-    /// What it stands for.
+    /// Whether it is a candidate, a limit or null.
     pub standing: Standing,
-    /// Its rows in ascending order of sizes; rows without a size keep the order of the run.
+    /// Its rows by ascending size. Rows without a size keep the order of the run.
     pub rows: Vec<&'a RowResult>,
-    /// The lines through its delays, where it has enough sizes for one.
+    /// The lines through its delays, if it has enough sizes.
     pub fit: Option<DelayFit>,
 }
 
@@ -51,21 +50,21 @@ pub(crate) struct Series<'a> {
 pub(crate) struct Panel<'a> {
     /// The pattern or facility.
     pub pattern: &'a str,
-    /// Where its processes ran.
+    /// The placement of its processes.
     pub placement: Placement,
-    /// Candidates, external programs, limits, null.
+    /// Candidates, external programs, limits, null, in this order.
     pub series: Vec<Series<'a>>,
-    /// The sizes, ascending, each once.
+    /// The sizes, ascending and without duplicates.
     pub sizes: Vec<u64>,
 }
 
 impl Panel<'_> {
-    /// `stream, two CPUs`.
+    /// Returns its name: `stream, two CPUs`.
     pub fn name(&self) -> String {
-        format!("{}, {}", self.pattern, rows::place(self.placement))
+        format!("{}, {}", self.pattern, rows::placement_words(self.placement))
     }
 
-    /// Every row.
+    /// Returns all rows.
     pub fn rows(&self) -> impl Iterator<Item = &RowResult> {
         self.series.iter().flat_map(|series| series.rows.iter().copied())
     }
@@ -76,17 +75,17 @@ impl Panel<'_> {
 pub(crate) struct Source<'a> {
     /// The runs by name.
     pub runs: Vec<(&'a str, &'a Run)>,
-    /// Comparisons of runs, or of what else was compared.
+    /// The comparisons between the runs or their variants.
     pub comparisons: &'a [Comparison],
-    /// In the order of the runs.
+    /// The panels in the order of the runs.
     pub panels: Vec<Panel<'a>>,
-    /// What improvements are improvements on; absent where there is nothing to improve on.
+    /// The base of improvements; `None` if there is nothing to compare.
     pub base: Option<Reference<'a>>,
 }
 
 impl<'a> Source<'a> {
-    /// Sorts the measured rows of `runs`. `baseline` names a run, a subject or a variant; without it, or if it names
-    /// nothing, `pipe` is the base, or else the first candidate.
+    /// Sorts the measured rows of `runs`. `baseline` names a run, a subject or a variant. Without it, or if it is
+    /// unknown, the base is `pipe`, or else the first candidate.
     pub fn new(runs: &'a [(String, &'a Run)], comparisons: &'a [Comparison], baseline: Option<&str>) -> Source<'a> {
         let runs: Vec<(&str, &Run)> = runs.iter().map(|(name, run)| (name.as_str(), *run)).collect();
         let mut source = Source { panels: panels(&runs), runs, comparisons, base: None };
@@ -95,7 +94,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The panels in the order of first appearance, their series sorted and numbered.
+/// Returns the panels in the order of first appearance, with their series sorted and numbered.
 fn panels<'a>(runs: &[(&'a str, &'a Run)]) -> Vec<Panel<'a>> {
     let mut panels: Vec<Panel<'a>> = Vec::new();
     let mut places: HashMap<(&str, Placement), usize> = HashMap::new();
@@ -126,7 +125,7 @@ fn panels<'a>(runs: &[(&'a str, &'a Run)]) -> Vec<Panel<'a>> {
     for panel in &mut panels {
         panel.series.sort_by_key(|series| rows::rank(series.standing));
         for series in &mut panel.series {
-            // Stable, so rows without a size stay where they were.
+            // A stable sort: rows without a size keep their order.
             series.rows.sort_by_key(|result| result.row.size_bytes);
         }
         panel.sizes = rows::sizes(&panel.rows().collect::<Vec<_>>());
@@ -138,7 +137,7 @@ fn panels<'a>(runs: &[(&'a str, &'a Run)]) -> Vec<Panel<'a>> {
     panels
 }
 
-/// Numbers every key by its first appearance on the page, after what it stands for.
+/// Numbers the series by standing and then by their first appearance on the page.
 fn number(panels: &mut [Panel<'_>]) {
     let mut keys: Vec<(u8, Key<'_>)> = Vec::new();
     let mut known = std::collections::HashSet::new();
@@ -154,10 +153,10 @@ fn number(panels: &mut [Panel<'_>]) {
     }
 }
 
-/// Series with more sizes than this are not fitted: the search for knees grows with the square of the sizes.
+/// Series with more sizes are not fitted: the search for knees takes time proportional to the square of their number.
 const FITTED_SIZES_MAX: usize = 128;
 
-/// The lines through the delays of rows in ascending order of sizes.
+/// Fits lines to the delays of rows with ascending sizes.
 fn fit(rows: &[&RowResult]) -> Option<DelayFit> {
     let point = |row: &&RowResult| {
         let own = rows::own(row)?;
@@ -173,14 +172,14 @@ fn fit(rows: &[&RowResult]) -> Option<DelayFit> {
     fit_delay(&rows.iter().filter_map(point).collect::<Vec<_>>())
 }
 
-/// The names without the folders or tables that all have in common.
+/// Returns the names without their common directories or tables.
 pub(crate) fn short_names<'n>(names: &[&'n str]) -> Vec<&'n str> {
     let Some((first, others)) = names.split_first() else { return Vec::new() };
     let separators = first.char_indices().filter(|(_, character)| "/:".contains(*character));
     let shared =
         separators.map(|(at, _)| at + 1).filter(|&end| others.iter().all(|name| name.starts_with(&first[..end])));
     let shared = shared.max().unwrap_or(0);
-    // A name that is a folder of another stays whole.
+    // A name that is a prefix directory of another one is kept whole.
     if names.iter().any(|name| name.len() == shared) {
         names.to_vec()
     } else {

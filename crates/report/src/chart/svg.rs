@@ -1,38 +1,38 @@
-//! A drawing and its text: elements written one after the other, numbers short, words escaped. Used by every chart.
+//! A drawing and its SVG text: short numbers, escaped texts. Used by every chart.
 //!
-//! A drawing carries classes and no colours, so that the page's style sheet decides; [`Drawing::standalone`] brings a
-//! style of its own. It never holds a style attribute: the page's security policy forbids them.
+//! A drawing has classes instead of colours, so that the page's style sheet determines them; [`Drawing::standalone`]
+//! includes a style sheet. It never contains a style attribute, which the page's security policy forbids.
 
 use std::fmt::Write as _;
 
 use crate::markup::escape;
 
-/// A finished picture.
+/// A finished drawing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {
-    /// Units of the view box.
+    /// Width of the view box.
     pub width: f64,
-    /// Units of the view box.
+    /// Height of the view box.
     pub height: f64,
-    /// What it shows, in a few words.
+    /// The title, in a few words.
     pub title: String,
-    /// What a reader who does not see it must know.
+    /// A description for readers who cannot see the drawing.
     pub desc: String,
     /// The elements.
     body: String,
 }
 
-/// Light colours, after Okabe and Ito's palette for all kinds of colour vision and darker where theirs fade on white.
+/// Light colours after Okabe and Ito's palette for colour-blind readers, darker where theirs are too pale on white.
 const STYLE: &str = include_str!("standalone.css");
 
 impl Drawing {
-    /// A picture of the elements that `pen` has drawn.
+    /// Makes a drawing of the elements of `pen`.
     pub(crate) fn new(size: (f64, f64), title: &str, desc: &str, pen: SvgWriter) -> Drawing {
         let (width, height) = size;
         Drawing { width, height, title: title.to_owned(), desc: desc.to_owned(), body: pen.body }
     }
 
-    /// As an element of a page, styled by the page.
+    /// Returns it as an element of a page, without a style sheet.
     pub(crate) fn inline(&self) -> String {
         format!(
             r#"<svg class="plot" viewBox="0 0 {} {}" role="img"><title>{}</title><desc>{}</desc>{}</svg>"#,
@@ -44,7 +44,7 @@ impl Drawing {
         )
     }
 
-    /// As a file: opaque, light, with its title, a margin and its own style, nothing from outside.
+    /// Returns it as a file: opaque, light, with title, margin and style sheet, and without external references.
     pub fn standalone(&self) -> String {
         const MARGIN: f64 = 18.0;
         const HEAD: f64 = 44.0;
@@ -62,7 +62,7 @@ impl Drawing {
     }
 }
 
-/// Which side of a place a text stands on.
+/// The side of a position on which a text is placed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Anchor {
     Start,
@@ -70,14 +70,14 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// Writes elements.
+/// Writes SVG elements.
 #[derive(Debug, Default)]
 pub(crate) struct SvgWriter {
     body: String,
 }
 
 impl SvgWriter {
-    /// Opens a group of these classes; `more` are further attributes, already escaped.
+    /// Opens a group with these classes; `more` are further attributes, already escaped.
     pub fn open(&mut self, class: &str, more: &str) {
         let space = if more.is_empty() { "" } else { " " };
         self.push(format_args!(r#"<g class="{class}"{space}{more}>"#));
@@ -88,7 +88,7 @@ impl SvgWriter {
         self.body.push_str("</g>");
     }
 
-    /// A path; `more` are further attributes.
+    /// Writes a path; `more` are further attributes.
     pub fn path(&mut self, class: &str, data: &str, more: &str) {
         if data.is_empty() {
             return;
@@ -97,12 +97,12 @@ impl SvgWriter {
         self.push(format_args!(r#"<path class="{class}" d="{data}"{space}{more}/>"#));
     }
 
-    /// A straight line.
+    /// Writes a straight line.
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         self.path(class, &format!("{}{}", moved(from), drawn(to)), "");
     }
 
-    /// The lines of a grid, each from one place to another.
+    /// Writes the lines of a grid, each from one position to another.
     pub fn grid(&mut self, lines: impl Iterator<Item = ((f64, f64), (f64, f64))>) {
         let data: String = lines.map(|(from, to)| moved(from) + &drawn(to)).collect();
         self.open("grid", "");
@@ -110,7 +110,7 @@ impl SvgWriter {
         self.close();
     }
 
-    /// A rectangle; `more` are further attributes.
+    /// Writes a rectangle; `more` are further attributes.
     pub fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), more: &str) {
         let space = if more.is_empty() { "" } else { " " };
         let [x, y, width, height] = [x, y, width, height].map(number);
@@ -119,7 +119,7 @@ impl SvgWriter {
         ));
     }
 
-    /// Words whose base line starts, ends or is centred at the place.
+    /// Writes a text whose base line starts, ends or is centred at the position.
     pub fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, words: &str) {
         let anchor = match anchor {
             Anchor::Start => "",
@@ -136,24 +136,24 @@ impl SvgWriter {
     }
 }
 
-/// A coordinate with at most one decimal, which is a tenth of a pixel.
+/// Formats a coordinate with at most one decimal, a tenth of a pixel.
 pub(crate) fn number(value: f64) -> String {
     let text = format!("{value:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// Path data: go there.
+/// Returns path data: a move.
 pub(crate) fn moved((x, y): (f64, f64)) -> String {
     format!("M{} {}", number(x), number(y))
 }
 
-/// Path data: a line to there.
+/// Returns path data: a line.
 pub(crate) fn drawn((x, y): (f64, f64)) -> String {
     format!("L{} {}", number(x), number(y))
 }
 
-/// Path data through all places.
+/// Returns path data through all positions.
 pub(crate) fn through(places: impl IntoIterator<Item = (f64, f64)>) -> String {
     let mut data = String::new();
     for place in places {

@@ -1,5 +1,5 @@
-//! The figures of a chart of sizes as a table: the longer of series and sizes downwards. Called by the charts that join
-//! values over sizes.
+//! The values of a chart over sizes as a table, with the longer of series and sizes as lines. Used by the charts over
+//! sizes.
 
 use headwater_results::estimate::Estimate;
 use headwater_results::schema::{RowResult, Standing};
@@ -9,11 +9,11 @@ use crate::grid::{Cell, Grid, Line};
 use crate::judge;
 use crate::units;
 
-/// A table with more cells than this is not read; the table of rows has them.
+/// A larger table is omitted; the table of rows contains its values.
 const CELLS_MAX: usize = 2000;
 
-/// A table of `value` by series and size, each cell with half the width of its interval; the best candidates of each
-/// size are marked where `marks_best`. `None` where it would be too large.
+/// Returns a table of `value` by series and size, each cell with half the width of its interval. With `marks_best`, the
+/// best candidates of each size are marked. `None` if the table would be too large.
 pub(crate) fn by_size(
     series: &[&Series<'_>],
     sizes: &[u64],
@@ -29,7 +29,7 @@ pub(crate) fn by_size(
         .map(|size| {
             let rows: Vec<&RowResult> = series.iter().filter_map(|series| at(series, *size)).collect();
             let best = if marks_best { judge::best_candidates(&rows) } else { Vec::new() };
-            // One of one is no best.
+            // With only one candidate, none is marked.
             if rows.len() < 2 { Vec::new() } else { best.into_iter().map(std::ptr::from_ref).collect() }
         })
         .collect();
@@ -59,13 +59,13 @@ pub(crate) fn by_size(
     })
 }
 
-/// The row of that size.
+/// Returns the row of that size.
 pub(crate) fn at<'a>(series: &Series<'a>, size: u64) -> Option<&'a RowResult> {
     let place = series.rows.partition_point(|row| row.row.size_bytes < Some(size));
     series.rows.get(place).copied().filter(|row| row.row.size_bytes == Some(size))
 }
 
-/// Half the width of the interval in percent of the median, or both ends where that says nothing.
+/// Formats half the width of the interval in percent of the median, or both ends if it is very asymmetric.
 pub(crate) fn spread(estimate: &Estimate, text: &dyn Fn(f64) -> String) -> String {
     if estimate.n < 2 {
         return String::new();
@@ -76,7 +76,7 @@ pub(crate) fn spread(estimate: &Estimate, text: &dyn Fn(f64) -> String) -> Strin
     }
 }
 
-/// The letters of a row's flags.
+/// Returns the letters of a row's flags.
 pub(crate) fn flags(row: &RowResult) -> String {
     crate::rows::unique(row.flags.iter().map(headwater_results::flags::Flag::letter)).into_iter().collect()
 }

@@ -1,4 +1,4 @@
-//! Every chart, drawn of made runs. The expectations are about what a picture holds, not where.
+//! Tests of every chart with generated runs. They check the contents of a drawing, not the positions.
 
 use expect_test::expect;
 use headwater_results::schema::{RunStatus, Standing};
@@ -6,7 +6,7 @@ use headwater_results::schema::{RunStatus, Standing};
 use super::{Figure, TABLE, figures, find};
 use crate::testing::{HOSTILE, TestRun, comparison, messaging, overview};
 
-/// pipe and a twice as fast ring over six sizes.
+/// Returns a sweep of pipe and of a ring that is twice as fast, over six sizes.
 fn sweep() -> TestRun {
     let mut made = TestRun::new(12);
     for size in [1, 16, 256, 4096, 16_384, 65_536] {
@@ -25,7 +25,7 @@ fn drawn(made: &TestRun, chart: &str) -> Vec<Figure> {
     figures(find(chart).expect("a chart of the table"), &runs, &[comparison()], None)
 }
 
-/// Which figures each chart draws.
+/// Lists the figures of each chart.
 fn headings(made: &TestRun) -> String {
     let of = |chart: &super::Chart| {
         let headings: Vec<String> = drawn(made, chart.name).into_iter().map(|figure| figure.heading).collect();
@@ -62,7 +62,7 @@ fn each_chart_draws_the_panels_that_it_can_show() {
 }
 
 #[test]
-fn a_chart_says_its_figures_without_being_seen() {
+fn a_chart_describes_its_values_in_text() {
     let figures = drawn(&sweep(), "performance");
     assert_eq!(figures[0].drawing.title, "Messages per second over message size: stream, two CPUs");
     let desc = &figures[0].drawing.desc;
@@ -72,18 +72,18 @@ fn a_chart_says_its_figures_without_being_seen() {
 }
 
 #[test]
-fn the_delay_of_a_straight_line_is_fitted_by_it() {
+fn a_linear_delay_is_fitted_by_its_line() {
     let figures = drawn(&sweep(), "delay");
     let (_, table) = figures[0].table.as_ref().expect("six sizes make a line");
     let pipe = table.lines.iter().find(|line| line.label == "pipe").expect("the pipe's line");
-    // 1000 ns and 0.1 ns per byte were put in.
+    // The input was 1000 ns and 0.1 ns per byte.
     assert!(pipe.cells[1].value.starts_with("1.0") || pipe.cells[1].value.starts_with("99"), "{:?}", pipe.cells[1]);
     assert!(pipe.cells[3].value.ends_with("GB/s"), "{:?}", pipe.cells[3]);
     assert_eq!(figures[0].drawing.standalone().matches("class=\"fit\"").count(), 2);
 }
 
 #[test]
-fn the_harness_itself_is_left_out_of_lines_and_said_so() {
+fn null_is_left_out_of_lines_with_a_note() {
     let figures = drawn(&sweep(), "performance");
     assert!(!figures[0].drawing.inline().contains("data-subject=\"null\""));
     assert!(figures[0].caption.contains("null, the harness alone"), "{}", figures[0].caption);
@@ -101,7 +101,7 @@ fn twice_as_fast_is_a_hundred_percent() {
 }
 
 #[test]
-fn a_forest_has_a_mark_of_its_own_for_each_verdict() {
+fn a_forest_plot_has_a_different_mark_for_each_verdict() {
     let svg = drawn(&sweep(), "forest")[0].drawing.inline();
     for class in ["better", "worse", "equivalent", "inconclusive"] {
         assert_eq!(svg.matches(&format!("<g class=\"{class}\">")).count(), 1, "{class}");
@@ -124,7 +124,7 @@ fn hostile_names_stay_text_in_every_chart() {
             for text in [figure.drawing.standalone(), figure.drawing.inline()] {
                 assert_eq!(text.matches("</svg>").count(), 1, "{}", chart.name);
                 assert!(!text.contains("<script"), "{}", chart.name);
-                // Every attribute is closed by its own quote: an odd number would mean that a name opened one.
+                // Every attribute must be closed by its own quote: an odd number would mean that a name opened one.
                 assert_eq!(text.matches('"').count() % 2, 0, "{}", chart.name);
             }
         }
@@ -132,7 +132,7 @@ fn hostile_names_stay_text_in_every_chart() {
 }
 
 #[test]
-fn no_picture_has_a_place_that_is_no_number() {
+fn every_position_in_a_drawing_is_a_number() {
     for made in [sweep(), overview(6), overview(1)] {
         for chart in TABLE {
             for figure in drawn(&made, chart.name) {

@@ -1,12 +1,12 @@
 //! View (c) of the papers: bits per second over message sizes, both logarithmic, so that a fixed cost per message is a
-//! straight line and bandwidth a plateau.
+//! straight line and a limited bandwidth is a plateau.
 
 use super::source::{Panel, Source};
 use super::value::{self, Kind};
 use super::xy::{self, Axis, Plot};
 use super::{Chart, Figure, scale::Spread, sizes, table, units};
 
-/// In the table of charts.
+/// The entry in the table of charts.
 pub(super) const CHART: Chart = Chart {
     name: "throughput",
     summary: "bits/s over message size, log-log",
@@ -57,7 +57,7 @@ fn draw(_: &Source<'_>, panel: &Panel<'_>) -> Option<Figure> {
     ))
 }
 
-/// The prefix belongs to the unit: `1.5 G` and `1.5 ` both take `bit/s`.
+/// Separates prefix and unit by one space: `1.5 G` and `1.5 ` both precede `bit/s`.
 fn spaced(prefixed: &str) -> String {
     if prefixed.contains(' ') { prefixed.to_owned() } else { format!("{prefixed} ") }
 }

@@ -1,19 +1,19 @@
-//! What stands at a tick: round numbers without idle zeros. Used by axes; tables use [`crate::units`].
+//! Labels of ticks: round numbers without trailing zeros. Tables use [`crate::units`].
 
 use crate::units;
 
-/// `1.5 M`, `20 k`, `0`.
+/// Formats a number with a prefix: `1.5 M`, `20 k`, `0`.
 pub(crate) fn prefixed(value: f64) -> String {
     let (digits, prefix) = units::scaled(value);
     format!("{} {prefix}", lean(&digits)).trim_end().to_owned()
 }
 
-/// `20 us` for 2e-5; `0` for nothing.
+/// Formats a duration in s: `20 us` for 2e-5, `0` for zero.
 pub(crate) fn duration_s(seconds: f64) -> String {
     duration_ns(seconds * 1e9)
 }
 
-/// `20 us` for 20,000; `0` for nothing.
+/// Formats a duration in ns: `20 us` for 20,000, `0` for zero.
 pub(crate) fn duration_ns(ns: f64) -> String {
     if ns == 0.0 {
         return "0".to_owned();
@@ -25,7 +25,7 @@ pub(crate) fn duration_ns(ns: f64) -> String {
     }
 }
 
-/// A size: `64`, `24k`, `1.5k`.
+/// Formats a size: `64`, `24k`, `1.5k`.
 pub(crate) fn size(bytes: f64) -> String {
     let prefixes = [(1_073_741_824.0, "g"), (1_048_576.0, "m"), (1024.0, "k")];
     match prefixes.into_iter().find(|(scale, _)| bytes >= *scale) {
@@ -34,7 +34,7 @@ pub(crate) fn size(bytes: f64) -> String {
     }
 }
 
-/// A ratio as an improvement: `+50 %`, `0 %`, `-20 %`.
+/// Formats a ratio as an improvement: `+50 %`, `0 %`, `-20 %`.
 pub(crate) fn improvement(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
     if percent.abs() < 0.005 {
@@ -45,17 +45,17 @@ pub(crate) fn improvement(ratio: f64) -> String {
     format!("{sign}{} %", lean(&text))
 }
 
-/// `99.9 %`.
+/// Formats a percentile: `99.9 %`.
 pub(crate) fn percentile(percent: f64) -> String {
     format!("{percent} %")
 }
 
-/// A ratio: `1.05`, `2`.
+/// Formats a ratio: `1.05`, `2`.
 pub(crate) fn ratio(value: f64) -> String {
     lean(&format!("{value:.3}"))
 }
 
-/// Without zeros behind the last digit that counts.
+/// Removes trailing zeros.
 fn lean(digits: &str) -> String {
     if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.').to_owned() } else { digits.to_owned() }
 }

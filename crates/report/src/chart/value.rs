@@ -1,4 +1,4 @@
-//! A row's own figure as a rate or as a duration, each with its interval. Called by the charts of messages over sizes.
+//! A row's own figure as a rate or as a duration, with its interval. Used by the charts of messages over sizes.
 
 use headwater_results::estimate::Estimate;
 use headwater_results::schema::RowResult;
@@ -6,19 +6,19 @@ use headwater_results::schema::RowResult;
 use super::source::Panel;
 use crate::rows;
 
-/// What the rows of a panel tell.
+/// The quantity of the rows of a panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Messages per second of a size: all four views apply.
+    /// Messages per second: all four views apply.
     Rate,
-    /// A duration for a message of a size (`rtt`, `wake`): the delay view shows it as it stands.
+    /// A duration of one message (`rtt`, `wake`): the delay view shows it unchanged.
     Duration,
-    /// Anything else: workers at a counter, repetitions of many messages.
+    /// Another quantity: workers at a counter, repetitions of many messages.
     Other,
 }
 
 impl Kind {
-    /// What `panel` tells; its first row decides.
+    /// Returns the quantity of `panel`, determined by its first row.
     pub fn of(panel: &Panel<'_>) -> Kind {
         let Some(result) = panel.rows().next() else { return Kind::Other };
         let Some(own) = rows::own(result) else { return Kind::Other };
@@ -33,13 +33,13 @@ impl Kind {
     }
 }
 
-/// The row's figure in messages per second.
+/// Returns the row's figure in messages per second.
 pub(crate) fn rate(result: &RowResult) -> Option<Estimate> {
     let own = rows::own(result)?;
     (own.metric.unit == "messages/s").then_some(own.estimate).filter(is_positive)
 }
 
-/// The row's figure in seconds: as it stands, or the time between messages.
+/// Returns the row's figure in seconds: a duration unchanged, or the time between messages.
 pub(crate) fn delay_s(result: &RowResult) -> Option<Estimate> {
     let own = rows::own(result)?;
     let estimate = Some(own.estimate).filter(is_positive)?;
@@ -49,7 +49,7 @@ pub(crate) fn delay_s(result: &RowResult) -> Option<Estimate> {
     }
 }
 
-/// Seconds per message of each launch.
+/// Returns the seconds per message of each launch.
 pub(crate) fn delays_of_launches_s(result: &RowResult) -> Option<Vec<f64>> {
     let own = rows::own(result)?;
     match seconds_of(&own.metric.unit) {
@@ -59,12 +59,12 @@ pub(crate) fn delays_of_launches_s(result: &RowResult) -> Option<Vec<f64>> {
     }
 }
 
-/// All ends times `factor`, which is positive.
+/// Multiplies the estimate by `factor`, which must be positive.
 pub(crate) fn scaled(estimate: &Estimate, factor: f64) -> Estimate {
     Estimate { median: estimate.median * factor, low: estimate.low * factor, high: estimate.high * factor, ..*estimate }
 }
 
-/// One over each end; the ends change places.
+/// Inverts the estimate; the ends of the interval are exchanged.
 fn inverted(estimate: &Estimate) -> Estimate {
     Estimate { median: 1.0 / estimate.median, low: 1.0 / estimate.high, high: 1.0 / estimate.low, ..*estimate }
 }
@@ -74,7 +74,7 @@ fn is_positive(estimate: &Estimate) -> bool {
     is_good(estimate.median) && is_good(estimate.low) && is_good(estimate.high)
 }
 
-/// How many seconds one of the unit is.
+/// Returns the length of a unit of time in seconds.
 fn seconds_of(unit: &str) -> Option<f64> {
     match unit {
         "ns" => Some(1e-9),

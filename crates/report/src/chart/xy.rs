@@ -1,5 +1,5 @@
-//! Lines over an axis: spots joined in each series, bands for intervals, a legend. Called by the charts whose x axis is
-//! a size or a percentile; knows neither.
+//! Lines over an axis: the points of each series joined, bands for intervals, a legend. Used by the charts whose x axis
+//! is a size or a percentile.
 
 use super::marks;
 use super::scale::{Scale, Spread};
@@ -7,32 +7,32 @@ use super::source::Series;
 use super::svg::{Anchor, Drawing, SvgWriter, drawn, moved, through};
 use crate::markup::{escape, shorten};
 
-/// Width of a chart in units of its view box, which are pixels of a file.
+/// Width of a chart in units of its view box, which are pixels in a file.
 pub(crate) const WIDTH: f64 = 800.0;
-/// Room left of the y axis for the labels of its ticks.
+/// Width for the labels of the y axis.
 const LEFT: f64 = 62.0;
-/// Room for the legend.
+/// Width for the legend.
 const LEGEND: f64 = 208.0;
-/// Room above: the title of the y axis.
+/// Height for the title of the y axis.
 const TOP: f64 = 34.0;
-/// Room below: labels of ticks and the title of the x axis.
+/// Height for the labels and the title of the x axis.
 const BOTTOM: f64 = 48.0;
-/// Height of the area of the lines, unless the legend is longer.
+/// Height of the plotted area, unless the legend is longer.
 const HEIGHT: f64 = 330.0;
 /// Height of a line of the legend.
 const LEGEND_LINE: f64 = 18.0;
-/// More spots than this in a line are thinned out: they are closer than a pixel apart from the next.
+/// Lines with more points are thinned out: the points would be less than a pixel apart.
 const SPOTS_MAX: usize = 160;
-/// Markers of a line with more spots than this would touch each other.
+/// With more points in a line, the markers would touch each other.
 const MARKED_MAX: usize = 40;
 
-/// More bands than this hide each other.
+/// With more bands, they would hide each other.
 const BANDS_MAX: usize = 8;
 
-/// A fitted line is dotted finer than any series.
+/// The stroke of a fitted line, dotted finer than any series.
 const FIT_STROKE: &str = r#"stroke="currentColor" stroke-dasharray="1.5 3""#;
 
-/// One value.
+/// A value with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Point {
     pub x: f64,
@@ -41,15 +41,15 @@ pub(crate) struct Point {
     pub high: f64,
 }
 
-/// A series as it is drawn.
+/// A series with its points.
 #[derive(Debug)]
 pub(crate) struct Trace<'a> {
     pub series: &'a Series<'a>,
-    /// In ascending order of x.
+    /// The points, by ascending x.
     pub spots: Vec<Point>,
-    /// Fitted lines, each as its places.
+    /// The fitted lines, each as a list of points.
     pub fits: Vec<Vec<(f64, f64)>>,
-    /// Where one fitted line ends and the next begins.
+    /// The points between two fitted lines.
     pub knees: Vec<(f64, f64)>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Axis<'a> {
     pub spread: Spread,
     /// The values at its ends.
     pub range: (f64, f64),
-    /// What stands at a tick.
+    /// Formats the label of a tick.
     pub label: &'a dyn Fn(f64) -> String,
 }
 
@@ -70,12 +70,12 @@ pub(crate) struct Plot<'a> {
     pub x: Axis<'a>,
     pub y: Axis<'a>,
     pub traces: Vec<Trace<'a>>,
-    /// A value of y that means something by itself.
+    /// A value of y that is marked, such as "no change".
     pub reference: Option<f64>,
 }
 
 impl Plot<'_> {
-    /// The picture.
+    /// Draws the chart.
     pub fn draw(&self) -> Drawing {
         let height = HEIGHT.max(LEGEND_LINE * self.traces.len() as f64);
         let (right, bottom) = (WIDTH - LEGEND, TOP + height);
@@ -86,7 +86,7 @@ impl Plot<'_> {
         if let Some(at) = self.reference.and_then(|value| y.at(value)).filter(|at| (TOP..=bottom).contains(at)) {
             pen.line("reference", (LEFT, at), (right, at));
         }
-        // The first series lies on top.
+        // The first series is drawn last, on top.
         for trace in self.traces.iter().rev() {
             draw_trace(&mut pen, trace, &x, &y, self.traces.len() <= BANDS_MAX);
         }
@@ -112,7 +112,7 @@ impl Plot<'_> {
         pen.close();
     }
 
-    /// Names in the order of the lines' right ends, so that the eye need not search.
+    /// Lists the names in the order of the lines' right ends.
     fn legend(&self, pen: &mut SvgWriter, left: f64) {
         let mut traces: Vec<&Trace<'_>> = self.traces.iter().collect();
         let last = |trace: &Trace<'_>| trace.spots.last().map_or(f64::NEG_INFINITY, |spot| spot.y);
@@ -132,13 +132,13 @@ impl Plot<'_> {
     }
 }
 
-/// The range of all values of the traces, intervals included, on either axis.
+/// Returns the range of all values of the traces on one axis, including intervals.
 pub(crate) fn range(traces: &[Trace<'_>], of: fn(&Point) -> [f64; 2]) -> (f64, f64) {
     let ends = traces.iter().flat_map(|trace| &trace.spots).flat_map(of).filter(|value| value.is_finite());
     ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
 }
 
-/// `are_few` says whether bands can be told apart; whiskers take their place where they cannot.
+/// Draws one trace. `are_few` tells whether bands are distinguishable; otherwise whiskers are drawn.
 fn draw_trace(pen: &mut SvgWriter, trace: &Trace<'_>, x: &Scale, y: &Scale, are_few: bool) {
     let index = trace.series.index;
     let key = &trace.series.key;
@@ -179,12 +179,12 @@ fn draw_trace(pen: &mut SvgWriter, trace: &Trace<'_>, x: &Scale, y: &Scale, are_
     pen.close();
 }
 
-/// A mark stays below the title of the axis.
+/// Limits a position, so that a mark is below the title of the axis.
 fn at_most(place: f64) -> f64 {
     place.max(TOP)
 }
 
-/// At most [`SPOTS_MAX`] spots, evenly chosen, the first and the last among them.
+/// Returns at most [`SPOTS_MAX`] points, evenly selected, including the first and the last.
 fn thinned(spots: &[Point]) -> Vec<Point> {
     if spots.len() <= SPOTS_MAX {
         return spots.to_vec();
@@ -193,7 +193,7 @@ fn thinned(spots: &[Point]) -> Vec<Point> {
     (0..SPOTS_MAX).map(|index| spots[((index as f64 * step).round() as usize).min(spots.len() - 1)]).collect()
 }
 
-/// Whether some line of so many values is not drawn spot by spot.
+/// Whether some line with that many values is thinned out.
 pub(crate) fn is_thinned(traces: &[Trace<'_>]) -> bool {
     traces.iter().any(|trace| trace.spots.len() > SPOTS_MAX)
 }

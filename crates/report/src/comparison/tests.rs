@@ -1,4 +1,4 @@
-//! What a reader sees of a comparison.
+//! Tests of the text of a comparison.
 
 use expect_test::{Expect, expect};
 use headwater_results::compare::{LeftOut, LeftOutKind, Member, Rules, Side, compare};
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::*;
 use crate::testing::{TestRun, messaging, placed};
 
-/// Three rows of which the rates are the given multiples of the baseline's.
+/// Returns a run of three rows whose rates are the given multiples of the baseline's.
 fn run(factors: [f64; 3], spread: f64) -> Run {
     let mut made = TestRun::new(12);
     for (size, factor) in [64, 4096, 65536].into_iter().zip(factors) {
@@ -42,7 +42,7 @@ fn check(style: Style, environment: &[Difference], expect: Expect) {
 const PLAIN: Style = Style { colour: false, width: 100, unicode: false };
 
 #[test]
-fn a_comparison_says_environment_ratio_verdict_and_what_is_missing() {
+fn a_comparison_shows_environment_ratios_verdicts_and_missing_rows() {
     let difference =
         Difference { what: "kernel release".to_owned(), before: "6.1".to_owned(), after: "6.18".to_owned() };
     check(
@@ -105,7 +105,7 @@ fn control_characters_of_a_file_do_not_reach_the_terminal() {
     assert!(!text.chars().any(|character| character.is_control() && character != '\n'), "{text:?}");
 }
 
-/// The page of a comparison of two runs whose rows differ by these factors, under these rules.
+/// Returns the text of a comparison of two runs whose rows differ by these factors, under these rules.
 fn page(factors: [f64; 3], spread: f64, rules: Rules) -> String {
     let (before, after) = (run([1.0; 3], 0.002), run(factors, spread));
     let comparison = compare(&side("before", 0, &before), &side("after", 1, &after), rules);
@@ -116,8 +116,8 @@ fn page(factors: [f64; 3], spread: f64, rules: Rules) -> String {
 }
 
 #[test]
-fn what_a_floor_hides_is_in_the_headline() {
-    // Of 192 %, as a machine once had recorded.
+fn differences_hidden_by_the_floor_are_in_the_headline() {
+    // A noise floor of 192 %, as was once recorded on a machine.
     let rules = || Rules::default().with_drift(2.92_f64.ln() / 1.96);
     let hidden = page([0.469, 1.0, 1.0], 0.003, rules());
     assert!(hidden.contains("0 better, 0 worse"), "{hidden}");

@@ -1,8 +1,9 @@
 //! Go's benchmark text (golang.org/design/14313-benchmark-format): a line per launch, so that benchstat sees replicates.
 //!
-//! The pattern and its definition's version are the package, so that benchstat never mixes two definitions. Of the file's
-//! configuration only what Go writes itself stands here (`goos`, `goarch`, `pkg`, `cpu`): benchstat makes a table of each
-//! different one, and what differs between an old and a new run would keep the two apart. Everything else is a comment.
+//! The package consists of the pattern and its definition's version, so that benchstat never compares two definitions.
+//! The configuration contains only the keys that Go writes (`goos`, `goarch`, `pkg`, `cpu`): benchstat makes a separate
+//! table for each different value of a key, so further facts that differ between an old and a new run would keep them
+//! apart. All other facts are comments.
 
 use std::fmt::Write;
 
@@ -10,7 +11,7 @@ use headwater_results::schema::{Better, Metric, MetricResult, Row, RowResult, Ru
 
 use super::{Format, NamedRun, Options, status};
 
-/// In the table of formats.
+/// The entry in the table of formats.
 pub(super) const FORMAT: Format = Format {
     name: "bench",
     summary: "Go benchmark text, a line per launch: `benchstat old.txt new.txt` reads it",
@@ -64,7 +65,7 @@ fn add_row(text: &mut String, result: &RowResult) {
     let mut blocks: Vec<u32> = result.metrics.iter().flat_map(|metric| metric.blocks.iter().copied()).collect();
     blocks.sort_unstable();
     blocks.dedup();
-    // How many operations a launch has had is stored as their median; a launch is at least one.
+    // The stored number of operations is the median over launches.
     let operations = result.counters.get("operations").map_or(1.0, |count| count.round().max(1.0));
     for block in blocks {
         push(text, format_args!("{name}\t{operations}"));
@@ -85,8 +86,8 @@ fn in_block(metric: &MetricResult, block: u32) -> Option<f64> {
     metric.launches.get(at).copied()
 }
 
-/// `BenchmarkStream/subject=pipe/size=64/placement=two-cpus`. The placement is last, for what ends in a minus sign and a
-/// number is taken for a number of processors.
+/// Returns `BenchmarkStream/subject=pipe/size=64/placement=two-cpus`. The placement is last, because a name that ends
+/// with a minus sign and a number would be taken for a number of processors.
 fn name(row: &Row) -> String {
     let mut name = format!("Benchmark{}", capital(&word(&row.pattern)));
     let parameters = [
@@ -107,7 +108,7 @@ fn name(row: &Row) -> String {
     name
 }
 
-/// A unit of a line, and the factor that leads to it.
+/// The unit in the output, and the factor to it.
 #[derive(Clone, Debug, PartialEq)]
 struct Figure {
     unit: std::borrow::Cow<'static, str>,
@@ -115,10 +116,10 @@ struct Figure {
     scale: f64,
 }
 
-/// What a rate of messages of one size moves.
+/// Bytes per second, for a rate of messages with a size.
 const BYTES: Figure = Figure { unit: std::borrow::Cow::Borrowed("B/s"), better: Better::Higher, scale: 1.0 };
 
-/// The unit says what was measured where Go has no unit for it: `rtt-ns/op` and `one-way-ns/op` are no `ns/op`.
+/// If Go has no unit for the metric, the unit includes its name: `rtt-ns/op` and `one-way-ns/op` differ from `ns/op`.
 fn figure(metric: &Metric) -> Figure {
     let name = word(&metric.name).replace('_', "-");
     let (unit, scale) = match (&*metric.name, &*metric.unit) {
@@ -134,13 +135,13 @@ fn figure(metric: &Metric) -> Figure {
     Figure { unit: unit.into(), better: metric.better, scale }
 }
 
-/// Text without blanks, slashes and equals signs, which have a meaning in names.
+/// Replaces blanks, slashes and equals signs, which have a meaning in names.
 fn word(text: &str) -> String {
     let plain = |c: char| if c.is_whitespace() || c.is_control() || "/=".contains(c) { '_' } else { c };
     text.chars().map(plain).collect()
 }
 
-/// With a capital letter, and without one that Go would not take for the beginning of a benchmark's name.
+/// Capitalises a word and removes a character that cannot begin a benchmark's name.
 fn capital(word: &str) -> String {
     let mut characters = word.chars();
     match characters.next() {
@@ -150,12 +151,12 @@ fn capital(word: &str) -> String {
     }
 }
 
-/// Text on one line.
+/// Replaces line breaks.
 fn one_line(text: &str) -> String {
     text.split(|c: char| c.is_control()).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Go's name of an architecture.
+/// Returns Go's name of an architecture.
 fn go_architecture(uname: &str) -> &str {
     match uname {
         "x86_64" => "amd64",

@@ -1,13 +1,14 @@
 //! Bencher Metric Format: benchmark, measure, value with its bounds (bencher.dev, "Bencher Metric Format").
 //!
-//! Measures are named as metrics with their unit (`rtt_ns`), never `latency` and `throughput`: a round trip is neither.
+//! Measures are named by metric and unit (`rtt_ns`) instead of `latency` and `throughput`, because a round trip is
+//! neither.
 
 use headwater_results::schema::Metric;
 use serde_json::{Map, Value, json};
 
 use super::{Format, NamedRun, Options, interval};
 
-/// In the table of formats.
+/// The entry in the table of formats.
 pub(super) const FORMAT: Format = Format {
     name: "bmf",
     summary: "Bencher Metric Format (JSON): benchmark, measure, value with bounds",
@@ -31,7 +32,7 @@ fn write(runs: &[NamedRun], _: &Options) -> String {
                     (measure(&metric.metric), value)
                 })
                 .collect();
-            // One report is one run; of several, each benchmark says whose it is.
+            // With several runs, the benchmarks' names include the run.
             let id = &result.row.id;
             let key = if runs.len() > 1 { format!("{name}: {id}") } else { id.clone() };
             benchmarks.insert(key, Value::Object(measures));
@@ -40,7 +41,7 @@ fn write(runs: &[NamedRun], _: &Options) -> String {
     serde_json::to_string_pretty(&benchmarks).expect("a map of numbers is plain data") + "\n"
 }
 
-/// `rate_messages_per_s`.
+/// Returns a name such as `rate_messages_per_s`.
 fn measure(metric: &Metric) -> String {
     let text = format!("{}_{}", metric.name, metric.unit.replace('/', "_per_"));
     text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).take(64).collect()

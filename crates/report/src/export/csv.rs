@@ -1,10 +1,10 @@
-//! Tidy CSV: a line per row and metric, or with `--launches` a line per launch. Fields are quoted as RFC 4180 has it.
+//! Tidy CSV: a line per row and metric, or with `--launches` a line per launch. Fields are quoted as in RFC 4180.
 
 use headwater_results::schema::{RowResult, Run};
 
 use super::{Format, NamedRun, Options, interval, status};
 
-/// In the table of formats.
+/// The entry in the table of formats.
 pub(super) const FORMAT: Format = Format {
     name: "csv",
     summary: "tidy CSV: a line per row and metric; with --launches a line per launch",
@@ -12,7 +12,7 @@ pub(super) const FORMAT: Format = Format {
     write,
 };
 
-/// What tells a row: the same in both shapes.
+/// The columns that identify a row, in both forms.
 const ROW: [&str; 17] = [
     "run",
     "host",
@@ -33,11 +33,11 @@ const ROW: [&str; 17] = [
     "status",
 ];
 
-/// The figures of a metric.
+/// The columns of a metric's figures.
 const FIGURES: [&str; 10] =
     ["reason", "metric", "unit", "better", "median", "low", "high", "confidence", "launches", "flags"];
 
-/// One launch of a metric.
+/// The columns of one launch of a metric.
 const LAUNCH: [&str; 5] = ["metric", "unit", "better", "block", "value"];
 
 fn write(runs: &[NamedRun], options: &Options) -> String {
@@ -70,7 +70,7 @@ impl Table {
         }
     }
 
-    /// A row without a figure has its line too, with the reason.
+    /// A row without a figure has one line, with the reason.
     fn add_figures(&mut self, row: &[String], result: &RowResult) {
         let reason = status(&result.outcome).1.to_owned();
         let flags: Vec<String> = result.flags.iter().map(|flag| flag.sentence()).collect();
@@ -119,7 +119,7 @@ fn row(name: &str, run: &Run, result: &RowResult) -> Vec<String> {
     ]
 }
 
-/// The word under which a value without fields is stored.
+/// Returns the stored form of a value without fields.
 fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,

@@ -1,8 +1,8 @@
-//! The document itself: run.json, one after another as `show --json` prints them.
+//! The complete document run.json; several runs follow one another as in `show --json`.
 
 use super::{Format, NamedRun, Options};
 
-/// In the table of formats.
+/// The entry in the table of formats.
 pub(super) const FORMAT: Format = Format {
     name: "json",
     summary: "the document run.json, everything that is known; several runs follow one another",

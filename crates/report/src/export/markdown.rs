@@ -7,7 +7,7 @@ use headwater_results::schema::{MetricResult, RowResult, Run};
 use super::{Format, NamedRun, Options, interval, status};
 use crate::units;
 
-/// In the table of formats.
+/// The entry in the table of formats.
 pub(super) const FORMAT: Format =
     Format { name: "markdown", summary: "Markdown: a table per run", has_launches: false, write };
 
@@ -53,7 +53,7 @@ fn line(result: &RowResult, metric: &MetricResult) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// Text on one line that neither ends its cell nor is taken for markup.
+/// Escapes a text, so that it neither ends its cell nor is taken for markup.
 fn cell(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

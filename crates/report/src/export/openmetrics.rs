@@ -1,7 +1,8 @@
-//! OpenMetrics 1.0 text, for a file that Prometheus' node exporter or a push gateway takes.
+//! OpenMetrics 1.0 text, for Prometheus' node exporter or a push gateway.
 //!
-//! A family per metric and unit, in base units (seconds, bytes): a gauge with the label `estimate` (`median`, `low`,
-//! `high`). Percentiles of single durations are families of their own, and every row says whether it has a figure.
+//! One family per metric and unit, in base units (seconds, bytes): a gauge with the label `estimate` (`median`, `low`,
+//! `high`). Percentiles of single durations are separate families. Every row has a gauge that tells whether it has a
+//! figure.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,7 +11,7 @@ use headwater_results::schema::{RowOutcome, RowResult, Run};
 
 use super::{Format, NamedRun, Options, interval};
 
-/// In the table of formats.
+/// The entry in the table of formats.
 pub(super) const FORMAT: Format = Format {
     name: "openmetrics",
     summary: "OpenMetrics text: gauges in base units, with the row's parameters as labels",
@@ -18,7 +19,7 @@ pub(super) const FORMAT: Format = Format {
     write,
 };
 
-/// A family: its unit, its help and its samples.
+/// A metric family: its unit, its help text and its samples.
 #[derive(Default)]
 struct Family {
     unit: String,
@@ -44,7 +45,7 @@ fn write(runs: &[NamedRun], _: &Options) -> String {
     text + "# EOF\n"
 }
 
-/// What is known of each run.
+/// Returns the facts about each run.
 fn infos(runs: &[NamedRun]) -> String {
     let mut text =
         "# TYPE headwater_run info\n# HELP headwater_run A run and the machine that measured it.\n".to_owned();
@@ -101,7 +102,7 @@ fn add(families: &mut BTreeMap<String, Family>, labels: &[(&'static str, String)
     }
 }
 
-/// What tells a row.
+/// Returns the labels that identify a row.
 fn labels(run: &str, result: &RowResult) -> Vec<(&'static str, String)> {
     let row = &result.row;
     let optional = [
@@ -132,7 +133,7 @@ fn joined(labels: &[(&str, String)]) -> String {
     labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect::<Vec<_>>().join(",")
 }
 
-/// As the ABNF of label values and help texts wants it; other control characters have no escape and become blanks.
+/// Escapes a label value or help text as the ABNF requires. Other control characters have no escape and become blanks.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -147,7 +148,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// `headwater_rtt_seconds`. The name ends with the unit, as the format demands.
+/// Returns a name such as `headwater_rtt_seconds`. It must end with the unit.
 fn family_name(parts: &[&str], unit: &str) -> String {
     let mut name = "headwater".to_owned();
     for part in parts.iter().copied().chain((!unit.is_empty()).then_some(unit)) {
@@ -157,12 +158,12 @@ fn family_name(parts: &[&str], unit: &str) -> String {
     name
 }
 
-/// Of letters, digits and underscores alone.
+/// Replaces all characters but letters, digits and underscores.
 fn word(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect()
 }
 
-/// The base unit, and the factor that leads to it.
+/// Returns the base unit, and the factor to it.
 fn base_unit(unit: &str) -> (String, f64) {
     match unit {
         "s" => ("seconds".to_owned(), 1.0),

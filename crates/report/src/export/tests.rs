@@ -7,10 +7,10 @@ use headwater_results::schema::{Run, RunStatus, Standing};
 use super::{NamedRun, Options, TABLE, find};
 use crate::testing::{TestRun, messaging, overview, sync};
 
-/// Everything that could end a field, a line, a string, a cell, a name or a label.
+/// All characters that could end a field, a line, a string, a cell, a name or a label.
 const HOSTILE: &str = "a\"b\\c|d,e;f{g}h=i/j#k\nl\tm\r n<o>&`*_[p]\u{1}\u{e9}-7";
 
-/// A run whose every free text is hostile.
+/// Returns a run in which every free text is hostile.
 fn hostile() -> Run {
     let mut made = TestRun::new(3);
     let mut row = messaging(HOSTILE, Standing::External, "stream", 64);
@@ -31,7 +31,7 @@ fn hostile() -> Run {
     made.run(Some(RunStatus::Complete))
 }
 
-/// A usual run, a hostile one, one without an interval, and one of an earlier name.
+/// Returns a usual run, a hostile one, one without an interval, and one with the name of an earlier one.
 fn runs() -> Vec<NamedRun> {
     let fc6 = published::run("pipes", "fc6").expect("the dataset exists");
     vec![
@@ -46,13 +46,13 @@ fn export(format: &str, runs: &[NamedRun], launches: bool) -> String {
     find(format).expect("the format exists").export(runs, &Options { launches })
 }
 
-/// How many figures the runs have.
+/// Returns how many figures the runs have.
 fn figures(runs: &[NamedRun]) -> usize {
     runs.iter().flat_map(|(_, run)| &run.results).map(|result| result.metrics.len()).sum()
 }
 
 #[test]
-fn every_format_ends_its_last_line_and_takes_no_runs_at_all() {
+fn every_format_ends_with_a_newline_and_accepts_no_runs() {
     for format in TABLE {
         assert!(format.export(&runs(), &Options::default()).ends_with('\n'), "{}", format.name);
         let _ = format.export(&[], &Options::default());
@@ -114,7 +114,7 @@ fn json_is_the_document() {
 }
 
 #[test]
-fn bmf_has_a_value_and_bounds_where_there_are_some() {
+fn bmf_has_values_and_existing_bounds() {
     let runs = runs();
     let text = export("bmf", &runs, false);
     let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -153,9 +153,9 @@ fn markdown_keeps_every_line_in_its_table() {
     assert!(!text.contains("<o>"), "markup of others is not markup of the page");
 }
 
-/// Go's grammar, as the design document of the format has it.
+/// Checks Go's grammar according to the format's design document.
 #[test]
-fn bench_has_lines_of_go_alone() {
+fn bench_has_only_valid_lines() {
     let runs = runs();
     let text = export("bench", &runs, false);
     let mut results = 0;
@@ -184,7 +184,7 @@ fn bench_has_lines_of_go_alone() {
 }
 
 #[test]
-fn bench_says_which_duration_it_is_and_converts_to_ns() {
+fn bench_names_the_duration_and_converts_to_ns() {
     let mut made = TestRun::new(1);
     made.measure(&messaging("pipe", Standing::Candidate, "wake", 64), &[1000.0], 0.0);
     made.measure(&sync("mutex", 2, headwater_results::schema::WorkerKind::Process), &[2.0], 0.0);
@@ -210,7 +210,7 @@ fn bench_says_which_duration_it_is_and_converts_to_ns() {
     assert!(text.contains("pkg: headwater/wake/v1\n"));
 }
 
-/// The grammar of OpenMetrics 1.0 as far as it concerns gauges and infos.
+/// Checks the grammar of OpenMetrics 1.0 for gauges and infos.
 #[test]
 fn openmetrics_is_well_formed() {
     let text = export("openmetrics", &runs(), false);
@@ -238,7 +238,7 @@ fn openmetrics_is_well_formed() {
     assert!(families.contains("headwater_rtt_percentile_seconds"));
 }
 
-/// What stands behind the closing brace; panics where the labels are not `name="escaped",...`.
+/// Returns the text after the closing brace; panics if the labels are not `name="escaped",...`.
 fn after_labels(mut rest: &str) -> &str {
     let mut names = BTreeSet::new();
     loop {

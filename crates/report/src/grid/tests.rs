@@ -29,7 +29,7 @@ fn check(text: &str, expected: Expect) {
 }
 
 #[test]
-fn heads_stand_above_values_and_what_follows_stands_in_columns() {
+fn heads_are_above_values_and_intervals_and_marks_are_aligned() {
     let mut grid = grid(2);
     grid.lines[0].cells[1] = cell("5", "+-12%", "", true);
     check(
@@ -54,7 +54,7 @@ fn a_wide_table_becomes_several_with_equally_many_columns() {
 }
 
 #[test]
-fn a_table_is_turned_only_where_that_saves_parts() {
+fn a_table_is_transposed_only_if_that_needs_fewer_parts() {
     let wide = finish(&grid(9).draw_either_way("size", &STYLE), &STYLE);
     assert!(wide.starts_with("  size"), "{wide}");
     assert!(!wide.contains("limits:") && wide.contains("ring") && !wide.contains("  ring  ring"), "{wide}");
@@ -81,7 +81,7 @@ fn colour_replaces_the_asterisk() {
 }
 
 #[test]
-fn a_table_without_columns_or_lines_is_no_reason_to_panic() {
+fn a_table_without_columns_or_lines_does_not_panic() {
     assert_eq!(Grid::default().draw(&STYLE).trim(), Grid::default().draw_either_way("size", &STYLE).trim());
     grid(0).draw(&STYLE);
 }

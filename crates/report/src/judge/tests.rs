@@ -13,7 +13,7 @@ fn overlapping_intervals_show_no_difference() {
 }
 
 #[test]
-fn a_difference_below_the_least_effect_is_none() {
+fn a_difference_below_the_minimum_effect_does_not_count() {
     assert!(!differ(&estimate(99.9, 100.0, 100.1), &estimate(101.4, 101.5, 101.6)));
     assert!(differ(&estimate(99.9, 100.0, 100.1), &estimate(102.4, 102.5, 102.6)));
 }

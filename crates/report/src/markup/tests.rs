@@ -1,7 +1,7 @@
 use super::{escape, shorten};
 
 #[test]
-fn nothing_that_has_a_meaning_in_markup_is_left() {
+fn all_markup_characters_are_escaped() {
     let hostile = "</script><img src=x onerror='alert(1)'>\"&\u{0}\u{1b}[31m\u{202e}evil\u{ffff}";
     let escaped = escape(hostile);
     assert!(!escaped.contains(['<', '>', '"', '\'', '\u{0}', '\u{1b}', '\u{202e}', '\u{ffff}']), "{escaped}");
@@ -10,7 +10,7 @@ fn nothing_that_has_a_meaning_in_markup_is_left() {
 }
 
 #[test]
-fn what_is_cut_says_so() {
+fn cut_text_ends_with_an_ellipsis() {
     assert_eq!(shorten("unix-stream", 11), "unix-stream");
     assert_eq!(shorten("unix-stream", 6), "unix-\u{2026}");
 }

@@ -1,8 +1,8 @@
-//! Which operations stand in which table, in the order of the reports. Knows no run.
+//! Assigns operations to tables, in the order of LMbench's reports. Independent of a run.
 
 use headwater_results::schema::RowResult;
 
-/// The patterns of operations, and the whole workloads that a report has beside them.
+/// The patterns of operations, including the whole workloads of a published report.
 pub(crate) const PATTERNS: [&str; 3] = ["lmbench", "kernel", WORKLOAD];
 
 const WORKLOAD: &str = "workload";
@@ -10,25 +10,26 @@ const WORKLOAD: &str = "workload";
 /// A table.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// What it shows, in which unit, and which direction is better.
+    /// The caption: subject, unit, and direction.
     pub caption: &'static str,
-    /// The unit of all its lines; without one each figure has its own.
+    /// The unit of all its lines; with `None` each figure has its own.
     unit: Option<&'static str>,
     members: Members,
 }
 
-/// Which rows a table has.
+/// The rows of a table.
 #[derive(Debug)]
 enum Members {
     /// Rows of pattern `lmbench` without a size, and round trips, by subject.
     NamedRun(&'static [&'static str]),
-    /// Rows of pattern `lmbench` whose subject begins so.
+    /// Rows of pattern `lmbench` whose subject has this prefix.
     Prefix(&'static str),
-    /// Rows of pattern `lmbench` that no other table has.
+    /// Rows of pattern `lmbench` that are in no other table.
     Rest,
     /// Rows of pattern `kernel`.
     Today,
-    /// Rows of pattern `workload` of a report; those of `headwater overhead` have a configuration as their variant.
+    /// Rows of pattern `workload` of a published report. (Those of `headwater overhead` have a configuration as their
+    /// variant.)
     Workloads,
 }
 
@@ -135,12 +136,12 @@ pub(super) static GROUPS: &[Group] = &[
     Group { caption: "Whole workloads: time of each, lower is better.", unit: None, members: Members::Workloads },
 ];
 
-/// Round trips that are rows of the old table: transport and bytes.
+/// Round trips that are rows of LMbench's table: transport and bytes.
 const ROUND_TRIPS: [(&str, u64); 4] = [("pipe", 1), ("unix-stream", 1), ("udp", 4), ("tcp", 1)];
 
 impl Group {
-    /// Where the row stands in this table; rows that it does not name one by one keep their order.
-    pub fn place(&self, result: &RowResult) -> Option<usize> {
+    /// Returns the position of the row in this table; rows that the table does not name keep their order.
+    pub fn position(&self, result: &RowResult) -> Option<usize> {
         let row = &result.row;
         let is_old = row.pattern == "lmbench";
         let is_round_trip = row.pattern == "rtt"
@@ -153,7 +154,7 @@ impl Group {
             Members::Prefix(prefix) => (is_old && row.subject.starts_with(prefix)).then_some(0),
             Members::Rest => {
                 let is_elsewhere =
-                    |group: &Group| !matches!(group.members, Members::Rest) && group.place(result).is_some();
+                    |group: &Group| !matches!(group.members, Members::Rest) && group.position(result).is_some();
                 (is_old && !GROUPS.iter().any(is_elsewhere)).then_some(0)
             }
             Members::Today => (row.pattern == "kernel").then_some(0),
@@ -161,7 +162,7 @@ impl Group {
         }
     }
 
-    /// A value given in `unit` in the table's unit; `None` where the table has none, or they do not fit.
+    /// Converts a value from `unit` to the table's unit; `None` if the table has none, or they are incompatible.
     pub fn value(&self, value: f64, unit: &str) -> Option<f64> {
         let wanted = self.unit?;
         match (unit, wanted) {

@@ -17,17 +17,17 @@ fn line<'a>(parts: &'a [TitledTable], label: &str) -> (&'a str, &'a Line) {
 }
 
 #[test]
-fn every_row_of_the_published_table_stands_in_a_table_of_its_own_and_nowhere_else() {
+fn every_row_of_the_published_table_is_in_exactly_one_table() {
     let run = published::run("ltt", "up-a").expect("it is compiled in");
     for result in &run.results {
-        let places = GROUPS.iter().filter(|group| group.place(result).is_some());
+        let places = GROUPS.iter().filter(|group| group.position(result).is_some());
         let captions: Vec<&str> = places.map(|group| group.caption).collect();
         assert!(matches!(captions[..], [caption] if !caption.starts_with("Other")), "{}: {captions:?}", result.row.id);
     }
 }
 
 #[test]
-fn figures_stand_in_the_unit_of_their_table_with_three_digits() {
+fn figures_have_the_unit_of_their_table_and_three_digits() {
     let parts = filled(false);
     let value = |label| line(&parts, label).1.cells[0].value.clone();
     assert!(value("null-call").starts_with("0.07"), "{}", value("null-call"));
@@ -38,7 +38,7 @@ fn figures_stand_in_the_unit_of_their_table_with_three_digits() {
 }
 
 #[test]
-fn rows_that_no_table_names_stand_among_the_others_and_the_loop_alone_comes_last() {
+fn unnamed_rows_are_among_the_others_and_the_empty_loop_is_last() {
     let parts = filled(false);
     assert!(line(&parts, "semaphore").0.starts_with("Other rows"));
     let today = parts.last().expect("there are tables");
@@ -47,7 +47,7 @@ fn rows_that_no_table_names_stand_among_the_others_and_the_loop_alone_comes_last
 }
 
 #[test]
-fn the_old_rule_replaces_the_figures_that_have_one() {
+fn lmbenchs_rule_replaces_the_figures_that_have_one() {
     let (own, old) = (filled(false), filled(true));
     let value = |parts: &[TitledTable], label| line(parts, label).1.cells[0].value.clone();
     assert_ne!(value(&own, "null-call"), value(&old, "null-call"));

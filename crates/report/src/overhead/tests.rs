@@ -18,7 +18,7 @@ fn line(arms: Vec<Arm>) -> Line {
 }
 
 #[test]
-fn a_figure_stands_only_where_the_null_arm_supports_it() {
+fn a_figure_is_shown_only_if_the_null_arm_supports_it() {
     let cell = |finding| cell(&arm(finding), &line(Vec::new()));
     let found = cell(Finding::Found);
     assert_eq!((found.value.as_str(), found.spread.as_str()), ("+5.2 %", "[+3.1 %, +7.4 %]"));
@@ -39,7 +39,7 @@ fn a_null_arm_that_was_measured_once_is_not_called_missing() {
 }
 
 #[test]
-fn what_happened_stands_beside_what_it_predicts() {
+fn measured_and_predicted_costs_are_shown_side_by_side() {
     let run = overhead(12);
     let tables = tables(&Overhead::of(&run), &run, "+-");
     let line = |label: &str| {

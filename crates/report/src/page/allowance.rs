@@ -1,15 +1,15 @@
-//! How many bytes the page may still take. Sections ask before they write what they could do without.
+//! The bytes that a page may still use. Sections ask before they write optional parts.
 
-/// Bytes of the skeleton between the sections.
+/// Bytes reserved for the frame between the sections.
 const RESERVE: usize = 8_000;
 
-/// Bytes of still charts and their tables where the data wants all the rest.
+/// Minimum bytes for static charts and their tables if the data needs all the rest.
 const FIGURES_MIN: usize = 560_000;
 
-/// Bytes of tables in words and figures: rows, comparisons, flags, environments.
+/// Bytes for tables: rows, comparisons, flags, environments.
 const TABLES: usize = 380_000;
 
-/// What is left.
+/// The remaining bytes.
 #[derive(Debug)]
 pub(super) struct Allowance {
     total: usize,
@@ -18,26 +18,26 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// An allowance for a page whose script and style leave `total` bytes, and whose data has so many lines.
+    /// Returns the allowance of a page with `total` bytes besides script and style, and with that many lines of data.
     pub fn new(total: usize, lines: usize) -> Allowance {
         let total = total.saturating_sub(RESERVE);
-        // A line takes about 120 bytes plain and 20 deflated; the payload keeps to what is really left.
+        // A line takes about 120 bytes plain and 20 compressed. The payload later uses what actually remains.
         let data = (lines * 120).min(300_000 + lines * 20);
         let figures = total.saturating_sub(TABLES).saturating_sub(data).max(FIGURES_MIN);
         Allowance { total, figures, tables: TABLES }
     }
 
-    /// Whether a figure of so many bytes still has room; if so, it is taken.
+    /// Takes the bytes of a figure, and returns true, if they are available.
     pub fn takes_figure(&mut self, bytes: usize) -> bool {
         take(&mut self.figures, bytes)
     }
 
-    /// Whether a piece of a table of so many bytes still has room; if so, it is taken.
+    /// Takes the bytes of a part of a table, and returns true, if they are available.
     pub fn takes_table(&mut self, bytes: usize) -> bool {
         take(&mut self.tables, bytes)
     }
 
-    /// The first of the lines of a table, as many as still have room, and how many they are.
+    /// Returns the first lines of a table that fit, and their number.
     pub fn take_lines(&mut self, lines: impl Iterator<Item = String>) -> (String, usize) {
         let (mut text, mut count) = (String::new(), 0);
         for line in lines.take_while(|line| take(&mut self.tables, line.len())) {
@@ -47,7 +47,7 @@ impl Allowance {
         (text, count)
     }
 
-    /// What remains of the whole after `bytes` have been written.
+    /// Returns what remains of the whole after `bytes` have been written.
     pub fn left_of(&self, bytes: usize) -> usize {
         self.total.saturating_sub(bytes)
     }

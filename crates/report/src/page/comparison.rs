@@ -1,4 +1,4 @@
-//! The comparisons: in words for the summary, as forest plots and tables in their own section.
+//! The comparisons: as sentences for the summary, as forest plots and tables in their own section.
 
 use headwater_results::compare::{Comparison, Ratio, RowComparison, Verdict};
 
@@ -10,13 +10,13 @@ use crate::markup::{escape, shorten};
 use crate::text::{list, plural, short_list};
 use crate::units;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { id: "comparison", title: "Comparison", draw };
 
 /// The most lines of one comparison's table.
 const LINES_MAX: usize = 300;
 
-/// Rows named of a kind.
+/// The most rows of a kind that are named.
 const NAMED: usize = 4;
 
 fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
@@ -33,7 +33,7 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     Some(html)
 }
 
-/// What the comparisons say, for the summary.
+/// Returns the results of the comparisons, for the summary.
 pub(super) fn words(page: &Page<'_>) -> String {
     let items: String = page
         .source
@@ -71,12 +71,12 @@ fn sentence(comparison: &Comparison) -> String {
     if open > 0 {
         parts.push(format!("{} inconclusive", plural(open, "row")));
     }
-    // What would decide the rest, and what to beware of; its counts are said already.
+    // Append what would decide the others, and cautions; the counts are already in the sentence.
     let cautions = crate::comparison::summary(comparison).into_iter().skip(1);
     [format!("{against}: {}.", list(&parts))].into_iter().chain(cautions).collect::<Vec<_>>().join(" ")
 }
 
-/// The ratio as a change: `+3.1 %`.
+/// Formats the ratio as a change: `+3.1 %`.
 fn change(row: &RowComparison) -> String {
     row.ratio.map_or_else(String::new, |ratio| {
         let share = ratio.value - 1.0;

@@ -1,5 +1,4 @@
-//! What streaming costs: for each row the rate, and beside it the CPU time, wake-ups, sleeps and context switches of both
-//! ends.
+//! The cost of streaming: for each row the rate, and the CPU time, wake-ups, sleeps and context switches of both ends.
 
 use headwater_results::schema::RowResult;
 
@@ -10,7 +9,7 @@ use super::table::scrolled;
 use crate::markup::{escape, shorten};
 use crate::{rows, units};
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { id: "cost", title: "What a message costs", draw };
 
 /// The most lines of the table.

@@ -1,5 +1,5 @@
-//! The data of the page for its script: columns of equal length, names by their place in a dictionary. The shape is
-//! that of `PageData` in web/src/data.ts. Called by the payload, which decides how much of it there is room for.
+//! The data of the page for its script: columns of equal length, with names as indices into a dictionary. The structure
+//! is that of `PageData` in web/src/data.ts. Called by the payload, which decides how much of it fits.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,29 +16,29 @@ use crate::markup::shorten;
 use crate::rows;
 use crate::text::command_line;
 
-/// Characters of any text.
+/// The most characters of any text.
 const TEXT_MAX: usize = 400;
 
-/// How much of the data there is room for.
+/// Which parts of the data are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DataLimits {
-    /// Whether metrics beside a row's own figure are there.
+    /// Metrics other than a row's own.
     pub all_metrics: bool,
-    /// Whether percentiles are there.
+    /// Percentiles.
     pub percentiles: bool,
-    /// Whether the residuals of fits are there.
+    /// The residuals of fits.
     pub residuals: bool,
     /// The most rows.
     pub rows_max: usize,
 }
 
-/// A figure with four significant digits; what is not finite is absent.
+/// A figure with four significant digits; null if it is not finite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Figure(pub f64);
 
 impl Serialize for Figure {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Whole numbers up to here are exact, and shorter than with a decimal point.
+        // Integers up to here are exact, and shorter without a decimal point.
         const WHOLE_MAX: f64 = 1e15;
         if !self.0.is_finite() {
             return serializer.serialize_none();
@@ -52,13 +52,13 @@ impl Serialize for Figure {
     }
 }
 
-/// Four significant digits.
+/// Rounds to four significant digits.
 fn rounded(value: f64) -> f64 {
     if value == 0.0 {
         return 0.0;
     }
     let places = 3 - value.abs().log10().floor() as i32;
-    // A power of ten beyond what a double has would make nothing of the value.
+    // The power of ten would overflow, and the result would be 0 or NaN.
     if places.abs() > 300 {
         return value;
     }
@@ -177,7 +177,7 @@ struct RatioData {
     more_blocks: Option<u32>,
 }
 
-/// Texts by their place.
+/// The dictionary: texts by index.
 #[derive(Default)]
 struct Names {
     texts: Vec<String>,
@@ -185,7 +185,7 @@ struct Names {
 }
 
 impl Names {
-    /// The place of a text.
+    /// Returns the index of a text.
     fn of(&mut self, text: &str) -> i32 {
         if let Some(place) = self.places.get(text) {
             return *place;
@@ -196,13 +196,13 @@ impl Names {
         place
     }
 
-    /// -1 for none.
+    /// Returns -1 for `None`.
     fn of_option(&mut self, text: Option<&str>) -> i32 {
         text.map_or(-1, |text| self.of(text))
     }
 }
 
-/// The data of `page` as far as `extent` reaches, and how many rows it leaves out.
+/// Returns the data of `page` within the limits, and the number of rows that are left out.
 pub(super) fn data<'a>(page: &'a Page<'_>, extent: DataLimits, shortened: Option<&'a str>) -> Data<'a> {
     let mut names = Names::default();
     let mut columns = Columns::default();

@@ -1,4 +1,4 @@
-//! The machine before and after, or several machines side by side; what differs stands out.
+//! The machine before and after a run, or several machines; differences are marked.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use super::table::scrolled;
 use crate::markup::{escape, shorten};
 use crate::units;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { id: "environment", title: "Environment", draw };
 
-/// The most machines side by side.
+/// The most environments side by side.
 const COLUMNS_MAX: usize = 8;
 
 /// The most facts.
 const FACTS_MAX: usize = 400;
 
-/// Characters of a value.
+/// The most characters of a value.
 const VALUE_MAX: usize = 240;
 
-/// One environment and what to call it.
+/// An environment and its heading.
 type Column<'a> = (String, &'a Environment);
 
 fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
@@ -69,7 +69,7 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     Some(format!("{note}<details><summary>All facts about the machine</summary>{table}</details>\n{rest}"))
 }
 
-/// Before and after of one run, or the beginnings of several.
+/// Returns the environments before and after one run, or those at the beginning of several.
 fn columns<'a>(page: &Page<'a>) -> Vec<Column<'a>> {
     let measured = page.source.runs.iter().filter(|(_, run)| published::source_of(&run.header.run_id).is_none());
     let columns: Vec<Column<'a>> =
@@ -87,7 +87,7 @@ fn value_of<'f>(facts: &'f [(String, String)], name: &str) -> &'f str {
     facts.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
 }
 
-/// Every fact in the order of the document.
+/// Returns all facts in the order of the document.
 fn facts(environment: &Environment) -> Vec<(String, String)> {
     let Environment { host, cpu, kernel, memory, limits, load, virtualisation, cgroup, clock, tracing } = environment;
     let mut facts: Vec<(String, String)> = Vec::new();

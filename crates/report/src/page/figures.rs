@@ -1,5 +1,5 @@
-//! The sections of charts. Each takes its figures from the table of charts; what has no sweep of sizes stands as dots with
-//! the rates, the durations or the others.
+//! The sections of charts. Their figures come from the table of charts. Rows without a sweep of sizes are shown as
+//! dots, together with the rates, the durations or the other rows.
 
 use headwater_results::schema::Placement;
 
@@ -59,7 +59,7 @@ fn with_dots(page: &Page<'_>, allowance: &mut Allowance, view: &str, kind: Kind)
     drawn(sweeps.chain(dots(page, kind)).collect(), allowance)
 }
 
-/// The figures of dots whose rows tell what `kind` says.
+/// Returns the figures of dots whose rows have this kind of quantity.
 fn dots<'p>(page: &'p Page<'_>, kind: Kind) -> Vec<&'p Figure> {
     let is_kind = |figure: &&Figure| {
         let of = |placement: Placement| Some(placement) == figure.placement;
@@ -69,7 +69,7 @@ fn dots<'p>(page: &'p Page<'_>, kind: Kind) -> Vec<&'p Figure> {
     page.figures.get("dots").into_iter().flatten().filter(is_kind).collect()
 }
 
-/// The figures that still have room, and how many have not.
+/// Draws the figures that fit, and the number of those that do not.
 pub(super) fn drawn(figures: Vec<&Figure>, allowance: &mut Allowance) -> Option<String> {
     if figures.is_empty() {
         return None;
@@ -103,7 +103,7 @@ pub(super) fn drawn(figures: Vec<&Figure>, allowance: &mut Allowance) -> Option<
     Some(html)
 }
 
-/// A figure up to its table.
+/// Returns the HTML of a figure up to its table.
 fn opening(figure: &Figure) -> String {
     let placement = figure.placement.map_or("", Placement::name);
     let data: String = figure.data.iter().map(|(name, value)| format!(" data-{name}=\"{}\"", escape(value))).collect();

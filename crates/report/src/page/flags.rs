@@ -1,4 +1,4 @@
-//! The flags: what each letter means, how many rows carry it, and with which numbers.
+//! The flags: the meaning of each letter, how many rows have it, and its numbers.
 
 use headwater_results::flags::Flag;
 use headwater_results::schema::{RowOutcome, RowResult};
@@ -12,7 +12,7 @@ use crate::meaning::meaning;
 use crate::rows;
 use crate::text::{plural, short_list};
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { id: "flags", title: "Flags", draw };
 
 /// The most flagged rows that are listed with their numbers.
@@ -27,7 +27,7 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     (!html.is_empty()).then_some(html)
 }
 
-/// Letters with their meaning, in alphabetical order.
+/// Returns the letters with their meanings, in alphabetical order.
 pub(super) fn meanings(rows: &[&RowResult]) -> Vec<(char, &'static str)> {
     let mut kinds: Vec<(char, &'static str)> = Vec::new();
     for flag in rows.iter().flat_map(|row| &row.flags) {
@@ -89,7 +89,7 @@ fn listed(rows: &[&RowResult], allowance: &mut Allowance) -> String {
     )
 }
 
-/// Rows without a figure, by reason.
+/// Lists rows without a figure, by reason.
 fn absent(page: &Page<'_>, allowance: &mut Allowance) -> String {
     let mut groups: Vec<(&str, &str, Vec<&str>)> = Vec::new();
     for result in page.source.runs.iter().flat_map(|(_, run)| &run.results) {

@@ -1,4 +1,4 @@
-//! What every section is drawn from, and the first lines of the page.
+//! The data that all sections use, and the first lines of the page.
 
 use std::collections::HashMap;
 
@@ -12,30 +12,30 @@ use crate::markup::{escape, shorten};
 use crate::rows;
 use crate::text::{plural, short_list};
 
-/// The last line.
+/// The last lines.
 pub(super) const FOOTER: &str = "<footer><p>Made by <code>headwater report</code>. This file is complete: it loads nothing, and \
     keeps what it says when it is sent or archived.</p></footer>\n";
 
-/// The most runs that are listed one by one.
+/// The most runs that are listed individually.
 const RUNS_LISTED: usize = 24;
 
-/// Characters of a name in running text.
+/// The most characters of a name in running text.
 const NAME_MAX: usize = 120;
 
-/// A page in the making.
+/// A page that is being built.
 pub(super) struct Page<'a> {
     /// The headline.
     pub title: String,
-    /// Runs, panels, comparisons.
+    /// Runs, panels and comparisons.
     pub source: Source<'a>,
-    /// Traces that lie beside the runs.
+    /// Traces in the directories of the runs.
     pub traces: Vec<TraceLink>,
-    /// The figures of every chart by its name.
+    /// The figures of every chart, by the chart's name.
     pub figures: HashMap<&'static str, Vec<Figure>>,
 }
 
 impl<'a> Page<'a> {
-    /// A page about `runs`.
+    /// Returns a page about `runs`.
     pub fn new(runs: &'a [(String, &'a Run)], comparisons: &'a [Comparison], options: &PageOptions) -> Page<'a> {
         let source = Source::new(runs, comparisons, options.baseline.as_deref());
         let figures = chart::TABLE.iter().map(|chart| (chart.name, chart.figures(&source))).collect();
@@ -43,24 +43,24 @@ impl<'a> Page<'a> {
         Page { title, source, traces: options.traces.clone(), figures }
     }
 
-    /// Whether more than one run is shown, so that each figure must say of which it is.
+    /// Whether there are several runs, so that each figure must name its run.
     pub fn has_several(&self) -> bool {
         self.source.runs.len() > 1
     }
 
-    /// How many figures the runs have: one for each metric of each measured row.
+    /// Returns the number of figures: one for each metric of each measured row.
     pub fn line_count(&self) -> usize {
         self.source.runs.iter().flat_map(|(_, run)| rows::all_measured(run)).map(|row| row.metrics.len()).sum()
     }
 
-    /// The runs that are listed one by one, and how many are not.
+    /// Returns the runs that are listed individually, and the number of the others.
     pub fn listed(&self) -> (&[(&'a str, &'a Run)], usize) {
         let listed = self.source.runs.len().min(RUNS_LISTED);
         (&self.source.runs[..listed], self.source.runs.len() - listed)
     }
 }
 
-/// What the page is about, of the names of the runs; datasets of one report go by its title.
+/// Returns the headline, made of the names of the runs; datasets of one report are named by its title.
 fn headline(runs: &[(String, &Run)]) -> String {
     let tables: Vec<_> = rows::unique(runs.iter().map(|(_, run)| table_of(run).map(|table| table.title)));
     if let [Some(title)] = tables[..] {
@@ -71,12 +71,12 @@ fn headline(runs: &[(String, &Run)]) -> String {
     format!("Headwater: {}", short_list(&names, 3))
 }
 
-/// The table that a published run is of.
+/// Returns the table of a published run.
 pub(super) fn table_of(run: &Run) -> Option<&'static published::Table> {
     published::source_of(&run.header.run_id)
 }
 
-/// The headline and the list of runs. The script fills `controls` and shows it.
+/// Returns the headline and the list of runs. The script fills the element `controls` and shows it.
 pub(super) fn header(page: &Page<'_>) -> String {
     let (runs, more) = page.listed();
     let name_of = |run: &Run| table_of(run).map(|table| table.name);
@@ -90,7 +90,7 @@ pub(super) fn header(page: &Page<'_>) -> String {
     )
 }
 
-/// Datasets of one report in a line, or one run.
+/// Formats datasets of one report, or one run, as a line.
 fn group_line(group: &[(&str, &Run)]) -> String {
     let names: Vec<&str> = group.iter().map(|(name, _)| *name).collect();
     match group {
@@ -105,7 +105,7 @@ fn group_line(group: &[(&str, &Run)]) -> String {
     }
 }
 
-/// A run in a line: its name, machine, date, effort.
+/// Formats a run as a line: name, machine, date, effort.
 fn machine(name: &str, run: &Run) -> String {
     let header = &run.header;
     let name = format!("<strong>{}</strong>", escape(&shorten(name, NAME_MAX)));
@@ -128,7 +128,7 @@ fn machine(name: &str, run: &Run) -> String {
     format!("{name} <span class=\"about\">{}</span>", parts.join(" \u{b7} "))
 }
 
-/// `2025-01-31 12:30 UTC` from RFC 3339, or the text itself.
+/// Formats an RFC 3339 time as `2025-01-31 12:30 UTC`, or returns it unchanged.
 pub(super) fn date(at: &str) -> String {
     match (at.get(..10), at.get(10..11), at.get(11..16), at.ends_with('Z')) {
         (Some(day), Some("T"), Some(minute), true) => format!("{day} {minute} UTC"),

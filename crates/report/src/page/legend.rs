@@ -1,4 +1,4 @@
-//! How figures are to be read: what an interval is, what stands out, what steps back. Below the summary.
+//! The explanation below the summary: intervals, highlighted and dimmed values.
 
 use headwater_results::compare::MINIMUM_EFFECT;
 use headwater_results::schema::Standing;
@@ -8,7 +8,7 @@ use crate::markup::escape;
 use crate::rows;
 use crate::text::short_list;
 
-/// One paragraph.
+/// Returns one paragraph.
 pub(super) fn paragraph(page: &Page<'_>) -> String {
     let estimates = || {
         page.source
@@ -26,7 +26,7 @@ pub(super) fn paragraph(page: &Page<'_>) -> String {
         words.push("Each figure rests on one launch, and so has no interval.".to_owned());
     } else {
         let coverage = estimates().filter(|one| one.n > 1).map(|one| one.confidence).fold(1.0, f64::min);
-        // Coverage is rounded down, never up to what it does not reach.
+        // Coverage is rounded down, because it must not be overstated.
         let coverage = (coverage * 1000.0).floor() / 10.0;
         let launches = if least == most { format!("{most}") } else { format!("{least} to {most}") };
         words.push(format!(

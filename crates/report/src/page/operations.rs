@@ -10,11 +10,11 @@ use crate::chart;
 use crate::markup::escape;
 use crate::operations::{self, CellFilling};
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { id: "operations", title: "Basic operations", draw };
 
 fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
-    // What rows cost by configuration has a section of its own.
+    // The cost of rows by configuration has a section of its own.
     let runs: Vec<_> = page.source.runs.iter().copied().filter(|(_, run)| !is_overhead(run)).collect();
     let columns = operations::columns(&runs);
     let filling = CellFilling { old: false, spread: &chart::spread, marks: &chart::flags };

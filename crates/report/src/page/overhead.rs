@@ -1,4 +1,4 @@
-//! What tracing costs: the tables of runs of `headwater overhead`.
+//! The cost of tracing: the tables of runs of `headwater overhead`.
 
 use headwater_results::overhead::{Overhead, is_overhead};
 
@@ -9,10 +9,10 @@ use super::table::of_grid;
 use crate::markup::{escape, shorten};
 use crate::overhead::{self, DEFINITION, TITLE, Table};
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { id: "overhead", title: TITLE, draw };
 
-/// Characters of a run's name.
+/// The most characters of a run's name.
 const NAME_MAX: usize = 120;
 
 fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
@@ -38,7 +38,7 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     Some(html)
 }
 
-/// A table, and what its columns are below it.
+/// Draws a table and the explanation of its columns.
 fn drawn(table: &Table) -> String {
     let words = if table.words.is_empty() {
         String::new()
@@ -48,7 +48,7 @@ fn drawn(table: &Table) -> String {
     format!("{}\n{words}", of_grid(table.caption, &table.grid))
 }
 
-/// What stands between backticks is a name.
+/// Converts text between backticks to code elements.
 fn with_code(text: &str) -> String {
     let pieces = text.split('`').enumerate();
     let piece = |(at, piece): (usize, &str)| {

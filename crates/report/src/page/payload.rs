@@ -1,5 +1,5 @@
-//! The data as an element of the page: plain where it is small, deflated where it is not, and cut in stated steps where
-//! there is no room for all of it.
+//! The data as an element of the page: plain if it is small, compressed if not, and reduced in a defined order if it
+//! does not fit.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,23 +10,23 @@ use crate::markup::escape;
 use crate::text::list;
 use crate::units;
 
-/// From this size on the data is deflated.
+/// From this size on, the data is compressed.
 const PLAIN_MAX: usize = 300_000;
 
-/// Compression level of zlib's scale: higher ones take several times as long for a few percent.
+/// Compression level of zlib: higher levels take several times as long for a few percent.
 const LEVEL: u8 = 4;
 
-/// The element, and a paragraph that says what it lacks.
+/// The element, and a paragraph about what it lacks.
 #[derive(Debug)]
 pub(super) struct Payload {
     pub element: String,
     pub note: String,
 }
 
-/// The data of `page` in at most `room` bytes.
+/// Returns the data of `page` in at most `room` bytes.
 pub(super) fn element(page: &Page<'_>, room: usize) -> Payload {
     let mut bytes = 0;
-    for (extent, lack) in wholes(page) {
+    for (extent, lack) in steps_with_all_rows(page) {
         match attempt(page, extent, lack, room) {
             Ok(payload) => return payload,
             Err(needed) => bytes = needed,
@@ -35,7 +35,7 @@ pub(super) fn element(page: &Page<'_>, room: usize) -> Payload {
     let all = row_count(page);
     let mut rows_max = all;
     for _ in 0..CUTS_MAX {
-        // What the rows take grows a little faster than their number, for names repeat.
+        // The size of the data grows a little slower than the number of rows, because names repeat.
         rows_max = (rows_max as f64 * (room as f64 / bytes.max(1) as f64) * 0.97) as usize;
         let extent = DataLimits { all_metrics: false, percentiles: false, residuals: false, rows_max };
         let lack = format!(
@@ -53,11 +53,13 @@ pub(super) fn element(page: &Page<'_>, room: usize) -> Payload {
     Payload { element: String::new(), note }
 }
 
-/// How often the rows are cut before the script goes without: each cut aims at the room, so few are needed.
+/// How often the number of rows is reduced before the data is omitted. Each reduction aims at the available room, so
+/// few are needed.
 const CUTS_MAX: usize = 6;
 
-/// Extents that keep every row, from all on, with what they leave out; only those that leave out something that is there.
-fn wholes(page: &Page<'_>) -> Vec<(DataLimits, Option<String>)> {
+/// Returns the limits that keep all rows, from complete to minimal, each with what it leaves out. Steps that would
+/// leave out nothing are omitted.
+fn steps_with_all_rows(page: &Page<'_>) -> Vec<(DataLimits, Option<String>)> {
     let measured = || page.source.runs.iter().flat_map(|(_, run)| crate::rows::all_measured(run));
     let has_residuals = page.source.panels.iter().flat_map(|panel| &panel.series).any(|series| series.fit.is_some());
     let has_metrics = measured().any(|row| row.metrics.len() > 1);
@@ -82,7 +84,7 @@ fn row_count(page: &Page<'_>) -> usize {
     page.source.runs.iter().map(|(_, run)| crate::rows::all_measured(run).count()).sum()
 }
 
-/// The payload of that extent, or how many bytes it would need.
+/// Returns the payload within these limits, or the number of bytes that it would need.
 fn attempt(page: &Page<'_>, extent: DataLimits, lack: Option<String>, room: usize) -> Result<Payload, usize> {
     let note = lack.map(|lack| {
         format!(
@@ -90,7 +92,7 @@ fn attempt(page: &Page<'_>, extent: DataLimits, lack: Option<String>, room: usiz
              page of fewer rows."
         )
     });
-    // A document of strings and numbers can always be written.
+    // Strings and numbers can always be serialised.
     let Ok(json) = serde_json::to_string(&data(page, extent, note.as_deref())) else { return Err(usize::MAX) };
     let element = wrapped(&json);
     let note = note.map(|note| format!("<p class=\"note shortened\">{}</p>\n", escape(&note))).unwrap_or_default();
@@ -98,7 +100,7 @@ fn attempt(page: &Page<'_>, extent: DataLimits, lack: Option<String>, room: usiz
     if bytes <= room { Ok(Payload { element, note }) } else { Err(bytes) }
 }
 
-/// The element. Nothing in it can end it: JSON has its `<` written as escapes, base64 has none.
+/// Returns the element. The contents cannot end it: in JSON `<` is escaped, and base64 does not contain it.
 fn wrapped(json: &str) -> String {
     if json.len() <= PLAIN_MAX {
         let json = json.replace('<', "\\u003c");

@@ -5,7 +5,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-/// The policy that allows `style` and `script` and nothing else. `data:` and `blob:` images stay in the file.
+/// Returns the policy that permits `style` and `script` and nothing else. Images with `data:` and `blob:` addresses are
+/// within the file.
 pub(super) fn policy(style: &str, script: &str) -> String {
     format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; img-src data: blob:; base-uri 'none'; form-action 'none'",
@@ -14,7 +15,7 @@ pub(super) fn policy(style: &str, script: &str) -> String {
     )
 }
 
-/// The source expression that matches the text of an element.
+/// Returns the source expression that matches the text of an element.
 fn hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())))
 }

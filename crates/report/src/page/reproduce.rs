@@ -1,4 +1,4 @@
-//! How to get these figures again: the command of each run with its seed, and what it ran under.
+//! How to reproduce the figures: the command of each run with its seed, and its versions.
 
 use headwater_results::published;
 use headwater_results::schema::Run;
@@ -10,10 +10,10 @@ use crate::markup::{escape, shorten};
 use crate::text::capital;
 use crate::{rows, units};
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { id: "reproduce", title: "How to reproduce", draw };
 
-/// Characters of a command.
+/// The most characters of a command.
 const COMMAND_MAX: usize = 2000;
 
 fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
@@ -38,7 +38,7 @@ fn of_run(run: &Run) -> String {
     let command = header.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     let settings = &header.settings;
     let length = |s: f64| units::duration_ns(s * 1e9);
-    // What a command takes is its own business.
+    // The duration of a launch may be determined by the measured command.
     let time = match settings.time_s {
         0.0 => " per row".to_owned(),
         time_s => format!(" of {} per row after at least {} of warm-up", length(time_s), length(settings.warm_up_s)),
@@ -55,7 +55,7 @@ fn of_run(run: &Run) -> String {
     )
 }
 
-/// A word as a POSIX shell takes it.
+/// Quotes a word for a POSIX shell.
 fn quoted(word: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_=./,:+@%".contains(character);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! The table of rows: every metric of every row with its interval, as far as there is room. The script adds the rest,
+//! The table of rows: every metric of every row with its interval, as far as it fits. The script adds the rest,
 //! sorting, a filter and the download.
 
 use headwater_results::schema::{MetricResult, RowResult};
@@ -11,10 +11,10 @@ use crate::chart;
 use crate::markup::{escape, shorten};
 use crate::{rows, units};
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { id: "data", title: "Data", draw };
 
-/// The most lines of the still table.
+/// The most lines without the script.
 const LINES_MAX: usize = 500;
 
 fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {

@@ -1,4 +1,4 @@
-//! The summary in words: what each run says, what comparisons say, and how figures are to be read.
+//! The summary in words: the results of each run, of comparisons, and how to read the figures.
 
 use headwater_results::schema::{RowOutcome, Run, RunStatus};
 
@@ -9,19 +9,19 @@ use crate::markup::{escape, shorten};
 use crate::text::plural;
 use crate::verdict::verdict;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { id: "summary", title: "Summary", draw };
 
 /// The most sentences of one run.
 const SENTENCES_MAX: usize = 40;
 
-/// Characters of a sentence.
+/// The most characters of a sentence.
 const SENTENCE_MAX: usize = 1200;
 
 fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     let mut html = comparison::words(page);
     let (runs, _) = page.listed();
-    // The datasets of a report share its description.
+    // The datasets of a report share one description.
     let mut last = None;
     for (name, run) in runs {
         let mut words = status(run);
@@ -47,13 +47,13 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     Some(html)
 }
 
-/// What a published table is.
+/// Describes a published table.
 fn about(run: &Run) -> String {
     let table = frame::table_of(run);
     table.map_or_else(String::new, |table| format!("<p>{}. {}</p>\n", escape(table.title), escape(table.what)))
 }
 
-/// What is missing of a run.
+/// Describes what is missing in a run.
 fn status(run: &Run) -> Vec<String> {
     let count = |wanted: fn(&RowOutcome) -> bool| run.results.iter().filter(|row| wanted(&row.outcome)).count();
     let parts = [

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::grid::{Cell, Grid};
 use crate::markup::escape;
 
-/// A table of figures below `caption`, which says unit and direction.
+/// Returns a table of figures below `caption`, which contains unit and direction.
 pub(super) fn of_grid(caption: &str, grid: &Grid) -> String {
     let mut html = format!(
         "<table><caption>{}</caption><thead><tr><th scope=\"col\">{}</th>",
@@ -26,7 +26,7 @@ pub(super) fn of_grid(caption: &str, grid: &Grid) -> String {
     scrolled(&(html + "</tbody></table>"))
 }
 
-/// In a box of its own that scrolls sideways, reachable by the keyboard.
+/// Wraps a table in an element that scrolls horizontally and can be reached by the keyboard.
 pub(super) fn scrolled(table: &str) -> String {
     format!("<div class=\"scroll\" tabindex=\"0\">{table}</div>")
 }
@@ -41,7 +41,7 @@ fn cell(cell: &Cell) -> String {
     )
 }
 
-/// The text in a span behind a space, or nothing.
+/// Returns the text in a span preceded by a space, or an empty text.
 pub(super) fn spanned(class: &str, text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(" <span class=\"{class}\">{}</span>", escape(text)) }
 }

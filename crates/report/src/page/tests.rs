@@ -1,4 +1,4 @@
-//! The page as a whole: what is in it, that nothing foreign can be, and that it stays small.
+//! Tests of the whole page: its contents, its safety, and its size.
 
 use headwater_results::published;
 use headwater_results::schema::{Run, RunStatus, Standing};
@@ -13,7 +13,7 @@ fn of(runs: &[(String, &Run)]) -> String {
     page(runs, &[], &PageOptions::default())
 }
 
-/// The page without its script, style and data.
+/// Returns the page without its script, style and data.
 fn markup(page: &str) -> String {
     let page = page.replace(SCRIPT, "").replace(STYLE, "");
     let Some(start) = page.find("<script type=") else { return page };
@@ -59,7 +59,7 @@ fn an_overview_has_its_sections_and_links_to_each() {
 }
 
 #[test]
-fn what_tracing_costs_stands_in_the_words_of_the_terminal() {
+fn the_cost_of_tracing_has_the_same_words_as_on_the_terminal() {
     let run = overhead(12);
     let html = markup(&of(&[("overhead".to_owned(), &run)]));
     let section = html.split("<section id=\"overhead\"").nth(1).and_then(|rest| rest.split("</section>").next());
@@ -91,7 +91,7 @@ fn operations_have_a_table_with_a_column_per_run() {
 }
 
 #[test]
-fn nothing_is_loaded_and_only_our_script_and_style_may_run() {
+fn nothing_is_loaded_and_only_our_script_and_style_are_permitted() {
     let run = overview(6).run(Some(RunStatus::Complete));
     let html = of(&[("overview".to_owned(), &run)]);
     assert!(html.contains("default-src 'none'; style-src 'sha256-") && html.contains("script-src 'sha256-"));
@@ -166,14 +166,14 @@ fn every_element_is_closed() {
 }
 
 #[test]
-fn a_page_knows_itself() {
+fn a_page_is_recognised() {
     let html = of(&[]);
     assert!(is_page(&html[..4096.min(html.len())]));
     assert!(!is_page("<!DOCTYPE html><html>"));
 }
 
 #[test]
-fn no_run_makes_a_page_that_is_too_large() {
+fn the_size_of_a_page_is_limited_for_any_run() {
     let long = "x".repeat(3000);
     let mut made = TestRun::new(2);
     for pattern in 0..40 {

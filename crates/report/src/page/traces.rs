@@ -1,11 +1,11 @@
-//! What was recorded of a run's rows: who woke whom, for a glance here, whole beside the page.
+//! The traces of a run's rows: an excerpt on the page, the complete files beside it.
 
 use super::Section;
 use super::allowance::Allowance;
 use super::frame::Page;
 use crate::markup::escape;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { id: "traces", title: "Traces", draw };
 
 /// A row's trace, and where its files are.
@@ -13,15 +13,15 @@ pub(super) const SECTION: Section = Section { id: "traces", title: "Traces", dra
 pub struct TraceLink {
     /// The row's id.
     pub row: String,
-    /// Events in it.
+    /// Number of events in the excerpt's trace.
     pub events: u64,
-    /// Events that came before those, and are not kept.
+    /// Number of earlier events, which are not kept.
     pub earlier: u64,
-    /// The time line's head and last lines.
+    /// The head and the last lines of the time line.
     pub excerpt: String,
-    /// The address of the whole time line.
+    /// The address of the complete time line.
     pub timeline: String,
-    /// The address of the form that ui.perfetto.dev opens.
+    /// The address of the file for ui.perfetto.dev.
     pub perfetto: String,
 }
 
@@ -32,7 +32,7 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     );
     let mut left_out = 0;
     for (at, trace) in page.traces.iter().enumerate() {
-        // One shows what they are.
+        // The first one is open, as an example.
         let open = if at == 0 { " open" } else { "" };
         let TraceLink { row, events, earlier, excerpt, timeline, perfetto } = trace;
         let earlier = if *earlier > 0 { format!(", the newest of {}", events + earlier) } else { String::new() };

@@ -8,7 +8,7 @@ use crate::markup::escape;
 use crate::operations::CellFilling;
 use crate::{chart, rows, text, uses};
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { id: "use", title: uses::TITLE, draw };
 
 fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
@@ -17,7 +17,7 @@ fn draw(page: &Page<'_>, allowance: &mut Allowance) -> Option<String> {
     for (name, run) in &page.source.runs {
         let measured = uses::measured(run);
         for placement in rows::placements(run, &measured) {
-            let place = text::capital(rows::place(placement));
+            let place = text::capital(rows::placement_words(placement));
             let caption = if page.has_several() { format!("{name}: {place}") } else { place };
             let table = of_grid(&caption, &uses::grid(&rows::at(&measured, placement), &filling)) + "\n";
             if !allowance.takes_table(table.len()) {

@@ -1,4 +1,4 @@
-//! docs/published.md.
+//! Generates docs/published.md.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ row has today's name; where it is not, a pattern of its own keeps the two apart.
 report does not say of its machine is absent.
 ";
 
-/// The whole document. It depends on the compiled-in tables and on nothing else.
+/// Returns the whole document. It depends only on the compiled-in tables.
 pub fn published_markdown() -> String {
     let mut text = TOP.to_owned();
     text.push_str("\n## Tables\n\n");
@@ -57,12 +57,12 @@ fn add_claim(text: &mut String, claim: &Claim) {
     push(text, format_args!("| {} | {heads} | remark |\n|---|--:|--:|--:|---|---|\n", words::corner(claim)));
     for case in &cases {
         let figures = words::figures(case, claim.unit).join(" | ");
-        let mark = words::mark(case.holds);
+        let mark = words::yes_or_no(case.holds);
         push(text, format_args!("| {} | {figures} | {mark} | {} |\n", cell(&case.of), cell(&case.remark)));
     }
 }
 
-/// Text that cannot end its cell.
+/// Escapes a text, so that it does not end its cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

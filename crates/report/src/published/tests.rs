@@ -17,7 +17,7 @@ fn the_list_has_every_name_and_keeps_to_its_width() {
 }
 
 #[test]
-fn the_claims_name_what_contradicts_them() {
+fn the_claims_name_contradicting_cases() {
     let text = published_claims(&PLAIN);
     let contradiction = "cos5: slower than the kernel's at 11 of 13 sizes, 1 to 1024 B.";
     assert!(text.contains(contradiction), "{text}");
@@ -49,7 +49,7 @@ fn the_document_has_every_claim_with_all_its_cases() {
 }
 
 #[test]
-fn the_page_of_a_published_run_names_its_report_and_invents_nothing() {
+fn the_page_of_a_published_run_names_its_report_and_no_unknown_facts() {
     for table in published::tables() {
         for dataset in table.datasets() {
             let text = crate::terminal(&dataset.run, &PLAIN);

@@ -1,14 +1,14 @@
-//! Claims in words: shared by the terminal and the document.
+//! The texts of claims, for the terminal and for the document.
 
 use headwater_results::published::claims::{self, Case, Claim, Needs, Unit, Verdict, Wording};
 
 use crate::text::plural;
 use crate::units::significant;
 
-/// Above the figures of a case.
+/// The heads of the columns with a case's figures.
 pub(super) const HEADS: [&str; 4] = ["lowest", "mean", "highest", "holds"];
 
-/// How many claims come to what.
+/// Returns how many claims have which verdict.
 pub(super) fn summary() -> String {
     let made: Vec<&Claim> = claims::TABLE.iter().filter(|claim| claim.wording != Wording::Asked).collect();
     let count = |wanted: Verdict| made.iter().filter(|claim| claim.verdict(&claim.cases()) == wanted).count();
@@ -26,7 +26,7 @@ pub(super) fn summary() -> String {
     )
 }
 
-/// Whose words a claim is in.
+/// Returns the source of a claim's wording.
 pub(super) fn wording(wording: Wording) -> String {
     match wording {
         Wording::Quoted { from } => format!("Quoted from {from}."),
@@ -35,7 +35,7 @@ pub(super) fn wording(wording: Wording) -> String {
     }
 }
 
-/// What becomes of a claim.
+/// Returns the verdict on a claim.
 pub(super) fn verdict(claim: &Claim, cases: &[Case]) -> String {
     let holding = cases.iter().filter(|case| case.holds).count();
     let verdict = match (claim.verdict(cases), claim.wording) {
@@ -50,7 +50,7 @@ pub(super) fn verdict(claim: &Claim, cases: &[Case]) -> String {
     format!("{verdict}: in {holding} of {}{needed}.", plural(cases.len(), "case"))
 }
 
-/// Above the names of the cases.
+/// Returns the heading of the column with the cases' names.
 pub(super) fn corner(claim: &Claim) -> &'static str {
     match claim.unit {
         Unit::Times => "times",
@@ -58,7 +58,7 @@ pub(super) fn corner(claim: &Claim) -> &'static str {
     }
 }
 
-/// Lowest, mean and highest.
+/// Formats the lowest, mean and highest value.
 pub(super) fn figures(case: &Case, unit: Unit) -> [String; 3] {
     [case.low, case.mean, case.high].map(|ratio| match unit {
         Unit::Times => significant(ratio),
@@ -66,7 +66,7 @@ pub(super) fn figures(case: &Case, unit: Unit) -> [String; 3] {
     })
 }
 
-/// `yes` or `no`.
-pub(super) fn mark(holds: bool) -> &'static str {
+/// Returns `yes` or `no`.
+pub(super) fn yes_or_no(holds: bool) -> &'static str {
     if holds { "yes" } else { "no" }
 }

@@ -12,7 +12,7 @@ fn marks_become_escape_sequences_or_nothing() {
 }
 
 #[test]
-fn every_line_has_marks_of_its_own() {
+fn every_line_is_marked_separately() {
     let page = finish(&quiet("a\nb"), &Style { colour: true, ..PLAIN });
     assert_eq!(page, "\x1b[2ma\x1b[0m\n\x1b[2mb\x1b[0m");
 }

@@ -1,4 +1,4 @@
-//! Rows without a figure, and launches that failed: always with the reason.
+//! Rows without a figure, and failed launches, with the reason.
 
 use std::fmt::Write as _;
 
@@ -9,13 +9,13 @@ use super::page::Page;
 use crate::style::strong;
 use crate::text::{plural, short_list, wrap};
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &[], draw };
 
-/// Row ids that are named of a group; `headwater list` names all.
+/// The most row ids that are named of a group; `headwater list` names all.
 const NAMED: usize = 3;
 
-/// A kind of absence: its word, and the reason of a row to which it applies.
+/// A kind of absence: its word, and a function that returns the reason if it applies to a row.
 type Kind = (&'static str, fn(&RowResult) -> Option<&str>);
 
 const KINDS: [Kind; 4] = [
@@ -51,7 +51,7 @@ fn draw(page: &Page<'_>) -> Option<String> {
     (!text.is_empty()).then(|| format!("{}{text}", strong("Not measured")))
 }
 
-/// The ids of the rows by reason, in the order of their first row.
+/// Groups the ids of rows by reason, in the order of their first row.
 fn groups(run: &Run, reason_of: fn(&RowResult) -> Option<&str>) -> Vec<(&str, Vec<&str>)> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for result in &run.results {

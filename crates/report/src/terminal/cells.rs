@@ -1,4 +1,4 @@
-//! Cells and tables of figures: what the sections have in common.
+//! Cells and tables of figures, shared by the sections.
 
 use headwater_results::estimate::Estimate;
 use headwater_results::schema::{RowResult, Standing};
@@ -9,10 +9,10 @@ use crate::grid::{Cell, Grid, Line};
 use crate::style::Style;
 use crate::{judge, rows, units};
 
-/// What stands where there is no figure.
+/// The text of a cell without a figure.
 pub(super) const NONE: &str = "-";
 
-/// The row's own figure as `text`, with its interval and the marks of its flags.
+/// Returns the cell of a row's own figure, formatted by `text`, with its interval and flags.
 pub(super) fn own(result: &RowResult, text: impl Fn(f64) -> String, best: &[&RowResult], page: &Page<'_>) -> Cell {
     let Some(own) = rows::own(result) else { return Cell::plain(NONE) };
     Cell {
@@ -23,7 +23,7 @@ pub(super) fn own(result: &RowResult, text: impl Fn(f64) -> String, best: &[&Row
     }
 }
 
-/// Half the width of the interval in per cent of the median. Empty for a single launch, which has no interval.
+/// Formats half the width of the interval in percent of the median. Empty for a single launch, which has no interval.
 pub(super) fn spread(estimate: &Estimate, style: &Style) -> String {
     let sign = style.plus_minus();
     match estimate.relative_half_width().map(|share| share * 100.0) {
@@ -35,13 +35,13 @@ pub(super) fn spread(estimate: &Estimate, style: &Style) -> String {
     }
 }
 
-/// A rate without its unit; numbers without a prefix leave its place free.
+/// Formats a rate without its unit; numbers without a prefix get a blank instead.
 pub(super) fn padded_rate(per_second: f64) -> String {
     let (digits, prefix) = units::scaled(per_second);
     format!("{digits} {prefix:1}")
 }
 
-/// A table with a line per subject and a column per size. Limits and the harness stand below the candidates.
+/// Returns a table with a line per subject and a column per size. Limits and null are below the candidates.
 pub(super) fn by_size(rows: &[&RowResult], cell: impl Fn(&RowResult, &[&RowResult]) -> Cell) -> Grid {
     let sizes = rows::sizes(rows);
     let columns = sizes.iter().map(|&size| {
@@ -51,8 +51,8 @@ pub(super) fn by_size(rows: &[&RowResult], cell: impl Fn(&RowResult, &[&RowResul
     by_column("transport", columns.collect(), cell)
 }
 
-/// A table with a line per subject and the given columns: each with its head and its rows, one per subject. `cell` gets
-/// the best of its column.
+/// Returns a table with a line per subject and the given columns: each with its head and its rows, one per subject.
+/// `cell` receives the best rows of its column.
 pub(super) fn by_column(
     corner: &str,
     columns: Vec<(String, Vec<&RowResult>)>,
@@ -74,14 +74,14 @@ pub(super) fn by_column(
     Grid { corner: corner.to_owned(), heads: columns.iter().map(|(head, _)| head.clone()).collect(), lines }
 }
 
-/// The best of a column, if it has a competition.
+/// Returns the best rows of a column, if at least two compete.
 pub(super) fn shown_best<'a>(rows: &[&'a RowResult]) -> Vec<&'a RowResult> {
     let competitors = rows.iter().filter(|result| rows::competes(result)).count();
     let best = judge::best_candidates(rows);
     if competitors < 2 || best.len() == competitors { Vec::new() } else { best }
 }
 
-/// A line per subject; a line of words before the limits and before the harness.
+/// Returns a line per subject, with a line of text before the limits and before null.
 pub(super) fn grouped(subjects: Vec<(&str, Standing)>, cells: impl Fn(&str, Standing) -> Vec<Cell>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut group = None;

@@ -1,4 +1,4 @@
-//! What streaming costs: CPU time and context switches of both ends per message.
+//! The cost of streaming: CPU time and context switches of both ends per message.
 
 use headwater_results::schema::RowResult;
 
@@ -10,7 +10,7 @@ use crate::grid::Cell;
 use crate::rows;
 use crate::units;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &[], draw };
 
 const DEFINITION: &str = "CPU time of both ends, user and system, ns per message by size; lower is better.";
@@ -32,7 +32,7 @@ fn optional(value: Option<String>) -> Cell {
     Cell::plain(value.unwrap_or_else(|| NONE.to_owned()))
 }
 
-/// Context switches of both ends per 1000 messages, voluntary/involuntary.
+/// Formats the context switches of both ends per 1000 messages, voluntary/involuntary.
 pub(super) fn switches(result: &RowResult) -> Option<String> {
     let text = |what| rows::per_1000(result, what).map(units::few_or_grouped);
     Some(format!("{}/{}", text("voluntary_switches")?, text("involuntary_switches")?))

@@ -1,4 +1,4 @@
-//! `flood`: what is sent, what arrives and what is lost when the sender does not wait.
+//! `flood`: sent, received and lost messages when the sender does not wait.
 
 use headwater_results::schema::RowResult;
 
@@ -10,7 +10,7 @@ use crate::grid::{Cell, Grid, Line};
 use crate::rows;
 use crate::units;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &["flood"], draw };
 
 const DEFINITION: &str = "rx: messages received, tx: messages sent, both per second of the \
@@ -24,7 +24,7 @@ fn draw(page: &Page<'_>) -> Option<String> {
     framed("One way, the sender never waits (flood, one_way)", DEFINITION, run, &rows, style, |rows| {
         let subjects = rows::subjects(rows);
         let sizes = rows::sizes(rows);
-        // A sweep of sizes reads downwards, a few sizes of many transports side by side.
+        // A sweep of sizes has a line per size; a few sizes of many transports have a line per transport.
         let grids: Vec<(String, Grid)> = if sizes.len() > subjects.len().max(2) {
             subjects.iter().map(|&(subject, _)| (subject.to_owned(), sweep(rows, subject, page))).collect()
         } else {
@@ -66,6 +66,6 @@ fn cells(result: &RowResult, best: &[&RowResult], page: &Page<'_>) -> Vec<Cell> 
         marks: page.marks(&result.flags),
         ..cell("rx_rate", padded_rate)
     };
-    // The interval of a loss in per cent of itself would be mistaken for one in per cent of what was sent.
+    // The interval of a loss in percent of itself could be mistaken for one in percent of the sent messages.
     vec![rx, cell("tx_rate", padded_rate), Cell { spread: String::new(), ..cell("loss", units::percent) }]
 }

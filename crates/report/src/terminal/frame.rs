@@ -1,4 +1,4 @@
-//! What every section of tables has: a title, its definition, and a part for each placement.
+//! The common layout of sections with tables: a title, its definition, and a part for each placement.
 
 use headwater_results::schema::{RowResult, Run};
 
@@ -6,7 +6,7 @@ use crate::rows;
 use crate::style::{Style, quiet, strong};
 use crate::text::{capital, wrap};
 
-/// A section about `rows`: `body` is called for the rows of each placement. `None` if there are no rows.
+/// Returns a section about `rows`: `body` is called for the rows of each placement. `None` if there are no rows.
 pub(super) fn framed(
     title: &str,
     definition: &str,
@@ -18,21 +18,25 @@ pub(super) fn framed(
     let placements = rows::placements(run, rows);
     let (&first, others) = placements.split_first()?;
     if others.is_empty() {
-        let title = format!("{title}{}{}", style.dot(), rows::place(first));
+        let title = format!("{title}{}{}", style.dot(), rows::placement_words(first));
         return Some(format!("{}\n{}", titled(&title, definition, style), body(rows)));
     }
     let parts = placements.iter().map(|&placement| {
-        format!("{}\n{}", strong(&format!("{}:", capital(rows::place(placement)))), body(&rows::at(rows, placement)))
+        format!(
+            "{}\n{}",
+            strong(&format!("{}:", capital(rows::placement_words(placement)))),
+            body(&rows::at(rows, placement))
+        )
     });
     Some(format!("{}\n{}", titled(title, definition, style), parts.collect::<Vec<_>>().join("\n\n")))
 }
 
-/// A title and what stands below it.
+/// Returns a title and its definition.
 pub(super) fn titled(title: &str, definition: &str, style: &Style) -> String {
     format!("{}\n{}", strong(&wrap(title, style.columns(), 0)), quiet(&wrap(definition, style.columns(), 0)))
 }
 
-/// A table with a line of words above it.
+/// Returns a table with a caption.
 pub(super) fn captioned(caption: &str, table: &str, style: &Style) -> String {
     format!("{}\n{table}", quiet(&wrap(caption, style.columns(), 0)))
 }

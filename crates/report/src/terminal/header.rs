@@ -1,4 +1,4 @@
-//! The first lines: which machine, when, what was asked for, and how much it is worth.
+//! The first lines: machine, date, request, and status.
 
 use headwater_results::overhead::is_overhead;
 use headwater_results::published;
@@ -11,10 +11,10 @@ use crate::style::strong;
 use crate::text::{command_line, plural, wrap, wrap_parts};
 use crate::units;
 
-/// Launches of a verdict; fewer are a quick look (MEASURING, design of a run).
+/// The launches of a verdict. A run with fewer is a quick look (MEASURING, design of a run).
 const LAUNCHES_OF_A_VERDICT: u32 = 12;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &[], draw };
 
 fn draw(page: &Page<'_>) -> Option<String> {
@@ -29,7 +29,7 @@ fn draw(page: &Page<'_>) -> Option<String> {
     Some([machine].into_iter().chain(lines).collect::<Vec<_>>().join("\n"))
 }
 
-/// Where published figures come from, as far as the report says.
+/// Describes the origin of published figures.
 fn of_report(page: &Page<'_>, table: &published::Table) -> String {
     let &Page { run, style, .. } = page;
     let environment = &run.header.environment;
@@ -62,14 +62,14 @@ fn machine(run: &Run) -> Vec<String> {
     ]
 }
 
-/// What is known, or else `otherwise`.
+/// Returns a text, or `otherwise` if it is empty.
 fn known(text: &str, otherwise: &str) -> String {
-    // Model names come with runs of blanks.
+    // Model names may contain several successive blanks.
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if text.is_empty() { otherwise.to_owned() } else { text }
 }
 
-/// `2025-01-31 12:30 UTC` from RFC 3339, or the text itself.
+/// Formats an RFC 3339 time as `2025-01-31 12:30 UTC`, or returns it unchanged.
 fn date(at: &str) -> String {
     match (at.get(..10), at.get(10..11), at.get(11..16), at.ends_with('Z')) {
         (Some(day), Some("T"), Some(minute), true) => format!("{day} {minute} UTC"),
@@ -79,7 +79,7 @@ fn date(at: &str) -> String {
 
 fn effort(run: &Run) -> String {
     let settings = &run.header.settings;
-    // Imported results may not state how long they took.
+    // Imported results may not state their duration.
     let time = match settings.time_s {
         0.0 => String::new(),
         time_s => format!(" of {}", units::duration_ns(time_s * 1e9)),

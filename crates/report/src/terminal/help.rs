@@ -1,4 +1,4 @@
-//! How to read the figures: what the interval is, what the asterisk says, what a limit is.
+//! How to read the figures: the interval, the asterisk, limits.
 
 use headwater_results::compare::MINIMUM_EFFECT;
 use headwater_results::published;
@@ -11,7 +11,7 @@ use crate::rows;
 use crate::style::{Style, quiet};
 use crate::text::{list, wrap};
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &[], draw };
 
 fn draw(page: &Page<'_>) -> Option<String> {
@@ -35,7 +35,7 @@ fn interval(run: &Run, style: &Style) -> Option<String> {
     }
     let coverage = estimates().filter(|one| one.n > 1).map(|one| one.confidence).fold(1.0, f64::min);
     let launches = if least == most { format!("{most}") } else { format!("{least} to {most}") };
-    // Coverage is rounded down, never up to what it does not reach.
+    // Coverage is rounded down, because it must not be overstated.
     let coverage = (coverage * 1000.0).floor() / 10.0;
     Some(format!(
         "Each figure is the median over {launches} launches, {} half the width of its interval, which covers the true \
@@ -45,7 +45,7 @@ fn interval(run: &Run, style: &Style) -> Option<String> {
 }
 
 fn best(run: &Run, style: &Style) -> Option<String> {
-    // Operations are of different things: none is the best of them.
+    // Operations are different things, so none of them is the best.
     let is_compared = |row: &&RowResult| rows::competes(row) && !operations::PATTERNS.contains(&&*row.row.pattern);
     let competitors = rows::unique(rows::all_measured(run).filter(is_compared).map(|row| row.row.subject.as_str()));
     let has_intervals = rows::all_measured(run).filter_map(rows::own).any(|own| own.estimate.n > 1);

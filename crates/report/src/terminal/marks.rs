@@ -1,4 +1,4 @@
-//! The legend of the letters in the tables, with the number of rows that carry each.
+//! The legend of the letters in the tables, with the number of rows of each.
 
 use headwater_results::flags::Flag;
 
@@ -9,7 +9,7 @@ use crate::rows;
 use crate::style::strong;
 use crate::text::{plural, wrap};
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &[], draw };
 
 fn draw(page: &Page<'_>) -> Option<String> {
@@ -28,7 +28,7 @@ fn draw(page: &Page<'_>) -> Option<String> {
         } else {
             format!("{count} of {}", plural(total, "row"))
         };
-        // Its width stands in the cell as a number.
+        // The cell contains this flag's width as a number.
         let width = if letter == 'w' { ", not marked because its width stands in the cell" } else { "" };
         wrap(&format!("{} {meaning}{width} ({rows})", strong(&letter.to_string())), style.columns(), 2)
     });

@@ -1,4 +1,4 @@
-//! `matrix`: how long a fixed number of messages takes, size by count, as the FIFO papers print it.
+//! `matrix`: the time for a fixed number of messages, by size and count, in the form of the FIFO papers.
 
 use headwater_results::schema::RowResult;
 
@@ -10,7 +10,7 @@ use crate::grid::Grid;
 use crate::rows;
 use crate::units;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &["matrix"], draw };
 
 const DEFINITION: &str = "A fixed number of messages, from before the first send to after the last receive, mean of \
@@ -44,7 +44,7 @@ fn messages(count: u64) -> String {
     format!("{} messages:", units::grouped(count as f64))
 }
 
-/// One size: a column per number of messages, so that the transports stand below each other.
+/// Returns a table of one size with a column per number of messages, so that transports are below each other.
 fn by_count(rows: &[&RowResult], size: u64, counts: &[u64], fixed: Fixed, page: &Page<'_>) -> Grid {
     let columns = counts.iter().map(|&count| {
         let is_wanted = |row: &&RowResult| row.row.size_bytes == Some(size) && row.row.messages == Some(count);

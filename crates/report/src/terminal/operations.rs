@@ -10,7 +10,7 @@ use crate::operations::{self, CellFilling, Column};
 use crate::rows;
 use crate::style::Style;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &operations::PATTERNS, draw };
 
 fn draw(page: &Page<'_>) -> Option<String> {
@@ -19,7 +19,7 @@ fn draw(page: &Page<'_>) -> Option<String> {
     drawn(&operations::columns(&[("", run)]), options, &marks, style)
 }
 
-/// The tables of several runs side by side, without the letters of flags: each run's own page explains its own.
+/// Returns the tables of several runs side by side, without flags, which each run's own page explains.
 pub(super) fn beside(runs: &[(&str, &Run)], options: ShowOptions, style: &Style) -> Option<String> {
     drawn(&operations::columns(runs), options, &|_| String::new(), style)
 }
@@ -36,9 +36,9 @@ fn drawn(
     if parts.is_empty() {
         return None;
     }
-    let place = operations::placement(columns).map(|place| format!("{}{}", style.dot(), rows::place(place)));
+    let place = operations::placement(columns).map(|place| format!("{}{}", style.dot(), rows::placement_words(place)));
     let title = format!("{}{}", operations::TITLE, place.unwrap_or_default());
-    let definition = if old { operations::OLD_DEFINITION } else { operations::DEFINITION };
+    let definition = if old { operations::LMBENCH_RULE_DEFINITION } else { operations::DEFINITION };
     let drawn = parts.iter().map(|part| captioned(&part.caption, &part.grid.draw(style), style));
     Some(format!("{}\n{}", titled(&title, definition, style), drawn.collect::<Vec<_>>().join("\n\n")))
 }

@@ -1,4 +1,4 @@
-//! Rows of patterns and facilities that have no section of their own: every metric with its interval, one per line.
+//! Rows of patterns and facilities without a section of their own: every metric with its interval, one per line.
 
 use headwater_results::schema::{MetricResult, RowResult};
 
@@ -9,7 +9,7 @@ use crate::grid::{Cell, Grid, Line};
 use crate::rows;
 use crate::units;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &[], draw };
 
 fn draw(page: &Page<'_>) -> Option<String> {
@@ -48,7 +48,7 @@ fn line(result: &RowResult, metric: &MetricResult, page: &Page<'_>) -> Line {
     }
 }
 
-/// The id without what the section says anyway: the pattern and the placement.
+/// Returns the id without what the section's title contains: the pattern and the placement.
 fn label(result: &RowResult) -> String {
     let row = &result.row;
     let parameters = row.id.strip_prefix(&format!("{}/{}/", row.subject, row.pattern));

@@ -1,4 +1,4 @@
-//! What tracing costs, on the terminal.
+//! The cost of tracing, on the terminal.
 
 use headwater_results::overhead::{Overhead, PROBE, is_overhead};
 
@@ -8,7 +8,7 @@ use super::page::Page;
 use crate::overhead::{DEFINITION, TITLE, Table, absent, tables};
 use crate::text::wrap;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &[PROBE], draw };
 
 fn draw(page: &Page<'_>) -> Option<String> {

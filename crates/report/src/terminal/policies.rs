@@ -1,5 +1,5 @@
-//! What each policy of a subject is worth: the rate, and beside it what it cost, one table per size. Shown where a subject
-//! ran under several policies, as in the suite `why`.
+//! The contribution of each policy of a subject: the rate and its costs, one table per size. Shown if a subject ran
+//! under several policies, as in the suite `why`.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use crate::grid::{Cell, Grid};
 use crate::rows;
 use crate::units;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &[], draw };
 
 const DEFINITION: &str = "The rate, higher is better, and what it cost both ends: CPU time, user and system, ns per \
                           message; per 1000 messages the wake-up calls and the sleeps that the transport counts, and \
                           the context switches, voluntary/involuntary.";
 
-/// Two policies are a pair, which the tables by size show well enough.
+/// Two policies are shown sufficiently by the tables by size.
 const POLICIES_MIN: usize = 3;
 
 fn draw(page: &Page<'_>) -> Option<String> {
@@ -39,7 +39,7 @@ fn draw(page: &Page<'_>) -> Option<String> {
     })
 }
 
-/// The most policies under which a subject ran: `streams-eager` is `streams` under `eager`.
+/// Returns the largest number of policies of a subject: `streams-eager` is `streams` under `eager`.
 fn policies_max(rows: &[&RowResult]) -> usize {
     let mut policies: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for row in rows.iter().map(|result| &result.row) {
@@ -50,7 +50,7 @@ fn policies_max(rows: &[&RowResult]) -> usize {
     policies.into_values().map(|names| rows::unique(names).len()).max().unwrap_or(0)
 }
 
-/// A line per subject: its rate and what it cost.
+/// Returns a line per subject, with its rate and costs.
 fn grid(rows: &[&RowResult], page: &Page<'_>) -> Grid {
     let best = shown_best(rows);
     let optional = |value: Option<String>| Cell::plain(value.unwrap_or_else(|| NONE.to_owned()));

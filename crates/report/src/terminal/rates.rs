@@ -10,10 +10,10 @@ use crate::grid::Cell;
 use crate::rows;
 use crate::units;
 
-/// From this size on bytes per second say more than messages per second.
+/// From this size on, bytes per second are shown too.
 const BYTES_FROM: u64 = 4096;
 
-/// `stream` in the table of sections.
+/// `stream`, the entry in the table of sections.
 pub(super) const STREAM: Section = Section {
     patterns: &["stream"],
     draw: |page| {
@@ -22,7 +22,7 @@ pub(super) const STREAM: Section = Section {
     },
 };
 
-/// `stream-full` in the table of sections.
+/// `stream-full`, the entry in the table of sections.
 pub(super) const STREAM_FULL: Section = Section {
     patterns: &["stream-full"],
     draw: |page| {
@@ -31,7 +31,7 @@ pub(super) const STREAM_FULL: Section = Section {
     },
 };
 
-/// `single` in the table of sections.
+/// `single`, the entry in the table of sections.
 pub(super) const SINGLE: Section = Section {
     patterns: &["single"],
     draw: |page| {
@@ -57,12 +57,12 @@ fn draw(page: &Page<'_>, pattern: &str, title: &str, definition: &str) -> Option
     })
 }
 
-/// Whether bytes per second mean something: for large messages of a transport that moves them.
+/// Whether bytes per second have a meaning: for large messages of a transport that moves them.
 fn shows_bytes(result: &RowResult) -> bool {
     result.row.standing != Standing::Null && result.row.size_bytes.is_some_and(|size| size >= BYTES_FROM)
 }
 
-/// The same figure in MB/s; its interval and marks are in the table above.
+/// Returns the same figure in MB/s; its interval and marks are in the other table.
 fn own_bytes(result: &RowResult, best: &[&RowResult], page: &Page<'_>) -> Cell {
     let size = result.row.size_bytes.unwrap_or(0) as f64;
     let cell = own(result, |rate| units::significant_grouped(rate * size / 1e6), best, page);

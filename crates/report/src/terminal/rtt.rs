@@ -1,4 +1,4 @@
-//! `rtt`: round trips. The mean with its interval, percentiles of single exchanges, and what an exchange costs.
+//! `rtt`: round trips: the mean with its interval, percentiles of single exchanges, and the cost of an exchange.
 
 use headwater_results::schema::RowResult;
 
@@ -11,19 +11,19 @@ use crate::operations;
 use crate::rows;
 use crate::units;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &["rtt"], draw };
 
 const DEFINITION: &str = "A message forth and one of the same size back, closed loop. us, lower is better: mean, \
                           percentiles of single exchanges, CPU time of both ends. cs: context switches of both ends \
                           per 1000 exchanges.";
 
-/// The percentiles that a round trip shows.
+/// The percentiles of a round trip in the table.
 const PERCENTS: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 
 fn draw(page: &Page<'_>) -> Option<String> {
     let &Page { run, style, .. } = page;
-    // Without percentiles there is nothing to add to the table of local latencies.
+    // Rows without percentiles are already in the table of local latencies.
     let is_elsewhere =
         |row: &&RowResult| operations::has_any(run) && operations::has_line(row) && row.percentiles.is_empty();
     let mut rows = rows::measured(run, "rtt");

@@ -1,4 +1,4 @@
-//! `sync`: what it costs to keep workers apart, as UNPv2 prints it.
+//! `sync`: the cost of mutual exclusion, in the form of UNPv2.
 
 use headwater_results::schema::{RowResult, WorkerKind};
 
@@ -9,13 +9,13 @@ use super::page::Page;
 use crate::rows;
 use crate::text::plural;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &["sync"], draw };
 
 const DEFINITION: &str = "Each of the workers adds 1 to a shared counter 1,000,000 times; from their common start until \
                           all are done. us, lower is better.";
 
-/// More columns than this are shown for processes and threads apart.
+/// With more columns, processes and threads have separate tables.
 const TOGETHER_MAX: usize = 4;
 
 fn draw(page: &Page<'_>) -> Option<String> {
@@ -37,7 +37,7 @@ fn draw(page: &Page<'_>) -> Option<String> {
     })
 }
 
-/// The rows with the same workers.
+/// The rows with the same number and kind of workers.
 struct Column<'a> {
     kind: Option<WorkerKind>,
     workers: Option<u32>,
@@ -59,7 +59,7 @@ impl Column<'_> {
     }
 }
 
-/// Processes before threads, few workers before many.
+/// Processes come before threads, few workers before many.
 fn columns<'a>(rows: &[&'a RowResult]) -> Vec<Column<'a>> {
     let mut keys: Vec<_> = rows.iter().map(|row| (row.row.worker_kind, row.row.workers)).collect();
     keys.sort_unstable();

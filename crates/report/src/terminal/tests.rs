@@ -73,8 +73,8 @@ fn operations_of_several_runs_stand_side_by_side() {
     ];
     let page = terminals(&runs, ShowOptions::default(), &PLAIN);
     expect_file!["./tests/operations_beside.txt"].assert_eq(&page);
-    let by_old_rule = terminals(&runs, ShowOptions { lmbench_value: true }, &PLAIN);
-    expect_file!["./tests/operations_old_rule.txt"].assert_eq(&by_old_rule);
+    let by_lmbench_rule = terminals(&runs, ShowOptions { lmbench_value: true }, &PLAIN);
+    expect_file!["./tests/operations_lmbench_rule.txt"].assert_eq(&by_lmbench_rule);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn policies_stand_side_by_side_from_three_on() {
     assert!(!terminal(&policies(&["eager", "no-lane"]), &PLAIN).contains(title));
 }
 
-/// A subject under these policies, beside others.
+/// Returns a run of a subject under these policies, and others.
 fn policies(names: &[&str]) -> Run {
     let mut made = TestRun::new(12);
     for (size, rate) in [(1, 2.1e6), (4096, 6.1e5)] {
@@ -129,7 +129,7 @@ fn skipped() -> Run {
     made.run(Some(RunStatus::Complete))
 }
 
-/// Many sizes, counts, workers and placements, external programs, and a facility that the page does not know.
+/// Returns a run with many sizes, counts, workers and placements, external programs, and an unknown facility.
 fn sweeps() -> Run {
     let mut made = TestRun::new(12);
     let transports = [
@@ -180,10 +180,10 @@ fn sweeps() -> Run {
     made.run(Some(RunStatus::Complete))
 }
 
-/// Where [`sweeps`] is among them.
+/// The index of [`sweeps`] among them.
 const SWEEPS: usize = 4;
 
-/// Runs of every shape. Folding them takes longer than drawing them, so it is done once.
+/// Runs of every kind. Folding them takes longer than drawing them, so it is done once.
 static SHAPES: LazyLock<Vec<Run>> = LazyLock::new(|| {
     vec![
         overview(6).run(Some(RunStatus::Partial)),
@@ -197,7 +197,7 @@ static SHAPES: LazyLock<Vec<Run>> = LazyLock::new(|| {
     ]
 });
 
-/// Texts that another program chose.
+/// Returns a run with hostile texts.
 fn hostile() -> Run {
     let mut made = TestRun::new(6);
     let long = "a-program-with-a-name-".repeat(9);
@@ -217,7 +217,7 @@ fn hostile() -> Run {
     made.run(None)
 }
 
-/// Text without escape sequences.
+/// Removes escape sequences.
 fn bare(line: &str) -> String {
     let mut rest = line;
     let mut text = String::new();
@@ -247,7 +247,7 @@ fn no_line_is_longer_than_the_terminal_is_wide() {
 fn a_page_without_unicode_is_ascii() {
     for run in &*SHAPES {
         let page = terminal(run, &Style { unicode: false, ..PLAIN });
-        // What the run itself says is shown as it is.
+        // Texts of the run itself are shown unchanged.
         assert!(page.replace("yesterd\u{e4}y", "").is_ascii());
     }
 }
@@ -260,11 +260,11 @@ fn a_page_without_colour_has_no_escape_sequence() {
     }
 }
 
-/// Changes the figures of a row.
+/// A change of a row's figures.
 type Change = fn(&mut MetricResult);
 
 #[test]
-fn what_is_missing_or_odd_is_no_reason_to_panic() {
+fn missing_and_extreme_values_do_not_panic() {
     let strange: [Change; 5] = [
         |metric| metric.estimate.median = 0.0,
         |metric| metric.estimate.median = -5.0,

@@ -1,4 +1,4 @@
-//! What an event costs where it stands: each row over the least that recording can cost.
+//! The cost of an event in the program: each row relative to the lower limit of recording.
 
 use headwater_results::compare::ratio::{Ratios, Sample};
 use headwater_results::schema::RowResult;
@@ -12,10 +12,10 @@ use crate::rows;
 use crate::text::wrap;
 use crate::units;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &["trace"], draw };
 
-/// The row that the others are held against.
+/// The row of the lower limit.
 const LEAST: &str = "bare-record";
 
 fn draw(page: &Page<'_>) -> Option<String> {

@@ -9,7 +9,7 @@ use super::page::Page;
 use crate::operations::CellFilling;
 use crate::uses;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &uses::PATTERNS, draw };
 
 fn draw(page: &Page<'_>) -> Option<String> {

@@ -1,4 +1,4 @@
-//! `wake`: the one-way delay to a reader that sleeps.
+//! `wake`: the one-way delay to a sleeping reader.
 
 use headwater_results::schema::RowResult;
 
@@ -10,7 +10,7 @@ use crate::grid::{Cell, Grid};
 use crate::rows;
 use crate::units;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &["wake"], draw };
 
 const DEFINITION: &str = "One message to a reader that has slept for 500 us, from before the send to after the \

@@ -6,7 +6,7 @@ use crate::style::strong;
 use crate::text::wrap;
 use crate::verdict::verdict;
 
-/// In the table of sections.
+/// The entry in the table of sections.
 pub(super) const SECTION: Section = Section { patterns: &[], draw };
 
 fn draw(page: &Page<'_>) -> Option<String> {

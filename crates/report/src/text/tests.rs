@@ -41,7 +41,7 @@ fn lists_read_as_words() {
 }
 
 #[test]
-fn parts_are_broken_between_parts_where_they_fit() {
+fn lines_are_broken_between_parts_if_they_fit() {
     let parts = ["one two", "three four", "a part that is longer than a line"].map(str::to_owned);
     assert_eq!(wrap_parts(&parts, " | ", 80, 2), "one two | three four | a part that is longer than a line");
     assert_eq!(wrap_parts(&parts[..2], " | ", 14, 2), "one two\n  three four");

@@ -77,7 +77,7 @@ fn shares_and_ratios_read_as_words() {
 }
 
 #[test]
-fn thousands_stand_apart() {
+fn thousands_are_separated() {
     check(&[
         (grouped(0.0), "0"),
         (grouped(-0.2), "0"),

@@ -1,4 +1,4 @@
-//! A row is judged beside the pipe of the same blocks.
+//! Tests of the ratio to the pipe in the same blocks, and of its words.
 
 use headwater_results::schema::{Metric, Placement, Row, Standing};
 
@@ -25,7 +25,7 @@ fn row(subject: &str, pattern: &str, unit: &str, better: Better) -> Row {
     }
 }
 
-/// The words of the second subject beside a pipe with these figures.
+/// Returns the words about the second subject, given the figures of the pipe.
 fn words(unit: &str, better: Better, pipe: [f64; 2], other: [f64; 2]) -> (Option<String>, bool) {
     let mut made = TestRun::new(12);
     made.measure(&row("pipe", "paced-100", unit, better), &pipe, 0.02);
@@ -37,7 +37,7 @@ fn words(unit: &str, better: Better, pipe: [f64; 2], other: [f64; 2]) -> (Option
 }
 
 #[test]
-fn what_takes_longer_or_moves_less_is_slower_than_a_pipe() {
+fn longer_durations_and_lower_rates_are_slower_than_a_pipe() {
     let slower = (Some("slower than a pipe".to_owned()), false);
     assert_eq!(words("ns", Better::Lower, [100.0, 10.0], [150.0, 10.0]), slower);
     assert_eq!(words("messages/s", Better::Higher, [100.0, 10.0], [50.0, 10.0]), slower);
@@ -46,17 +46,17 @@ fn what_takes_longer_or_moves_less_is_slower_than_a_pipe() {
 }
 
 #[test]
-fn what_cannot_be_told_apart_gets_no_word() {
+fn indistinguishable_figures_get_no_word() {
     assert_eq!(words("ns", Better::Lower, [100.0, 10.0], [100.5, 10.2]), (None, false));
 }
 
 #[test]
-fn cpu_time_has_a_word_of_its_own_beyond_a_tenth() {
+fn cpu_time_is_mentioned_beyond_a_tenth() {
     assert_eq!(words("ns", Better::Lower, [100.0, 10.0], [100.0, 13.0]), (None, true));
 }
 
 #[test]
-fn more_than_nothing_is_more_than_a_pipe() {
+fn a_figure_above_a_reference_of_zero_is_worse() {
     assert_eq!(words("writes", Better::Lower, [0.0, 10.0], [1000.0, 10.0]).0.as_deref(), Some("more than a pipe"));
 }
 

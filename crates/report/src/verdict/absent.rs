@@ -1,4 +1,4 @@
-//! What did not run.
+//! Rows that did not run.
 
 use headwater_results::schema::{RowOutcome, Run};
 

@@ -1,4 +1,4 @@
-//! What the launches and the state of the machine allow to be said at all.
+//! Limits of the verdict because of few launches or the state of the machine.
 
 use headwater_results::estimate::COVERAGE_MIN;
 use headwater_results::flags::Flag;
@@ -7,7 +7,7 @@ use headwater_results::schema::Run;
 use crate::rows;
 use crate::text::list;
 
-/// Disturbed rows are worth a sentence from this share of all on; fewer are marked in the tables.
+/// The share of disturbed rows from which a sentence mentions them. Single ones are only marked in the tables.
 const SHARE_MIN: f64 = 0.5;
 
 pub(super) fn sentences(run: &Run) -> Vec<String> {
@@ -27,7 +27,7 @@ fn few_launches(run: &Run) -> Option<String> {
     }
 }
 
-/// Says which other load used the processors.
+/// Names the other load that used the processors.
 fn disturbed(run: &Run) -> Option<String> {
     type Disturbance = (&'static str, fn(&Flag) -> bool);
     const DISTURBANCES: [Disturbance; 3] = [

@@ -1,4 +1,4 @@
-//! How far the candidates are from the limits, at the smallest and the largest size.
+//! The distance of the candidates from the limits, at the smallest and the largest size.
 
 use headwater_results::schema::{RowResult, Run, Standing};
 
@@ -18,7 +18,7 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
     vec![format!("Against the best of them a bare ring in shared memory (limit) is {}.", list(&ends))]
 }
 
-/// `3.4 times as fast at 64 B (ring-spin)`. `None` if there is no limit or no candidate of this size.
+/// Returns `3.4 times as fast at 64 B (ring-spin)`. `None` if this size has no limit or no candidate.
 fn words(rows: &[&RowResult], size: u64) -> Option<String> {
     let limits: Vec<&RowResult> = rows.iter().copied().filter(|row| row.row.standing == Standing::Limit).collect();
     let limit = *judge::leaders(&limits).first()?;

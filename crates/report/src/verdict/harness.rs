@@ -1,4 +1,4 @@
-//! The harness's own cost: what the transport that moves nothing takes, as a share of the fastest row of the kernel.
+//! The harness's own cost: the time of the null transport as a share of the fastest row of the kernel.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use headwater_results::schema::{Placement, RowResult, Run, Standing, WorkerKind}
 
 use crate::{judge, rows, units};
 
-/// The harness may cost this share of the fastest kernel row.
+/// The harness may cost up to this share of the fastest kernel row.
 const SHARE_MAX: f64 = 0.02;
 
 pub(super) fn sentences(run: &Run) -> Vec<String> {
@@ -27,8 +27,8 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
     vec![format!("The harness itself takes at most {most} of the fastest kernel row{judgement} ({each}).")]
 }
 
-/// The largest share of a pattern, over its sizes and placements. Only what moves messages has a row of the kernel to be
-/// compared with: the fastest primitive of `sync` is an instruction.
+/// Returns the largest share in a pattern, over its sizes and placements. Only patterns of messages have a comparable
+/// row of the kernel: the fastest primitive of `sync` is an instruction.
 fn worst_share(run: &Run, pattern: &str) -> Option<f64> {
     let rows = rows::measured(run, pattern);
     let mut kernel: HashMap<Parameters, Vec<&RowResult>> = HashMap::new();
@@ -44,7 +44,7 @@ fn worst_share(run: &Run, pattern: &str) -> Option<f64> {
     shares.max_by(f64::total_cmp)
 }
 
-/// What a row of the kernel and the null row must have in common.
+/// The parameters that a row of the kernel and the null row must have in common.
 type Parameters = (Placement, Option<u64>, Option<u64>, Option<u32>, Option<WorkerKind>);
 
 fn parameters(result: &RowResult) -> Parameters {

@@ -1,4 +1,4 @@
-//! What is lost when a sender does not wait.
+//! Lost messages if the sender does not wait.
 
 use headwater_results::estimate::Estimate;
 use headwater_results::schema::{RowResult, Run};
@@ -7,7 +7,7 @@ use super::main_rows;
 use crate::text::list;
 use crate::{rows, units};
 
-/// The median is nothing, some launch is not.
+/// The words for a median of zero with losses in some launches.
 const IN_MOST: &str = "nothing in most launches";
 
 pub(super) fn sentences(run: &Run) -> Vec<String> {
@@ -16,7 +16,7 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
     if words.is_empty() { Vec::new() } else { vec![format!("When the sender does not wait, {}.", words.join("; "))] }
 }
 
-/// `udp loses 12 % at 64 B and nothing at 4 KiB`; of more than two sizes the worst.
+/// Returns `udp loses 12 % at 64 B and nothing at 4 KiB`; with more than two sizes, the worst one.
 fn words(rows: &[&RowResult], subject: &str) -> Option<String> {
     let mut losses: Vec<(u64, Estimate)> = rows
         .iter()

@@ -1,4 +1,4 @@
-//! Which candidate streams fastest, by ranges of sizes. A sentence per placement.
+//! The candidates that stream fastest, by ranges of sizes; a sentence per placement.
 
 use headwater_results::schema::{RowResult, Run};
 
@@ -6,7 +6,7 @@ use super::median;
 use super::range::{Range, ranges};
 use crate::{rows, units};
 
-/// From this size on a rate is said in bytes.
+/// From this size on, a rate is given in bytes.
 const BYTES_FROM: u64 = 4096;
 
 pub(super) fn sentences(run: &Run) -> Vec<String> {
@@ -14,7 +14,7 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
     let placements = rows::placements(run, &rows);
     let of = |&placement| {
         let rows: Vec<&RowResult> = rows::at(&rows, placement).into_iter().filter(|row| rows::competes(row)).collect();
-        sentence(&rows).map(|words| format!("One way ({}): {words}.", rows::place(placement)))
+        sentence(&rows).map(|words| format!("One way ({}): {words}.", rows::placement_words(placement)))
     };
     placements.iter().filter_map(of).collect()
 }
@@ -35,7 +35,7 @@ fn sentence(rows: &[&RowResult]) -> Option<String> {
     Some(words.collect::<Vec<_>>().join("; "))
 }
 
-/// The figure that stands for a range: messages at its first size, bytes at its last.
+/// Returns the figure of a range: messages at its first size, bytes at its last.
 fn figure_of(range: &Range<'_>) -> String {
     let row = if says_bytes(range.first_best()) { range.last_best() } else { range.first_best() };
     if range.is_point() { figure(row) } else { format!("{} at {}", figure(row), size(row)) }

@@ -1,11 +1,11 @@
-//! What the best known of the basic operations take.
+//! The times of the best-known basic operations.
 
 use headwater_results::schema::{RowResult, Run};
 
 use super::median;
 use crate::{rows, units};
 
-/// Operations that stand for others, in words.
+/// Representative operations, with their words.
 const NAMED: [(&str, &str); 5] = [
     ("null-call", "a null call"),
     ("signal-handle", "handling a signal"),
@@ -23,7 +23,7 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
             Some(format!("{words} {}", time(row)?))
         };
         let parts: Vec<String> = NAMED.into_iter().filter_map(of).collect();
-        let place = rows::place(placement);
+        let place = rows::placement_words(placement);
         (!parts.is_empty()).then(|| format!("Basic operations ({place}): {}.", parts.join(", ")))
     };
     rows::placements(run, &rows).into_iter().filter_map(sentence).collect()

@@ -6,36 +6,36 @@ use super::{is_single, of_size};
 use crate::text::short_list;
 use crate::{judge, rows, units};
 
-/// Names of a tie before it says how many others there are.
+/// The most names of a tie; the others are counted.
 const NAMED: usize = 3;
 
-/// Neighbouring sizes at which the same candidates lead.
+/// Adjacent sizes with the same leaders.
 #[derive(Clone, Debug)]
 pub(super) struct Range<'a> {
     /// The sizes, ascending.
     sizes: Vec<u64>,
-    /// Those that lead at each of the sizes, the best at the first size first.
+    /// The leaders at each of the sizes, beginning with the best at the first size.
     leaders: Vec<&'a str>,
-    /// Whether the leaders are the same at each size, so that no other row is level with them anywhere.
+    /// Whether the leaders are the same at each size, so that no other row equals them at any size.
     is_same: bool,
     /// The best row at the first and at the last size.
     ends: (&'a RowResult, &'a RowResult),
-    /// Whether there was a single launch, which shows no difference.
+    /// Whether there was a single launch, which cannot show a difference.
     is_single: bool,
 }
 
-/// More ranges than this are too many for a sentence.
+/// The most ranges in one sentence.
 const RANGES_MAX: usize = 4;
 
-/// The ranges of the rows, which are of one pattern and placement: neighbouring sizes with the same leaders, or, if that
-/// makes too many, with some leader in common.
+/// Returns the ranges of rows of one pattern and placement: adjacent sizes with the same leaders, or, if these are too
+/// many, with some leader in common.
 pub(super) fn ranges<'a>(rows: &[&'a RowResult]) -> Vec<Range<'a>> {
     let single: Vec<Range<'_>> = rows::sizes(rows).into_iter().filter_map(|size| Range::of_size(rows, size)).collect();
     let same = joined(&single, |range, next| range.leads_like(next));
     if same.len() <= RANGES_MAX { same } else { joined(&single, |range, next| range.common(next).next().is_some()) }
 }
 
-/// Neighbours are joined where `belong` says so.
+/// Joins adjacent ranges for which `belong` is true.
 fn joined<'a>(single: &[Range<'a>], belong: fn(&Range<'a>, &Range<'a>) -> bool) -> Vec<Range<'a>> {
     let mut ranges: Vec<Range<'_>> = Vec::new();
     for next in single {
@@ -48,18 +48,18 @@ fn joined<'a>(single: &[Range<'a>], belong: fn(&Range<'a>, &Range<'a>) -> bool) 
 }
 
 impl<'a> Range<'a> {
-    /// The range of one size; `None` if nothing competes there.
+    /// Returns the range of one size; `None` if no row competes.
     fn of_size(rows: &[&'a RowResult], size: u64) -> Option<Range<'a>> {
         let leaders = judge::best_candidates(&of_size(rows, size));
         let best = *leaders.first()?;
         let is_single = is_single(best);
-        // A single launch tells nothing apart; what it can say is which figure was the best.
+        // With a single launch there are no differences, so the best figure is the leader.
         let shown = if is_single { 1 } else { leaders.len() };
         let leaders = leaders[..shown].iter().map(|row| row.row.subject.as_str()).collect();
         Some(Range { sizes: vec![size], leaders, is_same: true, ends: (best, best), is_single })
     }
 
-    /// The leaders of both.
+    /// Returns the common leaders of both.
     fn common<'b>(&'b self, next: &'b Range<'a>) -> impl Iterator<Item = &'a str> + 'b {
         self.leaders.iter().copied().filter(|name| next.leaders.contains(name))
     }
@@ -77,7 +77,7 @@ impl<'a> Range<'a> {
 }
 
 impl Range<'_> {
-    /// `up to 256 B pipe is fastest`; `is_first` and `is_last` say where it stands among the ranges.
+    /// Returns `up to 256 B pipe is fastest`. `is_first` and `is_last` tell the position of the range.
     pub fn words(&self, is_first: bool, is_last: bool) -> String {
         let (from, to) = (self.sizes[0], self.sizes[self.sizes.len() - 1]);
         let words = units::size_in_words;
@@ -88,10 +88,10 @@ impl Range<'_> {
             (false, true) => format!("from {}", words(from)),
             (false, false) => format!("from {} to {}", words(from), words(to)),
         };
-        format!("{place} {}", self.who())
+        format!("{place} {}", self.leader_words())
     }
 
-    fn who(&self) -> String {
+    fn leader_words(&self) -> String {
         let names = short_list(&self.leaders, NAMED);
         match (self.is_single, self.leaders.len(), self.is_same) {
             (true, ..) => format!("{names} was fastest"),

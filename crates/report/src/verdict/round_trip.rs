@@ -1,4 +1,4 @@
-//! The fastest round trip, and what spinning instead of sleeping would save.
+//! The fastest round trip, and the saving by spinning instead of sleeping.
 
 use headwater_results::schema::{RowResult, Run, Standing};
 
@@ -27,7 +27,7 @@ fn sentence(rows: &[&RowResult]) -> Option<String> {
     })
 }
 
-/// What the fastest limit, which spins, would save.
+/// Returns the saving of the fastest limit, which spins.
 fn saving(rows: &[&RowResult], best: &RowResult) -> Option<String> {
     let spinning: Vec<&RowResult> = rows
         .iter()

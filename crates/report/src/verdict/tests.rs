@@ -7,7 +7,7 @@ use crate::testing::{TestRun, messaging, overview, placed, sync};
 
 const CANDIDATE: Standing = Standing::Candidate;
 
-/// The verdict on rows with these figures in 12 launches, give or take 1 %.
+/// Checks the verdict on rows with these figures in 12 launches, varied by 1 %.
 fn check(rows: &[(Row, f64)], expected: Expect) {
     check_launches(12, rows, expected);
 }
@@ -48,7 +48,7 @@ fn neighbouring_sizes_with_the_same_leader_are_one_range() {
 }
 
 #[test]
-fn what_overlaps_cannot_be_told_apart() {
+fn overlapping_intervals_are_a_tie() {
     check(
         &[stream("pipe", 64, 2e6), stream("fifo", 64, 2.002e6), stream("tcp", 64, 1e6)],
         expect![[r#"
@@ -58,7 +58,7 @@ fn what_overlaps_cannot_be_told_apart() {
 }
 
 #[test]
-fn many_changes_of_leadership_are_said_as_what_nothing_beats() {
+fn many_changes_of_leadership_are_summarised_by_unbeaten_candidates() {
     let mut rows = Vec::new();
     for (index, size) in [1, 2, 4, 8, 16, 32].into_iter().enumerate() {
         rows.push(stream("pipe", size, 2e6));
@@ -73,7 +73,7 @@ fn many_changes_of_leadership_are_said_as_what_nothing_beats() {
 }
 
 #[test]
-fn one_transport_has_no_rival() {
+fn a_single_transport_is_not_compared() {
     check(
         &[stream("pipe", 64, 2e6), stream("pipe", 4096, 1e6)],
         expect![[r#"
@@ -83,7 +83,7 @@ fn one_transport_has_no_rival() {
 }
 
 #[test]
-fn limits_and_the_harness_never_win() {
+fn limits_and_null_are_never_leaders() {
     check(
         &[
             stream("pipe", 64, 2e6),
@@ -100,7 +100,7 @@ fn limits_and_the_harness_never_win() {
 }
 
 #[test]
-fn a_slow_harness_and_a_slow_limit_are_said_to_be_so() {
+fn a_slow_harness_and_a_slow_limit_are_reported() {
     check(
         &[
             stream("pipe", 64, 2e6),
@@ -134,7 +134,7 @@ fn placements_are_kept_apart() {
 }
 
 #[test]
-fn delays_say_their_kind() {
+fn delays_name_their_metric() {
     let delay = |subject: &str, pattern: &str, ns: f64| (messaging(subject, CANDIDATE, pattern, 64), ns);
     check(
         &[
@@ -171,7 +171,7 @@ fn the_cheapest_primitive_and_the_cheapest_lock_are_named() {
 }
 
 #[test]
-fn losses_are_said_by_size_or_at_their_worst() {
+fn losses_are_reported_by_size_or_for_the_worst_size() {
     let mut made = TestRun::new(12);
     let mut flood = |subject: &str, size, loss: f64| {
         let row = messaging(subject, CANDIDATE, "flood", size);
@@ -215,7 +215,7 @@ fn few_launches_are_a_hint() {
 }
 
 #[test]
-fn a_busy_machine_is_said_before_the_figures() {
+fn a_busy_machine_is_reported_before_the_figures() {
     let mut made = TestRun::new(12);
     for size in [64, 128, 256] {
         made.measure(&messaging("pipe", CANDIDATE, "stream", size), &[1e6], 0.01);
@@ -231,7 +231,7 @@ fn a_busy_machine_is_said_before_the_figures() {
 }
 
 #[test]
-fn a_run_without_figures_says_so() {
+fn a_run_without_figures_is_reported_as_such() {
     let mut made = TestRun::new(12);
     made.skip(&messaging("pipe", CANDIDATE, "stream", 64), "no pipes");
     made.fail(&messaging("pipe", CANDIDATE, "rtt", 64), "stuck").leave(&messaging("pipe", CANDIDATE, "wake", 64));

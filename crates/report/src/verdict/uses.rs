@@ -1,11 +1,11 @@
-//! Where a transport is slower than the kernel's pipe: the suite `use` is made to say it.
+//! The patterns in which a transport is slower than the kernel's pipe, as the suite `use` shows.
 
 use headwater_results::schema::{Placement, RowResult, Run};
 
 use crate::text::plural;
 use crate::{rows, units, uses};
 
-/// The rows that are named.
+/// The most rows that are named.
 const NAMED_MAX: usize = 3;
 
 pub(super) fn sentences(run: &Run) -> Vec<String> {
@@ -15,7 +15,7 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
     subjects.filter_map(|subject| sentence(run, &measured, subject)).collect()
 }
 
-/// A row in which the subject is worse, with how much.
+/// A row in which the subject is worse, and by how much.
 struct Worse {
     name: String,
     placement: Placement,
@@ -38,11 +38,11 @@ fn sentence(run: &Run, measured: &[&RowResult], subject: &str) -> Option<String>
     if worse.is_empty() && costly == 0 {
         return None;
     }
-    // What has no ratio is worse than nothing at all.
+    // A row without a ratio is taken to be worse.
     worse.sort_by(|one, other| other.by.unwrap_or(f64::INFINITY).total_cmp(&one.by.unwrap_or(f64::INFINITY)));
     let named = worse.iter().take(NAMED_MAX).map(|worse| {
         let by = worse.by.map_or_else(String::new, |by| format!(", {}", units::times(by)));
-        format!("{} ({}{by})", worse.name, rows::place(worse.placement))
+        format!("{} ({}{by})", worse.name, rows::placement_words(worse.placement))
     });
     let named: Vec<String> = named.collect();
     let most = if worse.is_empty() { String::new() } else { format!(", most in {}", named.join("; ")) };

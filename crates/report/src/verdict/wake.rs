@@ -1,4 +1,4 @@
-//! What it costs to wake a reader that sleeps: the pipe's figure, and who does better.
+//! The cost of waking a sleeping reader: the pipe's figure, and the transports that are faster.
 
 use headwater_results::schema::{RowResult, Run};
 
@@ -6,7 +6,7 @@ use super::{is_single, main_rows, median, of_size};
 use crate::text::short_list;
 use crate::{judge, rows, units};
 
-/// The transport that everybody knows stands for the machine.
+/// The transport that represents the machine.
 const REFERENCE: &str = "pipe";
 
 pub(super) fn sentences(run: &Run) -> Vec<String> {

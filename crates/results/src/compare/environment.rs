@@ -1,4 +1,4 @@
-//! What is not the same in two environments, which a comparison shows before any figure.
+//! The differences between two environments, which a comparison shows before any figure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,21 +7,21 @@ use serde_json::Value;
 
 use crate::schema::Environment;
 
-/// One fact that differs.
+/// A fact that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// The fact by its place: `cpu governor`, `sysctl net.core.rmem_max`.
+    /// The path of the fact: `cpu governor`, `sysctl net.core.rmem_max`.
     pub what: String,
-    /// Its value in the first; `absent` where that machine did not say.
+    /// Its value in the first environment; `absent` if that machine did not provide it.
     pub before: String,
-    /// Its value in the second, likewise.
+    /// Its value in the second environment, likewise.
     pub after: String,
 }
 
-/// Facts that move by themselves: a difference of them says nothing about the configuration.
+/// Facts that change by themselves and say nothing about the configuration.
 const MOVING: [&str; 2] = ["load", "memory available_bytes"];
 
-/// The facts that differ, by name. Load, pressure, steal and available memory are left out.
+/// Returns the facts that differ, by path. Load, pressure, steal and available memory are ignored.
 pub fn differences(before: &Environment, after: &Environment) -> Vec<Difference> {
     let (before, after) = (facts(before), facts(after));
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
@@ -32,7 +32,8 @@ pub fn differences(before: &Environment, after: &Environment) -> Vec<Difference>
         .collect()
 }
 
-/// Every fact by its place. Taken from the stored form, so that a new field of the schema is compared at once.
+/// Returns every fact by its path. It is taken from the stored form, so that a new field of the schema is included
+/// automatically.
 fn facts(environment: &Environment) -> BTreeMap<String, String> {
     let document = serde_json::to_value(environment).expect("an environment is plain data with text keys");
     let mut facts = BTreeMap::new();
@@ -45,7 +46,7 @@ fn flatten(place: &str, value: &Value, facts: &mut BTreeMap<String, String>) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
-                // `limits` only groups; `sysctl net.core.rmem_max` is how people call it.
+                // `limits` only groups; the usual name is `sysctl net.core.rmem_max`.
                 let place =
                     if place.is_empty() || place == "limits" { name.clone() } else { format!("{place} {name}") };
                 flatten(&place, value, facts);
@@ -62,7 +63,7 @@ fn flatten(place: &str, value: &Value, facts: &mut BTreeMap<String, String>) {
     }
 }
 
-/// A value without the quotes of JSON.
+/// Returns a value without the quotes of JSON.
 fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,5 +1,6 @@
-//! Factors: what the two sides of a comparison differ in. Each factor is a level for every row, and what is left of the
-//! row's id without it; rows of different levels with the same rest are counterparts. Called by `compare` and `run`.
+//! Factors: the property in which the two sides of a comparison differ. A factor assigns a level to every row; the rest
+//! is the row's id without it. Rows of different levels with the same rest are counterparts. Called by `compare` and
+//! `run`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,20 +9,20 @@ use super::{Member, Side};
 use crate::estimate::Estimate;
 use crate::schema::{MetricResult, Row, RowOutcome, RowResult, Run};
 
-/// Something that rows can differ in.
+/// A property in which rows can differ.
 #[derive(Debug)]
 pub struct Factor {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// A description in a few words.
     pub summary: &'static str,
-    /// The level of a row in a run of that name; `None` where the row has none.
+    /// Returns the level of a row in a run of that name; `None` if the row has none.
     level: fn(name: &str, run: &Run, row: &Row) -> Option<String>,
-    /// The row's id without the level.
+    /// Returns the row's id without the level.
     rest: fn(&Row) -> String,
 }
 
-/// The factors.
+/// All factors.
 pub static TABLE: &[Factor] = &[
     Factor { name: "run", summary: "one run against another", level: |name, _, _| Some(name.to_owned()), rest: whole },
     Factor {
@@ -65,15 +66,15 @@ pub static TABLE: &[Factor] = &[
     },
 ];
 
-/// The factor of that name.
+/// Returns the factor with that name.
 pub fn find(name: &str) -> Option<&'static Factor> {
     TABLE.iter().find(|factor| factor.name == name)
 }
 
-/// The sides of a factor with the rows that `keep` keeps, in the order in which its levels appear.
+/// Returns the sides of a factor with the rows that `keep` accepts, in the order in which its levels appear.
 ///
-/// Several rows of one level with the same rest, as of two runs on one kernel, are pooled: their launches are the
-/// launches of one row. Blocks of different runs stay apart.
+/// Several rows of one level with the same rest, for example of two runs on one kernel, are pooled: their launches
+/// become the launches of one row. Blocks of different runs stay distinct.
 pub fn sides<'a>(runs: &'a [(String, Run)], factor: &Factor, keep: impl Fn(&Row) -> bool) -> Vec<Side<'a>> {
     let mut sides: Vec<Side<'a>> = Vec::new();
     let mut side_of_level: BTreeMap<String, usize> = BTreeMap::new();
@@ -97,10 +98,10 @@ pub fn sides<'a>(runs: &'a [(String, Run)], factor: &Factor, keep: impl Fn(&Row)
     sides
 }
 
-/// Blocks of run `number` are told from those of other runs by this; a run has at most 10,000 blocks.
+/// The difference between block numbers of two runs; a run has at most 10,000 blocks.
 const BLOCKS_OF_A_RUN: u32 = 1 << 20;
 
-/// The result with block numbers that no other run has.
+/// Returns the result with block numbers that no other run has.
 fn apart(result: &RowResult, number: usize) -> Cow<'_, RowResult> {
     if number == 0 {
         return Cow::Borrowed(result);
@@ -140,7 +141,7 @@ impl Member<'_> {
     }
 }
 
-/// The parts of an id without the last one that `is` names.
+/// Returns an id without the last part for which `is` is true.
 fn without(id: &str, is: impl Fn(&str) -> bool) -> String {
     let mut parts: Vec<&str> = id.split('/').collect();
     if let Some(at) = parts.iter().rposition(|part| is(part)) {

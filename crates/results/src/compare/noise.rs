@@ -1,5 +1,5 @@
-//! How much identical things differ beyond what the spread of their launches explains: the drift of a machine. Called by
-//! `noise`, and by every comparison of runs that were made one after the other.
+//! The drift of a machine: how much identical things differ beyond what the spread of their launches explains. Called
+//! by `noise`, and by every comparison of successive runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,33 +9,33 @@ use crate::estimate::{median_of_sorted, sorted_finite};
 use crate::normal::normal_quantile;
 use crate::schema::{MetricResult, Run};
 
-/// What identical rows say about a machine.
+/// The drift of a machine, from identical rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drift {
     /// Standard deviation of the drift, as a difference of logarithms: 0.02 is about 2 %.
     pub deviation: f64,
-    /// How many rows it was learnt from.
+    /// The number of rows that it was computed from.
     pub rows: usize,
 }
 
-/// More drift than this is another machine; the limit keeps everything finite.
+/// More drift than this cannot be the same machine; the limit keeps all results finite.
 const DEVIATION_MAX: f64 = 3.0;
 
-/// How much further two runs drift apart than the halves of one: the means of two windows of a random walk, each of
-/// length T and G apart, differ with a variance of 2/3 T + G; halves are windows of T/2 without a gap, and the runs are
-/// taken to be a run's length apart. A machine that is left alone for longer seldom walks on for all that time.
+/// How much further two runs drift apart than the halves of one. The means of two windows of a random walk, each of
+/// length T and with a gap of length G, differ with a variance of 2/3 T + G. Halves are windows of T/2 without a gap;
+/// runs are assumed to have a gap of one run's length. An idle machine seldom drifts further during a longer gap.
 const APART: f64 = 2.236; // sqrt((2/3 + 1) / (1/3))
 
-/// Rows that may be as wild as they like without deciding alone: where 5 % of the rows are fewer, so many are left out, and
-/// the others are held to what so large a share of normal deviates keeps within.
-const WILD: usize = 3;
+/// The minimum number of rows that may be outliers. If 5 % of the rows are fewer, this many are allowed, and the bound
+/// is adjusted to that larger share.
+const OUTLIERS_MIN: usize = 3;
 
-/// The drift that A/A samples show. `None` without a sample that has an interval.
+/// Returns the drift of A/A samples. `None` without a sample that has an interval.
 ///
-/// A row's log ratio d has a standard error s by its interval. Of n rows, a may be outside: 5 % ([`ALPHA`]) of them, but no
-/// fewer than [`WILD`] and no more than half. The drift is the smallest tau for which no more than a rows have
-/// d^2 > z^2 (s^2 + tau^2), z being what a normal deviate exceeds, up or down, with probability a/n; 0 where launches explain
-/// everything.
+/// A row's log ratio d has a standard error s from its interval. Of n rows, a may be outliers: 5 % ([`ALPHA`]) of them,
+/// but at least [`OUTLIERS_MIN`] and at most half. The drift is the smallest tau for which at most a rows have
+/// d^2 > z^2 (s^2 + tau^2), where z is the value that a normal deviate exceeds in absolute value with probability a/n.
+/// It is 0 if the launches explain everything.
 pub fn drift(samples: &[Sample]) -> Option<Drift> {
     let mut ratios = Ratios::default();
     drift_of(samples.iter().filter_map(|sample| ratios.of(sample)))
@@ -46,11 +46,11 @@ fn drift_of(ratios: impl Iterator<Item = Ratio>) -> Option<Drift> {
         .filter_map(|ratio| Some((ratio.value.ln(), ratio.standard_error()?)))
         .filter(|(difference, error)| difference.is_finite() && error.is_finite())
         .collect();
-    let least = WILD.min(rows.len() / 2);
+    let least = OUTLIERS_MIN.min(rows.len() / 2);
     let outside = ((rows.len() as f64 * ALPHA) as usize).max(least);
     let share = (outside as f64 / rows.len() as f64).max(ALPHA);
     let z = normal_quantile(1.0 - share / 2.0);
-    // What tau each row needs in order not to look different.
+    // The tau at which each row would no longer look different.
     let needed = |(difference, error): (f64, f64)| ((difference / z).powi(2) - error.powi(2)).max(0.0).sqrt();
     let mut needed: Vec<f64> = rows.iter().copied().map(needed).collect();
     needed.sort_by(|a, b| b.total_cmp(a));
@@ -58,8 +58,8 @@ fn drift_of(ratios: impl Iterator<Item = Ratio>) -> Option<Drift> {
     Some(Drift { deviation, rows: needed.len() })
 }
 
-/// The drift to expect between runs, learnt from within them: the later half of every row's launches against the earlier
-/// half, and how much further apart whole runs are. `None` where no row has six launches.
+/// Returns the drift to expect between runs, from the drift within them: the later half of every row's launches against
+/// the earlier half, extrapolated to whole runs. `None` if no row has six launches.
 pub fn drift_between<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Option<Drift> {
     let own = |run: &'a Run| run.results.iter().filter_map(|result| result.metrics.first());
     let samples: Vec<Sample> = runs.into_iter().flat_map(own).filter_map(halves).collect();
@@ -67,25 +67,25 @@ pub fn drift_between<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Option<Drif
     Some(Drift { deviation: (within.deviation * APART).min(DEVIATION_MAX), ..within })
 }
 
-/// Launches of a half: of fewer the interval of a difference covers too little to tell drift from noise.
+/// Launches of a half. With fewer, the interval covers too little to distinguish drift from noise.
 const HALF_MIN: usize = 3;
 
-/// What a comparison of identical things shows.
+/// The result of a comparison of identical things.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assessment {
-    /// Rows compared.
+    /// Number of compared rows.
     pub rows: u32,
-    /// Blocks of the row that has fewest.
+    /// Blocks of the row with the fewest.
     pub blocks: u32,
-    /// Rows whose own p-value is at most alpha: alpha of all is what to expect.
+    /// Rows whose own p-value is at most alpha; a share of alpha is expected.
     pub below_alpha: u32,
-    /// Rows called different, the family considered: a run with any is what alpha counts.
+    /// Rows called different after adjustment for the family. Alpha limits the share of runs that have any.
     pub called_different: u32,
     /// Half of the rows differ by less than this share.
     pub difference_median: f64,
     /// 19 of 20 rows differ by less than this share.
     pub difference_p95: f64,
-    /// The median half width of the intervals, as a share: about the change that half of the rows can resolve.
+    /// The median half width of the intervals, as a share: about the change that half of the rows could resolve.
     pub resolution_median: f64,
     /// The drift within blocks.
     pub drift: Drift,

@@ -1,7 +1,7 @@
 //! The ratio of one row's two sides, with its interval and p-value.
 //!
-//! Ratios are taken of logarithms: a factor of two up and one down are equally far from 1, and a geometric mean does not
-//! care which side is the baseline.
+//! Ratios are computed from logarithms: a factor of two in either direction is equally far from 1, and the result does
+//! not depend on which side is the baseline.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::normal::{normal_below, normal_quantile};
 use crate::schema::MetricResult;
 use crate::significance::shift::ShiftEstimator;
 
-/// Computes ratios; keeps what depends on the number of launches alone.
+/// Computes ratios, and caches what depends only on the number of launches.
 #[derive(Clone, Debug)]
 pub struct Ratios {
     shifts: ShiftEstimator,
@@ -22,7 +22,7 @@ impl Default for Ratios {
     }
 }
 
-/// The logarithms that a ratio is made of.
+/// The logarithms from which a ratio is computed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sample {
     /// Of candidate over baseline, by block.
@@ -32,9 +32,10 @@ pub enum Sample {
 }
 
 impl Sample {
-    /// Pairs by block: what only one side has is left out. `None` where a value has no logarithm or nothing is left.
+    /// Pairs the launches by block; blocks that only one side has are ignored. `None` if a value has no logarithm or no
+    /// block is left.
     pub fn paired(baseline: &MetricResult, candidate: &MetricResult) -> Option<Sample> {
-        // Blocks are stored in ascending order, but a file may say anything.
+        // Stored blocks are ascending, but a file may contain anything.
         let of_baseline: BTreeMap<u32, f64> = blocks(baseline).collect();
         let differences: Option<Vec<f64>> = blocks(candidate)
             .filter_map(|(block, value)| Some((*of_baseline.get(&block)?, value)))
@@ -43,7 +44,7 @@ impl Sample {
         differences.filter(|differences| !differences.is_empty()).map(Sample::Paired)
     }
 
-    /// All launches of both sides. `None` where a value has no logarithm or a side has no launch.
+    /// Takes all launches of both sides. `None` if a value has no logarithm or a side has no launch.
     pub fn independent(baseline: &MetricResult, candidate: &MetricResult) -> Option<Sample> {
         let logarithms =
             |of: &MetricResult| of.launches.iter().map(|&value| logarithm(value)).collect::<Option<Vec<f64>>>();
@@ -53,12 +54,12 @@ impl Sample {
 }
 
 impl Ratios {
-    /// Ratios whose intervals are wrong with probability at most `alpha`.
+    /// Returns a computation whose intervals are wrong with probability at most `alpha`.
     pub fn at(alpha: f64) -> Ratios {
         Ratios { shifts: ShiftEstimator::at(alpha) }
     }
 
-    /// The ratio of a sample. Without an interval (a single launch) both its ends are the value itself.
+    /// Returns the ratio of a sample. With a single launch, both ends of the interval are the value itself.
     pub fn of(&mut self, sample: &Sample) -> Option<Ratio> {
         let shift = match sample {
             Sample::Paired(differences) => self.shifts.paired(differences),
@@ -78,21 +79,22 @@ impl Ratios {
 }
 
 impl Ratio {
-    /// The standard error of the ratio's logarithm: that of a normal variable whose interval reaches as far towards 1.
-    /// `None` of a single launch, whose interval covers nothing.
+    /// Returns the standard error of the ratio's logarithm: that of a normal variable whose interval extends as far
+    /// towards 1. `None` for a single launch, whose interval covers nothing.
     pub fn standard_error(&self) -> Option<f64> {
         let deviate = normal_quantile(f64::midpoint(1.0, self.confidence));
         (deviate > 0.0).then(|| self.towards_one() / deviate)
     }
 
-    /// How far the interval's end that faces 1 is from the ratio, as a difference of logarithms.
+    /// Returns the distance between the ratio and the end of its interval that is closer to 1, as a difference of
+    /// logarithms.
     fn towards_one(&self) -> f64 {
         if self.value > 1.0 { (self.value / self.low).ln() } else { (self.high / self.value).ln() }
     }
 
-    /// The same ratio on a machine that drifts: even equal sides differ by so much, which equals `deviate` standard
-    /// deviations at the level of the interval. Drift widens the interval and bounds the p-value from below, so that the two
-    /// go on saying the same.
+    /// Returns the same ratio on a drifting machine: equal sides differ by `drift`, a standard deviation; `deviate` is
+    /// the number of standard deviations at the level of the interval. Drift widens the interval and bounds the p-value
+    /// from below, so that the two remain consistent.
     #[must_use]
     pub fn on_drifting_machine(self, drift: f64, deviate: f64) -> Ratio {
         if drift <= 0.0 || self.n < 2 {
@@ -108,7 +110,7 @@ fn blocks(metric: &MetricResult) -> impl Iterator<Item = (u32, f64)> + '_ {
     metric.blocks.iter().copied().zip(metric.launches.iter().copied())
 }
 
-/// Only of positive numbers.
+/// Returns the logarithm of a positive number.
 fn logarithm(value: f64) -> Option<f64> {
     (value.is_finite() && value > 0.0).then(|| value.ln())
 }

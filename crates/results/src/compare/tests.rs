@@ -1,12 +1,12 @@
-//! What a comparison promises: equal things are rarely told apart, unequal ones are found, and what cannot be compared
-//! is named.
+//! Tests of the guarantees of a comparison: equal things are rarely called different, differences are found, and rows
+//! that cannot be compared are named.
 
 use super::*;
 use crate::schema::{Better, Event, LaunchRecord, RunStatus};
 use crate::summary::Fold;
 use crate::testing::{Random, environment, header, launch};
 
-/// A run of these rows, 12 blocks; `rate(row, block)` is the rate of a launch.
+/// Returns a run of these rows with 12 blocks; `rate(row, block)` is the rate of a launch.
 fn run(ids: &[&str], blocks: u32, mut rate: impl FnMut(&str, u32) -> f64) -> crate::schema::Run {
     let mut events = vec![Event::RunStarted(Box::new(header(ids)))];
     for block in 0..blocks {
@@ -22,7 +22,7 @@ fn launch_of(id: &str, block: u32, rate: f64) -> LaunchRecord {
     launch(id, block, &[rate; 5])
 }
 
-/// Rows whose id begins with the name, labelled by the rest.
+/// Returns the rows whose id begins with the name, labelled by the rest.
 fn side<'a>(name: &str, number: usize, run: &'a crate::schema::Run) -> Side<'a> {
     let members = run
         .results
@@ -37,8 +37,8 @@ fn side<'a>(name: &str, number: usize, run: &'a crate::schema::Run) -> Side<'a> 
 
 const ROWS: usize = 20;
 
-/// Twenty rows under the variants a and b in the same blocks; every block has a level of its own, rows scatter by
-/// `noise`, and b's rate is `factor(row)` times a's.
+/// Compares twenty rows under the variants a and b in the same blocks. Every block has a level of its own, rows scatter
+/// by `noise`, and b's rate is `factor(row)` times a's.
 fn variants(seed: u64, blocks: u32, noise: f64, factor: impl Fn(usize) -> f64) -> Comparison {
     let ids: Vec<String> =
         ["a", "b"].iter().flat_map(|side| (0..ROWS).map(move |row| format!("{side}{row}"))).collect();
@@ -58,9 +58,9 @@ fn called_different(comparison: &Comparison) -> usize {
 }
 
 #[test]
-fn of_200_comparisons_of_equal_things_no_more_than_promised_find_a_difference() {
+fn false_discoveries_in_200_comparisons_stay_below_the_rate() {
     let found = (0..200).filter(|&seed| called_different(&variants(seed, 12, 0.05, |_| 1.0)) > 0).count();
-    // Nominal: 5 %, so 10.
+    // The nominal rate is 5 %, so 10.
     assert!(found <= 10, "{found} of 200");
 }
 
@@ -85,7 +85,7 @@ fn a_slowdown_of_3_per_cent_in_one_transport_is_found_with_12_launches() {
 fn equal_rows_with_narrow_intervals_are_equivalent() {
     let comparison = variants(1, 12, 0.005, |_| 1.0);
     let equivalent = comparison.rows.iter().filter(|row| row.verdict == Verdict::Equivalent).count();
-    // With 20 rows 12 blocks cannot single one out: 2/4096 is above 0.05/20 for none, so all can be judged.
+    // With 20 rows, 12 blocks suffice to judge all of them: 2/4096 is below 0.05/20.
     assert_eq!(equivalent, ROWS, "{comparison:?}");
 }
 
@@ -97,7 +97,7 @@ fn a_difference_below_the_minimum_effect_is_none() {
 }
 
 #[test]
-fn too_few_blocks_say_how_many_are_missing() {
+fn too_few_blocks_report_how_many_are_missing() {
     // Five blocks cannot give a p-value below 2/32.
     let comparison = variants(3, 5, 0.001, |_| 2.0);
     for row in &comparison.rows {
@@ -109,13 +109,13 @@ fn too_few_blocks_say_how_many_are_missing() {
 }
 
 #[test]
-fn noise_says_that_it_is_noise() {
+fn noise_is_inconclusive() {
     let comparison = variants(4, 12, 0.2, |_| 1.0);
     assert!(comparison.rows.iter().all(|row| matches!(row.verdict, Verdict::Inconclusive { .. })), "{comparison:?}");
 }
 
 #[test]
-fn better_and_worse_follow_the_metric_s_direction() {
+fn better_and_worse_follow_the_direction_of_the_metric() {
     let comparison = variants(5, 12, 0.001, |row| if row % 2 == 0 { 1.1 } else { 0.9 });
     for row in &comparison.rows {
         let even = row.label.parse::<usize>().expect("labels are numbers") % 2 == 0;
@@ -123,13 +123,13 @@ fn better_and_worse_follow_the_metric_s_direction() {
     }
 }
 
-/// Two runs of equal rows; each row's level in each run is off by the run's drift.
+/// Compares two runs of equal rows; the level of each row in each run is shifted by the run's drift.
 fn apart(seed: u64, drift: f64, rules: impl Fn(&[&crate::schema::Run; 2]) -> Rules) -> Comparison {
     let ids: Vec<String> = (0..ROWS).map(|row| format!("r{row}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let mut random = Random::new(seed);
     let mut one = |seed: u64| {
-        // The level of each row wanders during the run, as CPUs do: a random walk whose end is `drift` away.
+        // The level of each row is a random walk during the run whose end is at `drift`, as observed on CPUs.
         let mut random_of_run = Random::new(seed ^ random.bits());
         let mut levels = [0.0; ROWS];
         run(&ids, 12, |id, _| {
@@ -143,7 +143,7 @@ fn apart(seed: u64, drift: f64, rules: impl Fn(&[&crate::schema::Run; 2]) -> Rul
 }
 
 #[test]
-fn two_runs_of_the_same_are_not_told_apart() {
+fn two_equal_runs_are_not_called_different() {
     let still = (0..200).filter(|&seed| called_different(&apart(seed, 0.0, |_| Rules::default())) > 0).count();
     assert!(still <= 10, "{still} of 200 without drift");
     let learnt = |runs: &[&crate::schema::Run; 2]| {
@@ -189,7 +189,7 @@ fn a_single_launch_is_never_conclusive() {
     assert!(matches!(comparison.rows[0].verdict, Verdict::Inconclusive { more_blocks: Some(more), .. } if more > 1));
 }
 
-/// One row of two runs, one after the other, with these launches, in us; less is better where `durations`.
+/// Compares one row of two successive runs with these launches, in us.
 fn launches_apart(baseline: &[f64], candidate: &[f64], better: Better, rules: Rules) -> RowComparison {
     let one = |values: &[f64]| {
         let mut run = run(&["r"], values.len() as u32, |_, block| values[block as usize]);
@@ -203,9 +203,9 @@ fn launches_apart(baseline: &[f64], candidate: &[f64], better: Better, rules: Ru
 }
 
 #[test]
-fn two_doubled_launches_turn_no_direction_round() {
-    // Twelve launches of 3.00 us of which two are doubled; the candidate takes 5 % longer throughout. By geometric means it
-    // would be better: its own two doubled launches are not there.
+fn two_doubled_launches_do_not_reverse_the_verdict() {
+    // Twelve launches of 3.00 us, two of them doubled; the candidate takes 5 % longer throughout. Geometric means would
+    // call it better, because its two doubled launches are absent.
     let mut before: Vec<f64> = (0..12).map(|at| 3.0 + 0.001 * f64::from(at)).collect();
     let after: Vec<f64> = before.iter().map(|us| us * 1.05).collect();
     before[3] *= 2.0;
@@ -217,8 +217,8 @@ fn two_doubled_launches_turn_no_direction_round() {
 }
 
 #[test]
-fn a_few_per_cent_are_found_in_blocks_where_two_launches_ran_at_another_speed() {
-    // +2.8 % in twelve blocks, in two of which one side had the slow CPU, which hides it from a mean.
+fn a_small_change_is_found_although_two_launches_ran_at_another_speed() {
+    // +2.8 % in twelve blocks. In two of them one side had the slow CPU, which would hide the difference from a mean.
     let mut random = Random::new(28);
     let base: Vec<f64> = (0..12).map(|_| 1e6 * (0.01 * random.normal()).exp()).collect();
     let ids = ["a0", "b0"];
@@ -238,8 +238,8 @@ fn a_few_per_cent_are_found_in_blocks_where_two_launches_ran_at_another_speed() 
 }
 
 #[test]
-fn a_floor_hides_and_never_makes_equal() {
-    // A ratio far below 1 by its launches, under a floor of 192 %, as a machine with two speeds shows it.
+fn a_noise_floor_hides_differences_and_makes_nothing_equivalent() {
+    // The ratio of the launches is far below 1, with a noise floor of 192 %, as on a machine with two speeds.
     let before: Vec<f64> = (0..12).map(|at| 1e6 + 1e3 * f64::from(at)).collect();
     let after: Vec<f64> = before.iter().map(|rate| rate * 0.469).collect();
     let plain = launches_apart(&before, &after, Better::Higher, Rules::default());
@@ -249,19 +249,19 @@ fn a_floor_hides_and_never_makes_equal() {
     assert_eq!(hidden.verdict, Verdict::Inconclusive { more_blocks: None, below_floor: true }, "{hidden:?}");
     let ratio = hidden.ratio.expect("it has launches");
     assert!(ratio.low < 0.469 / 2.8 && ratio.high > 1.0, "the floor is in the interval: {ratio:?}");
-    // Equal sides are not equivalent within 2 % where equal things differ by 14 %, however alike they look.
+    // Equal sides are not equivalent within 2 % if equal things differ by 14 %, however similar they look.
     let alike = launches_apart(&before, &before, Better::Higher, floor(0.14));
     assert_eq!(alike.verdict, Verdict::Inconclusive { more_blocks: None, below_floor: true }, "{alike:?}");
-    // A user for whom 20 % are nothing may call them so.
+    // A user who accepts 20 % may call them equivalent.
     let rules = Rules { minimum_effect: 0.2, ..floor(0.14) };
     assert_eq!(launches_apart(&before, &before, Better::Higher, rules).verdict, Verdict::Equivalent);
-    // What is larger than the floor is found.
+    // A difference above the floor is found.
     let halved: Vec<f64> = before.iter().map(|rate| rate / 2.0).collect();
     assert_eq!(launches_apart(&before, &halved, Better::Higher, floor(0.5)).verdict, Verdict::Worse);
 }
 
 #[test]
-fn no_verdict_is_against_its_own_interval() {
+fn no_verdict_contradicts_its_interval() {
     let mut random = Random::new(77);
     for round in 0..600 {
         let mut side = |shift: f64| -> Vec<f64> {

@@ -1,14 +1,14 @@
-//! From a ratio and its place in the family to a verdict (MEASURING.md section 2.7).
+//! The verdict on a row, from its ratio and the result of its family of tests (MEASURING.md section 2.7).
 
 use super::{Ratio, Rules, Verdict};
 use crate::normal::normal_quantile;
 use crate::schema::Better;
 use crate::significance::{family, shift};
 
-/// Advice to measure more than this many times as long as was measured is no advice.
+/// Advice to measure more than this many times as long is omitted.
 const MORE_TIMES_MAX: f64 = 10.0;
 
-/// The verdict on a ratio, given what its family of `tests` tests says of it.
+/// Returns the verdict on a ratio, given the result of its family of `tests` tests.
 pub fn verdict(ratio: &Ratio, member: family::Member, tests: usize, better: Better, rules: Rules) -> Verdict {
     let effect = ratio.value.ln();
     let minimum = rules.minimum_effect.ln_1p();
@@ -17,7 +17,8 @@ pub fn verdict(ratio: &Ratio, member: family::Member, tests: usize, better: Bett
         let improved = (effect > 0.0) == (better == Better::Higher);
         return if improved { Verdict::Better } else { Verdict::Worse };
     }
-    // A row that could not have been called different is not called equivalent either, and one launch has no interval.
+    // A row that could not have been called different is not called equivalent either, and a single launch has no
+    // interval.
     let within = ratio.n > 1 && ratio.low.ln() >= -minimum && ratio.high.ln() <= minimum;
     if within && member.reachable {
         return Verdict::Equivalent;
@@ -25,9 +26,9 @@ pub fn verdict(ratio: &Ratio, member: family::Member, tests: usize, better: Bett
     Verdict::Inconclusive { more_blocks: more_blocks(ratio, member, tests, rules), below_floor: false }
 }
 
-/// About how many blocks more would settle it: as many as the test needs to be able to speak, and as many as bring the
-/// interval's end to where it decides, the launches' part of its width shrinking with the square root of the blocks. The
-/// drift's part does not shrink.
+/// Estimates how many more blocks would decide: enough for the test to reach its level, and enough for the end of the
+/// interval to reach the deciding value. The launches' part of the interval's width decreases with the square root of
+/// the number of blocks; the drift's part does not.
 fn more_blocks(ratio: &Ratio, member: family::Member, tests: usize, rules: Rules) -> Option<u32> {
     let n = f64::from(ratio.n);
     let effect = ratio.value.ln().abs();
@@ -41,12 +42,12 @@ fn more_blocks(ratio: &Ratio, member: family::Member, tests: usize, rules: Rules
     let for_width = if ratio.n < 2 || of_launches <= 0.0 && of_drift == 0.0 {
         n
     } else {
-        // Either the interval leaves 1 behind, or it comes to lie within the minimum effect.
+        // Either the interval excludes 1, or it is within the minimum effect.
         let wanted = square(if effect >= minimum { effect } else { minimum - effect });
         if wanted > 0.0 { n * of_launches.max(0.0) / wanted } else { f64::INFINITY }
     };
     let more = for_test.max(for_width).ceil() - n;
     let useful = more <= MORE_TIMES_MAX * n.max(6.0);
-    // Where the count says enough and the verdict still is open, one block more is the least advice.
+    // If the estimate is satisfied and the verdict is still open, advise at least one block.
     useful.then(|| (more as u32).max(1))
 }

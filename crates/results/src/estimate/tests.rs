@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::Random;
 
-/// The interval of the values 1, 2, ..., n is its own pair of ranks.
+/// The interval of the values 1, 2, ..., n is its pair of ranks.
 fn ranks(n: u32) -> (f64, f64, f64) {
     let values: Vec<f64> = (1..=n).map(f64::from).collect();
     let estimate = Estimate::of_launches(&values).expect("there are values");
@@ -13,7 +13,7 @@ fn ranks(n: u32) -> (f64, f64, f64) {
 
 #[test]
 fn intervals_match_the_published_tables() {
-    // Exact binomial sums; n = 6, 10 and 12 as in every table of the sign test.
+    // Exact binomial sums; n = 6, 10 and 12 as in tables of the sign test.
     for (n, low, high, confidence) in [
         (5, 1.0, 5.0, 0.9375),
         (6, 1.0, 6.0, 0.968_75),
@@ -34,7 +34,7 @@ fn intervals_match_the_published_tables() {
 }
 
 #[test]
-fn small_n_says_what_it_covers() {
+fn few_values_report_their_actual_coverage() {
     assert_eq!(ranks(1), (1.0, 1.0, 0.0));
     assert_eq!(ranks(2), (1.0, 2.0, 0.5));
     assert_eq!(ranks(3), (1.0, 3.0, 0.75));
@@ -54,13 +54,13 @@ fn huge_n_neither_underflows_nor_jumps() {
 }
 
 #[test]
-fn intervals_cover_as_often_as_they_say() {
+fn intervals_have_their_stated_coverage() {
     let mut random = Random::new(7);
     for n in [3, 6, 10, 12, 25] {
         let runs = 8_000;
         let (mut hits, mut confidence) = (0, 0.0);
         for _ in 0..runs {
-            // A skewed distribution with median 1: the rule must not need symmetry.
+            // A skewed distribution with median 1: the rule must not depend on symmetry.
             let values: Vec<f64> = (0..n).map(|_| random.normal().exp()).collect();
             let estimate = Estimate::of_launches(&values).expect("there are values");
             confidence = estimate.confidence;
@@ -72,7 +72,7 @@ fn intervals_cover_as_often_as_they_say() {
 }
 
 #[test]
-fn nothing_finite_is_nothing() {
+fn without_finite_values_there_is_no_estimate() {
     assert_eq!(Estimate::of_launches(&[]), None);
     assert_eq!(Estimate::of_launches(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY]), None);
     assert_eq!(median(&[]), None);

@@ -1,4 +1,4 @@
-//! Known lines in, the same lines out; a knee only where there is one.
+//! Tests with known lines, with and without knees.
 
 use super::*;
 use crate::testing::Random;
@@ -32,7 +32,7 @@ fn a_clean_line_is_found_exactly() {
 }
 
 #[test]
-fn the_interval_covers_the_truth_as_often_as_it_says() {
+fn intervals_have_their_stated_coverage() {
     let mut covered = [0, 0];
     for seed in 0..400 {
         let fit = fit_delay(&points(seed, 0.05, |size| 1e-6 + size * 2e-10)).expect("a fit");
@@ -45,7 +45,7 @@ fn the_interval_covers_the_truth_as_often_as_it_says() {
 }
 
 #[test]
-fn noise_makes_no_knee() {
+fn noise_does_not_cause_a_knee() {
     let knees = (0..400)
         .filter(|&seed| fit_delay(&points(seed, 0.15, |size| 1e-6 + size * 2e-10)).expect("a fit").segments.len() > 1)
         .count();
@@ -54,7 +54,7 @@ fn noise_makes_no_knee() {
 
 #[test]
 fn a_knee_is_found_where_it_is() {
-    // Beyond 4 KiB a byte costs four times as much, as where a cache ends.
+    // Beyond 4 KiB a byte costs four times as much, as beyond the size of a cache.
     let bent = |size: f64| 1e-6 + size * 2e-10 + (size - 4096.0).max(0.0) * 6e-10;
     let mut found = 0;
     for seed in 0..100 {
@@ -66,14 +66,14 @@ fn a_knee_is_found_where_it_is() {
 
 #[test]
 fn a_jump_is_a_knee() {
-    // Messages above 4 KiB take another path, with a higher fixed cost.
+    // Messages above 4 KiB have a higher fixed cost, as with another code path.
     let jump = |size: f64| if size > 4096.0 { 9e-6 + size * 2e-10 } else { 1e-6 + size * 2e-10 };
     let fit = fit_delay(&points(3, 0.02, jump)).expect("a fit");
     assert_eq!((fit.segments[0].size_max, fit.segments[1].size_min), (4096, 8192), "{fit:?}");
 }
 
 #[test]
-fn what_cannot_be_fitted_is_not() {
+fn too_few_or_invalid_points_are_not_fitted() {
     assert_eq!(fit_delay(&[]), None);
     let two: Vec<DelayPoint> = points(1, 0.0, |size| size).into_iter().take(2).collect();
     assert_eq!(fit_delay(&two), None);
@@ -92,7 +92,7 @@ fn a_block_without_all_sizes_is_left_out() {
     let mut points = points(1, 0.0, |size| 1e-6 + size * 2e-10);
     points[3].delays_s.truncate(5);
     points[3].blocks.truncate(5);
-    // A value from a block that no other size has must not count.
+    // A value of a block that no other size has must not count.
     points[5].blocks[0] = 77;
     let fit = fit_delay(&points).expect("four whole blocks are left");
     assert!((fit.segments[0].alpha_s.value / 1e-6 - 1.0).abs() < 1e-9);

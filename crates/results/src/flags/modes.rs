@@ -1,26 +1,27 @@
-//! Two typical values where one was expected: a pipe whose reader now waits and now lags (MEASURING, traps).
+//! Two typical values instead of one: for example a pipe whose reader waits in some batches and lags in others
+//! (MEASURING, traps).
 //!
-//! The batches within a launch are judged launch by launch: launches differ among each other anyway, so pooled batches
-//! would show "modes" in plain noise.
+//! The batches are judged launch by launch: launches differ from each other anyway, so pooled batches would show
+//! "modes" in plain noise.
 
 use super::Flag;
 use crate::estimate::{median, median_of_sorted, sorted_finite};
 
-/// How far apart the modes must be; less is within what this kind of machine does by itself (MEASURING, traps).
+/// The minimum ratio of the modes; smaller ratios are usual on this kind of machine (MEASURING, traps).
 pub const MODES_RATIO_MIN: f64 = 1.2;
 
-/// Least share of the values in each mode; what is rarer does not reach the quartiles and is called an outlier.
+/// The minimum share of the values in each mode; rarer values do not reach the quartiles and are outliers.
 const MODE_SHARE_MIN: f64 = 0.2;
 
-/// Fewer batches, or launches, do not show a shape.
+/// With fewer batches or launches, modes cannot be recognised.
 const VALUES_MIN: usize = 12;
 
-/// Ashman's D, the distance of the modes in units of their spread, from which many values count as two modes. The two
-/// halves of a normal distribution have 2.7, those of a uniform one 3.5.
+/// The minimum of Ashman's D, the distance of the modes in units of their spread, for many values. The two halves of a
+/// normal distribution have 2.7, those of a uniform one 3.5.
 const SEPARATION_MIN: f64 = 5.0;
 
-/// Few values fall into two groups by chance: with n values the distance must be larger by this over n. Found by
-/// simulation, so that less than one series in 100 of uniform noise, the worst case, passes at any n.
+/// Few values form two groups by chance: with n values the distance must be larger by this over n. Found by simulation,
+/// so that less than one in 100 series of uniform noise, the worst case, passes at any n.
 const SEPARATION_FEW: f64 = 40.0;
 
 /// Two modes of one series, in its unit.
@@ -32,8 +33,8 @@ pub struct Modes {
     pub upper: f64,
 }
 
-/// The modes of a series, if it has two: the best split into two groups of logarithms (Otsu's criterion), if the
-/// groups are large enough, far enough apart and narrow enough. `None` for values that are not all positive.
+/// Returns the modes of a series, if it has two: the best split into two groups of logarithms (Otsu's criterion), if
+/// the groups are large enough, far enough apart and narrow enough. `None` if a value is not positive.
 pub fn modes_of(values: &[f64]) -> Option<Modes> {
     let sorted = sorted_finite(values);
     if sorted.len() < VALUES_MIN || sorted[0] <= 0.0 {
@@ -48,10 +49,11 @@ pub fn modes_of(values: &[f64]) -> Option<Modes> {
     (separated && upper / lower >= MODES_RATIO_MIN && (upper / lower).is_finite()).then_some(Modes { lower, upper })
 }
 
-/// Two modes within the launches (`within`, one entry per launch), or among the launches' own values (`launches`).
+/// Set for two modes within the launches (`within`, one entry per launch), or among the launches' own values
+/// (`launches`).
 ///
-/// Within: at least a quarter of the launches, and at least two where there are two, must show both, for one
-/// disturbed launch is not a property of the row.
+/// Within: at least a quarter of the launches, and at least two if there are two, must show both modes, because one
+/// disturbed launch does not characterise the row.
 pub fn two_modes(within: &[Option<Modes>], launches: &[f64]) -> Option<Flag> {
     let both: Vec<Modes> = within.iter().copied().flatten().collect();
     let needed = within.len().div_ceil(4).max(2).min(within.len());
@@ -64,7 +66,7 @@ pub fn two_modes(within: &[Option<Modes>], launches: &[f64]) -> Option<Flag> {
     Some(Flag::TwoModes { ratio: modes.upper / modes.lower, lower: modes.lower, upper: modes.upper })
 }
 
-/// Where to cut ascending values so that the variance between the two groups is largest.
+/// Returns where to split ascending values so that the variance between the two groups is largest.
 fn best_split(sorted: &[f64]) -> usize {
     let n = sorted.len();
     let smallest = (n as f64 * MODE_SHARE_MIN).ceil() as usize;

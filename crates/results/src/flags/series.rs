@@ -1,47 +1,46 @@
-//! Flags over a row's launches in the order of their blocks: their number, spread, order and level.
+//! Flags for a row's launches in the order of their blocks: their number, spread, order and level.
 //!
-//! The interval assumes that launches are independent draws from one distribution; these tests look for what breaks
-//! that. All but the first two first ask whether the whole range matters at all: what stays below the minimum effect of
-//! verdicts is not worth a flag.
+//! The interval assumes that launches are independent draws from one distribution; these tests look for violations. All
+//! but the first two return nothing if the whole range is below the minimum effect of verdicts.
 
 use super::Flag;
 use crate::compare::MINIMUM_EFFECT;
 use crate::estimate::{Estimate, median, median_of_sorted, sorted_finite};
 
-/// From this many launches on the exact interval reaches 95 % (1 - 2 * 0.5^6 = 96.9 %, with five it is 93.8 %).
+/// With this many launches the exact interval reaches 95 % (1 - 2 * 0.5^6 = 96.9 %; with five it is 93.8 %).
 pub const LAUNCHES_MIN: u32 = 6;
 
-/// Half width of an interval from which two rows that differ by a factor of 1.2 can no longer be told apart: their
+/// Half width of an interval from which two rows that differ by a factor of 1.2 can no longer be distinguished: their
 /// intervals would touch.
 pub const HALF_WIDTH_MAX: f64 = 0.10;
 
-/// Standard deviations beyond which order is no accident. 3.0 is one row in 740, one-sided: a table of a hundred rows
-/// of white noise seldom shows one.
+/// Standard deviations beyond which an order is not random. 3.0 is one row in 740, one-sided: a table of a hundred rows
+/// of white noise seldom has one.
 const Z_MIN: f64 = 3.0;
 
-/// Probability, over all places together, with which white noise may show a level change. As rare as [`Z_MIN`].
+/// The probability, over all positions together, that white noise shows a level change. As rare as [`Z_MIN`].
 const CHANGE_P_MAX: f64 = 0.002;
 
-/// A level is at least this many launches; two in a row happen by chance.
+/// A level has at least this many launches; two in a row happen by chance.
 const LEVEL_LAUNCHES_MIN: usize = 3;
 
-/// Most launches that the quadratic tests look at; longer series are thinned evenly, which keeps a trend.
+/// The most launches in the tests with quadratic time; longer series are thinned evenly, which preserves a trend.
 const PAIRS_LAUNCHES_MAX: usize = 1000;
 
-/// Fewer than [`LAUNCHES_MIN`] launches with a value.
+/// Set if fewer than [`LAUNCHES_MIN`] launches have a value.
 pub fn few_launches(n: u32) -> Option<Flag> {
     (n < LAUNCHES_MIN).then_some(Flag::FewLaunches { n })
 }
 
-/// An interval wider than [`HALF_WIDTH_MAX`] on either side.
+/// Set if the interval is wider than [`HALF_WIDTH_MAX`] on either side.
 pub fn wide_interval(estimate: &Estimate) -> Option<Flag> {
     let share = estimate.relative_half_width()?;
     let per_cent = share * 100.0;
     (share > HALF_WIDTH_MAX && per_cent.is_finite()).then_some(Flag::WideInterval { per_cent })
 }
 
-/// Successive launches resemble each other: Bartels' rank version of von Neumann's ratio (JASA 77, 1982), which an
-/// outlier cannot sway. Can answer from nine launches on; below, not even perfect order is rare enough.
+/// Set if successive launches are similar: Bartels' rank version of von Neumann's ratio (JASA 77, 1982), which is
+/// robust against outliers. Needs nine launches; with fewer, even perfect order is not rare enough.
 pub fn autocorrelated(launches: &[f64]) -> Option<Flag> {
     let series = scaled(launches)?;
     let n = series.len() as f64;
@@ -54,8 +53,8 @@ pub fn autocorrelated(launches: &[f64]) -> Option<Flag> {
     (z > Z_MIN).then(|| Flag::Autocorrelated { lag1: lag1(&series) })
 }
 
-/// The launches drift: Kendall's test of the order against time, and the Theil-Sen line for the size. Neither is
-/// swayed by outliers. Can answer from seven launches on.
+/// Set if the launches drift: Kendall's test of the order against time, and the Theil-Sen line for the size. Both are
+/// robust against outliers. Needs seven launches.
 pub fn sloped(launches: &[f64]) -> Option<Flag> {
     let series = thinned(scaled(launches)?);
     let n = series.len() as f64;
@@ -75,8 +74,9 @@ pub fn sloped(launches: &[f64]) -> Option<Flag> {
     (z > Z_MIN && change.abs() >= MINIMUM_EFFECT).then_some(Flag::Sloped { per_cent: change * 100.0 })
 }
 
-/// The launches jump to another level and stay: the largest Student's t over all places, judged by the number of
-/// places tried (Bonferroni). One outlier spreads its own side and so cannot pass for a level.
+/// Set if the launches change to another level and stay there: the largest Student's t over all positions, adjusted for
+/// their number (Bonferroni). A single outlier increases the spread of its own side and therefore is not taken for a
+/// level.
 pub fn change_point(launches: &[f64]) -> Option<Flag> {
     let series = scaled(launches)?;
     let n = series.len();
@@ -90,7 +90,7 @@ pub fn change_point(launches: &[f64]) -> Option<Flag> {
         let (left, right) = (at as f64, (n - at) as f64);
         let within =
             (left_squares - left_sum.powi(2) / left) + ((squares - left_squares) - (sum - left_sum).powi(2) / right);
-        // Rounding may leave a difference below zero where both sides are constant.
+        // Rounding may make a difference negative if both sides are constant.
         let variance = within.max(f64::EPSILON * squares) / (n - 2) as f64;
         let t = (left_sum / left - (sum - left_sum) / right).abs() / (variance * (1.0 / left + 1.0 / right)).sqrt();
         if t > best.0 {
@@ -107,8 +107,8 @@ pub fn change_point(launches: &[f64]) -> Option<Flag> {
     matters.then_some(Flag::ChangePoint { at_launch: u32::try_from(at).unwrap_or(u32::MAX), ratio })
 }
 
-/// The finite launches as shares of their median, minus one. `None` where no test is sound: a median of zero, fewer
-/// than three values, or a range below [`MINIMUM_EFFECT`], constants included.
+/// Returns the finite launches as shares of their median, minus one. `None` if no test is valid: a median of zero,
+/// fewer than three values, or a range below [`MINIMUM_EFFECT`], including constants.
 fn scaled(launches: &[f64]) -> Option<Vec<f64>> {
     let sorted = sorted_finite(launches);
     let middle = median_of_sorted(&sorted)?;
@@ -129,7 +129,7 @@ fn sums(values: &[f64]) -> (f64, f64) {
     values.iter().fold((0.0, 0.0), |(sum, squares), value| (sum + value, squares + value * value))
 }
 
-/// Ranks from 1; equal values share their mean rank.
+/// Returns ranks from 1; equal values have their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -145,14 +145,14 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// Correlation of each value with the one before it.
+/// Returns the correlation of each value with the previous one.
 fn lag1(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let spread: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>() / spread
 }
 
-/// P(|T| > t) for Student's t with `freedom` degrees (Abramowitz and Stegun 26.7.3 and 26.7.4).
+/// Returns P(|T| > t) for Student's t with `freedom` degrees (Abramowitz and Stegun 26.7.3 and 26.7.4).
 fn student_two_sided(t: f64, freedom: usize) -> f64 {
     let angle = (t / (freedom as f64).sqrt()).atan();
     let (sin, cos) = angle.sin_cos();

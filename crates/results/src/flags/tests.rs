@@ -29,7 +29,7 @@ fn letters_are_distinct() {
 }
 
 #[test]
-fn sentences_are_short_and_carry_the_numbers() {
+fn sentences_are_short_and_contain_the_numbers() {
     let sentences: Vec<String> = one_of_each().iter().map(Flag::sentence).collect();
     assert!(sentences.iter().all(|sentence| sentence.len() <= 72 && sentence.contains(|c: char| c.is_ascii_digit())));
     assert_eq!(sentences[3], "drifts by -12 % over the run");

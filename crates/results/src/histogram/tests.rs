@@ -11,7 +11,7 @@ fn of(values: impl IntoIterator<Item = u64>) -> Histogram {
 }
 
 #[test]
-fn percentile_answers_only_with_ten_samples_beyond_it() {
+fn a_percentile_needs_ten_samples_beyond_it() {
     for (q, needed) in [(0.0, 10), (0.5, 20), (0.9, 100), (0.99, 1000), (0.999, 10_000), (0.9999, 100_000)] {
         assert_eq!(of((0..needed - 1).map(|_| 5)).percentile(q), None, "q = {q}, one too few");
         assert_eq!(of((0..needed).map(|_| 5)).percentile(q), Some(5), "q = {q}, just enough");
@@ -19,7 +19,7 @@ fn percentile_answers_only_with_ten_samples_beyond_it() {
 }
 
 #[test]
-fn percentile_refuses_what_is_no_share() {
+fn percentile_refuses_shares_outside_0_to_1() {
     let histogram = of(0..1000);
     for q in [1.0, 1.5, -0.1, f64::NAN, f64::INFINITY] {
         assert_eq!(histogram.percentile(q), None, "q = {q}");
@@ -28,7 +28,7 @@ fn percentile_refuses_what_is_no_share() {
 }
 
 #[test]
-fn percentiles_stop_where_samples_end() {
+fn percentiles_end_where_samples_are_too_few() {
     let percents = |n: u64| of(1..=n).percentiles().iter().map(|p| p.percent).collect::<Vec<_>>();
     assert_eq!(percents(0), [0.0; 0]);
     assert_eq!(percents(19), [0.0; 0]);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Every object in a schema, at any depth.
+/// Returns every object in a schema, at any depth.
 fn objects(schema: &Value) -> Vec<&Map<String, Value>> {
     match schema {
         Value::Object(members) => std::iter::once(members).chain(members.values().flat_map(objects)).collect(),
@@ -35,10 +35,10 @@ fn a_number_is_a_number() {
 }
 
 #[test]
-fn null_is_admitted_nowhere() {
+fn null_is_not_permitted() {
     for schema in [event_schema(), run_schema()] {
         let mut types = objects(&schema).into_iter().filter_map(|object| object.get("type"));
-        // A row may stand for "null", which is a string: only types count.
+        // The standing "null" is a string: only types count.
         assert!(!types.any(|kind| kind.to_string().contains("null")));
     }
 }

@@ -3,8 +3,8 @@ use crate::schema::{Event, RunStatus};
 use crate::summary::Fold;
 use crate::testing::{self, Random, header, launch};
 
-/// A run of a workload and the probe, `blocks` times; of each configuration its factor over `off`, and the spread of a
-/// launch as a share. Drift of the machine is common to a block.
+/// Returns a run of a workload and the probe with `blocks` blocks, with a factor over `off` for each configuration and
+/// a relative spread of launches. Drift of the machine is common to a block.
 fn run(blocks: u32, factors: &[(&str, f64)], spread: f64, seed: u64) -> Run {
     let mut random = Random::new(seed);
     let row = |subject: &str, pattern: &str, name: &str, unit: &str| {
@@ -55,7 +55,7 @@ fn arm<'a>(line: &'a Line, name: &str) -> &'a Arm {
 }
 
 #[test]
-fn a_tenth_more_is_found_through_the_drift_of_the_machine() {
+fn a_cost_of_a_tenth_is_found_in_spite_of_drift() {
     for seed in 0..20 {
         let line = line(&run(12, &[("off", 1.0), ("null", 1.0), ("drain", 1.1)], 0.01, seed));
         let drain = arm(&line, "drain");
@@ -68,8 +68,8 @@ fn a_tenth_more_is_found_through_the_drift_of_the_machine() {
 }
 
 #[test]
-fn a_null_arm_that_differs_by_chance_supports_no_smaller_figure() {
-    // The null arm is 10 % off throughout, as if the machine favoured a place in the block.
+fn a_null_arm_that_differs_hides_smaller_costs() {
+    // The null arm is 10 % off throughout, as if the machine favoured a position in the block.
     let line = line(&run(12, &[("off", 1.0), ("null", 1.1), ("flight", 1.05), ("drain", 1.5)], 0.005, 7));
     assert!(line.resolution.expect("measured") > 0.09, "{line:?}");
     assert_ne!(arm(&line, "flight").finding, Finding::Found, "5 % are within the 10 % of nothing");
@@ -78,8 +78,8 @@ fn a_null_arm_that_differs_by_chance_supports_no_smaller_figure() {
 }
 
 #[test]
-fn the_least_change_that_counts_is_two_percent_or_the_null_arm_if_that_is_more() {
-    // A machine so quiet that its null arm would support 1 %.
+fn the_minimum_effect_is_two_percent_or_the_resolution_if_larger() {
+    // A quiet machine whose null arm would support 1 %.
     let quiet = line(&run(12, &[("off", 1.0), ("null", 1.0), ("flight", 1.012), ("drain", 1.04)], 0.0005, 9));
     assert!(quiet.resolution.expect("measured") < 0.005, "{quiet:?}");
     assert_eq!(quiet.minimum_effect, Some(0.02));
@@ -90,12 +90,12 @@ fn the_least_change_that_counts_is_two_percent_or_the_null_arm_if_that_is_more()
 }
 
 #[test]
-fn nothing_is_found_where_nothing_is() {
+fn without_a_cost_none_is_found() {
     let found = (0..100).filter(|&seed| {
         let line = line(&run(12, &[("off", 1.0), ("null", 1.0), ("flight", 1.0)], 0.03, seed));
         arm(&line, "flight").finding == Finding::Found
     });
-    // One in twenty would be the test alone; the minimum effect makes it rarer.
+    // The test alone would find one in twenty; the minimum effect makes it rarer.
     assert!(found.count() <= 5);
 }
 
@@ -108,7 +108,7 @@ fn few_blocks_and_no_null_arm_find_nothing() {
 }
 
 #[test]
-fn events_cost_what_the_probe_says_and_predict_their_share() {
+fn the_probe_gives_the_cost_of_events_and_the_predicted_share() {
     let line = line(&run(12, &[("off", 1.0), ("null", 1.0), ("flight", 1.05)], 0.001, 3));
     let flight = arm(&line, "flight");
     assert_eq!((flight.events, flight.lost, flight.event_ns), (Some(1e6), Some(10.0), Some(75.0)));
@@ -118,11 +118,11 @@ fn events_cost_what_the_probe_says_and_predict_their_share() {
 }
 
 #[test]
-fn each_configuration_is_priced_by_its_own_probe() {
+fn each_configuration_uses_its_own_probe() {
     let mut run = run(6, &[("off", 1.0), ("null", 1.0), ("flight", 1.05), ("user-drain", 1.0)], 0.001, 3);
     let is_probe =
         |result: &RowResult, name: &str| result.row.pattern == PROBE && result.row.variant.as_deref() == Some(name);
-    // A loop of events, 1 ns each without a session and 26 ns within: of one event a call.
+    // A loop of events, one event per call: 1 ns each without a session and 26 ns with one.
     let off = run.results.iter().find(|result| is_probe(result, "off")).expect("it is there").clone();
     run.results.push(off);
     let of_events = |result: &mut RowResult, ns: f64| {
@@ -152,7 +152,7 @@ fn rates_cost_by_their_inverse() {
 }
 
 #[test]
-fn what_was_not_measured_says_why() {
+fn missing_configurations_have_a_reason() {
     let mut run = run(6, &[("off", 1.0), ("null", 1.0), ("flight", 1.0)], 0.01, 5);
     for result in run.results.iter_mut().filter(|result| result.row.variant.as_deref() == Some("flight")) {
         result.outcome = RowOutcome::Skipped { reason: "tracefs is not mounted".to_owned() };

@@ -10,7 +10,7 @@ fn run_text() -> String {
 }
 
 #[test]
-fn every_event_comes_back_equal() {
+fn every_event_is_read_back_equal() {
     for event in all_events() {
         let text = serde_json::to_string(&event).expect("events are plain data");
         assert!(!text.contains('\n'), "one line each");
@@ -20,13 +20,13 @@ fn every_event_comes_back_equal() {
 }
 
 #[test]
-fn a_run_comes_back_equal() {
+fn a_run_is_read_back_equal() {
     let run = Fold::run_of(all_events()).expect("the events are those of a run");
     assert_eq!(parse_run(&run_text()), Ok(run));
 }
 
 #[test]
-fn events_cut_at_every_byte_are_torn_or_shorter() {
+fn events_cut_at_any_byte_are_incomplete_or_fewer() {
     let text = lines(&all_events());
     for cut in (0..text.len()).filter(|&cut| text.is_char_boundary(cut)) {
         let part = &text[..cut];
@@ -44,7 +44,7 @@ fn events_cut_at_every_byte_are_torn_or_shorter() {
 }
 
 #[test]
-fn a_run_cut_at_every_byte_is_torn() {
+fn a_run_cut_at_any_byte_is_incomplete() {
     let pretty = run_text();
     let compact = serde_json::to_string(&parse_run(&pretty).expect("it is whole")).expect("a run is plain data");
     for text in [pretty.trim_end(), &compact] {
@@ -62,7 +62,7 @@ fn a_run_cut_at_every_byte_is_torn() {
 }
 
 #[test]
-fn a_newer_schema_is_told_as_such_whatever_else_differs() {
+fn a_newer_schema_is_reported_whatever_else_differs() {
     let newer = Err(ParseError::NewerSchema { found: 7, known: SCHEMA_VERSION });
     assert_eq!(parse_events("{\"schema_version\":7,\"event\":\"begun\"}\n"), newer);
     assert_eq!(parse_events("{\"schema_version\":7}"), newer);
@@ -132,7 +132,7 @@ fn a_wrong_line_is_named_and_the_lines_before_it_are_kept() {
 }
 
 #[test]
-fn numbers_that_are_none_are_refused() {
+fn invalid_numbers_are_refused() {
     for number in ["null", "NaN", "1e999", "\"1\""] {
         let text =
             lines(&all_events()).replace("\"clock_resolution_ns\":1.0", &format!("\"clock_resolution_ns\":{number}"));
@@ -142,7 +142,7 @@ fn numbers_that_are_none_are_refused() {
 }
 
 #[test]
-fn blank_lines_and_carriage_returns_are_borne() {
+fn blank_lines_and_carriage_returns_are_accepted() {
     let text = format!("\n{}", lines(&all_events()).replace('\n', "\r\n\r\n"));
     assert_eq!(parse_events(&text), Ok(all_events()));
 }
@@ -170,10 +170,10 @@ fn errors_are_one_line() {
 
 proptest! {
     #[test]
-    fn any_text_is_borne(text in "\\PC*", at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn any_text_is_parsed_or_refused(text in "\\PC*", at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let _ = parse_events_prefix(&text);
         let _ = parse_run(&text);
-        // One wrong byte in a good file: parsed or refused, and then folded or refused.
+        // With one wrong byte, a file must be parsed or refused, and then folded or refused.
         for good in [lines(&all_events()), run_text()] {
             let mut bytes = good.into_bytes();
             let at = at.index(bytes.len());

@@ -1,8 +1,8 @@
-//! What the reports claim, held against their own figures. Printed by `list published --claims` and in
+//! The claims of the reports, checked against their own figures. Printed by `list published --claims` and in
 //! docs/published.md.
 //!
-//! A claim is computed from the table of its own report, nothing else: a case per dataset, each with the range over the
-//! sizes and the geometric mean. What "about" means is one rule for all: [`ABOUT`].
+//! A claim is computed only from the table of its own report: one case per dataset, with the range over the sizes and
+//! the geometric mean. "About" has the same meaning for all: [`ABOUT`].
 
 mod fifo;
 mod ipc;
@@ -13,50 +13,50 @@ mod udp;
 use super::{find, run};
 use crate::schema::Run;
 
-/// "About N" holds where the mean lies between N / 1.5 and 1.5 N: generous, so that what fails fails plainly.
+/// "About N" holds if the mean is between N / 1.5 and 1.5 N: a generous range, so that a failure is unambiguous.
 pub const ABOUT: f64 = 1.5;
 
-/// "As fast as" holds down to 2 % slower: the smallest effect on which a verdict rests (MEASURING.md section 2.7).
+/// "As fast as" holds down to 2 % slower: the smallest effect of a verdict (MEASURING.md section 2.7).
 pub const AS_FAST: f64 = 0.98;
 
 /// A claim of a report, and how it is checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
-    /// The table whose figures decide.
+    /// The table whose figures are used.
     pub table: &'static str,
-    /// What is claimed.
+    /// The claim.
     pub says: &'static str,
-    /// Whose words those are.
+    /// The source of the wording.
     pub wording: Wording,
     /// How it is computed, and when a case holds.
     pub how: &'static str,
-    /// What the figures of a case are.
+    /// The unit of a case's figures.
     pub unit: Unit,
     /// How many cases must hold.
     pub needs: Needs,
     check: fn() -> Vec<Case>,
 }
 
-/// Whose words a claim is in.
+/// The source of a claim's wording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wording {
     /// Words of the report or of its author.
     Quoted {
-        /// Where they stand.
+        /// Where they are.
         from: &'static str,
     },
-    /// The sense, as this project has it on record; the wording is not at hand.
+    /// The meaning is known, but the wording is not available.
     InSense,
-    /// No report claims it; the figures invite the question.
+    /// No report claims it; the figures suggest the question.
     Asked,
 }
 
-/// How a figure is to be read.
+/// How a figure is displayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A ratio: 2.5 is 2.5 times as much.
     Times,
-    /// A ratio, read as a change: 1.3 is 30 % more.
+    /// A ratio, displayed as a change: 1.3 is 30 % more.
     Change,
 }
 
@@ -69,24 +69,24 @@ pub enum Needs {
     One,
 }
 
-/// One dataset of a claim.
+/// The result for one dataset.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// Dataset and what of it.
+    /// The dataset, and the part of it.
     pub of: String,
     /// The smallest ratio.
     pub low: f64,
     /// The geometric mean of the ratios.
     pub mean: f64,
-    /// The largest.
+    /// The largest ratio.
     pub high: f64,
     /// Whether the claim holds here.
     pub holds: bool,
-    /// What a reader should know; may be empty.
+    /// A remark for the reader; may be empty.
     pub remark: String,
 }
 
-/// What becomes of a claim.
+/// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It holds.
@@ -97,7 +97,7 @@ pub enum Verdict {
     DoesNotHold,
 }
 
-/// Every claim, in the order of the tables.
+/// All claims, in the order of the tables.
 pub static TABLE: &[Claim] = &[
     pipes::FIVE_TIMES,
     pipes::UP_TO_FIVE_TIMES,
@@ -118,12 +118,12 @@ pub static TABLE: &[Claim] = &[
 ];
 
 impl Claim {
-    /// Its cases, computed.
+    /// Computes its cases.
     pub fn cases(&self) -> Vec<Case> {
         (self.check)()
     }
 
-    /// What becomes of it with these cases.
+    /// Returns the verdict for these cases.
     pub fn verdict(&self, cases: &[Case]) -> Verdict {
         let holding = cases.iter().filter(|case| case.holds).count();
         match self.needs {
@@ -136,7 +136,7 @@ impl Claim {
 }
 
 impl Case {
-    /// Of these ratios (not empty, positive); `holds` decides from the case itself.
+    /// Makes a case of these ratios (not empty, positive); `holds` decides from the case itself.
     fn of(name: String, ratios: &[f64], holds: impl FnOnce(&Case) -> bool) -> Case {
         let logarithms: f64 = ratios.iter().map(|ratio| ratio.ln()).sum();
         let mut case = Case {
@@ -151,7 +151,7 @@ impl Case {
         case
     }
 
-    /// With a remark.
+    /// Adds a remark.
     fn remarked(self, remark: String) -> Case {
         Case { remark, ..self }
     }
@@ -162,7 +162,7 @@ fn is_about(value: f64, claimed: f64) -> bool {
     (claimed / ABOUT..=claimed * ABOUT).contains(&value)
 }
 
-/// A row's value of a metric, with its size.
+/// Returns a row's values of a metric, with their sizes.
 fn values(run: &Run, subject: &str, metric: &str) -> Vec<(u64, f64)> {
     run.results
         .iter()
@@ -174,7 +174,7 @@ fn values(run: &Run, subject: &str, metric: &str) -> Vec<(u64, f64)> {
         .collect()
 }
 
-/// One subject over another at each size that both have; empty where the dataset lacks one.
+/// Returns the ratios of one subject to another at each common size; none if the dataset lacks one of them.
 fn ratios(run: &Run, subject: &str, base: &str, metric: &str) -> Vec<(u64, f64)> {
     let bases = values(run, base, metric);
     let of_base = |size: u64| bases.iter().find(|(other, _)| *other == size).map(|(_, value)| *value);
@@ -182,7 +182,7 @@ fn ratios(run: &Run, subject: &str, base: &str, metric: &str) -> Vec<(u64, f64)>
     pairs.into_iter().filter_map(|(size, value)| Some((size, value / of_base(size)?))).collect()
 }
 
-/// A case for each dataset of `table` that has both subjects.
+/// Returns a case for each dataset of `table` that has both subjects.
 fn by_dataset(table: &str, subject: &str, base: &str, metric: &str, holds: impl Fn(&Case) -> bool) -> Vec<Case> {
     let datasets = find(table).map(super::Table::datasets).unwrap_or_default();
     datasets

@@ -6,7 +6,7 @@ use super::sheet::{self, Host, Key};
 use super::{Dataset, Table};
 use crate::schema::{Better, Placement};
 
-/// In the table of tables.
+/// The entry in the table of tables.
 pub(super) const TABLE: Table = Table {
     name: "fifo",
     title: "FreeBSD's FIFO over a pipe against its FIFO over a socket",
@@ -33,7 +33,7 @@ fn read(table: &Table) -> Vec<Dataset> {
         let key = Key { messages: Some(line.messages), ..key };
         key.with(&[("elapsed", "us", Better::Lower, line.elapsed_us)])
     });
-    // As the author's note of 23 July 2009 on blogs.freebsdish.org/zhaoshuai names it.
+    // According to the author's note of 23 July 2009 on blogs.freebsdish.org/zhaoshuai.
     let host = Host { cpu: "Intel Core 2 Quad 9400", cpus: 4, system: "FreeBSD 8.0-CURRENT", ..Host::default() };
     vec![sheet::dataset(
         table,

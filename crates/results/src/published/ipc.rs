@@ -6,7 +6,7 @@ use super::sheet::{self, Host, Key};
 use super::{Dataset, Table};
 use crate::schema::Placement;
 
-/// In the table of tables.
+/// The entry in the table of tables.
 pub(super) const TABLE: Table = Table {
     name: "ipc",
     title: "IPC mechanisms of Linux: bandwidth and round trip",
@@ -35,7 +35,7 @@ struct Latency {
 pub(super) const HOST: Host<'static> =
     Host { name: "", cpu: "dual core, 2.3 GHz", architecture: "", cpus: 2, kernel: "", system: "Fedora 20" };
 
-/// Its description.
+/// The description of that host.
 pub(super) const ABOUT: &str = "Fedora 20, dual core 2.3 GHz";
 
 fn read(table: &Table) -> Vec<Dataset> {
@@ -56,7 +56,7 @@ fn read(table: &Table) -> Vec<Dataset> {
     vec![sheet::dataset(table, "fedora20", ABOUT.to_owned(), &HOST, 0.0, results)]
 }
 
-/// Today's name: `posix_mq` is `posix-mq`.
+/// Returns today's name: `posix-mq` for `posix_mq`.
 fn subject(mechanism: &str) -> String {
     mechanism.replace('_', "-")
 }

@@ -1,5 +1,5 @@
-//! The Linux Trace Toolkit: whole workloads and the kernel's basic operations by LMbench in four configurations, on one CPU
-//! and on four. A dataset has both sets of tests of its machine and configuration.
+//! The Linux Trace Toolkit: whole workloads and the kernel's basic operations by LMbench, in four configurations, on
+//! one CPU and on four. A dataset contains both sets of tests of one machine and configuration.
 
 use serde::Deserialize;
 
@@ -7,10 +7,10 @@ use super::sheet::{self, Host, Key};
 use super::{Dataset, Table};
 use crate::schema::{Better, Placement, RowResult};
 
-/// What the report patched.
+/// The kernel that the report patched.
 const KERNEL: &str = "2.5.44";
 
-/// In the table of tables.
+/// The entry in the table of tables.
 pub(super) const TABLE: Table = Table {
     name: "ltt",
     title: "Workloads and LMbench rows under the Linux Trace Toolkit",
@@ -73,7 +73,7 @@ fn result(line: &Line, placement: Placement) -> RowResult {
     if let Some((subject, size)) = round_trip {
         return Key::new(subject, "rtt", placement).size(size).with(&[sheet::rtt_us(line.value)]);
     }
-    // Of the rows that share a name with another group, bandwidths keep the group's.
+    // Bandwidths that share a name with a row of another group keep the group's name.
     let name = line.row.replace('_', "-");
     let subject = if line.group == "local_bandwidth" && ["pipe", "af-unix", "tcp"].contains(&name.as_str()) {
         format!("{name}-bandwidth")
@@ -93,7 +93,7 @@ fn workload(line: &WorkloadLine, placement: Placement) -> RowResult {
     Key::new(&line.workload, "workload", placement).with(&[("elapsed", "s", Better::Lower, line.seconds)])
 }
 
-/// The report's two machines.
+/// Returns one of the report's two machines.
 fn ltt_host(machine: &str) -> (Host<'static>, Placement) {
     match machine {
         "up" => (Host { cpus: 1, kernel: KERNEL, ..Host::default() }, Placement::SameCpu),
@@ -101,7 +101,7 @@ fn ltt_host(machine: &str) -> (Host<'static>, Placement) {
     }
 }
 
-/// Machine and configuration in words.
+/// Describes machine and configuration.
 fn about(machine: &str, configuration: &str) -> String {
     let machine = if machine == "up" { "1 CPU" } else { "4 CPUs" };
     let configuration = match configuration {

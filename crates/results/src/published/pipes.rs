@@ -6,7 +6,7 @@ use super::sheet::{self, Host, Key};
 use super::{Dataset, Table};
 use crate::schema::Placement;
 
-/// In the table of tables.
+/// The entry in the table of tables.
 pub(super) const TABLE: Table = Table {
     name: "pipes",
     title: "STREAMS pipes against the kernel's pipe and LiS",
@@ -61,8 +61,8 @@ fn subject(mechanism: &str) -> &str {
     }
 }
 
-/// A host of both of the OpenSS7 reports, by its name, with the placement of its processes: one CPU leaves no choice, and
-/// nothing is said of a placement on several. `arch` is `i686 UP` or `x86_64 SMP`.
+/// Returns a host of the two OpenSS7 reports with the placement of its processes: one CPU leaves no choice, and for
+/// several the reports do not state it. `arch` is `i686 UP` or `x86_64 SMP`.
 pub(super) fn openss7_host<'a>(
     name: &'a str,
     arch: &'a str,

@@ -1,4 +1,4 @@
-//! Lines of a table to a run: what the files of this folder share. It knows no table.
+//! Makes runs of the lines of tables. Shared by the files of this folder; independent of any table.
 
 use serde::de::DeserializeOwned;
 
@@ -10,14 +10,14 @@ use crate::schema::{
     SCHEMA_VERSION, Settings, Standing, WorkerKind, lmbench_definition,
 };
 
-/// The lines of a table that is compiled in.
+/// Parses the lines of a compiled-in table.
 pub(super) fn lines<T: DeserializeOwned>(text: &'static str) -> Vec<T> {
     let lines: Result<Vec<T>, csv::Error> = csv::Reader::from_reader(text.as_bytes()).deserialize().collect();
-    // A test reads every table; no other text comes here.
+    // Only compiled-in tables are passed here, and a test parses all of them.
     lines.expect("the published tables are well-formed")
 }
 
-/// The different keys of the lines, in their order, each with its lines.
+/// Groups the lines by key, in the order of the keys' first appearance.
 pub(super) fn grouped<T: Clone, K: PartialEq>(lines: &[T], key: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
     let mut groups: Vec<(K, Vec<T>)> = Vec::new();
     for line in lines {
@@ -33,17 +33,17 @@ pub(super) fn grouped<T: Clone, K: PartialEq>(lines: &[T], key: impl Fn(&T) -> K
 /// A figure: name, unit, direction, value.
 pub(super) type Figure = (&'static str, &'static str, Better, f64);
 
-/// Messages per second, as the streaming patterns yield them.
+/// Returns a figure in messages per second, as in the streaming patterns.
 pub(super) fn rate(per_second: f64) -> Figure {
     ("rate", "messages/s", Better::Higher, per_second)
 }
 
-/// A round trip of so many us, as pattern `rtt` yields it.
+/// Returns a round trip in us, as in pattern `rtt`.
 pub(super) fn rtt_us(us: f64) -> Figure {
     ("rtt", "ns", Better::Lower, us * 1e3)
 }
 
-/// What tells a row from its neighbours.
+/// The parameters that identify a row.
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     pub subject: String,
@@ -56,18 +56,18 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// A row without parameters.
+    /// Returns the key of a row without parameters.
     pub fn new(subject: &str, pattern: &'static str, placement: Placement) -> Key {
         let (size_bytes, messages, workers, variant) = (None, None, None, None);
         Key { subject: subject.to_owned(), pattern, placement, size_bytes, messages, workers, variant }
     }
 
-    /// With messages of so many bytes.
+    /// Sets the size of messages.
     pub fn size(self, bytes: u64) -> Key {
         Key { size_bytes: Some(bytes), ..self }
     }
 
-    /// The id by the rule of every row: `subject/pattern/parameters/placement[/variant]`.
+    /// Returns the id by the rule for all rows: `subject/pattern/parameters/placement[/variant]`.
     fn id(&self) -> String {
         let parameters = match (self.size_bytes, self.messages, self.workers) {
             (Some(size), Some(messages), _) => Some(format!("{size}x{messages}")),
@@ -80,7 +80,7 @@ impl Key {
         parts.into_iter().chain(place).flatten().collect::<Vec<_>>().join("/")
     }
 
-    /// The row with its figures, the row's own first.
+    /// Returns the row with its figures, the row's own first.
     pub fn with(self, figures: &[Figure]) -> RowResult {
         let metric =
             |&(name, unit, better, _): &Figure| Metric { name: name.to_owned(), unit: unit.to_owned(), better };
@@ -115,14 +115,14 @@ impl Key {
     }
 }
 
-/// A host as its report describes it.
+/// A host as described in its report.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Host<'a> {
     pub name: &'a str,
     /// Processor, in the report's words.
     pub cpu: &'a str,
     pub architecture: &'a str,
-    /// 0 where the report does not say.
+    /// 0 if the report does not state it.
     pub cpus: u32,
     /// `uname -r`.
     pub kernel: &'a str,
@@ -131,7 +131,7 @@ pub(super) struct Host<'a> {
 }
 
 impl Host<'_> {
-    /// The environment as far as it is known. The distribution stands where `uname -v` would.
+    /// Returns the environment as far as it is known. The distribution is in the field of `uname -v`.
     fn environment(&self) -> Environment {
         let mut environment = Environment { host: self.name.to_owned(), ..Environment::default() };
         environment.cpu.model = self.cpu.to_owned();
@@ -144,7 +144,7 @@ impl Host<'_> {
     }
 }
 
-/// A dataset of `table`; `time_s` is how long a row was measured, 0 where that is not known.
+/// Returns a dataset of `table`; `time_s` is the measured time of a row, 0 if it is unknown.
 pub(super) fn dataset(
     table: &Table,
     name: &str,

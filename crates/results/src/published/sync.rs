@@ -6,7 +6,7 @@ use super::sheet::{self, Key};
 use super::{Dataset, Table, ipc};
 use crate::schema::{Better, Placement, WorkerKind};
 
-/// In the table of tables.
+/// The entry in the table of tables.
 pub(super) const TABLE: Table = Table {
     name: "sync",
     title: "Locks and semaphores of Linux at one counter",
@@ -36,7 +36,7 @@ fn read(table: &Table) -> Vec<Dataset> {
     vec![sheet::dataset(table, "fedora20", ipc::ABOUT.to_owned(), &ipc::HOST, 0.0, results.collect())]
 }
 
-/// Today's name.
+/// Returns today's name.
 fn subject(primitive: &str) -> String {
     match primitive {
         "fcntl_record_lock" => "record-lock".to_owned(),

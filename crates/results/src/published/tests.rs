@@ -27,7 +27,7 @@ fn every_line_of_every_file_is_a_figure_of_some_row() {
         other => panic!("no file for {other}"),
     };
     for table in tables() {
-        // The loss is computed from the other two figures of a flood.
+        // The loss is computed from the two other figures of a flood.
         let figures: usize = table
             .datasets()
             .iter()
@@ -77,7 +77,7 @@ fn figures_are_those_of_the_reports_in_todays_units() {
 }
 
 #[test]
-fn set_1_of_the_tracing_report_is_there_cell_by_cell() {
+fn set_1_of_the_tracing_report_is_complete() {
     // Machine and configuration: compile, compress, all of LMbench, in seconds.
     for (dataset, cells) in [
         ("smp4-a", &[("compile", 638.0), ("compress", 200.0), ("lmbench", 867.0)][..]),
@@ -99,7 +99,7 @@ fn set_1_of_the_tracing_report_is_there_cell_by_cell() {
 }
 
 #[test]
-fn one_figure_is_one_launch_and_says_so() {
+fn one_figure_is_one_launch_and_is_flagged() {
     let run = run("pipes", "smp").expect("the dataset exists");
     for result in &run.results {
         assert_eq!(result.outcome, RowOutcome::Measured);
@@ -110,7 +110,7 @@ fn one_figure_is_one_launch_and_says_so() {
 }
 
 #[test]
-fn options_that_change_the_definition_keep_rows_off_todays_charts() {
+fn rows_with_options_have_a_pattern_of_their_own() {
     let run = run("pipes", "cos52").expect("the dataset exists");
     assert!(run.results.iter().all(|result| result.row.pattern == "perftest"));
     assert!(run.results.iter().all(|result| result.row.variant.as_deref() == Some("hold,mread,full,readfill")));

@@ -1,4 +1,4 @@
-//! UDP: STREAMS TPI and STREAMS over sockets against sockets, by netperf, on seven pairs of host and system.
+//! UDP: STREAMS TPI and STREAMS over sockets compared with sockets, by netperf, on seven pairs of host and system.
 
 use serde::Deserialize;
 
@@ -7,7 +7,7 @@ use super::sheet::{self, Figure, Key};
 use super::{Dataset, Table};
 use crate::schema::Better;
 
-/// In the table of tables.
+/// The entry in the table of tables.
 pub(super) const TABLE: Table = Table {
     name: "udp",
     title: "UDP over STREAMS against UDP over sockets",
@@ -19,7 +19,7 @@ pub(super) const TABLE: Table = Table {
     read,
 };
 
-/// How long each figure was counted, s.
+/// Seconds for which each figure was counted.
 const SECONDS: f64 = 10.0;
 
 #[derive(Clone, Debug, Deserialize)]

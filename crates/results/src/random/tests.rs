@@ -1,4 +1,4 @@
-//! The order must be reproducible and fair.
+//! Tests that the order is reproducible and uniform.
 
 use super::Random;
 
@@ -25,7 +25,7 @@ fn every_order_of_three_is_about_equally_frequent() {
 }
 
 #[test]
-fn nothing_is_lost_in_a_shuffle() {
+fn a_shuffle_is_a_permutation() {
     let mut items: Vec<u32> = (0..100).collect();
     Random::new(9).shuffle(&mut items);
     assert_ne!(items, (0..100).collect::<Vec<_>>());

@@ -1,10 +1,10 @@
-//! What a machine was like when it measured. Absent means that the machine does not say.
+//! The machine and its state during a measurement. An absent value means that the machine does not provide it.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// A named setting with its value as the machine writes it.
+/// Named settings with their values as the machine prints them.
 pub type Fact = BTreeMap<String, String>;
 
 /// The machine and its state, before or after a run.
@@ -23,7 +23,7 @@ pub struct Environment {
     pub limits: Limits,
     /// Load and pressure at this moment.
     pub load: Load,
-    /// Hypervisor as the processor names it; `none` on bare metal.
+    /// Hypervisor as the processor reports it; `none` on bare metal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtualisation: Option<String>,
     /// Limits of the control group (`cpu.max`, `memory.max`, ...).
@@ -43,13 +43,13 @@ pub struct Environment {
 pub struct Cpu {
     /// Model name.
     pub model: String,
-    /// Architecture as `uname -m` says it.
+    /// Architecture as reported by `uname -m`.
     pub architecture: String,
-    /// CPUs on line.
+    /// CPUs online.
     pub online: u32,
     /// CPUs this process may use.
     pub affinity: Vec<u32>,
-    /// Threads per core, where known.
+    /// Threads per core, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads_per_core: Option<u32>,
     /// Microcode revision.
@@ -95,13 +95,13 @@ pub struct Memory {
     pub transparent_huge_pages: Option<String>,
 }
 
-/// Limits by file or resource name, as the machine writes them.
+/// Limits by file or resource name, as the machine prints them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Limits {
     /// `fs.pipe-max-size`, `fs.mqueue.*`, `kernel.msg*`, `net.core.*mem_*`, `net.unix.max_dgram_qlen`, ...
     pub sysctl: Fact,
-    /// Soft limits of this process: `nofile`, `nproc`, `msgqueue`, `memlock`, ... (`unlimited` where so).
+    /// Soft limits of this process: `nofile`, `nproc`, `msgqueue`, `memlock`, ... (`unlimited` if there is none).
     pub resource: Fact,
 }
 
@@ -111,7 +111,7 @@ pub struct Limits {
 pub struct Load {
     /// Load average over one minute.
     pub average_1min: f64,
-    /// `some avg10` of CPU, I/O and memory pressure, percent, where the kernel has it.
+    /// `some avg10` of CPU, I/O and memory pressure in percent, if the kernel provides it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pressure_some_avg10: BTreeMap<String, f64>,
     /// Share of CPU time stolen by the hypervisor since boot, 0..1.

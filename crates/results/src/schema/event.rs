@@ -11,13 +11,13 @@ use super::{Environment, Placement, Row};
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// The first line: what is going to be measured.
+    /// The first line: the plan of the run.
     RunStarted(Box<RunHeader>),
     /// A row that this machine cannot run.
     RowSkipped {
         /// The row.
         row: Row,
-        /// Why, in words.
+        /// The reason, in words.
         reason: String,
     },
     /// One launch of one row, complete.
@@ -26,16 +26,16 @@ pub enum Event {
     LaunchFailed {
         /// The row's id.
         row: String,
-        /// The block it belonged to.
+        /// The block of the launch.
         block: u32,
         /// What happened, in words.
         reason: String,
     },
-    /// A run was taken up again, after an interruption or because more launches are wanted.
+    /// A run was continued after an interruption, or to add launches.
     RunResumed {
         /// Wall clock, RFC 3339.
         at: String,
-        /// Launches per row that are wanted from now on, without a budget; absent where they are those of before.
+        /// The number of launches per row from now on, without a budget; absent if it has not changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         launches: Option<u32>,
     },
@@ -61,7 +61,7 @@ pub enum RunStatus {
     Interrupted,
 }
 
-/// What a run set out to do.
+/// The plan of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct RunHeader {
@@ -73,17 +73,17 @@ pub struct RunHeader {
     pub run_id: String,
     /// Wall clock at the start, RFC 3339.
     pub started_at: String,
-    /// The command line that reproduces it, the seed included.
+    /// The command line that reproduces it, including the seed.
     pub command: Vec<String>,
     /// The program that measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
-    /// The programs of variants that are not the one that measured, by variant.
+    /// The programs of variants that differ from the one that measured, by variant.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variant_programs: BTreeMap<String, Program>,
-    /// How it measures.
+    /// The settings.
     pub settings: Settings,
-    /// The rows that are measured, in the order of the tables. Not in `run.json`, whose results have them.
+    /// The measured rows, in the order of the tables. Not in `run.json`, where the results contain them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<Row>,
     /// The environment before.
@@ -94,29 +94,29 @@ pub struct RunHeader {
     pub clock_resolution_ns: f64,
 }
 
-/// A program file, so that `run --against` can start it again and knows when it has been replaced.
+/// A program file. `run --against` uses it to start the program again, and to notice that it has been replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Program {
-    /// Where it was.
+    /// Its path.
     pub path: String,
     /// FNV-1a of its bytes, 64 bits in hexadecimal.
     pub fingerprint: String,
 }
 
-/// How a run measures.
+/// The settings of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Settings {
-    /// The suites and filters asked for.
+    /// The requested suites and filters.
     pub selection: Vec<String>,
-    /// Launches per row, one in each block; 0: as many as `budget_s` has room for.
+    /// Launches per row, one in each block; 0 means as many as fit `budget_s`.
     pub launches: u32,
     /// Measured time per launch, seconds.
     pub time_s: f64,
-    /// Least warm-up per launch, seconds.
+    /// Minimum warm-up per launch, seconds.
     pub warm_up_s: f64,
-    /// The most a whole run may take, seconds; blocks that would not fit are left out.
+    /// The time limit of the whole run, seconds; blocks that would not fit are left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_s: Option<f64>,
     /// Seed of the order within blocks.
@@ -126,24 +126,25 @@ pub struct Settings {
     /// Command lines of the external transports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transport_commands: Vec<String>,
-    /// What every row is measured under, block by block: `NAME=[KEY=VALUE ...] [COMMAND [ARG ...]]` each.
+    /// The variants under which every row is measured, block by block; each is `NAME=[KEY=VALUE ...] [COMMAND [ARG
+    /// ...]]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<String>,
 }
 
-/// What one launch of one row measured.
+/// The measurements of one launch of one row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct LaunchRecord {
     /// The row's id.
     pub row: String,
-    /// The block, from 0. A block holds each row once.
+    /// The block, from 0. A block contains each row once.
     pub block: u32,
     /// Position within its block, from 0.
     pub position: u32,
-    /// When it started, seconds after the start of the run.
+    /// Its start, in seconds after the start of the run.
     pub started_s: f64,
-    /// How long it took with all its preparation, seconds.
+    /// Its duration with all preparation, in seconds.
     pub elapsed_s: f64,
     /// Samples by metric: one per timed batch, in the metric's unit.
     pub series: BTreeMap<String, Vec<f64>>,
@@ -156,11 +157,11 @@ pub struct LaunchRecord {
     pub warm_up_s: f64,
     /// Whether the last warm-up batches showed no slope.
     pub steady: bool,
-    /// What it cost, and what was counted, over the measured part: `sender_user_s`, `sender_system_s`,
-    /// `sender_voluntary_switches`, `sender_involuntary_switches`, the same for `receiver_`, `lost`, `enobufs`, ...
+    /// Costs and event counts of the measured part: `sender_user_s`, `sender_system_s`, `sender_voluntary_switches`,
+    /// `sender_involuntary_switches`, the same for `receiver_`, `lost`, `enobufs`, ...
     pub counters: BTreeMap<String, f64>,
     /// Share of the machine's CPU time stolen by the hypervisor during the launch, 0..1.
     pub steal: f64,
-    /// Share of the machine's CPU time that went to processes outside the run during the launch, 0..1.
+    /// Share of the machine's CPU time used by processes outside the run during the launch, 0..1.
     pub foreign_load: f64,
 }

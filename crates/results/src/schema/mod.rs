@@ -1,7 +1,7 @@
 //! The stored form of a run: the lines of `run.jsonl` ([`Event`]) and the document `run.json` ([`Run`]).
 //!
-//! Every type here is serialised as it stands, so a change of a field is a change of [`SCHEMA_VERSION`]. Numbers are
-//! finite: what could not be computed is absent, never NaN.
+//! Every type here is serialised as it is declared, so every change of a field is a change of [`SCHEMA_VERSION`].
+//! Numbers are finite: values that could not be computed are absent, never NaN.
 
 mod environment;
 mod event;
@@ -13,5 +13,5 @@ pub use event::{Event, LaunchRecord, Program, RunHeader, RunStatus, Settings};
 pub use row::{Better, LMBENCH_VALUE, Metric, Placement, Row, Standing, WorkerKind, lmbench_definition};
 pub use run::{MetricResult, Percentile, RowOutcome, RowResult, Run};
 
-/// The version of everything in this module. A reader refuses a newer one by name.
+/// The version of everything in this module. Readers refuse a newer version.
 pub const SCHEMA_VERSION: u32 = 3;

@@ -1,22 +1,22 @@
-//! A row: one configuration that is measured, and the metrics that it yields.
+//! A row: one measured configuration, and its metrics.
 
 use serde::{Deserialize, Serialize};
 
-/// Where the processes of a row run.
+/// The placement of the processes of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
     /// All on one CPU.
     SameCpu,
-    /// Each on a CPU of its own, as far as there are CPUs (the second shares none with the first).
+    /// Each on a CPU of its own, as far as there are CPUs (the second one does not share the first one's).
     TwoCpus,
-    /// Where the scheduler puts them.
+    /// Chosen by the scheduler.
     Free,
 }
 
 impl Placement {
-    /// The name used in row ids, options and files.
+    /// Returns the name in row ids, options and files.
     pub fn name(self) -> &'static str {
         match self {
             Placement::SameCpu => "same-cpu",
@@ -26,22 +26,22 @@ impl Placement {
     }
 }
 
-/// What a row stands for in a table.
+/// The role of a row in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// Something a program could use.
+    /// A mechanism that a program could use.
     Candidate,
-    /// What the hardware allows: a bare ring in shared memory.
+    /// What the hardware permits: a plain ring in shared memory.
     Limit,
     /// The harness's own cost: a transport that moves nothing.
     Null,
-    /// A program of someone else's that speaks the external protocol.
+    /// A program outside Headwater that speaks the external protocol.
     External,
 }
 
-/// What kind of worker shares a counter in the `sync` facility.
+/// The kind of workers that share a counter in the `sync` facility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -53,7 +53,7 @@ pub enum WorkerKind {
 }
 
 impl WorkerKind {
-    /// The name used in row ids and tables.
+    /// Returns the name in row ids and tables.
     pub fn name(self) -> &'static str {
         match self {
             WorkerKind::Process => "process",
@@ -62,7 +62,7 @@ impl WorkerKind {
     }
 }
 
-/// One configuration: what is measured, how, and with which parameters.
+/// One measured configuration: subject, pattern and parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Row {
@@ -76,37 +76,37 @@ pub struct Row {
     pub definition_version: u32,
     /// Candidate, limit, null or external.
     pub standing: Standing,
-    /// Where its processes run.
+    /// The placement of its processes.
     pub placement: Placement,
-    /// Bytes per message, where the row has messages.
+    /// Bytes per message, if the row has messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
-    /// Messages per repetition, where the row fixes them (`fifo matrix`).
+    /// Messages per repetition, if the row has a fixed number (`fifo matrix`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
-    /// How many workers share the counter (`sync`).
+    /// Number of workers that share the counter (`sync`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<u32>,
     /// Processes or threads (`sync`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_kind: Option<WorkerKind>,
-    /// The named policy under which the subject runs, where it has several; it is a part of the subject's name.
+    /// The policy of the subject, if it has several; it is a part of the subject's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
-    /// The variant that its launches ran under, where a run interleaves several (`run --variant`, `run --against`); the
-    /// last part of the id.
+    /// The variant of its launches, if a run interleaves several (`run --variant`, `run --against`); the last part of
+    /// the id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
-    /// What it yields; the first is the row's own figure.
+    /// The metrics; the first is the row's own figure.
     pub metrics: Vec<Metric>,
 }
 
-/// The metric that holds the figure by the rule of lmbench, beside the row's own: of a launch the median of 11 batches, or of
+/// The metric with the figure by LMbench's rule, beside the row's own: for a launch the median of 11 batches, or for
 /// memory the best of them.
 pub const LMBENCH_VALUE: &str = "lmbench_value";
 
-/// The rows of facility `lmbench` whose definition has changed, and its version; a name that ends in `-` stands for all that
-/// begin with it. Results of the original program, published and imported, have these versions too: a definition changes
+/// The rows of facility `lmbench` whose definition has changed, and its version; a name that ends in `-` is a prefix.
+/// Results of the original program, published and imported, have these versions too, because definitions were changed
 /// to become the original's.
 const LMBENCH_REVISED: &[(&str, u32)] = &[
     ("stat", 2),
@@ -137,13 +137,13 @@ const LMBENCH_REVISED: &[(&str, u32)] = &[
     ("main-memory", 2),
 ];
 
-/// The version of the definition of a row of facility `lmbench`.
+/// Returns the version of the definition of a row of facility `lmbench`.
 pub fn lmbench_definition(subject: &str) -> u32 {
     let is_meant = |name: &str| if name.ends_with('-') { subject.starts_with(name) } else { subject == name };
     LMBENCH_REVISED.iter().find(|(name, _)| is_meant(name)).map_or(1, |&(_, version)| version)
 }
 
-/// Which direction is an improvement.
+/// The direction of an improvement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -155,7 +155,7 @@ pub enum Better {
 }
 
 impl Better {
-    /// The name used in tables and files.
+    /// Returns the name in tables and files.
     pub fn name(self) -> &'static str {
         match self {
             Better::Higher => "higher",
@@ -164,7 +164,7 @@ impl Better {
     }
 }
 
-/// A quantity that a row yields.
+/// A quantity that a row measures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Metric {
@@ -172,6 +172,6 @@ pub struct Metric {
     pub name: String,
     /// `messages/s`, `ns`, `us`, `ratio`.
     pub unit: String,
-    /// Which direction is an improvement.
+    /// The direction of an improvement.
     pub better: Better,
 }

@@ -1,4 +1,4 @@
-//! `run.json`: a run with its estimates, made from the events and makeable again from them.
+//! `run.json`: a run with its estimates, computed from the events.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,21 @@ use crate::flags::Flag;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Run {
-    /// What it set out to do, with the environment before.
+    /// The plan, with the environment before the run.
     #[serde(flatten)]
     pub header: RunHeader,
     /// How it ended.
     pub status: RunStatus,
-    /// The environment afterwards, if it came to its end.
+    /// The environment afterwards, if the run was completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment_after: Option<Environment>,
-    /// Every row with what came of it, skipped ones included.
+    /// All rows with their outcomes, including skipped ones.
     pub results: Vec<RowResult>,
 }
 
 impl Run {
-    /// The rows of each variant as a run of their own, in the order in which variants appear; empty for a run without any.
+    /// Returns the rows of each variant as a separate run, in the order in which variants appear; none if the run has
+    /// no variants.
     pub fn variants(&self) -> Vec<(String, Run)> {
         let mut parts: Vec<(String, Run)> = Vec::new();
         for result in &self.results {
@@ -42,7 +43,7 @@ impl Run {
     }
 }
 
-/// What came of one row.
+/// The outcome of one row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct RowResult {
@@ -56,11 +57,11 @@ pub struct RowResult {
     /// Percentiles of individual durations by metric, ns, merged over launches.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub percentiles: BTreeMap<String, Vec<Percentile>>,
-    /// Median over launches of each counter of [`super::LaunchRecord::counters`], and per 1000 operations where
+    /// Median over launches of each counter of [`super::LaunchRecord::counters`], and the same per 1000 operations if
     /// the name ends in `_per_1000`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, f64>,
-    /// What a reader must know before trusting the figure.
+    /// Reasons for caution about the figure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Flag>,
     /// Reasons of launches that failed.
@@ -68,7 +69,7 @@ pub struct RowResult {
     pub failures: Vec<String>,
 }
 
-/// What became of a row.
+/// The outcome of a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(tag = "status", rename_all = "snake_case")]
@@ -77,7 +78,7 @@ pub enum RowOutcome {
     Measured,
     /// The machine cannot run it.
     Skipped {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// No launch finished.
@@ -85,7 +86,7 @@ pub enum RowOutcome {
         /// What happened.
         reason: String,
     },
-    /// The run ended before it was its turn.
+    /// The run ended before this row was measured.
     Pending,
 }
 
@@ -100,8 +101,8 @@ pub struct MetricResult {
     pub estimate: Estimate,
     /// One value per launch (the median of its batches), in block order.
     pub launches: Vec<f64>,
-    /// The block of each of [`MetricResult::launches`]: rows are compared by their ratio within a block, and a block in
-    /// which a launch failed is missing here.
+    /// The block of each of [`MetricResult::launches`]: rows are compared by their ratio within a block. A block in
+    /// which a launch failed is missing.
     pub blocks: Vec<u32>,
 }
 

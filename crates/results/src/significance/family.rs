@@ -1,31 +1,33 @@
-//! Many rows tested at once: Benjamini and Hochberg's control of the share of false discoveries, and what it can reach.
+//! Many rows tested at once: Benjamini and Hochberg's control of the false discovery rate, and which rows can reach
+//! significance.
 //!
-//! With few launches an exact test has a smallest p-value. A row that could not be called different whatever it measured
-//! is no evidence of sameness, so each row is told whether it could have reached (after Gilbert, 2005).
+//! With few launches an exact test has a smallest possible p-value. A row that could not be called different with any
+//! data is not evidence of equality, so each row gets a flag whether it could have reached significance (after Gilbert,
+//! 2005).
 
-/// What a family of tests says of one of its members.
+/// The result for one test of a family.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Member {
     /// The p-value adjusted for the family, at most 1.
     pub p_adjusted: f64,
     /// Whether it is significant at the family's level.
     pub significant: bool,
-    /// Whether its smallest possible p-value would have been significant, the others being what they are.
+    /// Whether its smallest possible p-value would have been significant, with the other tests unchanged.
     pub reachable: bool,
 }
 
-/// Judges tests, each given as its p-value and the smallest that it can give, so that at most a share `alpha` of those
-/// called significant is expected to be false.
+/// Judges tests, each given as its p-value and its smallest possible p-value, so that the expected share of false ones
+/// among those called significant is at most `alpha`.
 ///
-/// Tests that could not be significant even alone are left out of the number of tests: they can be no discoveries, and
-/// counting them would only hide others.
+/// Tests that could not be significant even alone are not counted: they cannot be discoveries, and counting them would
+/// only hide others.
 pub fn judge(tests: &[(f64, f64)], alpha: f64) -> Vec<Member> {
     let can = |&&(_, smallest): &&(f64, f64)| smallest <= alpha;
     let count = tests.iter().filter(can).count();
     let mut order: Vec<usize> = (0..tests.len()).filter(|&at| tests[at].1 <= alpha).collect();
     order.sort_by(|&a, &b| tests[a].0.total_cmp(&tests[b].0));
     let mut members = vec![Member { p_adjusted: 1.0, significant: false, reachable: false }; tests.len()];
-    // From the largest down: an adjusted value is never above that of a larger one.
+    // From the largest down: an adjusted value is never above that of a larger p-value.
     let mut smallest_so_far = 1.0_f64;
     let mut discoveries = 0;
     for (below, &at) in order.iter().enumerate().rev() {

@@ -1,25 +1,25 @@
-//! In how many of the equally likely rearrangements of two equal sides so many pairs are negative: the distributions of
-//! Wilcoxon's signed-rank statistic and of Mann and Whitney's U. Called by [`super::shift`]; it sees no data.
+//! The distribution of the number of negative pairs if two sides are equal, over all equally likely rearrangements:
+//! Wilcoxon's signed-rank statistic and Mann and Whitney's U. Called by [`super::shift`]; independent of the data.
 
 use std::collections::BTreeMap;
 
 use crate::normal::normal_below;
 
-/// Launches of both sides together up to which the rearrangements are counted; the normal approximation of more differs
-/// from the count by less than a thousandth.
+/// The most launches of both sides together for which rearrangements are counted. For more, the normal approximation
+/// differs by less than a thousandth.
 pub const EXACT_MAX: usize = 100;
 
-/// What the pairs are made of.
+/// How pairs are formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Design {
-    /// The means of all pairs of so many differences within blocks, each with itself too.
+    /// The means of all pairs of this many differences within blocks, including each with itself.
     Paired(usize),
     /// The differences of all pairs of a launch of one side and a launch of the other.
     Independent(usize, usize),
 }
 
 impl Design {
-    /// How many pairs there are.
+    /// Returns the number of pairs.
     pub fn pairs(self) -> usize {
         match self {
             Design::Paired(n) => n * (n + 1) / 2,
@@ -27,7 +27,7 @@ impl Design {
         }
     }
 
-    /// Launches of the side that has fewer.
+    /// Returns the launches of the side that has fewer.
     pub fn launches(self) -> usize {
         match self {
             Design::Paired(n) => n,
@@ -35,7 +35,7 @@ impl Design {
         }
     }
 
-    /// The smallest p-value that can come out: all pairs of one sign.
+    /// Returns the smallest possible p-value: all pairs have the same sign.
     pub fn p_reachable(self) -> f64 {
         match self {
             Design::Paired(n) => (2.0 * 0.5f64.powi(i32::try_from(n).unwrap_or(i32::MAX))).min(1.0),
@@ -47,7 +47,7 @@ impl Design {
         }
     }
 
-    /// The variance of the number of negative pairs where nothing differs.
+    /// Returns the variance of the number of negative pairs without a difference.
     fn variance(self) -> f64 {
         match self {
             Design::Paired(n) => n as f64 * (n as f64 + 1.0) * (2.0 * n as f64 + 1.0) / 24.0,
@@ -63,15 +63,15 @@ impl Design {
     }
 }
 
-/// Keeps the distributions that it was asked for: of all rows of a run there are one or two.
+/// Caches distributions: all rows of a run need only one or two.
 #[derive(Clone, Debug, Default)]
 pub struct NullCounts {
-    /// P(at most so many pairs are negative), by their number.
+    /// P(at most k pairs are negative), indexed by k.
     at_most: BTreeMap<Design, Vec<f64>>,
 }
 
 impl NullCounts {
-    /// The probability that at most `count` pairs are negative where nothing differs.
+    /// Returns the probability that at most `count` pairs are negative without a difference.
     pub fn at_most(&mut self, design: Design, count: usize) -> f64 {
         if !design.is_counted() {
             let distance = count as f64 + 0.5 - design.pairs() as f64 / 2.0;
@@ -81,11 +81,11 @@ impl NullCounts {
         table.get(count).copied().unwrap_or(1.0)
     }
 
-    /// The place, from 1, of the pair that bounds an interval which is wrong with probability at most `alpha`, from either
-    /// end; 0 where even the interval of all pairs is wrong more often.
-    pub fn end_place(&mut self, design: Design, alpha: f64) -> usize {
+    /// Returns the rank, from 1, of the pair that bounds an interval which is wrong with probability at most `alpha`,
+    /// from either end; 0 if even the interval of all pairs is wrong more often.
+    pub fn end_rank(&mut self, design: Design, alpha: f64) -> usize {
         let (mut low, mut high) = (0, design.pairs() / 2);
-        // The largest number of which at most one less negative pairs are rare enough.
+        // The largest rank for which fewer negative pairs are rare enough.
         while low < high {
             let middle = (low + high).div_ceil(2);
             if 2.0 * self.at_most(design, middle - 1) <= alpha { low = middle } else { high = middle - 1 }
@@ -107,7 +107,7 @@ fn cumulative(design: Design) -> Vec<f64> {
     probabilities
 }
 
-/// The probability of each sum of negative ranks: each of the ranks 1 to n is negative with probability 1/2.
+/// Returns the probability of each sum of negative ranks: each of the ranks 1 to n is negative with probability 1/2.
 fn signed_ranks(n: usize) -> Vec<f64> {
     let mut probabilities = vec![0.0; n * (n + 1) / 2 + 1];
     probabilities[0] = 1.0;
@@ -120,10 +120,11 @@ fn signed_ranks(n: usize) -> Vec<f64> {
     probabilities
 }
 
-/// The probability of each number of pairs in which the launch of the second side is the lower one. The highest of all is
-/// one of the first side's `a` with probability a / (a + b), and is then above all of the second (Mann and Whitney, 1947).
+/// Returns the probability of each number of pairs in which the launch of the second side is lower. The highest of all
+/// launches is one of the first side's `a` with probability a / (a + b), and is then above all of the second side (Mann
+/// and Whitney, 1947).
 fn rank_sums(a: usize, b: usize) -> Vec<f64> {
-    // By launches of the second side, for a growing number of the first.
+    // Indexed by launches of the second side, for a growing number of the first.
     let mut by_second: Vec<Vec<f64>> = (0..=b).map(|_| vec![1.0]).collect();
     for first in 1..=a {
         let mut next: Vec<Vec<f64>> = vec![vec![1.0]];

@@ -1,14 +1,15 @@
-//! The shift between two samples by Hodges and Lehmann (1963): the median over all pairs of launches. One statistic gives the
-//! estimate, the interval and the p-value, so none of them can contradict another.
+//! The shift between two samples by Hodges and Lehmann (1963): the median over all pairs of launches. Estimate,
+//! interval and p-value are one statistic, so they cannot contradict each other.
 //!
-//! Paired, the pairs are the means of two differences (Walsh averages), and the test behind interval and p-value is Wilcoxon's
-//! signed-rank test; independent, they are the differences of a launch of each side, and the test is Mann and Whitney's. The
-//! interval leaves out as many pairs at either end as the test allows (Moses); the p-value is the smallest level at which the
-//! interval would leave out 0. A pair of exactly 0 counts on both sides: ties never make a difference.
+//! For paired samples, the pairs are the means of two differences (Walsh averages), and the test behind interval and
+//! p-value is Wilcoxon's signed-rank test. For independent samples they are the differences of a launch of each side,
+//! and the test is Mann and Whitney's. The interval excludes as many pairs at either end as the test permits (Moses);
+//! the p-value is the smallest level at which the interval would exclude 0. A pair of exactly 0 counts on both sides,
+//! so that ties never create a difference.
 
 use super::null_counts::{Design, NullCounts};
 
-/// Where a sample's sides are.
+/// The shift of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
     /// The median over all pairs.
@@ -17,43 +18,44 @@ pub struct Shift {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
-    /// The coverage that the interval has: at least what was asked for, less where so few launches cannot have it.
+    /// The coverage of the interval: at least the requested one, or less if there are too few launches.
     pub confidence: f64,
-    /// The p-value on two sides.
+    /// The two-sided p-value.
     pub p: f64,
-    /// The smallest p-value that so many launches can give.
+    /// The smallest p-value that is possible with this number of launches.
     pub p_reachable: f64,
     /// Blocks, or launches of the side that has fewer.
     pub n: usize,
 }
 
-/// Computes shifts at one level; keeps what depends on the number of launches alone.
+/// Computes shifts at one level, and caches what depends only on the number of launches.
 #[derive(Clone, Debug)]
 pub struct ShiftEstimator {
     alpha: f64,
     counts: NullCounts,
-    /// Of the design asked for last: the place of the pair that bounds the interval, 0 where none does.
+    /// For the last design: the rank of the pair that bounds the interval, 0 if there is none.
     last: Option<(Design, usize)>,
-    /// The pairs of the sample at hand, kept for their memory.
+    /// The pairs of the present sample; kept to reuse the memory.
     pairs: Vec<f64>,
 }
 
-/// Up to so many pairs are listed and put into order; of more only the wanted ones are looked for.
+/// Up to this many pairs are listed and sorted; with more, the required ones are searched for.
 const LISTED_MAX: usize = 4096;
 
 impl ShiftEstimator {
-    /// Intervals are wrong with probability at most `alpha`.
+    /// Returns an estimator whose intervals are wrong with probability at most `alpha`.
     pub fn at(alpha: f64) -> ShiftEstimator {
         ShiftEstimator { alpha, counts: NullCounts::default(), last: None, pairs: Vec::new() }
     }
 
-    /// Of differences within blocks. `None` of nothing or of what is no number.
+    /// Returns the shift of differences within blocks. `None` if there are none, or one is not finite.
     pub fn paired(&mut self, differences: &[f64]) -> Option<Shift> {
         let sorted = sorted(differences)?;
         self.shift(Design::Paired(sorted.len()), &Pairs::Means(&sorted))
     }
 
-    /// Of launches of `b` against launches of `a`. `None` where a side has nothing or what is no number.
+    /// Returns the shift of the launches of `b` relative to those of `a`. `None` if a side has none, or one is not
+    /// finite.
     pub fn independent(&mut self, a: &[f64], b: &[f64]) -> Option<Shift> {
         let (a, b) = (sorted(a)?, sorted(b)?);
         self.shift(Design::Independent(a.len(), b.len()), &Pairs::Differences(&a, &b))
@@ -63,10 +65,10 @@ impl ShiftEstimator {
         let count = design.pairs();
         let place = match self.last {
             Some((last, place)) if last == design => place,
-            _ => self.counts.end_place(design, self.alpha),
+            _ => self.counts.end_rank(design, self.alpha),
         };
         self.last = Some((design, place));
-        // So few launches have the interval of all pairs, which covers what it can.
+        // With so few launches the interval contains all pairs, and its coverage is lower.
         let end = place.max(1);
         let middle = [count.div_ceil(2), count / 2 + 1];
         let (ends, middle, below, above) = if count <= LISTED_MAX {
@@ -94,23 +96,23 @@ impl ShiftEstimator {
     }
 }
 
-/// The smallest number of blocks, or of launches of each side, at which a test can give a p-value of `p`.
+/// Returns the smallest number of blocks, or of launches of each side, with which a test can give a p-value of `p`.
 pub fn blocks_for(p: f64, paired: bool) -> usize {
     let reachable = |n| if paired { Design::Paired(n) } else { Design::Independent(n, n) }.p_reachable();
-    // A thousand give less than any number that is not 0.
+    // With a thousand, any p-value above 0 is possible.
     (1..1000).find(|&n| reachable(n) <= p).unwrap_or(1000)
 }
 
 /// The pairs of a sample whose sides are in ascending order.
 enum Pairs<'a> {
-    /// The means of every two, each with itself too.
+    /// The means of every two, including each with itself.
     Means(&'a [f64]),
-    /// The second less the first.
+    /// The second minus the first.
     Differences(&'a [f64], &'a [f64]),
 }
 
 impl Pairs<'_> {
-    /// All of them in ascending order.
+    /// Lists all of them in ascending order.
     fn list(&self, into: &mut Vec<f64>) {
         into.clear();
         match self {
@@ -128,7 +130,8 @@ impl Pairs<'_> {
         into.sort_unstable_by(f64::total_cmp);
     }
 
-    /// How many are at most `bound`: both sides ascend, so what one step has counted the next need not look at.
+    /// Counts the pairs that are at most `bound`. Both sides ascend, so each step continues where the previous one
+    /// ended.
     fn at_most(&self, bound: f64) -> usize {
         let mut count = 0;
         match self {
@@ -154,7 +157,7 @@ impl Pairs<'_> {
         count
     }
 
-    /// The pair at that place, from 1, in ascending order: the smallest number that so many pairs are at most.
+    /// Returns the pair with that rank, from 1: the smallest number that this many pairs do not exceed.
     fn nth(&self, place: usize) -> f64 {
         let (mut low, mut high) = (key(f64::MIN), key(f64::MAX));
         while low < high {
@@ -165,7 +168,7 @@ impl Pairs<'_> {
     }
 }
 
-/// The finite values in ascending order; `None` if there is none, or one that is not finite.
+/// Returns the values in ascending order; `None` if there is none, or one is not finite.
 fn sorted(values: &[f64]) -> Option<Vec<f64>> {
     if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
         return None;
@@ -175,13 +178,13 @@ fn sorted(values: &[f64]) -> Option<Vec<f64>> {
     Some(sorted)
 }
 
-/// A whole number that is ordered as the number is.
+/// Maps a number to an integer of the same order.
 fn key(value: f64) -> u64 {
     let bits = value.to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
-/// The number of a key.
+/// Returns the number of a key.
 fn value(key: u64) -> f64 {
     f64::from_bits(if key >> 63 == 1 { key & !(1 << 63) } else { !key })
 }

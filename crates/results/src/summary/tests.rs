@@ -167,7 +167,7 @@ fn flags_come_from_the_launches() {
 }
 
 #[test]
-fn events_of_no_run_are_refused_and_change_nothing() {
+fn invalid_events_are_refused_and_change_nothing() {
     assert_eq!(Fold::new().finish(), Err(FoldError::NoHeader));
     assert_eq!(Fold::new().snapshot(), Err(FoldError::NoHeader));
     assert_eq!(Fold::run_of([failed("a", 0)]), Err(FoldError::NoHeader));
@@ -197,7 +197,7 @@ fn a_snapshot_is_the_run_so_far_and_stored_events_give_the_same_run() {
 }
 
 #[test]
-fn a_resumption_that_asks_for_more_launches_changes_the_run_s_own() {
+fn resuming_with_more_launches_changes_the_settings_of_the_run() {
     let mut events = all_events();
     let settings = |events: &[Event]| Fold::run_of(events.to_vec()).expect("in order").header.settings;
     assert_eq!((settings(&events).launches, settings(&events).budget_s), (24, None));

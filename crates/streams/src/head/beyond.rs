@@ -60,6 +60,9 @@ impl Handle {
         if effects.changed {
             self.tell_changed(outward)?;
         }
+        if effects.watches_more || effects.sooner {
+            self.tell_to_look(effects.sooner)?;
+        }
         if effects.enabled_partner {
             let endpoint = self.end.endpoint.clone();
             endpoint.partner().map_or(Ok(()), Partner::enable)?;

@@ -5,15 +5,18 @@ use std::sync::atomic::Ordering;
 use super::handle::Handle;
 use super::peeked::{PeekedMessage, ReadSide};
 use super::state::{self, Call};
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Errno, Result, fixed};
+use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
-use crate::message::owned::OwnedMessage;
+use crate::message::priority::Priority;
 use crate::queue::store::HEAD;
 
 /// Which message is wanted (the flags of getpmsg).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum MessageFilter {
     /// The first, whatever it is (MSG_ANY).
+    #[default]
+    #[doc(alias = "MSG_ANY")]
     Any,
     /// Only one of high priority (RS_HIPRI, MSG_HIPRI).
     HighPriority,
@@ -21,8 +24,9 @@ pub enum MessageFilter {
     Band(u8),
 }
 
-/// What was got.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What getmsg or getpmsg has copied to the caller's buffers, and what is left of the message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Received {
     /// Bytes of the control part that were copied; None (a len of -1): the message has none, or none left, or it was not asked
     /// for.
@@ -33,10 +37,8 @@ pub struct Received {
     pub more_control: bool,
     /// More of the data part waits (MOREDATA).
     pub more_data: bool,
-    /// Its band.
-    pub band: u8,
-    /// Whether it is of high priority.
-    pub high_priority: bool,
+    /// Its priority class.
+    pub priority: Priority,
 }
 
 /// How much of a message is taken.
@@ -57,14 +59,8 @@ impl Taken {
 
 impl Received {
     /// After a hang-up, or when the other end is gone: both parts have length 0.
-    const END: Received = Received {
-        control: Some(0),
-        data: Some(0),
-        more_control: false,
-        more_data: false,
-        band: 0,
-        high_priority: false,
-    };
+    const END: Received =
+        Received { control: Some(0), data: Some(0), more_control: false, more_data: false, priority: Priority::NORMAL };
 }
 
 impl Handle {
@@ -137,7 +133,7 @@ impl Handle {
     ///
     /// # Errors
     /// As [`Handle::getpmsg`].
-    pub fn receive(&mut self) -> Result<Option<OwnedMessage>> {
+    pub fn receive(&mut self) -> Result<Option<Message<'static>>> {
         self.attach()?;
         loop {
             state::check(self.end.words(), Call::Read)?;
@@ -151,16 +147,18 @@ impl Handle {
         }
     }
 
-    /// Sends a message. As [`Handle::putmsg`] or [`Handle::putpmsg`].
+    /// Sends a message of the type M_DATA, M_PROTO or M_PCPROTO. As [`Handle::putpmsg`] with its parts and its priority.
     ///
     /// # Errors
-    /// As those.
-    pub fn send_message(&mut self, message: &OwnedMessage) -> Result<()> {
-        let (control, data) = (message.control.as_deref(), message.data.as_deref());
-        if message.high_priority { self.putmsg(control, data, true) } else { self.putpmsg(control, data, message.band) }
+    /// `EINVAL` for a message of another type; else as [`Handle::putpmsg`].
+    pub fn send_message(&mut self, message: &Message<'_>) -> Result<()> {
+        if !matches!(message.header.kind, Kind::Data | Kind::Proto | Kind::PcProto) {
+            return Err(fixed!(Inval, "a user sends M_DATA, M_PROTO and M_PCPROTO alone"));
+        }
+        self.putpmsg(message.control(), message.data(), message.priority())
     }
 
-    fn receive_now(&mut self) -> Result<Option<OwnedMessage>> {
+    fn receive_now(&mut self) -> Result<Option<Message<'static>>> {
         let most = self.end.region.strmsgsz as usize;
         self.take_front(|front, item| {
             check_wanted(item, MessageFilter::Any)?;
@@ -175,7 +173,10 @@ impl Handle {
             let len = |part: &Option<Vec<u8>>| part.as_ref().map(Vec::len);
             let taken = Taken { control: len(&control), data: len(&data), all: !item.is_plain() };
             let MessageHeader { kind, band, .. } = item.header;
-            Ok((OwnedMessage { control, data, band, high_priority: kind.is_high_priority() }, Some(taken)))
+            // What is left of an M_PROTO whose control part was taken before is data.
+            let kind = if kind == Kind::Proto && control.is_none() { Kind::Data } else { kind };
+            let header = MessageHeader { band, ..MessageHeader::of(kind) };
+            Ok((Message::of_parts(header, control, data), Some(taken)))
         })
     }
 
@@ -199,8 +200,8 @@ impl Handle {
             // None is less than a part of no bytes, which then stays.
             let (more_control, more_data) = (item.control > got_control, item.data > got_data);
             let taken = Taken { control: got_control, data: got_data, all: false };
-            let (band, high_priority) = (item.header.band, item.header.kind.is_high_priority());
-            let got = Received { control: got_control, data: got_data, more_control, more_data, band, high_priority };
+            let priority = item.header.priority();
+            let got = Received { control: got_control, data: got_data, more_control, more_data, priority };
             Ok((got, take.then_some(taken)))
         })
     }
@@ -229,7 +230,7 @@ impl Handle {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let counted = self.take_front(|front, item| {
-            let stored = front.with_store(|store| store.count(HEAD, |header| header.kind != Kind::Signal))?;
+            let stored = front.store()?.count(HEAD, |header| header.kind != Kind::Signal)?;
             Ok(((item.data.unwrap_or(0), stored + front.lane.messages()), None))
         });
         Ok(self.remember_failure(counted)?.unwrap_or((0, 0)))
@@ -255,7 +256,7 @@ impl Handle {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let last = self.take_front(|front, item| {
-            let stored = front.with_store(|store| store.count(HEAD, |header| header.marked))?;
+            let stored = front.store()?.count(HEAD, |header| header.marked)?;
             Ok((item.header.marked && stored + front.lane.marked() == 1, None))
         });
         Ok(self.remember_failure(last)?.unwrap_or(false))
@@ -283,7 +284,7 @@ impl Handle {
             header.kind != Kind::Signal && !header.kind.is_high_priority() && header.band == band
         };
         let found = self.take_front(|front, _| {
-            let stored = front.with_store(|store| store.find(HEAD, |stored| fits(stored.header)))?.is_some();
+            let stored = front.store()?.find(HEAD, |stored| fits(stored.header))?.is_some();
             Ok((stored || band == 0 && front.lane.messages() > 0, None))
         });
         Ok(self.remember_failure(found)?.unwrap_or(false))
@@ -343,15 +344,14 @@ impl ReadSide<'_> {
 }
 
 fn check_wanted(item: &PeekedMessage, select: MessageFilter) -> Result<()> {
-    let bad = |why: &'static str| Err(Error::new(Errno::Badmsg, why));
     if !matches!(item.header.kind, Kind::Data | Kind::Proto | Kind::PcProto) {
-        return bad("a message that getmsg does not take is at the front");
+        return Err(fixed!(Badmsg, "a message that getmsg does not take is at the front"));
     }
     let high = item.header.kind.is_high_priority();
     match select {
-        MessageFilter::HighPriority if !high => bad("the message at the front is not of high priority"),
+        MessageFilter::HighPriority if !high => Err(fixed!(Badmsg, "the message at the front is not of high priority")),
         MessageFilter::Band(band) if !high && item.header.band < band => {
-            bad("the message at the front is of a lower band")
+            Err(fixed!(Badmsg, "the message at the front is of a lower band"))
         }
         _ => Ok(()),
     }

@@ -2,41 +2,42 @@
 
 use super::handle::Handle;
 use super::state::{self, Call};
-use crate::error::{Errno, Error, Result};
+use crate::error::{Error, Result, Text};
+use crate::message::priority::Priority;
 
 /// Bytes of the word that names a stream: a pointer's on SVR4.
 const WORD: usize = 8;
 
 impl Handle {
-    /// A word that names this end of its stream among all of the machine, for [`Handle::putmsg_naming`]. It says nothing else.
-    pub fn name(&self) -> u64 {
+    /// A number that no other end on this machine has, for [`Handle::putmsg_naming`]. It says nothing else.
+    pub fn id(&self) -> u64 {
         self.end.region.inode << 1 | self.end.side as u64
     }
 
-    /// As [`Handle::putmsg`], with the name of another stream's end put into the control part, from its byte `offset` on, in the
+    /// As [`Handle::putpmsg`], with the name of another stream's end put into the control part, from its byte `offset` on, in the
     /// order of the machine: so a module is told which stream is meant (I_FDINSERT).
     ///
     /// ```
-    /// use headwater_streams::Handle;
+    /// use headwater_streams::{Handle, Priority};
     ///
     /// let (mut near, mut far) = Handle::pair()?;
     /// let (other, _peer) = Handle::pair()?;
-    /// near.putmsg_naming(&[0; 16], None, false, &other, 8)?;
+    /// near.putmsg_naming(&[0; 16], None, Priority::NORMAL, &other, 8)?;
     /// let mut control = [0; 16];
     /// far.getmsg(Some(&mut control), None)?;
-    /// assert_eq!(control[8..], other.name().to_ne_bytes());
+    /// assert_eq!(control[8..], other.id().to_ne_bytes());
     /// # Ok::<(), headwater_streams::Error>(())
     /// ```
     ///
     /// # Errors
     /// `EINVAL` for an offset that is no multiple of 8, or so large that the word is not all in the control part; `ENXIO` if the
-    /// other stream was hung up; else as [`Handle::putmsg`] (SUSv2, ioctl of STREAMS, I_FDINSERT).
+    /// other stream was hung up; else as [`Handle::putpmsg`] (SUSv2, ioctl of STREAMS, I_FDINSERT).
     #[doc(alias = "I_FDINSERT")]
     pub fn putmsg_naming(
         &mut self,
         control: &[u8],
         data: Option<&[u8]>,
-        high_priority: bool,
+        priority: Priority,
         other: &Handle,
         offset: usize,
     ) -> Result<()> {
@@ -44,12 +45,10 @@ impl Handle {
         let len = control.len();
         let place = offset.checked_add(WORD).and_then(|end| control.get_mut(offset..end));
         let Some(place) = place.filter(|_| offset.is_multiple_of(WORD)) else {
-            let why =
-                format!("a stream's name of {WORD} bytes cannot be put at byte {offset} of a control part of {len}");
-            return Err(Error::new(Errno::Inval, why));
+            return Err(Error::numbered(Text::NamePlace, offset as u64, len as u64));
         };
-        place.copy_from_slice(&other.name().to_ne_bytes());
+        place.copy_from_slice(&other.id().to_ne_bytes());
         state::check(other.end.words(), Call::Ioctl)?;
-        self.putmsg(Some(&control), data, high_priority)
+        self.putpmsg(Some(&control), data, priority)
     }
 }

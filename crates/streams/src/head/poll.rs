@@ -1,6 +1,5 @@
 //! poll: what a stream is ready for, and waiting until it is.
 
-use std::ops::{BitOr, BitOrAssign};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -8,62 +7,10 @@ use headwater_os::futex::{self, Slept};
 
 use super::handle::Handle;
 use super::state::{READ_ERROR, WRITE_ERROR};
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Result, fixed};
 use crate::process::end::Access;
 
-/// What a stream may be ready for; the values are those of poll(2) on Linux.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub struct Events(pub u16);
-
-impl Events {
-    /// A message that is not of high priority is at the front (POLLIN). Excludes [`Events::PRI`].
-    pub const IN: Events = Events(0x001);
-    /// A message of high priority is at the front (POLLPRI).
-    pub const PRI: Events = Events(0x002);
-    /// A message of band 0 can be written (POLLOUT, POLLWRNORM).
-    pub const OUT: Events = Events(0x004);
-    /// The stream has an error (POLLERR). Always reported.
-    pub const ERR: Events = Events(0x008);
-    /// The stream has been hung up, or the other end is gone (POLLHUP). Always reported.
-    pub const HUP: Events = Events(0x010);
-    /// A message of band 0 is at the front (POLLRDNORM).
-    pub const RDNORM: Events = Events(0x040);
-    /// A message of another band is at the front (POLLRDBAND).
-    pub const RDBAND: Events = Events(0x080);
-    /// As [`Events::OUT`] (POLLWRNORM).
-    pub const WRNORM: Events = Events(0x100);
-    /// A message can be written in some band above 0 that was used before (POLLWRBAND).
-    pub const WRBAND: Events = Events(0x200);
-
-    /// Whether any of these is among them.
-    pub fn intersects(self, other: Events) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Those that are in both.
-    pub fn and(self, other: Events) -> Events {
-        Events(self.0 & other.0)
-    }
-}
-
-impl BitOr for Events {
-    type Output = Events;
-
-    fn bitor(self, other: Events) -> Events {
-        Events(self.0 | other.0)
-    }
-}
-
-impl BitOrAssign for Events {
-    fn bitor_assign(&mut self, other: Events) {
-        self.0 |= other.0;
-    }
-}
+pub use crate::options::events::Events;
 
 /// After so many looks in vain [`Handle::poll`] looks at this rate only.
 const LOOKS: u32 = 10;
@@ -89,7 +36,8 @@ impl Handle {
     fn poll_until(&mut self, wanted: Events, timeout: Option<Duration>, until_ns: Option<u64>) -> Result<Events> {
         let mut looks = 0;
         loop {
-            let ready = self.ready(wanted)?.and(wanted | Events::ERR | Events::HUP);
+            self.serve_now()?;
+            let ready = self.ready(wanted)? & (wanted | Events::ERR | Events::HUP);
             if !ready.is_empty() || timeout == Some(Duration::ZERO) {
                 return Ok(ready);
             }
@@ -100,13 +48,13 @@ impl Handle {
             if looks > LOOKS {
                 // Something is there, and it is not what is wanted: no bell tells when that changes.
                 if futex::nap(LOOK_EVERY)? == Slept::Interrupted {
-                    return Err(Error::new(Errno::Intr, "a signal handler ran"));
+                    return Err(fixed!(Intr, "a signal handler ran"));
                 }
             }
             let at_end = self.end.shut_to_read();
             if at_end && wanted.intersects(Events::IN | Events::RDNORM) {
                 // The end of the data is read without waiting.
-                return Ok(wanted.and(Events::IN | Events::RDNORM));
+                return Ok(wanted & (Events::IN | Events::RDNORM));
             }
             // Nothing more comes at the end, and the descriptor stays readable.
             let reads = wanted.intersects(Events::IN | Events::PRI | Events::RDNORM | Events::RDBAND) && !at_end;

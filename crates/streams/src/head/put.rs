@@ -3,51 +3,57 @@
 use std::sync::atomic::Ordering;
 
 use super::handle::Handle;
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Error, Result, Text, fixed};
 use crate::limits::CUT_MAX;
 use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
+use crate::message::priority::Priority;
 
 impl Handle {
-    /// Sends a message of these parts (putmsg): M_PROTO with a control part, else M_DATA; `high_priority` makes it an
-    /// M_PCPROTO (RS_HIPRI). No part at all sends nothing.
+    /// Sends an ordinary message of these parts, in band 0 (putmsg with flags 0). As [`Handle::putpmsg`] with
+    /// [`Priority::NORMAL`].
+    ///
+    /// # Errors
+    /// As [`Handle::putpmsg`].
+    #[inline]
+    pub fn putmsg(&mut self, control: Option<&[u8]>, data: Option<&[u8]>) -> Result<()> {
+        self.put_parts(Priority::NORMAL, control, data)
+    }
+
+    /// Sends a message of these parts (putpmsg, and putmsg with RS_HIPRI): M_PROTO with a control part, else M_DATA;
+    /// [`Priority::High`] makes it an M_PCPROTO. No part at all sends nothing.
     ///
     /// # Errors
     /// `EINVAL` for high priority without a control part; `ERANGE` for parts beyond the stream's limits: a control part longer
     /// than strctlsz, data longer than maxpsz beside a control part, or longer than strmsgsz, or than 64 times maxpsz, without
     /// one; else as [`Handle::write`]. High priority never waits. After any error but `EPIPE` nothing was sent, unless a module
     /// made it.
-    pub fn putmsg(&mut self, control: Option<&[u8]>, data: Option<&[u8]>, high_priority: bool) -> Result<()> {
-        if high_priority && control.is_none() {
+    #[inline]
+    pub fn putpmsg(
+        &mut self,
+        control: Option<&[u8]>,
+        data: Option<&[u8]>,
+        priority: impl Into<Priority>,
+    ) -> Result<()> {
+        self.put_parts(priority.into(), control, data)
+    }
+
+    fn put_parts(&mut self, priority: Priority, control: Option<&[u8]>, data: Option<&[u8]>) -> Result<()> {
+        if priority.is_high() && control.is_none() {
             return Err(fixed!(Inval, "a message of high priority needs a control part"));
         }
-        let kind = if high_priority { Kind::PcProto } else { Kind::Proto };
-        self.put_parts(kind, 0, control, data)
-    }
-
-    /// Sends a message of these parts in a band (putpmsg, MSG_BAND).
-    ///
-    /// # Errors
-    /// As [`Handle::putmsg`].
-    pub fn putpmsg(&mut self, control: Option<&[u8]>, data: Option<&[u8]>, band: u8) -> Result<()> {
-        self.put_parts(Kind::Proto, band, control, data)
-    }
-
-    fn put_parts(&mut self, kind: Kind, band: u8, control: Option<&[u8]>, data: Option<&[u8]>) -> Result<()> {
         let strctlsz = self.end.region.strctlsz as usize;
         if let Some(control) = control.filter(|control| control.len() > strctlsz) {
-            let len = control.len();
-            return Err(Error::new(Errno::Range, format!("a control part of {len} bytes exceeds strctlsz {strctlsz}")));
+            return Err(Error::numbered(Text::ControlTooLong, control.len() as u64, strctlsz as u64));
         }
         let Some(control) = control else {
-            return data.map_or(Ok(()), |data| self.put_data(band, data));
+            return data.map_or(Ok(()), |data| self.put_data(priority.band(), data));
         };
         let maxpsz = self.maxpsz();
         if let Some(data) = data.filter(|data| data.len() > maxpsz) {
-            let len = data.len();
-            return Err(Error::new(Errno::Range, format!("a data part of {len} bytes exceeds maxpsz {maxpsz}")));
+            return Err(Error::numbered(Text::DataTooLong, data.len() as u64, maxpsz as u64));
         }
-        self.put_one(Message::new(MessageHeader { band, ..MessageHeader::of(kind) }, Some(control), data))
+        self.put_one(Message::new(MessageHeader::of_proto(priority), Some(control), data))
     }
 
     /// Data alone: cut into messages as write does, which are sent all or none. The queue may hold hiwat and all that one call
@@ -56,12 +62,7 @@ impl Handle {
         let (strmsgsz, maxpsz) = (self.end.region.strmsgsz as usize, self.maxpsz());
         let most = strmsgsz.min(CUT_MAX.saturating_mul(maxpsz));
         if data.len() > most {
-            let len = data.len();
-            let why = format!(
-                "a data part of {len} bytes exceeds {most}: strmsgsz is {strmsgsz}, and data alone is cut into at most \
-                 {CUT_MAX} messages of maxpsz {maxpsz}"
-            );
-            return Err(Error::new(Errno::Range, why));
+            return Err(Error::numbered(Text::DataAloneTooLong, data.len() as u64, most as u64));
         }
         let header = MessageHeader { band, whole: true, ..MessageHeader::of(Kind::Data) };
         if data.is_empty() {

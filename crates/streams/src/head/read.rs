@@ -3,13 +3,15 @@
 use std::io::{self, IoSliceMut};
 use std::sync::atomic::Ordering;
 
+use headwater_os::doorbell::Packet;
+
 use super::direction::Direction;
 use super::get::Taken;
 use super::handle::Handle;
 use super::options::{ControlMode, ReadMode, ReadOptions, WriteOptions};
 use super::peeked::{PeekedMessage, ReadSide};
 use super::state::{self, Call};
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Result, corrupt, fixed};
 use crate::events;
 use crate::limits::EMPTY_MAX;
 use crate::message::Message;
@@ -63,15 +65,18 @@ impl Handle {
         if let [buffer] = buffers {
             return self.read(buffer);
         }
-        let mut whole = vec![0; buffers.iter().map(|buffer| buffer.len()).sum()];
-        let count = self.read(&mut whole)?;
-        let mut rest = &whole[..count];
-        for buffer in buffers {
-            let (now, later) = rest.split_at(rest.len().min(buffer.len()));
-            buffer[..now.len()].copy_from_slice(now);
-            rest = later;
-        }
-        Ok(count)
+        let len = buffers.iter().map(|buffer| buffer.len()).sum();
+        self.with_scratch(|handle, whole| {
+            whole.resize(len, 0)?;
+            let count = handle.read(whole)?;
+            let mut rest = &whole[..count];
+            for buffer in buffers {
+                let (now, later) = rest.split_at(rest.len().min(buffer.len()));
+                buffer[..now.len()].copy_from_slice(now);
+                rest = later;
+            }
+            Ok(count)
+        })
     }
 
     #[inline(never)]
@@ -175,6 +180,7 @@ impl Handle {
         if self.nonblocking {
             // A peer that was killed has said nothing; who waits is told by the kernel.
             self.end.ask_for_peer()?;
+            self.serve_now()?;
         }
         if self.back.is_readable() {
             return Ok(true);
@@ -183,7 +189,11 @@ impl Handle {
             // What was held there is free, if nobody can come again.
             self.end.set_limit(self.limit());
             // What its modules still hold comes before the end.
-            return self.drain_back();
+            let more = self.drain_back()?;
+            if !more && self.end.peer_gone {
+                self.refuse_strangers()?;
+            }
+            return Ok(more);
         }
         let asks = WriteOptions::notifies(self.end.words());
         if asks {
@@ -214,6 +224,23 @@ impl Handle {
             }
         }
         Ok(true)
+    }
+
+    /// Whether what is left in the descriptor was written by a program that does not use the library, and has ended: that is no
+    /// end of the stream.
+    #[cold]
+    fn refuse_strangers(&mut self) -> Result<()> {
+        if matches!(self.end.doorbell().peek()?, Packet::Nothing | Packet::Gone) {
+            return Ok(());
+        }
+        let options = self.read_options();
+        let Handle { back, end, .. } = self;
+        let side = match back.begin_reading(end, options) {
+            // Who is in the middle of a read there looks as well.
+            Err(error) if error.is_held() => return Ok(()),
+            side => side?,
+        };
+        end.inbox().refuse_strangers(|| side.is_readable())
     }
 
     /// Tells the other head how much we wait for (M_READ), and how long we let it gather.
@@ -281,7 +308,7 @@ impl ReadSide<'_> {
                 }
                 empty += 1;
                 if empty > EMPTY_MAX {
-                    return Err(Error::corrupt("a queue has no end"));
+                    return Err(corrupt!("a queue has no end"));
                 }
                 continue;
             }
@@ -344,15 +371,14 @@ enum ControlUse {
 impl ControlUse {
     /// Errors: `EBADMSG` for a message that the options do not let pass, or that no read takes.
     fn of(item: &PeekedMessage, options: ReadOptions) -> Result<ControlUse> {
-        let bad = |why: &'static str| Err(Error::new(Errno::Badmsg, why));
         match (item.header.kind, options.control, item.control) {
             (Kind::Data | Kind::Proto | Kind::PcProto, _, None) => Ok(ControlUse::Nothing),
             (Kind::Data | Kind::Proto | Kind::PcProto, control, Some(len)) => match control {
-                ControlMode::Refuse => bad("a message with a control part is at the front"),
+                ControlMode::Refuse => Err(fixed!(Badmsg, "a message with a control part is at the front")),
                 ControlMode::AsData => Ok(ControlUse::Read(len)),
                 ControlMode::Discard => Ok(ControlUse::Discard(len)),
             },
-            _ => bad("a message that read does not take is at the front"),
+            _ => Err(fixed!(Badmsg, "a message that read does not take is at the front")),
         }
     }
 

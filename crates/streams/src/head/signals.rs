@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use headwater_os::watch::{ProcessId, may_signal};
 
 use super::handle::Handle;
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Error, Result, Text, fixed};
 use crate::layout::Listener;
 use crate::process::listeners::{SignalEvents, note_fewer, signal, take};
 
@@ -51,25 +51,25 @@ impl Handle {
     }
 
     fn register(&mut self, process: ProcessId, group: u32, events: SignalEvents) -> Result<()> {
-        if events.0 & !SignalEvents::ALL != 0 {
-            return Err(Error::new(Errno::Inval, format!("I_SETSIG has no bits {:#x}", events.0 & !SignalEvents::ALL)));
+        let unknown = events.bits() & !SignalEvents::all().bits();
+        if unknown != 0 {
+            return Err(Error::numbered(Text::SignalBits, unknown.into(), 0));
         }
         self.attach()?;
         let fixed = &self.end.region.fixed;
         let table = &fixed.listeners[self.end.side];
         let own = table.iter().filter(|entry| entry.is_of(process, group));
-        if events == SignalEvents::NONE {
+        if events.is_empty() {
             if own.map(Listener::free).count() == 0 {
                 return Err(fixed!(Inval, "it is not registered for signals of this end"));
             }
             note_fewer(self.end.words(), table);
         } else {
             let entry = own.take(1).next().or_else(|| take(table, process));
-            let entry =
-                entry.ok_or_else(|| Error::new(Errno::Again, format!("{} processes are registered", table.len())))?;
-            entry.set(process, group, events.0);
+            let entry = entry.ok_or_else(|| Error::numbered(Text::AllRegistered, table.len() as u64, 0))?;
+            entry.set(process, group, events.bits());
             // After the entry: who ends another registration sees it, or the bits.
-            self.end.words().listened.fetch_or(events.0, Ordering::AcqRel);
+            self.end.words().listened.fetch_or(events.bits(), Ordering::AcqRel);
         }
         // Writers take no quick way past those who are to be told.
         self.back.announce();
@@ -80,7 +80,7 @@ impl Handle {
         let mut table = self.end.region.fixed.listeners[self.end.side].iter();
         let events = table.find(|entry| entry.is_of(process, group)).map(|entry| entry.events.load(Ordering::Relaxed));
         let not_registered = || fixed!(Inval, "it is not registered for signals of this end");
-        events.map(|events| SignalEvents(events & SignalEvents::ALL)).ok_or_else(not_registered)
+        events.map(SignalEvents::from_bits_truncate).ok_or_else(not_registered)
     }
 
     /// Somebody was refused for want of room in a band: there will be a signal when there is some.
@@ -94,13 +94,13 @@ impl Handle {
         let way = if outward { &self.out } else { &self.back };
         let (region, writers) = (&self.end.region, way.direction());
         let end = &region.fixed.ends[writers].0;
-        let mut events = SignalEvents::NONE;
+        let mut events = SignalEvents::empty();
         for (at, word) in end.refused.iter().enumerate() {
             let refused = word.load(Ordering::Acquire);
             for bit in (0..64).filter(|bit| refused >> bit & 1 == 1) {
                 let band = (64 * at + bit) as u8;
                 if way.may_write(region, band) && word.fetch_and(!(1 << bit), Ordering::AcqRel) >> bit & 1 == 1 {
-                    events = events | if band == 0 { SignalEvents::OUTPUT } else { SignalEvents::WRBAND };
+                    events |= if band == 0 { SignalEvents::OUTPUT } else { SignalEvents::WRBAND };
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::options::ErrorOptions;
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Errno, Error, Result, Text, fixed};
 use crate::layout::EndWords;
 
 /// M_HANGUP has come.
@@ -20,6 +20,16 @@ pub(crate) const LINKED: u32 = 8;
 #[cold]
 pub(crate) fn linked() -> Error {
     fixed!(Inval, "the stream is linked below a multiplexer")
+}
+
+impl EndWords {
+    /// Has calls of all users of the end that read or write fail with this error, as an M_ERROR does.
+    pub fn raise_error(&self, errno: Errno) {
+        for word in [&self.read_error, &self.write_error] {
+            word.store(errno.number().unsigned_abs(), Ordering::Relaxed);
+        }
+        self.state.fetch_or(READ_ERROR | WRITE_ERROR, Ordering::Release);
+    }
 }
 
 /// Groups of calls that behave alike.
@@ -77,7 +87,7 @@ fn check_slowly(end: &EndWords, state: u32, call: Call) -> Result<()> {
             let number = word.load(Ordering::Relaxed);
             // A word that nobody writes, if it is no number.
             let errno = i32::try_from(number).ok().filter(|number| *number > 0).map_or(Errno::Io, Errno::new);
-            return Err(Error::new(errno, format!("a module or driver raised error {number}")));
+            return Err(Error::numbered(Text::Raised, errno.number().unsigned_abs().into(), 0));
         }
     }
     match call {

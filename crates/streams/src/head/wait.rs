@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use headwater_os::clock::now_ns;
 use headwater_os::doorbell::{Heard, Interest};
+use headwater_os::readiness::Watched;
 
 use headwater_shm::Limit;
 
+use super::beside::{self, Ready, Wanted};
 use super::direction::WriteSide;
 use super::handle::Handle;
 use crate::error::{Errno, Result, fixed};
@@ -38,10 +40,13 @@ impl Handle {
     /// Waits until there is something to read, or the end of it. None: no time limit.
     pub(crate) fn wait_to_read(&mut self, until_ns: Option<u64>) -> Result<()> {
         let before = self.end.standing()?;
+        // Only on the doorbell it sleeps beside files, and no longer than it is to.
+        let more = self.waits_for_more();
         let Handle { back, end, .. } = self;
         let End { region, counters, stages, side, futex_ns, .. } = end;
         let ready = || back.is_readable() || Standing::of(region, *side) != before;
-        let brief = waiter(region, *side, false, *futex_ns).wait_briefly(stages, counters, until_ns, ready)?;
+        let waiter = waiter(region, *side, false, *futex_ns);
+        let brief = if more { None } else { waiter.wait_briefly(stages, counters, until_ns, ready)? };
         let waited = match brief {
             Some(waited) => waited,
             None => self.wait_on_doorbell(Interest::Packets, 0, before, until_ns)?,
@@ -60,10 +65,12 @@ impl Handle {
     /// Waits until there may be room for a message of that band. None: no time limit.
     pub(crate) fn wait_for_room(&mut self, band: u8, until_ns: Option<u64>) -> Result<()> {
         let before = self.end.standing()?;
+        let more = self.waits_for_more();
         let Handle { out, end, .. } = self;
         let End { region, counters, stages, side, futex_ns, .. } = end;
         let ready = || out.may_write(region, band) || Standing::of(region, *side) != before;
-        let brief = waiter(region, *side, true, *futex_ns).wait_briefly(stages, counters, until_ns, ready)?;
+        let waiter = waiter(region, *side, true, *futex_ns);
+        let brief = if more { None } else { waiter.wait_briefly(stages, counters, until_ns, ready)? };
         let waited = match brief {
             Some(waited) => waited,
             None => self.wait_on_doorbell(Interest::Room, band, before, until_ns)?,
@@ -98,6 +105,8 @@ impl Handle {
             };
             let armed = (interest == Interest::Room || self.arm_to_read()?)
                 && (interest == Interest::Packets || self.arm_to_write(band)?);
+            // Before the look at what has changed: what changes after it nudges us.
+            let wanted = self.watched_files()?;
             if !armed || self.end.standing()? != before {
                 return Ok(Waited::LookAgain);
             }
@@ -110,7 +119,8 @@ impl Handle {
             // And who closes the end wakes a reader by the watch; that of a pipe is rung.
             let deaf = !watched && (own || has_modules || !self.end.doorbell().is_of_pipe());
             let look_ns = if deaf { now_ns() + LOOK_NS } else { u64::MAX };
-            let mut end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns);
+            let due_ns = self.due_ns().unwrap_or(u64::MAX);
+            let mut end_ns = until_ns.unwrap_or(u64::MAX).min(watch_ns).min(look_ns).min(due_ns);
             if interest == Interest::Packets && self.give_pages_back()? && tries < GIVE_BACK_TRIES {
                 // A writer is in the middle of its call, perhaps because it was preempted there.
                 tries += 1;
@@ -118,11 +128,12 @@ impl Handle {
             }
             let wait_side =
                 WaitSide { stream: self.end.region.inode, end: self.end.side, writes: interest == Interest::Room };
+            let mut ready = Ready::default();
             let heard = loop {
                 self.end.counters.blocks += 1;
                 wait_side.block_begin(true);
                 let left = (end_ns < u64::MAX).then(|| Duration::from_nanos(end_ns.saturating_sub(now_ns())));
-                let heard = self.end.wait_at_doorbell(interest, left)?;
+                let heard = self.sleep(interest, &wanted, &mut ready, left)?;
                 wait_side.block_end(true, heard == Heard::Ready);
                 // The other end has taken a packet of ours, or a nudge was for others: the doorbell is armed as before.
                 if heard != Heard::Nudged || self.may_go_on(interest, band) || self.end.standing()? != before {
@@ -130,6 +141,12 @@ impl Handle {
                 }
             };
             let now_ns = now_ns();
+            if ready != Ready::default() || due_ns <= now_ns {
+                // Of a user in the way it is tried again by the next wait.
+                self.serve_files(ready)?;
+                self.serve_times()?;
+                return Ok(if heard == Heard::Interrupted { Waited::Interrupted } else { Waited::LookAgain });
+            }
             self.end.futex_ns = futex_ns_after(before_ns + now_ns - begin_ns);
             match heard {
                 _ if self.may_go_on(interest, band) || self.end.standing()? != before => return Ok(Waited::LookAgain),
@@ -138,7 +155,7 @@ impl Handle {
                 // Also of a descriptor that is ready all the time.
                 _ if until_ns.is_some_and(|until| until <= now_ns) => return Ok(Waited::TimedOut),
                 _ if watch_ns <= now_ns => return Ok(Waited::Watched),
-                Heard::TimedOut | Heard::Nudged => {}
+                Heard::TimedOut | Heard::Nudged | Heard::Beside => {}
                 // What told us was for others, or is left by a process that died. Arming takes it away. Or another program
                 // has shut the socket down: then it is always ready.
                 Heard::Ready => in_vain += 1,
@@ -147,6 +164,18 @@ impl Handle {
                 std::thread::sleep(VAIN_PAUSE);
             }
         }
+    }
+
+    /// Sleeps at the doorbell and at files, and notes what has come at these.
+    fn sleep(&self, interest: Interest, wanted: &Wanted, ready: &mut Ready, left: Option<Duration>) -> Result<Heard> {
+        let mut places = wanted.iter().flatten();
+        if places.next().is_none() {
+            return self.end.wait_at_doorbell(interest, &mut [], left);
+        }
+        let mut polled: Vec<Watched<'_>> = beside::list(wanted).collect();
+        let heard = self.end.wait_at_doorbell(interest, &mut polled, left)?;
+        beside::note(wanted, &polled, ready);
+        Ok(heard)
     }
 
     /// A reader that finds nothing gives the memory back that messages have gone through, if that is much and no writer is in
@@ -299,7 +328,11 @@ impl Handle {
                 self.give_pages_back()?;
             }
         }
-        if refused { Err(fixed!(Again, "nothing is there to be read")) } else { Ok(()) }
+        if refused {
+            self.serve_in_background();
+            return Err(fixed!(Again, "nothing is there to be read"));
+        }
+        Ok(())
     }
 
     /// There is no room for a message of that band: `EAGAIN` for a handle that is not to wait, once its descriptor would
@@ -312,7 +345,11 @@ impl Handle {
         }
         // A peer that was killed has said nothing; who waits is told by the kernel.
         self.end.ask_for_peer()?;
+        self.serve_now()?;
         let refused = !self.end.peer_gone && self.arm_to_write(band)?;
+        if refused {
+            self.serve_in_background();
+        }
         if refused { Err(fixed!(Again, "the stream is full: the band's queue is above hiwat")) } else { Ok(()) }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug, Clone)]
 pub(crate) enum Block<'a> {
     /// Somebody else's bytes.
-    ReadGrant(&'a [u8]),
+    Borrowed(&'a [u8]),
     /// The message's own.
     Owned(Vec<u8>),
     /// Those of several messages; whoever changes them copies them first.
@@ -21,7 +21,7 @@ impl Block<'_> {
     #[inline]
     fn bytes(&self) -> &[u8] {
         match self {
-            Block::ReadGrant(bytes) => bytes,
+            Block::Borrowed(bytes) => bytes,
             Block::Owned(bytes) => bytes,
             Block::Shared(bytes) => bytes,
         }
@@ -29,7 +29,7 @@ impl Block<'_> {
 
     fn into_owned(self) -> Block<'static> {
         match self {
-            Block::ReadGrant(bytes) => Block::Owned(bytes.to_vec()),
+            Block::Borrowed(bytes) => Block::Owned(bytes.to_vec()),
             Block::Owned(bytes) => Block::Owned(bytes),
             Block::Shared(bytes) => Block::Shared(bytes),
         }
@@ -64,7 +64,7 @@ const _: () = assert!(size_of::<Option<Chain<'_>>>() == size_of::<Vec<u8>>());
 impl<'a> Chain<'a> {
     #[inline]
     pub fn borrowed(bytes: &'a [u8]) -> Chain<'a> {
-        Chain::One(Block::ReadGrant(bytes))
+        Chain::One(Block::Borrowed(bytes))
     }
 
     pub fn owned(bytes: Vec<u8>) -> Chain<'a> {
@@ -115,7 +115,7 @@ impl<'a> Chain<'a> {
 
     /// All bytes in one block of the message's own, to be changed.
     pub fn to_mut(&mut self) -> &mut Vec<u8> {
-        if let Chain::Many(_) | Chain::One(Block::ReadGrant(_)) = self {
+        if let Chain::Many(_) | Chain::One(Block::Borrowed(_)) = self {
             *self = Chain::owned(self.bytes().to_vec());
         }
         match self {
@@ -147,6 +147,11 @@ impl<'a> Chain<'a> {
             Chain::One(block) => Chain::One(block.share()),
             Chain::Many(many) => Chain::of_blocks(many.blocks.iter_mut().map(Block::share).collect()),
         }
+    }
+
+    /// All bytes, without a copy of one block of the message's own.
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        std::mem::take(self.to_mut())
     }
 
     /// The same chain with bytes of its own.

@@ -18,7 +18,8 @@ pub const PRIVATE_WORDS: usize = 2;
 const TRANSPARENT: u64 = u64::MAX;
 
 /// The control part of an M_IOCTL, M_IOCACK, M_IOCNAK, M_COPYIN, M_COPYOUT or M_IOCDATA.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 #[doc(alias = "iocblk")]
 #[doc(alias = "copyreq")]
 #[doc(alias = "copyresp")]

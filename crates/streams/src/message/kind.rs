@@ -1,9 +1,10 @@
 //! What a message is: its type, its band, and its flags, and the one word that carries them in shared memory.
 
-use crate::error::{Error, Result};
+use crate::error::{Result, corrupt};
 
 /// Types of messages, after SVR4. Those from [`Kind::IocAck`] on are of high priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 #[repr(u8)]
 pub enum Kind {
     /// Plain data.
@@ -38,7 +39,7 @@ pub enum Kind {
     SetOptions = 0x10,
     /// Reserved for messages of a system's own; a head throws it away.
     #[doc(alias = "M_RSE")]
-    WriteGrant = 0x11,
+    Reserved = 0x11,
     /// The ioctl was done.
     #[doc(alias = "M_IOCACK")]
     IocAck = 0x81,
@@ -78,7 +79,7 @@ pub enum Kind {
     /// What was copied for an ioctl, or that it was.
     #[doc(alias = "M_IOCDATA")]
     IocData = 0x8d,
-    /// As [`Kind::WriteGrant`], at high priority.
+    /// As [`Kind::Reserved`], at high priority.
     #[doc(alias = "M_PCRSE")]
     PcReserved = 0x8e,
     /// Stops input.
@@ -103,7 +104,7 @@ const KINDS: [Kind; 28] = [
     Kind::Control,
     Kind::Ioctl,
     Kind::SetOptions,
-    Kind::WriteGrant,
+    Kind::Reserved,
     Kind::IocAck,
     Kind::IocNak,
     Kind::PcProto,
@@ -131,7 +132,8 @@ impl Kind {
 }
 
 /// What a message is, apart from its bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct MessageHeader {
     /// Its type.
     pub kind: Kind,
@@ -154,7 +156,7 @@ const WHOLE: u64 = 1 << 19;
 
 impl MessageHeader {
     /// A message of that type in band 0.
-    pub fn of(kind: Kind) -> MessageHeader {
+    pub const fn of(kind: Kind) -> MessageHeader {
         MessageHeader { kind, band: 0, whole: false, delimited: false, marked: false, turned: false }
     }
 
@@ -171,7 +173,7 @@ impl MessageHeader {
     /// Back from shared memory.
     pub(crate) fn from_word(word: u64) -> Result<MessageHeader> {
         let kind = KINDS.into_iter().find(|kind| *kind as u64 == word & 0xff);
-        let kind = kind.ok_or_else(|| Error::corrupt("a message's type"))?;
+        let kind = kind.ok_or_else(|| corrupt!("a message's type"))?;
         let flag = |flag: u64| word & flag != 0;
         let (delimited, marked, turned, whole) = (flag(DELIMITED), flag(MARKED), flag(TURNED), flag(WHOLE));
         Ok(MessageHeader { kind, band: (word >> 8) as u8, whole, delimited, marked, turned })
@@ -179,7 +181,16 @@ impl MessageHeader {
 }
 
 /// What an M_FLUSH throws away: the queues that lead to a reader, those that lead from a writer, or both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// ```
+/// use headwater_streams::Flush;
+///
+/// let flush = Flush::READ.in_band(3);
+/// assert_eq!((flush.read, flush.write, flush.band), (true, false, Some(3)));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[doc(alias = "FLUSHBAND")]
 pub struct Flush {
     /// The read side (FLUSHR).
     pub read: bool,
@@ -191,7 +202,20 @@ pub struct Flush {
 
 impl Flush {
     /// Both sides, all bands (FLUSHRW).
+    #[doc(alias = "FLUSHRW")]
     pub const ALL: Flush = Flush { read: true, write: true, band: None };
+    /// The read side, all bands (FLUSHR).
+    #[doc(alias = "FLUSHR")]
+    pub const READ: Flush = Flush { read: true, write: false, band: None };
+    /// The write side, all bands (FLUSHW).
+    #[doc(alias = "FLUSHW")]
+    pub const WRITE: Flush = Flush { read: false, write: true, band: None };
+
+    /// The same of one band alone (FLUSHBAND).
+    #[must_use]
+    pub const fn in_band(self, band: u8) -> Flush {
+        Flush { band: Some(band), ..self }
+    }
 
     /// The data part of an M_FLUSH.
     pub fn bytes(self) -> [u8; 2] {

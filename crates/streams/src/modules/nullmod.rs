@@ -1,13 +1,13 @@
 //! `nullmod`: passes everything on. What it costs is what a put procedure costs; also the template to copy.
 
-use crate::plumb::module::{Info, Module};
+use crate::plumb::module::{Module, ModuleInfo};
 
 /// The module.
 #[derive(Debug)]
 pub struct NullModule;
 
 impl Module for NullModule {
-    fn info(&self) -> Info {
-        Info { data: true, ..Info::new("nullmod") }
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo { data: true, ..ModuleInfo::new("nullmod") }
     }
 }

@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::message::Message;
 use crate::message::kind::{Flush, Kind};
-use crate::plumb::module::{Info, Module};
+use crate::plumb::module::{Module, ModuleInfo};
 use crate::plumb::queue::Queue;
 
 /// The module.
@@ -12,8 +12,8 @@ use crate::plumb::queue::Queue;
 pub struct PipeModule;
 
 impl Module for PipeModule {
-    fn info(&self) -> Info {
-        Info::new("pipemod")
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("pipemod")
     }
 
     fn put<'m>(&self, mut message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {

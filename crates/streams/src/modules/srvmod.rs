@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::message::Message;
 use crate::message::kind::Kind;
 use crate::plumb::data::Next;
-use crate::plumb::module::{Info, Module};
+use crate::plumb::module::{Module, ModuleInfo};
 use crate::plumb::queue::Queue;
 
 /// The module.
@@ -12,8 +12,8 @@ use crate::plumb::queue::Queue;
 pub struct ServiceModule;
 
 impl Module for ServiceModule {
-    fn info(&self) -> Info {
-        Info { services: [true, true], data: true, ..Info::new("srvmod") }
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo { services: [true, true], data: true, ..ModuleInfo::new("srvmod") }
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {

@@ -16,7 +16,7 @@ use crate::error::{Errno, Error, Result};
 use crate::message::Message;
 use crate::message::kind::{Flush, Kind, MessageHeader};
 use crate::options::head::SetOptions;
-use crate::plumb::module::{Info, Module, Side};
+use crate::plumb::module::{Module, ModuleInfo, Side};
 use crate::plumb::queue::Queue;
 
 pub mod ioctl;
@@ -26,8 +26,8 @@ pub mod ioctl;
 pub struct TestModule;
 
 impl Module for TestModule {
-    fn info(&self) -> Info {
-        Info::new("testmod")
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("testmod")
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::error::{Errno, Error, Result};
+use crate::error::{Error, Result, Text, fixed};
 use crate::layout::EndWords;
 use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
 
 /// How read treats boundaries of messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 #[repr(u32)]
 pub enum ReadMode {
     /// Bytes without boundaries; a message without bytes ends a read (RNORM).
@@ -21,7 +21,7 @@ pub enum ReadMode {
 }
 
 /// How read treats a control part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 #[repr(u32)]
 pub enum ControlMode {
     /// It fails with EBADMSG (RPROTNORM).
@@ -33,8 +33,22 @@ pub enum ControlMode {
     Discard = 0x8,
 }
 
-/// I_SRDOPT.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// How an end reads (I_SRDOPT).
+///
+/// ```
+/// use headwater_streams::{ReadMode, ReadOptions};
+///
+/// let (near, far) = headwater_streams::pipe()?;
+/// far.set_read_options(ReadOptions::new().mode(ReadMode::MessageDiscard))?;
+/// near.write(b"first")?;
+/// near.putmsg(None, Some(b"second"))?;
+/// let mut text = [0; 16];
+/// assert_eq!((far.read(&mut text)?, far.read(&mut text)?), (5, 6));
+/// # Ok::<(), headwater_streams::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+#[non_exhaustive]
+#[doc(alias = "I_SRDOPT")]
 pub struct ReadOptions {
     /// Boundaries.
     pub mode: ReadMode,
@@ -48,6 +62,29 @@ pub struct ReadOptions {
 const RFILL: u32 = 0x20;
 
 impl ReadOptions {
+    /// What every end begins with: bytes, and EBADMSG for a control part (RNORM, RPROTNORM).
+    pub const fn new() -> ReadOptions {
+        ReadOptions { mode: ReadMode::Bytes, control: ControlMode::Refuse, fill: false }
+    }
+
+    /// Sets how read treats boundaries of messages.
+    #[must_use]
+    pub const fn mode(self, mode: ReadMode) -> ReadOptions {
+        ReadOptions { mode, ..self }
+    }
+
+    /// Sets how read treats a control part.
+    #[must_use]
+    pub const fn control(self, control: ControlMode) -> ReadOptions {
+        ReadOptions { control, ..self }
+    }
+
+    /// Whether a read blocks until its whole count is there (RFILL).
+    #[must_use]
+    pub const fn fill(self, fill: bool) -> ReadOptions {
+        ReadOptions { fill, ..self }
+    }
+
     /// Those of an end; the usual ones if its word makes no sense.
     #[inline]
     pub(crate) fn of(end: &EndWords) -> ReadOptions {
@@ -68,23 +105,35 @@ impl ReadOptions {
             0 => ReadMode::Bytes,
             1 => ReadMode::MessageDiscard,
             2 => ReadMode::MessageKeep,
-            _ => return Err(Error::new(Errno::Inval, "RMSGD and RMSGN exclude each other")),
+            _ => return Err(fixed!(Inval, "RMSGD and RMSGN exclude each other")),
         };
         let control = match bits & 0x1c {
             0 | 0x10 => ControlMode::Refuse,
             0x4 => ControlMode::AsData,
             0x8 => ControlMode::Discard,
-            _ => return Err(Error::new(Errno::Inval, "RPROTNORM, RPROTDAT and RPROTDIS exclude each other")),
+            _ => return Err(fixed!(Inval, "RPROTNORM, RPROTDAT and RPROTDIS exclude each other")),
         };
         if bits & !0x3f != 0 {
-            return Err(Error::new(Errno::Inval, format!("read options have no bits {:#x}", bits & !0x3f)));
+            return Err(Error::numbered(Text::ReadOptionBits, (bits & !0x3f).into(), 0));
         }
         Ok(ReadOptions { mode, control, fill: bits & RFILL != 0 })
     }
 }
 
-/// I_SWROPT.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// How an end writes (I_SWROPT).
+///
+/// ```
+/// use headwater_streams::WriteOptions;
+///
+/// let (near, far) = headwater_streams::pipe()?;
+/// near.set_write_options(WriteOptions::PIPE.zero(true))?;
+/// near.write(b"")?;
+/// assert_eq!(far.nread()?, (0, 1));
+/// # Ok::<(), headwater_streams::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+#[non_exhaustive]
+#[doc(alias = "I_SWROPT")]
 pub struct WriteOptions {
     /// A write of no bytes sends a message without bytes (SNDZERO).
     pub zero: bool,
@@ -109,6 +158,36 @@ impl WriteOptions {
 
     /// What a device begins with.
     pub const DEVICE: WriteOptions = WriteOptions { zero: true, pipe: false, ..WriteOptions::PIPE };
+
+    /// Whether a write of no bytes sends a message (SNDZERO).
+    #[must_use]
+    pub const fn zero(self, zero: bool) -> WriteOptions {
+        WriteOptions { zero, ..self }
+    }
+
+    /// Whether a write that nobody will read also raises SIGPIPE (SNDPIPE).
+    #[must_use]
+    pub const fn pipe(self, pipe: bool) -> WriteOptions {
+        WriteOptions { pipe, ..self }
+    }
+
+    /// Whether a sleeping reader is left asleep for the hold time (SNDHOLD).
+    #[must_use]
+    pub const fn hold(self, hold: bool) -> WriteOptions {
+        WriteOptions { hold, ..self }
+    }
+
+    /// Whether each write ends a record (SNDDELIM).
+    #[must_use]
+    pub const fn delimit(self, delimit: bool) -> WriteOptions {
+        WriteOptions { delimit, ..self }
+    }
+
+    /// Whether an empty reader tells the other head how much it waits for (SNDMREAD).
+    #[must_use]
+    pub const fn notify(self, notify: bool) -> WriteOptions {
+        WriteOptions { notify, ..self }
+    }
 
     /// Those of an end; a pipe's if its word makes no sense.
     #[inline]
@@ -149,14 +228,25 @@ impl WriteOptions {
         let on = |bit: u32| bits >> bit & 1 == 1;
         let options = WriteOptions { zero: on(0), pipe: on(1), hold: on(2), delimit: on(3), notify: on(4) };
         if bits > 0x1f {
-            return Err(Error::new(Errno::Inval, format!("write options have no bits {:#x}", bits & !0x1f)));
+            return Err(Error::numbered(Text::WriteOptionBits, (bits & !0x1f).into(), 0));
         }
         Ok(options)
     }
 }
 
-/// Whether an error that a module or driver raised is told once or for ever (I_SERROPT).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Whether an error that a module or driver raised is reported once or for ever (I_SERROPT).
+///
+/// ```
+/// use headwater_streams::ErrorOptions;
+///
+/// let (near, _far) = headwater_streams::pipe()?;
+/// near.set_error_options(ErrorOptions::new().read_once(true));
+/// assert!(near.error_options().read_once);
+/// # Ok::<(), headwater_streams::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+#[non_exhaustive]
+#[doc(alias = "I_SERROPT")]
 pub struct ErrorOptions {
     /// A read error is told once (RERRNONPERSIST).
     pub read_once: bool,
@@ -165,6 +255,23 @@ pub struct ErrorOptions {
 }
 
 impl ErrorOptions {
+    /// What every end begins with: errors stay (RERRNORM, WERRNORM).
+    pub const fn new() -> ErrorOptions {
+        ErrorOptions { read_once: false, write_once: false }
+    }
+
+    /// Whether a read error is reported once (RERRNONPERSIST).
+    #[must_use]
+    pub const fn read_once(self, read_once: bool) -> ErrorOptions {
+        ErrorOptions { read_once, ..self }
+    }
+
+    /// Whether a write error is reported once (WERRNONPERSIST).
+    #[must_use]
+    pub const fn write_once(self, write_once: bool) -> ErrorOptions {
+        ErrorOptions { write_once, ..self }
+    }
+
     pub(crate) fn bits(self) -> u32 {
         u32::from(self.read_once) | u32::from(self.write_once) << 1
     }
@@ -175,7 +282,17 @@ impl ErrorOptions {
 }
 
 /// What a module sets at a head by M_SETOPTS. None leaves as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+///
+/// ```
+/// use headwater_streams::SetOptions;
+///
+/// let message = SetOptions::new().hiwat(8192).lowat(2048).message();
+/// assert!(message.data().is_some());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+#[non_exhaustive]
+#[doc(alias = "M_SETOPTS")]
+#[doc(alias = "stroptions")]
 pub struct SetOptions {
     /// Read options, as bits of I_SRDOPT.
     pub read: Option<u32>,
@@ -190,6 +307,41 @@ pub struct SetOptions {
 }
 
 impl SetOptions {
+    /// Leaves everything as it is.
+    pub const fn new() -> SetOptions {
+        SetOptions { read: None, hiwat: None, lowat: None, maxpsz: None, notify: None }
+    }
+
+    /// Sets the read options (SO_READOPT).
+    #[must_use]
+    pub fn read(self, options: ReadOptions) -> SetOptions {
+        SetOptions { read: Some(options.bits()), ..self }
+    }
+
+    /// Sets the high water mark of the head's read queue, bytes (SO_HIWAT).
+    #[must_use]
+    pub const fn hiwat(self, hiwat: u32) -> SetOptions {
+        SetOptions { hiwat: Some(hiwat), ..self }
+    }
+
+    /// Sets the low water mark of the head's read queue, bytes (SO_LOWAT).
+    #[must_use]
+    pub const fn lowat(self, lowat: u32) -> SetOptions {
+        SetOptions { lowat: Some(lowat), ..self }
+    }
+
+    /// Sets the largest data part of a message, bytes (SO_MAXPSZ).
+    #[must_use]
+    pub const fn maxpsz(self, maxpsz: u32) -> SetOptions {
+        SetOptions { maxpsz: Some(maxpsz), ..self }
+    }
+
+    /// Sets whether an empty reader sends M_READ (SO_MREADON, SO_MREADOFF).
+    #[must_use]
+    pub const fn notify(self, notify: bool) -> SetOptions {
+        SetOptions { notify: Some(notify as u32), ..self }
+    }
+
     /// The M_SETOPTS.
     pub fn message(self) -> Message<'static> {
         let words = [self.read, self.hiwat, self.lowat, self.maxpsz, self.notify];

@@ -6,15 +6,26 @@
 
 use std::fmt;
 
-use super::module::{Info, Module, Side};
+use super::module::{Module, ModuleInfo, Side};
 use super::queue::Queue;
 use crate::error::Result;
 use crate::limits;
 use crate::message::Message;
 use crate::message::link::MuxId;
+use crate::options::events::Events;
 
 /// What a driver says of itself (module_info, and what the kernel's configuration says).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// ```
+/// use headwater_streams::{DriverInfo, Side};
+///
+/// let info = DriverInfo::new("counter").service(Side::Write).instance(8);
+/// assert_eq!((info.name, info.instance), ("counter", 8));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[doc(alias = "module_info")]
+#[doc(alias = "qinit")]
 pub struct DriverInfo {
     /// By which it is opened, at most 16 bytes.
     pub name: &'static str,
@@ -32,18 +43,58 @@ pub struct DriverInfo {
     pub pairs: bool,
     /// Whether other streams may be linked below one that ends in it (I_LINK); see [`Driver::lower_put`].
     pub multiplexes: bool,
+    /// Whether it has open files for its streams, sockets perhaps: see [`Queue::set_file`].
+    pub has_files: bool,
 }
 
 impl DriverInfo {
     /// A driver of that name without service procedures and without memory.
     pub const fn new(name: &'static str) -> DriverInfo {
-        let Info { hiwat, lowat, services, .. } = Info::new(name);
-        DriverInfo { name, hiwat, lowat, services, instance: 0, pairs: false, multiplexes: false }
+        let ModuleInfo { hiwat, lowat, services, .. } = ModuleInfo::new(name);
+        DriverInfo { name, hiwat, lowat, services, instance: 0, pairs: false, has_files: false, multiplexes: false }
+    }
+
+    /// Sets the water marks of its queues, bytes.
+    #[must_use]
+    pub const fn water_marks(self, hiwat: u32, lowat: u32) -> DriverInfo {
+        DriverInfo { hiwat, lowat, ..self }
+    }
+
+    /// Gives the side a service procedure.
+    #[must_use]
+    pub const fn service(mut self, side: Side) -> DriverInfo {
+        self.services[side as usize] = true;
+        self
+    }
+
+    /// Sets the bytes of its own memory for each stream.
+    #[must_use]
+    pub const fn instance(self, instance: usize) -> DriverInfo {
+        DriverInfo { instance, ..self }
+    }
+
+    /// Makes the streams of minor numbers 2n and 2n + 1 partners.
+    #[must_use]
+    pub const fn pairs(self) -> DriverInfo {
+        DriverInfo { pairs: true, ..self }
+    }
+
+    /// Lets the driver have open files for its streams ([`Queue::set_file`]).
+    #[must_use]
+    pub const fn with_files(self) -> DriverInfo {
+        DriverInfo { has_files: true, ..self }
+    }
+
+    /// Lets other streams be linked below one that ends in the driver ([`Driver::lower_put`]).
+    #[must_use]
+    pub const fn multiplexes(self) -> DriverInfo {
+        DriverInfo { multiplexes: true, ..self }
     }
 }
 
 /// Who opens a stream, and how (the arguments of a driver's open procedure).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Opening {
     /// The minor number.
     pub minor: u32,
@@ -109,6 +160,28 @@ pub trait Driver: Send + Sync + fmt::Debug {
         let _ = (lower, message, queue);
         Ok(true)
     }
+
+    /// One of the driver's files has what [`Queue::watch`] has asked for, or an error or a hang-up: what an interrupt is to a
+    /// driver of hardware. `queue` is that of the read side; what comes is sent up by [`Queue::put_next`], and
+    /// [`Queue::enable_other`] has the service procedure of the write side run. Called by whichever process waits at the stream, of
+    /// several perhaps by each in turn, so what is announced may be gone: the files are read and written without waiting.
+    ///
+    /// It is called again as long as the file is ready, so what it is not to be told of now it takes back by [`Queue::unwatch`]:
+    /// what is readable, when [`Queue::can_put_next`] says that the reader is behind, until the read side's service procedure runs.
+    ///
+    /// # Errors
+    /// Those of the operations on the queue, passed on: the call that waits fails with them.
+    fn ready(&self, place: usize, events: Events, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        queue.unwatch(place, events)
+    }
+
+    /// The time that [`Queue::enable_after`] has asked for is over. As [`Module::timeout`].
+    ///
+    /// # Errors
+    /// Those of the operations on the queue, passed on.
+    fn timeout(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        self.service(queue)
+    }
 }
 
 /// A driver as a link of a chain, where modules are.
@@ -116,11 +189,11 @@ pub trait Driver: Send + Sync + fmt::Debug {
 pub(crate) struct DriverLink(pub &'static dyn Driver);
 
 impl Module for DriverLink {
-    fn info(&self) -> Info {
+    fn info(&self) -> ModuleInfo {
         let DriverInfo { name, hiwat, lowat, mut services, multiplexes, .. } = self.0.info();
         // What comes up from below is taken by the service procedure of the read side.
         services[Side::Read as usize] |= multiplexes;
-        Info { name, hiwat, lowat, services, data: false }
+        ModuleInfo { name, hiwat, lowat, services, data: false }
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
@@ -136,6 +209,10 @@ impl Module for DriverLink {
             }
         }
         self.0.service(queue)
+    }
+
+    fn timeout(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        self.0.timeout(queue)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::limits;
 use crate::message::Message;
 
 /// The direction of a queue: towards the head that pushed the module, or away from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
     /// What the module's head will read.
     Read,
@@ -21,9 +21,19 @@ pub enum Side {
     Write,
 }
 
-/// What a module says of itself (module_info).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Info {
+/// What a module says of itself (module_info, qinit).
+///
+/// ```
+/// use headwater_streams::{ModuleInfo, Side};
+///
+/// let info = ModuleInfo::new("upper").water_marks(5120, 1024).service(Side::Write);
+/// assert!(info.has_service(Side::Write) && !info.has_service(Side::Read));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[doc(alias = "module_info")]
+#[doc(alias = "qinit")]
+pub struct ModuleInfo {
     /// By which it is pushed: 1 to 16 bytes (FMNAMESZ).
     pub name: &'static str,
     /// High water mark of its queues, bytes.
@@ -41,10 +51,36 @@ pub struct Info {
 /// Longest name of a module in bytes. FMNAMESZ is 8; longer names are no harm.
 pub const NAME_MAX: usize = 16;
 
-impl Info {
+impl ModuleInfo {
     /// A module of that name without service procedures.
-    pub const fn new(name: &'static str) -> Info {
-        Info { name, hiwat: limits::MODULE_HIWAT, lowat: limits::MODULE_LOWAT, services: [false, false], data: false }
+    pub const fn new(name: &'static str) -> ModuleInfo {
+        ModuleInfo {
+            name,
+            hiwat: limits::MODULE_HIWAT,
+            lowat: limits::MODULE_LOWAT,
+            services: [false, false],
+            data: false,
+        }
+    }
+
+    /// Sets the water marks of its queues, bytes.
+    #[must_use]
+    pub const fn water_marks(self, hiwat: u32, lowat: u32) -> ModuleInfo {
+        ModuleInfo { hiwat, lowat, ..self }
+    }
+
+    /// Gives the side a service procedure.
+    #[must_use]
+    pub const fn service(mut self, side: Side) -> ModuleInfo {
+        self.services[side as usize] = true;
+        self
+    }
+
+    /// Gives it a put procedure for plain data, [`Module::put_data`]. For modules of the library.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn data(self) -> ModuleInfo {
+        ModuleInfo { data: true, ..self }
     }
 
     /// Whether the side has a service procedure.
@@ -56,7 +92,7 @@ impl Info {
 /// A module's code. See `examples/user_module.rs`.
 pub trait Module: Send + Sync + fmt::Debug {
     /// What it says of itself.
-    fn info(&self) -> Info;
+    fn info(&self) -> ModuleInfo;
 
     /// It was pushed; `queue` is that of the write side.
     ///
@@ -85,7 +121,7 @@ pub trait Module: Send + Sync + fmt::Debug {
 
     /// Plain data has come, on a stream all of whose modules take it so and whose queues are empty: the short way for what a
     /// write sends, without a message around it. It must do with the bytes what [`Module::put`] does with such a message. Called only if
-    /// [`Info::data`] says so. For modules of the library.
+    /// [`ModuleInfo::data`] says so. For modules of the library.
     ///
     /// # Errors
     /// Those of passing it on.
@@ -112,5 +148,14 @@ pub trait Module: Send + Sync + fmt::Debug {
     /// Those of the operations on the queue, passed on.
     fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
         queue.forward_all()
+    }
+
+    /// The time that [`Queue::enable_after`] has asked for is over (the procedure that timeout and qtimeout are given). Without one
+    /// the service procedure is called. If the process is killed in it, it is called again by another.
+    ///
+    /// # Errors
+    /// Those of the operations on the queue, passed on.
+    fn timeout(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        self.service(queue)
     }
 }

@@ -12,9 +12,11 @@ use crate::message::kind::Flush;
 use crate::queue::store::Which;
 use crate::sched::{Reply, Run};
 
+mod files;
 mod ioctl;
 mod lower;
 mod shape;
+mod time;
 
 /// One of a module's two queues, for as long as one of its procedures runs.
 #[derive(Debug)]

@@ -13,6 +13,7 @@ use std::os::unix::fs::FileExt;
 use headwater_os::descriptors::{self, Found};
 use headwater_os::doorbell::Doorbell;
 use headwater_os::files;
+use headwater_os::shared_files::SharedFiles;
 
 use super::device;
 use super::end::Access;
@@ -47,8 +48,10 @@ impl Handle {
         if region.driver.is_none() {
             return Handle::of_parts(doorbell, region);
         }
-        let far = own_doorbell(region.cookie_of(1))?;
-        device::of_parts(region, doorbell, far)
+        let far = Doorbell::from_fd(own_socket(region.cookie_of(1))?)?;
+        let shared = device::shared_cookies(&region)
+            .map(|[inside, outside]| Ok::<_, Error>(SharedFiles::of([own_socket(inside)?, own_socket(outside)?])?));
+        device::of_parts(region, doorbell, far, shared.transpose()?)
     }
 
     /// The end behind a descriptor of that number, which stays open beside the handle's own.
@@ -79,7 +82,7 @@ impl Handle {
         Handle::of_files(descriptors::receive(socket.as_fd())?)
     }
 
-    /// As [`Handle::receive_over`], of descriptors in the order in which [`Endpoint::descriptors`] has them.
+    /// The end that these descriptors are, in the order in which [`Endpoint::descriptors`] has them.
     pub(super) fn of_files(files: Vec<OwnedFd>) -> Result<Handle> {
         let files = match <[OwnedFd; 2]>::try_from(files) {
             Ok([doorbell, memory]) => {
@@ -93,8 +96,7 @@ impl Handle {
         }
         let count = files.len();
         let files = <[OwnedFd; 3]>::try_from(files).map_err(|_| {
-            let why =
-                format!("{count} descriptors came over the socket; an end of a pipe has two, one of a FIFO three");
+            let why = format!("{count} descriptors came; an end of a pipe has two, one of a FIFO three");
             Error::new(Errno::Nostr, why)
         })?;
         fifo::of_parts(files)
@@ -104,7 +106,7 @@ impl Handle {
         let side = region.side_of(doorbell.cookie()?);
         let side = side.ok_or_else(|| no_stream("the descriptor and the memory are of two streams"))?;
         if region.driver.is_some() {
-            return Err(no_stream("an end of a device has three descriptors"));
+            return Err(no_stream("a device has three to six descriptors"));
         }
         Ok(Handle::of(Endpoint::new(region, side, doorbell, Access::Both)))
     }
@@ -122,15 +124,17 @@ pub(super) fn own_memory(name: &str, cookie: u64) -> Result<OwnedFd> {
     })
 }
 
-/// The doorbell of that cookie, among this process's descriptors.
-fn own_doorbell(cookie: u64) -> Result<Doorbell> {
+/// The socket of that cookie, among this process's descriptors: a doorbell, or one of a driver's shared files.
+fn own_socket(cookie: u64) -> Result<OwnedFd> {
     let is_socket = |found: &Found| {
         descriptors::link(*found).is_ok_and(|link| link.to_str().is_some_and(|link| link.starts_with("socket:")))
     };
+    // Any packet socket has a doorbell's cookie.
     let doorbell = |found: Found| Doorbell::from_fd(descriptors::duplicate(found.number).ok()?).ok();
     let mut doorbells = descriptors::own()?.into_iter().filter(is_socket).filter_map(doorbell);
     let found = doorbells.find(|doorbell| doorbell.cookie().is_ok_and(|found| found == cookie));
-    found.ok_or_else(|| no_stream("the descriptor of the device's other doorbell was closed (see set_inheritable)"))
+    let socket = found.map(|doorbell| doorbell.as_fd().try_clone_to_owned()).transpose()?;
+    socket.ok_or_else(|| no_stream("one of the device's other descriptors was closed (see set_inheritable)"))
 }
 
 /// The memory behind a descriptor, if it is that of the stream whose doorbell has this cookie.

@@ -10,12 +10,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use headwater_os::doorbell::Doorbell;
-use headwater_os::files;
+use headwater_os::files as os_files;
+use headwater_os::shared_files::SharedFiles;
 
 use self::directory::Directory;
 use self::named::{Name, Named};
 use super::attach::no_stream;
-use super::end::Access;
+use super::driver_files::DriverFiles;
 use super::endpoint::Endpoint;
 use super::region::Region;
 use crate::error::Result;
@@ -44,6 +45,7 @@ pub(crate) mod partner;
 /// # Ok::<(), headwater_streams::Error>(())
 /// ```
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Device;
 
 impl Device {
@@ -52,7 +54,7 @@ impl Device {
     /// # Errors
     /// As [`DeviceOptions::open`].
     pub fn open(driver: &str) -> Result<Stream> {
-        DeviceOptions::default().open(driver)
+        DeviceOptions::new().open(driver)
     }
 
     /// Opens the stream of that minor number: the one that other processes have open under it, or a new one.
@@ -60,7 +62,7 @@ impl Device {
     /// # Errors
     /// As [`DeviceOptions::open`].
     pub fn open_minor(driver: &str, minor: u32) -> Result<Stream> {
-        DeviceOptions { minor: Some(minor), ..DeviceOptions::default() }.open(driver)
+        DeviceOptions::new().minor(minor).open(driver)
     }
 
     /// Opens a new stream to a driver, which this process and those that it forks or passes it to know alone: nobody else can open
@@ -70,12 +72,21 @@ impl Device {
     /// `EINVAL` for a driver that this process does not know; what the driver's open procedure reports; `EMFILE` without three
     /// free descriptors.
     pub fn open_private(driver: &str) -> Result<Stream> {
-        DeviceOptions::default().open_private(driver)
+        DeviceOptions::new().open_private(driver)
     }
 }
 
 /// How a device is opened.
-#[derive(Debug, Clone, Default)]
+///
+/// ```
+/// use headwater_streams::{DeviceOptions, Errno};
+///
+/// let stream = DeviceOptions::new().nonblocking(true).open_private("echo")?;
+/// assert_eq!(stream.read(&mut [0; 8]).unwrap_err().errno(), Errno::Again);
+/// # Ok::<(), headwater_streams::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
+#[non_exhaustive]
 pub struct DeviceOptions {
     /// The minor number; None: any that nobody has open (clone open).
     pub minor: Option<u32>,
@@ -90,6 +101,36 @@ pub struct DeviceOptions {
 }
 
 impl DeviceOptions {
+    /// Those of [`Device::open`]: any free minor number, the usual directory and sizes.
+    pub const fn new() -> DeviceOptions {
+        DeviceOptions { minor: None, directory: None, stream: Options::new(), nonblocking: false }
+    }
+
+    /// Sets the minor number to be opened.
+    #[must_use]
+    pub fn minor(self, minor: u32) -> DeviceOptions {
+        DeviceOptions { minor: Some(minor), ..self }
+    }
+
+    /// Sets the directory in which processes find the device.
+    #[must_use]
+    pub fn directory(self, directory: impl Into<PathBuf>) -> DeviceOptions {
+        DeviceOptions { directory: Some(directory.into()), ..self }
+    }
+
+    /// Sets the sizes and the policy of the stream, if this open makes it.
+    #[must_use]
+    pub fn stream(self, stream: Options) -> DeviceOptions {
+        DeviceOptions { stream, ..self }
+    }
+
+    /// Whether calls fail with `EAGAIN` instead of waiting (O_NONBLOCK).
+    #[must_use]
+    #[doc(alias = "O_NONBLOCK")]
+    pub fn nonblocking(self, nonblocking: bool) -> DeviceOptions {
+        DeviceOptions { nonblocking, ..self }
+    }
+
     /// Opens a device that other processes find by its name and minor number. As long as the stream is open, a thread of this
     /// process hands it to those who open the same number.
     ///
@@ -124,7 +165,7 @@ impl DeviceOptions {
     }
 
     fn opening(&self, minor: u32, is_clone: bool, is_first: bool) -> Opening {
-        let (user, group) = (files::own_user(), files::own_group());
+        let (user, group) = (os_files::own_user(), os_files::own_group());
         Opening { minor, is_clone, is_first, nonblocking: self.nonblocking, user, group }
     }
 }
@@ -133,7 +174,15 @@ impl DeviceOptions {
 fn make(driver: &'static DriverLink, minor: u32, options: &Options) -> Result<Handle> {
     let (near, far) = Doorbell::pair()?;
     let region = Region::create_device(options, [near.cookie()?, far.cookie()?], driver, minor)?;
-    Ok(Handle::of(Endpoint::of_device(region, near, far)))
+    let mut files = None;
+    if driver.0.info().has_files {
+        let shared = SharedFiles::new()?;
+        for (word, cookie) in region.fixed.device.shared_files.iter().zip(shared.cookies()?) {
+            word.store(cookie, Ordering::Relaxed);
+        }
+        files = Some(DriverFiles::new(shared));
+    }
+    Ok(Handle::of(Endpoint::of_device(region, near, far, files)))
 }
 
 /// Calls the driver's open procedure. A stream that it refuses at its first open is never closed by the driver.
@@ -164,7 +213,7 @@ fn with_queue(
 
 /// An end of a device was closed here. If no process holds it any more, which the kernel shows at the doorbell's other end,
 /// its driver's close procedure is called, in the driver's place.
-pub(crate) fn close_last(region: &Region, far: Doorbell, name: Option<&Name>) {
+pub(crate) fn close_last(region: &Region, far: Doorbell, name: Option<&Name>, files: Option<DriverFiles>) {
     let Some(driver) = region.driver else { return };
     if !far.is_alone().unwrap_or(false) {
         return;
@@ -178,7 +227,7 @@ pub(crate) fn close_last(region: &Region, far: Doorbell, name: Option<&Name>) {
     if region.fixed.device.closed.swap(1, Ordering::AcqRel) != 0 {
         return;
     }
-    let mut stream = Handle::of(Endpoint::new(region.clone(), 1, far, Access::Both));
+    let mut stream = Handle::of(Endpoint::in_drivers_place(region.clone(), far, files));
     // Nobody is left to be told of an error.
     let _ = stream.attach().and_then(|()| {
         with_queue(&mut stream, false, |queue| {
@@ -188,33 +237,66 @@ pub(crate) fn close_last(region: &Region, far: Doorbell, name: Option<&Name>) {
     });
 }
 
-/// The user's end of a device.
+/// The user's end of a device, of descriptors in the order in which [`Endpoint::descriptors`] has them but for the lock.
 ///
 /// Errors: `ENOSTR` for descriptors that are not of one device.
-pub(super) fn of_parts(region: Region, doorbell: Doorbell, far: Doorbell) -> Result<Handle> {
+pub(super) fn of_parts(
+    region: Region,
+    doorbell: Doorbell,
+    far: Doorbell,
+    shared: Option<SharedFiles>,
+) -> Result<Handle> {
     let sides = [region.side_of(doorbell.cookie()?), region.side_of(far.cookie()?)];
-    if region.driver.is_none() || sides != [Some(0), Some(1)] {
+    let expected = shared_cookies(&region);
+    let found = shared.as_ref().map(SharedFiles::cookies).transpose()?;
+    if region.driver.is_none() || sides != [Some(0), Some(1)] || found != expected {
         return Err(no_stream("the descriptors are not of one device"));
     }
-    Ok(Handle::on(Arc::new(Endpoint::of_device(region, doorbell, far))))
+    Ok(Handle::on(Arc::new(Endpoint::of_device(region, doorbell, far, shared.map(DriverFiles::new)))))
+}
+
+/// By which descriptors the driver's shared files are known, if there are any.
+pub(super) fn shared_cookies(region: &Region) -> Option<[u64; 2]> {
+    let cookies = region.fixed.device.shared_files.each_ref().map(|word| word.load(Ordering::Relaxed));
+    (cookies != [0; 2]).then_some(cookies)
 }
 
 /// As [`of_parts`], of descriptors in the order in which [`Endpoint::descriptors`] has them.
 pub(super) fn of_files(files: Vec<OwnedFd>) -> Result<Handle> {
-    let (doorbell, memory, lock, far) = match <[OwnedFd; 4]>::try_from(files) {
-        Ok([doorbell, memory, lock, far]) => (doorbell, memory, Some(lock), far),
-        Err(files) => {
-            let files =
-                <[OwnedFd; 3]>::try_from(files).map_err(|_| no_stream("a device has three or four descriptors"))?;
-            let [doorbell, memory, far] = files;
-            (doorbell, memory, None, far)
-        }
-    };
-    let [doorbell, far] =
-        [doorbell, far].map(|socket| Doorbell::from_fd(socket).map_err(|_| no_stream("the descriptor is no stream")));
-    let stream = of_parts(Region::open(memory)?, doorbell?, far?)?;
-    if let Some(lock) = lock {
+    let parts = Parts::of(files).ok_or_else(|| no_stream("a device has three to six descriptors"))?;
+    let stream = of_parts(parts.region?, parts.near, parts.far, parts.shared)?;
+    if let Some(lock) = parts.lock {
         stream.end.endpoint.hold_file(lock);
     }
     Ok(stream)
+}
+
+/// What a device is in the kernel.
+pub(super) struct Parts {
+    pub near: Doorbell,
+    pub region: Result<Region>,
+    pub lock: Option<OwnedFd>,
+    pub far: Doorbell,
+    pub shared: Option<SharedFiles>,
+}
+
+impl Parts {
+    /// Of descriptors in the order in which [`Endpoint::descriptors`] has them. None if they are others.
+    pub fn of(files: Vec<OwnedFd>) -> Option<Parts> {
+        // The lock is there if others find the device by name, the last two if its driver has files.
+        let (is_locked, has_files) = match files.len() {
+            3 => (false, false),
+            4 => (true, false),
+            5 => (false, true),
+            6 => (true, true),
+            _ => return None,
+        };
+        let mut files = files.into_iter();
+        let near = Doorbell::from_fd(files.next()?).ok()?;
+        let region = Region::open(files.next()?);
+        let lock = if is_locked { files.next() } else { None };
+        let far = Doorbell::from_fd(files.next()?).ok()?;
+        let shared = if has_files { Some(SharedFiles::of([files.next()?, files.next()?]).ok()?) } else { None };
+        Some(Parts { near, region, lock, far, shared })
+    }
 }

@@ -9,21 +9,22 @@ use std::time::Duration;
 
 use headwater_os::doorbell::{Doorbell, Heard, Interest, OwnWatch};
 use headwater_os::fork::{self, Epoch};
+use headwater_os::readiness::Watched;
 use headwater_shm::{Limit, Membership, Stages, probe};
 
 use super::endpoint::Endpoint;
-use super::inbox::{self, Inbox};
+use super::inbox::{self, Inbox, refuse_program};
 use super::link::{Beyond, KnownLinks};
 use super::region::Region;
 use super::sleep::{self, LOOK, UNMET, Waiter};
 use crate::counters::Counters;
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Cause, Error, Result, fixed};
 use crate::events::{self, WaitSide};
 use crate::layout::{EndWords, Side};
 use crate::plumb::chain;
 
-/// What a handle may be used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What an end is used for: how a FIFO is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Reading alone: a FIFO's reader.
     Read,
@@ -57,7 +58,7 @@ pub(crate) struct End {
     /// Every copy of the other end is gone. For ever in a pipe; in a FIFO another may come.
     pub peer_gone: bool,
     /// The region has contradicted itself; nothing is read from it any more.
-    pub dead: Option<String>,
+    pub dead: Option<Error>,
     pub counters: Counters,
     pub stages: Stages,
     /// How long the next wait stays on the futex; see `sleep::futex_ns_after`.
@@ -76,6 +77,8 @@ pub(crate) struct End {
     pub links: KnownLinks,
     /// Until then nobody tries again to run the service procedures of the direction that we read.
     pub service_after_ns: u64,
+    /// Of the library's own thread: it does not count as a user of the end.
+    pub helps: bool,
     /// What all threads of the process share. Dropped last: with the last one the end is closed.
     pub endpoint: Arc<Endpoint>,
 }
@@ -84,6 +87,8 @@ pub(crate) struct End {
 pub(crate) const WRITES: u32 = 1;
 /// The end reads no more.
 pub(crate) const READS: u32 = 2;
+/// The other end was told that this one is closed (S_HANGUP).
+pub(crate) const HANGUP_TOLD: u32 = 4;
 
 impl End {
     pub fn new(endpoint: Arc<Endpoint>) -> End {
@@ -105,6 +110,7 @@ impl End {
             role: Role::User,
             links: KnownLinks::default(),
             service_after_ns: 0,
+            helps: false,
             endpoint,
         }
     }
@@ -133,12 +139,16 @@ impl End {
             .map(|lane| [&lane.writer_lock.0, &lane.reader_lock.0, &lane.store_lock.0]);
         let [first, second] = [0, 1].map(|at| &self.region.fixed.ends[at].0.ioctl_lock);
         let locks = [one[0], one[1], one[2], two[0], two[1], two[2], first, second];
-        let membership = Membership::join(&table, self.region.fence, &locks)?;
+        let mut membership = Membership::join(&table, self.region.fence, &locks)?;
+        membership.set_cancel(self.endpoint.cancel());
         membership.set_side(self.side);
         self.membership = Some(membership);
         self.epoch = fork::epoch();
         // A child's copy would take away what its parent is told.
         self.own_watch = None;
+        if self.helps {
+            return Ok(true);
+        }
         self.endpoint.keep_here();
         let others = self.words().joined.fetch_add(1, Ordering::Relaxed);
         let incoming = &self.region.fixed.lanes[1 - self.side].reader.0.sleep;
@@ -186,8 +196,8 @@ impl End {
         match self.endpoint.access {
             Access::Both => Ok(()),
             allowed if allowed == access => Ok(()),
-            Access::Read => Err(Error::new(Errno::Badf, "the FIFO was opened for reading alone")),
-            Access::Write => Err(Error::new(Errno::Badf, "the FIFO was opened for writing alone")),
+            Access::Read => Err(fixed!(Badf, "the FIFO was opened for reading alone")),
+            Access::Write => Err(fixed!(Badf, "the FIFO was opened for writing alone")),
         }
     }
 
@@ -197,10 +207,11 @@ impl End {
         self.membership.as_ref().expect("a call joins before anything else")
     }
 
-    /// What a run needs of an end that has joined, and the streams beyond that its driver may send to.
+    /// What a run needs of an end that has joined, and what lies beyond the stream for its driver.
     pub fn parts_for_run(&mut self) -> (&Region, &Membership, &mut Counters, Beyond<'_>) {
         let me = self.membership.as_ref().expect("a call joins before anything else");
-        let beyond = Beyond { partner: self.endpoint.partner(), links: Some(&self.links) };
+        let endpoint = &self.endpoint;
+        let beyond = Beyond { partner: endpoint.partner(), files: endpoint.files(), links: Some(&self.links) };
         (&self.region, me, &mut self.counters, beyond)
     }
 
@@ -276,13 +287,18 @@ impl End {
         self.own_watch.is_some()
     }
 
-    /// Sleeps at the doorbell; see [`Doorbell::wait`].
-    pub fn wait_at_doorbell(&self, interest: Interest, timeout: Option<Duration>) -> Result<Heard> {
+    /// Sleeps at the doorbell and at these files; see [`Doorbell::wait_beside`].
+    pub fn wait_at_doorbell(
+        &self,
+        interest: Interest,
+        beside: &mut [Watched<'_>],
+        timeout: Option<Duration>,
+    ) -> Result<Heard> {
         let watch = self.own_watch.as_ref().filter(|_| interest != Interest::Room);
         // The end is not closed under a sleeper: the kernel would keep it open until that has come out.
         let _asleep = self.endpoint.fall_asleep();
         self.check_open()?;
-        Ok(self.doorbell().wait(interest, watch, timeout)?)
+        Ok(self.doorbell().wait_beside(interest, watch, beside, timeout)?)
     }
 
     /// How often something was done for the readers of this end by a handle of it.
@@ -404,17 +420,21 @@ impl End {
         if flags.load(Ordering::Acquire) & UNMET == 0 || peer.taken.load(Ordering::Relaxed) != 0 {
             return Ok(());
         }
-        Err(Error::broken(
-            Errno::Proto,
-            "a program that does not use headwater reads the descriptor of this stream's other end, as its standard input \
+        refuse_program(self.words(), self.doorbell());
+        Err(Error::of_static(
+            const {
+                &Cause::broken(
+                    "a program that does not use headwater reads the descriptor of this stream's other end, as its standard input \
              perhaps, and does not get the data: give such a program a kernel pipe and copy between the two",
+                )
+            },
         ))
     }
 
     /// Marks the stream as broken, for good.
     pub fn spoil<T>(&mut self, error: Error) -> Result<T> {
         if error.is_fatal() {
-            self.dead.get_or_insert_with(|| error.to_string());
+            self.dead.get_or_insert_with(|| error.again());
         }
         Err(error)
     }
@@ -423,7 +443,7 @@ impl End {
 impl Drop for End {
     /// The place among the members is given back before the end may be closed.
     fn drop(&mut self) {
-        if self.member().is_none() {
+        if self.member().is_none() || self.helps {
             return;
         }
         let fixed = &self.region.fixed;
@@ -456,13 +476,14 @@ fn tell_by_bell(
     told
 }
 
-/// What the two ends have closed and shut down, and what modules have raised: whoever waits looks again when it changes.
+/// What the two ends have closed and shut down, what modules have raised, and what else is waited for: whoever waits looks again when it changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Standing {
     closes: [u32; 2],
     shut: [u32; 2],
     state: u32,
     signals: u64,
+    looks: u32,
 }
 
 impl Standing {
@@ -473,6 +494,7 @@ impl Standing {
             shut: [own.shut.load(Ordering::Relaxed), peer.shut.load(Ordering::Relaxed)],
             state: own.state.load(Ordering::Relaxed),
             signals: own.signals.load(Ordering::Relaxed),
+            looks: own.looks.load(Ordering::Relaxed),
         }
     }
 }

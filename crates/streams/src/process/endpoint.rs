@@ -1,21 +1,28 @@
 //! An end of a stream in a process: what all of its threads share. Dropping it closes the end here.
 
+#[cfg(feature = "tokio")]
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+#[cfg(feature = "tokio")]
+use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use headwater_os::attendant::Attendant;
 use headwater_os::clock::now_ns;
+use headwater_os::descriptors;
 use headwater_os::doorbell::Doorbell;
 use headwater_os::futex;
-use headwater_shm::probe;
+use headwater_os::watcher::Watcher;
+use headwater_shm::{is_used_by_another, probe};
 
 use super::device;
 use super::device::named::Name;
 use super::device::partner::Partner;
-use super::end::Access;
+use super::driver_files::DriverFiles;
+use super::end::{Access, HANGUP_TOLD};
 use super::fifo::broker::Broker;
 use super::link::Links;
 use super::listeners::{self, SignalEvents};
@@ -55,14 +62,28 @@ pub(crate) struct Endpoint {
     partner: OnceLock<Box<Partner>>,
     /// Of a device whose driver is a multiplexer: the streams that are linked below.
     links: OnceLock<Arc<Links>>,
+    /// Of a device: its driver's open files, if it has any.
+    files: Option<DriverFiles>,
+    /// Who serves these while this process polls the descriptor.
+    watcher: Mutex<Option<Watcher>>,
     /// Whether `far` was given up: the partner's processes alone have it.
     is_far_given: AtomicBool,
     /// Whether calls through a [`crate::Stream`] fail rather than wait.
     pub nonblocking: AtomicBool,
     /// The end was closed while clones of it were left. Set once.
-    closed: AtomicBool,
+    closed: Arc<AtomicBool>,
+    /// What is told of a close while clones are left.
+    #[cfg(feature = "tokio")]
+    on_close: Mutex<Vec<Weak<dyn OnClose>>>,
     /// Threads that sleep on the doorbell, or are about to. In a forked child it counts the parent's, too.
     sleepers: AtomicU32,
+}
+
+/// What has a descriptor of the end beside the endpoint's own, and is told when the end is closed while clones of it are left.
+#[cfg(feature = "tokio")]
+pub(crate) trait OnClose: fmt::Debug + Send + Sync {
+    /// Closes that descriptor, and ends what waits on it.
+    fn end_is_closed(&self);
 }
 
 impl Endpoint {
@@ -79,9 +100,13 @@ impl Endpoint {
             name: OnceLock::new(),
             partner: OnceLock::new(),
             links: OnceLock::new(),
+            files: None,
+            watcher: Mutex::new(None),
             is_far_given: AtomicBool::new(false),
             nonblocking: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
+            closed: Arc::default(),
+            #[cfg(feature = "tokio")]
+            on_close: Mutex::default(),
             sleepers: AtomicU32::new(0),
         }
     }
@@ -91,10 +116,38 @@ impl Endpoint {
     }
 
     /// The user's end of a stream that ends in a driver.
-    pub fn of_device(region: Region, doorbell: Doorbell, far: Doorbell) -> Endpoint {
+    pub fn of_device(region: Region, doorbell: Doorbell, far: Doorbell, files: Option<DriverFiles>) -> Endpoint {
         let mut endpoint = Endpoint::new(region, 0, doorbell, Access::Both);
-        endpoint.far = Some(far);
+        (endpoint.far, endpoint.files) = (Some(far), files);
         endpoint
+    }
+
+    /// The driver's place of a stream that ends there.
+    pub fn in_drivers_place(region: Region, far: Doorbell, files: Option<DriverFiles>) -> Endpoint {
+        let mut endpoint = Endpoint::new(region, 1, far, Access::Both);
+        endpoint.files = files;
+        endpoint
+    }
+
+    /// The open files of the driver.
+    pub fn files(&self) -> Option<&DriverFiles> {
+        self.files.as_ref()
+    }
+
+    /// Has these files served in the background from now on. A forked child has no thread of its parent's, and starts one.
+    pub fn watch_by(&self, start: impl FnOnce() -> Option<Watcher>) {
+        if let Ok(mut watcher) = self.watcher.try_lock()
+            && !watcher.as_ref().is_some_and(Watcher::is_here)
+            && !self.is_closed()
+        {
+            *watcher = start();
+        }
+    }
+
+    fn stop_watching(&self) {
+        // Taken out first: the thread may be in the middle of a call on this end.
+        let watcher = self.watcher.try_lock().ok().and_then(|mut watcher| watcher.take());
+        drop(watcher);
     }
 
     /// Of a device: what rings at our own end.
@@ -187,6 +240,11 @@ impl Endpoint {
         }
     }
 
+    /// The flag that says so, for calls that wait for locks.
+    pub fn cancel(&self) -> Arc<AtomicBool> {
+        self.closed.clone()
+    }
+
     /// Whether [`Endpoint::announce_close`] was called.
     pub fn is_closed(&self) -> bool {
         // Acquire pairs with the Release in `announce_close`, by way of the count of closes as well.
@@ -200,6 +258,21 @@ impl Endpoint {
         let first = !self.closed.swap(true, Ordering::SeqCst);
         self.words().closes.fetch_add(1, Ordering::AcqRel);
         first
+    }
+
+    /// Has it told of a close.
+    #[cfg(feature = "tokio")]
+    pub fn tell_of_close(&self, whom: Weak<dyn OnClose>) {
+        let mut on_close = self.on_close.lock().unwrap_or_else(PoisonError::into_inner);
+        on_close.retain(|other| other.strong_count() > 0);
+        on_close.push(whom);
+    }
+
+    /// After [`Endpoint::announce_close`]: tells those who are to be told.
+    #[cfg(feature = "tokio")]
+    pub fn end_futures(&self) {
+        let on_close = std::mem::take(&mut *self.on_close.lock().unwrap_or_else(PoisonError::into_inner));
+        on_close.iter().filter_map(Weak::upgrade).for_each(|whom| whom.end_is_closed());
     }
 
     /// Counts a sleeper on the doorbell, who looks afterwards whether the end is closed.
@@ -233,14 +306,16 @@ impl Endpoint {
         if let Ok(mut attendant) = self.attendant.try_lock() {
             *attendant = None;
         }
+        self.stop_watching();
+        let is_last = self.end_registrations();
         self.doorbell().close()?;
-        self.tell_closed();
+        self.tell_closed(is_last);
         Ok(())
     }
 
     /// Tells who waits at the other end. The descriptor was closed before: whoever reads these words asks the kernel and finds
     /// it gone.
-    fn tell_closed(&self) {
+    fn tell_closed(&self, is_last: bool) {
         probe::at();
         let fixed = &self.region.fixed;
         fixed.ends[self.side].0.closes.fetch_add(1, Ordering::AcqRel);
@@ -254,19 +329,37 @@ impl Endpoint {
             let wait_side = WaitSide { stream: self.region.inode, end: 1 - self.side, writes };
             sleep::wake_on_futex(side, wait_side, &mut Counters::default());
         }
-        listeners::forget(&self.region, self.side);
-        // A hint: handles that others have not used yet are not counted, and those of a process that was killed are.
-        if self.access == Access::Both && fixed.ends[self.side].0.joined.load(Ordering::Relaxed) == 0 {
+        if is_last && fixed.ends[self.side].0.shut.fetch_or(HANGUP_TOLD, Ordering::AcqRel) & HANGUP_TOLD == 0 {
             listeners::signal(&self.region, 1 - self.side, SignalEvents::HANGUP);
         }
     }
 
-    /// All that the end is in the kernel: the doorbell first, then the memory, then a FIFO's node or a device's other doorbell.
+    /// Before the descriptor is closed: ends this process's registrations for signals, if it has no other descriptor of the end.
+    /// Returns whether the other end is to be sent S_HANGUP: of a pipe, when no other process has the end, as far as is known.
+    /// One that has a copy of the descriptor and has not used it is not seen.
+    fn end_registrations(&self) -> bool {
+        let peer = &self.region.fixed.ends[1 - self.side].0;
+        let is_registered = listeners::is_registered(&self.region, self.side);
+        let is_awaited =
+            self.access == Access::Both && peer.listened.load(Ordering::Acquire) & SignalEvents::HANGUP.bits() != 0;
+        // Asking takes some time, and the answer seldom matters.
+        if !is_registered && !is_awaited || descriptors::has_copy(self.doorbell().as_fd()) {
+            return false;
+        }
+        if is_registered {
+            listeners::forget(&self.region, self.side);
+        }
+        is_awaited && !is_used_by_another(&self.region.fixed.part(|fixed| &fixed.members[..]), self.side)
+    }
+
+    /// All that the end is in the kernel: the doorbell first, then the memory, then a FIFO's node or a device's other doorbell and its driver's
+    /// shared files.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         [self.doorbell().as_fd(), self.region.as_fd()]
             .into_iter()
             .chain(self.held_file.get().map(AsFd::as_fd))
             .chain(self.far().map(AsFd::as_fd))
+            .chain(self.files.iter().flat_map(DriverFiles::descriptors))
     }
 }
 
@@ -282,6 +375,7 @@ impl Drop for Asleep<'_> {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
+        *self.watcher.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         // Of a FIFO: a process that is stopped in here must not pass for one that still lets others in.
         *self.broker.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         // What is linked below is free when the upper stream is closed, and its server, which may use this stream, is over.
@@ -293,10 +387,11 @@ impl Drop for Endpoint {
         if self.far.is_none() {
             drop(self.held_file.take());
         }
+        let is_last = !self.is_closed() && self.end_registrations();
         self.doorbell = None;
-        self.tell_closed();
+        self.tell_closed(is_last);
         if let Some(far) = self.far.take().filter(|_| !*self.is_far_given.get_mut()) {
-            device::close_last(&self.region, far, self.name.get());
+            device::close_last(&self.region, far, self.name.get(), self.files.take());
         }
     }
 }

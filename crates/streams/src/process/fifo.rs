@@ -24,7 +24,7 @@ use super::attach::{no_stream, own_memory};
 use super::end::Access;
 use super::endpoint::Endpoint;
 use super::region::Region;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Error, Result, fixed};
 use crate::head::handle::Handle;
 use crate::options::Options;
 use crate::stream::Stream;
@@ -37,8 +37,50 @@ mod node;
 mod pipe;
 
 /// Opening FIFOs.
+///
+/// ```
+/// use headwater_streams::{Access, Fifo};
+///
+/// let directory = std::env::temp_dir().join(format!("headwater-fifo-{}", std::process::id()));
+/// std::fs::create_dir(&directory)?;
+/// let path = directory.join("queue");
+/// Fifo::create(&path, 0o600)?;
+/// let there = path.clone();
+/// let writer = std::thread::spawn(move || Fifo::open(there, Access::Write)?.write(b"hello"));
+/// let reader = Fifo::open(&path, Access::Read)?;
+/// assert_eq!(reader.read(&mut [0; 16])?, 5);
+/// assert_eq!(writer.join().unwrap()?, 5);
+/// std::fs::remove_dir_all(directory)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Fifo;
+
+/// How a FIFO is opened, beyond the direction: the options of open(2) that concern it, and what a new stream is made with.
+///
+/// ```
+/// use headwater_streams::{Access, Errno, FifoOptions};
+///
+/// let path = std::env::temp_dir().join(format!("headwater-fifo-options-{}", std::process::id()));
+/// let options = FifoOptions::new().create(0o600).nonblocking(true);
+/// let nobody_reads = options.open(&path, Access::Write).unwrap_err();
+/// assert_eq!(nobody_reads.errno(), Errno::Nxio);
+/// let reader = options.open(&path, Access::Read)?;
+/// let writer = options.open(&path, Access::Write)?;
+/// std::fs::remove_file(path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+#[non_exhaustive]
+pub struct FifoOptions {
+    /// Makes the node with this mode if the path does not exist (O_CREAT); None: it must exist.
+    pub create: Option<u32>,
+    /// Calls, and the open itself, fail instead of waiting (O_NONBLOCK).
+    pub nonblocking: bool,
+    /// Sizes and policy of the stream, if this open is the first.
+    pub stream: Options,
+}
 
 /// Which end writes, and which reads.
 const WRITER: usize = 0;
@@ -68,23 +110,60 @@ impl Fifo {
     /// that lets nobody in; `EINVAL` for a path that is no FIFO; `EINTR` if a signal handler ran; `EMFILE` without twelve free
     /// descriptors; what open(2) reports of the path.
     pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Stream> {
-        Fifo::open_with(path, access, false, &Options::default())
+        FifoOptions::new().open(path, access)
+    }
+}
+
+impl FifoOptions {
+    /// Those of [`Fifo::open`]: the node exists, the open waits for a peer, the stream has the usual sizes.
+    pub const fn new() -> FifoOptions {
+        FifoOptions { create: None, nonblocking: false, stream: Options::new() }
     }
 
-    /// Opens a FIFO. The first to open it gives it its sizes and its policy; whom `nonblocking` lets not wait gets a
-    /// non-blocking handle, and as a writer `ENXIO` if nobody reads. It waits for nothing but the answer of processes that have the
-    /// FIFO open and whose descriptors the kernel does not show to this one. All that others can make it wait for or do again
-    /// has 0.2 s together, and 0.5 s if it may wait; a look at the open descriptors that has begun by then is the last.
+    /// Has the node made with this mode, less the process's umask, if the path does not exist (O_CREAT).
+    #[must_use]
+    #[doc(alias = "O_CREAT")]
+    pub const fn create(self, mode: u32) -> FifoOptions {
+        FifoOptions { create: Some(mode), ..self }
+    }
+
+    /// Whether the open does not wait for a peer, and calls fail with `EAGAIN` instead of waiting (O_NONBLOCK).
+    #[must_use]
+    #[doc(alias = "O_NONBLOCK")]
+    pub const fn nonblocking(self, nonblocking: bool) -> FifoOptions {
+        FifoOptions { nonblocking, ..self }
+    }
+
+    /// Sets the sizes and the policy of the stream, if this open is the first.
+    #[must_use]
+    pub const fn stream(self, stream: Options) -> FifoOptions {
+        FifoOptions { stream, ..self }
+    }
+
+    /// Opens a FIFO for reading or writing. The first to open it gives it its sizes and its policy. A non-blocking open waits for
+    /// nothing but the answer of processes that have the FIFO open and whose descriptors the kernel does not show to this one. All
+    /// that others can make it wait for or do again has 0.2 s together, and 0.5 s if it may wait; a look at the open descriptors
+    /// that has begun by then is the last.
     ///
     /// # Errors
-    /// As [`Fifo::open`].
-    pub fn open_with(path: impl AsRef<Path>, access: Access, nonblocking: bool, options: &Options) -> Result<Stream> {
+    /// `ENXIO` for a non-blocking writer if nobody reads; else as [`Fifo::open`].
+    pub fn open(&self, path: impl AsRef<Path>, access: Access) -> Result<Stream> {
         let path = path.as_ref();
+        match self.create.map(|mode| Fifo::create(path, mode)) {
+            Some(Err(error)) if error.errno() != Errno::Exist => return Err(error),
+            _ => {}
+        }
+        self.open_node(path, access)
+    }
+
+    fn open_node(&self, path: &Path, access: Access) -> Result<Stream> {
+        let FifoOptions { nonblocking, stream: options, .. } = self;
+        let nonblocking = *nonblocking;
         let side = match access {
             Access::Write => WRITER,
             Access::Read => READER,
             Access::Both => {
-                return Err(Error::new(Errno::Inval, "a FIFO is opened for reading or for writing, not both"));
+                return Err(fixed!(Inval, "a FIFO is opened for reading or for writing, not both"));
             }
         };
         let mut budget = Budget::of(if nonblocking { WITHOUT_WAITING } else { FOR_ANSWERS });
@@ -109,7 +188,7 @@ impl Fifo {
         probe::at();
         while !nonblocking && !is_met && peer.load(Ordering::Acquire) == seen {
             if futex::wait(peer, seen, Some(LOOK_EVERY))? == futex::Slept::Interrupted {
-                return Err(Error::new(Errno::Intr, "a signal handler ran"));
+                return Err(fixed!(Intr, "a signal handler ran"));
             }
         }
         probe::at();

@@ -10,6 +10,7 @@
 //! Packets that nobody counted are left by processes that died. They are found when the descriptor is readable for
 //! nothing a second time, and told from new ones by the number that they carry.
 
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
@@ -99,7 +100,7 @@ impl Inbox<'_> {
 
     /// The bells of a FIFO have no numbers, so one that answers this arming may be taken with the others.
     fn empty_pipe(&self, until: u32, ready: impl Fn() -> bool) -> Result<bool> {
-        refuse_foreign(self.doorbell.drain_pipe()?)?;
+        self.refuse_foreign(self.doorbell.drain_pipe()?)?;
         probe::at();
         self.end.taken.store(until, Ordering::Relaxed);
         self.arm_again()?;
@@ -122,7 +123,7 @@ impl Inbox<'_> {
     /// lies before it whose message has not been received.
     pub fn free_room(&self) -> Result<bool> {
         if self.doorbell.is_of_pipe() {
-            refuse_foreign(self.doorbell.free_pipe()?)?;
+            self.refuse_foreign(self.doorbell.free_pipe()?)?;
             return Ok(true);
         }
         for _ in 0..PACKETS_MAX {
@@ -230,6 +231,39 @@ impl Inbox<'_> {
         Ok(Drained::Stale)
     }
 
+    /// Looks through what is left when the other end is gone: a program that knows nothing of streams may have written there.
+    ///
+    /// Errors: `EPROTO` if one has.
+    pub fn refuse_strangers(&self, ready: impl Fn() -> bool) -> Result<()> {
+        if self.doorbell.is_of_pipe() {
+            return self.arm(ready).map(drop);
+        }
+        for _ in 0..PACKETS_MAX {
+            // A file is taken with its message. The descriptor stays readable without the bells: the other end is gone.
+            if matches!(self.doorbell.peek()?, Packet::Nothing | Packet::Gone | Packet::File(_)) {
+                break;
+            }
+            self.take()?;
+        }
+        Ok(())
+    }
+
+    /// Of so many bytes in a FIFO's pipe that this library has not written.
+    fn refuse_foreign(&self, len: usize) -> Result<()> {
+        if len == 0 { Ok(()) } else { Err(self.foreign(len)) }
+    }
+
+    /// The other end's descriptor is used by a program that knows nothing of streams, and wrote so many bytes.
+    #[cold]
+    fn foreign(&self, len: usize) -> Error {
+        refuse_program(self.end, self.doorbell);
+        let why = format!(
+            "{len} bytes were written to the descriptor of this stream's other end by a program that does not use \
+             headwater, its standard output perhaps: give such a program a kernel pipe and copy between the two"
+        );
+        Error::broken(Errno::Proto, why)
+    }
+
     /// Takes one packet, and does what it asks for.
     fn take(&self) -> Result<Packet> {
         let taken = self.end.taken.load(Ordering::Relaxed);
@@ -240,7 +274,7 @@ impl Inbox<'_> {
             Packet::Echo => {
                 ring(self.peer, self.doorbell);
             }
-            Packet::Foreign(len) => return Err(foreign(len)),
+            Packet::Foreign(len) => return Err(self.foreign(len)),
             Packet::File(number) => self.end.files_taken.store(number, Ordering::Relaxed),
             Packet::Bell(_) | Packet::NoRoom => {}
         }
@@ -259,6 +293,17 @@ pub(crate) fn ring(end: &EndWords, doorbell: &Doorbell) -> bool {
     let heard = doorbell.ring(end.arms.load(Ordering::Acquire));
     probe::at();
     heard
+}
+
+/// A program that knows nothing of streams uses the other end's descriptor. All users of our own end are told so by `EPROTO`, and
+/// the program by an error of its next write and the end of the file: the sockets are shut down. A FIFO's pipe cannot be.
+#[cold]
+pub(crate) fn refuse_program(own: &EndWords, doorbell: &Doorbell) {
+    own.raise_error(Errno::Proto);
+    if !doorbell.is_of_pipe() {
+        // Where it fails the program is told when this end is closed.
+        let _ = doorbell.shutdown(Shutdown::Both);
+    }
 }
 
 /// Asks the other end's processes to ring back, because readers of our own end wait for something that this end itself has
@@ -299,18 +344,4 @@ fn left(sent: u32, taken: u32) -> u32 {
         ahead if ahead as i32 <= 0 => 0,
         left => left.min(PACKETS_MAX),
     }
-}
-
-/// Of so many bytes in a FIFO's pipe that this library has not written.
-fn refuse_foreign(len: usize) -> Result<()> {
-    if len == 0 { Ok(()) } else { Err(foreign(len)) }
-}
-
-/// The descriptor is used by a program that knows nothing of streams.
-fn foreign(len: usize) -> Error {
-    let why = format!(
-        "{len} bytes were written to the descriptor of this stream's other end by a program that does not use headwater, \
-         its standard output perhaps: give such a program a kernel pipe and copy between the two"
-    );
-    Error::broken(Errno::Proto, why)
 }

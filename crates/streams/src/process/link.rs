@@ -19,6 +19,7 @@ use self::server::Server;
 use super::device::named::Name;
 use super::device::named::links::FetchedLink;
 use super::device::partner::Partner;
+use super::driver_files::DriverFiles;
 use super::end::Role;
 use super::endpoint::Endpoint;
 use super::region::Region;
@@ -338,6 +339,8 @@ impl KnownLinks {
 pub(crate) struct Beyond<'s> {
     /// The other one of two streams that the driver pairs.
     pub partner: Option<&'s Partner>,
+    /// The open files of the driver.
+    pub files: Option<&'s DriverFiles>,
     /// Those that are linked below. None in a run within another one.
     pub links: Option<&'s KnownLinks>,
 }

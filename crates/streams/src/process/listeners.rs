@@ -5,7 +5,6 @@
 //! stream's memory mapped, so that nobody can have others signalled by what it writes there. What the kernel refuses is no failure of
 //! the call that signals. A process that is killed between the two leaves the signal unsent.
 
-use std::ops::BitOr;
 use std::sync::atomic::Ordering;
 
 use headwater_os::signal::{SIGPOLL, SIGURG};
@@ -16,47 +15,53 @@ use super::region::Region;
 use crate::layout::{EndWords, Listener};
 use crate::message::kind::MessageHeader;
 
-/// What a process is to be told of by a signal; the bits are those of I_SETSIG.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub struct SignalEvents(pub u32);
+bitflags::bitflags! {
+    /// What a process is to be told of by a signal; the bits are those of I_SETSIG.
+    ///
+    /// ```
+    /// use headwater_streams::SignalEvents;
+    ///
+    /// let events = SignalEvents::INPUT | SignalEvents::HANGUP;
+    /// assert_eq!(events.bits(), 0x021);
+    /// ```
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+    #[doc(alias = "I_SETSIG")]
+    pub struct SignalEvents: u32 {
+        /// A message that is not of high priority has come (S_INPUT).
+        #[doc(alias = "S_INPUT")]
+        const INPUT = 0x001;
+        /// A message of high priority has come (S_HIPRI).
+        #[doc(alias = "S_HIPRI")]
+        const HIPRI = 0x002;
+        /// A message of band 0 can be written, after one could not (S_OUTPUT, S_WRNORM).
+        #[doc(alias = "S_OUTPUT")]
+        #[doc(alias = "S_WRNORM")]
+        const OUTPUT = 0x004;
+        /// An M_SIG or M_PCSIG of SIGPOLL has come to the front (S_MSG).
+        #[doc(alias = "S_MSG")]
+        const MSG = 0x008;
+        /// The stream has an error (S_ERROR).
+        #[doc(alias = "S_ERROR")]
+        const ERROR = 0x010;
+        /// The stream was hung up, or the other end of a pipe was closed (S_HANGUP).
+        #[doc(alias = "S_HANGUP")]
+        const HANGUP = 0x020;
+        /// A message of band 0 has come (S_RDNORM).
+        #[doc(alias = "S_RDNORM")]
+        const RDNORM = 0x040;
+        /// A message of another band has come (S_RDBAND).
+        #[doc(alias = "S_RDBAND")]
+        const RDBAND = 0x080;
+        /// A message of another band can be written, after one could not (S_WRBAND).
+        #[doc(alias = "S_WRBAND")]
+        const WRBAND = 0x100;
+        /// SIGURG is sent for [`SignalEvents::RDBAND`], and not SIGPOLL (S_BANDURG).
+        #[doc(alias = "S_BANDURG")]
+        const BANDURG = 0x200;
+    }
+}
 
 impl SignalEvents {
-    /// A message that is not of high priority has come (S_INPUT).
-    #[doc(alias = "S_INPUT")]
-    pub const INPUT: SignalEvents = SignalEvents(0x001);
-    /// A message of high priority has come (S_HIPRI).
-    #[doc(alias = "S_HIPRI")]
-    pub const HIPRI: SignalEvents = SignalEvents(0x002);
-    /// A message of band 0 can be written, after one could not (S_OUTPUT, S_WRNORM).
-    #[doc(alias = "S_OUTPUT")]
-    #[doc(alias = "S_WRNORM")]
-    pub const OUTPUT: SignalEvents = SignalEvents(0x004);
-    /// An M_SIG or M_PCSIG of SIGPOLL has come to the front (S_MSG).
-    #[doc(alias = "S_MSG")]
-    pub const MSG: SignalEvents = SignalEvents(0x008);
-    /// The stream has an error (S_ERROR).
-    #[doc(alias = "S_ERROR")]
-    pub const ERROR: SignalEvents = SignalEvents(0x010);
-    /// The stream was hung up, or the other end of a pipe was closed (S_HANGUP).
-    #[doc(alias = "S_HANGUP")]
-    pub const HANGUP: SignalEvents = SignalEvents(0x020);
-    /// A message of band 0 has come (S_RDNORM).
-    #[doc(alias = "S_RDNORM")]
-    pub const RDNORM: SignalEvents = SignalEvents(0x040);
-    /// A message of another band has come (S_RDBAND).
-    #[doc(alias = "S_RDBAND")]
-    pub const RDBAND: SignalEvents = SignalEvents(0x080);
-    /// A message of another band can be written, after one could not (S_WRBAND).
-    #[doc(alias = "S_WRBAND")]
-    pub const WRBAND: SignalEvents = SignalEvents(0x100);
-    /// SIGURG is sent for [`SignalEvents::RDBAND`], and not SIGPOLL (S_BANDURG).
-    #[doc(alias = "S_BANDURG")]
-    pub const BANDURG: SignalEvents = SignalEvents(0x200);
-
-    pub(crate) const ALL: u32 = 0x3ff;
-    /// None of them: no registration.
-    pub(crate) const NONE: SignalEvents = SignalEvents(0);
-
     /// What the arrival of a message is, if it is one that is read.
     pub(crate) fn of_arrival(header: MessageHeader) -> SignalEvents {
         match header.band {
@@ -67,19 +72,11 @@ impl SignalEvents {
     }
 }
 
-impl BitOr for SignalEvents {
-    type Output = SignalEvents;
-
-    fn bitor(self, other: SignalEvents) -> SignalEvents {
-        SignalEvents(self.0 | other.0)
-    }
-}
-
 /// Sends the signals for what has happened at an end.
 #[inline]
 pub(crate) fn signal(region: &Region, end: usize, events: SignalEvents) {
     // Acquire pairs with the exchange in `register`: the entry is there.
-    if events.0 & region.fixed.ends[end].0.listened.load(Ordering::Acquire) != 0 {
+    if events.bits() & region.fixed.ends[end].0.listened.load(Ordering::Acquire) != 0 {
         signal_all(region, end, events);
     }
 }
@@ -89,11 +86,11 @@ pub(crate) fn signal(region: &Region, end: usize, events: SignalEvents) {
 fn signal_all(region: &Region, end: usize, events: SignalEvents) {
     for entry in &region.fixed.listeners[end] {
         let Some((process, group, asked)) = entry.read() else { continue };
-        let both = asked & events.0;
+        let both = asked & events.bits();
         if both == 0 {
             continue;
         }
-        let urgent = both & SignalEvents::RDBAND.0 != 0 && asked & SignalEvents::BANDURG.0 != 0;
+        let urgent = both & SignalEvents::RDBAND.bits() != 0 && asked & SignalEvents::BANDURG.bits() != 0;
         let number = if urgent { SIGURG } else { SIGPOLL };
         probe::at();
         // What the kernel refuses concerns that process, and not the one that signals.
@@ -105,7 +102,13 @@ fn signal_all(region: &Region, end: usize, events: SignalEvents) {
     }
 }
 
-/// The registrations of this process at an end are over: its last handle is dropped.
+/// Whether this process is registered at an end, or has registered a group.
+pub(crate) fn is_registered(region: &Region, end: usize) -> bool {
+    let own = ProcessId::own();
+    region.fixed.listeners[end].iter().any(|entry| entry.is_by(own))
+}
+
+/// The registrations of this process at an end are over: its last descriptor of it is closed.
 pub(crate) fn forget(region: &Region, end: usize) {
     let table = &region.fixed.listeners[end];
     let own = ProcessId::own();

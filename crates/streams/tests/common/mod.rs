@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use headwater_os::child::Child;
 use headwater_os::clock::now_ns;
-use headwater_streams::{Access, Fifo, Handle, Options, Result, Stream};
+use headwater_streams::{Access, Fifo, FifoOptions, Handle, Result, Stream};
 
 pub mod users;
 
@@ -216,5 +216,5 @@ pub fn fifo() -> (tempfile::TempDir, PathBuf) {
 
 /// Opens it without waiting.
 pub fn open(path: &Path, access: Access) -> Result<Handle> {
-    Fifo::open_with(path, access, true, &Options::default()).map(Stream::into_handle)
+    FifoOptions::new().nonblocking(true).open(path, access).map(Stream::into_handle)
 }

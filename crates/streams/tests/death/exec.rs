@@ -70,7 +70,7 @@ fn what_a_program_held_is_free_when_its_process_executes_another() {
     for holds in [Holds::Writing, Holds::Reading] {
         within(Duration::from_secs(30), format!("{holds:?} is held when the process executes another program"));
         let (mut near, mut far) = Handle::pair().expect("pipe");
-        far.putmsg(None, Some(HELD), false).expect("room");
+        far.putmsg(None, Some(HELD)).expect("room");
         let (ready, mut is_ready) = std::io::pipe().map(|(read, write)| (write, read)).expect("pipe");
         let mut copy = near.another();
         let mut child = Child::fork(|| {

@@ -5,7 +5,9 @@ use std::sync::{Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Events, Handle, Info, Message, Module, Options, Queue, Result, register};
+use headwater_streams::{
+    Errno, Events, Handle, Message, Module, ModuleInfo, Options, Priority, Queue, Result, register,
+};
 
 use super::common::{Interruptible, alone, calm, within};
 
@@ -21,8 +23,8 @@ const LEAVING: u32 = 2;
 struct Gate;
 
 impl Module for Gate {
-    fn info(&self) -> Info {
-        Info::new("gate")
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("gate")
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
@@ -54,7 +56,7 @@ impl Held {
         set_place(OUTSIDE);
         // High priority waits for no room.
         let writer = std::thread::spawn(move || {
-            stream.putmsg(Some(b"stay"), None, true).expect("the reader lives");
+            stream.putpmsg(Some(b"stay"), None, Priority::High).expect("the reader lives");
             stream
         });
         wait_until(|place| place == INSIDE);
@@ -71,7 +73,7 @@ impl Held {
 fn ends(modules: &[&str]) -> (Handle, Handle) {
     static KNOWN: std::sync::Once = std::sync::Once::new();
     KNOWN.call_once(|| register(Gate).expect("a free name"));
-    let (mut near, far) = Handle::pair_with(&Options { hiwat: 1000, lowat: 500, ..Options::default() }).expect("pipe");
+    let (mut near, far) = Options::new().hiwat(1000).lowat(500).pair().expect("pipe");
     modules.iter().for_each(|name| near.push(name).expect("known"));
     (near, far)
 }

@@ -17,8 +17,8 @@ const LONG: Duration = Duration::from_millis(2300);
 /// The end whose side is held: with a message there to be borrowed, and another behind it.
 fn ends(holds: Holds) -> (Handle, Handle) {
     let (mut near, mut far) = Handle::pair().expect("pipe");
-    far.putmsg(None, Some(HELD), false).expect("room");
-    far.putmsg(None, Some(b"more"), false).expect("room");
+    far.putmsg(None, Some(HELD)).expect("room");
+    far.putmsg(None, Some(b"more")).expect("room");
     let _ = holds;
     near.attach().expect("a place");
     (near, far)
@@ -93,7 +93,7 @@ fn what_a_read_has_taken_is_said_though_another_reader_is_in_the_way_of_the_rest
     for _ in 0..200 {
         let (mut near, mut far) = Handle::pair().expect("pipe");
         let mut reader = far.another();
-        far.set_read_options(ReadOptions { fill: true, ..ReadOptions::default() }).expect("set");
+        far.set_read_options(ReadOptions::new().fill(true)).expect("set");
         far.set_nonblocking(true).expect("arm");
         near.write(b"0123456789").expect("room");
         let waiter = Interruptible::start(move || reader.read(&mut [0; 30]));
@@ -335,7 +335,7 @@ fn a_holder_that_lives_keeps_what_it_has_though_both_directions_were_shut_down()
     far.set_nonblocking(true).expect("set");
     // The kernel shows a hang-up now.
     assert!(far.poll(Events::OUT, Some(Duration::ZERO)).expect("no error").intersects(Events::HUP));
-    let flushed = far.flush(Flush { read: true, write: false, band: None });
+    let flushed = far.flush_queues(Flush::READ);
     assert_eq!(flushed.expect_err("it is borrowed").errno(), Errno::Again);
     assert_eq!(message.to_vec(), HELD);
     message.consume(HELD.len()).expect("it was there");

@@ -120,7 +120,7 @@ fn the_dead_make_room() {
     for holds in [Holds::Writing, Holds::Reading] {
         for reaped in [false, true] {
             let (mut near, mut far) = Handle::pair().expect("pipe");
-            far.putmsg(None, Some(b"held"), false).expect("room");
+            far.putmsg(None, Some(b"held")).expect("room");
             near.attach().expect("a place");
             let (mut child, control) = holder(near.another(), holds);
             child.kill();

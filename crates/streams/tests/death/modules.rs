@@ -9,7 +9,7 @@ use super::common::{Interruptible, alone, calm, joined, read_all, within};
 use super::holders::stopped;
 use super::{HELD, Holds, holder, refusal, signal, tell};
 
-const FLUSH: Flush = Flush { read: true, write: false, band: None };
+const FLUSH: Flush = Flush::READ;
 
 /// What a flush through a module throws away is borrowed at the other end, by a process that is stopped.
 fn borrowed_behind(module: &str) -> (Handle, Handle) {
@@ -31,7 +31,7 @@ fn a_flush_through_a_module_that_is_not_to_wait_does_not_wait_for_a_stopped_read
         near.set_nonblocking(true).expect("arm");
         let start = Instant::now();
         for _ in 0..3 {
-            let error = near.flush(FLUSH).expect_err("it is borrowed");
+            let error = near.flush_queues(FLUSH).expect_err("it is borrowed");
             assert_eq!(error.errno(), Errno::Again, "{error}");
             assert!(error.is_held());
         }
@@ -54,12 +54,12 @@ fn a_signal_ends_a_flush_through_a_module_behind_a_stopped_reader() {
     let (mut near, far) = borrowed_behind("nullmod");
     let (child, control) = holder(far.another(), Holds::Reading);
     stopped(child.id());
-    let waiter = Interruptible::start(move || (refusal(near.flush(FLUSH)), near));
+    let waiter = Interruptible::start(move || (refusal(near.flush_queues(FLUSH)), near));
     let (errno, mut near) = waiter.end(Duration::from_millis(20));
     assert_eq!(errno, Errno::Intr);
     signal(child.id(), libc::SIGCONT);
     tell(&control);
-    near.flush(FLUSH).expect("it came out");
+    near.flush_queues(FLUSH).expect("it came out");
     joined(child);
     calm();
 }

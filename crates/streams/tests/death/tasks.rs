@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::SinkExt;
 use headwater_streams::AsyncStream;
-use headwater_streams::{Handle, OwnedMessage};
+use headwater_streams::{Handle, Message};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::common::{alone, calm, joined, within};
@@ -16,14 +16,14 @@ fn a_task_does_not_stop_others_while_a_holder_is_stopped() {
     for holds in [Holds::Writing, Holds::Reading] {
         within(Duration::from_secs(30), format!("a task, while {holds:?} is stopped"));
         let (near, mut far) = Handle::pair().expect("pipe");
-        far.putmsg(None, Some(HELD), false).expect("room");
-        far.putmsg(None, Some(b"more"), false).expect("room");
+        far.putmsg(None, Some(HELD)).expect("room");
+        far.putmsg(None, Some(b"more")).expect("room");
         let (child, control) = holder(near.another(), holds);
         signal(child.id(), libc::SIGSTOP);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let mut stream = AsyncStream::new(near).expect("a runtime");
-            let message = OwnedMessage { data: Some(b"more".to_vec()), ..OwnedMessage::default() };
+            let message = Message::from(b"more".to_vec());
             let mut buffer = [0; 4];
             let long = Duration::from_millis(100);
             match holds {

@@ -60,8 +60,8 @@ fn case(seed: u64) -> Found {
     let mut random = Random(seed ^ 0xfeed << 32);
     let policy = random.one_of(&[Policy::DEFAULT, Policy::DEFAULT, Policy::EAGER]);
     let hiwat = random.one_of(&[100, 5000, 65536]);
-    let options = Options { hiwat, lowat: hiwat / 2, policy, ..Options::default() };
-    let (near, far) = Handle::pair_with(&options).expect("pipe");
+    let options = Options::new().hiwat(hiwat).lowat(hiwat / 2).policy(policy);
+    let (near, far) = options.pair().expect("pipe");
     let mut ends = [Some(near), Some(far)];
     ends.iter_mut().flatten().for_each(|end| end.set_nonblocking(true).expect("arm"));
     let memory = crate::memory_of_stream();

@@ -15,7 +15,7 @@ use headwater_os::child::Child;
 use headwater_os::descriptors::{self, Found};
 use headwater_os::files::OFlags;
 use headwater_os::ofd_lock::{self, Right};
-use headwater_streams::{Access, Fifo, Handle, Options, Policy, Stream};
+use headwater_streams::{Access, FifoOptions, Handle, Options, Policy, Stream};
 
 use crate::common::{self, Random, alone, fifo, setting};
 use crate::peer::{self, Peer};
@@ -88,8 +88,9 @@ fn case(seed: u64) -> Shown {
     std::fs::set_permissions(&path, Permissions::from_mode(mode)).expect("chmod");
     let policy = random.one_of(&[Policy::DEFAULT, Policy::DEFAULT, Policy::EAGER]);
     let hiwat = random.one_of(&[100, 5000, 65536]);
-    let options = Options { hiwat, lowat: hiwat / 2, policy, ..Options::default() };
-    let open = |access| Fifo::open_with(&path, access, true, &options).map(Stream::into_handle);
+    let options = Options::new().hiwat(hiwat).lowat(hiwat / 2).policy(policy);
+    let open =
+        |access| FifoOptions::new().nonblocking(true).stream(options).open(&path, access).map(Stream::into_handle);
     let ways = random.one_of(&[[Access::Read, Access::Write], [Access::Write, Access::Read]]);
     let reader = open(Access::Read).expect("it is ours");
     let writer = open(Access::Write).expect("it is ours");
@@ -267,8 +268,14 @@ impl<'s> Rival<'s> {
             Deed::Memory => self.peer.spoil_memory(),
             Deed::Open => {
                 let access = self.random.one_of(&[Access::Read, Access::Write]);
-                self.handles
-                    .extend(Fifo::open_with(&self.path, access, true, &self.options).map(Stream::into_handle).ok());
+                self.handles.extend(
+                    FifoOptions::new()
+                        .nonblocking(true)
+                        .stream(self.options)
+                        .open(&self.path, access)
+                        .map(Stream::into_handle)
+                        .ok(),
+                );
                 if self.handles.len() > 4 {
                     self.handles.swap_remove(self.random.below(4));
                 }

@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 
 use common::{Random, alone, setting};
 use headwater_streams::{
-    ControlMode, DeviceOptions, Errno, ErrorOptions, Events, Flush, Handle, MessageFilter, Options, Policy, ReadMode,
-    ReadOptions, Result, WriteOptions,
+    ControlMode, DeviceOptions, Errno, ErrorOptions, Events, Flush, Handle, MessageFilter, Options, Policy, Priority,
+    ReadMode, ReadOptions, Result,
 };
 
 /// What one case may take.
@@ -94,13 +94,13 @@ impl Done {
 
 /// A pipe.
 fn case(seed: u64) -> Done {
-    case_of(seed, |options| Handle::pair_with(options).expect("pipe"))
+    case_of(seed, |options| options.pair().expect("pipe"))
 }
 
 /// Two handles of an `echo` device.
 fn device_case(seed: u64) -> Done {
     case_of(seed, |options| {
-        let options = DeviceOptions { stream: *options, ..DeviceOptions::default() };
+        let options = DeviceOptions::new().stream(*options);
         let stream = options.open_private("echo").expect("known").into_handle();
         let another = stream.another();
         (stream, another)
@@ -109,14 +109,9 @@ fn device_case(seed: u64) -> Done {
 
 fn case_of(seed: u64, open: impl Fn(&Options) -> (Handle, Handle)) -> Done {
     let mut random = Random(seed);
-    let policy = random.one_of(&[
-        Policy::DEFAULT,
-        Policy::DEFAULT,
-        Policy { coalescing: false, ..Policy::DEFAULT },
-        Policy::EAGER,
-    ]);
+    let policy = random.one_of(&[Policy::DEFAULT, Policy::DEFAULT, Policy::DEFAULT.coalescing(false), Policy::EAGER]);
     let hiwat = random.one_of(&[100, 5000, 65536]);
-    let options = Options { hiwat, lowat: hiwat / 2, policy, ..Options::default() };
+    let options = Options::new().hiwat(hiwat).lowat(hiwat / 2).policy(policy);
     let (near, far) = open(&options);
     let memory = memory_of_stream();
     let len = memory.metadata().expect("fstat").len();
@@ -295,8 +290,12 @@ fn call_by_number(number: usize, end: &mut Handle, random: &mut Random) -> Resul
         0..=4 => assert!(end.write(&bytes)? <= bytes.len()),
         5..=9 => assert!(end.read(&mut buffer)? <= buffer.len()),
         10 => assert!(end.writev(&[IoSlice::new(&bytes), IoSlice::new(b"more")])? <= bytes.len() + 4),
-        11 | 12 => end.putmsg(Some(&control), Some(&bytes), random.one_in(3))?,
-        13 => end.putmsg(None, Some(&bytes), false)?,
+        11 | 12 => end.putpmsg(
+            Some(&control),
+            Some(&bytes),
+            random.one_of(&[Priority::High, Priority::NORMAL, Priority::NORMAL]),
+        )?,
+        13 => end.putmsg(None, Some(&bytes))?,
         14 | 15 => end.putpmsg(Some(&control), Some(&bytes), band)?,
         16..=19 => {
             let got = end.getpmsg(Some(&mut small), Some(&mut buffer), select)?;
@@ -310,17 +309,21 @@ fn call_by_number(number: usize, end: &mut Handle, random: &mut Random) -> Resul
         PUSH => end.push(random.one_of(&["srvmod", "nullmod", "pipemod"]))?,
         26 => end.pop()?,
         27 => drop((end.list()?, end.look()?, end.find("srvmod")?)),
-        28 => end.flush(Flush { read: random.one_in(2), write: true, band: random.one_in(2).then_some(band) })?,
+        28 => {
+            let mut flush = random.one_of(&[Flush::WRITE, Flush::ALL]);
+            flush.band = random.one_in(2).then_some(band);
+            end.flush_queues(flush)?
+        }
         29 => end.set_water_marks(random.one_of(&[1, 1000, 60_000]), random.one_of(&[0, 1, 500]))?,
         30 => {
             let mode = random.one_of(&[ReadMode::Bytes, ReadMode::MessageKeep, ReadMode::MessageDiscard]);
             let control = random.one_of(&[ControlMode::Refuse, ControlMode::AsData, ControlMode::Discard]);
-            end.set_read_options(ReadOptions { mode, control, fill: random.one_in(4) })?;
+            end.set_read_options(ReadOptions::new().mode(mode).control(control).fill(random.one_in(4)))?;
         }
         31 => {
-            let options = WriteOptions { delimit: random.one_in(3), hold: random.one_in(3), ..end.write_options() };
+            let options = end.write_options().delimit(random.one_in(3)).hold(random.one_in(3));
             end.set_write_options(options)?;
-            end.set_error_options(ErrorOptions { read_once: true, write_once: true });
+            end.set_error_options(ErrorOptions::new().read_once(true).write_once(true));
         }
         32 => {
             let mut place = end.reserve(len.min(4096))?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt, StreamExt};
 use headwater_os::child::Child;
-use headwater_streams::{Access, AsyncStream, Fifo, Handle, Options, OwnedMessage, Result, Stream};
+use headwater_streams::{Access, AsyncStream, FifoOptions, Handle, Message, Options, Result, Stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::common::{self, Random, alone, fifo, setting};
@@ -46,17 +46,24 @@ fn abused_descriptors_of_tasks_make_errors_and_nothing_worse() {
 fn ends(random: &mut Random, options: &Options) -> [Handle; 2] {
     if random.one_in(3) {
         let (_directory, path) = fifo();
-        let open = |access| Fifo::open_with(&path, access, true, options).map(Stream::into_handle).expect("it is ours");
+        let open = |access| {
+            FifoOptions::new()
+                .nonblocking(true)
+                .stream(*options)
+                .open(&path, access)
+                .map(Stream::into_handle)
+                .expect("it is ours")
+        };
         let reader = open(Access::Read);
         return [open(Access::Write), reader];
     }
-    Handle::pair_with(options).expect("pipe").into()
+    options.pair().expect("pipe").into()
 }
 
 fn case(seed: u64) -> (Done, Duration) {
     let mut random = Random(seed ^ 0x7a5c << 32);
     let hiwat = random.one_of(&[100, 5000, 65536]);
-    let options = Options { hiwat, lowat: hiwat / 2, ..Options::default() };
+    let options = Options::new().hiwat(hiwat).lowat(hiwat / 2);
     let mut ends = ends(&mut random, &options);
     ends.iter_mut().for_each(|end| end.set_nonblocking(true).expect("arm"));
     let memory = crate::memory_of_stream();
@@ -106,7 +113,7 @@ fn case(seed: u64) -> (Done, Duration) {
 async fn attempt(end: &mut AsyncStream, random: &mut Random) -> Result<()> {
     let bytes = vec![5; random.one_of(&[1, 300, 5000, 70_000])];
     let mut buffer = vec![0; random.one_of(&[1, 300, 5000])];
-    let message = OwnedMessage::proto("control", bytes.clone());
+    let message = Message::proto_of(b"control", &bytes).into_owned();
     match random.below(8) {
         0 => drop(end.read(&mut buffer).await?),
         1 => drop(end.write(&bytes).await?),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use headwater_streams::modules::testmod::ioctl::{
     COUNT_FAILED_COPIES, DELAY, DELAY_COPY, FAIL, IGNORE, MISTAKE, REFUSE, REVERSE,
 };
-use headwater_streams::{Access, Errno, Fifo, Handle, IoctlTimeout, Options, Policy, Stream};
+use headwater_streams::{Access, Errno, FifoOptions, Handle, IoctlTimeout, Options, Policy, Stream};
 
 use super::common::{self, Interruptible, alone, calm, child, within};
 use super::{LONG, SHORT, answering, ask};
@@ -26,7 +26,7 @@ fn a_pipe_s_far_head_refuses_at_once() {
 #[test]
 fn a_fifo_refuses_at_once() {
     let (_directory, path) = common::fifo();
-    let open = |access| Fifo::open_with(&path, access, true, &Options::default()).map(Stream::into_handle);
+    let open = |access| FifoOptions::new().nonblocking(true).open(&path, access).map(Stream::into_handle);
     let mut reader = open(Access::Read).expect("open");
     assert_eq!(ask(&mut reader, REVERSE, b"abc", IoctlTimeout::Never), Err(Errno::Inval));
     let mut writer = open(Access::Write).expect("open");
@@ -37,10 +37,10 @@ fn a_fifo_refuses_at_once() {
 
 #[test]
 fn data_go_there_and_come_back() {
-    let of = |policy| Options { policy, ..Options::default() };
-    let small = Options { strctlsz: 1, strmsgsz: 4096, maxpsz: 4096, ..Options::default() };
+    let of = |policy| Options::new().policy(policy);
+    let small = Options::new().strctlsz(1).strmsgsz(4096).maxpsz(4096);
     for options in [of(Policy::DEFAULT), of(Policy::EAGER), small] {
-        let (mut near, mut far) = Handle::pair_with(&options).expect("pipe");
+        let (mut near, mut far) = options.pair().expect("pipe");
         for module in ["testmod", "srvmod", "nullmod"] {
             near.push(module).expect("known");
         }
@@ -134,7 +134,7 @@ fn a_hang_up_or_an_error_ends_the_wait_for_an_answer() {
         std::thread::sleep(Duration::from_millis(170));
         assert!(!waiter.is_finished(), "{request}");
         let start = Instant::now();
-        other.putmsg(Some(request.as_bytes()), None, false).expect("room");
+        other.putmsg(Some(request.as_bytes()), None).expect("room");
         assert_eq!(waiter.join().expect("no panic"), Err(errno), "{request}");
         fastest = fastest.min(start.elapsed());
         assert_eq!(ask(&mut other, REVERSE, b"ab", LONG), Err(errno), "{request}");

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use headwater_streams::modules::testmod::ioctl::{COPY, COUNT_FAILED_COPIES, REVERSE};
-use headwater_streams::{Errno, Error, Handle, MemoryAt, Options, Result, UserMemory};
+use headwater_streams::{Errno, Error, Handle, MemoryAt, Result, UserMemory};
 
 use super::{LONG, answering, ask};
 
@@ -62,7 +62,7 @@ fn an_ioctl_with_data_of_its_own_has_no_memory_to_copy_from() {
 
 #[test]
 fn nobody_knows_a_transparent_ioctl_on_a_bare_pipe() {
-    let (mut near, _far) = Handle::pair_with(&Options::default()).expect("pipe");
+    let (mut near, _far) = Handle::pair().expect("pipe");
     assert_eq!(copy(&mut near, 1000, [2000, 2000, 1], b"a"), Err(Errno::Inval));
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
 use headwater_streams::modules::testmod::ioctl::{IGNORE, REVERSE};
-use headwater_streams::{Errno, Handle, Info, IoctlTimeout, Message, Module, Queue, Result, register};
+use headwater_streams::{Errno, Handle, IoctlTimeout, Message, Module, ModuleInfo, Priority, Queue, Result, register};
 
 use super::common::{alone, calm, child, within};
 use super::{LONG, SHORT, answering, ask};
@@ -117,8 +117,8 @@ const PANIC: u32 = 0x1234;
 static STAYS: std::sync::Mutex<Option<UnixStream>> = std::sync::Mutex::new(None);
 
 impl Module for Gate {
-    fn info(&self) -> Info {
-        Info::new("gate")
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("gate")
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
@@ -148,7 +148,7 @@ fn staying(mut stream: Handle) -> (Child, UnixStream) {
     let (here, there) = UnixStream::pair().expect("pair");
     let process = child(|| {
         *STAYS.lock().expect("no panic") = Some(there);
-        stream.putmsg(Some(b"stay"), None, true)
+        stream.putpmsg(Some(b"stay"), None, Priority::High)
     });
     (&mut &here).read_exact(&mut [0]).expect("it stays");
     (process, here)

@@ -63,7 +63,7 @@ impl Case {
 
     pub fn options(&self) -> Options {
         let defaults = Options::default();
-        Options { hiwat: self.hiwat, lowat: self.hiwat / 2, policy: self.policy, ..defaults }
+        defaults.hiwat(self.hiwat).lowat(self.hiwat / 2).policy(self.policy)
     }
 
     /// Words by which a write exceeds what is published at a time; with a fellow, bytes of both would then be mixed.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Access, ControlMode, Errno, Fifo, Handle, Options, ReadOptions, Result, Stream};
+use headwater_streams::{Access, ControlMode, Errno, Fifo, FifoOptions, Handle, Options, ReadOptions, Result, Stream};
 use tempfile::TempDir;
 
 use crate::case::{Case, Part};
@@ -47,7 +47,12 @@ impl Node {
     }
 
     fn open(&self, access: Access, nonblocking: bool) -> Result<Handle> {
-        Fifo::open_with(&self.path, access, nonblocking, &self.options).map(Stream::into_handle).map(prepared)
+        FifoOptions::new()
+            .nonblocking(nonblocking)
+            .stream(self.options)
+            .open(&self.path, access)
+            .map(Stream::into_handle)
+            .map(prepared)
     }
 
     /// Opened without waiting, for who waits from then on.
@@ -60,7 +65,7 @@ impl Node {
 
 /// Reads take all parts.
 fn prepared(mut stream: Handle) -> Handle {
-    let options = ReadOptions { control: ControlMode::AsData, ..ReadOptions::default() };
+    let options = ReadOptions::new().control(ControlMode::AsData);
     stream.set_read_options(options).expect("no error");
     stream
 }
@@ -80,7 +85,7 @@ impl Meeting {
             }
             return Meeting { fifo: Some(node), near, far: far.into(), fellow };
         }
-        let (near, far) = Handle::pair_with(&case.options()).expect("pipe");
+        let (near, far) = case.options().pair().expect("pipe");
         let (mut near, mut far) = (prepared(near), prepared(far));
         for (stream, module) in [(&mut near, case.modules[0]), (&mut far, case.modules[1])] {
             module.into_iter().for_each(|name| stream.push(name).expect("known"));

@@ -24,8 +24,7 @@ fn a_refused_writer_killed_at_any_place_leaves_what_is_unread_to_be_seen() {
     const HELD: usize = 1100;
     for place in 0.. {
         within(Duration::from_secs(30), format!("a refused writer killed at place {place}"));
-        let (mut near, mut far) =
-            Handle::pair_with(&Options { hiwat: 1000, lowat: 500, ..Options::default() }).expect("pipe");
+        let (mut near, mut far) = Options::new().hiwat(1000).lowat(500).pair().expect("pipe");
         near.set_nonblocking(true).expect("set");
         far.set_nonblocking(true).expect("set");
         for _ in 0..HELD / MESSAGE {

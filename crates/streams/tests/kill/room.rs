@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
 use headwater_shm::probe;
-use headwater_streams::{Access, Errno, Fifo, Handle, Options, Stream};
+use headwater_streams::{Access, Errno, FifoOptions, Handle, Options, Stream};
 
 use crate::common::{alone, calm, child, fifo, within};
 
@@ -15,8 +15,10 @@ const LOWAT: usize = 500;
 /// A FIFO, its reader and a writer that has filled it and was refused.
 fn full() -> (tempfile::TempDir, Handle, Handle) {
     let (directory, path) = fifo();
-    let options = Options { hiwat: 1000, lowat: LOWAT as u32, ..Options::default() };
-    let open = |access| Fifo::open_with(&path, access, true, &options).map(Stream::into_handle).expect("open");
+    let options = Options::new().hiwat(1000).lowat(LOWAT as u32);
+    let open = |access| {
+        FifoOptions::new().nonblocking(true).stream(options).open(&path, access).map(Stream::into_handle).expect("open")
+    };
     let reader = open(Access::Read);
     let mut writer = open(Access::Write);
     assert_eq!(fill(&mut writer), Errno::Again);

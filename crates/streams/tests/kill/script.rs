@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use headwater_streams::{Errno, Error, Handle, MessageFilter, Result};
+use headwater_streams::{Errno, Error, Handle, MessageFilter, Priority, Result};
 
 use crate::board::{Board, Who, bytes, words};
 use crate::common::Random;
@@ -148,10 +148,10 @@ fn call(stream: &mut Handle, operation: &Operation) -> Result<()> {
             assert_eq!(stream.write(&data)?, data.len());
             Ok(())
         }
-        Call::Data => stream.putmsg(None, Some(&data), false),
-        Call::Proto => stream.putmsg(Some(&control), Some(&data), false),
+        Call::Data => stream.putmsg(None, Some(&data)),
+        Call::Proto => stream.putmsg(Some(&control), Some(&data)),
         Call::Band(band) => stream.putpmsg(Some(&control), Some(&data), band),
-        Call::HighPriority => stream.putmsg(Some(&control), Some(&data), true),
+        Call::HighPriority => stream.putpmsg(Some(&control), Some(&data), Priority::High),
         Call::Reserve => {
             let mut place = stream.reserve(data.len())?;
             place.fill(0, &data);

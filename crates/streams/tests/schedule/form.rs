@@ -89,7 +89,8 @@ impl Waiter {
                 interrupted_or(unsafe { libc::poll(&mut polled, 1, -1) });
             }
             Form::Library => {
-                let wanted = if reads { Events::IN } else { Events(0) } | if writes { Events::OUT } else { Events(0) };
+                let wanted = if reads { Events::IN } else { Events::empty() }
+                    | if writes { Events::OUT } else { Events::empty() };
                 let limits = [None, Some(Duration::from_secs(60)), Some(Duration::from_millis(2))];
                 match stream.poll(wanted, random.one_of(&limits)) {
                     Ok(_) => {}

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use headwater_os::child::Child;
-use headwater_streams::{Access, Fifo, Handle, Stream};
+use headwater_streams::{Access, FifoOptions, Handle, Stream};
 
 use crate::board::{Board, Cell, WORKERS};
 use crate::common::fifo;
@@ -36,7 +36,7 @@ struct Member {
 /// If something hangs, fails, is lost or comes twice.
 pub fn run(setup: &Setup, board: &Board) -> Outcome {
     board.clear();
-    let (near, far) = if setup.fifo { ends_of_fifo(setup) } else { Handle::pair_with(&setup.options()).expect("pipe") };
+    let (near, far) = if setup.fifo { ends_of_fifo(setup) } else { setup.options().pair().expect("pipe") };
     let mut ends = [Some(near), Some(far)];
     let mut members: Vec<Member> = Vec::new();
     for process in setup.processes() {
@@ -60,8 +60,12 @@ pub fn run(setup: &Setup, board: &Board) -> Outcome {
 fn ends_of_fifo(setup: &Setup) -> (Handle, Handle) {
     let (_directory, path) = fifo();
     let open = |access| {
-        let mut stream =
-            Fifo::open_with(&path, access, true, &setup.options()).map(Stream::into_handle).expect("it is ours");
+        let mut stream = FifoOptions::new()
+            .nonblocking(true)
+            .stream(setup.options())
+            .open(&path, access)
+            .map(Stream::into_handle)
+            .expect("it is ours");
         stream.set_nonblocking(false).expect("nobody else uses it");
         stream
     };

@@ -97,7 +97,7 @@ impl Setup {
     }
 
     pub fn options(&self) -> Options {
-        Options { hiwat: self.hiwat, lowat: self.hiwat / 2, ..Options::default() }
+        Options::new().hiwat(self.hiwat).lowat(self.hiwat / 2)
     }
 
     /// What it is counted under.

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use headwater_streams::modules::testmod::ioctl::IGNORE;
-use headwater_streams::{Access, Errno, Error, Events, Fifo, Flush, IoctlTimeout, Options, Stream, pipe, pipe_with};
+use headwater_streams::{
+    Access, Errno, Error, Events, Fifo, FifoOptions, Flush, IoctlTimeout, Options, Policy, Priority, Stream, pipe,
+};
 
 use crate::common::{alone, calm, within};
 
@@ -36,8 +38,8 @@ fn fill(end: Stream) -> Error {
 fn a_close_ends_the_calls_of_other_threads_and_the_other_end_sees_it_at_once() {
     // While they spin, on the futex, and on the descriptor.
     for pause in [0, 1, 5, 80].map(Duration::from_millis) {
-        let small = Options { hiwat: 1000, lowat: 500, ..Options::default() };
-        let (near, far) = pipe_with(&small).expect("pipe");
+        let small = Options::new().hiwat(1000).lowat(500);
+        let (near, far) = small.pipe().expect("pipe");
         let left = far.clone();
         let read = |end: Stream| end.read(&mut [0; 8]).expect_err("closed");
         let poll = |end: Stream| loop {
@@ -107,8 +109,8 @@ fn a_fifo_s_ends_are_closed_while_others_wait() {
     let path = place.path().join("fifo");
     Fifo::create(&path, 0o600).expect("mkfifo");
     for pause in [1, 80].map(Duration::from_millis) {
-        let small = Options { hiwat: 1000, lowat: 500, ..Options::default() };
-        let reader = Fifo::open_with(&path, Access::Read, true, &small).expect("a reader");
+        let small = Options::new().hiwat(1000).lowat(500);
+        let reader = FifoOptions::new().nonblocking(true).stream(small).open(&path, Access::Read).expect("a reader");
         let writer = Fifo::open(&path, Access::Write).expect("a writer");
         reader.set_nonblocking(false).expect("set");
         let left = writer.clone();
@@ -148,9 +150,9 @@ fn calls_that_wait_for_nothing_fail_after_a_close_too() {
     let (socket, _peer) = std::os::unix::net::UnixStream::pair().expect("sockets");
     let left = far.clone();
     far.close().expect("close");
-    let flush = Flush { read: true, write: true, band: None };
+    let flush = Flush::ALL;
     let errors = [
-        left.putmsg_naming(&[0; 16], Some(b"x"), false, &other, 0),
+        left.putmsg_naming(&[0; 16], Some(b"x"), Priority::NORMAL, &other, 0),
         left.flush_queues(flush),
         left.set_nonblocking(true),
         left.send_over(&socket),
@@ -164,7 +166,7 @@ fn the_other_end_sees_the_close_of_an_end_that_others_sleep_on() {
     let _alone = alone();
     for writes in [false, true] {
         for round in 0..10 {
-            let (near, far) = pipe_with(&Options { hiwat: 1000, lowat: 500, ..Options::default() }).expect("pipe");
+            let (near, far) = Options::new().hiwat(1000).lowat(500).pipe().expect("pipe");
             near.set_nonblocking(true).expect("set");
             let waiting = far.clone();
             let thread =
@@ -219,4 +221,55 @@ fn what_a_write_beside_a_close_has_reported_is_read() {
         assert!(read >= sent.into_inner(), "round {round}: {read} bytes read");
     }
     calm();
+}
+
+#[test]
+fn a_close_ends_calls_that_wait_for_what_another_handle_has_lent_out() {
+    let _alone = alone();
+    within(Duration::from_secs(20), "a close beside what is lent out".into());
+    for pause in [0, 1, 30].map(Duration::from_millis) {
+        let (near, far) = pipe().expect("pipe");
+        let (mut writer, mut reader) = (far.handle(), far.handle());
+        near.write(b"x").expect("room");
+        let place = writer.reserve(100).expect("room");
+        let message = reader.borrow().expect("no error").expect("there");
+        let calls: Vec<Box<dyn FnOnce(Stream) -> Error + Send>> = vec![
+            Box::new(|end: Stream| end.write(b"y").expect_err("closed")),
+            Box::new(|end: Stream| end.handle().write(b"y").expect_err("closed")),
+            Box::new(|end: Stream| end.read(&mut [0; 8]).expect_err("closed")),
+            Box::new(|end: Stream| end.handle().read(&mut [0; 8]).expect_err("closed")),
+            Box::new(|end: Stream| end.push("nullmod").expect_err("closed")),
+        ];
+        let begin = Instant::now();
+        assert_eq!(ended_by_close(far, calls, pause), [Errno::Badf; 5], "after {pause:?}");
+        assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+        drop((place, message));
+    }
+    calm();
+}
+
+#[test]
+fn a_handle_by_hand_does_nothing_after_a_close() {
+    for (policy, modules) in [
+        (Policy::DEFAULT, &[][..]),
+        (Policy::DEFAULT, &["nullmod"]),
+        (Policy::DEFAULT, &["testmod"]),
+        (Policy::EAGER, &[]),
+    ] {
+        let (near, far) = Options::new().policy(policy).pipe().expect("pipe");
+        modules.iter().for_each(|name| far.push(name).expect("known"));
+        let mut by_hand = far.handle();
+        near.write(&[1; 100]).expect("room");
+        // The quick ways are open by then.
+        for _ in 0..200 {
+            by_hand.write(b"before").expect("room");
+            by_hand.read(&mut [0]).map(drop).unwrap_or_else(|error| panic!("{error}"));
+            near.write(b"x").expect("room");
+            assert_eq!(near.read(&mut [0; 100]).expect("there"), 6);
+        }
+        far.close().expect("close");
+        let errors = [by_hand.write(b"after").expect_err("closed"), by_hand.read(&mut [0]).expect_err("closed")];
+        assert_eq!(errors.map(|error| error.errno()), [Errno::Badf; 2], "{policy:?} {modules:?}");
+        assert_eq!(near.read(&mut [0; 100]).expect("the end"), 0, "{policy:?} {modules:?}");
+    }
 }

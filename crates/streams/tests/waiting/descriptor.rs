@@ -68,7 +68,7 @@ pub fn drain(stream: &mut Handle) -> usize {
 }
 
 fn nonblocking(options: &Options) -> (Handle, Handle) {
-    let (mut near, mut far) = Handle::pair_with(options).expect("pipe");
+    let (mut near, mut far) = options.pair().expect("pipe");
     near.set_nonblocking(true).expect("set");
     far.set_nonblocking(true).expect("set");
     (near, far)
@@ -172,7 +172,7 @@ fn what_one_reader_leaves_shows_to_another_process_though_the_first_dies() {
 #[test]
 fn a_poll_for_either_sees_both_again_and_again() {
     // Small queues: both sides are refused all the time, and each waits for whatever comes first.
-    let (near, far) = nonblocking(&Options { hiwat: 3000, lowat: 1000, ..Options::default() });
+    let (near, far) = nonblocking(&Options::new().hiwat(3000).lowat(1000));
     const TOTAL: usize = 2_000_000;
     let pump = |mut stream: Handle| {
         let (mut written, mut read, mut buffer) = (0, 0, [0; 700]);
@@ -259,7 +259,7 @@ fn to_become_nonblocking_again_leaves_a_fifo_s_writer_its_signal_of_room() {
 
 #[test]
 fn a_reader_that_reads_once_for_each_event_is_told_of_everything() {
-    let (mut near, mut far) = nonblocking(&Options { hiwat: 200, lowat: 100, ..Options::default() });
+    let (mut near, mut far) = nonblocking(&Options::new().hiwat(200).lowat(100));
     let read = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let seen = read.clone();
     const TOTAL: usize = 40_000;

@@ -93,7 +93,7 @@ fn an_end_that_reads_no_more_refuses_what_the_other_writes() {
 
 #[test]
 fn shutting_down_wakes_a_reader_and_a_writer_that_sleep() {
-    let (mut near, far) = Handle::pair_with(&Options { hiwat: 1000, lowat: 500, ..Options::default() }).expect("pipe");
+    let (mut near, far) = Options::new().hiwat(1000).lowat(500).pair().expect("pipe");
     let mut far_reader = far.another();
     let mut far_writer = far.another();
     drop(far);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use headwater_streams::{Access, Errno, Fifo, Handle, Options, Stream};
+use headwater_streams::{Access, Errno, FifoOptions, Handle, Options, Stream};
 
 use super::descriptor::polled;
 use crate::common::{Random, fifo, setting};
@@ -36,9 +36,19 @@ fn read_by_turns(mut stream: Handle, mut random: Random, got: &AtomicUsize) {
 fn readers_of_a_fifo_that_poll_by_turns_are_told_of_everything() {
     for round in 0..setting("HEADWATER_FIFO_ROUNDS", 30) {
         let (_directory, path) = fifo();
-        let options = Options { hiwat: 100, lowat: 50, ..Options::default() };
-        let first = Fifo::open_with(&path, Access::Read, true, &options).map(Stream::into_handle).expect("open");
-        let mut writer = Fifo::open_with(&path, Access::Write, true, &options).map(Stream::into_handle).expect("open");
+        let options = Options::new().hiwat(100).lowat(50);
+        let first = FifoOptions::new()
+            .nonblocking(true)
+            .stream(options)
+            .open(&path, Access::Read)
+            .map(Stream::into_handle)
+            .expect("open");
+        let mut writer = FifoOptions::new()
+            .nonblocking(true)
+            .stream(options)
+            .open(&path, Access::Write)
+            .map(Stream::into_handle)
+            .expect("open");
         writer.set_nonblocking(false).expect("set");
         let second = first.another();
         let got = Arc::new(AtomicUsize::new(0));

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use headwater_os::descriptors::inode;
-use headwater_streams::{Errno, Flush, Handle, Info, Kind, Message, Module, Queue, Side, register};
+use headwater_streams::{Errno, Flush, Handle, Kind, Message, Module, ModuleInfo, Queue, Side, register};
 
 use crate::common::{alone, child, joined};
 use crate::descriptor::{SOON, polled};
@@ -20,8 +20,8 @@ fn a_flushed_file_is_not_taken_for_the_next_one() {
     let (first, second) = (open("/proc/self/stat"), open("/dev/null"));
     near.send_file(first.as_fd()).expect("room");
     far.push("pipemod").expect("known");
-    far.flush(Flush { read: true, write: true, band: None }).expect("flush");
-    near.flush(Flush { read: true, write: true, band: None }).expect("flush");
+    far.flush_queues(Flush::ALL).expect("flush");
+    near.flush_queues(Flush::ALL).expect("flush");
     near.send_file(second.as_fd()).expect("room");
     let received = far.receive_file().expect("a file");
     assert_eq!(inode(&received).ok(), inode(&second).ok());
@@ -150,7 +150,7 @@ fn a_flushed_file_does_not_keep_the_signal_of_room_back() {
     near.send_file(open("/dev/null").as_fd()).expect("room");
     while near.write(&[1; 1000]).is_ok() {}
     assert_eq!(polled(&near, libc::POLLOUT, Duration::ZERO), 0, "full");
-    far.flush(Flush { read: true, write: false, band: None }).expect("flush");
+    far.flush_queues(Flush::READ).expect("flush");
     assert_eq!(polled(&near, libc::POLLOUT, SOON), libc::POLLOUT);
 }
 
@@ -173,8 +173,8 @@ fn a_file_before_the_signal_of_room_delays_it_until_it_is_received() {
 struct Hoard;
 
 impl Module for Hoard {
-    fn info(&self) -> Info {
-        Info { services: [false, true], ..Info::new("hoard") }
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("hoard").service(Side::Write)
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> headwater_streams::Result<()> {
@@ -211,7 +211,7 @@ fn a_file_whose_message_waits_in_a_module_s_queue_stays() {
     for _ in 0..5 {
         assert_eq!(far.receive_file().expect_err("it waits").errno(), Errno::Again);
     }
-    near.putmsg(Some(b"go"), None, false).expect("room");
+    near.putmsg(Some(b"go"), None).expect("room");
     assert_eq!(inode(far.receive_file().expect("it came")).ok(), inode(&first).ok());
     assert_eq!(far.read(&mut [0]).expect_err("another file").errno(), Errno::Badmsg);
     assert_eq!(inode(far.receive_file().expect("it came")).ok(), inode(&second).ok());

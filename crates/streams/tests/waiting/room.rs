@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use headwater_streams::{Access, AsyncStream, Errno, Events, Fifo, Handle, Options, Stream};
+use headwater_streams::{Access, AsyncStream, Errno, Events, FifoOptions, Handle, Options, Stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::descriptor::{Epoll, NOW, SOON, drain, fill, polled};
@@ -131,8 +131,13 @@ fn write_all(mut writer: Handle, way: usize, total: usize, done: &AtomicBool) {
 fn writers_of_a_fifo_that_wait_in_different_ways_are_all_told() {
     for round in 0..setting("HEADWATER_FIFO_ROUNDS", 30) {
         let (_directory, path) = fifo();
-        let options = Options { hiwat: 3000, lowat: 1000, ..Options::default() };
-        let mut reader = Fifo::open_with(&path, Access::Read, true, &options).map(Stream::into_handle).expect("open");
+        let options = Options::new().hiwat(3000).lowat(1000);
+        let mut reader = FifoOptions::new()
+            .nonblocking(true)
+            .stream(options)
+            .open(&path, Access::Read)
+            .map(Stream::into_handle)
+            .expect("open");
         let done = Arc::new(AtomicBool::new(false));
         const TOTAL: usize = 200_000;
         let ways: Vec<usize> = (0..2 + round as usize % 3).map(|number| (number + round as usize) % 4).collect();

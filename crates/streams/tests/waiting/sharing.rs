@@ -13,7 +13,7 @@ const ASLEEP: Duration = Duration::from_millis(40);
 
 #[test]
 fn one_thread_reads_while_another_writes_and_none_stalls() {
-    let (near, mut far) = Handle::pair_with(&Options { hiwat: 100, lowat: 50, ..Options::default() }).expect("pipe");
+    let (near, mut far) = Options::new().hiwat(100).lowat(50).pair().expect("pipe");
     let (mut reader, mut writer) = (near.another(), near);
     const ROUNDS: u8 = 40;
     let echo = std::thread::spawn(move || {

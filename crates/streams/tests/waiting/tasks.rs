@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use headwater_streams::{AsyncStream, Handle, Info, Message, Module, Options, OwnedMessage, Queue, Side, register};
+use headwater_streams::{
+    AsyncStream, Handle, Kind, Message, MessageHeader, Module, ModuleInfo, Options, Queue, Side, register,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn pair(options: &Options) -> (AsyncStream, AsyncStream) {
-    let (near, far) = Handle::pair_with(options).expect("pipe");
+    let (near, far) = options.pair().expect("pipe");
     (AsyncStream::new(near).expect("runtime"), AsyncStream::new(far).expect("runtime"))
 }
 
@@ -19,7 +21,7 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
 #[tokio::test]
 async fn one_task_reads_and_writes_in_a_select() {
     const TOTAL: usize = 3_000_000;
-    let (near, far) = pair(&Options { hiwat: 5000, lowat: 2000, ..Options::default() });
+    let (near, far) = pair(&Options::new().hiwat(5000).lowat(2000));
     let serve = |end: AsyncStream| async move {
         let (mut from, mut to) = tokio::io::split(end);
         let (mut read, mut written) = (0, 0);
@@ -93,8 +95,8 @@ async fn shutting_down_ends_the_peer_s_read_and_leaves_the_answer() {
 struct Mirror;
 
 impl Module for Mirror {
-    fn info(&self) -> Info {
-        Info::new("mirror")
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("mirror")
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> headwater_streams::Result<()> {
@@ -138,8 +140,8 @@ async fn what_the_own_module_raises_wakes_the_task_that_reads() {
         // A task of its own: nothing else has it look again.
         let reading = tokio::spawn(async move { from.next().await });
         tokio::time::sleep(Duration::from_millis(5)).await;
-        let control = Some(request.as_bytes().to_vec());
-        to.send(OwnedMessage { control, data: None, band: 1, high_priority: false }).await.expect("room");
+        let control = Message::new(MessageHeader::of(Kind::Proto), Some(request.as_bytes()), None);
+        to.send(control.with_priority(1).into_owned()).await.expect("room");
         let read = soon(reading).await.expect("no panic");
         assert_eq!(read.is_none(), ends, "{request}: {read:?}");
     }
@@ -149,7 +151,7 @@ async fn what_the_own_module_raises_wakes_the_task_that_reads() {
 #[tokio::test]
 async fn an_answer_to_one_stream_wakes_the_task_that_reads_by_another_of_the_same_end() {
     know_mirror();
-    let (near, _far) = Handle::pair_with(&Options::default()).expect("pipe");
+    let (near, _far) = Handle::pair().expect("pipe");
     let mut reader = AsyncStream::new(near.another()).expect("runtime");
     let mut writer = AsyncStream::new(near).expect("runtime");
     let reading = tokio::spawn(async move {
@@ -173,7 +175,7 @@ async fn an_answer_to_one_stream_wakes_the_task_that_reads_by_another_of_the_sam
 #[test]
 fn an_answer_to_another_process_wakes_the_task_that_reads() {
     let _alone = crate::common::alone();
-    let (near, _far) = Handle::pair_with(&Options::default()).expect("pipe");
+    let (near, _far) = Handle::pair().expect("pipe");
     let mut other = near.another();
     let (ready, tell) = std::io::pipe().expect("pipe");
     let child = crate::common::child(|| {
@@ -188,7 +190,7 @@ fn an_answer_to_another_process_wakes_the_task_that_reads() {
         tokio::time::sleep(Duration::from_millis(30)).await;
         std::io::Write::write_all(&mut &tell, b"x").expect("pipe");
         let received = soon(reading).await.expect("no panic").expect("no error");
-        assert_eq!(received.expect("a message").control.as_deref(), Some(&b"hello"[..]));
+        assert_eq!(received.expect("a message").control(), Some(&b"hello"[..]));
     });
     crate::common::joined(child);
 }

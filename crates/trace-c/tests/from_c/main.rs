@@ -7,7 +7,7 @@ use std::process::Command;
 use headwater_trace::WhenFull;
 use headwater_trace::region::{Layout, Region};
 use headwater_trace_tools::consumer::{self, Totals};
-use headwater_trace_tools::ctf::{Item, Reader};
+use headwater_trace_tools::ctf::{Reader, TraceItem};
 use headwater_trace_tools::schema::Clock;
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/from_c/program.c");
@@ -64,7 +64,7 @@ fn played(program: &Path, part: &str, count: u64, logs: &str) -> (Vec<String>, T
     let mut reader = Reader::open(&[trace]).expect("a trace");
     let mut lines = Vec::new();
     while let Some(item) = reader.next().expect("sound") {
-        let Item::Record(record) = item else { panic!("nothing is lost") };
+        let TraceItem::Record(record) = item else { panic!("nothing is lost") };
         if record.kind.name != "headwater:thread" {
             let fields = record.fields().map(|(name, value)| format!(" {name}={value}"));
             lines.push(record.kind.name.clone() + &fields.collect::<String>());

@@ -1,4 +1,4 @@
-//! What can go wrong with a trace's files. Every message names the file.
+//! Errors with a trace's files. Every message names the file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,62 +6,62 @@ use std::path::{Path, PathBuf};
 use super::walk::Unsound;
 use crate::schema::Unfit;
 
-/// Why a trace could not be written or read.
+/// The reason why a trace could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file system refused; a full or read-only one says so here.
+    /// An operation of the file system failed, for example because the disk is full.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// What the kernel reported.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A new trace needs a directory of its own.
+    /// The directory of a new trace is not empty.
     #[error("{} is not empty: name a directory that does not exist yet, or remove what is in it", path.display())]
     NotEmpty {
         /// The directory.
         path: PathBuf,
     },
-    /// The schema cannot be written.
+    /// CTF cannot express the schema.
     #[error("a trace cannot be described so: {0}")]
     Unfit(#[from] Unfit),
-    /// The stream, or the id of a new kind of event, does not go with the trace's schema.
+    /// The stream does not exist, or the id of a new event type is used by another one.
     #[error("not in the schema of {}: {message}", path.display())]
     Schema {
         /// The trace's directory.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
-    /// The records of a packet would make the trace unreadable. Nothing of the packet was written.
+    /// A packet contains invalid records. Nothing of the packet was written.
     #[error("the packet for {} is not sound: {unsound}", path.display())]
     Unsound {
-        /// The file that it was for.
+        /// The file of the packet.
         path: PathBuf,
-        /// Where, and what.
+        /// The position and the problem.
         unsound: Unsound,
     },
-    /// The metadata is not what this program writes.
+    /// The metadata was not written by this program.
     #[error("{}:{line}: {message}", path.display())]
     Metadata {
         /// The file.
         path: PathBuf,
-        /// From 1.
+        /// The line number, from 1.
         line: usize,
-        /// What was expected, what is there.
+        /// What was expected, and what was found.
         message: String,
     },
-    /// A file holds what no writer writes.
+    /// A file contains data that no writer writes.
     #[error("{} is damaged at byte {at}: {message}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where, bytes.
+        /// The position in bytes.
         at: u64,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
     /// There is no trace.
@@ -69,17 +69,17 @@ pub enum Error {
     NoTrace {
         /// The directory.
         path: PathBuf,
-        /// What is missing, or too much.
+        /// What is missing, or unexpected.
         message: String,
     },
-    /// Traces on different clocks have no common order.
+    /// Traces with different clocks cannot be ordered.
     #[error("{} and {} cannot be merged: {message}", first.display(), second.display())]
     Apart {
         /// One directory.
         first: PathBuf,
         /// The other.
         second: PathBuf,
-        /// What differs.
+        /// The difference.
         message: String,
     },
 }

@@ -1,4 +1,4 @@
-//! A trace's directory: which file is what, and the packets of one in their order. Reads only whole packets.
+//! The files of a trace's directory, and the packets of a file in their order. Reads only whole packets.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use crate::schema::Schema;
 
 const METADATA: &str = "metadata";
 
-/// What the metadata of a trace says.
+/// Reads the metadata of a trace.
 pub(super) fn read_metadata(dir: &Path) -> Result<Metadata, Error> {
     let path = dir.join(METADATA);
     let text = match fs::read(&path) {
@@ -26,9 +26,9 @@ pub(super) fn read_metadata(dir: &Path) -> Result<Metadata, Error> {
     Metadata::parse(&text).map_err(|(line, message)| Error::Metadata { path, line, message })
 }
 
-/// Replaces the metadata; whoever reads sees the old or the new.
+/// Replaces the metadata atomically.
 pub(super) fn write_metadata(dir: &Path, metadata: &Metadata) -> Result<(), Error> {
-    // Readers take every file for packets whose name does not begin with a point.
+    // Other readers take every file for packets unless its name begins with a dot.
     let new = dir.join(".metadata.new");
     let path = dir.join(METADATA);
     let file = private().write(true).create(true).truncate(true).open(&new);
@@ -36,14 +36,14 @@ pub(super) fn write_metadata(dir: &Path, metadata: &Metadata) -> Result<(), Erro
     let written = written.map_err(Error::io("write", &new));
     let renamed = written.and_then(|()| fs::rename(&new, &path).map_err(Error::io("replace", &path)));
     if renamed.is_err() {
-        // It is no part of the trace; the error says why it came to this.
+        // Ignored: the file is not part of the trace, and the original error is returned.
         let _ = fs::remove_file(&new);
     }
     renamed
 }
 
-/// Removes what a writer has left that was killed while it wrote its first metadata.
-pub(super) fn remove_unborn(dir: &Path) {
+/// Removes the incomplete first metadata of a writer that was killed.
+pub(super) fn remove_incomplete_metadata(dir: &Path) {
     if !dir.join(METADATA).exists() {
         let _ = fs::remove_file(dir.join(".metadata.new"));
     }
@@ -53,19 +53,19 @@ pub(super) fn remove_unborn(dir: &Path) {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StreamFile {
     pub path: PathBuf,
-    /// Its place in the schema.
+    /// The index of its stream in the schema.
     pub stream: usize,
     pub ring: u32,
 }
 
-/// What the file of a ring is called.
+/// Returns the name of a ring's file.
 pub(super) fn file_name(stream: &str, ring: u32) -> String {
     format!("{stream}-{ring}")
 }
 
-/// The files of a trace by stream and ring.
+/// Returns the files of a trace by stream and ring.
 ///
-/// Errors: `NoTrace` for a file that does not belong to it; what the file system reports.
+/// Errors: `NoTrace` for a file that does not belong to the trace; errors of the file system.
 pub(super) fn stream_files(dir: &Path, schema: &Schema) -> Result<Vec<StreamFile>, Error> {
     let mut files = Vec::new();
     for entry in fs::read_dir(dir).map_err(Error::io("list", dir))? {
@@ -92,7 +92,7 @@ fn parts_of(name: &str, schema: &Schema) -> Option<(usize, u32)> {
     (file_name(stream, ring) == name).then_some((place, ring))
 }
 
-/// The traces that a path means: itself, or those in it.
+/// Returns the trace in a directory, or the traces in its subdirectories.
 pub(super) fn traces_in(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if path.join(METADATA).exists() {
         return Ok(vec![path.to_owned()]);
@@ -113,12 +113,12 @@ pub(super) fn traces_in(path: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(found)
 }
 
-/// A part of a file in memory, which moves as it is asked for other parts. Holds no descriptor: a trace of many threads has
-/// many files.
+/// A part of a file in memory, which is replaced when another part is needed. It holds no file descriptor, because a
+/// trace of many threads has many files.
 #[derive(Debug)]
 pub(super) struct Window {
     pub path: PathBuf,
-    /// Of the file when it was opened; what is appended later is not seen.
+    /// Length of the file when it was opened. Later additions are ignored.
     pub len: u64,
     from: u64,
     bytes: Vec<u8>,
@@ -126,15 +126,15 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Of a file; reads `chunk` bytes at a time, or as many as it is asked for.
+    /// Opens a file, of which at least `chunk` bytes are read at a time.
     pub fn open(path: &Path, chunk: usize) -> Result<Window, Error> {
         let len = fs::metadata(path).map_err(Error::io("read", path))?.len();
         Ok(Window { path: path.to_owned(), len, from: 0, bytes: Vec::new(), chunk })
     }
 
-    /// At least `least` bytes from `at` on.
+    /// Returns at least `least` bytes from offset `at` on.
     ///
-    /// Errors: what the file system reports; `UnexpectedEof` if the file has no so many.
+    /// Errors: errors of the file system; `UnexpectedEof` if the file is shorter.
     pub fn at(&mut self, at: u64, least: usize) -> Result<&[u8], Error> {
         if self.held(at).len() < least {
             self.refill(at, least)?;
@@ -142,7 +142,7 @@ impl Window {
         Ok(self.held(at))
     }
 
-    /// What is in memory from `at` on.
+    /// Returns the bytes in memory from offset `at` on.
     pub fn held(&self, at: u64) -> &[u8] {
         let skip = at.checked_sub(self.from).and_then(|skip| usize::try_from(skip).ok());
         skip.and_then(|skip| self.bytes.get(skip..)).unwrap_or_default()
@@ -162,34 +162,34 @@ impl Window {
     }
 }
 
-/// The packets of a file, one after the other.
+/// The packets of a file, in order.
 #[derive(Debug)]
 pub(super) struct Packets {
     pub window: Window,
     uuid: [u8; 16],
     stream: usize,
     ring: u32,
-    /// Where the next one begins, bytes: everything before it is whole packets.
+    /// Offset of the next packet. All bytes before it are whole packets.
     pub next: u64,
-    /// The last one that was found.
+    /// The head of the previous packet.
     pub last: Option<Head>,
 }
 
 impl Packets {
-    /// Of a file of a trace.
+    /// Opens the packets of a file of a trace.
     pub fn open(file: &StreamFile, uuid: [u8; 16], chunk: usize) -> Result<Packets, Error> {
         let window = Window::open(&file.path, chunk)?;
         Ok(Packets { window, uuid, stream: file.stream, ring: file.ring, next: 0, last: None })
     }
 
-    /// Bytes behind the whole packets that were found; of a packet that was cut, once there are no more.
+    /// Returns the bytes after the whole packets found so far; at the end, those of an incomplete packet.
     pub fn rest(&self) -> u64 {
         self.window.len - self.next
     }
 
-    /// The next packet and where it begins; None where the file ends, be it within a packet.
+    /// Returns the next packet's offset and head, or `None` at the end of the file, even if it is within a packet.
     ///
-    /// Errors: `Damaged` for what no writer writes; what the file system reports.
+    /// Errors: `Damaged` for data that no writer writes; errors of the file system.
     pub fn next(&mut self) -> Result<Option<(u64, Head)>, Error> {
         let at = self.next;
         if self.rest() < HEAD as u64 {
@@ -206,12 +206,12 @@ impl Packets {
         Ok(Some((at, head)))
     }
 
-    /// The error for something at a place in this file.
+    /// Makes an error for a position in this file.
     pub fn damaged(&self, at: u64, message: impl Into<String>) -> Error {
         Error::Damaged { path: self.window.path.clone(), at, message: message.into() }
     }
 
-    /// Whether this packet can come next.
+    /// Checks that this packet may follow the previous one.
     fn follows(&self, head: Head) -> Result<Head, &'static str> {
         let number = self.last.map_or(0, |last| last.number + 1);
         if head.uuid != self.uuid {

@@ -1,5 +1,5 @@
-//! The description of a trace in words: TSDL, the language of CTF 1.8. Written here, read in `parse`; what is fixed stands
-//! here once, for both.
+//! The description of a trace in TSDL, the language of CTF 1.8. Written here, parsed in `parse`; the constant parts are
+//! defined here once, for both.
 
 mod lex;
 mod parse;
@@ -8,22 +8,22 @@ use std::fmt::{self, Write as _};
 
 use crate::schema::{Base, EventKind, FieldKind, Schema};
 
-/// What a metadata file says.
+/// The contents of a metadata file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metadata {
-    /// The trace's, different from every other's: by the same one tools take two traces for parts of one.
+    /// The trace's identity. Tools take two traces with the same uuid for parts of one.
     pub uuid: [u8; 16],
-    /// What its records are.
+    /// The description of its records.
     pub schema: Schema,
 }
 
-/// The line by which tools know the format.
+/// The first line, by which tools recognise the format.
 const SIGNATURE: &str = "/* CTF 1.8 */\n";
 
-/// Up to the trace's uuid.
+/// The text before the trace's uuid.
 const TRACE: &str = "trace { major = 1; minor = 8; uuid =";
 
-/// After it: every packet begins so, and what the types of fields are called.
+/// The text after it: the head of every packet, and the names of field types.
 const PACKET_AND_TYPES: &str = "; byte_order = le;
   packet.header := struct {
     integer { size = 32; align = 8; signed = false; base = 16; } magic;
@@ -48,12 +48,12 @@ typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := f32;
 typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := f64;
 ";
 
-/// The type of time stamps, up to the clock's name and behind it.
+/// The type of time stamps: the text before and after the clock's name.
 const TIME: [&str; 2] =
     ["typealias integer { size = 64; align = 8; signed = false; map = clock.", ".value; } := time;\n"];
 
-/// What follows a stream's id: the context of its packets (`super::packet`) and the head of its records (`crate::record`).
-/// Aligned to 8 bytes, a head is looked for where the padding behind the record before it ends.
+/// The text after a stream's id: the context of its packets (`super::packet`) and the head of its records
+/// (`crate::record`). The alignment of 8 bytes makes readers skip the padding of the previous record.
 const STREAM: &str = ";
   packet.context := struct {
     time timestamp_begin;
@@ -77,18 +77,18 @@ const STREAM: &str = ";
 };
 ";
 
-/// The environment's name for the name of a stream; its id follows.
+/// The prefix of the environment variable with a stream's name; the stream's id follows.
 const STREAM_NAME: &str = "headwater_stream_";
 
 impl Metadata {
-    /// What a metadata file says.
+    /// Parses a metadata file.
     ///
-    /// Errors: the line, from 1, from which on it is not what [`Metadata::to_text`] writes, and what was expected there.
+    /// Errors: the first line, from 1, that differs from what [`Metadata::to_text`] writes, and what was expected.
     pub fn parse(text: &str) -> Result<Metadata, (usize, String)> {
         parse::metadata(text)
     }
 
-    /// The text of a metadata file.
+    /// Returns the text of a metadata file.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         self.write(&mut text).expect("a String takes everything");
@@ -122,7 +122,7 @@ fn write_event(text: &mut String, stream: usize, event: &EventKind) -> fmt::Resu
     writeln!(text, "  fields := struct {{")?;
     for field in &event.fields {
         text.push_str("    ");
-        // Readers take one underscore away, so that a field may have the name of a keyword.
+        // Readers remove the first underscore. It permits fields with the name of a keyword.
         match &field.kind {
             FieldKind::Array { item, count } => {
                 write_type(text, item)?;
@@ -157,13 +157,13 @@ fn write_type(text: &mut String, kind: &FieldKind) -> fmt::Result {
     }
 }
 
-/// A uuid as one writes it.
+/// Formats a uuid with hyphens.
 fn hyphened(uuid: &[u8; 16]) -> String {
     let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
-/// A string literal; control characters other than these are refused by [`Schema::check`].
+/// Formats a string literal. Control characters except those handled here are refused by [`Schema::check`].
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {

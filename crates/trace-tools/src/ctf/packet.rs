@@ -1,31 +1,31 @@
-//! The head of a packet: what stands in front of its records, 88 bytes, little-endian, so that records begin at a multiple
-//! of 8. The metadata describes the same bytes ([`super::metadata`]).
+//! The head of a packet, which precedes its records: 88 bytes, little-endian, so that records begin at a multiple of 8.
+//! [`super::metadata`] describes the same bytes.
 
-/// Bytes before the records.
+/// Size of a packet's head in bytes.
 pub const HEAD: usize = 88;
 
-/// What the first four bytes of a packet are, by the format.
+/// The first four bytes of a packet, defined by CTF.
 const MAGIC: u32 = 0xc1fc_1fc1;
 
-/// [`Head::position`] of a packet that stands before everything that was read from its ring.
+/// The value of [`Head::position`] in a packet that precedes everything read from its ring.
 pub(super) const BEFORE_ALL: u64 = u64::MAX;
 
 /// The head of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// The trace's.
+    /// The uuid of the trace.
     pub uuid: [u8; 16],
-    /// The place of the stream in the schema.
+    /// The index of the stream in the schema.
     pub stream: u32,
-    /// Time of the first record, or of the packet if it has none; ticks.
+    /// Time of the first record in ticks; of the packet if it has none.
     pub begin: u64,
-    /// Time of the last record; ticks.
+    /// Time of the last record in ticks.
     pub end: u64,
-    /// Bytes of the packet up to the end of the last record's fields, without their padding.
+    /// Bytes of the packet up to the last record's fields, without their padding.
     pub content: u64,
     /// Bytes of the whole packet.
     pub size: u64,
-    /// Its number in the file, from 0.
+    /// Index of the packet in the file, from 0.
     pub number: u64,
     /// Records that were lost since the ring began.
     pub discarded: u64,
@@ -33,12 +33,12 @@ pub struct Head {
     pub cpu: u32,
     /// The ring.
     pub ring: u32,
-    /// Where in the ring the packet's records end, bytes since the ring began: who goes on reads from there.
+    /// The ring position of the end of the packet's records, in bytes since the ring began. Recovery continues there.
     pub position: u64,
 }
 
 impl Head {
-    /// The head as it is stored.
+    /// Returns the stored form.
     pub fn to_bytes(&self) -> [u8; HEAD] {
         let mut bytes = [0; HEAD];
         let mut at = 0;
@@ -58,9 +58,9 @@ impl Head {
         bytes
     }
 
-    /// The head in `bytes`.
+    /// Parses a head.
     ///
-    /// Errors: what in it no writer writes.
+    /// Errors: a description of what no writer writes.
     pub fn read(bytes: &[u8; HEAD]) -> Result<Head, &'static str> {
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         let half = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_is_read_as_it_was_written() {
+    fn a_written_head_is_read_back() {
         let head = Head {
             uuid: *b"0123456789abcdef",
             stream: 1,

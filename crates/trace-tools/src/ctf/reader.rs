@@ -1,5 +1,5 @@
-//! Reads traces: the records of all rings, and of several traces on one clock, in the order of time. Uses each byte of a file
-//! once, so that a trace may be larger than memory.
+//! Reads traces: the records of all rings, and of several traces with the same clock, in the order of time. Reads each
+//! file once from start to end, so that a trace may be larger than memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,14 +12,14 @@ use crate::schema::{Clock, EventKind, Schema};
 use crate::shape::Shapes;
 use crate::value::{Fields, Value};
 
-/// Traces that are being read.
+/// A reader of traces.
 #[derive(Debug)]
 pub struct Reader {
     traces: Vec<Trace>,
     sources: Vec<Source>,
-    /// What each source has next, the earliest on top; of equals the one of the lower place.
+    /// The time and index of each source's next item, the earliest on top; for equal times, the lower index.
     queue: BinaryHeap<Reverse<(u64, usize)>>,
-    /// Sources that have to look for their next: whose item was given last; at the beginning all.
+    /// Sources whose next item has to be found: at first all, then those whose item was returned last.
     behind: Vec<usize>,
 }
 
@@ -30,56 +30,56 @@ struct Trace {
     shapes: Vec<Shapes>,
 }
 
-/// What happened next.
+/// The next item of a trace.
 #[derive(Debug)]
-pub enum Item<'a> {
+pub enum TraceItem<'a> {
     /// An event.
     Record(Record<'a>),
-    /// Events that nobody knows more of than their number.
+    /// Lost events, of which only the number is known.
     Loss(Loss<'a>),
 }
 
 /// An event of a trace.
 #[derive(Debug)]
 pub struct Record<'a> {
-    /// The place of its trace among those of [`Reader::schemas`].
+    /// The index of its trace in [`Reader::schemas`].
     pub trace: usize,
-    /// The place of its stream in the trace's schema.
+    /// The index of its stream in the trace's schema.
     pub stream_id: usize,
     /// The name of its stream.
     pub stream: &'a str,
-    /// Which ring of the stream it was in.
+    /// The number of its ring within the stream.
     pub ring: u32,
     /// The CPU.
     pub cpu: u32,
-    /// Id of the thread.
+    /// The thread id.
     pub tid: u32,
-    /// Ticks of the clock.
+    /// The time in ticks of the clock.
     pub time: u64,
-    /// What it is.
+    /// The event type.
     pub kind: &'a EventKind,
-    /// Its fields as they lie in the file, padded to a multiple of 8 bytes.
+    /// The fields as stored in the file, padded to a multiple of 8 bytes.
     pub bytes: &'a [u8],
     clock: &'a Clock,
 }
 
 impl<'a> Record<'a> {
-    /// Nanoseconds since 1970.
+    /// Returns the time in nanoseconds since 1970.
     pub fn nanoseconds(&self) -> u128 {
         self.clock.nanoseconds(self.time)
     }
 
-    /// What its time is ticks of.
+    /// Returns the clock of its time.
     pub fn clock(&self) -> &'a Clock {
         self.clock
     }
 
-    /// The fields in their order.
+    /// Returns the fields in their order.
     pub fn fields(&self) -> Fields<'a> {
         Fields::new(&self.kind.fields, self.bytes)
     }
 
-    /// The field with this name.
+    /// Returns the field with this name.
     pub fn field(&self, name: &str) -> Option<Value<'a>> {
         self.fields().find(|(own, _)| *own == name).map(|(_, value)| value)
     }
@@ -88,29 +88,29 @@ impl<'a> Record<'a> {
 /// Events that were lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss<'a> {
-    /// The place of their trace among those of [`Reader::schemas`].
+    /// The index of their trace in [`Reader::schemas`].
     pub trace: usize,
-    /// The place of their stream in the trace's schema.
+    /// The index of their stream in the trace's schema.
     pub stream_id: usize,
     /// The name of their stream.
     pub stream: &'a str,
-    /// Which ring of the stream had no room.
+    /// The number of the ring that lost them.
     pub ring: u32,
-    /// Its CPU.
+    /// The CPU of the ring.
     pub cpu: u32,
-    /// How many.
+    /// The number of lost events.
     pub count: u64,
-    /// Not before and not after; ticks.
+    /// The earliest and the latest possible time, in ticks.
     pub between: (u64, u64),
-    /// What they are ticks of.
+    /// The clock of these times.
     pub clock: &'a Clock,
 }
 
 impl Reader {
-    /// Opens traces, each a directory, or one with several of them in it.
+    /// Opens traces. Each path is a trace's directory, or a directory of traces.
     ///
-    /// Errors: `NoTrace`; `Metadata` for traces of others; `Apart` for traces on different clocks, or one that is named twice;
-    /// what the file system reports.
+    /// Errors: `NoTrace`; `Metadata` for traces of other programs; `Apart` for traces with different clocks, or a trace
+    /// that is named twice; errors of the file system.
     pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Reader, Error> {
         let mut reader = Reader { traces: vec![], sources: vec![], queue: BinaryHeap::new(), behind: vec![] };
         for path in paths {
@@ -142,31 +142,32 @@ impl Reader {
         Ok(())
     }
 
-    /// The clock of all of them; None if no trace was named.
+    /// Returns the clock of all traces; `None` if there are none.
     pub fn clock(&self) -> Option<&Clock> {
         Some(&self.traces.first()?.metadata.schema.clock)
     }
 
-    /// The traces' directories and what their records are.
+    /// Returns the traces' directories and schemas.
     pub fn schemas(&self) -> impl Iterator<Item = (&Path, &Schema)> {
         self.traces.iter().map(|trace| (trace.path.as_path(), &trace.metadata.schema))
     }
 
-    /// Files that end within a packet, and the bytes of it; those of whose packets everything was given already.
+    /// Returns the files that end within a packet, and the bytes of that packet. Complete only after all items were
+    /// read.
     pub fn cut(&self) -> impl Iterator<Item = (&Path, u64)> {
         self.sources.iter().filter_map(Source::cut)
     }
 
-    /// What happened next; None when there is no more.
+    /// Returns the next item, or `None` at the end.
     ///
-    /// Errors: `Damaged`, what the file system reports. The next call leaves the rest of that file out.
+    /// Errors: `Damaged`, errors of the file system. The next call skips the rest of that file.
     #[expect(clippy::should_implement_trait, reason = "what it gives borrows from the reader")]
-    pub fn next(&mut self) -> Result<Option<Item<'_>>, Error> {
+    pub fn next(&mut self) -> Result<Option<TraceItem<'_>>, Error> {
         while let Some(at) = self.behind.pop() {
             let source = &mut self.sources[at];
             source.advance(&self.traces[source.trace].shapes[source.stream])?;
             let Some(time) = source.time() else { continue };
-            // As a rule many records of a ring follow each other.
+            // Usually many records of the same ring follow each other.
             let first = self.queue.peek().is_none_or(|Reverse(other)| (time, at) < *other);
             if first && self.behind.is_empty() {
                 return Ok(Some(self.give(at)));
@@ -176,30 +177,30 @@ impl Reader {
         Ok(self.queue.pop().map(|Reverse((_, at))| self.give(at)))
     }
 
-    /// Hands everything that there is to `act`. Gives back why the rest of a file was left out, for each where it was.
+    /// Passes all items to `act`. Returns the errors of files whose rest was skipped.
     ///
-    /// Errors: those of `act`, at once.
-    pub fn each<E>(&mut self, mut act: impl FnMut(&Item<'_>) -> Result<(), E>) -> Result<Vec<Error>, E> {
+    /// Errors: the first error of `act`.
+    pub fn each<E>(&mut self, mut act: impl FnMut(&TraceItem<'_>) -> Result<(), E>) -> Result<Vec<Error>, E> {
         let mut damaged = Vec::new();
         loop {
             match self.next() {
                 Ok(Some(item)) => act(&item)?,
                 Ok(None) => return Ok(damaged),
-                // A file fails once, so this ends.
+                // Each file fails at most once, so the loop ends.
                 Err(error) => damaged.push(error),
             }
         }
     }
 
-    /// What a source has found. It looks for its next when it is asked for again.
-    fn give(&mut self, at: usize) -> Item<'_> {
+    /// Returns the item that a source has found. The source finds its next item on the next call.
+    fn give(&mut self, at: usize) -> TraceItem<'_> {
         self.behind.push(at);
         let source = &self.sources[at];
         let Schema { clock, streams, .. } = &self.traces[source.trace].metadata.schema;
         let stream = &streams[source.stream];
         let Source { trace, stream: stream_id, ring, cpu, .. } = *source;
         match source.found {
-            Found::Record { head, kind, .. } => Item::Record(Record {
+            Found::Record { head, kind, .. } => TraceItem::Record(Record {
                 trace,
                 stream_id,
                 stream: &stream.name,
@@ -212,14 +213,14 @@ impl Reader {
                 clock,
             }),
             Found::Loss { count, between, .. } => {
-                Item::Loss(Loss { trace, stream_id, stream: &stream.name, ring, cpu, count, between, clock })
+                TraceItem::Loss(Loss { trace, stream_id, stream: &stream.name, ring, cpu, count, between, clock })
             }
             Found::End => unreachable!("only what has a time is queued"),
         }
     }
 }
 
-/// What two clocks differ in.
+/// Describes the difference between two clocks.
 fn difference(first: &Clock, second: &Clock) -> Option<String> {
     if first.name != second.name {
         Some(format!("{} and {}", first.name, second.name))

@@ -1,5 +1,6 @@
-//! What a crash leaves: a file that ends within a packet, for which others refuse the whole trace. Here it is cut to whole
-//! packets, and found where each ring had been read up to. Needs no writer; must not run beside one.
+//! Repairs a trace after a crash: a file may end within a packet, for which other tools refuse the whole trace. Cuts
+//! such files to whole packets, and finds how far each ring was copied. Must not be used while the trace is being
+//! written.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -8,19 +9,19 @@ use super::Error;
 use super::files::{Packets, StreamFile, read_metadata, stream_files};
 use super::packet::{BEFORE_ALL, HEAD};
 
-/// What was done.
+/// The result of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repaired {
     /// Files that ended within a packet.
     pub files: usize,
-    /// Bytes of those packets, which are gone.
+    /// Bytes of those packets, which were removed.
     pub bytes_cut: u64,
 }
 
 /// Cuts every file of a trace to whole packets.
 ///
-/// Errors: `NoTrace`, `Metadata`; `Damaged` for a file that holds something else than packets, which is left as it is; what
-/// the file system reports.
+/// Errors: `NoTrace`, `Metadata`; `Damaged` for a file that contains anything but packets, which is not changed; errors
+/// of the file system.
 pub fn repair(dir: &Path) -> Result<Repaired, Error> {
     let mut repaired = Repaired { files: 0, bytes_cut: 0 };
     each_file(dir, |file, packets| {
@@ -35,18 +36,19 @@ pub fn repair(dir: &Path) -> Result<Repaired, Error> {
     Ok(repaired)
 }
 
-/// How far a ring has been written down.
+/// How far a ring was copied to a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// The place of the stream in the schema.
+    /// The index of the stream in the schema.
     pub stream: usize,
-    /// Which ring of it.
+    /// The number of the ring within the stream.
     pub ring: u32,
-    /// Where in the ring the last whole packet's records end, bytes since the ring began; None if none were written.
+    /// The ring position of the end of the last whole packet's records, in bytes since the ring began; `None` if there
+    /// are none.
     pub position: Option<u64>,
 }
 
-/// How far each ring of a trace has been written down: who goes on after a crash continues there.
+/// Returns how far each ring was copied to a trace. Recovery after a crash continues there.
 ///
 /// Errors: as those of [`repair`].
 pub fn positions(dir: &Path) -> Result<Vec<Position>, Error> {
@@ -68,9 +70,9 @@ fn each_file(dir: &Path, mut act: impl FnMut(&StreamFile, Packets) -> Result<(),
     Ok(())
 }
 
-/// A file's packets, gone through: the last whole one, and where it ends.
+/// Walks a file's packets to the end: afterwards the last whole packet and its end are known.
 pub(super) fn to_the_end(file: &StreamFile, uuid: [u8; 16]) -> Result<Packets, Error> {
-    // Between heads nothing is read.
+    // Reads only the heads.
     let mut packets = Packets::open(file, uuid, HEAD)?;
     while packets.next()?.is_some() {}
     Ok(packets)

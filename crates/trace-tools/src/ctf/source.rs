@@ -1,4 +1,4 @@
-//! The records of one file, in their order. Believes nothing that it reads.
+//! The records of one file, in their order. The contents of the file are not trusted.
 
 use super::Error;
 use super::files::{Packets, StreamFile};
@@ -6,36 +6,36 @@ use super::packet::HEAD;
 use crate::record::{self, RECORD_MAX};
 use crate::shape::Shapes;
 
-/// Bytes that are read at a time.
+/// Bytes per read.
 const CHUNK: usize = 256 << 10;
 
 /// A file of packets that is being read.
 #[derive(Debug)]
 pub(super) struct Source {
     packets: Packets,
-    /// Which of the reader's traces it is of.
+    /// The index of its trace in the reader.
     pub trace: usize,
     pub stream: usize,
     pub ring: u32,
     pub cpu: u32,
-    /// Where in the file the packet's next record begins, and where the packet ends.
+    /// Offset of the packet's next record, and of the end of the packet.
     at: u64,
     end: u64,
-    /// Time of the last record, and the packet's last.
+    /// Time of the previous record, and of the packet's last.
     time: u64,
     time_end: u64,
-    /// What [`Source::advance`] has found.
+    /// The result of [`Source::advance`].
     pub found: Found,
 }
 
-/// What comes next in a file.
+/// The next item of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A record that begins at this place of the file; of which of the stream's kinds it is.
+    /// A record at offset `at` of the file, and the index of its type in the stream.
     Record { head: record::Head, kind: usize, at: u64 },
-    /// So many were lost between two times.
+    /// `count` events were lost between two times.
     Loss { count: u64, between: (u64, u64), time: u64 },
-    /// Nothing.
+    /// The end of the file.
     End,
 }
 
@@ -46,7 +46,7 @@ impl Source {
         Ok(Source { packets, trace, stream, ring, cpu: 0, at: 0, end: 0, time: 0, time_end: 0, found: Found::End })
     }
 
-    /// When what was found happened.
+    /// Returns the time of the found item.
     pub fn time(&self) -> Option<u64> {
         match self.found {
             Found::Record { head, .. } => Some(head.time),
@@ -55,21 +55,21 @@ impl Source {
         }
     }
 
-    /// The fields and padding of the record that was found.
+    /// Returns the fields and padding of the found record.
     pub fn fields(&self) -> &[u8] {
         let Found::Record { head, at, .. } = self.found else { return &[] };
         self.packets.window.held(at).get(record::HEAD..usize::from(head.len)).unwrap_or_default()
     }
 
-    /// The file, and bytes of a packet at its end that was cut; once everything before was read.
+    /// Returns the file and the bytes of an incomplete packet at its end, after everything else was read.
     pub fn cut(&self) -> Option<(&std::path::Path, u64)> {
         let rest = self.packets.rest();
         (self.found == Found::End && rest > 0).then_some((self.packets.window.path.as_path(), rest))
     }
 
-    /// Finds what comes next.
+    /// Finds the next item.
     ///
-    /// Errors: `Damaged`, what the file system reports; the file has ended then.
+    /// Errors: `Damaged`, errors of the file system; then the file is taken to have ended.
     pub fn advance(&mut self, shapes: &Shapes) -> Result<(), Error> {
         self.found = Found::End;
         while self.at == self.end {
@@ -101,7 +101,7 @@ impl Source {
     }
 }
 
-/// The head of the record at the beginning of `bytes`, and which kind it is of.
+/// Checks the record at the beginning of `bytes`. Returns its head, and the index of its type.
 fn sound(bytes: &[u8], shapes: &Shapes, from: u64, to: u64) -> Result<(record::Head, usize), &'static str> {
     let head = record::Head::read(bytes).ok_or("no whole record stands here")?;
     let (kind, shape) = shapes.get(head.event).ok_or("the metadata does not know the record's event")?;

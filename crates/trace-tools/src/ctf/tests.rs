@@ -12,7 +12,7 @@ mod babeltrace;
 mod crash;
 mod random;
 
-/// Two streams; events 1 and 2 of `user` have a number, event 1 of `kernel` a text.
+/// Two streams. Events 1 and 2 of `user` have a number, event 1 of `kernel` has a text.
 fn schema() -> Schema {
     let number = [("n", unsigned(4))];
     let user = vec![kind(1, "headwater:put", &number), kind(2, "headwater:get", &number)];
@@ -21,17 +21,17 @@ fn schema() -> Schema {
     Schema { clock: clock(), streams: vec![stream("user", user), stream("kernel", kernel)], environment: vec![] }
 }
 
-/// An empty packet of ring 0 of `user` at time 0.
+/// Returns an empty packet of ring 0 of `user` at time 0.
 fn packet<'a>() -> Packet<'a> {
     Packet { stream: 0, ring: 0, cpu: 0, begin: 0, end: 0, discarded: 0, position: 0, parts: &[] }
 }
 
-/// An event of `user`.
+/// Returns a record of event 1 of `user`.
 fn put(time: u64, number: u32) -> Vec<u8> {
     record(time, 1, 42, &number.to_le_bytes())
 }
 
-/// Records of `user` in ring 0 at these times, in a packet each.
+/// Writes records of `user` to ring 0 at these times, each in a packet of its own.
 fn write_at(dir: &Path, times: &[u64]) {
     let mut writer = Writer::create(dir, &schema()).expect("a new directory");
     for time in times {
@@ -70,13 +70,13 @@ fn records_of_all_rings_come_in_the_order_of_time() {
 }
 
 #[test]
-fn loss_is_numbered_from_the_first_packet_to_the_last() {
+fn losses_are_counted_from_the_first_packet_to_the_last() {
     let dir = new_dir();
     let mut writer = Writer::create(dir.path(), &schema()).expect("an empty directory");
     writer.packet(Packet { begin: 10, end: 10, discarded: 3, parts: &[&put(10, 1)], ..packet() }).expect("room");
     writer.packet(Packet { begin: 20, end: 25, discarded: 3, parts: &[&put(20, 2)], ..packet() }).expect("room");
     writer.packet(Packet { begin: 30, end: 30, discarded: 5, parts: &[&put(30, 3)], ..packet() }).expect("room");
-    // Said by the last packet already; said by none; a ring that has no packet at all.
+    // A loss that the last packet already contains, one that no packet contains, and one of a ring without packets.
     writer.note_loss(0, 0, 0, 5, 40).expect("it is a stream");
     writer.note_loss(0, 0, 0, 9, 41).expect("it is a stream");
     writer.note_loss(0, 1, 1, 7, 50).expect("it is a stream");
@@ -96,7 +96,7 @@ fn loss_is_numbered_from_the_first_packet_to_the_last() {
 }
 
 #[test]
-fn a_directory_with_something_in_it_is_left_alone() {
+fn a_directory_that_is_not_empty_is_refused() {
     let dir = new_dir();
     fs::write(dir.path().join("x"), "").expect("room");
     let error = Writer::create(dir.path(), &schema()).expect_err("it must be refused").to_string();
@@ -106,7 +106,7 @@ fn a_directory_with_something_in_it_is_left_alone() {
 }
 
 #[test]
-fn a_kind_of_event_may_come_later() {
+fn an_event_type_may_be_added_later() {
     let dir = new_dir();
     let mut writer = Writer::create(dir.path(), &schema()).expect("an empty directory");
     let late = record(5, 300, 1, &[9, 0]);
@@ -125,7 +125,7 @@ fn a_kind_of_event_may_come_later() {
 }
 
 #[test]
-fn a_packet_that_would_spoil_the_trace_is_refused_whole() {
+fn a_packet_with_an_invalid_record_is_refused_completely() {
     let dir = new_dir();
     let mut writer = Writer::create(dir.path(), &schema()).expect("an empty directory");
     let good = put(10, 1);
@@ -168,7 +168,7 @@ fn traces_on_one_clock_merge_and_others_are_refused() {
 }
 
 #[test]
-fn a_directory_with_traces_in_it_means_them() {
+fn a_directory_of_traces_opens_all_of_them() {
     let dir = new_dir();
     let refused = || Reader::open(&[dir.path()]).expect_err("there is none").to_string();
     assert!(refused().contains("there is no trace here, nor in the directories in it"), "{}", refused());
@@ -209,7 +209,7 @@ fn many_rings_need_few_descriptors() {
                 .expect("room");
         }
     }
-    // Other tests run beside this one.
+    // Other tests run in parallel.
     assert!(open() < before + 400, "{} and {before}", open());
     writer.sync().expect("there is a disk");
     writer.close().expect("room");
@@ -217,10 +217,11 @@ fn many_rings_need_few_descriptors() {
 }
 
 #[test]
-fn packets_may_be_longer_than_what_is_read_at_a_time() {
+fn packets_may_be_longer_than_one_read() {
     let dir = new_dir();
     let mut writer = Writer::create(dir.path(), &schema()).expect("an empty directory");
-    // 40 records of almost the longest and a short one in turn: 170 kB a packet, so that records lie across each 256 KiB.
+    // 40 records of almost the maximum length alternate with short ones: 170 kB per packet, so that records cross each
+    // multiple of 256 KiB.
     let long = [&vec![b'x'; 4000][..], &[0]].concat();
     let mut time = 0;
     for _ in 0..8 {
@@ -236,7 +237,7 @@ fn packets_may_be_longer_than_what_is_read_at_a_time() {
     writer.close().expect("room");
     let mut reader = Reader::open(&[dir.path()]).expect("it is a trace");
     let mut expected = 0;
-    while let Some(Item::Record(record)) = reader.next().expect("it is sound") {
+    while let Some(TraceItem::Record(record)) = reader.next().expect("it is sound") {
         assert_eq!(record.time, expected);
         let len = record.field("comm").and_then(|comm| comm.as_text()).map(|comm| comm.len());
         assert_eq!(len, Some(if expected % 2 == 0 { 4000 } else { 0 }));

@@ -1,34 +1,34 @@
-//! Looks at the records of a packet before it is written: rings lie in memory that traced programs can spoil, and one record
-//! that is not sound makes a trace unreadable for others.
+//! Checks the records of a packet before it is written: rings are in memory that traced programs can damage, and one
+//! invalid record makes a trace unreadable for other tools.
 
 use crate::record::{Head, RECORD_MAX};
 use crate::shape::Shapes;
 
-/// Where the bytes of a packet stop being records that a trace can hold.
+/// The position of the first invalid record of a packet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("at byte {sound}: {why}")]
 pub struct Unsound {
-    /// Bytes before it; they are whole, sound records.
+    /// Bytes before it, which are whole, valid records.
     pub sound: usize,
-    /// What is wrong there.
+    /// The problem.
     pub why: String,
 }
 
-/// What a packet's records are.
+/// The result for valid records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Walked {
-    /// Of all records, bytes.
+    /// Length of all records in bytes.
     pub len: usize,
-    /// Behind the last one's fields, bytes.
+    /// Bytes of padding after the last record's fields.
     pub padding: usize,
 }
 
-/// Whether the parts, one behind the other, are sound records with times from `begin` to `end`.
+/// Checks that the concatenated parts are valid records with times from `begin` to `end`.
 pub(super) fn walk(parts: &[&[u8]], shapes: &Shapes, begin: u64, end: u64) -> Result<Walked, Unsound> {
     let mut walked = Walked { len: 0, padding: 0 };
     let mut time = begin;
     let mut scratch = Vec::new();
-    // Of the next part, what belongs to a record that began in the one before.
+    // Bytes at the start of the next part that belong to a record of the previous one.
     let mut skip = 0;
     for (place, part) in parts.iter().enumerate() {
         let Some(mut rest) = part.get(skip..) else {
@@ -41,7 +41,7 @@ pub(super) fn walk(parts: &[&[u8]], shapes: &Shapes, begin: u64, end: u64) -> Re
             let (record, own) = match Head::read(rest) {
                 Some(head) => rest.split_at(head.len.into()),
                 None => {
-                    // It may go on in the next parts.
+                    // The record may continue in the next parts.
                     scratch.clear();
                     let parts = std::iter::once(rest).chain(parts[place + 1..].iter().copied());
                     for part in parts {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_sound_is_found_where_it_stands() {
+    fn an_invalid_record_is_found_at_its_position() {
         let good = record(10, "four");
         assert_eq!(walk(&[&good], &shapes(), 10, 10), Ok(Walked { len: 24, padding: 3 }));
         assert_eq!(walk(&[], &shapes(), 10, 10), Ok(Walked { len: 0, padding: 0 }));
@@ -116,7 +116,7 @@ mod tests {
             let found = walk(&[&good, &bad], &shapes(), 10, 20);
             assert_eq!(found, Err(Unsound { sound: 24, why: why.into() }));
         }
-        // A text that ends too early: the rest would be taken for the next record's head.
+        // If a text ends too early, the rest would be taken for the next record's head.
         let early = changed(16, 0);
         assert_eq!(walk(&[&early], &shapes(), 10, 20), Ok(Walked { len: 24, padding: 7 }));
         let mut long = record(10, "four and eight");
@@ -126,7 +126,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn where_the_parts_are_cut_makes_no_difference(lens in prop::collection::vec(0_usize..40, 0..6), cuts: [prop::sample::Index; 3]) {
+        fn records_may_be_split_anywhere(lens in prop::collection::vec(0_usize..40, 0..6), cuts: [prop::sample::Index; 3]) {
             let all: Vec<u8> = lens.iter().flat_map(|len| record(7, &"x".repeat(*len))).collect();
             let mut cuts = cuts.map(|cut| cut.index(all.len() + 1));
             cuts.sort_unstable();

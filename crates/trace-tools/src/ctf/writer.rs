@@ -1,4 +1,4 @@
-//! Writes a trace: whole packets, each by one system call. Reads no clock; who calls it says when.
+//! Writes a trace: whole packets, each by one system call. It reads no clock; callers pass the times.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,38 +15,39 @@ use super::{Error, Metadata};
 use crate::schema::{Check, EventKind, Schema};
 use crate::shape::Shapes;
 
-/// Most files that a writer keeps open: a trace with a ring per thread may have more than a process may have descriptors.
+/// The most files that a writer keeps open: a trace with a ring per thread may have more files than a process may have
+/// descriptors.
 const OPEN_MAX: usize = 256;
 
-/// Records of one ring, to be written together.
+/// Records of one ring that are written together.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet<'a> {
-    /// The place of the stream in the schema.
+    /// The index of the stream in the schema.
     pub stream: usize,
-    /// Which ring of the stream.
+    /// The number of the ring within the stream.
     pub ring: u32,
-    /// The CPU that the records are of.
+    /// The CPU of the records.
     pub cpu: u32,
-    /// Time of the first record; ticks. Not before the end of the ring's last packet.
+    /// Time of the first record in ticks; not before the end of the ring's last packet.
     pub begin: u64,
-    /// Time of the last record; ticks.
+    /// Time of the last record in ticks.
     pub end: u64,
     /// Records of the ring that were lost since it began.
     pub discarded: u64,
-    /// Where in the ring the records end, bytes since it began; [`super::positions`] gives it back.
+    /// The ring position of the end of the records, in bytes since the ring began. [`super::positions`] returns it.
     pub position: u64,
-    /// The records, one behind the other; they may be cut anywhere between and within them.
+    /// The records, in parts that may be cut anywhere.
     pub parts: &'a [&'a [u8]],
 }
 
-/// A trace that is being written. Dropped without [`Writer::close`] it is a sound trace too, without the loss of rings that
-/// wrote nothing more.
+/// A trace that is being written. If it is dropped without [`Writer::close`], the trace is valid, but lacks the losses
+/// of rings after their last packet.
 #[derive(Debug)]
 pub struct Writer {
     dir: PathBuf,
     metadata: Metadata,
     shapes: Vec<Shapes>,
-    /// By stream and ring.
+    /// The rings by stream and number.
     rings: BTreeMap<(usize, u32), Ring>,
 }
 
@@ -54,14 +55,14 @@ pub struct Writer {
 #[derive(Debug)]
 struct Ring {
     path: PathBuf,
-    /// Only while it is needed, see [`OPEN_MAX`].
+    /// `None` while it is closed because of [`OPEN_MAX`].
     file: Option<File>,
     /// Bytes of whole packets.
     whole: u64,
-    /// Whether there may be bytes behind them, because a write failed.
+    /// Whether incomplete bytes may follow, because a write failed.
     torn: bool,
     last: Option<Head>,
-    /// Loss that no packet has said yet.
+    /// Losses that no packet contains yet.
     noted: Option<Noted>,
 }
 
@@ -73,14 +74,14 @@ struct Noted {
 }
 
 impl Writer {
-    /// A new trace in a directory that does not exist or is empty. It is for this process's user alone: what is recorded
-    /// tells of addresses, names and data of others.
+    /// Creates a trace in a directory that is empty or does not exist. Only this process's user gets access: a trace
+    /// may contain addresses, names and data of other programs.
     ///
-    /// Errors: `NotEmpty`; `Unfit` for a schema that CTF cannot say; what the file system reports.
+    /// Errors: `NotEmpty`; `Unfit` for a schema that CTF cannot express; errors of the file system.
     pub fn create(dir: &Path, schema: &Schema) -> Result<Writer, Error> {
         schema.check()?;
         make_private_directory(dir).map_err(Error::io("create the directory", dir))?;
-        files::remove_unborn(dir);
+        files::remove_incomplete_metadata(dir);
         if fs::read_dir(dir).map_err(Error::io("list", dir))?.next().is_some() {
             return Err(Error::NotEmpty { path: dir.to_owned() });
         }
@@ -90,7 +91,7 @@ impl Writer {
         Ok(Writer::with(dir, metadata))
     }
 
-    /// Goes on with a trace, whoever wrote it and however that ended; repairs it first.
+    /// Repairs a trace and continues it, whichever program wrote it and however that ended.
     ///
     /// Errors: as those of [`super::repair`].
     pub fn resume(dir: &Path) -> Result<Writer, Error> {
@@ -110,20 +111,20 @@ impl Writer {
         Writer { dir: dir.to_owned(), metadata, shapes, rings: BTreeMap::new() }
     }
 
-    /// What the trace's records are, new kinds included.
+    /// Returns the schema, including added event types.
     pub fn schema(&self) -> &Schema {
         &self.metadata.schema
     }
 
-    /// Time of the last record of a ring so far, ticks; 0 without one.
+    /// Returns the time of the last record of a ring in ticks; 0 if there is none.
     pub fn last_time(&self, stream: usize, ring: u32) -> u64 {
         self.rings.get(&(stream, ring)).and_then(|ring| ring.last).map_or(0, |last| last.end)
     }
 
-    /// Makes a kind of event known; before the first packet with one. One that is known already changes nothing.
+    /// Adds an event type. Must be called before its first record is written. Adding it again has no effect.
     ///
-    /// Errors: `Unfit`; `Schema` if the stream does not exist, or the id is that of another kind; what the file system
-    /// reports, and then the kind is not known.
+    /// Errors: `Unfit`; `Schema` if the stream does not exist, or the id belongs to another type; errors of the file
+    /// system, after which the type is not added.
     pub fn add_event(&mut self, stream: usize, kind: EventKind) -> Result<(), Error> {
         kind.check()?;
         self.check_stream(stream)?;
@@ -145,11 +146,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes a packet; one without records says what was lost. Returns the bytes that the file has grown by.
+    /// Writes a packet; one without records reports losses. Returns the number of bytes by which the file has grown.
     ///
-    /// Errors: `Unsound` for records that would spoil the trace, or times or losses that go back; `Schema` for an unknown
-    /// stream; what the file system reports, a full disk among it. None of them leaves a part of the packet, and the next
-    /// call may succeed.
+    /// Errors: `Unsound` for invalid records, or for times or losses that decrease; `Schema` for an unknown stream;
+    /// errors of the file system such as a full disk. After an error no part of the packet remains, and the next call
+    /// may succeed.
     pub fn packet(&mut self, packet: Packet<'_>) -> Result<u64, Error> {
         self.check_stream(packet.stream)?;
         let ring = self.ring(packet.stream, packet.ring);
@@ -172,7 +173,7 @@ impl Writer {
             ring: packet.ring,
             position: packet.position,
         };
-        // Loss is said as a difference, so that the first packet can have none.
+        // Readers compute losses as differences between packets, so the first packet cannot report any.
         let first = ring.last.is_none().then_some(Head {
             end: packet.begin,
             content: HEAD as u64,
@@ -193,8 +194,8 @@ impl Writer {
         Ok(grown)
     }
 
-    /// Says that a ring has lost so many records since it began, as of now. The next packet says it too; if none comes,
-    /// [`Writer::close`] writes it down.
+    /// Records how many events a ring has lost since it began, as of `time`. The next packet reports it; if there is
+    /// none, [`Writer::close`] does.
     ///
     /// Errors: `Schema` for an unknown stream.
     pub fn note_loss(&mut self, stream: usize, ring: u32, cpu: u32, discarded: u64, time: u64) -> Result<(), Error> {
@@ -203,10 +204,9 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends the trace: rings that have lost something since their last packet get one that says so. Does not wait for the
-    /// disk.
+    /// Ends the trace: rings with losses since their last packet get a packet that reports them. Does not sync.
     ///
-    /// Errors: as those of [`Writer::packet`]; the first, after all rings were tried.
+    /// Errors: as those of [`Writer::packet`]; the first one, after all rings were tried.
     pub fn close(mut self) -> Result<(), Error> {
         let mut result = Ok(());
         for (stream, number) in self.rings.keys().copied().collect::<Vec<_>>() {
@@ -222,9 +222,9 @@ impl Writer {
         result
     }
 
-    /// Waits until everything is on the disk.
+    /// Syncs all files to the disk.
     ///
-    /// Errors: what the file system reports.
+    /// Errors: errors of the file system.
     pub fn sync(&self) -> Result<(), Error> {
         let files = self.rings.values().filter(|ring| ring.last.is_some()).map(|ring| ring.path.clone());
         for path in files.chain([self.dir.join("metadata"), self.dir.clone()]) {
@@ -246,7 +246,7 @@ impl Writer {
         self.rings.entry((stream, ring)).or_insert_with(|| Ring::new(path()))
     }
 
-    /// Keeps below [`OPEN_MAX`].
+    /// Closes files to stay below [`OPEN_MAX`].
     fn close_some(&mut self) {
         if self.rings.len() > OPEN_MAX && self.rings.values().filter(|ring| ring.file.is_some()).count() >= OPEN_MAX {
             self.rings.values_mut().for_each(|ring| ring.file = None);
@@ -272,7 +272,7 @@ impl Ring {
         Err(Error::Unsound { path: self.path.clone(), unsound })
     }
 
-    /// Appends everything, or nothing.
+    /// Appends all slices, or nothing.
     fn write(&mut self, slices: &mut [IoSlice<'_>]) -> Result<(), Error> {
         let len: usize = slices.iter().map(|slice| slice.len()).sum();
         if self.file.is_none() {
@@ -295,9 +295,9 @@ impl Ring {
     }
 }
 
-/// One writev as a rule; the kernel may take less.
+/// Usually one writev; the kernel may write less.
 fn write_all(file: &mut &File, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
-    // Empty ones at the front would make a write of nothing.
+    // Remove empty slices at the front: a write of zero bytes would look like an error.
     IoSlice::advance_slices(&mut slices, 0);
     while !slices.is_empty() {
         match file.write_vectored(slices) {
@@ -310,11 +310,11 @@ fn write_all(file: &mut &File, mut slices: &mut [IoSlice<'_>]) -> io::Result<()>
     Ok(())
 }
 
-/// A uuid of version 4.
+/// Returns a uuid of version 4.
 fn random_uuid() -> io::Result<[u8; 16]> {
     let mut uuid = [0; 16];
     let filled = getrandom(&mut uuid, GetRandomFlags::empty())?;
-    // Up to 256 bytes the kernel gives all or none.
+    // Up to 256 bytes, getrandom is not interrupted.
     assert_eq!(filled, uuid.len());
     uuid[6] = uuid[6] & 0x0f | 0x40;
     uuid[8] = uuid[8] & 0x3f | 0x80;

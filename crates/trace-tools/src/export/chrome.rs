@@ -1,13 +1,13 @@
 //! The trace event format of Chrome, which ui.perfetto.dev opens: JSON, an object for each event.
 //!
 //! - An event is an instant on the track of its thread.
-//! - Two events whose names differ only as `roles` says (`..._begin` and `..._end`, `sys_enter_...` and `sys_exit_...`) are a
-//!   slice from one to the other, on the same thread. What was lost in between breaks slices: over it nothing is paired.
-//! - Events with a field `flow` are joined by an arrow: one whose name ends with `_from` begins it, one with `_to` ends it,
-//!   of others the first with a value begins it and the next with the same value ends it.
-//! - `sched:sched_switch` makes the tracks of the CPUs, and `sched:sched_waking` arrows to who runs there.
-//! - Threads are named by `headwater:thread` (`pid`, `name`), or else by what the kernel's scheduler says of them. A thread of
-//!   which nobody knows the process is shown as one.
+//! - Two events of a thread whose names form a pair in `roles` (`..._begin` and `..._end`, `sys_enter_...` and
+//!   `sys_exit_...`) are a slice. A loss in between ends all open slices: no pair is formed across it.
+//! - Events with a field `flow` are joined by an arrow. It begins at an event whose name ends with `_from` and ends at one
+//!   with `_to`; with other names it begins at the first event with a value and ends at the next with the same value.
+//! - `sched:sched_switch` makes the tracks of the CPUs, and `sched:sched_waking` makes arrows to the woken thread there.
+//! - Threads are named by `headwater:thread` (`pid`, `name`), or else by events of the kernel's scheduler. A thread whose
+//!   process is unknown is shown as a process.
 
 mod json;
 pub(super) mod roles;
@@ -19,18 +19,19 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use super::{Choice, Error, Exported, each};
-use crate::ctf::{Item, Loss, Reader, Record};
+use crate::ctf::{Loss, Reader, Record, TraceItem};
 use json::{Args, Events, Text, Track};
 use roles::{Role, Roles, Side};
-use slices::{Open, Slices};
+use slices::{OpenSlice, OpenSlices};
 use threads::Threads;
 
-/// Most arrows that have begun and not ended.
+/// The most arrows that have begun and not ended.
 const ARROWS_MAX: usize = 1 << 16;
 
-/// Writes those of the events of these traces that are chosen. Reads them twice: names of threads come late, and the form wants times from 0 on.
+/// Writes the selected events of these traces. Reads the traces twice: thread names may come late, and the format
+/// requires times from 0 on.
 ///
-/// Errors: the traces cannot be opened; what `out` reports.
+/// Errors: the traces cannot be opened; errors of `out`.
 pub fn export<P: AsRef<Path>>(paths: &[P], choice: &Choice, out: impl Write) -> Result<Exported, Error> {
     let mut first = Reader::open(paths)?;
     let roles = Roles::of(first.schemas().map(|(_, schema)| schema));
@@ -38,14 +39,14 @@ pub fn export<P: AsRef<Path>>(paths: &[P], choice: &Choice, out: impl Write) -> 
     let mut origin = None;
     each(&mut first, choice, |item| {
         let (clock, time) = match item {
-            Item::Record(record) => (record.clock(), record.time),
-            Item::Loss(loss) => (loss.clock, loss.between.0),
+            TraceItem::Record(record) => (record.clock(), record.time),
+            TraceItem::Loss(loss) => (loss.clock, loss.between.0),
         };
-        // Items come in the order of time, but losses reach back.
+        // Items are in the order of time, but a loss begins before its position.
         let time = clock.nanoseconds(time);
         origin = Some(origin.map_or(time, |origin: u128| origin.min(time)));
-        if let Item::Record(record) = item {
-            threads.learn(record, roles.of_kind(record.kind));
+        if let TraceItem::Record(record) = item {
+            threads.record(record, roles.of_kind(record.kind));
         }
         Ok(())
     })?;
@@ -55,14 +56,14 @@ pub fn export<P: AsRef<Path>>(paths: &[P], choice: &Choice, out: impl Write) -> 
         events,
         roles,
         threads,
-        slices: Slices::default(),
+        slices: OpenSlices::default(),
         running: BTreeMap::new(),
         last: 0,
         arrows: HashMap::new(),
     };
     let exported = each(&mut Reader::open(paths)?, choice, |item| match item {
-        Item::Record(record) => chrome.record(record),
-        Item::Loss(loss) => chrome.loss(loss),
+        TraceItem::Record(record) => chrome.record(record),
+        TraceItem::Loss(loss) => chrome.loss(loss),
     })?;
     chrome.end()?;
     Ok(exported)
@@ -72,21 +73,21 @@ struct Chrome<W: Write> {
     events: Events<W>,
     roles: Roles,
     threads: Threads,
-    slices: Slices,
-    /// By CPU: who runs, since when, and in which stream of which trace that was said.
+    slices: OpenSlices,
+    /// By CPU: the running thread, the time since when it runs, and the stream and trace that reported it.
     running: BTreeMap<u32, (u32, u128, (usize, usize))>,
     /// Time of the last event.
     last: u128,
-    /// Where and when arrows have begun, by what joins them. One that never ends is none: it is written when it ends.
+    /// Where and when arrows have begun. An arrow is written when it ends; one without an end is not written.
     arrows: HashMap<Arrow, (Track, u128)>,
 }
 
-/// What joins the two ends of an arrow.
+/// The key that joins the two ends of an arrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Arrow {
     /// The value of a field.
     Flow(u64),
-    /// The thread that is woken.
+    /// The woken thread.
     Wake(u64),
 }
 
@@ -98,7 +99,7 @@ impl<W: Write> Chrome<W> {
         let role = self.roles.of_kind(record.kind).clone();
         match &role.side {
             Some((Side::Begin, name)) => {
-                let open = Open {
+                let open = OpenSlice {
                     name: name.clone(),
                     stream: record.stream.into(),
                     begin: now,
@@ -117,7 +118,7 @@ impl<W: Write> Chrome<W> {
                 }
                 (None, _) => self.plain(record, track, now)?,
             },
-            // An arrow needs a slice at its ends, if only one without length.
+            // An arrow needs slices at its ends, which may have length 0.
             None if role.flow.is_some() || role.wakes => {
                 let args = Args(record).to_string();
                 self.events.slice(track, &record.kind.name, record.stream, (now, now), &args)?;
@@ -132,8 +133,8 @@ impl<W: Write> Chrome<W> {
         self.events.instant(track, &record.kind.name, record.stream, now, &Args(record).to_string())
     }
 
-    /// A beginning without its end.
-    fn instant(&mut self, tid: u32, open: &Open) -> io::Result<()> {
+    /// Writes a beginning without an end as an instant.
+    fn instant(&mut self, tid: u32, open: &OpenSlice) -> io::Result<()> {
         self.events.instant(self.threads.track(tid), &open.name, &open.stream, open.begin, &open.args)
     }
 
@@ -174,7 +175,7 @@ impl<W: Write> Chrome<W> {
     fn switch(&mut self, record: &Record<'_>, now: u128) -> io::Result<()> {
         self.end_running(record.cpu, now)?;
         let next = record.field("next_pid").and_then(|value| value.as_u64()).and_then(|next| u32::try_from(next).ok());
-        // Thread 0 is the CPU's idling.
+        // Thread 0 is the idle task.
         if let Some(next) = next.filter(|next| *next != 0) {
             self.running.insert(record.cpu, (next, now, (record.trace, record.stream_id)));
             self.end_arrow(Arrow::Wake(next.into()), Track::of_cpu(record.cpu), now)?;
@@ -194,7 +195,7 @@ impl<W: Write> Chrome<W> {
             self.instant(tid, &open)?;
         }
         let now = loss.clock.nanoseconds(loss.between.0);
-        // Up to then no switch is missing.
+        // No switch is missing before the loss.
         let running = self.running.get(&loss.cpu).filter(|(_, _, stream)| *stream == (loss.trace, loss.stream_id));
         if let Some((_, since, _)) = running {
             self.end_running(loss.cpu, now.max(*since))?;

@@ -1,26 +1,26 @@
-//! One line for each event, to be read on a terminal:
+//! Exports one line for each event, for a terminal:
 //!
 //! ```text
 //! 12:34:56.123456789 +0.000001234 cpu 0 tid 42 headwater:put len=64
 //! ```
 //!
-//! The time of day is UTC, the second figure the seconds since the line before. What was lost has a line too.
+//! The first time is the time of day in UTC, the second the seconds since the previous line. Losses have a line too.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use super::{Choice, Error, Exported, each};
-use crate::ctf::{Item, Loss, Reader, Record};
+use crate::ctf::{Loss, Reader, Record, TraceItem};
 
-/// Writes those of the events of these traces that are chosen, in the order of time.
+/// Writes the selected events of these traces in the order of time.
 ///
-/// Errors: the traces cannot be opened; what `out` reports.
+/// Errors: the traces cannot be opened; errors of `out`.
 pub fn export<P: AsRef<Path>>(paths: &[P], choice: &Choice, out: impl Write) -> Result<Exported, Error> {
     let mut out = BufWriter::new(out);
     let (mut before, mut line) = (None, String::new());
     let exported = each(&mut Reader::open(paths)?, choice, |item| match item {
-        Item::Record(record) => {
+        TraceItem::Record(record) => {
             let now = record.nanoseconds();
             let since = now.saturating_sub(before.replace(now).unwrap_or(now));
             let since = u64::try_from(since).unwrap_or(u64::MAX);
@@ -28,7 +28,7 @@ pub fn export<P: AsRef<Path>>(paths: &[P], choice: &Choice, out: impl Write) -> 
             writeln!(line, "{} +{} {}", TimeOfDay(now), Seconds(since), Line(record)).map_err(io::Error::other)?;
             out.write_all(line.as_bytes())
         }
-        Item::Loss(loss) => write_loss(&mut out, loss),
+        TraceItem::Loss(loss) => write_loss(&mut out, loss),
     })?;
     out.flush()?;
     Ok(exported)
@@ -40,14 +40,14 @@ fn write_loss(out: &mut impl Write, loss: &Loss<'_>) -> io::Result<()> {
     writeln!(out, "{from} to {to} cpu {cpu} {stream}-{ring}: {count} records lost")
 }
 
-/// Everything of a record but its time.
+/// Formats a record without its time.
 struct Line<'a>(&'a Record<'a>);
 
 impl fmt::Display for Line<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let record = self.0;
         match record.cpu {
-            // Of a thread that had a log of its own.
+            // The record comes from a log of its thread.
             u32::MAX => write!(formatter, "cpu ?")?,
             cpu => write!(formatter, "cpu {cpu}")?,
         }
@@ -56,13 +56,13 @@ impl fmt::Display for Line<'_> {
     }
 }
 
-/// Nanoseconds since 1970 as hours, minutes and seconds of their day.
+/// Formats nanoseconds since 1970 as hours, minutes and seconds of their day.
 struct TimeOfDay(u128);
 
 impl fmt::Display for TimeOfDay {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         const DAY: u128 = 86_400_000_000_000;
-        // Fits, and is divided faster.
+        // 64 bits suffice, and their division is faster.
         let of_day = (self.0 % DAY) as u64;
         let (seconds, nanoseconds) = (of_day / 1_000_000_000, of_day % 1_000_000_000);
         let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
@@ -70,7 +70,7 @@ impl fmt::Display for TimeOfDay {
     }
 }
 
-/// Nanoseconds as seconds.
+/// Formats nanoseconds as seconds.
 struct Seconds(u64);
 
 impl fmt::Display for Seconds {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_chosen_by_name_and_number() {
+    fn events_are_selected_by_name_and_number() {
         let dir = testing::exported_sample();
         let export_some = |events: &[&str], limit| {
             let choice = Choice { events: events.iter().map(|name| (*name).to_owned()).collect(), limit };
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_an_error() {
+    fn a_failing_output_is_an_error() {
         let dir = testing::exported_sample();
         let full: &mut [u8] = &mut [0; 100];
         let error = export(&[dir.path()], &Choice::default(), full).expect_err("there is no room").to_string();

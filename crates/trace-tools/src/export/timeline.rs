@@ -1,6 +1,5 @@
-//! Who did what beside whom, on a terminal: a column for each thread, a line for each event, time downwards. Where something
-//! ends that has a beginning, the line says how long it took; where somebody goes on whom another has woken, it says who and
-//! how long ago.
+//! Exports a time line for a terminal: a column for each thread, a line for each event, time downwards. A line that
+//! ends a slice shows its duration. A line of a woken thread shows which thread woke it, and how long before.
 //!
 //! ```text
 //!      time us  reader 1235                      writer 1234
@@ -18,17 +17,17 @@ use std::path::Path;
 
 use super::chrome::roles::{Role, Roles, Side};
 use super::{Choice, Error, Exported, each};
-use crate::ctf::{Item, Reader, Record};
+use crate::ctf::{Reader, Record, TraceItem};
 
-/// Threads that have a column; what the others do stands in the last one, with their names.
+/// Threads with a column of their own. The events of the others share the last column, with their names.
 const COLUMNS: usize = 5;
 
-/// Characters of a column but the last.
+/// Width of a column in characters, except the last one.
 const WIDTH: usize = 40;
 
-/// Writes the time line of the events of these traces that are chosen.
+/// Writes the time line of the selected events of these traces.
 ///
-/// Errors: the traces cannot be opened; what `out` reports.
+/// Errors: the traces cannot be opened; errors of `out`.
 pub fn export<P: AsRef<Path>>(paths: &[P], choice: &Choice, out: impl Write) -> Result<Exported, Error> {
     let mut out = BufWriter::new(out);
     let threads = Threads::of(&mut Reader::open(paths)?, choice)?;
@@ -36,22 +35,24 @@ pub fn export<P: AsRef<Path>>(paths: &[P], choice: &Choice, out: impl Write) -> 
     let roles = Roles::of(reader.schemas().map(|(_, schema)| schema));
     writeln!(out, "{:>12}  {}", "time us", threads.head())?;
     let mut first = None;
-    let mut memory = Memory::default();
+    let mut memory = OpenIntervals::default();
     let exported = each(&mut reader, choice, |item| match item {
-        Item::Record(record) => {
-            let text = memory.tell(record, roles.of_kind(record.kind), &threads);
+        TraceItem::Record(record) => {
+            let text = memory.describe(record, roles.of_kind(record.kind), &threads);
             let now = record.nanoseconds();
             let since = now.saturating_sub(*first.get_or_insert(now)) as f64 / 1e3;
-            let (column, text) = threads.place(record.tid, text);
+            let (column, text) = threads.column(record.tid, text);
             writeln!(out, "{since:12.3}  {}{text}", " ".repeat(column * WIDTH))
         }
-        Item::Loss(loss) => writeln!(out, "{:>12}  {} records of {}-{} lost", "", loss.count, loss.stream, loss.ring),
+        TraceItem::Loss(loss) => {
+            writeln!(out, "{:>12}  {} records of {}-{} lost", "", loss.count, loss.stream, loss.ring)
+        }
     })?;
     out.flush()?;
     Ok(exported)
 }
 
-/// The threads that have records, in the order in which they first had one.
+/// The threads that have records, in the order of their first record.
 #[derive(Debug, Default)]
 struct Threads {
     order: Vec<u32>,
@@ -62,9 +63,9 @@ impl Threads {
     fn of(reader: &mut Reader, choice: &Choice) -> Result<Threads, Error> {
         let mut threads = Threads::default();
         let mut left = choice.limit.unwrap_or(u64::MAX);
-        // Of all events, because a name may have come before what is chosen.
+        // Read all events: a thread's name may precede the selected ones.
         each(reader, &Choice::default(), |item| {
-            if let Item::Record(record) = item {
+            if let TraceItem::Record(record) = item {
                 if left > 0 && choice.wants(&record.kind.name) {
                     if !threads.order.contains(&record.tid) {
                         threads.order.push(record.tid);
@@ -96,8 +97,8 @@ impl Threads {
         padded.collect()
     }
 
-    /// The column of a thread, and what stands there.
-    fn place(&self, tid: u32, text: String) -> (usize, String) {
+    /// Returns the column for a thread's text, and the text.
+    fn column(&self, tid: u32, text: String) -> (usize, String) {
         match self.order.iter().position(|known| *known == tid) {
             Some(column) if column < COLUMNS => (column, text),
             _ => (COLUMNS, format!("{}: {text}", self.name(tid))),
@@ -110,17 +111,17 @@ fn pad(text: &str) -> String {
     format!("{cut:WIDTH$}")
 }
 
-/// What has begun and not ended, and who has been woken and not gone on.
+/// Slices that have begun and not ended, and threads that were woken and have not continued.
 #[derive(Debug, Default)]
-struct Memory {
-    /// By thread and name: when it began, ns.
+struct OpenIntervals {
+    /// By thread and name: when it began, in ns.
     begun: HashMap<(u32, String), u128>,
-    /// By flow: who began it, and when.
+    /// By flow: the thread that began it, and when.
     flows: HashMap<u64, (u32, u128)>,
 }
 
-impl Memory {
-    fn tell(&mut self, record: &Record<'_>, role: &Role, threads: &Threads) -> String {
+impl OpenIntervals {
+    fn describe(&mut self, record: &Record<'_>, role: &Role, threads: &Threads) -> String {
         let now = record.nanoseconds();
         let us = |since: u128| format!("{:.1} us", now.saturating_sub(since) as f64 / 1e3);
         let name = &record.kind.name;

@@ -1,14 +1,15 @@
-//! Whether a [`Schema`] can be said in CTF and its records have a place. Writers refuse what cannot.
+//! Checks whether CTF can express a [`Schema`] and its records fit their maximum size. Writers refuse a schema that
+//! fails.
 
 use std::collections::BTreeSet;
 
 use super::{Clock, EventKind, Field, FieldKind, Schema, StreamKind};
 use crate::record::{HEAD, RECORD_MAX};
 
-/// Names in the environment that the trace format uses itself.
+/// The prefix of environment names that the trace format itself uses.
 pub(crate) const RESERVED: &str = "headwater_";
 
-/// Why a schema cannot be written; names the part.
+/// The reason why a schema cannot be written; it names the part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unfit(String);
@@ -17,12 +18,12 @@ fn unfit<T>(why: impl Into<String>) -> Result<T, Unfit> {
     Err(Unfit(why.into()))
 }
 
-/// What CTF may not be able to say.
+/// A type that CTF may not be able to express.
 pub trait Check {
-    /// Whether a trace can hold it.
+    /// Checks whether CTF can express it.
     ///
     /// # Errors
-    /// The first part that cannot be written, and why.
+    /// The first part that cannot be written, and the reason.
     fn check(&self) -> Result<(), Unfit>;
 }
 
@@ -66,7 +67,7 @@ impl Check for Clock {
 
 impl Check for StreamKind {
     fn check(&self) -> Result<(), Unfit> {
-        // It becomes the name of files.
+        // The name becomes part of file names.
         identifier("stream", &self.name)?;
         let mut ids = BTreeSet::new();
         for event in &self.events {
@@ -142,7 +143,7 @@ fn names_fit(bytes: u8, names: &[(u64, String)]) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// A letter or underscore, then those and digits; ASCII.
+/// Checks that a name is an ASCII letter or underscore, followed by letters, underscores and digits.
 fn identifier(what: &str, name: &str) -> Result<(), Unfit> {
     let mut bytes = name.bytes();
     let first = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
@@ -153,7 +154,7 @@ fn identifier(what: &str, name: &str) -> Result<(), Unfit> {
     }
 }
 
-/// Without control characters, but for those allowed.
+/// Checks for control characters except the allowed ones.
 fn printable(what: &str, text: &str, allowed: &[char]) -> Result<(), Unfit> {
     match text.chars().find(|character| character.is_control() && !allowed.contains(character)) {
         None => Ok(()),
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_refused_with_its_place() {
+    fn an_invalid_part_is_refused_by_name() {
         let number = |bytes| FieldKind::Unsigned { bytes, base: Base::Decimal };
         let array = |item, count| FieldKind::Array { item: Box::new(item), count };
         for (fields, error) in [
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn two_of_a_name_or_id_are_refused() {
+    fn duplicate_names_and_ids_are_refused() {
         let clock = Clock { name: "tsc".into(), frequency_hz: 10, offset_s: 0, offset_ticks: 9 };
         let stream = |name: &str, events| StreamKind { name: name.into(), events };
         let fine = Schema {
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_stamp_is_turned_into_nanoseconds_without_overflow() {
+    fn a_time_stamp_is_converted_to_nanoseconds_without_overflow() {
         let clock =
             Clock { name: "tsc".into(), frequency_hz: 2_100_000_000, offset_s: 1_700_000_000, offset_ticks: 21 };
         assert_eq!(clock.nanoseconds(0), 1_700_000_000_000_000_010);

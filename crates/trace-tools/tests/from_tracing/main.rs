@@ -1,4 +1,4 @@
-//! What a program says by `tracing` stands in the trace, as often as it said it, and with the values that it gave.
+//! Events of the crate `tracing` are in the trace exactly once, with their values.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,23 +7,23 @@ use std::sync::{Mutex, PoisonError};
 use headwater_trace::region::{Layout, Region};
 use headwater_trace::{WhenFull, session};
 use headwater_trace_tools::consumer::{self, Totals};
-use headwater_trace_tools::ctf::{Item, Reader};
+use headwater_trace_tools::ctf::{Reader, TraceItem};
 use headwater_trace_tools::schema::Clock;
 use tracing::{Level, event, info, info_span, trace, warn};
 use tracing_subscriber::layer::SubscriberExt;
 
-/// What a trace holds: for each event its name, and its fields as text.
+/// The contents of a trace: for each event its name and fields as text.
 struct Seen {
     lines: Vec<String>,
     totals: Totals,
 }
 
-/// Runs it in a session, after the layer is in its place.
+/// Runs a closure in a session, after installing the layer.
 fn recorded(patterns: &[&str], run: impl FnOnce()) -> Seen {
     static ONE: Mutex<()> = Mutex::new(());
     let _alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let subscriber = tracing_subscriber::registry().with(headwater_trace::tracing::layer());
-    // The first of the tests has done it.
+    // Only the first test installs it.
     let _ = tracing::subscriber::set_global_default(subscriber);
     let directory = tempfile::tempdir_in("/dev/shm").expect("a directory");
     let path = directory.path().join("session");
@@ -43,7 +43,7 @@ fn lines(trace: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     let mut reader = Reader::open(&[trace.to_owned()]).expect("a trace");
     while let Some(item) = reader.next().expect("sound") {
-        let Item::Record(record) = item else { panic!("nothing is lost") };
+        let TraceItem::Record(record) = item else { panic!("nothing is lost") };
         if record.kind.name != "headwater:thread" {
             let fields = record.fields().map(|(name, value)| format!(" {name}={value}"));
             lines.push(record.kind.name.clone() + &fields.collect::<String>());
@@ -69,7 +69,7 @@ fn fields_arrive_with_their_types_and_values() {
             );
         }
         event!(name: "query", target: "shop::db", Level::DEBUG, user.id = 3, r#type = "read");
-        // Each time of another type.
+        // Each time with another type.
         for value in [&1_u64 as &dyn tracing::Value, &-1_i64, &"one", &tracing::field::Empty] {
             trace!(name: "mixed", target: "shop", value, last = 5_u64);
         }
@@ -89,7 +89,7 @@ fn fields_arrive_with_their_types_and_values() {
 }
 
 #[test]
-fn an_event_without_a_name_is_called_after_its_place() {
+fn an_event_without_a_name_is_named_after_its_source_location() {
     let mut line = 0;
     let seen = recorded(&["*"], || {
         line = line!() + 1;
@@ -99,7 +99,7 @@ fn an_event_without_a_name_is_called_after_its_place() {
 }
 
 #[test]
-fn what_does_not_fit_is_cut_and_counted() {
+fn long_values_are_cut_and_counted() {
     let long = "x".repeat(126) + "éé";
     let text = "t".repeat(125);
     let seen = recorded(&["*"], || {
@@ -116,7 +116,7 @@ fn what_does_not_fit_is_cut_and_counted() {
 }
 
 #[test]
-fn spans_begin_with_their_fields_and_end_with_those_that_came_later() {
+fn spans_begin_with_their_fields_and_end_with_later_ones() {
     let seen = recorded(&["*"], || {
         let outer = info_span!("outer", request = 5_u64, status = tracing::field::Empty);
         let _outer = outer.enter();
@@ -169,7 +169,7 @@ fn threads_lose_nothing() {
 }
 
 #[test]
-fn call_sites_are_asked_again_when_a_session_comes_or_goes() {
+fn call_sites_are_reevaluated_when_a_session_begins_or_ends() {
     let (mut built, is_on) = (0, || tracing::event_enabled!(target: "wanted", Level::INFO));
     let mut say = || {
         info!(name: "here", target: "wanted", value = { built += 1; built });
@@ -184,5 +184,5 @@ fn call_sites_are_asked_again_when_a_session_comes_or_goes() {
     assert_eq!(seen.lines, ["wanted:here value=1"]);
     say();
     assert_eq!(recorded(&["wanted:*"], &mut say).lines, ["wanted:here value=2"]);
-    assert_eq!(built, 2, "what is not recorded is not computed");
+    assert_eq!(built, 2, "values that are not recorded are not computed");
 }

@@ -9,7 +9,7 @@ use headwater_trace_tools::record::records;
 
 pub const EVENTS: [&str; 1] = ["raw_syscalls"];
 
-/// Whether sessions are possible here; says why not.
+/// Whether kernel sessions are possible; prints the reason if not.
 pub fn usable() -> bool {
     let support = Support::look();
     match support.obstacle() {
@@ -19,14 +19,14 @@ pub fn usable() -> bool {
     false
 }
 
-/// A child that waits to be told, and then runs `body`.
+/// A child that waits for a signal to start, and then runs `body`.
 pub struct Waiting {
     pub child: Child,
     line: OwnedFd,
 }
 
 impl Waiting {
-    /// `body` must not allocate: other threads of the test may hold locks at the fork.
+    /// Forks the child. `body` must not allocate: other threads of the test may hold locks at the fork.
     pub fn fork(body: impl FnOnce()) -> Waiting {
         let (told, line) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("a pipe");
         let child = Child::fork(|| {
@@ -47,7 +47,7 @@ impl Waiting {
     }
 }
 
-/// So many calls that nothing else makes.
+/// Makes a number of calls that nothing else makes.
 pub fn call(calls: u32) {
     for _ in 0..calls {
         std::hint::black_box(rustix::process::getppid());
@@ -59,18 +59,18 @@ pub fn only(waiting: &[&Waiting], mode: Mode) -> Settings {
     Settings { processes: Some(processes), ..Settings::new(&EVENTS, mode) }
 }
 
-/// What came out of a capture.
+/// The contents of a capture.
 #[derive(Debug)]
 pub struct Seen {
-    /// Calls of getppid by thread: entered and left.
+    /// By thread: entries to and exits from getppid.
     pub calls: HashMap<u32, (u32, u32)>,
-    /// `discarded` of all packets, by CPU.
+    /// By CPU: `discarded` of all packets.
     pub discarded: HashMap<u32, Vec<u64>>,
     pub threads: HashMap<u32, u32>,
     pub totals: Vec<Totals>,
 }
 
-/// Converts, and checks what must hold for every capture.
+/// Converts a capture, and checks what must hold for every capture.
 pub fn seen(mut capture: Capture) -> Seen {
     let stream = capture.stream();
     let id = |name: &str| stream.events.iter().find(|kind| kind.name == name).expect("asked for").id;

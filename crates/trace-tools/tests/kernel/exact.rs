@@ -1,4 +1,4 @@
-//! What was traced is there, to the event.
+//! All traced events are recorded, and no others.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use headwater_trace_tools::kernel::{Mode, Session, Settings, snapshot};
 use crate::common::{EVENTS, Waiting, call, only, seen, usable};
 
 #[test]
-fn every_call_of_a_traced_process_is_there_and_nobody_elses() {
+fn all_calls_of_a_traced_process_are_recorded_and_no_others() {
     if !usable() {
         return;
     }
@@ -44,13 +44,13 @@ fn children_of_a_traced_process_are_traced() {
     let session = Session::start(&only(&[&waiting], Mode::Flight)).expect("a session");
     waiting.run();
     let mut seen = seen(session.stop().expect("a capture"));
-    // The fork asks for the parent's parent once itself, in the child: see child::die_with.
+    // The forked child itself calls getppid once, see child::die_with.
     assert_eq!(seen.calls.remove(&pid), Some((30, 30)));
     assert_eq!(seen.calls.into_values().collect::<Vec<_>>(), [(701, 701)]);
 }
 
 #[test]
-fn sessions_side_by_side_see_their_own() {
+fn parallel_sessions_are_independent() {
     if !usable() {
         return;
     }
@@ -91,7 +91,7 @@ fn a_session_of_the_whole_machine_does_not_record_its_readers() {
 }
 
 #[test]
-fn snapshots_of_a_flight_recorder_have_its_newest_events_and_its_end_has_all_of_theirs() {
+fn snapshots_have_the_newest_events_and_the_final_capture_has_them_all() {
     if !usable() {
         return;
     }
@@ -107,7 +107,7 @@ fn snapshots_of_a_flight_recorder_have_its_newest_events_and_its_end_has_all_of_
         }
     });
     let pid = waiting.child.id();
-    // Holds some 3000 calls of a CPU.
+    // The buffer holds about 3000 calls of a CPU.
     let kept = Some(directory.path().to_owned());
     let settings = Settings { kept, buffer_kb_per_cpu: 256, ..only(&[&waiting], Mode::Flight) };
     let session = Session::start(&settings).expect("a session");
@@ -122,7 +122,7 @@ fn snapshots_of_a_flight_recorder_have_its_newest_events_and_its_end_has_all_of_
         if so_far <= 503 {
             assert_eq!((entered, left, lost), (so_far, so_far, 0));
         } else {
-            // As many as the buffer holds, also of what earlier snapshots have taken.
+            // As many as the buffer holds, including those read by earlier snapshots.
             assert!((2_000..10_000).contains(&left) && lost > 20_000, "{left} of {so_far}, {lost} lost");
         }
         rustix::io::write(&line, b"g").expect("it waits");

@@ -1,4 +1,4 @@
-//! Nothing of a session is left, however the process that had it ended.
+//! Nothing of a session remains, however its process ended.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -11,7 +11,7 @@ use headwater_trace_tools::kernel::{Mode, Session, Settings, Tracefs, sweep};
 
 use crate::common::{Waiting, only, usable};
 
-/// Where the tool's pages go; without it the tool is no test.
+/// The variable with the directory for the tool's pages. Without it the tool does nothing.
 const DIRECTORY: &str = "HEADWATER_TEST_DIRECTORY";
 
 fn gone(path: &Path) -> bool {
@@ -50,9 +50,9 @@ fn dropped_or_unwound_a_session_is_gone_at_once() {
     }
 }
 
-/// Not a test: the process that the next one kills.
+/// Not a test: the process that the next test kills.
 #[test]
-#[ignore = "started by signals_take_the_instance_too"]
+#[ignore = "started by signals_remove_the_instance_too"]
 fn tool() {
     let Ok(directory) = std::env::var(DIRECTORY) else { return };
     let settings = Settings {
@@ -65,7 +65,7 @@ fn tool() {
 }
 
 #[test]
-fn signals_take_the_instance_too() {
+fn signals_remove_the_instance_too() {
     if !usable() {
         return;
     }
@@ -82,7 +82,8 @@ fn signals_take_the_instance_too() {
         let path = lines.find_map(|line| Some(PathBuf::from(line.split_once("instance ")?.1)));
         let path = path.expect("it says where its instance is");
         assert!(path.exists());
-        // To its whole group, as from the terminal: the guard is not in it.
+        // Signal the whole process group, as a terminal does: the guard is not in it.
+        //
         // SAFETY: touches no memory; the group is our own child's, which was not waited for.
         assert_eq!(unsafe { libc::kill(-(tool.id() as libc::pid_t), signal) }, 0);
         tool.wait().expect("wait");
@@ -91,7 +92,7 @@ fn signals_take_the_instance_too() {
 }
 
 #[test]
-fn sweeping_removes_what_is_nobodys_and_nothing_else() {
+fn sweep_removes_only_stale_instances() {
     if !usable() {
         return;
     }

@@ -1,4 +1,4 @@
-//! What is lost is counted, once.
+//! Each lost event is counted once.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use headwater_trace_tools::kernel::{Mode, Session, Settings};
 
 use crate::common::{Seen, Waiting, call, only, seen, usable};
 
-/// Calls that two pages for each CPU cannot hold.
+/// More calls than two pages for each CPU can hold.
 const CALLS: u32 = 50_000;
 
-/// Events of the process that are no calls of getppid: the read that it waits in, and its end.
+/// The most other events of the process: the read in which it waits, and its exit.
 const OTHERS: u64 = 20;
 
 fn session(overwrite: bool, mode: Mode) -> (u32, Seen) {
@@ -26,7 +26,7 @@ fn session(overwrite: bool, mode: Mode) -> (u32, Seen) {
 }
 
 #[test]
-fn a_flight_recorder_that_overwrites_says_so_before_its_first_record() {
+fn an_overwriting_flight_recorder_reports_losses_before_its_first_record() {
     if !usable() {
         return;
     }
@@ -35,13 +35,13 @@ fn a_flight_recorder_that_overwrites_says_so_before_its_first_record() {
     assert!(overwritten > u64::from(CALLS));
     for totals in seen.totals.iter().filter(|totals| totals.lost.overwritten > 0) {
         assert_eq!((totals.lost.discarded, totals.lost.all()), (0, totals.lost.overwritten));
-        // From the page's own flag: the counts of the kernel come in only with the last packet.
+        // This count comes from the page's flag: the kernel's counts are used only in the last packet.
         assert_eq!(seen.discarded[&totals.cpu][0], totals.lost.overwritten);
     }
 }
 
 #[test]
-fn a_flight_recorder_that_discards_keeps_the_oldest_and_says_so_at_the_end() {
+fn a_discarding_flight_recorder_keeps_the_oldest_and_reports_losses_at_the_end() {
     if !usable() {
         return;
     }
@@ -56,7 +56,7 @@ fn a_flight_recorder_that_discards_keeps_the_oldest_and_says_so_at_the_end() {
 }
 
 #[test]
-fn a_drain_that_is_too_slow_counts_what_it_missed() {
+fn a_slow_drain_counts_its_losses() {
     if !usable() {
         return;
     }
@@ -72,14 +72,14 @@ fn a_drain_that_is_too_slow_counts_what_it_missed() {
 }
 
 #[test]
-fn a_drain_says_what_was_discarded_before_what_came_after_it() {
+fn a_drain_reports_discarded_events_before_later_records() {
     if !usable() {
         return;
     }
     let directory = tempfile::tempdir().expect("a directory");
     let waiting = Waiting::fork(|| {
         call(CALLS);
-        // Longer than the drain's period: it looks at the counts in between.
+        // Longer than the drain's period, so that it reads the counts in between.
         std::thread::sleep(Duration::from_millis(1200));
         call(CALLS);
     });

@@ -1,4 +1,4 @@
-//! Kernel sessions on the running kernel. Where tracefs cannot be used each test says why and passes.
+//! Kernel sessions on the running kernel. If tracefs cannot be used, each test prints the reason and passes.
 
 mod common;
 mod exact;

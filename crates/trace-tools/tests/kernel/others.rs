@@ -1,11 +1,11 @@
-//! What is not ours stays as it is, and what is refused is said.
+//! Tracing by other programs is not changed, and errors are reported.
 
 use headwater_os::child::Child;
 use headwater_trace_tools::kernel::{Error, Mode, Session, Settings, Support, Tracefs};
 
 use crate::common::{Waiting, only, usable};
 
-/// The settings of the top-level buffer.
+/// Returns the settings of the top-level buffer.
 fn top(found: &Tracefs) -> Vec<String> {
     let files = ["tracing_on", "set_event", "set_event_pid", "set_event_notrace_pid", "trace_clock", "buffer_size_kb"];
     let options = ["options/overwrite", "options/event-fork", "options/record-cmd", "events/raw_syscalls/enable"];
@@ -13,7 +13,7 @@ fn top(found: &Tracefs) -> Vec<String> {
 }
 
 #[test]
-fn the_top_level_buffer_stays_as_it_is() {
+fn the_top_level_buffer_is_not_changed() {
     if !usable() {
         return;
     }
@@ -29,14 +29,14 @@ fn the_top_level_buffer_stays_as_it_is() {
 }
 
 #[test]
-fn an_unknown_event_or_process_is_said_and_leaves_nothing() {
+fn an_unknown_event_or_process_is_reported_and_leaves_nothing() {
     if !usable() {
         return;
     }
     let error = Session::start(&Settings::new(&["raw_syscalls:sys_entre"], Mode::Flight)).expect_err("no such event");
     let Error::UnknownEvent { nearest, .. } = &error else { panic!("{error}") };
     assert_eq!(nearest[0], "raw_syscalls:sys_enter");
-    // Above the largest process id there can be.
+    // A process id above the kernel's maximum.
     let settings = Settings { processes: Some(vec![1 << 30]), ..Settings::new(&["raw_syscalls"], Mode::Flight) };
     let error = Session::start(&settings).expect_err("no such process");
     assert!(matches!(error, Error::NoProcess(_)), "{error}");
@@ -46,7 +46,7 @@ fn an_unknown_event_or_process_is_said_and_leaves_nothing() {
 }
 
 #[test]
-fn a_user_without_privileges_is_told_so() {
+fn a_user_without_privileges_gets_the_reason() {
     if !usable() || !headwater_os_tools::machine::is_root() {
         println!("skipped: only root can become another user");
         return;

@@ -1,8 +1,8 @@
-//! What a session recorded is a trace that others read.
+//! A session's records are a trace that other tools can read.
 
 use std::process::Command;
 
-use headwater_trace_tools::ctf::{Item, Reader, Writer};
+use headwater_trace_tools::ctf::{Reader, TraceItem, Writer};
 use headwater_trace_tools::kernel::format::Format;
 use headwater_trace_tools::kernel::plan::Plan;
 use headwater_trace_tools::kernel::{Mode, Session, Settings, Tracefs};
@@ -39,7 +39,7 @@ fn every_event_of_this_kernel_can_be_described() {
 }
 
 #[test]
-fn a_session_becomes_a_trace_with_its_losses() {
+fn a_session_is_written_as_a_trace_with_its_losses() {
     if !usable() {
         return;
     }
@@ -60,8 +60,8 @@ fn a_session_becomes_a_trace_with_its_losses() {
     let (mut read, mut missed) = (0, 0);
     while let Some(item) = reader.next().expect("sound") {
         match item {
-            Item::Record(_) => read += 1,
-            Item::Loss(loss) => missed += loss.count,
+            TraceItem::Record(_) => read += 1,
+            TraceItem::Loss(loss) => missed += loss.count,
         }
     }
     assert_eq!((read, missed), (records, lost));

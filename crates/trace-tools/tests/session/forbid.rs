@@ -1,16 +1,16 @@
-//! Refuses to allocate inside of a signal handler: the C library's allocator, for this whole executable and for what the C
-//! library allocates for itself. A handler that comes in the middle of another allocation would spoil the heap, once in many
-//! thousand runs; so it is refused whenever a handler allocates at all.
+//! Refuses allocations within signal handlers. It replaces the C library's allocator for this whole executable,
+//! including allocations by the C library itself. A handler that interrupts another allocation would corrupt the heap
+//! only once in many thousand runs; therefore every allocation in a handler is refused.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
 thread_local! {
-    /// This thread is in a signal handler. Without a destructor, so that a look at it allocates nothing.
+    /// Whether this thread is in a signal handler. Without a destructor, so that accessing it allocates nothing.
     static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What a handler does, during which nothing may be allocated or freed.
+/// Runs `body`, during which allocating and freeing are refused.
 pub fn in_handler(body: impl FnOnce()) {
     let outer = IN_HANDLER.replace(true);
     body();
@@ -36,7 +36,7 @@ fn check() {
     }
 }
 
-// The functions by which the C library offers to be replaced; its own names for what they do are those with `__libc_`.
+// The C library permits replacing these functions; `__libc_...` are its own implementations.
 
 #[unsafe(no_mangle)]
 extern "C" fn malloc(bytes: usize) -> *mut c_void {

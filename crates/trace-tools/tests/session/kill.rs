@@ -1,6 +1,7 @@
-//! Whoever is killed at whatever instant: each event whose call has returned is in the trace, once and whole.
+//! Kills programs and consumers at random instants: each event whose call has returned must be in the trace, once and
+//! complete.
 //!
-//! `HEADWATER_ROUNDS` sets how often; `cargo xtask crash` runs many.
+//! `HEADWATER_ROUNDS` sets the number of rounds; `cargo xtask crash` runs many.
 
 use std::path::Path;
 use std::process::Child;
@@ -10,15 +11,15 @@ use std::time::Duration;
 use headwater_trace::WhenFull;
 use headwater_trace_tools::consumer::{self, Consumer};
 
-use crate::program::{self, Board};
-use crate::stage::Stage;
+use crate::program::{self, Progress};
+use crate::test_session::TestSession;
 use crate::{OWN_LOGS, alone};
 
 fn rounds() -> u64 {
     std::env::var("HEADWATER_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(100)
 }
 
-/// Some time up to that, another each round.
+/// Returns a time of at most `most_us`, different in each round.
 fn some_time(round: u64, most_us: u64) -> Duration {
     Duration::from_micros(headwater_os::ticks::now().wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(round) % most_us)
 }
@@ -28,25 +29,25 @@ fn kill(mut child: Child) {
     child.wait().expect("wait");
 }
 
-/// Waits until the program is at it.
-fn begun(board: &Board) {
-    while board.emitted(0).load(Ordering::Acquire) == 0 {
+/// Waits until the program has begun to emit events.
+fn wait_for_events(progress: &Progress) {
+    while progress.emitted(0).load(Ordering::Acquire) == 0 {
         std::thread::sleep(Duration::from_micros(100));
     }
 }
 
-/// Room for all that is emitted in the time that a program lives: nothing is lost but by a fault.
+/// Large enough for all events that a program emits in its life: without a fault nothing is lost.
 const ROOM: usize = 4 << 20;
 const EVENTS: u64 = 20_000;
 
-/// What must be there after a program was killed.
-fn check(stage: &Stage, board: &Board, totals: consumer::Totals) {
+/// Checks the trace after a program was killed.
+fn check(test: &TestSession, progress: &Progress, totals: consumer::Totals) {
     assert_eq!((totals.lost, totals.spoiled_bytes), (0, 0));
-    let seen = stage.read();
+    let seen = test.read();
     assert_eq!(seen.records, totals.written.max(seen.records));
     assert!(seen.is_in_order());
     for writer in 0..3 {
-        let emitted = board.emitted(writer).load(Ordering::Acquire);
+        let emitted = progress.emitted(writer).load(Ordering::Acquire);
         let numbers = seen.numbers(writer);
         let count = numbers.len() as u64;
         assert!(count == emitted || count == emitted + 1, "writer {writer} emitted {emitted}, and {count} are there");
@@ -55,51 +56,51 @@ fn check(stage: &Stage, board: &Board, totals: consumer::Totals) {
 }
 
 #[test]
-fn of_a_killed_program_everything_is_there() {
+fn after_a_killed_program_all_events_are_in_the_trace() {
     let _alone = alone();
     for round in 0..rounds() {
         for own_logs in OWN_LOGS {
-            // A thread's own log is small: it takes what is emitted before it is full only if it is carried meanwhile.
-            let stage = Stage::new(WhenFull::Refuse, ROOM);
-            let board = Board::create(&stage.session());
+            // A thread's log is small: it holds all events only if they are copied meanwhile.
+            let test = TestSession::new(WhenFull::Refuse, ROOM);
+            let progress = Progress::create(&test.session());
             let events = if own_logs { 300 } else { EVENTS };
-            let child = program::start("counted", events, &stage.session(), own_logs);
-            begun(&board);
+            let child = program::start("counted", events, &test.session(), own_logs);
+            wait_for_events(&progress);
             std::thread::sleep(some_time(round, if own_logs { 300 } else { 4_000 }));
             kill(child);
-            let totals = consumer::recover(stage.region(), &stage.trace(), Vec::new()).expect("recovered");
-            check(&stage, &board, totals);
+            let totals = consumer::recover(test.region(), &test.trace(), Vec::new()).expect("recovered");
+            check(&test, &progress, totals);
         }
     }
 }
 
 #[test]
-fn of_a_killed_consumer_everything_is_there_once() {
+fn after_a_killed_consumer_all_events_are_in_the_trace_once() {
     let _alone = alone();
     for round in 0..rounds() {
-        let stage = Stage::new(WhenFull::Refuse, ROOM);
-        let board = Board::create(&stage.session());
-        let consumer = program::start("carry", 0, &stage.session(), false);
-        let mut child = program::start("counted", EVENTS, &stage.session(), false);
-        begun(&board);
+        let test = TestSession::new(WhenFull::Refuse, ROOM);
+        let progress = Progress::create(&test.session());
+        let consumer = program::start("carry", 0, &test.session(), false);
+        let mut child = program::start("counted", EVENTS, &test.session(), false);
+        wait_for_events(&progress);
         std::thread::sleep(some_time(round, 8_000));
         kill(consumer);
         assert!(child.wait().expect("wait").success());
-        let totals = consumer::recover(stage.region(), &stage.trace(), Vec::new()).expect("recovered");
-        check(&stage, &board, totals);
-        assert!((0..3).all(|writer| board.emitted(writer).load(Ordering::Acquire) == EVENTS));
+        let totals = consumer::recover(test.region(), &test.trace(), Vec::new()).expect("recovered");
+        check(&test, &progress, totals);
+        assert!((0..3).all(|writer| progress.emitted(writer).load(Ordering::Acquire) == EVENTS));
     }
 }
 
 #[test]
-fn of_both_killed_everything_is_there_once() {
+fn after_program_and_consumer_are_killed_all_events_are_in_the_trace_once() {
     let _alone = alone();
     for round in 0..rounds() {
-        let stage = Stage::new(WhenFull::Refuse, ROOM);
-        let board = Board::create(&stage.session());
-        let consumer = program::start("carry", 0, &stage.session(), false);
-        let child = program::start("counted", EVENTS, &stage.session(), false);
-        begun(&board);
+        let test = TestSession::new(WhenFull::Refuse, ROOM);
+        let progress = Progress::create(&test.session());
+        let consumer = program::start("carry", 0, &test.session(), false);
+        let child = program::start("counted", EVENTS, &test.session(), false);
+        wait_for_events(&progress);
         std::thread::sleep(some_time(round, 6_000));
         if round % 2 == 0 {
             kill(consumer);
@@ -108,21 +109,21 @@ fn of_both_killed_everything_is_there_once() {
             kill(child);
             kill(consumer);
         }
-        let totals = consumer::recover(stage.region(), &stage.trace(), Vec::new()).expect("recovered");
-        check(&stage, &board, totals);
+        let totals = consumer::recover(test.region(), &test.trace(), Vec::new()).expect("recovered");
+        check(&test, &progress, totals);
     }
 }
 
 #[test]
-fn a_full_disk_harms_no_program_and_is_said() {
+fn a_full_disk_does_not_harm_the_program_and_is_reported() {
     let _alone = alone();
-    let stage = Stage::new(WhenFull::Refuse, 1 << 18);
-    let mut child = program::start("one", 400_000, &stage.session(), false);
-    // Every write to it fails as on a full disk.
-    std::fs::create_dir(stage.trace()).expect("a directory");
-    let mut consumer = Consumer::begin(stage.region(), &stage.trace(), Vec::new()).expect("a trace");
+    let test = TestSession::new(WhenFull::Refuse, 1 << 18);
+    let mut child = program::start("one", 400_000, &test.session(), false);
+    // /dev/full: every write fails as on a full disk.
+    std::fs::create_dir(test.trace()).expect("a directory");
+    let mut consumer = Consumer::begin(test.region(), &test.trace(), Vec::new()).expect("a trace");
     for cpu in 0..headwater_os::cpu::online() {
-        std::os::unix::fs::symlink(Path::new("/dev/full"), stage.trace().join(format!("user-{cpu}"))).expect("a link");
+        std::os::unix::fs::symlink(Path::new("/dev/full"), test.trace().join(format!("user-{cpu}"))).expect("a link");
     }
     let mut said = None;
     while child.try_wait().expect("wait").is_none() {
@@ -136,10 +137,10 @@ fn a_full_disk_harms_no_program_and_is_said() {
     let lost = unfinished.totals.lost;
     assert!(lost > 0 && unfinished.left_bytes > 0, "{unfinished:?}");
     for cpu in 0..headwater_os::cpu::online() {
-        std::fs::remove_file(stage.trace().join(format!("user-{cpu}"))).expect("a link");
+        std::fs::remove_file(test.trace().join(format!("user-{cpu}"))).expect("a link");
     }
-    let totals = consumer::recover(stage.region(), &stage.trace(), Vec::new()).expect("there is room");
-    let seen = stage.read();
+    let totals = consumer::recover(test.region(), &test.trace(), Vec::new()).expect("there is room");
+    let seen = test.read();
     assert_eq!((totals.lost, seen.lost), (lost, lost), "as it was said");
     assert_eq!(seen.records + seen.lost, 400_001);
     let said = said.expect("the disk is full");

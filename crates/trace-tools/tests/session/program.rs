@@ -1,4 +1,4 @@
-//! The traced program: this test's own executable once more, which then plays one of these parts.
+//! The traced program: this test's own executable, started again in one of these roles.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -15,69 +15,69 @@ use headwater_trace_tools::record::HEAD;
 use crate::forbid::in_handler;
 
 headwater_trace::events! {
-    /// The `number`th of this `writer`; `check` is both mixed.
+    /// Event `number` of `writer`; `check` is computed from both.
     step("test:step") { writer: u64, number: u64, check: u64 }
-    /// As `step`, longer and of a length of its own.
-    told("test:told") { writer: u64, number: u64, check: u64, text: &str }
-    /// Nobody records it.
+    /// Like `step`, with a text of varying length.
+    long_step("test:long_step") { writer: u64, number: u64, check: u64, text: &str }
+    /// Not recorded by any session.
     silent("other:silent") { number: u64 }
 }
 
-/// What makes a record recognisable as whole.
+/// Returns a checksum by which a complete record is recognised.
 pub fn check(writer: u64, number: u64) -> u64 {
     (writer << 48 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The text of a told step. Nothing is allocated for it: signal handlers tell steps too.
+/// Returns the text of a long step. It must not allocate, because signal handlers call it too.
 pub fn text(number: u64) -> &'static str {
     const LONGEST: [u8; 90] = [b'x'; 90];
     std::str::from_utf8(&LONGEST[..(number % 90) as usize]).expect("ASCII")
 }
 
-/// One step of a writer; each seventh is told.
+/// Emits one step of a writer; every seventh is a long one.
 pub fn emit(writer: u64, number: u64) {
     if number.is_multiple_of(7) {
-        told(writer, number, check(writer, number), text(number));
+        long_step(writer, number, check(writer, number), text(number));
     } else {
         step(writer, number, check(writer, number));
     }
     silent(number);
 }
 
-/// How far each writer has come, in a file that outlives the program: so many of its events have been emitted.
-pub struct Board(SharedMemory);
+/// The number of emitted events of each writer, in a file that outlives the program.
+pub struct Progress(SharedMemory);
 
-impl Board {
-    /// Writers that it has room for.
+impl Progress {
+    /// The most writers.
     const WRITERS: usize = 16;
 
-    /// A new one beside a session.
-    pub fn create(session: &Path) -> Board {
-        Board(SharedMemory::create_file(&Board::path(session), Board::WRITERS * 8).expect("a file"))
+    /// Creates the file beside that of a session.
+    pub fn create(session: &Path) -> Progress {
+        Progress(SharedMemory::create_file(&Progress::path(session), Progress::WRITERS * 8).expect("a file"))
     }
 
-    fn open(session: &Path) -> Board {
-        Board(SharedMemory::open_file(&Board::path(session), Board::WRITERS * 8).expect("a file"))
+    fn open(session: &Path) -> Progress {
+        Progress(SharedMemory::open_file(&Progress::path(session), Progress::WRITERS * 8).expect("a file"))
     }
 
     fn path(session: &Path) -> PathBuf {
-        session.with_extension("board")
+        session.with_extension("progress")
     }
 
-    /// Of one writer.
+    /// Returns the counter of one writer.
     pub fn emitted(&self, writer: u64) -> &AtomicU64 {
         self.0.get(writer as usize * 8).expect("it has room")
     }
 }
 
-const PART: &str = "HEADWATER_TEST_PART";
+const ROLE: &str = "HEADWATER_TEST_ROLE";
 const COUNT: &str = "HEADWATER_TEST_COUNT";
 
-/// Starts the program in a session, to play a part.
-pub fn start(part: &str, count: u64, session: &Path, own_logs: bool) -> Child {
+/// Starts the program in a session, in a role.
+pub fn start(role: &str, count: u64, session: &Path, own_logs: bool) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("an executable"));
     command.args(["--exact", "the_program", "--nocapture", "--test-threads", "1"]);
-    command.env(PART, part).env(COUNT, count.to_string());
+    command.env(ROLE, role).env(COUNT, count.to_string());
     if !session.as_os_str().is_empty() {
         command.env("HEADWATER_TRACE", session);
     }
@@ -88,14 +88,14 @@ pub fn start(part: &str, count: u64, session: &Path, own_logs: bool) -> Child {
     command.spawn().expect("it starts")
 }
 
-/// Plays the part that the environment names, if one does.
-pub fn play() {
-    let Ok(part) = std::env::var(PART) else { return };
+/// Runs the role that the environment names, if it names one.
+pub fn run_role() {
+    let Ok(role) = std::env::var(ROLE) else { return };
     let count: u64 = std::env::var(COUNT).ok().and_then(|count| count.parse().ok()).expect("a count");
-    if part != "race" {
+    if role != "race" {
         headwater_trace::init().expect("the session can be joined");
     }
-    match part.as_str() {
+    match role.as_str() {
         "one" => (0..count).for_each(|number| emit(1, number)),
         "paced" => paced(count),
         "threads" => threads(count),
@@ -104,24 +104,25 @@ pub fn play() {
         "signals" => signals(count),
         "first" => first_in_handlers(count),
         "race" => race(count),
-        "counted" => counted(count, &Board::open(Path::new(&std::env::var_os("HEADWATER_TRACE").expect("a session")))),
+        "counted" => {
+            counted(count, &Progress::open(Path::new(&std::env::var_os("HEADWATER_TRACE").expect("a session"))))
+        }
         "carry" => carry(),
         "listen" => listening(count),
         "fork" => forked(count),
         "exec" => {
             (0..count).for_each(|number| emit(1, number));
             let mut again = Command::new(std::env::current_exe().expect("an executable"));
-            again.args(["--exact", "the_program", "--nocapture", "--test-threads", "1"]).env(PART, "second");
+            again.args(["--exact", "the_program", "--nocapture", "--test-threads", "1"]).env(ROLE, "second");
             panic!("exec failed: {}", again.exec());
         }
         "second" => (0..count).for_each(|number| emit(2, number)),
-        other => panic!("there is no part {other}"),
+        other => panic!("there is no role {other}"),
     }
     std::process::exit(0);
 }
 
-/// A million events a second.
-/// So many kinds of events, each three times.
+/// Emits three events of each of `count` types.
 fn kinds(count: u64) {
     for number in 0..count {
         let event = Event::make(&format!("test:kind{number}"), &[], None).expect("a name and no fields");
@@ -129,6 +130,7 @@ fn kinds(count: u64) {
     }
 }
 
+/// Emits a million events per second.
 fn paced(count: u64) {
     let start = std::time::Instant::now();
     for number in 0..count {
@@ -149,21 +151,21 @@ fn threads(count: u64) {
     });
 }
 
-/// Three threads that say how far they have come.
-fn counted(count: u64, board: &Board) {
+/// Three threads that publish how many events they have emitted.
+fn counted(count: u64, progress: &Progress) {
     std::thread::scope(|scope| {
         for writer in 0..3 {
             scope.spawn(move || {
                 for number in 0..count {
                     emit(writer, number);
-                    board.emitted(writer).store(number + 1, Ordering::Release);
+                    progress.emitted(writer).store(number + 1, Ordering::Release);
                 }
             });
         }
     });
 }
 
-/// Runs until it is traced, and emits so many events from its start on.
+/// Waits until it is traced, and emits `count` events from its start on.
 fn listening(count: u64) {
     (0..100).for_each(|number| emit(1, number));
     headwater_trace::listen().expect("it listens");
@@ -173,7 +175,7 @@ fn listening(count: u64) {
     }
 }
 
-/// The consumer, until it is killed.
+/// The consumer; it runs until it is killed.
 fn carry() {
     let session = PathBuf::from(std::env::var_os("HEADWATER_TRACE").expect("a session"));
     let region = Region::open(&session).expect("a session");
@@ -183,7 +185,7 @@ fn carry() {
     }
 }
 
-/// Threads that come and go.
+/// Starts and ends threads.
 fn storm(count: u64) {
     for round in 0..count {
         std::thread::scope(|scope| {
@@ -196,7 +198,7 @@ fn storm(count: u64) {
 
 static IN_HANDLER: AtomicU64 = AtomicU64::new(0);
 
-/// A signal handler writes events while the program does.
+/// Emits events in a signal handler and in the interrupted program.
 fn signals(count: u64) {
     extern "C" fn handler(_: libc::c_int) {
         in_handler(|| {
@@ -208,8 +210,8 @@ fn signals(count: u64) {
     emit(2, 0);
     IN_HANDLER.store(1, Ordering::Relaxed);
     let done = AtomicU64::new(0);
-    // SAFETY: the handler does what a handler may: its events were hit before, and join nothing any more. The thread that
-    // is signalled is this one, which waits for the signaller.
+    // SAFETY: the handler does only what a handler may: its event sites are already registered, and it joins no
+    // session. The signalled thread is this one, which waits for the sender.
     let this = unsafe {
         libc::signal(libc::SIGUSR1, handler as *const () as libc::sighandler_t);
         libc::pthread_self()
@@ -227,13 +229,13 @@ fn signals(count: u64) {
     });
 }
 
-/// In each of so many threads, one after the other, the first event of the thread stands in a signal handler, and is the first
-/// of its place in the program.
+/// In each of `count` successive threads, the first event of the thread is in a signal handler, and is also the first
+/// event of its call site.
 fn first_in_handlers(count: u64) {
     static ROUND: AtomicU64 = AtomicU64::new(0);
     extern "C" fn handler(_: libc::c_int) {
         in_handler(|| {
-            // No seventh: it would have to be told.
+            // Not a multiple of seven: that would be a long step.
             let number = ROUND.load(Ordering::Relaxed) * 7 + 1;
             let kind = Type::Unsigned(8);
             let fields = [("writer", kind), ("number", kind), ("check", kind)];
@@ -241,7 +243,7 @@ fn first_in_handlers(count: u64) {
             event.write_made(&mut [0, 0, 3, number, check(3, number)], HEAD + 24);
         });
     }
-    // SAFETY: the handler does what a handler may, which is what is tested.
+    // SAFETY: the handler may be called at any time, which is what this test checks.
     unsafe { libc::signal(libc::SIGUSR1, handler as *const () as libc::sighandler_t) };
     for round in 0..count {
         ROUND.store(round, Ordering::Relaxed);
@@ -251,7 +253,7 @@ fn first_in_handlers(count: u64) {
     }
 }
 
-/// Children that a writer forks beside another thread's first event, with which the program joins the session.
+/// Number of children that are forked during another thread's first event, with which the program joins the session.
 pub const CHILDREN: u64 = 12;
 
 fn race(count: u64) {
@@ -270,7 +272,7 @@ fn race(count: u64) {
     });
 }
 
-/// Children, and children of theirs, go on in the same session.
+/// Forks children and grandchildren, which stay in the same session.
 fn forked(count: u64) {
     let ends = Shared::new(AtomicU64::new(0)).expect("memory");
     emit(1, 0);

@@ -1,9 +1,9 @@
-//! A histogram of durations: exact below 2048 ns, then to one part in 1024.
+//! A histogram of durations: exact below 2048 ns, above that with a resolution of one part in 1024.
 
 /// Cells per doubling.
 const CELLS: u64 = 1024;
 
-/// Durations beyond 2^52 ns fall into the last cell.
+/// Durations beyond 2^52 ns count in the last cell.
 const CELL_COUNT: usize = 43 * CELLS as usize;
 
 /// Durations by cell.
@@ -17,7 +17,7 @@ impl Default for Durations {
 }
 
 impl Durations {
-    /// Counts one.
+    /// Counts one duration.
     #[inline]
     pub fn record(&mut self, duration_ns: u64) {
         let shift = u64::from((duration_ns | 1).ilog2().saturating_sub(CELLS.ilog2()));
@@ -25,7 +25,7 @@ impl Durations {
         self.0[(cell as usize).min(CELL_COUNT - 1)] += 1;
     }
 
-    /// Pairs of (longest duration of a cell, count) of the cells that have any.
+    /// Returns pairs of (longest duration of a cell, count) for the cells that are not empty.
     pub fn pairs(&self) -> Vec<(u64, u64)> {
         let longest_ns = |cell: u64| {
             let shift = (cell / CELLS).saturating_sub(1);

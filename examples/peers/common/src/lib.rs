@@ -1,7 +1,7 @@
-//! The line protocol of Headwater's external transports: what a program needs beside the library that it stands for.
+//! The line protocol of Headwater's external transports: everything that a program needs apart from its library.
 //!
-//! It depends on nothing of Headwater: docs/external-transports.md is all that it was written from. A program
-//! implements [`End`] and calls [`serve`].
+//! It does not depend on Headwater; it was written from docs/external-transports.md only. A program implements [`End`]
+//! and calls [`serve`].
 
 use std::io::{self, BufRead, Write};
 use std::process::exit;
@@ -21,33 +21,33 @@ use message::{Cost, Order, Pattern, Reply, Report, Request, Role, Round};
 use payload::Payload;
 use system::{cost, now_ns};
 
-/// How long a round may go on after the input has ended.
+/// How long a round may continue after the input has ended.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// Why an end does not do what it should.
+/// The reason why an operation of an end failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The machine cannot do it.
+    /// The machine does not support it.
     Skipped(String),
-    /// Something broke.
+    /// An error.
     Broken(String),
 }
 
 impl Failure {
-    /// The call that failed, and how.
+    /// Makes an error from the call that failed.
     pub fn of(call: &str, error: impl std::fmt::Display) -> Failure {
         Failure::Broken(format!("{call}: {error}"))
     }
 }
 
-/// What the program says of itself.
+/// The description of the program.
 #[derive(Clone, Debug, Serialize)]
 pub struct Description {
-    /// Of its rows.
+    /// The name in row ids.
     pub name: &'static str,
-    /// Of the library.
+    /// The version of the library.
     pub version: String,
-    /// One line.
+    /// A description in one line.
     pub summary: &'static str,
     /// How an end waits.
     pub blocking: &'static str,
@@ -55,13 +55,13 @@ pub struct Description {
 
 /// One end of the transport.
 pub trait End: Sized {
-    /// Opens it. The receiver is asked first and must not wait for the sender.
+    /// Opens the end. The receiver is opened first and must not wait for the sender.
     ///
     /// # Errors
     /// [`Failure`].
     fn open(order: &Order) -> Result<Self, Failure>;
 
-    /// Before the first round: both ends are open now.
+    /// Prepares for the first round. Both ends are open now.
     ///
     /// # Errors
     /// [`Failure`].
@@ -69,20 +69,20 @@ pub trait End: Sized {
         Ok(())
     }
 
-    /// Copies a message in.
+    /// Sends a message, which must be copied.
     ///
     /// # Errors
     /// [`Failure`].
     fn send(&mut self, message: &[u8]) -> Result<(), Failure>;
 
-    /// Waits for a message and copies it out; it must be as long as `buffer`.
+    /// Waits for a message and copies it to `buffer`, which has its length.
     ///
     /// # Errors
     /// [`Failure`].
     fn receive(&mut self, buffer: &mut [u8]) -> Result<(), Failure>;
 
-    /// Removes what has a name and would outlive the process: after the end was dropped, or when there is no time left
-    /// for that. The other end may be doing the same.
+    /// Removes named objects that would outlive the process. Called after the end was dropped, or if there is no time
+    /// for that. The other end may do the same.
     fn remove(order: &Order);
 }
 
@@ -92,7 +92,7 @@ pub fn serve<E: End>(description: Description) -> ! {
     let order: Arc<Mutex<Option<Order>>> = Arc::default();
     let shared = Arc::clone(&order);
     thread::spawn(move || {
-        // Beside the rounds, so that the end of the input ends the process even if a round is stuck.
+        // On a thread of its own, so that the end of the input ends the process even if a round is stuck.
         for line in io::stdin().lock().lines().map_while(Result::ok) {
             if sender.send(line).is_err() {
                 break;
@@ -105,7 +105,7 @@ pub fn serve<E: End>(description: Description) -> ! {
         }
         exit(0);
     });
-    let mut seat: Option<Seat<E>> = None;
+    let mut seat: Option<Worker<E>> = None;
     for line in requests {
         let reply = match serde_json::from_str(&line) {
             Ok(Request::Describe) => {
@@ -113,7 +113,7 @@ pub fn serve<E: End>(description: Description) -> ! {
             }
             Ok(Request::Prepare(wanted)) => {
                 *order.lock().unwrap_or_else(PoisonError::into_inner) = Some(wanted.clone());
-                Seat::open(wanted).map(|opened| {
+                Worker::open(wanted).map(|opened| {
                     seat = Some(opened);
                     Reply::Ready
                 })
@@ -125,7 +125,7 @@ pub fn serve<E: End>(description: Description) -> ! {
             Ok(Request::Finish) => break,
             Err(error) => Err(Failure::of("request", error)),
         };
-        say(&reply.unwrap_or_else(|failure| match failure {
+        send_reply(&reply.unwrap_or_else(|failure| match failure {
             Failure::Skipped(reason) => Reply::Skipped { reason },
             Failure::Broken(message) => Reply::Error { message },
         }));
@@ -137,27 +137,27 @@ pub fn serve<E: End>(description: Description) -> ! {
     exit(0)
 }
 
-fn say(reply: &Reply) {
+fn send_reply(reply: &Reply) {
     let mut out = io::stdout().lock();
     let line = serde_json::to_string(reply).expect("a reply has nothing that JSON has not");
     if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
-        // Nobody listens any more; the end of the input follows.
+        // The reader has closed the pipe; the end of the input follows.
         exit(1);
     }
 }
 
-/// An end with its place in the pattern.
-struct Seat<E> {
+/// An end with its role in the pattern.
+struct Worker<E> {
     order: Order,
     end: E,
     payload: Payload,
     connected: bool,
 }
 
-impl<E: End> Seat<E> {
-    fn open(order: Order) -> Result<Seat<E>, Failure> {
+impl<E: End> Worker<E> {
+    fn open(order: Order) -> Result<Worker<E>, Failure> {
         let (end, payload) = (E::open(&order)?, Payload::new(order.size));
-        Ok(Seat { order, end, payload, connected: false })
+        Ok(Worker { order, end, payload, connected: false })
     }
 
     fn run(&mut self, round: &Round) -> Result<Report, Failure> {
@@ -188,10 +188,10 @@ impl<E: End> Seat<E> {
         Ok(report)
     }
 
-    /// One message, or one exchange.
+    /// Runs one message, or one exchange.
     #[inline]
     fn step(&mut self, sequence: u64, full: bool) -> Result<(), Failure> {
-        let Seat { order, end, payload, .. } = self;
+        let Worker { order, end, payload, .. } = self;
         match (order.role, order.pattern) {
             (Role::Sender, pattern) => {
                 end.send(payload.message(sequence))?;
@@ -215,7 +215,7 @@ fn receive<E: End>(end: &mut E, payload: &mut Payload, sequence: u64, full: bool
 }
 
 impl Cost {
-    /// What came after `before`.
+    /// Returns the difference to `before`.
     fn since(self, before: &Cost) -> Cost {
         Cost {
             user_s: self.user_s - before.user_s,

@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::Description;
 
-/// What Headwater asks.
+/// A request of Headwater.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Request {
-    /// Who are you?
+    /// Describe the program.
     Describe,
-    /// Open your end.
+    /// Open an end.
     Prepare(Order),
-    /// Do a round.
+    /// Run a round.
     Run(Round),
     /// Clean up and exit.
     Finish,
 }
 
-/// Which end.
+/// The role of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -30,28 +30,28 @@ pub enum Role {
     Receiver,
 }
 
-/// What is done with the transport.
+/// The pattern of use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
-    /// One way.
+    /// Messages in one direction.
     Stream,
-    /// Forth and back.
+    /// A message and its answer.
     Rtt,
 }
 
-/// The order to open an end.
+/// The parameters for opening an end.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Order {
-    /// Which end.
+    /// The role of the end.
     pub role: Role,
-    /// What for.
+    /// The pattern.
     pub pattern: Pattern,
     /// Bytes per message.
     pub size: usize,
-    /// For what needs a path.
+    /// A directory for objects that need a path.
     pub directory: PathBuf,
-    /// A name that no other launch has.
+    /// A name that is unique to the launch.
     pub token: String,
 }
 
@@ -62,52 +62,52 @@ pub struct Round {
     pub first: u64,
     /// Messages per batch.
     pub batch: u64,
-    /// Batches.
+    /// Number of batches.
     pub batches: u64,
-    /// Compare every byte.
+    /// Whether to compare every byte.
     pub full_check: bool,
-    /// Time every exchange.
+    /// Whether to time every exchange.
     pub histogram: bool,
 }
 
-/// The answers.
+/// A reply.
 #[derive(Debug, Serialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Reply {
-    /// To describe.
+    /// Reply to `describe`.
     Description {
         /// Version of the protocol.
         protocol: u32,
-        /// What it can do.
+        /// The supported patterns.
         patterns: &'static [&'static str],
-        /// The rest.
+        /// The other facts.
         #[serde(flatten)]
         description: Description,
     },
-    /// To prepare.
+    /// Reply to `prepare`.
     Ready,
-    /// To run.
+    /// Reply to `run`.
     Result(Report),
-    /// It cannot be done here.
+    /// The machine does not support it.
     Skipped {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It broke.
+    /// It failed.
     Error {
-        /// How.
+        /// The error.
         message: String,
     },
 }
 
-/// What a round gave.
+/// The result of a round.
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
-    /// Before the first message, ns.
+    /// Time before the first message, ns.
     pub start_ns: u64,
-    /// After the last, ns.
+    /// Time after the last message, ns.
     pub end_ns: u64,
-    /// After each batch, ns.
+    /// Times after each batch, ns.
     pub stamps_ns: Vec<u64>,
     /// Pairs of (duration in ns, count).
     pub histogram: Vec<(u64, u64)>,
@@ -122,8 +122,8 @@ pub struct Cost {
     pub user_s: f64,
     /// CPU time in the kernel, s.
     pub system_s: f64,
-    /// Times that it slept.
+    /// Number of times that it slept.
     pub voluntary_switches: i64,
-    /// Times that it was preempted.
+    /// Number of times that it was preempted.
     pub involuntary_switches: i64,
 }

@@ -1,6 +1,6 @@
 //! The payload and its verification.
 
-/// Distance of the stamps, bytes.
+/// Distance between stamps in bytes.
 const STRIDE: usize = 4096;
 
 /// A message buffer of at least 8 bytes, so that a stamp is always one store.
@@ -11,14 +11,14 @@ pub struct Payload {
     size: usize,
 }
 
-/// The stamp of message `sequence`.
+/// Returns the stamp of message `sequence`.
 #[inline]
 pub fn stamp(sequence: u64) -> u64 {
     let spread = sequence.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     spread ^ (spread >> 32)
 }
 
-/// Where the stamps of a message begin.
+/// Returns where the stamps of a message begin.
 #[inline]
 fn positions(size: usize) -> impl Iterator<Item = usize> {
     let inner = (STRIDE..).step_by(STRIDE).take_while(move |position| position + 16 <= size);
@@ -34,36 +34,36 @@ fn write_stamps(buffer: &mut [u8], size: usize, sequence: u64) {
 }
 
 impl Payload {
-    /// A buffer for messages of `size` bytes with the background.
+    /// Returns a buffer for messages of `size` bytes with their constant part.
     pub fn new(size: usize) -> Payload {
         let background: Vec<u8> = (0..size.max(8)).map(|position| (position % 251) as u8).collect();
         Payload { buffer: background.clone(), expected: background, size }
     }
 
-    /// Message `sequence`, ready to be sent.
+    /// Returns message `sequence`, ready to be sent.
     #[inline]
     pub fn message(&mut self, sequence: u64) -> &[u8] {
         write_stamps(&mut self.buffer, self.size, sequence);
         &self.buffer[..self.size]
     }
 
-    /// Where the next message goes, and what has come.
+    /// Returns the space for the next message, or the received message.
     #[inline]
     pub fn space(&mut self) -> &mut [u8] {
         &mut self.buffer[..self.size]
     }
 
-    /// Fills the buffer with what no message holds.
+    /// Fills the buffer with bytes that no message contains.
     pub fn poison(&mut self) {
         for (position, byte) in self.buffer.iter_mut().enumerate() {
             *byte = !((position % 251) as u8);
         }
     }
 
-    /// Checks the stamps of what has come, or every byte of it.
+    /// Checks the stamps of the received message, or every byte of it.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// A description of the error.
     #[inline]
     pub fn verify(&mut self, sequence: u64, full: bool) -> Result<(), String> {
         let mark = stamp(sequence).to_le_bytes();
@@ -93,7 +93,7 @@ impl Payload {
 mod tests {
     use super::*;
 
-    /// The vectors of docs/external-transports.md.
+    /// The test vectors of docs/external-transports.md.
     #[test]
     fn messages_are_those_of_the_document() {
         let mark = [0x58, 0x0b, 0xfa, 0xc2, 0x72, 0xf3, 0x6e, 0x3c];

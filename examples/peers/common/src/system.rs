@@ -1,8 +1,8 @@
-//! The clock and the costs of this process.
+//! The clock, and the resources used by this process.
 
 use crate::message::Cost;
 
-/// `CLOCK_MONOTONIC`, ns.
+/// Returns `CLOCK_MONOTONIC` in ns.
 #[inline]
 pub(crate) fn now_ns() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -11,7 +11,7 @@ pub(crate) fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// What this process has cost so far.
+/// Returns the resources that this process has used so far.
 pub(crate) fn cost() -> Cost {
     // SAFETY: all zeros is a valid rusage, which holds numbers only.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

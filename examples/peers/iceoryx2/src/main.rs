@@ -1,8 +1,8 @@
-//! iceoryx2 publish-subscribe: messages in shared memory, offsets in lock-free queues. Its speed comes from lending that
-//! memory; here the payload is copied in and out, as in every other row.
+//! iceoryx2 publish-subscribe: messages in shared memory, offsets in lock-free queues. Programs use it without copying;
+//! here the payload is copied in and out, as in every other row.
 //!
-//! An end that waits spins, then yields: to sleep, a program would send an event of the library beside each message. The
-//! subscriber's queue holds 64 KiB of messages, as a pipe does, but at least 8 of them and at most 1024.
+//! A waiting end spins, then yields; to sleep, a program would have to send an event of the library with each message.
+//! The subscriber's queue holds 64 KiB of messages, as a pipe does, but at least 8 and at most 1024.
 
 use std::fs;
 use std::hint::spin_loop;
@@ -18,7 +18,7 @@ use iceoryx2::port::subscriber::Subscriber;
 use iceoryx2::prelude::*;
 use iceoryx2::service::port_factory::publish_subscribe::PortFactory;
 
-/// Attempts before it yields.
+/// Attempts before a waiting end yields.
 const SPINS: u32 = 200;
 
 struct PublishSubscribe {
@@ -28,7 +28,7 @@ struct PublishSubscribe {
     _node: Node<ipc::Service>,
 }
 
-/// What the names of all files of a launch begin with, those in /dev/shm too.
+/// Returns the prefix of the names of all files of a launch, including those in /dev/shm.
 fn prefix(order: &Order) -> String {
     format!("{}_", order.token)
 }
@@ -110,7 +110,7 @@ impl End for PublishSubscribe {
             if sample.write_from_slice(message).send().map_err(failed("send"))? > 0 {
                 return Ok(());
             }
-            // A subscriber takes up the connection when it first receives; until then a full queue refuses.
+            // The subscriber is connected by its first receive; until then a full queue refuses messages.
             std::thread::yield_now();
         }
     }
@@ -135,11 +135,11 @@ impl End for PublishSubscribe {
     }
 
     fn remove(order: &Order) {
-        // What lies in the directory goes with it; shared memory objects have no directory.
+        // Files in the directory are removed with it, but shared memory objects are not in it.
         let prefix = prefix(order);
         for entry in fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
             if entry.file_name().as_bytes().starts_with(prefix.as_bytes()) {
-                // The other end may be faster.
+                // The other end may have removed it.
                 let _ = fs::remove_file(entry.path());
             }
         }

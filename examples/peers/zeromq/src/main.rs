@@ -1,6 +1,6 @@
 //! ZeroMQ PAIR sockets over ipc:// (a Unix stream socket that an I/O thread of the library serves at each end).
 //!
-//! Each socket may hold 64 KiB of messages, as a pipe does, but at least 8 of them.
+//! Each socket holds 64 KiB of messages, as a pipe does, but at least 8.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use headwater_peer::{Description, End, Failure, serve};
 use zmq::{Context, PAIR, Socket};
 
 struct Pair {
-    // Before the context: the context waits for its sockets when it is dropped.
+    // Dropped before the context, because the context waits for its sockets when it is dropped.
     socket: Socket,
     _context: Context,
 }
@@ -54,7 +54,7 @@ impl End for Pair {
     }
 
     fn remove(order: &Order) {
-        // Gone already if the library had the time.
+        // The library may have removed it.
         let _ = std::fs::remove_file(path(order));
     }
 }

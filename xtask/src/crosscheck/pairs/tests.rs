@@ -14,7 +14,7 @@ fn a_line_is_judged_by_the_ratios_within_pairs() {
     };
     let mut missing = line("fork", &[], &[]);
     missing.pairs.missing = Some("headwater: no room".to_owned());
-    // Of the first the machine became ten times slower in the middle.
+    // In the first pair the machine became ten times slower in the middle.
     let same = line("stat", &[1.0, 10.0, 1.02], &[1.0, 10.0, 1.0]);
     let text = table("plain C", &[same, missing, line("fstat", &[2.0, 2.0, 2.0], &[1.0, 1.0, 1.0])]);
     assert!(text.contains("| stat | 1.02 | 1.00 | us | 1.000 | 1.000 .. 1.020"), "{text}");
@@ -27,7 +27,7 @@ fn a_line_is_judged_by_the_ratios_within_pairs() {
 #[test]
 fn every_block_has_every_pair_once_and_sides_in_both_orders() {
     let calls = RefCell::new(Vec::new());
-    let all = by_turns(
+    let all = alternately(
         (20, 1),
         3,
         |row, block| {

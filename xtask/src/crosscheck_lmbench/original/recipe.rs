@@ -1,57 +1,58 @@
-//! Which original program measures a row, what it is called with, where its figure stands in what it prints, and why a figure
-//! differs where the cause is known.
+//! For each row the original program, its arguments, the position of the figure in its output, and known causes of
+//! differences.
 
-/// How a row is had from an original program.
+/// How to measure a row with an original program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recipe {
     pub program: &'static str,
-    /// The arguments of each call, beside the repetitions; `FILE` stands for a cached file. The figure is the mean.
+    /// The arguments of each call, without the repetitions; `FILE` stands for a cached file. The figure is the mean of
+    /// all calls.
     pub calls: Vec<Vec<String>>,
     pub server: Server,
     pub printed: Printed,
 }
 
-/// Whether a program has a second process to be started before.
+/// The server process that a program needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Server {
     None,
-    /// The program itself, by `-s`; `-S localhost` ends it.
+    /// The program itself with `-s`; `-S localhost` ends it.
     Program,
-    /// `lmhttp`, which serves the directory that it is started in, until it is killed. The client reads the list
-    /// of pages from its input, and has no repetitions: the list is written several times.
+    /// `lmhttp`, which serves its working directory until it is killed. The client reads the list of pages from its
+    /// input, and has no repetitions: the list is written several times.
     Http,
 }
 
-/// Where a figure stands.
+/// The position of a figure in the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Printed {
     /// The number before this word.
     Before(&'static str),
     /// `size value`: the second number of the last line.
     Second,
-    /// Lines `processes us`, of which there is one.
+    /// A line `processes us`.
     Switch,
-    /// Lines `size files creates-per-second deletes-per-second`, of every size if one asks for 0k: us per operation, of the
-    /// line of so many KiB and of that column.
+    /// Lines `size files creates-per-second deletes-per-second` for every size: the time per operation in us, from the
+    /// line with this size and from this column.
     PerSecond { kib: u32, column: usize },
-    /// Lines `MiB ns`: the value of the line whose size is nearest to so many KiB.
+    /// Lines `MiB ns`: the value of the line whose size is nearest to this one, in KiB.
     Latency(u32),
 }
 
 impl Recipe {
-    /// Whether it works on a file.
+    /// Whether it uses a file.
     pub fn takes_file(&self) -> bool {
         self.calls.iter().flatten().any(|word| word == "FILE")
     }
 
-    /// Whether it prints nanoseconds, not microseconds.
+    /// Whether it prints nanoseconds instead of microseconds.
     pub fn prints_ns(&self) -> bool {
         matches!(self.printed, Printed::Latency(_))
     }
 }
 
 impl Printed {
-    /// The figure in `text`, which is a positive number.
+    /// Returns the figure in `text`, a positive number.
     pub fn value(self, text: &str) -> Option<f64> {
         let numbers =
             |line: &str| -> Option<Vec<f64>> { line.split_whitespace().map(|word| word.parse().ok()).collect() };
@@ -77,7 +78,7 @@ impl Printed {
     }
 }
 
-/// The recipe of a row; `None` for what no original program measures.
+/// Returns the recipe of a row, or `None` if no original program measures it.
 pub fn recipe(subject: &str) -> Option<Recipe> {
     use Printed::{Before, Latency, PerSecond, Second, Switch};
     use Server::{None as Alone, Program};
@@ -148,8 +149,8 @@ fn of(program: &'static str, calls: &[&str], server: Server, printed: Printed) -
     Recipe { program, calls, server, printed }
 }
 
-/// Why a figure of the original differs, where that is known and ours is meant to. By what strace, its messages and its addresses
-/// tell, and by measurements; see docs/lmbench.md.
+/// Returns the cause of an intended difference to the original's figure, if it is known from strace, messages,
+/// addresses or measurements; see docs/lmbench.md.
 pub fn cause(subject: &str) -> Option<&'static str> {
     match subject {
         "null-call" => Some("ours has no C library in between"),

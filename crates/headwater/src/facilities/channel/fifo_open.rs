@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use headwater_streams::{Access, Handle, Options, Stream};
+use headwater_streams::{Access, FifoOptions, Handle, Stream};
 use rustix::fs::{CWD, Mode, OFlags, mkfifoat, open};
 
 use crate::facilities::operation::{self, Figure, Operation, entry};
@@ -66,9 +66,7 @@ impl FifoKind for StreamsFifo {
     }
 
     fn open(path: &Path) -> io::Result<(Handle, Handle)> {
-        let open = |access| {
-            headwater_streams::Fifo::open_with(path, access, true, &Options::default()).map(Stream::into_handle)
-        };
+        let open = |access| FifoOptions::new().nonblocking(true).open(path, access).map(Stream::into_handle);
         let reader = open(Access::Read)?;
         Ok((reader, open(Access::Write)?))
     }

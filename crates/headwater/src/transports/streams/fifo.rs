@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use headwater_streams::{Access, Error, Fifo, Handle, Options, Stream};
+use headwater_streams::{Access, Error, Fifo, FifoOptions, Handle, Stream};
 
 use super::super::{Endpoint, Info, Setup, Transport, Unavailable};
 use super::{PIPE, StreamEnd};
@@ -45,9 +45,9 @@ fn one_way(setup: &Setup<'_>, path: &Path) -> Result<(StreamEnd, StreamEnd), Una
 
 /// Opens the reader, which does not wait for a writer, and then the writer, which finds a reader.
 fn open_both(path: &Path, nonblocking: bool) -> Result<(Handle, Handle), Error> {
-    let options = Options::default();
-    let mut reader = Fifo::open_with(path, Access::Read, true, &options).map(Stream::into_handle)?;
-    let mut writer = Fifo::open_with(path, Access::Write, true, &options).map(Stream::into_handle)?;
+    let options = FifoOptions::new().nonblocking(true);
+    let mut reader = options.open(path, Access::Read).map(Stream::into_handle)?;
+    let mut writer = options.open(path, Access::Write).map(Stream::into_handle)?;
     for end in [&mut reader, &mut writer] {
         end.set_nonblocking(nonblocking)?;
     }

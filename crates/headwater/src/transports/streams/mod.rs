@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use headwater_results::schema::Standing;
-use headwater_streams::{Counters, Error, Handle, Options, Policy, ReadOptions, WriteOptions, limits};
+use headwater_streams::{Error, Handle, Options, Policy, WriteOptions, limits};
 
 use super::{Endpoint, Info, Setup, Transport, Unavailable};
 
@@ -81,14 +81,14 @@ impl<K: StreamsPipe> Transport for K {
 
 impl Configuration {
     fn open(&self, setup: &Setup<'_>) -> Result<(StreamEnd, StreamEnd), Error> {
-        let options = Options { hiwat: self.hiwat, lowat: self.hiwat / 2, policy: self.policy, ..Options::default() };
-        let (mut sender, mut receiver) = Handle::pair_with(&options)?;
+        let options = Options::new().hiwat(self.hiwat).lowat(self.hiwat / 2).policy(self.policy);
+        let (mut sender, mut receiver) = options.pair()?;
         for module in self.modules {
             sender.push(module)?;
         }
         for end in [&mut sender, &mut receiver] {
             end.set_write_options(self.write)?;
-            end.set_read_options(ReadOptions { fill: self.fill, ..end.read_options() })?;
+            end.set_read_options(end.read_options().fill(self.fill))?;
             end.set_nonblocking(setup.nonblocking)?;
         }
         Ok((StreamEnd(sender), StreamEnd(receiver)))
@@ -124,17 +124,6 @@ impl Endpoint for StreamEnd {
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let Counters { wake_ups, doorbells, blocks, spins, yields, back_enables, coalesced_bytes, service_runs } =
-            self.0.counters();
-        vec![
-            ("wake_ups", wake_ups),
-            ("doorbells", doorbells),
-            ("blocks", blocks),
-            ("spins", spins),
-            ("yields", yields),
-            ("back_enables", back_enables),
-            ("coalesced_bytes", coalesced_bytes),
-            ("service_runs", service_runs),
-        ]
+        self.0.counters().named().collect()
     }
 }

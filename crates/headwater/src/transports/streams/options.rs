@@ -15,7 +15,7 @@ impl StreamsPipe for HeldWrites {
             unfit: &[("rtt", "holds each message back for 10 ms: nothing comes after it")],
             ..variant("streams-hold", Some("hold"), "STREAMS pipe whose writes are held back for a sleeper (SNDHOLD)")
         },
-        write: WriteOptions { hold: true, ..WriteOptions::PIPE },
+        write: WriteOptions::PIPE.hold(true),
         ..PIPE
     };
 }
@@ -27,7 +27,7 @@ pub struct ReadNotification;
 impl StreamsPipe for ReadNotification {
     const CONFIGURATION: Configuration = Configuration {
         info: variant("streams-mread", Some("mread"), "STREAMS pipe whose reader says what it waits for (SNDMREAD)"),
-        write: WriteOptions { notify: true, ..WriteOptions::PIPE },
+        write: WriteOptions::PIPE.notify(true),
         ..PIPE
     };
 }

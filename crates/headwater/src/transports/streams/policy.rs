@@ -32,7 +32,7 @@ impl StreamsPipe for NoCoalescing {
             Some("no-coalescing"),
             "STREAMS pipe in which each write stays a message",
         ),
-        policy: Policy { coalescing: false, ..Policy::DEFAULT },
+        policy: Policy::DEFAULT.coalescing(false),
         ..PIPE
     };
 }
@@ -48,7 +48,7 @@ impl StreamsPipe for NoHysteresis {
             Some("no-hysteresis"),
             "STREAMS pipe that accepts again right below hiwat",
         ),
-        policy: Policy { hysteresis: false, ..Policy::DEFAULT },
+        policy: Policy::DEFAULT.hysteresis(false),
         ..PIPE
     };
 }
@@ -64,7 +64,7 @@ impl StreamsPipe for NoWakeOnce {
             Some("no-wake-once"),
             "STREAMS pipe with a wake-up call for each message",
         ),
-        policy: Policy { wake_once: false, ..Policy::DEFAULT },
+        policy: Policy::DEFAULT.wake_once(false),
         ..PIPE
     };
 }
@@ -76,7 +76,7 @@ pub struct NoLane;
 impl StreamsPipe for NoLane {
     const CONFIGURATION: Configuration = Configuration {
         info: variant("streams-no-lane", Some("no-lane"), "STREAMS pipe that allocates and queues each message"),
-        policy: Policy { lane: false, ..Policy::DEFAULT },
+        policy: Policy::DEFAULT.lane(false),
         ..PIPE
     };
 }
@@ -91,7 +91,7 @@ impl StreamsPipe for NoStages {
             blocking: Eager::CONFIGURATION.info.blocking,
             ..variant("streams-no-stages", Some("no-stages"), "STREAMS pipe whose ends sleep at once")
         },
-        policy: Policy { stages: false, ..Policy::DEFAULT },
+        policy: Policy::DEFAULT.stages(false),
         ..PIPE
     };
 }

@@ -4,7 +4,8 @@ use super::{Reference, ratio};
 use crate::chart::source::Source;
 use crate::testing::{TestRun, messaging, overview};
 
-/// A row and its base over the same blocks, the row twice as fast in each; the machine slows down from block to block.
+/// Returns a row and its base over the same blocks. The row is twice as fast in each; the machine slows down from block
+/// to block.
 fn drifting() -> (Row, Row, TestRun) {
     let (pipe, ring) =
         (messaging("pipe", Standing::Candidate, "stream", 64), messaging("ring", Standing::Candidate, "stream", 64));
@@ -39,7 +40,7 @@ fn rows_without_a_block_in_common_are_divided_by_medians() {
 }
 
 #[test]
-fn the_base_is_what_was_asked_for_or_the_pipe() {
+fn the_base_is_the_requested_one_or_the_pipe() {
     let run = overview(6).run(Some(RunStatus::Complete));
     let one = [("monday".to_owned(), &run)];
     let of = |wanted| Source::new(&one, &[], wanted).base;
@@ -50,7 +51,7 @@ fn the_base_is_what_was_asked_for_or_the_pipe() {
 }
 
 #[test]
-fn one_subject_alone_has_nothing_to_improve_on() {
+fn a_single_subject_has_no_base() {
     let mut made = TestRun::new(6);
     made.measure(&messaging("pipe", Standing::Candidate, "stream", 64), &[1e6], 0.0);
     let run = made.run(Some(RunStatus::Complete));

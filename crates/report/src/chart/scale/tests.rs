@@ -20,7 +20,7 @@ fn ends_of_the_range_are_ends_of_the_axis() {
 }
 
 #[test]
-fn doubling_is_one_length_on_a_logarithm_and_a_nine_is_one_on_percentiles() {
+fn a_factor_has_one_length_on_a_logarithm_and_a_nine_on_percentiles() {
     let sizes = Scale::new(Spread::Log2, (1.0, 16.0), (0.0, 4.0));
     assert!((sizes.at(8.0).expect("a place") - 3.0).abs() < 1e-9);
     let percentiles = Scale::new(Spread::Percentile, (0.0, 99.9), (0.0, 3.0));
@@ -29,7 +29,7 @@ fn doubling_is_one_length_on_a_logarithm_and_a_nine_is_one_on_percentiles() {
 }
 
 #[test]
-fn what_has_no_place_gets_none() {
+fn invalid_values_have_no_position() {
     let scale = Scale::new(Spread::Log10, (1.0, 10.0), (0.0, 1.0));
     assert_eq!(scale.at(0.0), None);
     assert_eq!(scale.at(-1.0), None);
@@ -70,7 +70,7 @@ fn every_range_can_be_drawn() {
 }
 
 #[test]
-fn rounded_ends_hold_the_range() {
+fn rounded_ends_contain_the_range() {
     assert_eq!(Scale::rounded(Spread::Linear, (0.0, 9.3), 5), (0.0, 10.0));
     assert_eq!(Scale::rounded(Spread::Linear, (-12.0, 31.0), 5), (-20.0, 40.0));
 }

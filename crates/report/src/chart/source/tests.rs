@@ -39,7 +39,7 @@ fn panels_are_patterns_at_placements_and_sizes_ascend() {
 }
 
 #[test]
-fn names_lose_what_all_have_in_common() {
+fn common_prefixes_of_names_are_removed() {
     let short = |names: &[&str]| super::short_names(names).join(" ");
     assert_eq!(short(&["published:pipes/fc6", "published:pipes/ub6"]), "fc6 ub6");
     assert_eq!(short(&["runs/a", "published:pipes/ub6"]), "runs/a published:pipes/ub6");

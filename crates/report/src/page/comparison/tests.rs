@@ -5,7 +5,7 @@ use crate::page::{PageOptions, page};
 use crate::testing::{HOSTILE, comparison, overview};
 
 #[test]
-fn the_sentence_counts_verdicts_and_names_the_worst() {
+fn the_sentence_counts_verdicts_and_names_the_worst_rows() {
     let words = sentence(&comparison());
     assert!(words.starts_with("new against old: 1 row worse ("), "{words}");
     assert!(words.contains(" -10 %)") && words.contains("1 row better (pipe/stream/64/two-cpus +8.0 %)"), "{words}");

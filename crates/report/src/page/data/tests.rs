@@ -5,7 +5,7 @@ fn json(value: f64) -> String {
 }
 
 #[test]
-fn four_digits_are_kept_and_no_more() {
+fn four_significant_digits_are_kept() {
     for (value, text) in [
         (1_234_567.0, "1235000"),
         (0.000_123_456, "0.0001235"),
@@ -20,7 +20,7 @@ fn four_digits_are_kept_and_no_more() {
 }
 
 #[test]
-fn what_is_no_number_is_absent_and_extremes_survive() {
+fn non_finite_values_are_absent_and_extremes_are_kept() {
     assert_eq!(json(f64::NAN), "null");
     assert_eq!(json(f64::INFINITY), "null");
     for value in [1e-320, f64::MIN_POSITIVE, 1e308, -1e308] {

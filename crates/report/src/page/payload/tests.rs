@@ -16,7 +16,7 @@ fn run(rows: u64) -> Run {
     made.run(Some(RunStatus::Complete))
 }
 
-/// The document within an element.
+/// Returns the document within an element.
 fn document(element: &str) -> Value {
     let start = element.find('>').expect("the element begins") + 1;
     let text = element[start..].strip_suffix("</script>").expect("the element ends");
@@ -38,7 +38,7 @@ fn columns(document: &Value) -> usize {
 }
 
 #[test]
-fn small_data_is_plain_and_large_data_is_deflated() {
+fn small_data_is_plain_and_large_data_is_compressed() {
     for (rows, is_plain) in [(20, true), (3000, false)] {
         let run = run(rows);
         let runs = [("run".to_owned(), &run)];
@@ -54,7 +54,7 @@ fn small_data_is_plain_and_large_data_is_deflated() {
 }
 
 #[test]
-fn what_has_no_room_is_left_out_and_said_so() {
+fn data_without_room_is_left_out_with_a_note() {
     let run = run(2000);
     let runs = [("run".to_owned(), &run)];
     let page = Page::new(&runs, &[], &PageOptions::default());

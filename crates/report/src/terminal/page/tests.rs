@@ -9,7 +9,7 @@ const STOLEN: Flag = Flag::Stolen { share: 0.1 };
 const UNSTEADY: Flag = Flag::NotSteady { launches: 2 };
 const WIDE: Flag = Flag::WideInterval { per_cent: 30.0 };
 
-/// The marks of the flags of each row, on a page with rows that have these.
+/// Returns the marks of each row on a page whose rows have these flags.
 fn marks(flags: &[&[Flag]]) -> Vec<String> {
     let mut made = TestRun::new(12);
     for size in 0..flags.len() {
@@ -24,17 +24,17 @@ fn marks(flags: &[&[Flag]]) -> Vec<String> {
 }
 
 #[test]
-fn a_letter_that_every_row_has_says_nothing_in_a_cell() {
+fn a_flag_of_every_row_is_not_shown_in_cells() {
     assert_eq!(marks(&[&[STOLEN, UNSTEADY], &[STOLEN]]), ["u", ""]);
     assert_eq!(marks(&[&[STOLEN, UNSTEADY], &[]]), ["vu", ""]);
 }
 
 #[test]
-fn the_width_of_an_interval_stands_there_as_a_number() {
+fn the_width_of_an_interval_is_shown_as_a_number_only() {
     assert_eq!(marks(&[&[WIDE, UNSTEADY], &[]]), ["u", ""]);
 }
 
 #[test]
-fn letters_are_said_once() {
+fn each_letter_is_shown_once() {
     assert_eq!(marks(&[&[UNSTEADY, Flag::NotSteady { launches: 1 }], &[]]), ["u", ""]);
 }

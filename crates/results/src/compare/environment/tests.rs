@@ -1,4 +1,4 @@
-//! Differences of made environments.
+//! Tests with generated environments.
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn load_and_free_memory_do_not_count() {
 }
 
 #[test]
-fn each_fact_is_told_by_its_place() {
+fn each_fact_is_named_by_its_path() {
     check(
         |after| {
             after.limits.sysctl.insert("net.core.rmem_max".into(), "1048576".into());

@@ -1,4 +1,4 @@
-//! Which rows are counterparts under which factor.
+//! Tests of the counterparts under each factor.
 
 use super::*;
 use crate::compare::{Rules, compare};
@@ -6,7 +6,7 @@ use crate::schema::{Event, Placement, RunStatus};
 use crate::summary::Fold;
 use crate::testing::{environment, header, launch, row};
 
-/// A run of rows with the given ids, subjects and placements, `rate` everywhere.
+/// Returns a run of rows with the given ids, subjects and placements, and `rate` everywhere.
 fn run(rows: Vec<Row>, blocks: u32, rate: f64) -> Run {
     let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
     let mut started = header(&[]);
@@ -61,7 +61,7 @@ fn the_rest_of_an_id_names_the_counterpart() {
 }
 
 #[test]
-fn a_policy_is_taken_out_of_the_name() {
+fn a_policy_is_removed_from_the_name() {
     let ring = |policy: &str| Row {
         policy: Some(policy.to_owned()),
         ..placed(&format!("ring-{policy}-1m"), Placement::TwoCpus)
@@ -92,7 +92,7 @@ fn rows_of_one_run_are_paired_and_rows_of_two_are_not() {
         comparison.rows.iter().filter_map(|row| row.ratio).map(|ratio| (ratio.paired, ratio.n)).collect::<Vec<_>>()
     };
     assert_eq!(paired("run"), [(false, 12), (false, 12)]);
-    // Both levels are in both runs: each block of each run is a pair.
+    // Both runs have both levels: each block of each run is a pair.
     assert_eq!(paired("placement"), [(true, 24)]);
 }
 
@@ -114,7 +114,7 @@ fn runs_of_one_kernel_are_pooled() {
 }
 
 #[test]
-fn what_is_not_kept_is_on_no_side() {
+fn rejected_rows_are_on_no_side() {
     let runs = [("a".to_owned(), run(vec![placed("pipe", Placement::Free), placed("fifo", Placement::Free)], 2, 1.0))];
     let sides = sides(&runs, find("run").expect("a factor"), |row| row.subject == "fifo");
     assert_eq!(labels(&sides), [("a".to_owned(), vec!["fifo/stream/64/free".to_owned()])]);

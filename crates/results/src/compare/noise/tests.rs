@@ -1,4 +1,4 @@
-//! The drift that is put in comes out; where there is none, none does.
+//! Tests with simulated drift: the estimate must agree with it.
 
 use super::*;
 use crate::testing::Random;
@@ -21,7 +21,7 @@ fn without_drift_the_floor_is_near_zero() {
 }
 
 #[test]
-fn drift_is_found_again() {
+fn simulated_drift_is_estimated() {
     for true_drift in [0.05, 0.3] {
         let mean =
             (0..50).map(|seed| drift(&samples(seed, 145, true_drift)).expect("rows").deviation).sum::<f64>() / 50.0;
@@ -30,7 +30,7 @@ fn drift_is_found_again() {
 }
 
 #[test]
-fn a_wild_row_among_calm_ones_does_not_decide() {
+fn a_single_outlier_does_not_determine_the_drift() {
     for rows in [6, 16, 32, 64, 145] {
         let calm = |seed| drift(&samples(seed, rows, 0.02)).expect("rows").deviation;
         let wild = |seed| {
@@ -45,7 +45,7 @@ fn a_wild_row_among_calm_ones_does_not_decide() {
 }
 
 #[test]
-fn few_rows_find_the_drift_again() {
+fn few_rows_suffice_for_the_estimate() {
     for rows in [12, 24, 40] {
         let mean = (0..200).map(|seed| drift(&samples(seed, rows, 0.2)).expect("rows").deviation).sum::<f64>() / 200.0;
         assert!((0.75..1.25).contains(&(mean / 0.2)), "{rows} rows: {mean}");
@@ -53,7 +53,7 @@ fn few_rows_find_the_drift_again() {
 }
 
 #[test]
-fn nothing_known_is_nothing_said() {
+fn without_samples_there_is_no_drift() {
     assert_eq!(drift(&[]), None);
     assert_eq!(drift(&[Sample::Paired(vec![1.0])]), None);
     assert_eq!(drift(&[Sample::Paired(vec![0.0; 12])]), Some(Drift { deviation: 0.0, rows: 1 }));

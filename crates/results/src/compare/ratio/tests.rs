@@ -1,4 +1,4 @@
-//! Pairing, and what a ratio keeps of it.
+//! Tests of pairing and of ratios.
 
 use super::*;
 use crate::estimate::Estimate;
@@ -14,7 +14,7 @@ fn metric(launches: &[f64], blocks: &[u32]) -> MetricResult {
 }
 
 #[test]
-fn blocks_are_paired_by_number_not_by_place() {
+fn blocks_are_paired_by_number() {
     let a = metric(&[1.0, 2.0, 4.0], &[0, 1, 2]);
     let b = metric(&[8.0, 2.0, 100.0], &[2, 0, 5]);
     let Some(Sample::Paired(differences)) = Sample::paired(&a, &b) else { panic!("two blocks are common") };
@@ -49,7 +49,7 @@ fn the_sides_can_be_exchanged() {
 }
 
 #[test]
-fn what_has_no_logarithm_has_no_ratio() {
+fn values_without_a_logarithm_have_no_ratio() {
     let good = metric(&[1.0, 2.0], &[0, 1]);
     for bad in [0.0, -1.0] {
         assert_eq!(Sample::paired(&good, &metric(&[1.0, bad], &[0, 1])), None);

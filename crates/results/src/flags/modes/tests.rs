@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{Random, noise};
 
-/// The rates of a pipe whose reader now waits and now lags, as MEASURING's traps give them.
+/// The rates of a pipe whose reader sometimes waits and sometimes lags, as in MEASURING's traps.
 fn pipe_rates(random: &mut Random, n: usize) -> Vec<f64> {
     (0..n)
         .map(|_| if random.unit() < 0.5 { random.between(1.0e6, 1.4e6) } else { random.between(2.5e6, 3.0e6) })
@@ -9,7 +9,7 @@ fn pipe_rates(random: &mut Random, n: usize) -> Vec<f64> {
 }
 
 #[test]
-fn the_pipe_that_waits_and_lags_is_found() {
+fn the_modes_of_a_waiting_and_lagging_pipe_are_found() {
     let mut random = Random::new(1);
     for n in [20, 50, 200, 1000] {
         let hits = (0..200).filter(|_| modes_of(&pipe_rates(&mut random, n)).is_some()).count();
@@ -41,7 +41,7 @@ fn one_mode_is_not_two() {
 }
 
 #[test]
-fn little_or_strange_input_has_no_modes() {
+fn few_or_invalid_values_have_no_modes() {
     for values in [vec![], vec![1.0], vec![1.0, 3.0], vec![1.0; 50], vec![0.0; 50], vec![f64::NAN; 50], vec![-1.0; 50]]
     {
         assert_eq!(modes_of(&values), None, "{values:?}");
@@ -59,7 +59,7 @@ fn close_modes_and_rare_values_do_not_count() {
 }
 
 #[test]
-fn one_disturbed_launch_is_not_the_row() {
+fn one_disturbed_launch_does_not_flag_the_row() {
     let modes = Some(Modes { lower: 1.0, upper: 2.0 });
     assert!(two_modes(&[modes], &[]).is_some());
     assert_eq!(two_modes(&[modes, None], &[]), None);

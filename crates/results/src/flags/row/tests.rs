@@ -7,7 +7,7 @@ fn launch(value: f64) -> LaunchFacts {
         value: Some(value),
         batches: 40,
         modes: None,
-        grain: Some(BatchResolution { step_ns: 0.0, batch_ns: 1e6 }),
+        resolution: Some(BatchResolution { step_ns: 0.0, batch_ns: 1e6 }),
         steady: true,
         steal: 0.0,
         foreign_load: 0.0,
@@ -17,7 +17,7 @@ fn launch(value: f64) -> LaunchFacts {
     }
 }
 
-/// Twelve launches after `change` has been at each with its number.
+/// Returns the flags of twelve launches, each changed by `change`, which receives its number.
 fn flags(change: impl Fn(usize, &mut LaunchFacts)) -> Vec<Flag> {
     let values = noise(&mut Random::new(1), 12, 0.01);
     let mut launches: Vec<LaunchFacts> = values.into_iter().map(launch).collect();
@@ -48,7 +48,10 @@ fn each_disturbance_has_its_flag_and_no_other() {
     assert_eq!(flags(|_, launch| launch.involuntary_switches = 40.0), []);
     assert_eq!(flags(|i, launch| launch.batches = 3 + i as u64), [Flag::TooFewSamples { n: 3 }]);
     let coarse = BatchResolution { step_ns: 100.0, batch_ns: 1000.0 };
-    assert_eq!(flags(|_, launch| launch.grain = Some(coarse)), [Flag::Quantised { step_ns: 100.0, batch_ns: 1000.0 }]);
+    assert_eq!(
+        flags(|_, launch| launch.resolution = Some(coarse)),
+        [Flag::Quantised { step_ns: 100.0, batch_ns: 1000.0 }]
+    );
     let modes = Some(Modes { lower: 1.0, upper: 2.0 });
     assert_eq!(flags(|_, launch| launch.modes = modes), [Flag::TwoModes { ratio: 2.0, lower: 1.0, upper: 2.0 }]);
 }
@@ -64,7 +67,7 @@ fn one_cause_is_one_flag() {
 }
 
 #[test]
-fn a_shared_cpu_is_not_reproached_with_switches() {
+fn switches_on_a_shared_cpu_are_not_flagged() {
     let many: Vec<LaunchFacts> = noise(&mut Random::new(1), 12, 0.01)
         .into_iter()
         .map(|v| LaunchFacts { involuntary_switches: 1e5, ..launch(v) })
@@ -79,14 +82,14 @@ fn a_shared_cpu_is_not_reproached_with_switches() {
 }
 
 #[test]
-fn nothing_measured_has_nothing_to_doubt() {
+fn without_launches_there_are_no_flags() {
     assert_eq!(flags_of_row(&row("a"), &[], None, 1.0), []);
     let empty = LaunchFacts::of(&LaunchRecord::default(), None);
     assert_eq!(flags_of_row(&row("a"), &[empty], None, 1.0), []);
 }
 
 #[test]
-fn few_launches_and_strange_numbers_are_borne() {
+fn few_launches_and_extreme_numbers_are_accepted() {
     for n in 1..=3 {
         let launches: Vec<LaunchFacts> = (0..n)
             .map(|i| LaunchFacts {
@@ -103,7 +106,7 @@ fn few_launches_and_strange_numbers_are_borne() {
 }
 
 #[test]
-fn facts_read_the_row_s_own_figure() {
+fn facts_are_about_the_rows_own_figure() {
     let mut record = LaunchRecord {
         batch_operations: 1000,
         elapsed_s: 3.0,
@@ -120,12 +123,12 @@ fn facts_read_the_row_s_own_figure() {
     let facts = LaunchFacts::of(&record, Some(&metric));
     assert_eq!(facts.value, Some(2e6));
     assert_eq!(facts.batches, 3);
-    assert_eq!(facts.grain, Some(BatchResolution { step_ns: 0.0, batch_ns: 500_000.0 }));
+    assert_eq!(facts.resolution, Some(BatchResolution { step_ns: 0.0, batch_ns: 500_000.0 }));
     assert_eq!((facts.involuntary_switches, facts.throttled_s, facts.measured_s), (7.0, 0.5, 2.0));
 }
 
 #[test]
-fn only_times_and_rates_of_operations_tell_a_duration() {
+fn only_times_and_rates_of_operations_have_a_duration() {
     let of = |unit: &str| {
         let metric = Metric { name: "m".to_owned(), unit: unit.to_owned(), better: Better::Lower };
         durations_ns(&[2.0], &metric, 10).map(|durations| durations[0])

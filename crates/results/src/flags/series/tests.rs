@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{Random, noise};
 
-/// Share of seeded noisy series in which `test` finds something.
+/// Returns the share of seeded noisy series for which `test` sets its flag.
 fn found(n: usize, mut draw: impl FnMut(&mut Random) -> f64, test: Test) -> f64 {
     let mut random = Random::new(42);
     let runs = 1500;
@@ -14,7 +14,7 @@ type Test = fn(&[f64]) -> Option<Flag>;
 const TESTS: [Test; 3] = [autocorrelated, sloped, change_point];
 
 #[test]
-fn white_noise_seldom_raises_a_flag() {
+fn white_noise_is_seldom_flagged() {
     for n in [3, 6, 7, 9, 12, 30] {
         for (i, test) in TESTS.into_iter().enumerate() {
             let normal = found(n, |random| 100.0 * (1.0 + 0.05 * random.normal()), test);
@@ -26,7 +26,7 @@ fn white_noise_seldom_raises_a_flag() {
 }
 
 #[test]
-fn what_does_not_matter_raises_no_flag() {
+fn irrelevant_ranges_are_not_flagged() {
     for test in TESTS {
         assert_eq!(test(&[]), None);
         assert_eq!(test(&[1.0]), None);
@@ -75,7 +75,7 @@ fn level_change_is_found_where_it_is() {
 }
 
 #[test]
-fn one_outlier_is_no_level() {
+fn one_outlier_is_not_a_level() {
     for at in 0..12 {
         let mut launches = noise(&mut Random::new(5), 12, 0.01);
         launches[at] *= 10.0;
@@ -86,7 +86,7 @@ fn one_outlier_is_no_level() {
 }
 
 #[test]
-fn likeness_of_neighbours_is_found() {
+fn autocorrelation_is_found() {
     let slow_wave: Vec<f64> =
         (0..24).map(|i| 100.0 + 10.0 * (f64::from(i) / 24.0 * 4.0 * std::f64::consts::PI).sin()).collect();
     assert!(matches!(autocorrelated(&slow_wave), Some(Flag::Autocorrelated { lag1 }) if lag1 > 0.7));
@@ -95,7 +95,7 @@ fn likeness_of_neighbours_is_found() {
 }
 
 #[test]
-fn long_series_end_in_time() {
+fn long_series_are_tested_quickly() {
     let launches: Vec<f64> = (0..200_000).map(|i| 100.0 + f64::from(i % 7)).collect();
     assert_eq!(sloped(&launches), None);
     assert_eq!(change_point(&launches), None);

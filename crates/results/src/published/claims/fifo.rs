@@ -3,7 +3,7 @@
 use super::{Case, Claim, Needs, Unit, Wording, find, is_about};
 use crate::schema::RowResult;
 
-/// The least amount of data that is large here, bytes: messages times their size. The author does not say where large begins;
+/// The minimum amount of data that counts as large, in bytes: messages times their size. The author does not define it;
 /// a pipe of FreeBSD holds 64 KiB, and this is sixteen times as much.
 const LARGE_MIN: u64 = 1 << 20;
 

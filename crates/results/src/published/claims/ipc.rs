@@ -1,9 +1,9 @@
-//! The IPC report. None of its own claims is on record here; its tables invite one question.
+//! The IPC report. None of its claims is recorded here; its tables suggest one question.
 
 use super::{Case, Claim, Needs, Unit, Wording, run};
 use crate::schema::{Better, Row, RowResult};
 
-/// The pipe against the best of the others.
+/// The pipe compared with the best of the others.
 pub(super) const PIPE_AHEAD: Claim = Claim {
     table: "ipc",
     says: "Is the pipe ahead of every other mechanism?",
@@ -33,7 +33,7 @@ fn case(pipe: &RowResult, results: &[RowResult], of_pipe: f64) -> Case {
     Case::of(name, &[of_pipe / best.1], |case| case.mean > 1.02).remarked(format!("the best other: {}", best.0))
 }
 
-/// A figure of which more is better.
+/// Returns a figure for which more is better.
 fn goodness(result: &RowResult) -> Option<f64> {
     let own = result.metrics.first()?;
     Some(match own.metric.better {

@@ -5,13 +5,13 @@ use crate::schema::{Better, Run};
 
 const IN_THE_MAIL: Wording = Wording::Quoted { from: "the report, a mail of 27 October 2002 to the linux-kernel list" };
 
-/// What tracing may cost with its daemon off.
+/// The claimed maximum cost of tracing with its daemon off.
 const BOUND_OFF: f64 = 1.005;
 
-/// What tracing costs with its daemon on, as a change.
+/// The claimed cost of tracing with its daemon on, as a change.
 const COST_ON: f64 = 0.02;
 
-/// What the author's earlier paper allows (K. Yaghmour and M. Dagenais, USENIX 2000: "< 2.5%").
+/// The maximum cost in the author's earlier paper (K. Yaghmour and M. Dagenais, USENIX 2000: "< 2.5%").
 const BOUND: f64 = 1.025;
 
 /// Workloads without the daemon.
@@ -48,10 +48,11 @@ pub(super) const ROWS: Claim = Claim {
     check: || cases(|pattern| !IS_WORKLOAD(pattern), &["b", "c", "d"], BOUND, |case| case.high <= BOUND),
 };
 
-/// Whether rows of a pattern are of set 1.
+/// Whether rows of a pattern belong to set 1.
 const IS_WORKLOAD: fn(&str) -> bool = |pattern| pattern == "workload";
 
-/// A case for each machine and configuration, of the rows whose pattern `is_meant`; the remark counts those within `bound`.
+/// Returns a case for each machine and configuration, from the rows whose pattern `is_meant` accepts; the remark counts
+/// those within `bound`.
 fn cases(is_meant: fn(&str) -> bool, configurations: &[&str], bound: f64, holds: impl Fn(&Case) -> bool) -> Vec<Case> {
     let names = ["up", "smp4"].into_iter().flat_map(|machine| configurations.iter().map(move |name| (machine, name)));
     let of_name = |(machine, configuration): (&str, &&str)| {
@@ -71,12 +72,12 @@ fn case(name: &str, costs: &[(String, f64)], bound: f64, holds: impl Fn(&Case) -
     case.remarked(format!("{within} of {} within {per_cent} %; the worst is {worst}", ratios.len()))
 }
 
-/// What each row of the meant patterns costs, as a multiple of the base.
+/// Returns the cost of each row of the accepted patterns, as a multiple of the base.
 fn costs(run: &Run, base: &Run, is_meant: fn(&str) -> bool) -> Vec<(String, f64)> {
     let cost = |run: &Run, id: &str| {
         let own = run.results.iter().find(|result| result.row.id == id)?.metrics.first()?;
         let value = own.estimate.median;
-        // The processor's frequency is no cost.
+        // The processor's frequency is not a cost.
         (own.metric.name != "clock").then_some(if own.metric.better == Better::Lower { value } else { 1.0 / value })
     };
     let meant = run.results.iter().filter(|result| is_meant(&result.row.pattern));

@@ -5,7 +5,7 @@ fn case<'a>(cases: &'a [Case], of: &str) -> &'a Case {
     cases.iter().find(|case| case.of == of).expect("there is such a case")
 }
 
-/// Worked out from the CSV files by another program.
+/// The expected values were computed from the CSV files by another program.
 fn check(cases: &[Case], of: &str, expected: (f64, f64, f64), holds: bool) {
     let found = case(cases, of);
     let near = |value: f64, expected: f64| (value - expected).abs() < 0.006 * expected;
@@ -78,7 +78,7 @@ fn figures_of_the_udp_report() {
 #[test]
 fn figures_of_the_fifo_mail() {
     let cases = fifo::SAVING_30.cases();
-    // 100 messages of 4 KiB are 400 KiB: no large amount.
+    // 100 messages of 4 KiB are 400 KiB, which is not large.
     assert_eq!(cases.len(), 4);
     check(&cases, "1000 messages", (0.759, 0.776, 0.794), true);
     check(&cases, "5000 messages", (0.705, 0.749, 0.798), true);
@@ -116,7 +116,7 @@ fn the_pipe_is_never_ahead_on_fedora_20() {
 }
 
 #[test]
-fn what_is_in_sense_is_what_no_record_quotes() {
+fn claims_without_a_quotation_are_marked() {
     let in_sense: Vec<&str> =
         TABLE.iter().filter(|claim| claim.wording == Wording::InSense).map(|claim| claim.says).collect();
     assert_eq!(in_sense, ["On Ubuntu 6.10 the gain is about 5 %"]);

@@ -8,7 +8,7 @@ const ON_THE_SITE: Wording =
 /// Ubuntu 6.10.
 const UBUNTU_TABLE: &str = "4";
 
-/// Sent and received, each over sockets, by table.
+/// Returns cases for sent and received messages, each relative to sockets, by table.
 fn both_ways(subject: &str, holds: impl Fn(&Case) -> bool) -> Vec<Case> {
     let of = |metric, name| {
         by_dataset("udp", subject, "udp", metric, &holds)
@@ -67,7 +67,7 @@ pub(super) const XTIOS: Claim = Claim {
     check: || both_ways("xtios-udp", |case| case.mean >= AS_FAST),
 };
 
-/// A ratio as a change in whole percent.
+/// Returns a ratio as a change in whole percent.
 fn per_cent(ratio: f64) -> f64 {
     ((ratio - 1.0) * 100.0).round()
 }

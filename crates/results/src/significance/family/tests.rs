@@ -1,4 +1,4 @@
-//! The procedure's own example, and the share of false discoveries that it keeps.
+//! Tests with the published example, and of the false discovery rate.
 
 use super::*;
 use crate::significance::shift::ShiftEstimator;
@@ -35,7 +35,7 @@ fn one_row_among_many_needs_more_launches_than_one_alone() {
     many[0].0 = smallest;
     let members = judge(&many, 0.05);
     assert!(!members[0].significant && !members[0].reachable, "{:?}", members[0]);
-    // A whole transport that changed is found: nine rows share the threshold.
+    // A change of a whole transport is found: nine rows share the threshold.
     many[..9].fill((smallest, smallest));
     let members = judge(&many, 0.05);
     assert!(members[..9].iter().all(|member| member.significant));
@@ -43,7 +43,7 @@ fn one_row_among_many_needs_more_launches_than_one_alone() {
 }
 
 #[test]
-fn tests_that_can_never_be_significant_hide_nobody() {
+fn tests_that_can_never_be_significant_do_not_hide_others() {
     let mut tests = vec![(0.5, 0.25); 100];
     tests.push((0.03, 0.001));
     let members = judge(&tests, 0.05);
@@ -53,7 +53,7 @@ fn tests_that_can_never_be_significant_hide_nobody() {
 
 #[test]
 fn false_discoveries_stay_below_the_rate() {
-    // 40 rows of 12 blocks, 10 of them really different: the share of false among the found.
+    // 40 rows of 12 blocks, 10 of them different: the share of false ones among the discoveries.
     let mut noise = Noise::new(5);
     let mut shifts = ShiftEstimator::at(0.05);
     let (mut shares, mut any_false_when_all_equal) = (0.0, 0);
@@ -82,6 +82,6 @@ fn false_discoveries_stay_below_the_rate() {
 }
 
 #[test]
-fn nothing_is_judged_without_tests() {
+fn an_empty_family_has_no_results() {
     assert!(judge(&[], 0.05).is_empty());
 }

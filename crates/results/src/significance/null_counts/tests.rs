@@ -1,4 +1,4 @@
-//! Against printed tables and against counting every rearrangement.
+//! Tests against printed tables and against counting every rearrangement.
 
 use super::*;
 
@@ -13,9 +13,9 @@ fn signed_ranks_are_those_of_the_tables() {
     close(counts.at_most(Design::Paired(8), 3), 5.0 / 256.0, "n = 8");
     close(counts.at_most(Design::Paired(6), 0), 1.0 / 64.0, "n = 6");
     // The critical values at 5 % on two sides of n = 12 and n = 20 are 13 and 52.
-    assert_eq!(counts.end_place(Design::Paired(12), 0.05), 14);
-    assert_eq!(counts.end_place(Design::Paired(20), 0.05), 53);
-    assert_eq!(counts.end_place(Design::Paired(5), 0.05), 0, "2 / 2^5 is above 5 %");
+    assert_eq!(counts.end_rank(Design::Paired(12), 0.05), 14);
+    assert_eq!(counts.end_rank(Design::Paired(20), 0.05), 53);
+    assert_eq!(counts.end_rank(Design::Paired(5), 0.05), 0, "2 / 2^5 is above 5 %");
 }
 
 #[test]
@@ -25,13 +25,13 @@ fn rank_sums_are_those_of_the_tables() {
     close(counts.at_most(Design::Independent(4, 4), 2), 4.0 / 70.0, "4 and 4");
     close(counts.at_most(Design::Independent(4, 5), 0), 1.0 / 126.0, "4 and 5");
     // The critical values at 5 % on two sides of 12 and 12, and of 10 and 8, are 37 and 17.
-    assert_eq!(counts.end_place(Design::Independent(12, 12), 0.05), 38);
-    assert_eq!(counts.end_place(Design::Independent(10, 8), 0.05), 18);
-    assert_eq!(counts.end_place(Design::Independent(3, 3), 0.05), 0, "2 / 20 is above 5 %");
+    assert_eq!(counts.end_rank(Design::Independent(12, 12), 0.05), 38);
+    assert_eq!(counts.end_rank(Design::Independent(10, 8), 0.05), 18);
+    assert_eq!(counts.end_rank(Design::Independent(3, 3), 0.05), 0, "2 / 20 is above 5 %");
 }
 
 #[test]
-fn the_distributions_are_those_of_counting_one_by_one() {
+fn the_distributions_agree_with_counting_one_by_one() {
     let signed = signed_ranks(7);
     let mut counted = vec![0.0; signed.len()];
     for signs in 0u32..1 << 7 {
@@ -42,7 +42,7 @@ fn the_distributions_are_those_of_counting_one_by_one() {
     let sums = rank_sums(4, 3);
     let mut counted = vec![0.0; sums.len()];
     for chosen in (0u32..1 << 7).filter(|chosen| chosen.count_ones() == 3) {
-        // How many of the first side, the bits that are not set, are above each of the second.
+        // The number of launches of the first side (bits that are not set) above each of the second.
         let pairs: u32 =
             (0..7).filter(|bit| chosen >> bit & 1 == 1).map(|bit| (!chosen & 0x7f) >> bit).map(u32::count_ones).sum();
         counted[pairs as usize] += 1.0 / 35.0;

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::Flush;
+use crate::error::{Errno, Error};
 use crate::message::Message;
-use crate::plumb::module::{Info, Module};
+use crate::plumb::module::{Module, ModuleInfo};
 use crate::plumb::queue::Queue;
 use crate::queue::store::HEAD;
 
@@ -35,12 +36,11 @@ impl Holder {
         let thread = std::thread::spawn(move || {
             handle.attach().expect("a place");
             let (_, me, _) = handle.end.parts();
-            let held = handle.back.store.with(me, |_| {
-                holds.send(()).expect("the test waits");
-                let _ = told.recv();
-                Ok(())
-            });
-            held.expect("it was free");
+            let mut store = handle.back.store.side(me);
+            store.lock().expect("it is free");
+            holds.send(()).expect("the test waits");
+            let _ = told.recv();
+            drop(store);
             if serves {
                 handle.after_taking(false);
             }
@@ -57,7 +57,7 @@ impl Holder {
 }
 
 fn ends(modules: &[&str]) -> (Handle, Handle) {
-    let (mut near, far) = Handle::pair_with(&Options { hiwat: 1000, lowat: 500, ..Options::default() }).expect("pipe");
+    let (mut near, far) = Options { hiwat: 1000, lowat: 500, ..Options::default() }.pair().expect("pipe");
     modules.iter().for_each(|name| near.push(name).expect("known"));
     (near, far)
 }
@@ -91,7 +91,7 @@ fn a_message_through_modules_does_not_wait_for_the_holder_of_a_store() {
         near.putpmsg(Some(b"sent"), None, 1).expect("free");
         let mut far = far;
         let got = far.receive().expect("whole").expect("one");
-        assert_eq!(got.control.as_deref(), Some(&b"sent"[..]), "{modules:?}");
+        assert_eq!(got.control(), Some(&b"sent"[..]), "{modules:?}");
         far.set_nonblocking(true).expect("arm");
         assert_eq!(far.receive().expect_err("nothing was sent twice").errno(), Errno::Again);
     }
@@ -108,7 +108,7 @@ fn a_poll_and_a_pop_do_not_wait_for_the_holder_of_a_store() {
         assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
         held(&near.pop().expect_err("its queues cannot be emptied"), Errno::Again);
         assert_eq!(near.list().expect("whole"), ["srvmod"]);
-        held(&near.flush(Flush { read: true, write: true, band: None }).expect_err("held"), Errno::Again);
+        held(&near.flush_queues(Flush::ALL).expect_err("held"), Errno::Again);
         near
     });
     drop(holder.let_go());
@@ -162,8 +162,8 @@ static LATER: std::sync::Mutex<()> = std::sync::Mutex::new(());
 static BEFORE_PASSING: std::sync::Mutex<Option<Box<dyn FnOnce() + Send>>> = std::sync::Mutex::new(None);
 
 impl Module for Later {
-    fn info(&self) -> Info {
-        Info { services: [true, true], ..Info::new("later") }
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo { services: [true, true], ..ModuleInfo::new("later") }
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
@@ -219,7 +219,7 @@ fn what_a_put_procedure_had_got_goes_back_when_the_call_is_given_up() {
     drop(told.recv().expect("it was held").let_go());
     near.putpmsg(Some(b"two"), None, 1).expect("free");
     for text in [b"one", b"two"] {
-        assert_eq!(far.receive().expect("whole").expect("one").control.as_deref(), Some(&text[..]));
+        assert_eq!(far.receive().expect("whole").expect("one").control(), Some(&text[..]));
     }
 }
 
@@ -260,9 +260,9 @@ fn a_service_procedure_that_was_given_up_is_run_again_by_who_comes_next() {
         assert!(!far.back.store.is_empty(HEAD), "{case}");
         for text in [b"one", b"two"] {
             let got = far.receive().expect("whole").expect("one");
-            assert_eq!(got.control.as_deref(), Some(&text[..]), "{case}");
+            assert_eq!(got.control(), Some(&text[..]), "{case}");
         }
-        assert_eq!(far.receive().expect("whole").expect("the plain data").data.map(|data| data.len()), Some(600));
+        assert_eq!(far.receive().expect("whole").expect("the plain data").data_len(), Some(600));
         assert_eq!(far.receive().expect_err("each once").errno(), Errno::Again, "{case}");
     }
 }
@@ -274,8 +274,8 @@ struct Twice;
 static BETWEEN: std::sync::Mutex<Option<Box<dyn FnOnce() + Send>>> = std::sync::Mutex::new(None);
 
 impl Module for Twice {
-    fn info(&self) -> Info {
-        Info::new("twice")
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("twice")
     }
 
     fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
@@ -303,7 +303,7 @@ fn what_a_call_has_begun_is_completed() {
     let _near = writer.join().expect("no panic").expect("complete");
     let mut far = far;
     for _ in 0..2 {
-        assert_eq!(far.receive().expect("whole").expect("one").control.as_deref(), Some(&b"two"[..]));
+        assert_eq!(far.receive().expect("whole").expect("one").control(), Some(&b"two"[..]));
     }
 }
 
@@ -312,8 +312,8 @@ fn what_a_call_has_begun_is_completed() {
 struct Banded;
 
 impl Module for Banded {
-    fn info(&self) -> Info {
-        Info::new("banded")
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("banded")
     }
 
     fn put<'m>(&self, mut message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {

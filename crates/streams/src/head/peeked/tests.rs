@@ -1,6 +1,6 @@
 use std::cell::RefCell;
 
-use crate::{ControlMode, Handle, MessageFilter, ReadOptions};
+use crate::{ControlMode, Handle, MessageFilter, Priority, ReadOptions};
 
 thread_local! {
     static BETWEEN: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
@@ -30,7 +30,7 @@ fn ahead_and_plain(band: Option<u8>) -> impl FnOnce(&mut Handle) {
     move |near| {
         match band {
             Some(band) => near.putpmsg(Some(b"ahead"), None, band).expect("room"),
-            None => near.putmsg(Some(b"ahead"), None, true).expect("always"),
+            None => near.putpmsg(Some(b"ahead"), None, Priority::High).expect("always"),
         }
         near.write(b"plain").expect("room");
     }

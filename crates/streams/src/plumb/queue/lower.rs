@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Queue;
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Errno, Error, Result, corrupt, fixed};
 use crate::message::Message;
 use crate::message::link::MuxId;
 use crate::process::link::{FOR_ROOM, KnownLinks, Link};
@@ -68,7 +68,7 @@ impl<'s, 'm> Queue<'_, 's, 'm> {
         if !self.is_last() {
             return Err(fixed!(Inval, "only the write side of a driver sends down lower streams"));
         }
-        let known = self.run.beyond.links.ok_or_else(|| Error::corrupt("a run within a run sends down"))?;
+        let known = self.run.beyond.links.ok_or_else(|| corrupt!("a run within a run sends down"))?;
         Ok((known, known.find(self.run.region, id)?))
     }
 }

@@ -15,14 +15,16 @@ use headwater_os::clock::now_ns;
 use headwater_os::descriptors;
 use headwater_os::doorbell::Doorbell;
 use headwater_os::ofd_lock;
+use headwater_os::shared_files::SharedFiles;
 use headwater_shm::probe;
 
 use super::directory::{Directory, node};
-use super::{DeviceOptions, make, opened};
+use super::{DeviceOptions, Parts, make, opened, shared_cookies};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
 use crate::limits::MINORS;
 use crate::plumb::driver::DriverLink;
+use crate::process::driver_files::DriverFiles;
 use crate::process::endpoint::Endpoint;
 use crate::process::region::Region;
 
@@ -57,6 +59,7 @@ pub(super) struct Fetched {
     pub region: Region,
     pub lock: OwnedFd,
     pub far: Doorbell,
+    pub shared: Option<SharedFiles>,
     pub listener: Listener,
 }
 
@@ -83,18 +86,20 @@ impl Name {
         let left = Duration::from_nanos(until_ns.saturating_sub(now_ns()).max(1_000_000));
         let Some(files) = self.receive(&node(driver, minor), left)? else { return Ok(None) };
         let strange = |why: &str| Error::new(Errno::Proto, format!("'{driver}' {minor}: {why}"));
-        let [near, memory, lock, far, listener] =
-            <[OwnedFd; 5]>::try_from(files).map_err(|_| strange("other descriptors came than those of a device"))?;
-        let region = Region::open(memory)?;
-        let doorbell = |socket| Doorbell::from_fd(socket).map_err(|_| strange("a descriptor is no doorbell"));
-        let (near, far) = (doorbell(near)?, doorbell(far)?);
+        let mut files = files;
+        let listener = files.pop();
+        let parts = Parts::of(files).zip(listener);
+        let (Parts { near, region, lock, far, shared }, listener) =
+            parts.ok_or_else(|| strange("other descriptors came than those of a device"))?;
+        let (region, lock) = (region?, lock.ok_or_else(|| strange("its number is not locked"))?);
         let is_it = region.driver.is_some_and(|driver| std::ptr::eq(driver, self.driver))
+            && shared.as_ref().map(SharedFiles::cookies).transpose()? == shared_cookies(&region)
             && region.fixed.device.minor.load(Ordering::Relaxed) == minor
             && [region.side_of(near.cookie()?), region.side_of(far.cookie()?)] == [Some(0), Some(1)];
         if !is_it {
             return Err(strange("it is another device"));
         }
-        Ok(Some(Fetched { near, region, lock, far, listener: listener.into() }))
+        Ok(Some(Fetched { near, region, lock, far, shared, listener: listener.into() }))
     }
 }
 
@@ -202,8 +207,9 @@ impl Named<'_> {
     /// The stream that others have open, if they hand it over in time.
     fn ask(&self, minor: u32, until_ns: u64) -> Result<Option<Handle>> {
         let Some(fetched) = self.name_of(minor).fetch(minor, until_ns)? else { return Ok(None) };
-        let Fetched { near, region, lock, far, listener } = fetched;
-        let stream = Handle::of(Endpoint::of_device(region, near, far));
+        let Fetched { near, region, lock, far, shared, listener } = fetched;
+        let files = shared.map(DriverFiles::new);
+        let stream = Handle::of(Endpoint::of_device(region, near, far, files));
         stream.end.endpoint.hold_file(lock);
         self.attend(&stream, minor, listener)?;
         Ok(Some(stream))

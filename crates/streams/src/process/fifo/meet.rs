@@ -160,7 +160,7 @@ impl Located {
 
     /// Opens one end.
     fn join(self, side: usize) -> Result<Joined> {
-        // Before the pipe is opened, by which others see that somebody is there; see `Fifo::open_with`.
+        // Before the pipe is opened, by which others see that somebody is there; see `FifoOptions::open`.
         let seen = opened(&self.region, 1 - side).load(Ordering::Acquire);
         probe::at();
         let doorbell = self.pipe.doorbell(side)?;

@@ -11,14 +11,15 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use headwater_os::doorbell::Doorbell;
+use headwater_os::epoll::{Interest, Set, Waker};
 use headwater_os::fork::{self, Epoch};
-use headwater_os::readiness::{Interest, Set, Waker};
 use headwater_os::thread::Thread;
 use headwater_shm::Limit;
 
 use super::{FOR_ROOM, FOR_ROOM_ABOVE, Link, Links};
 use crate::error::{Errno, Error, Result};
 use crate::head::handle::Handle;
+use crate::process::driver_files::DriverFiles;
 use crate::process::end::Role;
 use crate::process::endpoint::Endpoint;
 
@@ -63,7 +64,8 @@ impl Server {
             Doorbell::from_fd(copy).map_err(Error::from)
         };
         let far = upper.far().ok_or_else(|| Error::new(Errno::Inval, "a stream with a partner is no multiplexer"))?;
-        let endpoint = Endpoint::of_device(upper.region.clone(), copy(upper.doorbell())?, copy(far)?);
+        let files = upper.files().map(DriverFiles::try_clone).transpose()?;
+        let endpoint = Endpoint::of_device(upper.region.clone(), copy(upper.doorbell())?, copy(far)?, files);
         let (endpoint, set) = (Arc::new(endpoint), Set::new()?);
         let shared = Arc::new(Shared { waker: Waker::new()?, stops: AtomicBool::new(false) });
         set.watch(shared.waker.as_fd(), WAKER, Interest { to_read: true, to_write: false })?;

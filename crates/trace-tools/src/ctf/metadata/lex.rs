@@ -1,24 +1,24 @@
-//! TSDL cut into words. Knows nothing of what they mean.
+//! Splits TSDL into tokens, without regard to their meaning.
 
-/// A word of TSDL.
+/// A token of TSDL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token {
     /// A name or keyword.
     Word(String),
-    /// Decimal, octal or hexadecimal; the sign is a [`Token::Mark`].
+    /// A decimal, octal or hexadecimal number; a sign is a [`Token::Symbol`].
     Number(u64),
     /// A string literal, without its escapes.
     Text(String),
-    /// `:=` or one character.
-    Mark(&'static str),
+    /// `:=` or a single character.
+    Symbol(&'static str),
 }
 
-/// Longest first.
-const MARKS: [&str; 16] = [":=", "{", "}", "(", ")", "[", "]", "<", ">", "=", ";", ":", ",", ".", "-", "+"];
+/// The symbols, longest first.
+const SYMBOLS: [&str; 16] = [":=", "{", "}", "(", ")", "[", "]", "<", ">", "=", ";", ":", ",", ".", "-", "+"];
 
-/// The words of a text, each with its line, from 1.
+/// Returns the tokens of a text, each with its line number, from 1.
 ///
-/// Errors: the line, and what on it is no word.
+/// Errors: the line, and the text that is not a token.
 pub fn tokens(text: &str) -> Result<Vec<(usize, Token)>, (usize, String)> {
     let mut tokens = Vec::new();
     let (mut rest, mut line) = (text, 1);
@@ -43,9 +43,9 @@ pub fn tokens(text: &str) -> Result<Vec<(usize, Token)>, (usize, String)> {
             len = word_len(rest);
             let number = number(&rest[..len]).ok_or_else(|| fail(&format!("{} is not a number", &rest[..len])))?;
             tokens.push((from, Token::Number(number)));
-        } else if let Some(mark) = MARKS.iter().find(|mark| rest.starts_with(**mark)) {
+        } else if let Some(mark) = SYMBOLS.iter().find(|mark| rest.starts_with(**mark)) {
             len = mark.len();
-            tokens.push((from, Token::Mark(mark)));
+            tokens.push((from, Token::Symbol(mark)));
         } else {
             return Err(fail(&format!("{first:?} does not belong here")));
         }
@@ -67,7 +67,7 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// What stands before the next quotation mark, and how long that is with the mark.
+/// Returns the contents of a string literal up to its quotation mark, and their length including it.
 fn literal(text: &str) -> Result<(String, usize), &'static str> {
     let mut out = String::new();
     let mut characters = text.char_indices();
@@ -91,25 +91,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_have_their_lines() {
+    fn tokens_have_their_lines() {
         let text = "a_1 := 0x1f /* x\n */ [010] // y\n\"s\\\"\\\\\\n é\"; -7";
         let expected = vec![
             (1, Token::Word("a_1".into())),
-            (1, Token::Mark(":=")),
+            (1, Token::Symbol(":=")),
             (1, Token::Number(31)),
-            (2, Token::Mark("[")),
+            (2, Token::Symbol("[")),
             (2, Token::Number(8)),
-            (2, Token::Mark("]")),
+            (2, Token::Symbol("]")),
             (3, Token::Text("s\"\\\n é".into())),
-            (3, Token::Mark(";")),
-            (3, Token::Mark("-")),
+            (3, Token::Symbol(";")),
+            (3, Token::Symbol("-")),
             (3, Token::Number(7)),
         ];
         assert_eq!(tokens(text), Ok(expected));
     }
 
     #[test]
-    fn what_is_no_word_is_named_with_its_line() {
+    fn invalid_text_is_reported_with_its_line() {
         for (text, line, message) in [
             ("a\n\n/* b", 3, "a comment without an end"),
             ("\n\"b", 2, "a string without an end"),

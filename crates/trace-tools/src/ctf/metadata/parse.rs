@@ -1,5 +1,5 @@
-//! Reads the metadata that [`super`] writes. What is fixed there is compared word by word with the same text, so that a trace
-//! whose records lie otherwise is refused, not misread.
+//! Parses the metadata that [`super`] writes. The constant parts are compared token by token with the same texts, so
+//! that a trace with another record layout is refused instead of misread.
 
 use super::lex::{Token, tokens};
 use super::{Metadata, PACKET_AND_TYPES, SIGNATURE, STREAM, STREAM_NAME, TIME, TRACE};
@@ -7,9 +7,9 @@ use crate::schema::{Base, Check, Clock, EventKind, Field, FieldKind, Schema, Str
 
 type Result<T> = std::result::Result<T, (usize, String)>;
 
-/// What the text says.
+/// Parses a metadata file.
 ///
-/// Errors: the line, and what is expected there.
+/// Errors: the line, and what was expected there.
 pub fn metadata(text: &str) -> Result<Metadata> {
     if !text.starts_with(SIGNATURE) {
         return Err((1, "this is not the metadata of a CTF 1.8 trace as text".into()));
@@ -67,7 +67,7 @@ impl Parser {
         matches!(self.tokens.get(self.at), Some((_, Token::Word(next))) if next == word)
     }
 
-    /// The next words are those of `text`.
+    /// Checks that the next tokens are those of `text`.
     fn fixed(&mut self, text: &str) -> Result<()> {
         for (_, expected) in tokens(text).expect("our own texts are sound") {
             if self.tokens.get(self.at).map(|(_, token)| token) != Some(&expected) {
@@ -107,7 +107,7 @@ impl Parser {
         }
     }
 
-    /// A number that the type can hold.
+    /// Parses a number that fits the type.
     fn number<T: TryFrom<u64>>(&mut self) -> Result<T> {
         match self.tokens.get(self.at) {
             Some((_, Token::Number(number))) => match T::try_from(*number) {
@@ -134,7 +134,7 @@ impl Parser {
         }
     }
 
-    /// The names of the streams, and what else is in the environment.
+    /// Parses the names of the streams and the rest of the environment.
     fn environment(&mut self) -> Result<(Vec<String>, Environment)> {
         let (mut names, mut others) = (Vec::new(), Vec::new());
         self.fixed("env {")?;
@@ -217,7 +217,7 @@ impl Parser {
         }
     }
 
-    /// What follows `enum :`.
+    /// Parses the type after `enum :`.
     fn named(&mut self) -> Result<FieldKind> {
         let Some(FieldKind::Unsigned { bytes, base: Base::Decimal }) = plain(&self.word()?) else {
             self.at -= 1;
@@ -237,7 +237,7 @@ impl Parser {
     }
 }
 
-/// The type that one of the aliases stands for.
+/// Returns the type of an alias.
 fn plain(alias: &str) -> Option<FieldKind> {
     let bytes = match alias.get(1..)? {
         "8" => 1,
@@ -260,6 +260,6 @@ fn shown(token: &Token) -> String {
         Token::Word(word) => format!("`{word}`"),
         Token::Number(number) => format!("`{number}`"),
         Token::Text(text) => format!("{text:?}"),
-        Token::Mark(mark) => format!("`{mark}`"),
+        Token::Symbol(mark) => format!("`{mark}`"),
     }
 }

@@ -15,7 +15,7 @@ fn the_text_is_the_golden_one() {
 }
 
 #[test]
-fn what_was_written_is_read() {
+fn written_metadata_is_read_back() {
     let empty = Metadata {
         uuid: [0xff; 16],
         schema: Schema {
@@ -77,21 +77,21 @@ fn a_description_of_something_else_is_refused_with_its_line() {
 
 proptest! {
     #[test]
-    fn every_schema_is_read_as_it_was_written(schema in testing::schemas(), uuid: [u8; 16]) {
+    fn every_schema_is_read_back(schema in testing::schemas(), uuid: [u8; 16]) {
         prop_assert_eq!(schema.check(), Ok(()));
         let metadata = Metadata { uuid, schema };
         prop_assert_eq!(Metadata::parse(&metadata.to_text()), Ok(metadata));
     }
 
     #[test]
-    fn a_changed_text_is_read_or_refused(at: prop::sample::Index, by: u8, cut: bool) {
+    fn a_damaged_text_is_read_or_refused(at: prop::sample::Index, by: u8, cut: bool) {
         let mut bytes = sample().to_text().into_bytes();
         let at = at.index(bytes.len());
         bytes[at] = by;
         if cut {
             bytes.truncate(at);
         }
-        // No panic and no endless loop; a line within the text.
+        // The result must not be a panic or an endless loop, and the line must be within the text.
         if let Err((line, _)) = Metadata::parse(&String::from_utf8_lossy(&bytes)) {
             prop_assert!(line >= 1 && line <= bytes.iter().filter(|byte| **byte == b'\n').count() + 1);
         }

@@ -1,12 +1,12 @@
-//! Against babeltrace2, which knows nothing of us: it must understand every trace, and have nothing to say against it.
+//! Tests with babeltrace2, an independent reader: it must read every trace without a warning.
 
 use std::process::{Command, Stdio};
 
 use super::*;
 use crate::testing::{drafts, write_drafts};
 
-/// What babeltrace2 prints of these traces, in ticks, and what it complains of; None, with a printed reason, where it is not
-/// installed.
+/// Returns babeltrace2's output for these traces, in ticks, and its warnings; `None`, with a printed reason, if it is
+/// not installed.
 fn babeltrace(paths: &[&Path]) -> Option<(String, String)> {
     let mut command = Command::new("babeltrace2");
     command.args(["--clock-cycles", "--no-delta"]).args(paths).stdin(Stdio::null()).env("TZ", "UTC");
@@ -31,7 +31,7 @@ fn it_reads_every_kind_of_field() {
     let put = |time, text: &str| {
         record(time, 7, 42, &[&5_u32.to_le_bytes()[..], text.as_bytes(), &[0], &6_u16.to_le_bytes()].concat())
     };
-    // Records with each length of padding, the last of a packet among them.
+    // Records with each length of padding, also as the last of a packet.
     for (at, text) in ["", "a", "ab", "abc", "abcd", "abcde", "abcdef", "a \"b\"\n"].into_iter().enumerate() {
         let time = at as u64 * 10;
         let both = [put(time, text), record(time + 1, 2, 43, &[])].concat();
@@ -50,7 +50,7 @@ fn it_reads_every_kind_of_field() {
 
     let Some((out, err)) = babeltrace(&[dir.path()]) else { return };
     assert_eq!(err, "");
-    // The name of the host stands in each line, with a line feed and a tab in it here.
+    // Each line contains the host name, which here contains a line feed and a tab.
     let out = out.replace(" a \"b\"\n\tc\\ é ", " host ");
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines.len(), 25);
@@ -65,7 +65,7 @@ fn it_reads_every_kind_of_field() {
 }
 
 #[test]
-fn it_numbers_every_loss() {
+fn it_reports_every_loss() {
     let dir = new_dir();
     let mut writer = Writer::create(dir.path(), &schema()).expect("an empty directory");
     writer.packet(Packet { begin: 10, end: 10, discarded: 3, parts: &[&put(10, 1)], ..packet() }).expect("room");
@@ -96,7 +96,7 @@ fn it_merges_two_traces() {
 }
 
 #[test]
-fn it_reads_what_was_repaired_and_refuses_it_before() {
+fn it_reads_a_repaired_trace_and_refuses_it_before() {
     let dir = new_dir();
     write_at(dir.path(), &[10, 20]);
     let file = fs::OpenOptions::new().write(true).open(dir.path().join("user-0")).expect("it is there");
@@ -107,7 +107,7 @@ fn it_reads_what_was_repaired_and_refuses_it_before() {
     let Some((out, err)) = babeltrace(&[dir.path()]) else { return };
     assert_eq!((out.lines().count(), err.as_str()), (1, ""));
 
-    // Cut to nothing it is no hindrance either.
+    // A file that was cut to nothing is accepted too.
     file.set_len(50).expect("it is ours");
     repair(dir.path()).expect("it can be");
     assert_eq!(babeltrace(&[dir.path()]), Some((String::new(), String::new())));
@@ -121,7 +121,7 @@ fn it_reads_any_schema_and_records() {
     let mut runner = TestRunner::deterministic();
     for _ in 0..12 {
         let mut schema = crate::testing::schemas().new_tree(&mut runner).expect("there is one").current();
-        // Its own limits are not our subject: times beyond 64 bits of nanoseconds.
+        // A limit of babeltrace2, not of ours: it cannot represent times beyond 64 bits of nanoseconds.
         schema.clock = clock();
         let drafts = drafts().new_tree(&mut runner).expect("there is one").current();
         let dir = new_dir();

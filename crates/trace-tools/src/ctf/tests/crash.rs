@@ -1,10 +1,10 @@
-//! What a crash or a full disk leaves.
+//! Tests of the state after a crash or with a full disk.
 
 use super::*;
 
 #[test]
-fn a_cut_tail_is_left_out_then_repaired_and_gone_on_from() {
-    // Wherever the last packet is cut, its beginning included.
+fn an_incomplete_packet_is_skipped_repaired_and_followed_by_new_ones() {
+    // Cut the last packet at several places, including its beginning.
     for cut in [1, 23, 24, 60, 111] {
         let dir = new_dir();
         write_at(dir.path(), &[10, 20]);
@@ -49,7 +49,7 @@ fn the_position_of_the_last_whole_packet_is_known() {
     writer.packet(Packet { position: 480, ..packet() }).expect("room");
     writer.packet(Packet { ring: 3, position: 1, ..packet() }).expect("room");
     writer.packet(Packet { position: 960, begin: 1, end: 1, ..packet() }).expect("room");
-    // Loss alone moves nothing, and is no reason to believe that a ring was read.
+    // A loss alone does not move the position, and does not imply that the ring was read.
     writer.note_loss(0, 0, 0, 5, 2).expect("it is a stream");
     writer.note_loss(1, 0, 0, 5, 2).expect("it is a stream");
     writer.close().expect("room");
@@ -59,7 +59,7 @@ fn the_position_of_the_last_whole_packet_is_known() {
 }
 
 #[test]
-fn a_file_with_something_else_in_it_is_not_cut() {
+fn a_file_with_other_contents_is_not_cut() {
     let dir = new_dir();
     write_at(dir.path(), &[10]);
     let file = dir.path().join("user-0");
@@ -69,7 +69,7 @@ fn a_file_with_something_else_in_it_is_not_cut() {
     let error = repair(dir.path()).expect_err("that is no packet").to_string();
     assert_eq!(error, format!("{} is damaged at byte 200: no packet begins here", file.display()));
     assert_eq!(fs::read(&file).expect("it is there"), bytes);
-    // What stands before it is read.
+    // The packets before the damage are read.
     let lines = read_all(&[dir.path()]);
     assert_eq!(lines, format!("10 user-0 cpu 0 tid 42 headwater:put n=7\n{error}\n"));
 }
@@ -77,12 +77,12 @@ fn a_file_with_something_else_in_it_is_not_cut() {
 #[test]
 fn a_full_disk_leaves_whole_packets() {
     const FULL: &str = "HEADWATER_TRACE_TEST_FULL";
-    // The limit of a file's size is the process's, so this test runs itself in one of its own; a write beyond it is cut
-    // short first and refused then, as on a full disk.
+    // The limit of the file size applies to the process, so this test runs itself again as a process. A write beyond
+    // the limit is first cut short and then refused, as on a full disk.
     let Some(dir) = std::env::var_os(FULL) else {
         let dir = new_dir();
         let own = std::env::current_exe().expect("it is running");
-        // 4 KiB; with SIGXFSZ ignored the write fails instead of killing.
+        // The limit is 4 KiB. With SIGXFSZ ignored, a write fails instead of killing the process.
         let script =
             "trap '' XFSZ; ulimit -f 4; exec \"$0\" --exact ctf::tests::crash::a_full_disk_leaves_whole_packets";
         let output = std::process::Command::new("bash")
@@ -109,7 +109,7 @@ fn a_full_disk_leaves_whole_packets() {
     let len = fs::metadata(&file).expect("it is there").len();
     assert_eq!(len, 200 + 112 * (time - 2), "whole packets");
     assert!(len + 112 > 4096 && len < 4096, "the last write was cut short");
-    // Another ring has room, and this one once there is some: a packet without records still fits.
+    // Another ring can be written, and this one with a smaller packet: a packet without records still fits.
     writer.packet(Packet { ring: 1, begin: 1, end: 1, parts: &[&put(1, 1)], ..packet() }).expect("room");
     writer.note_loss(0, 0, 0, 1, time).expect("it is a stream");
     let closed = writer.close();
@@ -120,7 +120,7 @@ fn a_full_disk_leaves_whole_packets() {
 }
 
 #[test]
-fn where_nothing_can_be_made_the_error_names_the_path() {
+fn errors_of_the_file_system_name_the_path() {
     let error = Writer::create(Path::new("/proc/trace"), &schema()).expect_err("there is no room").to_string();
     assert!(error.starts_with("cannot create the directory /proc/trace: "), "{error}");
     let error = Reader::open(&["/proc/none"]).expect_err("there is none").to_string();
@@ -128,8 +128,8 @@ fn where_nothing_can_be_made_the_error_names_the_path() {
 }
 
 #[test]
-fn what_no_writer_writes_is_refused_where_it_stands() {
-    // Two packets: an empty one, then one of a single record, 88 + 24 bytes.
+fn invalid_data_is_refused_with_its_position() {
+    // Two packets: an empty one, and one with a single record, 88 + 24 bytes.
     let number = |at: usize, to: u64| (at, to.to_le_bytes().to_vec());
     let second = 88;
     for ((at, to), expected) in [
@@ -139,7 +139,7 @@ fn what_no_writer_writes_is_refused_where_it_stands() {
         (number(second + 56, 2), "88: the packet's number does not follow the one before it"),
         (number(32, 11), "88: the packet begins before the one before it ends"),
         (number(64, 1), "88: the packet has lost fewer records than the one before it"),
-        // Its record would end behind it.
+        // The record would extend beyond the packet.
         ((second + 98, vec![32]), "176: no whole record stands here"),
         ((second + 98, vec![16]), "176: the fields of the record do not fill it"),
         ((second + 96, vec![9]), "176: the metadata does not know the record's event"),

@@ -1,4 +1,4 @@
-//! Any schema and records come back as they were; any bytes in a trace's files are read or refused.
+//! Property tests: any schema and records are read back as written; any bytes in a trace's files are read or refused.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -10,13 +10,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_was_written_is_read(schema in schemas(), drafts in drafts()) {
+    fn written_records_are_read_back(schema in schemas(), drafts in drafts()) {
         let dir = new_dir();
         let written = write_drafts(dir.path(), &schema, &drafts);
         let mut reader = Reader::open(&[dir.path()]).expect("it is a trace");
         for (stream, ring, record) in written {
             let head = crate::record::Head::read(&record).expect("it is whole");
-            let Some(Item::Record(read)) = reader.next().expect("it is sound") else { panic!("a record is missing") };
+            let Some(TraceItem::Record(read)) = reader.next().expect("it is sound") else { panic!("a record is missing") };
             prop_assert_eq!((read.stream, read.ring), (schema.streams[stream].name.as_str(), ring));
             prop_assert_eq!((read.time, read.tid), (head.time, head.thread));
             prop_assert_eq!(read.bytes, &record[crate::record::HEAD..]);
@@ -28,7 +28,7 @@ proptest! {
     }
 
     #[test]
-    fn changed_bytes_are_read_or_refused(
+    fn damaged_files_are_read_or_refused(
         drafts in drafts(),
         changes in prop::collection::vec((any::<Index>(), any::<u8>()), 1..4),
         cut in any::<Option<Index>>(),
@@ -44,13 +44,13 @@ proptest! {
             bytes.truncate(cut.map_or(len, |cut| cut.index(len)));
             fs::write(path, bytes).expect("room");
         }
-        // However often it is asked: it ends, within the records that were there, and each file fails once at most.
+        // Reading must end, return at most the records that were written, and report at most one error per file.
         if let Ok(mut reader) = Reader::open(&[dir.path()]) {
             let (mut records, mut errors) = (0, 0);
             loop {
                 match reader.next() {
-                    Ok(Some(Item::Record(record))) => records += record.fields().count().max(1),
-                    Ok(Some(Item::Loss(_))) => {}
+                    Ok(Some(TraceItem::Record(record))) => records += record.fields().count().max(1),
+                    Ok(Some(TraceItem::Loss(_))) => {}
                     Ok(None) => break,
                     Err(_) => errors += 1,
                 }

@@ -1,4 +1,4 @@
-//! The objects of the trace event format. Whatever they are given, the JSON is sound once [`Events::end`] was called.
+//! Writes the objects of the trace event format. After [`Events::end`] the output is valid JSON for any input.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -6,14 +6,14 @@ use std::io::{self, Write};
 use crate::Value;
 use crate::ctf::Record;
 
-/// Where an event is shown.
+/// The track on which an event is shown: process and thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Track {
     pub pid: u32,
     pub tid: u32,
 }
 
-/// No thread's: larger than the kernel's largest id (2^22).
+/// The process id of the CPU tracks, larger than the kernel's largest id (2^22).
 const CPUS: u32 = (1 << 22) + 1;
 
 impl Track {
@@ -22,10 +22,10 @@ impl Track {
     }
 }
 
-/// The list of events.
+/// Writes the list of events.
 pub struct Events<W: Write> {
     out: W,
-    /// What times are counted from: as they come, in microseconds with a fraction, JavaScript would round them.
+    /// The time that is subtracted: JavaScript would round absolute times in microseconds.
     origin: u128,
     first: bool,
     arrows: u64,
@@ -54,7 +54,7 @@ impl<W: Write> Events<W> {
         self.event("i", track, format_args!("\"s\":\"t\",\"name\":{name},\"cat\":{stream},\"ts\":{at},\"args\":{args}"))
     }
 
-    /// An instant on all tracks.
+    /// Writes an instant on all tracks.
     pub fn global(&mut self, name: &str, stream: &str, at: u128, args: &str) -> io::Result<()> {
         let (name, stream, at) = (Text(name), Text(stream), self.time(at));
         let rest = format_args!("\"s\":\"g\",\"name\":{name},\"cat\":{stream},\"ts\":{at},\"args\":{args}");
@@ -75,7 +75,7 @@ impl<W: Write> Events<W> {
         self.event("X", track, rest)
     }
 
-    /// From a place and time to another.
+    /// Writes an arrow from one track and time to another.
     pub fn arrow(&mut self, (track, at): (Track, u128), to: (Track, u128)) -> io::Result<()> {
         self.arrows += 1;
         let (id, at, then) = (self.arrows, self.time(at), self.time(to.1));
@@ -84,7 +84,7 @@ impl<W: Write> Events<W> {
         self.event("f", to.0, rest)
     }
 
-    /// Says what a process or thread is called; `what` is `process_name` or `thread_name`.
+    /// Names a process or thread; `what` is `process_name` or `thread_name`.
     pub fn name(&mut self, track: Track, what: &str, name: &str) -> io::Result<()> {
         let name = Text(name);
         self.event("M", track, format_args!("\"name\":\"{what}\",\"args\":{{\"name\":{name}}}"))
@@ -95,7 +95,7 @@ impl<W: Write> Events<W> {
     }
 }
 
-/// Nanoseconds as microseconds.
+/// Formats nanoseconds as microseconds.
 struct Microseconds(u128);
 
 impl fmt::Display for Microseconds {
@@ -104,7 +104,7 @@ impl fmt::Display for Microseconds {
     }
 }
 
-/// A string of JSON.
+/// Formats a JSON string.
 pub struct Text<'a>(pub &'a str);
 
 impl fmt::Display for Text<'_> {
@@ -113,12 +113,13 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-/// A record's fields and CPU as an object.
+/// Formats a record's fields and CPU as an object.
 pub struct Args<'a>(pub &'a Record<'a>);
 
 impl fmt::Display for Args<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A field may be called `cpu` too, and what stands twice is no sound object: a space cannot be in a field's name.
+        // A field may be called `cpu` too, and an object must not contain a key twice. A field's name cannot contain a
+        // space.
         write!(formatter, "{{\"on cpu\":{}", self.0.cpu)?;
         for (name, value) in self.0.fields() {
             write!(formatter, ",{}:", Text(name))?;
@@ -129,7 +130,7 @@ impl fmt::Display for Args<'_> {
 }
 
 fn write_value(formatter: &mut fmt::Formatter<'_>, value: Value<'_>) -> fmt::Result {
-    // Beyond these JavaScript rounds.
+    // JavaScript rounds larger integers.
     const EXACT: u64 = 1 << 53;
     match value {
         Value::Unsigned { value: number, base: crate::schema::Base::Decimal } if number <= EXACT => {

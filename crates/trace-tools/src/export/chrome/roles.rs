@@ -1,40 +1,40 @@
-//! What a kind of event means to the picture, told by its name and fields.
+//! The role of an event type in the picture, from its name and fields.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::schema::{EventKind, Schema};
 
-/// How the names of two events differ that begin and end something.
+/// Suffixes of two events that begin and end a slice.
 const SUFFIXES: [(&str, &str); 4] = [("_begin", "_end"), ("_enter", "_exit"), ("_entry", "_exit"), ("_start", "_end")];
 
-/// The same, within a name: what follows it is part of both.
+/// The same within a name: the rest of the name is the same for both.
 const INFIXES: [(&str, &str); 1] = [("sys_enter_", "sys_exit_")];
 
-/// Which end of something.
+/// The end of a slice or arrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
     Begin,
     End,
 }
 
-/// What a kind of event is in the picture.
+/// The role of an event type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Role {
-    /// It is an end of a slice with this name.
+    /// It begins or ends the slice with this name.
     pub side: Option<(Side, String)>,
-    /// It is at an end of an arrow: of which, if its name says so.
+    /// It is an end of an arrow; the inner value is the side, if its name tells.
     pub flow: Option<Option<Side>>,
     /// It wakes the thread in its field `pid`.
     pub wakes: bool,
-    /// A CPU goes from one thread to another.
+    /// It switches a CPU from one thread to another.
     pub switches: bool,
-    /// It says whose thread it is and its name.
+    /// It reports the name and process of its own thread.
     pub names_itself: bool,
-    /// Fields that hold the name of a thread and its id.
+    /// Pairs of fields with the name of a thread and its id.
     pub names: Vec<(String, String)>,
 }
 
-/// The roles of all kinds, by name: several traces may have the same.
+/// The roles of all event types, by name: several traces may have the same type.
 #[derive(Debug, Default)]
 pub struct Roles {
     by_name: HashMap<String, Role>,
@@ -57,7 +57,7 @@ impl Roles {
 
 fn role(kind: &EventKind, ends: &HashSet<(Side, String)>) -> Role {
     let has = |name: &str| kind.fields.iter().any(|field| field.name == name);
-    // What has no counterpart begins and ends nothing, such as `sched_process_exit`.
+    // A type without a counterpart has no side, for example `sched_process_exit`.
     let side = sides(&kind.name).into_iter().find(|(side, name)| {
         let other = if *side == Side::Begin { Side::End } else { Side::Begin };
         ends.contains(&(other, name.clone()))
@@ -67,7 +67,7 @@ fn role(kind: &EventKind, ends: &HashSet<(Side, String)>) -> Role {
         name if name.ends_with("_to") => Some(Side::End),
         _ => None,
     });
-    // The kernel's scheduler has for each thread that it speaks of `pid` and `comm`, with what is before them in common.
+    // The scheduler's events have, for each thread, fields `pid` and `comm` with a common prefix.
     let scheduler = kind.name.starts_with("sched:") || kind.name.starts_with("task:");
     let comms = kind.fields.iter().filter_map(|field| Some((field, field.name.strip_suffix("comm")?)));
     let names = comms.map(|(field, before)| (field.name.clone(), format!("{before}pid")));
@@ -81,7 +81,7 @@ fn role(kind: &EventKind, ends: &HashSet<(Side, String)>) -> Role {
     }
 }
 
-/// What an event of this name may begin or end.
+/// Returns the slices that an event of this name may begin or end.
 fn sides(name: &str) -> Vec<(Side, String)> {
     let mut sides = Vec::new();
     for (begin, end) in SUFFIXES {
@@ -102,7 +102,7 @@ mod tests {
     use crate::testing::{clock, kind, unsigned};
 
     #[test]
-    fn names_and_fields_say_what_an_event_is() {
+    fn names_and_fields_determine_the_role_of_an_event() {
         let flow = [("flow", unsigned(8))];
         let comms = [("comm", unsigned(1)), ("pid", unsigned(4)), ("other_comm", unsigned(1))];
         let events = vec![

@@ -1,45 +1,46 @@
-//! Slices that have begun, thread by thread.
+//! OpenSlices that have begun and not ended, by thread.
 
 use std::collections::BTreeMap;
 
-/// Most that are open on one thread.
+/// The most open slices of a thread.
 const DEPTH_MAX: usize = 64;
 
 /// A slice that has begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Open {
+pub struct OpenSlice {
     pub name: String,
     pub stream: String,
     /// Nanoseconds since 1970.
     pub begin: u128,
-    /// What its first event said, as JSON.
+    /// The fields of its first event, as JSON.
     pub args: String,
 }
 
-/// What is open, by thread; of each the outermost first.
+/// The open slices by thread, the outermost first.
 #[derive(Debug, Default)]
-pub struct Slices {
-    by_thread: BTreeMap<u32, Vec<Open>>,
+pub struct OpenSlices {
+    by_thread: BTreeMap<u32, Vec<OpenSlice>>,
 }
 
-impl Slices {
-    /// Gives back the outermost if there are too many.
-    pub fn begin(&mut self, tid: u32, open: Open) -> Option<Open> {
+impl OpenSlices {
+    /// Adds a slice. If the thread has too many, removes the outermost one and returns it.
+    pub fn begin(&mut self, tid: u32, open: OpenSlice) -> Option<OpenSlice> {
         let all = self.by_thread.entry(tid).or_default();
         all.push(open);
         (all.len() > DEPTH_MAX).then(|| all.remove(0))
     }
 
-    /// The innermost of this name, and what had begun within it and has not ended. Of another name nothing is touched.
-    pub fn end(&mut self, tid: u32, name: &str) -> (Option<Open>, Vec<Open>) {
+    /// Removes the innermost slice of this name. Returns it, and the open slices within it. If there is none of this
+    /// name, nothing changes.
+    pub fn end(&mut self, tid: u32, name: &str) -> (Option<OpenSlice>, Vec<OpenSlice>) {
         let Some(all) = self.by_thread.get_mut(&tid) else { return (None, vec![]) };
         let Some(at) = all.iter().rposition(|open| open.name == name) else { return (None, vec![]) };
         let inner = all.split_off(at + 1);
         (all.pop(), inner)
     }
 
-    /// What is open of a stream, which is not any more.
-    pub fn break_off(&mut self, stream: &str) -> Vec<(u32, Open)> {
+    /// Removes and returns all open slices of a stream.
+    pub fn break_off(&mut self, stream: &str) -> Vec<(u32, OpenSlice)> {
         let mut broken = Vec::new();
         for (tid, all) in &mut self.by_thread {
             broken.extend(all.extract_if(.., |open| open.stream == stream).map(|open| (*tid, open)));
@@ -47,8 +48,8 @@ impl Slices {
         broken
     }
 
-    /// Everything that is open, which is not any more.
-    pub fn all(&mut self) -> Vec<(u32, Open)> {
+    /// Removes and returns all open slices.
+    pub fn all(&mut self) -> Vec<(u32, OpenSlice)> {
         let all = std::mem::take(&mut self.by_thread);
         all.into_iter().flat_map(|(tid, all)| all.into_iter().map(move |open| (tid, open))).collect()
     }

@@ -1,7 +1,9 @@
-//! Whether JSON is what the Trace Event Format asks for, and Perfetto can show: for tests, here and of the command.
+//! Checks that JSON complies with the Trace Event Format and can be shown by Perfetto. For tests of this crate and of
+//! the command.
 //!
-//! Source: "Trace Event Format", sections JSON Object Format, Complete Events, Instant Events, Flow Events, Metadata Events.
-//! Events need no order there. Flows end at slices; slices of a track lie in each other or apart.
+//! Source: "Trace Event Format", sections JSON Object Format, Complete Events, Instant Events, Flow Events, Metadata
+//! Events. The format requires no order of events. Flows must end at slices; the slices of a track must be nested or
+//! disjoint.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,12 +12,12 @@ use serde_json::Value;
 /// A track: process and thread.
 type Track = (u64, u64);
 
-/// Looks at a whole file.
+/// Checks a whole file.
 ///
-/// Panics with the first event that is wrong.
+/// Panics with the first invalid event.
 pub fn check(json: &Value) {
     let events = json["traceEvents"].as_array().expect("an object with a list");
-    // In ns, as the exporter counts; of each slice the begin and the end.
+    // In ns, as in the exporter; begin and end of each slice.
     let mut slices: BTreeMap<Track, Vec<(u64, u64)>> = BTreeMap::new();
     let mut flows: HashMap<u64, (bool, u64)> = HashMap::new();
     let mut ends: Vec<(Track, u64, &Value)> = Vec::new();
@@ -68,7 +70,7 @@ pub fn check(json: &Value) {
     }
 }
 
-/// Of microseconds with three digits behind the point, which are a number and not a text.
+/// Converts microseconds with three decimals, which must be a number and not a string.
 fn nanoseconds(value: &Value) -> Option<u64> {
     let ns = value.as_f64().filter(|us| *us >= 0.0)? * 1000.0;
     Some(ns.round() as u64)

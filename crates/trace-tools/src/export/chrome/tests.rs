@@ -6,7 +6,7 @@ use super::*;
 use crate::ctf::{Packet, Writer};
 use crate::testing;
 
-/// Of what was written, each event on a line.
+/// Returns the output as JSON, and as text with one event per line.
 fn exported(dir: &Path) -> (Value, String) {
     let mut text = Vec::new();
     let exported = export(&[dir], &Choice::default(), &mut text).expect("it is a trace");
@@ -58,7 +58,7 @@ fn slices_arrows_cpus_and_names_are_found() {
 }
 
 #[test]
-fn what_was_lost_breaks_slices() {
+fn losses_break_slices() {
     let dir = tempfile::tempdir().expect("room");
     let schema = testing::exported_schema();
     let mut writer = Writer::create(dir.path(), &schema).expect("an empty directory");
@@ -68,7 +68,7 @@ fn what_was_lost_breaks_slices() {
             Packet { stream: 0, ring: 0, cpu: 0, begin: time, end: time, discarded, position: 0, parts: &[&record] };
         writer.packet(packet).expect("room");
     };
-    // `work_begin` and `work_end`: a pair, a pair with a loss between, and a beginning alone.
+    // `work_begin` and `work_end`: a pair, a pair with a loss in between, and a beginning without an end.
     [(10, 0, 3), (20, 0, 4), (30, 0, 3), (40, 1, 4), (50, 1, 3)]
         .into_iter()
         .for_each(|(time, lost, id)| packet(time, lost, id));
@@ -94,8 +94,8 @@ fn what_was_lost_breaks_slices() {
 
 #[test]
 fn ends_belong_to_the_innermost_beginning_of_their_name() {
-    let open = |name: &str| Open { name: name.into(), stream: "s".into(), begin: 0, args: String::new() };
-    let mut slices = Slices::default();
+    let open = |name: &str| OpenSlice { name: name.into(), stream: "s".into(), begin: 0, args: String::new() };
+    let mut slices = OpenSlices::default();
     ["a", "b", "a", "c"].into_iter().for_each(|name| assert_eq!(slices.begin(1, open(name)), None));
     assert_eq!(slices.end(2, "a"), (None, vec![]));
     assert_eq!(slices.end(1, "x"), (None, vec![]));
@@ -115,7 +115,8 @@ fn arrows_join_equal_values_of_flow() {
     let mut schema = testing::exported_schema();
     schema.streams[0].events.push(testing::kind(7, "app:passed", &[("flow", testing::unsigned(8))]));
     let mut writer = Writer::create(dir.path(), &schema).expect("an empty directory");
-    // Ends without a beginning, a pair by names, two pairs by turns, and a beginning alone, which is no arrow.
+    // Ends without a beginning, a pair by names, two alternating pairs, and a beginning without an end, which is not an
+    // arrow.
     let flows = [(6, 1), (5, 1), (6, 1), (6, 1), (7, 2), (7, 3), (7, 2), (7, 3), (7, 2)];
     for (time, (event, flow)) in (0_u64..).zip(flows) {
         let record = testing::record(time, event, 5, &u64::to_le_bytes(flow));
@@ -136,7 +137,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn whatever_is_in_a_trace_the_json_is_sound(schema in testing::schemas(), drafts in testing::drafts()) {
+    fn any_trace_is_exported_as_valid_json(schema in testing::schemas(), drafts in testing::drafts()) {
         let dir = tempfile::tempdir().expect("room");
         let written = testing::write_drafts(dir.path(), &schema, &drafts);
         let (json, _) = exported(dir.path());

@@ -1,4 +1,4 @@
-//! What threads are called and of which process they are, as far as the traces say.
+//! Names and processes of threads, as far as the traces report them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::json::Track;
 use super::roles::Role;
 use crate::ctf::Record;
 
-/// The threads of the traces. An id that the kernel gives to another thread later is taken for one.
+/// The threads of the traces. If the kernel reuses a thread id, both threads are taken for one.
 #[derive(Debug, Default)]
 pub struct Threads {
     by_tid: BTreeMap<u32, Thread>,
@@ -16,15 +16,15 @@ pub struct Threads {
 #[derive(Debug, Default)]
 struct Thread {
     pid: Option<u32>,
-    /// What it said of itself.
+    /// The name that it reported itself.
     own_name: Option<String>,
-    /// What the kernel said of it last.
+    /// The last name that the kernel reported.
     name: Option<String>,
 }
 
 impl Threads {
-    /// Takes what an event says of threads.
-    pub fn learn(&mut self, record: &Record<'_>, role: &Role) {
+    /// Records what an event reports about threads.
+    pub fn record(&mut self, record: &Record<'_>, role: &Role) {
         let number = |name: &str| {
             let value = record.field(name).and_then(|value| value.as_u64());
             value.and_then(|value| u32::try_from(value).ok())
@@ -56,7 +56,7 @@ impl Threads {
         name.cloned().unwrap_or_else(|| tid.to_string())
     }
 
-    /// Tracks with the name of their process, which is that of its first thread, and their own.
+    /// Returns the tracks with the name of their process, which is that of its first thread, and their own name.
     pub fn named(&self) -> Vec<(Track, String, String)> {
         let threads = self.by_tid.keys().map(|tid| {
             let track = self.track(*tid);

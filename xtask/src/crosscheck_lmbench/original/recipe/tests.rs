@@ -2,7 +2,7 @@ use super::*;
 use crate::crosscheck_lmbench::rows_of_suite;
 
 #[test]
-fn figures_stand_where_the_programs_print_them() {
+fn figures_are_found_in_the_output_of_the_programs() {
     for (printed, text, value) in [
         (Printed::Before("microseconds"), "Simple syscall: 0.0902 microseconds\n", Some(0.0902)),
         (Printed::Before("microseconds"), "Pagefaults on f64: 0.1209 microseconds\n", Some(0.1209)),
@@ -22,7 +22,7 @@ fn figures_stand_where_the_programs_print_them() {
     }
 }
 
-/// Rows of the suite that no original program measures, and those whose program needs more than this machine: a port mapper.
+/// Rows of the suite that no original program measures, or whose program needs a port mapper.
 const WITHOUT: [&str; 3] = ["main-memory-random", "rpc-tcp", "rpc-udp"];
 
 #[test]

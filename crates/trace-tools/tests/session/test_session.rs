@@ -1,4 +1,4 @@
-//! A session, and what its trace must hold.
+//! A session for a test, and the checks of its trace.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,25 +8,25 @@ use headwater_trace::WhenFull;
 use headwater_trace::region::{Layout, Region};
 use headwater_trace_tools::Value;
 use headwater_trace_tools::consumer::{Consumer, Totals};
-use headwater_trace_tools::ctf::{Item, Reader};
+use headwater_trace_tools::ctf::{Reader, TraceItem};
 use headwater_trace_tools::schema::Clock;
 
 use crate::program;
 
-/// A session's files, which go with it.
-pub struct Stage {
+/// The files of a session. They are removed on drop.
+pub struct TestSession {
     directory: tempfile::TempDir,
 }
 
-impl Stage {
-    pub fn new(when_full: WhenFull, cpu_bytes: usize) -> Stage {
-        // In memory: a disk would write the logs to itself all the while.
+impl TestSession {
+    pub fn new(when_full: WhenFull, cpu_bytes: usize) -> TestSession {
+        // In memory: on a disk, the kernel would write the logs back all the time.
         let directory = tempfile::tempdir_in("/dev/shm").expect("a directory");
-        let stage = Stage { directory };
+        let test = TestSession { directory };
         let clock = Clock { name: "tsc".into(), frequency_hz: 2_000_000_000, offset_s: 0, offset_ticks: 0 };
         let layout = Layout { patterns: vec!["test:*".into()], when_full, cpu_bytes, clock };
-        Region::create(&stage.session(), &layout).expect("a session");
-        stage
+        Region::create(&test.session(), &layout).expect("a session");
+        test
     }
 
     pub fn session(&self) -> PathBuf {
@@ -41,7 +41,7 @@ impl Stage {
         Region::open(&self.session()).expect("a session")
     }
 
-    /// Carries until the programs have ended, and then the rest.
+    /// Copies events until the programs have ended, and then the rest.
     pub fn carry(&self, mut ended: impl FnMut() -> bool) -> Totals {
         let mut consumer = Consumer::begin(self.region(), &self.trace(), Vec::new()).expect("a trace");
         while !ended() {
@@ -51,13 +51,13 @@ impl Stage {
         consumer.finish().expect("the end")
     }
 
-    /// What the trace holds, after every record was looked at.
+    /// Reads the trace, and checks every record.
     pub fn read(&self) -> Seen {
         let mut seen = Seen::default();
         let mut reader = Reader::open(&[self.trace()]).expect("a trace");
         while let Some(item) = reader.next().expect("sound") {
             match item {
-                Item::Record(record) => {
+                TraceItem::Record(record) => {
                     seen.records += 1;
                     if record.kind.name == "headwater:thread" {
                         seen.named += 1;
@@ -69,40 +69,40 @@ impl Stage {
                     };
                     let (writer, step) = (number("writer"), number("number"));
                     assert_eq!(number("check"), program::check(writer, step), "a torn record");
-                    let told = step % 7 == 0;
-                    assert_eq!(record.kind.name, if told { "test:told" } else { "test:step" });
-                    if told {
+                    let is_long = step % 7 == 0;
+                    assert_eq!(record.kind.name, if is_long { "test:long_step" } else { "test:step" });
+                    if is_long {
                         assert_eq!(record.field("text"), Some(Value::Text(program::text(step).as_bytes())));
                     }
                     seen.steps.entry((writer, record.tid)).or_default().push((step, record.time));
                 }
-                Item::Loss(loss) => seen.lost += loss.count,
+                TraceItem::Loss(loss) => seen.lost += loss.count,
             }
         }
         seen
     }
 }
 
-/// What a trace holds.
+/// The contents of a trace.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// Records of all kinds.
+    /// Number of records of all types.
     pub records: u64,
     pub lost: u64,
-    /// Threads that say who they are.
+    /// Number of records that name a thread.
     pub named: u64,
-    /// By writer and thread: numbers and times.
+    /// By writer and thread: numbers and times of events.
     pub steps: BTreeMap<(u64, u32), Vec<(u64, u64)>>,
 }
 
 impl Seen {
-    /// All numbers of a writer, however many threads it had.
+    /// Returns all numbers of a writer's events, from all of its threads.
     pub fn numbers(&self, writer: u64) -> Vec<u64> {
         let of = self.steps.iter().filter(|((who, _), _)| *who == writer).flat_map(|(_, steps)| steps);
         of.map(|(number, _)| *number).collect()
     }
 
-    /// Whether each thread's records came in the order in which it wrote them.
+    /// Whether the records of each thread are in the order in which it wrote them.
     pub fn is_in_order(&self) -> bool {
         self.steps.values().all(|steps| steps.is_sorted_by(|one, next| one.0 < next.0))
     }

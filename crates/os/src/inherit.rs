@@ -1,0 +1,97 @@
+//! Descriptors that a program gets from the process that starts it, beside its standard input and output.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use crate::descriptors;
+
+/// The lowest number that is given: below are standard input and output.
+const NUMBER_MIN: RawFd = 3;
+
+/// Has every program that `command` starts get these descriptors, and returns the numbers that they have there. Other programs
+/// of this process do not get them: they are open here without inheritance until the command is dropped.
+///
+/// # Errors
+/// `EMFILE` without so many free descriptors.
+pub fn pass<'f>(command: &mut Command, files: impl Iterator<Item = BorrowedFd<'f>>) -> io::Result<Vec<u32>> {
+    let copies = files.map(copy_above).collect::<io::Result<Vec<OwnedFd>>>()?;
+    let numbers = copies.iter().map(|file| file.as_raw_fd().unsigned_abs()).collect();
+    let keep = move || copies.iter().try_for_each(|file| keep_open(file.as_raw_fd()));
+    // SAFETY: in the child it calls fcntl alone, which is safe after fork, and allocates nothing.
+    unsafe { command.pre_exec(keep) };
+    Ok(numbers)
+}
+
+fn copy_above(file: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    // SAFETY: F_DUPFD_CLOEXEC makes a new descriptor or fails; it does not touch the old one.
+    let copy = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, NUMBER_MIN) };
+    if copy < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: fcntl has just made this descriptor and nobody else holds it.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+fn keep_open(number: RawFd) -> io::Result<()> {
+    // SAFETY: it changes a flag of a descriptor that the command owns; nothing else is touched.
+    if unsafe { libc::fcntl(number, libc::F_SETFD, 0) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Takes a descriptor that this program got from [`pass`] if it is still the file of that inode: the number is free afterwards,
+/// and no program that this one starts gets it. None if another file has the number now, which is left alone.
+///
+/// # Errors
+/// `EBADF` if no file has the number; `EMFILE` without a free descriptor.
+pub fn take(number: u32, inode: u64) -> io::Result<Option<OwnedFd>> {
+    let file = descriptors::duplicate(number)?;
+    if descriptors::inode(&file)? != inode {
+        return Ok(None);
+    }
+    let number = number.cast_signed();
+    // SAFETY: the file is the one that was passed for this call to take, so nobody else in the process owns the number.
+    drop(unsafe { OwnedFd::from_raw_fd(number) });
+    Ok(Some(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write, pipe};
+    use std::os::fd::AsFd;
+    use std::process::Stdio;
+
+    use super::*;
+
+    #[test]
+    fn the_program_gets_what_is_passed_and_others_do_not() {
+        let (mut source, sink) = pipe().expect("pipe");
+        let mut command = Command::new("sh");
+        let numbers = pass(&mut command, [sink.as_fd()].into_iter()).expect("room");
+        let script = format!("echo here >/dev/fd/{}", numbers[0]);
+        let stranger = Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).status().expect("sh");
+        assert!(!stranger.success());
+        assert!(command.args(["-c", &script]).status().expect("sh").success());
+        drop((command, sink));
+        let mut text = String::new();
+        source.read_to_string(&mut text).expect("text");
+        assert_eq!(text, "here\n");
+    }
+
+    #[test]
+    fn a_number_that_another_file_has_is_left_alone() {
+        let (mut source, mut sink) = pipe().expect("pipe");
+        let copy = copy_above(sink.as_fd()).expect("room");
+        let (number, inode) = (copy.as_raw_fd().unsigned_abs(), descriptors::inode(&copy).expect("fstat"));
+        assert!(take(number, inode + 1).expect("open").is_none());
+        std::mem::forget(copy);
+        let taken = take(number, inode).expect("open").expect("it is the same file");
+        assert_ne!(taken.as_raw_fd().unsigned_abs(), number);
+        assert_eq!(take(u32::MAX, inode).expect_err("no such number").raw_os_error(), Some(libc::EBADF));
+        sink.write_all(b"x").expect("room");
+        drop((sink, taken));
+        let mut text = String::new();
+        source.read_to_string(&mut text).expect("text");
+        assert_eq!(text, "x");
+    }
+}

@@ -1,0 +1,172 @@
+//! Open files that several processes have in common, also those that one of them has opened after the others came.
+//!
+//! They lie in the queue of a pair of sockets, both of whose ends each process holds: in flight there, they live as long as
+//! any process has the pair, however the one that opened them ends. Whoever needs them takes copies (MSG_PEEK), and
+//! whoever changes them puts a new packet behind the old one and takes the old one out. The queue always has at least one.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair, sockopt};
+
+use crate::descriptors;
+
+/// Files that are shared at most.
+pub const PLACES: usize = 8;
+
+/// Bytes of a packet: the version, and which places are taken.
+const LEN: usize = 8;
+/// Packets that one call takes. More can only come of a process that sends for ever.
+const PACKETS_MAX: u32 = 256;
+
+/// The pair. Dropped everywhere, the files are closed.
+#[derive(Debug)]
+pub struct SharedFiles {
+    /// Where the files lie.
+    inside: OwnedFd,
+    /// By which they are put there.
+    outside: OwnedFd,
+}
+
+/// Copies of the files.
+#[derive(Debug, Default)]
+pub struct Copied {
+    /// The number under which they were put there.
+    pub version: u32,
+    /// Each at its place.
+    pub files: [Option<OwnedFd>; PLACES],
+}
+
+impl SharedFiles {
+    /// Makes a pair without files, closed by exec unless the caller clears that.
+    ///
+    /// # Errors
+    /// `EMFILE` without two free descriptors.
+    pub fn new() -> io::Result<SharedFiles> {
+        let (inside, outside) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        Ok(SharedFiles { inside, outside })
+    }
+
+    /// The pair behind descriptors from elsewhere, in the order of [`SharedFiles::descriptors`].
+    ///
+    /// # Errors
+    /// `InvalidInput` if they are no local packet sockets.
+    pub fn of([inside, outside]: [OwnedFd; 2]) -> io::Result<SharedFiles> {
+        for socket in [&inside, &outside] {
+            let fits = sockopt::socket_type(socket) == Ok(SocketType::SEQPACKET)
+                && sockopt::socket_domain(socket) == Ok(AddressFamily::UNIX);
+            if !fits {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptor holds no shared files"));
+            }
+        }
+        Ok(SharedFiles { inside, outside })
+    }
+
+    /// Both ends.
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
+        [self.inside.as_fd(), self.outside.as_fd()]
+    }
+
+    /// The numbers by which the kernel knows the ends; see [`Doorbell::cookie`](crate::doorbell::Doorbell::cookie).
+    ///
+    /// # Errors
+    /// What getsockopt(2) reports.
+    pub fn cookies(&self) -> io::Result<[u64; 2]> {
+        Ok([sockopt::socket_cookie(&self.inside)?, sockopt::socket_cookie(&self.outside)?])
+    }
+
+    /// Puts these files there under a version, in the place of all that lie there. One process at a time calls this. If it is
+    /// killed in here the files are the old ones or the new ones.
+    ///
+    /// # Errors
+    /// What sendmsg(2) reports, `ETOOMANYREFS` among it; then nothing has changed.
+    pub fn replace(&self, version: u32, files: [Option<BorrowedFd<'_>>; PLACES]) -> io::Result<()> {
+        let taken = (0..PLACES).filter(|at| files[*at].is_some()).fold(0u32, |bits, at| bits | 1 << at);
+        let mut bytes = [0; LEN];
+        bytes[..4].copy_from_slice(&version.to_le_bytes());
+        bytes[4..].copy_from_slice(&taken.to_le_bytes());
+        let files: Vec<BorrowedFd<'_>> = files.into_iter().flatten().collect();
+        descriptors::send_with(self.outside.as_fd(), &bytes, &files)?;
+        for _ in 0..PACKETS_MAX {
+            // Of a packet socket the kernel tells the sum of all packets.
+            if rustix::io::ioctl_fionread(&self.inside)? <= LEN as u64 {
+                break;
+            }
+            // Files in it are closed by the kernel.
+            recv(&self.inside, &mut [0; LEN], RecvFlags::DONTWAIT)?;
+        }
+        Ok(())
+    }
+
+    /// Copies of the files that lie there. None were put there yet: none, under version 0.
+    ///
+    /// # Errors
+    /// `EMFILE` without free descriptors; `InvalidData` for what [`SharedFiles::replace`] has not put there.
+    pub fn copy(&self) -> io::Result<Copied> {
+        let mut bytes = [0; LEN];
+        let (count, files) = match descriptors::peek_all(self.inside.as_fd(), &mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Copied::default()),
+            copied => copied?,
+        };
+        let [version, taken] = [0, 4].map(|at| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte])));
+        if count != LEN || taken >> PLACES != 0 || taken.count_ones() as usize != files.len() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "what lies among the shared files are other things",
+            ));
+        }
+        let mut files = files.into_iter();
+        let files = std::array::from_fn(|at| if taken >> at & 1 == 1 { files.next() } else { None });
+        Ok(Copied { version, files })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+    use crate::child::Child;
+
+    fn only(at: usize, file: &impl AsFd) -> [Option<BorrowedFd<'_>>; PLACES] {
+        std::array::from_fn(|place| (place == at).then(|| file.as_fd()))
+    }
+
+    #[test]
+    fn the_newest_files_are_copied_at_their_places_and_outlive_their_process() {
+        let shared = SharedFiles::new().expect("pair");
+        assert_eq!(shared.copy().expect("empty").version, 0);
+        let (source, sink) = io::pipe().expect("pipe");
+        let mut child = Child::fork(|| {
+            let (_, other) = io::pipe().expect("pipe");
+            shared.replace(1, only(0, &other)).expect("room");
+            shared.replace(2, only(3, &sink)).expect("room");
+            0
+        })
+        .expect("fork");
+        assert!(child.wait().expect("wait").success());
+        drop(sink);
+        for _ in 0..3 {
+            let copied = shared.copy().expect("there");
+            assert_eq!(copied.version, 2);
+            assert!(copied.files.iter().enumerate().all(|(at, file)| file.is_some() == (at == 3)));
+            let mut sink = std::fs::File::from(copied.files.into_iter().flatten().next().expect("there"));
+            sink.write_all(b"x").expect("room");
+        }
+        // The last copy is the one that lies there.
+        drop(shared);
+        let mut text = String::new();
+        (&source).read_to_string(&mut text).expect("the end");
+        assert_eq!(text, "xxx");
+    }
+
+    #[test]
+    fn none_may_be_left() {
+        let shared = SharedFiles::new().expect("pair");
+        let (source, _sink) = io::pipe().expect("pipe");
+        shared.replace(1, only(7, &source)).expect("room");
+        shared.replace(2, [None; PLACES]).expect("room");
+        let copied = shared.copy().expect("there");
+        assert!(copied.version == 2 && copied.files.iter().all(Option::is_none));
+    }
+}

@@ -1,0 +1,169 @@
+//! A thread that sleeps until one of several files is ready, for a process that is not in a call of the library meanwhile:
+//! its program sleeps in an event loop of its own.
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+use crate::clock::now_ns;
+use crate::doorbell::OwnWatch;
+use crate::files;
+use crate::fork::{self, Epoch, held_off};
+use crate::readiness::{self, FILES_MAX, Watched};
+use crate::thread::{self, Thread};
+
+/// How long the thread rests when it cannot wait.
+const REST: Duration = Duration::from_millis(10);
+
+/// What the thread is to sleep on next.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sleep {
+    /// The numbers of files, and bits of poll(2). One may be closed while the thread sleeps: then it wakes up in vain.
+    pub files: [Option<(RawFd, u16)>; FILES_MAX - 2],
+    /// The time of the monotonic clock at which it wakes up at the latest.
+    pub until_ns: Option<u64>,
+}
+
+impl Sleep {
+    /// Nothing but so much time.
+    pub fn after(time: Duration) -> Sleep {
+        Sleep { until_ns: Some(now_ns().saturating_add(time.as_nanos() as u64)), ..Sleep::default() }
+    }
+}
+
+/// The thread, until it is dropped.
+#[derive(Debug)]
+pub struct Watcher {
+    /// What wakes the thread to look anew. Here and not with the thread, so that a forked child, which has no such thread,
+    /// closes its copy.
+    watch: OwnWatch,
+    /// A byte in it ends the thread.
+    stop: OwnedFd,
+    stopped: OwnedFd,
+    thread: Option<Thread>,
+    /// The thread's number, once it runs.
+    id: std::sync::Arc<std::sync::atomic::AtomicU32>,
+    epoch: u64,
+    epoch_word: Epoch,
+}
+
+impl Watcher {
+    /// Starts a thread that calls `serve` again and again, and sleeps in between on what that returns, until it returns None;
+    /// a nudge of the watched end wakes it. While `serve` runs, no other thread of the process gets through fork(3), so that no
+    /// child has what it holds at the moment.
+    ///
+    /// # Errors
+    /// `EMFILE` without two free descriptors; `EAGAIN` when the process has as many threads as it may.
+    pub fn start(watch: OwnWatch, serve: impl FnMut() -> Option<Sleep> + Send + 'static) -> io::Result<Watcher> {
+        let (stopped, stop) = files::pipe()?;
+        let numbers = (watch.as_fd().as_raw_fd(), stopped.as_raw_fd());
+        let id = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+        let own = id.clone();
+        let thread = Thread::start(move || {
+            own.store(thread::id(), std::sync::atomic::Ordering::Relaxed);
+            drop(own);
+            run(numbers, serve);
+        })?;
+        let (epoch, epoch_word) = (fork::epoch(), fork::word());
+        Ok(Watcher { watch, stop, stopped, thread: Some(thread), id, epoch, epoch_word })
+    }
+
+    /// Whether the thread is this process's: a forked child has none.
+    pub fn is_here(&self) -> bool {
+        self.epoch_word.is(self.epoch)
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.take().filter(|_| self.is_here()) else { return };
+        if self.id.load(std::sync::atomic::Ordering::Relaxed) == thread::id() {
+            // What it served was the last that was left of its stream. It ends by itself, and uses neither file any more.
+            return;
+        }
+        if files::write_byte(&self.stop).is_ok() {
+            thread.join();
+        }
+        let _ = (&self.watch, &self.stopped);
+    }
+}
+
+fn run((watch, stopped): (RawFd, RawFd), mut serve: impl FnMut() -> Option<Sleep>) {
+    while let Some(sleep) = held_off(&mut serve) {
+        // SAFETY: the watcher owns both, and closes them only after it has waited for this thread; or in this thread, from
+        // `serve`, which then returns None.
+        let (watch, stopped) = unsafe {
+            (ManuallyDrop::new(OwnWatch::from(OwnedFd::from_raw_fd(watch))), BorrowedFd::borrow_raw(stopped))
+        };
+        let mut polled = [Watched::new(watch.as_fd(), Watched::IN); FILES_MAX];
+        polled[1] = Watched::new(stopped, Watched::IN);
+        let mut count = 2;
+        for (number, wanted) in sleep.files.into_iter().flatten() {
+            // SAFETY: whoever has it may close it meanwhile, and another file may get its number. It is polled here and nothing
+            // else, and what that tells is taken for a reason to look, whatever it is.
+            polled[count] = Watched::new(unsafe { BorrowedFd::borrow_raw(number) }, wanted);
+            count += 1;
+        }
+        let timeout = sleep.until_ns.map(|until_ns| Duration::from_nanos(until_ns.saturating_sub(now_ns())));
+        if readiness::wait(&mut polled[..count], timeout).is_err() {
+            std::thread::sleep(REST);
+        }
+        if polled[1].ready != 0 {
+            return;
+        }
+        if polled[0].ready != 0 && watch.clear().is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::{Arc, Mutex};
+    use std::time::Instant;
+
+    use super::*;
+    use crate::doorbell::Doorbell;
+
+    fn until(what: impl Fn() -> bool) {
+        let start = Instant::now();
+        while !what() {
+            assert!(start.elapsed() < Duration::from_secs(5));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn it_is_woken_by_files_by_nudges_and_by_time_and_sleeps_else() {
+        let (near, _far) = Doorbell::pair().expect("pair");
+        let (source, sink) = io::pipe().expect("pipe");
+        let rounds = Arc::new(AtomicU32::new(0));
+        let next = Arc::new(Mutex::new(Sleep::default()));
+        let watch = near.watch_own().expect("epoll").expect("of sockets");
+        let (counted, planned) = (rounds.clone(), next.clone());
+        let watcher = Watcher::start(watch, move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Some(*planned.lock().expect("no panic"))
+        })
+        .expect("a thread");
+        let count = || rounds.load(Ordering::Relaxed);
+        until(|| count() == 1);
+        std::thread::sleep(Duration::from_millis(30));
+        assert_eq!(count(), 1);
+        next.lock().expect("no panic").files[0] = Some((source.as_raw_fd(), Watched::IN));
+        near.nudge_own().expect("setsockopt");
+        until(|| count() == 2);
+        next.lock().expect("no panic").files[0] = None;
+        io::Write::write_all(&mut &sink, b"x").expect("room");
+        until(|| count() == 3);
+        next.lock().expect("no panic").until_ns = Some(now_ns() + 1_000_000);
+        near.nudge_own().expect("setsockopt");
+        until(|| count() > 4);
+        drop(watcher);
+        let ended = count();
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(count(), ended);
+    }
+}

@@ -1,0 +1,283 @@
+//! What a stream waits for beside messages and room: the files of its driver, and times that modules and drivers have asked for.
+//!
+//! Whoever waits at a stream waits for these too, and calls the procedures of the driver and of modules when they are due. What is
+//! waited for may change meanwhile, in any process. So whoever is about to sleep says so (`DeviceWords::watchers`) and then
+//! looks what it is to wait for; whoever asks for more looks afterwards whether anybody sleeps, and nudges them all.
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::{Ordering, fence};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use headwater_os::clock::now_ns;
+use headwater_os::readiness::{self, Watched};
+use headwater_os::shared_files::PLACES;
+use headwater_os::watcher::{Sleep, Watcher};
+use headwater_shm::{Limit, probe};
+
+use super::Events;
+use super::handle::Handle;
+use crate::error::{Errno, Result};
+use crate::layout::{Fixed, Slot};
+use crate::plumb::queue::Queue;
+use crate::process::endpoint::Endpoint;
+
+/// How long a procedure of a driver or module that is due waits for another user of the stream.
+const HELD_NS: u64 = 10_000_000;
+
+/// How long the library's thread rests when another user of the stream does not come out, or a procedure has failed.
+const REST: Duration = Duration::from_millis(10);
+
+/// Files that are waited for, each with bits of poll(2).
+pub(super) type Wanted = [Option<(Arc<OwnedFd>, u16)>; PLACES];
+
+/// What has come at each file: bits of poll(2).
+pub(super) type Ready = [u16; PLACES];
+
+impl Handle {
+    /// Whether the stream waits for more than messages and room: then nobody sleeps where nothing else wakes it.
+    pub(super) fn waits_for_more(&self) -> bool {
+        self.end.endpoint.files().is_some() || self.end.region.fixed.due_ns.load(Ordering::Relaxed) != 0
+    }
+
+    /// The earliest time that somebody has asked to be called at.
+    pub(super) fn due_ns(&self) -> Option<u64> {
+        Some(self.end.region.fixed.due_ns.load(Ordering::SeqCst)).filter(|due_ns| *due_ns != 0)
+    }
+
+    /// The files that are waited for, from now on: who asks for others tells us.
+    pub(super) fn watched_files(&self) -> Result<Wanted> {
+        let Some(files) = self.end.endpoint.files() else { return Ok(Wanted::default()) };
+        let device = &self.end.region.fixed.device;
+        device.watchers.store(1, Ordering::SeqCst);
+        // Pairs with the fence in `tell_to_look`: it sees us, or we see what it has asked for.
+        fence(Ordering::SeqCst);
+        probe::at();
+        let mut files = files.all(device)?;
+        Ok(std::array::from_fn(|place| {
+            let wanted = device.watched[place].load(Ordering::SeqCst) as u16 & MAY_BE_WATCHED;
+            files[place].take().filter(|_| wanted != 0).map(|file| (file, wanted))
+        }))
+    }
+
+    /// Calls the driver's procedure for each file at which something has come. False: another user of the stream is in the
+    /// middle of a call, and it is to be tried again.
+    pub(super) fn serve_files(&mut self, ready: Ready) -> Result<bool> {
+        let Some(driver) = self.end.region.driver else { return Ok(true) };
+        for (place, events) in ready.into_iter().enumerate().filter(|(_, events)| *events != 0) {
+            let events = Events::from_bits_retain(events & SHOWN);
+            let served = self.within_limit(|handle| {
+                handle.run(false, |run| driver.0.ready(place, events, &mut Queue { run, at: 0 }))
+            });
+            match served {
+                Err(error) if error.is_held() && error.errno() != Errno::Intr => return Ok(false),
+                served => served?,
+            }
+        }
+        Ok(true)
+    }
+
+    /// Does at once what is due, before a call says that nothing has come. Not from within another call on the stream.
+    pub(crate) fn serve_now(&mut self) -> Result<()> {
+        if self.nested || self.end.side != 0 && self.end.region.driver.is_some() {
+            return Ok(());
+        }
+        self.serve_times()?;
+        if self.end.endpoint.files().is_none() {
+            return Ok(());
+        }
+        let wanted = self.watched_files()?;
+        let ready = look(&wanted)?;
+        self.serve_files(ready).map(drop)
+    }
+
+    /// Calls the timeout procedures whose time is over. False: another user of the stream is in the middle of a call.
+    pub(crate) fn serve_times(&mut self) -> Result<bool> {
+        let due = |handle: &Handle| handle.due_ns().is_some_and(|due_ns| due_ns <= now_ns());
+        if !due(self) || self.nested || self.serves_times {
+            return Ok(true);
+        }
+        self.serves_times = true;
+        let served = self.serve_times_of(true).and_then(|()| self.serve_times_of(false));
+        self.serves_times = false;
+        settle(&self.end.region.fixed);
+        match served {
+            Err(error) if error.is_held() && error.errno() != Errno::Intr => Ok(false),
+            served => served.map(|()| true),
+        }
+    }
+
+    fn serve_times_of(&mut self, outward: bool) -> Result<()> {
+        let direction = if outward { self.end.side } else { 1 - self.end.side };
+        let is_due = slots(&self.end.region.fixed).any(|(slot, end)| is_over(slot, side_in(end, direction), now_ns()));
+        if !is_due {
+            return Ok(());
+        }
+        self.within_limit(|handle| {
+            handle.run(outward, |run| {
+                for at in 0..run.chain.len() {
+                    let link = run.chain[at];
+                    let word = |run: &crate::sched::Run<'_, '_>| {
+                        link.words(&run.region.fixed).due_ns[link.side as usize].load(Ordering::SeqCst)
+                    };
+                    let due_ns = word(run);
+                    if due_ns == 0 || due_ns > now_ns() {
+                        continue;
+                    }
+                    probe::at();
+                    link.module.timeout(&mut Queue { run, at })?;
+                    probe::at();
+                    // Afterwards, so that another calls it if we die; unless it has asked for another time.
+                    let word = &link.words(&run.region.fixed).due_ns[link.side as usize];
+                    let _ = word.compare_exchange(due_ns, 0, Ordering::SeqCst, Ordering::SeqCst);
+                }
+                Ok(())
+            })
+        })
+    }
+
+    /// Makes a call that waits for other users of the stream for a moment only.
+    fn within_limit<T>(&mut self, call: impl FnOnce(&mut Handle) -> Result<T>) -> Result<T> {
+        self.end.set_limit(Limit::Until(now_ns() + HELD_NS));
+        let done = call(self);
+        self.end.set_limit(self.limit());
+        done
+    }
+
+    /// Somebody has asked for more files or events, or for an earlier time: all that sleep look anew what to wait for.
+    #[cold]
+    pub(super) fn tell_to_look(&mut self, sooner: bool) -> Result<()> {
+        let region = self.end.region.clone();
+        for end in &region.fixed.ends {
+            end.0.looks.fetch_add(1, Ordering::SeqCst);
+        }
+        fence(Ordering::SeqCst);
+        probe::at();
+        let is_device = region.driver.is_some();
+        if is_device && self.end.side == 0 && region.fixed.device.watchers.swap(0, Ordering::SeqCst) != 0 {
+            self.end.doorbell().nudge_own()?;
+        }
+        if sooner {
+            self.end.wake_readers();
+            self.wake_writers()?;
+            self.end.wake_own_readers();
+            self.end.wake_own_writers()?;
+        }
+        Ok(())
+    }
+
+    /// From now on a thread does in this process what is due at a stream with files, since the caller is going to sleep outside of
+    /// the library.
+    pub(crate) fn serve_in_background(&mut self) {
+        if self.end.endpoint.files().is_none() || self.end.side != 0 || self.nested {
+            return;
+        }
+        self.end.endpoint.watch_by(|| start(&self.end.endpoint));
+    }
+}
+
+/// What poll(2) tells of that a driver may wait for, and what it is told.
+const MAY_BE_WATCHED: u16 = Events::IN.union(Events::OUT).union(Events::PRI).bits();
+const SHOWN: u16 = MAY_BE_WATCHED | Events::ERR.union(Events::HUP).bits();
+
+/// What has come at files by now.
+fn look(wanted: &Wanted) -> Result<Ready> {
+    let mut ready = [0; PLACES];
+    let mut polled: Vec<Watched<'_>> = list(wanted).collect();
+    if !polled.is_empty() {
+        readiness::wait(&mut polled, Some(Duration::ZERO))?;
+        note(wanted, &polled, &mut ready);
+    }
+    Ok(ready)
+}
+
+/// Files as poll(2) gets them.
+pub(super) fn list(wanted: &Wanted) -> impl Iterator<Item = Watched<'_>> {
+    wanted.iter().flatten().map(|(file, wanted)| Watched::new(file.as_fd(), *wanted))
+}
+
+/// Notes what has come at each file of [`list`].
+pub(super) fn note(wanted: &Wanted, polled: &[Watched<'_>], ready: &mut Ready) {
+    let places = (0..PLACES).filter(|place| wanted[*place].is_some());
+    for (place, polled) in places.zip(polled) {
+        ready[place] = polled.ready;
+    }
+}
+
+/// All that may have asked for a time, with the end that it is of.
+fn slots(fixed: &Fixed) -> impl Iterator<Item = (&Slot, usize)> {
+    let modules = fixed.slots.iter().enumerate().flat_map(|(end, slots)| slots.iter().map(move |slot| (slot, end)));
+    // The driver has its write side in direction 0, as the modules of end 0.
+    modules.chain([(&fixed.device.driver, 0)])
+}
+
+/// Which of a module's sides lies in a direction: the write side of its own end's.
+fn side_in(end: usize, direction: usize) -> usize {
+    // As `Side` has them: 0 reads, 1 writes.
+    usize::from(end == direction)
+}
+
+fn is_over(slot: &Slot, side: usize, now_ns: u64) -> bool {
+    let due_ns = slot.due_ns[side].load(Ordering::SeqCst);
+    due_ns != 0 && due_ns <= now_ns
+}
+
+/// Finds the earliest time that is left. Whoever asks for one meanwhile has stored it before it looks at the earliest: it is
+/// seen by the second look, or has been noted.
+fn settle(fixed: &Fixed) {
+    let earliest = || {
+        let times = slots(fixed).flat_map(|(slot, _)| slot.due_ns.iter()).map(|word| word.load(Ordering::SeqCst));
+        times.filter(|due_ns| *due_ns != 0).min()
+    };
+    let known = fixed.due_ns.load(Ordering::SeqCst);
+    let _ = fixed.due_ns.compare_exchange(known, earliest().unwrap_or(0), Ordering::SeqCst, Ordering::SeqCst);
+    probe::at();
+    if let Some(due_ns) = earliest() {
+        let earlier = |known: u64| (known == 0 || due_ns < known).then_some(due_ns);
+        let _ = fixed.due_ns.fetch_update(Ordering::SeqCst, Ordering::SeqCst, earlier);
+    }
+}
+
+/// Starts the thread. It keeps the stream open only while it does something.
+fn start(endpoint: &Arc<Endpoint>) -> Option<Watcher> {
+    let watch = endpoint.doorbell().watch_own().ok()??;
+    let endpoint = Arc::downgrade(endpoint);
+    // What a driver does in here fails for itself: an error goes to whoever calls, and a panic ends the thread.
+    let serve = move || {
+        let serve = std::panic::AssertUnwindSafe(|| serve(&endpoint));
+        std::panic::catch_unwind(serve).unwrap_or(None)
+    };
+    Watcher::start(watch, serve).ok()
+}
+
+/// One round of the thread.
+fn serve(endpoint: &Weak<Endpoint>) -> Option<Sleep> {
+    let mut handle = Handle::on(endpoint.upgrade()?);
+    handle.end.helps = true;
+    let sleep = handle.serve_and_plan();
+    drop(handle);
+    // It may have been the last that was left of the stream.
+    (endpoint.strong_count() > 0).then(|| sleep.unwrap_or_else(|_| Sleep::after(REST)))
+}
+
+impl Handle {
+    fn serve_and_plan(&mut self) -> Result<Sleep> {
+        self.end.check_open()?;
+        self.attach()?;
+        let is_served = self.serve_times()?;
+        let wanted = self.watched_files()?;
+        let ready = look(&wanted)?;
+        if !self.serve_files(ready)? || !is_served {
+            return Ok(Sleep::after(REST));
+        }
+        if ready != [0; PLACES] {
+            // And looks what is left.
+            return Ok(Sleep::after(Duration::ZERO));
+        }
+        let mut sleep = Sleep { until_ns: self.due_ns(), ..Sleep::default() };
+        for (place, wanted) in wanted.iter().enumerate() {
+            sleep.files[place] = wanted.as_ref().map(|(file, events)| (file.as_raw_fd(), *events));
+        }
+        Ok(sleep)
+    }
+}

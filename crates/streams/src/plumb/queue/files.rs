@@ -1,0 +1,70 @@
+//! What a driver does with its open files: sockets, timers, whatever poll(2) tells of. They belong to the stream: each process
+//! that has it gets copies.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::Queue;
+use crate::error::{Result, fixed};
+use crate::options::events::Events;
+use crate::process::driver_files::DriverFiles;
+
+impl Queue<'_, '_, '_> {
+    /// The file at a place, below [`limits::DRIVER_FILES`](crate::limits::DRIVER_FILES), or None.
+    ///
+    /// # Errors
+    /// `EINVAL` if the driver has no files ([`DriverInfo::with_files`](crate::DriverInfo::with_files)), and for a place that is none;
+    /// `EMFILE` if this process has no descriptor left for its copies.
+    pub fn file(&self, place: usize) -> Result<Option<Arc<OwnedFd>>> {
+        self.files(place)?.at(&self.run.region.fixed.device, place)
+    }
+
+    /// Puts a file at a place, for all processes that have the stream, in the place of the one that is there; None closes that one.
+    /// A socket must not wait (O_NONBLOCK). It lives as long as some process has the stream. On the write side.
+    ///
+    /// # Errors
+    /// `EINVAL` on the read side, which hands the work to the other one ([`Queue::enable_other`]), and as [`Queue::file`];
+    /// `ETOOMANYREFS` if the user's processes have too many files in flight.
+    pub fn set_file(&mut self, place: usize, file: Option<OwnedFd>) -> Result<()> {
+        if !self.is_last() {
+            return Err(fixed!(Inval, "only the write side of a driver changes its files"));
+        }
+        let device = &self.run.region.fixed.device;
+        self.files(place)?.set(device, place, file)?;
+        device.watched[place].store(0, Ordering::SeqCst);
+        self.run.act();
+        self.run.effects.watches_more = true;
+        Ok(())
+    }
+
+    /// Asks for [`Driver::ready`](crate::Driver::ready) to be called when the file at a place is ready for one of these events, of
+    /// [`Events::IN`], [`Events::OUT`] and [`Events::PRI`], as long as it is; beside those that were asked for before.
+    ///
+    /// # Errors
+    /// As [`Queue::file`].
+    pub fn watch(&mut self, place: usize, events: Events) -> Result<()> {
+        self.files(place)?;
+        let wanted = u32::from(events.bits());
+        let before = self.run.region.fixed.device.watched[place].fetch_or(wanted, Ordering::SeqCst);
+        // Who sleeps on less is told.
+        self.run.effects.watches_more |= wanted & !before != 0;
+        Ok(())
+    }
+
+    /// Takes back what [`Queue::watch`] has asked for.
+    ///
+    /// # Errors
+    /// As [`Queue::file`].
+    pub fn unwatch(&mut self, place: usize, events: Events) -> Result<()> {
+        self.files(place)?;
+        self.run.region.fixed.device.watched[place].fetch_and(!u32::from(events.bits()), Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn files(&self, place: usize) -> Result<&DriverFiles> {
+        let of_driver = self.run.chain[self.at].is_driver() && place < crate::limits::DRIVER_FILES;
+        let files = self.run.beyond.files.filter(|_| of_driver);
+        files.ok_or_else(|| fixed!(Inval, "the driver has no such file"))
+    }
+}

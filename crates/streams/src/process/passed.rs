@@ -1,0 +1,180 @@
+//! An end that a program gets from the process that starts it: its descriptors are inherited, and an environment variable says
+//! their numbers. The numbers alone are not believed: the variable also says which files they must be, and which end.
+//!
+//! The value: `headwater-stream`, the end's id, and each descriptor as NUMBER:INODE, in the order in which they are sent over a
+//! socket.
+
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+use headwater_os::{descriptors, environment, inherit};
+
+use crate::error::{Errno, Error, Result};
+use crate::head::handle::Handle;
+use crate::stream::Stream;
+
+/// What the value of the variable begins with.
+const MAGIC: &str = "headwater-stream";
+
+/// Passes ends to a program that [`Command`] starts.
+///
+/// ```no_run
+/// use headwater_streams::{CommandStream, Stream, pipe};
+///
+/// # fn parent() -> std::io::Result<()> {
+/// // The parent:
+/// let (near, far) = pipe()?;
+/// let child = std::process::Command::new("worker").stream("WORK", &far)?.spawn()?;
+/// # Ok(()) }
+/// # fn child() -> std::io::Result<()> {
+///
+/// // The child, at its start:
+/// let work = Stream::from_env("WORK")?;
+/// # Ok(()) }
+/// ```
+///
+/// For a command of tokio: `command.as_std_mut().stream(..)`.
+pub trait CommandStream {
+    /// Has the programs that this command starts get this end, as [`Stream::from_env`] of `name`. The command holds a copy of
+    /// the end's descriptors until it is dropped, so drop it, and `end`, before waiting for the end of the stream.
+    ///
+    /// # Errors
+    /// `EINVAL` for a name that no environment variable can have; `EBADF` for an end that was closed; `EMFILE` without two to
+    /// four free descriptors.
+    fn stream(&mut self, name: &str, end: &Stream) -> Result<&mut Self>;
+}
+
+impl CommandStream for Command {
+    fn stream(&mut self, name: &str, end: &Stream) -> Result<&mut Command> {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return Err(Error::new(Errno::Inval, format!("{name:?} is no name of an environment variable")));
+        }
+        let handle = end.handle();
+        handle.end.check_open()?;
+        let files = || handle.end.endpoint.descriptors();
+        let numbers = inherit::pass(self, files())?;
+        let mut value = format!("{MAGIC} {:x}", handle.id());
+        for (number, file) in numbers.into_iter().zip(files()) {
+            value.push_str(&format!(" {number}:{}", descriptors::inode(file)?));
+        }
+        Ok(self.env(name, value))
+    }
+}
+
+impl Stream {
+    /// The end that the process that started this program has passed under this name ([`CommandStream::stream`]). It can be
+    /// taken once: its descriptors are not passed on to programs that this one starts, and the variable is removed as long as
+    /// this process has one thread.
+    ///
+    /// The variable is not believed blindly. A descriptor that has become another file, because a program in between closed it
+    /// and opened something else, is refused and left alone. A program with more rights than its starter (set-user-ID) reads
+    /// no variable.
+    ///
+    /// ```
+    /// use headwater_streams::{Errno, Stream};
+    ///
+    /// let error = Stream::from_env("NOBODY_PASSED_THIS").unwrap_err();
+    /// assert_eq!(error.errno(), Errno::Noent);
+    /// ```
+    ///
+    /// # Errors
+    /// `ENOENT` without the variable; `EINVAL` if its value is not of this form; `EBADF` if a descriptor is not open, as after
+    /// a first call; `ENOSTR` if it is another file, or not of that stream; `EPROTO` for a stream of another version of the
+    /// library.
+    pub fn from_env(name: &str) -> Result<Stream> {
+        // Two threads must not both take the numbers, which may be somebody else's after the first.
+        static TAKING: Mutex<()> = Mutex::new(());
+        let _taking = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = environment::trusted(name).ok_or_else(|| {
+            let why =
+                format!("no stream was passed as {name}: the environment has no such variable that may be trusted");
+            Error::new(Errno::Noent, why)
+        })?;
+        let value = value.to_string_lossy();
+        let passed = Passed::of(&value).ok_or_else(|| {
+            Error::new(Errno::Inval, format!("the environment variable {name} names no stream: its value is {value:?}"))
+        })?;
+        let taken = passed.take(name);
+        // It names nothing any more. Where it cannot be removed, whoever believes it is refused as well.
+        environment::forget(name);
+        taken
+    }
+}
+
+/// What the variable says.
+#[derive(Debug, PartialEq, Eq)]
+struct Passed {
+    id: u64,
+    /// Number and inode of each descriptor.
+    files: Vec<(u32, u64)>,
+}
+
+impl Passed {
+    fn of(value: &str) -> Option<Passed> {
+        let mut words = value.split(' ');
+        if words.next() != Some(MAGIC) {
+            return None;
+        }
+        let id = u64::from_str_radix(words.next()?, 16).ok()?;
+        let file = |word: &str| {
+            let (number, inode) = word.split_once(':')?;
+            Some((number.parse().ok()?, inode.parse().ok()?))
+        };
+        let files = words.map(file).collect::<Option<Vec<(u32, u64)>>>()?;
+        (2..=4).contains(&files.len()).then_some(Passed { id, files })
+    }
+
+    /// Takes the descriptors, all of them or none.
+    fn take(&self, name: &str) -> Result<Stream> {
+        for &(number, inode) in &self.files {
+            let file = descriptors::duplicate(number);
+            let file = file.map_err(|error| {
+                let why = format!("descriptor {number}, which {name} names, cannot be used: {error}. It is taken once");
+                Error::new(Error::from(error).errno(), why)
+            })?;
+            if descriptors::inode(&file)? != inode {
+                return Err(other_file(name, number));
+            }
+        }
+        let take =
+            |&(number, inode): &(u32, u64)| inherit::take(number, inode)?.ok_or_else(|| other_file(name, number));
+        let handle = Handle::of_files(self.files.iter().map(take).collect::<Result<_>>()?)?;
+        if handle.id() != self.id {
+            let why = format!("{name} names another stream than its descriptors are");
+            return Err(Error::new(Errno::Nostr, why));
+        }
+        Ok(handle.into())
+    }
+}
+
+fn other_file(name: &str, number: u32) -> Error {
+    let why = format!(
+        "descriptor {number}, which {name} names as a stream's, is another file now: a program in between has closed it"
+    );
+    Error::new(Errno::Nostr, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_of_another_form_is_refused() {
+        let good = "headwater-stream 1f 5:70 6:71";
+        assert_eq!(Passed::of(good), Some(Passed { id: 0x1f, files: vec![(5, 70), (6, 71)] }));
+        for bad in [
+            "",
+            "headwater-stream",
+            "headwater-stream 1f",
+            "headwater-stream 1f 5:70",
+            "other 1f 5:70 6:71",
+            "headwater-stream x 5:70 6:71",
+            "headwater-stream 1f 5:70 6:",
+            "headwater-stream 1f 5:70 -6:71",
+            "headwater-stream 1f 5:70  6:71",
+            "headwater-stream 1f 1:1 2:2 3:3 4:4 5:5",
+        ] {
+            assert_eq!(Passed::of(bad), None, "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,539 @@
+//! Drivers with open files of their own: a driver over a datagram socket, whose messages go out by the socket and whose datagrams
+//! come up, whoever waits and wherever.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use common::{Interruptible, Random, alone, calm, child, joined, setting, within};
+use headwater_os::child::Child;
+use headwater_streams::{
+    Device, DeviceOptions, Driver, DriverInfo, Errno, Events, Kind, Message, MessageHeader, Module, ModuleInfo,
+    Opening, Options, Queue, ReadMode, ReadOptions, Result, Side, Stream, register, register_driver,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Sends each message as a datagram, and each datagram up as a message. Its socket is bound and connected when the first message
+/// says where: two paths.
+#[derive(Debug)]
+struct Datagrams;
+
+const SOCKET: usize = 2;
+
+static READS: AtomicU32 = AtomicU32::new(0);
+
+impl Datagrams {
+    /// Sends what waits in the write queue.
+    fn send(queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        while let Some(message) = queue.get()? {
+            if !Self::send_one(&message, queue)? {
+                return queue.put_back(&message);
+            }
+        }
+        Ok(())
+    }
+
+    /// False if the socket takes no more; then it is watched.
+    fn send_one(message: &Message<'_>, queue: &mut Queue<'_, '_, '_>) -> Result<bool> {
+        let Some(socket) = socket(queue)? else { return Ok(true) };
+        match socket.send(message.data().unwrap_or_default()) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                queue.watch(SOCKET, Events::OUT)?;
+                Ok(false)
+            }
+            // Nobody is there: the datagram is lost.
+            _ => Ok(true),
+        }
+    }
+}
+
+fn socket(queue: &Queue<'_, '_, '_>) -> Result<Option<UnixDatagram>> {
+    let file = queue.file(SOCKET)?;
+    // Its own copy, since the socket's type owns its descriptor.
+    Ok(file.map(|file| file.try_clone()).transpose()?.map(UnixDatagram::from))
+}
+
+fn open_socket(paths: &str) -> std::io::Result<UnixDatagram> {
+    let (own, peer) = paths.split_once(' ').expect("two paths");
+    let socket = UnixDatagram::bind(own)?;
+    socket.set_nonblocking(true)?;
+    socket.connect(peer)?;
+    Ok(socket)
+}
+
+impl Driver for Datagrams {
+    fn info(&self) -> DriverInfo {
+        DriverInfo::new("datagrams").service(Side::Read).service(Side::Write).with_files()
+    }
+
+    fn open(&self, opening: &Opening, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        assert_eq!(queue.file(SOCKET)?.is_none(), opening.is_first);
+        assert_eq!(queue.file(99).expect_err("no place").errno(), Errno::Inval);
+        Ok(())
+    }
+
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        match message.header.kind {
+            Kind::Flush => queue.flush_as_driver(message),
+            Kind::Ioctl => queue.refuse(&message, Errno::Inval),
+            Kind::Proto => {
+                let paths = String::from_utf8_lossy(message.control().unwrap_or_default()).into_owned();
+                let file = if paths.is_empty() { None } else { Some(OwnedFd::from(open_socket(&paths)?)) };
+                let is_open = file.is_some();
+                queue.set_file(SOCKET, file)?;
+                if is_open {
+                    queue.watch(SOCKET, Events::IN)?;
+                }
+                queue.enable();
+                Ok(())
+            }
+            Kind::Data if queue.size(0).0 == 0 && Self::send_one(&message, queue)? => Ok(()),
+            Kind::Data => queue.put_queue(message),
+            _ => Ok(()),
+        }
+    }
+
+    fn service(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        match queue.side() {
+            Side::Write => Self::send(queue),
+            // There is room above.
+            Side::Read => queue.watch(SOCKET, Events::IN),
+        }
+    }
+
+    fn ready(&self, place: usize, events: Events, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        assert_eq!((place, queue.side()), (SOCKET, Side::Read));
+        assert_eq!(queue.set_file(SOCKET, None).expect_err("the write side's").errno(), Errno::Inval);
+        if events.intersects(Events::OUT) {
+            queue.unwatch(SOCKET, Events::OUT)?;
+            queue.enable_other();
+        }
+        let Some(socket) = socket(queue)? else { return queue.unwatch(place, events) };
+        let mut bytes = [0; 2000];
+        while events.intersects(Events::IN) {
+            if !queue.can_put_next(0)? {
+                return queue.unwatch(SOCKET, Events::IN);
+            }
+            READS.fetch_add(1, Ordering::Relaxed);
+            let Ok(count) = socket.recv(&mut bytes) else { break };
+            queue.put_next(Message::new(MessageHeader::of(Kind::Data), None, Some(&bytes[..count])).into_owned())?;
+        }
+        Ok(())
+    }
+}
+
+fn know() {
+    static KNOWN: Once = Once::new();
+    KNOWN.call_once(|| register_driver(Datagrams).expect("new"));
+}
+
+/// A device whose socket is connected to one of the test's own.
+struct Line {
+    _directory: tempfile::TempDir,
+    stream: Stream,
+    peer: UnixDatagram,
+}
+
+fn line(hiwat: u32) -> Line {
+    know();
+    let directory = tempfile::tempdir().expect("a directory");
+    let (own, other) = (directory.path().join("own"), directory.path().join("peer"));
+    let peer = UnixDatagram::bind(&other).expect("bind");
+    let options = Options::new().hiwat(hiwat).lowat(hiwat / 4).maxpsz(1000);
+    let stream = DeviceOptions::new().stream(options).open_private("datagrams").expect("known");
+    stream.putmsg(Some(paths(&own, &other).as_bytes()), None).expect("room");
+    peer.connect(&own).expect("connect");
+    peer.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    Line { _directory: directory, stream, peer }
+}
+
+fn paths(own: &Path, other: &Path) -> String {
+    format!("{} {}", own.display(), other.display())
+}
+
+fn text(stream: &Stream) -> String {
+    let mut bytes = [0; 2000];
+    let count = stream.read(&mut bytes).expect("no error");
+    String::from_utf8_lossy(&bytes[..count]).into_owned()
+}
+
+fn poll(stream: &Stream, events: i16, timeout_ms: i32) -> i16 {
+    let mut polled = libc::pollfd { fd: stream.as_fd().as_raw_fd(), events, revents: 0 };
+    // SAFETY: one pollfd, which lives as long as the call.
+    assert!(unsafe { libc::poll(&mut polled, 1, timeout_ms) } >= 0);
+    polled.revents
+}
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").expect("/proc").count()
+}
+
+#[test]
+fn messages_go_out_and_a_waiting_reader_gets_what_comes() {
+    let _alone = alone();
+    within(PATIENCE, "a reader waits at a driver's socket".to_owned());
+    let before = common::open_things();
+    let Line { stream, peer, _directory } = line(65536);
+    stream.write(b"out").expect("room");
+    let mut bytes = [0; 16];
+    assert_eq!(peer.recv(&mut bytes).expect("sent"), 3);
+    for delay_ms in [0, 1, 30, 100] {
+        let sender = peer.try_clone().expect("dup");
+        let thread = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(delay_ms));
+            sender.send(b"in").expect("connected")
+        });
+        assert_eq!(text(&stream), "in", "after {delay_ms} ms");
+        thread.join().expect("sent");
+    }
+    peer.send(b"polled").expect("connected");
+    assert_eq!(stream.poll(Events::IN, None).expect("poll"), Events::IN);
+    assert_eq!(text(&stream), "polled");
+    assert!(stream.poll(Events::IN, Some(Duration::from_millis(20))).expect("poll").is_empty());
+    drop((stream, peer));
+    assert_eq!(common::open_things(), before);
+    calm();
+}
+
+#[test]
+fn a_reader_that_is_behind_stops_the_socket_and_nothing_spins() {
+    let _alone = alone();
+    within(PATIENCE, "a full stream over a socket".to_owned());
+    let Line { stream, peer, _directory } = line(2000);
+    peer.set_nonblocking(true).expect("a socket");
+    let mut sent = 0;
+    // The stream takes what its queue holds, then the socket is full.
+    while sent < 10_000 {
+        match peer.send(format!("{sent:0100}").as_bytes()) {
+            Ok(_) => sent += 1,
+            Err(_) if !stream.poll(Events::WRBAND, Some(Duration::ZERO)).expect("poll").is_empty() => {}
+            Err(_) => break,
+        }
+    }
+    for _ in 0..5 {
+        stream.poll(Events::default(), Some(Duration::ZERO)).expect("it looks at the socket");
+    }
+    let (count, _) = stream.nread().expect("no error");
+    assert!(count > 0);
+    let reads = READS.load(Ordering::Relaxed);
+    // Nobody reads the socket while the reader is behind, and who waits for something else does not spin.
+    let begun = (Instant::now(), cpu_time());
+    assert!(stream.poll(Events::PRI, Some(Duration::from_millis(200))).expect("poll").is_empty());
+    assert!(cpu_time() - begun.1 < begun.0.elapsed() / 4, "{:?} of {:?}", cpu_time() - begun.1, begun.0.elapsed());
+    assert_eq!(READS.load(Ordering::Relaxed), reads);
+    let mut got = 0;
+    let mut buffer = [0; 100];
+    while got < sent {
+        assert_eq!(stream.read(&mut buffer).expect("there"), 100);
+        assert_eq!(std::str::from_utf8(&buffer).expect("digits").parse::<u32>().expect("a number"), got);
+        got += 1;
+    }
+    calm();
+}
+
+fn cpu_time() -> Duration {
+    // SAFETY: all zeros is a value, which the call fills in.
+    let time = unsafe {
+        let mut time = std::mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time);
+        time
+    };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[test]
+fn a_writer_waits_for_room_in_the_socket() {
+    let _alone = alone();
+    within(PATIENCE, "a writer waits for a driver's socket".to_owned());
+    let Line { stream, peer, _directory } = line(65536);
+    const COUNT: u32 = 3000;
+    let reader = std::thread::spawn(move || {
+        let mut buffer = [0; 2000];
+        for number in 0..COUNT {
+            let count = peer.recv(&mut buffer).expect("sent");
+            assert_eq!(
+                std::str::from_utf8(&buffer[..count]).expect("digits").parse::<u32>().expect("a number"),
+                number
+            );
+            if number % 500 == 0 {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+    });
+    for number in 0..COUNT {
+        stream.putmsg(None, Some(format!("{number:0500}").as_bytes())).expect("room, in the end");
+    }
+    // What waits in the driver's queue goes out while somebody waits at the stream.
+    while !reader.is_finished() {
+        stream.poll(Events::PRI, Some(Duration::from_millis(10))).expect("poll");
+    }
+    reader.join().expect("all came in order");
+    calm();
+}
+
+#[test]
+fn a_raw_poll_is_told_by_a_thread_that_a_refused_call_has_started() {
+    let _alone = alone();
+    within(PATIENCE, "a foreign event loop at a driver's socket".to_owned());
+    let before = (common::open_things(), threads());
+    let Line { stream, peer, _directory } = line(2000);
+    stream.set_nonblocking(true).expect("arm");
+    let mut buffer = [0; 2000];
+    assert_eq!(stream.read(&mut buffer).expect_err("empty").errno(), Errno::Again);
+    for round in 0..200 {
+        assert_eq!(poll(&stream, libc::POLLIN, 0) & libc::POLLIN, 0, "round {round}");
+        peer.send(format!("{round}").as_bytes()).expect("connected");
+        assert_eq!(poll(&stream, libc::POLLIN, 10_000) & libc::POLLIN, libc::POLLIN, "round {round}");
+        assert_eq!(text(&stream), format!("{round}"));
+        assert_eq!(stream.read(&mut buffer).expect_err("empty").errno(), Errno::Again);
+    }
+    // Full: the thread sends on when the socket has room, and the descriptor tells.
+    let mut written = 0;
+    while stream.putmsg(None, Some(&[7; 400])).is_ok() {
+        written += 1;
+    }
+    assert_eq!(poll(&stream, libc::POLLOUT, 0) & libc::POLLOUT, 0);
+    for _ in 0..written {
+        assert_eq!(peer.recv(&mut buffer).expect("sent by the thread"), 400);
+    }
+    assert_eq!(poll(&stream, libc::POLLOUT, 10_000) & libc::POLLOUT, libc::POLLOUT);
+    stream.write(b"x").expect("room");
+    drop((stream, peer));
+    assert_eq!((common::open_things(), threads()), before);
+    calm();
+}
+
+#[test]
+fn processes_that_had_the_stream_before_get_the_socket_too() {
+    let _alone = alone();
+    within(PATIENCE, "a socket that is opened after a fork".to_owned());
+    know();
+    let directory = tempfile::tempdir().expect("a directory");
+    let (own, other) = (directory.path().join("own"), directory.path().join("peer"));
+    let bind = || {
+        let _ = std::fs::remove_file(&other);
+        let peer = UnixDatagram::bind(&other).expect("bind");
+        peer.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        peer
+    };
+    let stream = Device::open_private("datagrams").expect("known");
+    for round in 0..3 {
+        let peer = bind();
+        // The child sleeps in a read before the socket is there.
+        let reader = child(|| {
+            assert_eq!(text(&stream), "for the child");
+            stream.write(b"got it").map(drop)
+        });
+        std::thread::sleep(Duration::from_millis(60));
+        stream.putmsg(Some(paths(&own, &other).as_bytes()), None).expect("room");
+        peer.connect(&own).expect("connect");
+        let begun = Instant::now();
+        peer.send(b"for the child").expect("connected");
+        let mut buffer = [0; 16];
+        assert_eq!(peer.recv(&mut buffer).expect("the child has answered"), 6, "round {round}");
+        // Told at once, and not found by a look now and then.
+        assert!(begun.elapsed() < Duration::from_millis(600), "round {round}: {:?}", begun.elapsed());
+        joined(reader);
+        // Another socket: the old one is closed everywhere.
+        stream.putmsg(Some(b""), None).expect("room");
+        std::fs::remove_file(&own).expect("it was bound");
+    }
+    // And one that was passed on, and is found again among the descriptors.
+    let peer = bind();
+    let (near, far) = std::os::unix::net::UnixStream::pair().expect("pair");
+    stream.putmsg(Some(paths(&own, &other).as_bytes()), None).expect("room");
+    peer.connect(&own).expect("connect");
+    stream.send_over(&near).expect("send");
+    drop(stream);
+    let stream = Stream::receive_over(&far).expect("a device");
+    peer.send(b"passed").expect("connected");
+    assert_eq!(text(&stream), "passed");
+    let again = Stream::from_fd(stream.as_fd().try_clone_to_owned().expect("dup")).expect("all five are there");
+    peer.send(b"found").expect("connected");
+    assert_eq!(text(&again), "found");
+    drop((stream, again));
+    assert!(peer.send(b"nobody").is_err(), "the last copy of the socket is closed");
+    calm();
+}
+
+#[test]
+fn an_open_by_name_gets_the_socket() {
+    let _alone = alone();
+    within(PATIENCE, "a socket of a device that is opened again".to_owned());
+    know();
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
+    let (own, other) = (directory.path().join("own"), directory.path().join("peer"));
+    let devices: PathBuf = directory.path().join("devices");
+    let peer = UnixDatagram::bind(&other).expect("bind");
+    let options = DeviceOptions::new().minor(3).directory(devices);
+    let first = options.open("datagrams").expect("free");
+    first.putmsg(Some(paths(&own, &other).as_bytes()), None).expect("room");
+    peer.connect(&own).expect("connect");
+    let second = options.open("datagrams").expect("the same");
+    drop(first);
+    peer.send(b"one").expect("connected");
+    assert_eq!(text(&second), "one");
+    calm();
+}
+
+#[test]
+fn many_readers_in_several_processes_lose_no_wake_up() {
+    let _alone = alone();
+    let rounds = setting("HEADWATER_ROUNDS", 300) as u32;
+    let Line { stream, peer, _directory } = line(4000);
+    stream.set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("known");
+    within(
+        PATIENCE + Duration::from_millis(u64::from(rounds) * 10),
+        "readers and a writer in processes and threads".to_owned(),
+    );
+    let (source, sink) = std::io::pipe().expect("pipe");
+    // Each reads what it gets and says so, by blocking calls, by polls, and by an event loop.
+    let mut readers: Vec<Child> = (0..3)
+        .map(|way| {
+            child(|| {
+                let mut random = Random(way);
+                if way == 2 {
+                    stream.set_nonblocking(true)?;
+                }
+                loop {
+                    let mut bytes = [0; 8];
+                    match way {
+                        0 => {}
+                        1 => drop(stream.poll(Events::IN, None)?),
+                        _ => drop(poll(&stream, libc::POLLIN, -1)),
+                    }
+                    match stream.read(&mut bytes) {
+                        Ok(4) => (&sink).write_all(&bytes[..4])?,
+                        Ok(count) => panic!("{count} bytes"),
+                        Err(error) => assert_eq!(error.errno(), Errno::Again),
+                    }
+                    if random.one_in(3) {
+                        std::thread::sleep(Duration::from_micros(random.below(300) as u64));
+                    }
+                }
+            })
+        })
+        .collect();
+    let mut random = Random(7);
+    let mut sent = 0u32;
+    for _ in 0..rounds {
+        let burst = 1 + random.below(3) as u32;
+        for number in sent..sent + burst {
+            peer.send(&number.to_le_bytes()).expect("connected");
+        }
+        let mut got: Vec<u32> = (0..burst)
+            .map(|_| {
+                let mut bytes = [0; 4];
+                (&source).read_exact(&mut bytes).expect("one of them has it");
+                u32::from_le_bytes(bytes)
+            })
+            .collect();
+        got.sort_unstable();
+        assert_eq!(got, (sent..sent + burst).collect::<Vec<_>>());
+        sent += burst;
+        if random.one_in(4) {
+            // All of them are asleep.
+            std::thread::sleep(Duration::from_micros(random.below(3000) as u64));
+        }
+    }
+    readers.iter_mut().for_each(|reader| {
+        reader.kill();
+        reader.wait().expect("wait");
+    });
+    calm();
+}
+
+#[test]
+fn a_signal_ends_the_wait_at_a_socket() {
+    let _alone = alone();
+    within(PATIENCE, "a signal ends a wait at a driver's socket".to_owned());
+    let Line { stream, peer, _directory } = line(4000);
+    let reader = Interruptible::start(move || stream.read(&mut [0; 8]));
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(reader.end(Duration::from_millis(10)).expect_err("interrupted").errno(), Errno::Intr);
+    drop(peer);
+    calm();
+}
+
+/// Holds back what is written for [`HOLD`], counted from the first message.
+#[derive(Debug)]
+struct Delay;
+
+const HOLD: Duration = Duration::from_millis(60);
+
+impl Module for Delay {
+    fn info(&self) -> ModuleInfo {
+        ModuleInfo::new("delay").service(Side::Write)
+    }
+
+    fn put<'m>(&self, message: Message<'m>, queue: &mut Queue<'_, '_, 'm>) -> Result<()> {
+        if queue.side() == Side::Read {
+            return queue.put_next(message);
+        }
+        if queue.size(0).0 == 0 {
+            queue.set_passive();
+            queue.enable_after(HOLD);
+        }
+        queue.put_queue(message)
+    }
+
+    fn timeout(&self, queue: &mut Queue<'_, '_, '_>) -> Result<()> {
+        queue.forward_all()
+    }
+}
+
+#[test]
+fn a_timeout_is_called_by_who_waits_at_the_stream_in_time() {
+    let _alone = alone();
+    within(PATIENCE, "a module's timeout".to_owned());
+    register(Delay).expect("new");
+    let (near, far) = headwater_streams::pipe().expect("pipe");
+    near.push("delay").expect("known");
+    for waits_before in [false, true] {
+        for in_child in [false, true] {
+            let begun = Instant::now();
+            let write = || {
+                if waits_before {
+                    // The reader sleeps by then.
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+                near.write(b"held").map(drop)
+            };
+            let read = || {
+                assert_eq!(text(&far), "held");
+                let least = HOLD + if waits_before { Duration::from_millis(100) } else { Duration::ZERO };
+                let took = begun.elapsed();
+                assert!(
+                    took >= least - Duration::from_millis(1) && took < least + Duration::from_millis(600),
+                    "{took:?}"
+                );
+            };
+            if in_child {
+                let writer = child(write);
+                if !waits_before {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                read();
+                joined(writer);
+            } else {
+                std::thread::scope(|scope| {
+                    scope.spawn(write);
+                    read();
+                });
+            }
+        }
+    }
+    // Nobody waits: it is called by the next one that does.
+    near.write(b"held").expect("room");
+    std::thread::sleep(2 * HOLD);
+    assert_eq!(far.nread().expect("it calls it"), (4, 1));
+    calm();
+}

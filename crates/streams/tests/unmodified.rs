@@ -1,0 +1,125 @@
+//! Programs that know nothing of streams and are handed an end as their standard input or output: what they see, and what the
+//! user of the other end does.
+
+use std::os::fd::AsFd;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use headwater_streams::{Access, Errno, Error, FifoOptions, Stream, pipe};
+
+fn stdio(end: &Stream) -> Stdio {
+    end.as_fd().try_clone_to_owned().expect("dup").into()
+}
+
+fn shell(script: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    shell
+}
+
+/// What a read by the library fails with.
+fn refusal(end: &Stream) -> Error {
+    let read = end.read(&mut [0; 100]);
+    let refused =
+        read.map(|count| format!("{count} bytes were read")).expect_err("what was written is lost in silence");
+    assert_eq!(refused.errno(), Errno::Proto, "{refused}");
+    refused
+}
+
+/// Runs a program with an end as its standard input or output, to its end.
+fn run(program: &mut Command) -> Output {
+    program.spawn().expect("sh").wait_with_output().expect("wait")
+}
+
+#[track_caller]
+fn assert_fails(output: &Output, message: &str) {
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && told.contains(message), "{}: {told}", output.status);
+}
+
+#[test]
+fn what_a_program_has_written_before_it_ended_is_not_taken_for_the_end_of_the_stream() {
+    for (script, len) in
+        [("echo lost", 5), ("printf x", 1), ("echo one; echo three", 4), ("head -c 3000 /dev/zero", 3000)]
+    {
+        for nonblocking in [false, true] {
+            let (near, far) = pipe().expect("pipe");
+            let _ = near.set_nonblocking(nonblocking);
+            run(shell(script).stdout(stdio(&far)));
+            drop(far);
+            let refused = refusal(&near);
+            assert!(refused.to_string().contains(&format!("{len} bytes")), "{script}: {refused}");
+        }
+    }
+}
+
+#[test]
+fn a_program_that_goes_on_writing_is_told_as_soon_as_the_user_is() {
+    for script in ["yes", "dd if=/dev/zero bs=100"] {
+        let (near, far) = pipe().expect("pipe");
+        let program = shell(script).stdout(stdio(&far)).spawn().expect("sh");
+        drop(far);
+        refusal(&near);
+        // The user still has its end open.
+        assert_fails(&program.wait_with_output().expect("wait"), "Broken pipe");
+        refusal(&near.clone());
+    }
+}
+
+#[test]
+fn a_write_of_much_fails_at_once() {
+    let (near, far) = pipe().expect("pipe");
+    assert_fails(&run(shell("dd if=/dev/zero bs=1M count=1").stdout(stdio(&far))), "Message too long");
+    drop(far);
+    assert_eq!(near.read(&mut [0; 100]).expect("nothing was written"), 0);
+}
+
+#[test]
+fn a_program_that_reads_shows_what_it_was_given_and_ends_and_no_later_write_succeeds() {
+    let (near, far) = pipe().expect("pipe");
+    let program = shell("cat").stdin(stdio(&far)).spawn().expect("sh");
+    drop(far);
+    let start = Instant::now();
+    while near.write(b"lost").is_ok() {
+        assert!(start.elapsed() < Duration::from_secs(10), "every write is lost in silence");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for _ in 0..10 {
+        assert_eq!(near.write(b"lost").expect_err("it was refused before").errno(), Errno::Proto);
+        assert!(near.handle().write(b"lost").is_err(), "of another handle");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // It ends though the user still has its end open.
+    let output = program.wait_with_output().expect("wait");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.starts_with("headwater: this descriptor is one end of a STREAMS pipe"), "{shown}");
+}
+
+#[test]
+fn other_users_of_the_end_are_told_too() {
+    let (near, far) = pipe().expect("pipe");
+    let mut other = near.handle();
+    other.attach().expect("room");
+    run(shell("echo lost").stdout(stdio(&far)));
+    refusal(&near);
+    assert_eq!(other.read(&mut [0; 9]).expect_err("one told the others").errno(), Errno::Proto);
+    // That the sockets were shut down shows first.
+    assert_eq!(other.write(b"lost").expect_err("one told the others").errno(), Errno::Pipe);
+    // Whoever has the program's end sees that this one is gone.
+    assert_eq!(far.write(b"lost").expect_err("nobody will read").errno(), Errno::Pipe);
+}
+
+#[test]
+fn the_wrong_end_of_a_fifo_makes_a_program_fail_and_what_it_writes_is_no_end() {
+    let directory = tempfile::tempdir().expect("directory");
+    let path = directory.path().join("fifo");
+    let options = FifoOptions::new().create(0o600).nonblocking(true);
+    let reader = options.open(&path, Access::Read).expect("open");
+    let writer = options.open(&path, Access::Write).expect("open");
+    assert_fails(&run(shell("echo lost >&0").stdin(stdio(&reader))), "I/O error");
+    assert_fails(&run(shell("cat").stdin(stdio(&writer))), "Bad file descriptor");
+    assert_fails(&run(shell("cat").stdin(stdio(&reader))), "Resource temporarily unavailable");
+    run(shell("echo lost").stdout(stdio(&writer)));
+    drop(writer);
+    refusal(&reader);
+}
