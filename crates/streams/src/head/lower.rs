@@ -115,6 +115,18 @@ impl Handle {
         self.service_if_free(true).map(drop)
     }
 
+    /// Of a lower stream: runs the service procedures that a user left who was killed in the middle of a call. Nobody reads at a
+    /// linked end but the multiplexer, so no reader finds them.
+    pub(crate) fn serve_what_is_left(&mut self) -> Result<()> {
+        let queue = queue_of(1, DRIVER);
+        let limit = || Limit::Until(now_ns() + FOR_THE_DEAD_NS);
+        if !self.out.store.is_empty(queue) {
+            self.out.store.enable(queue);
+            self.service_within(limit(), true)?;
+        }
+        if self.owes_service() { self.service_within(limit(), false) } else { Ok(()) }
+    }
+
     /// Offers the message at the front, and takes it if it is taken. Under the reader's lock of the lower stream.
     pub(crate) fn offer_front(&mut self, offer: impl FnOnce(Message<'static>) -> Result<bool>) -> Result<Offered> {
         let most = self.end.region.strmsgsz as usize;

@@ -145,6 +145,9 @@ fn round(upper: &mut Handle, links: &Links, set: &Set) -> Duration {
     if upper.attach().is_err() {
         return WATCH;
     }
+    for link in links.all() {
+        let _ = link.with(Limit::Now, Handle::serve_what_is_left);
+    }
     let _ = upper.serve_uppers();
     let _ = upper.serve_lowers();
     let mut timeout = WATCH;
