@@ -9,10 +9,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use crate::abstract_socket::Listener;
+use crate::background::Background;
 use crate::descriptors;
-use crate::files;
-use crate::fork::{self, Epoch};
-use crate::thread::Thread;
 
 /// How long it waits when it has no descriptor left for somebody who comes.
 const REST: Duration = Duration::from_millis(50);
@@ -20,14 +18,10 @@ const REST: Duration = Duration::from_millis(50);
 /// The thread, until it is dropped.
 #[derive(Debug)]
 pub struct Attendant {
+    // First, so that it has ended before the files are closed.
+    thread: Background,
     listener: OwnedFd,
     files: Vec<OwnedFd>,
-    /// A byte in it ends the thread.
-    stop: OwnedFd,
-    thread: Option<Thread>,
-    /// The process that the thread is of: a forked child has none.
-    epoch: u64,
-    epoch_word: Epoch,
 }
 
 impl Attendant {
@@ -40,41 +34,22 @@ impl Attendant {
     }
 
     fn of(listener: OwnedFd, files: Vec<OwnedFd>) -> io::Result<Attendant> {
-        let (stopped, stop) = files::pipe()?;
         let number = listener.as_raw_fd();
         let numbers: Vec<RawFd> = files.iter().map(AsRawFd::as_raw_fd).chain([number]).collect();
-        let thread = Thread::start(move || attend(number, &numbers, &stopped))?;
-        let (epoch, epoch_word) = (fork::epoch(), fork::word());
-        Ok(Attendant { listener, files, stop, thread: Some(thread), epoch, epoch_word })
+        let thread = Background::start(move |stopped| attend(number, &numbers, stopped))?;
+        Ok(Attendant { thread, listener, files })
     }
 
     /// The attendant in this process: another one in a forked child, which has no thread of its parent's.
     ///
     /// # Errors
     /// As [`Attendant::start`].
-    pub fn here(mut self) -> io::Result<Attendant> {
-        if self.epoch_word.is(self.epoch) {
-            return Ok(self);
-        }
-        let (listener, files) = (self.listener.try_clone()?, std::mem::take(&mut self.files));
-        Attendant::of(listener, files)
+    pub fn here(self) -> io::Result<Attendant> {
+        if self.thread.is_here() { Ok(self) } else { Attendant::of(self.listener, self.files) }
     }
 }
 
-impl Drop for Attendant {
-    fn drop(&mut self) {
-        let thread = self.thread.take();
-        // In a forked child it is the parent's, and there is nothing to wait for.
-        if let Some(thread) = thread
-            && self.epoch_word.is(self.epoch)
-            && files::write_byte(&self.stop).is_ok()
-        {
-            thread.join();
-        }
-    }
-}
-
-fn attend(listener: RawFd, files: &[RawFd], stopped: &OwnedFd) {
+fn attend(listener: RawFd, files: &[RawFd], stopped: BorrowedFd<'_>) {
     // SAFETY: the attendant owns the listening socket and the files, and closes them only after it has waited for this thread.
     // Nothing here is closed by this thread.
     let (listener, files) = unsafe {
@@ -82,7 +57,7 @@ fn attend(listener: RawFd, files: &[RawFd], stopped: &OwnedFd) {
         let files: Vec<BorrowedFd<'_>> = files.iter().map(|number| BorrowedFd::borrow_raw(*number)).collect();
         (listener, files)
     };
-    while let Ok(false) = listener.wait_beside(stopped.as_fd()) {
+    while let Ok(false) = listener.wait_beside(stopped) {
         match listener.accept() {
             // Who has gone meanwhile gets nothing.
             Ok(Some(socket)) => drop(descriptors::send(socket.as_fd(), &files)),

@@ -1,9 +1,11 @@
 //! Descriptors that a program gets from the process that starts it, beside its standard input and output.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+
+use rustix::io::fcntl_dupfd_cloexec;
 
 use crate::descriptors;
 
@@ -16,27 +18,12 @@ const NUMBER_MIN: RawFd = 3;
 /// # Errors
 /// `EMFILE` without so many free descriptors.
 pub fn pass<'f>(command: &mut Command, files: impl Iterator<Item = BorrowedFd<'f>>) -> io::Result<Vec<u32>> {
-    let copies = files.map(copy_above).collect::<io::Result<Vec<OwnedFd>>>()?;
+    let copies = files.map(|file| Ok(fcntl_dupfd_cloexec(file, NUMBER_MIN)?)).collect::<io::Result<Vec<OwnedFd>>>()?;
     let numbers = copies.iter().map(|file| file.as_raw_fd().unsigned_abs()).collect();
-    let keep = move || copies.iter().try_for_each(|file| keep_open(file.as_raw_fd()));
+    let keep = move || copies.iter().try_for_each(|file| descriptors::set_inheritable(file.as_fd(), true));
     // SAFETY: in the child it calls fcntl alone, which is safe after fork, and allocates nothing.
     unsafe { command.pre_exec(keep) };
     Ok(numbers)
-}
-
-fn copy_above(file: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    // SAFETY: F_DUPFD_CLOEXEC makes a new descriptor or fails; it does not touch the old one.
-    let copy = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, NUMBER_MIN) };
-    if copy < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: fcntl has just made this descriptor and nobody else holds it.
-    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
-}
-
-fn keep_open(number: RawFd) -> io::Result<()> {
-    // SAFETY: it changes a flag of a descriptor that the command owns; nothing else is touched.
-    if unsafe { libc::fcntl(number, libc::F_SETFD, 0) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Takes a descriptor that this program got from [`pass`] if it is still the file of that inode: the number is free afterwards,
@@ -58,7 +45,6 @@ pub fn take(number: u32, inode: u64) -> io::Result<Option<OwnedFd>> {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write, pipe};
-    use std::os::fd::AsFd;
     use std::process::Stdio;
 
     use super::*;
@@ -81,7 +67,7 @@ mod tests {
     #[test]
     fn a_number_that_another_file_has_is_left_alone() {
         let (mut source, mut sink) = pipe().expect("pipe");
-        let copy = copy_above(sink.as_fd()).expect("room");
+        let copy = sink.as_fd().try_clone_to_owned().expect("room");
         let (number, inode) = (copy.as_raw_fd().unsigned_abs(), descriptors::inode(&copy).expect("fstat"));
         assert!(take(number, inode + 1).expect("open").is_none());
         std::mem::forget(copy);

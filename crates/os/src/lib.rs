@@ -14,6 +14,7 @@
 pub mod abstract_socket;
 pub mod arena;
 pub mod attendant;
+pub mod background;
 pub mod child;
 pub mod clock;
 pub mod cpu;
@@ -30,6 +31,7 @@ pub mod ofd_lock;
 pub mod per_thread;
 pub mod readiness;
 pub mod refuse;
+pub mod refusing_allocator;
 pub mod rseq;
 pub mod sdt;
 pub mod shared_files;

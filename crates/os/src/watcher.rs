@@ -6,12 +6,11 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
+use crate::background::Background;
 use crate::clock::now_ns;
 use crate::doorbell::OwnWatch;
-use crate::files;
-use crate::fork::{self, Epoch, held_off};
+use crate::fork::held_off;
 use crate::readiness::{self, FILES_MAX, Watched};
-use crate::thread::{self, Thread};
 
 /// How long the thread rests when it cannot wait.
 const REST: Duration = Duration::from_millis(10);
@@ -35,17 +34,11 @@ impl Sleep {
 /// The thread, until it is dropped.
 #[derive(Debug)]
 pub struct Watcher {
+    // First, so that it has ended before the other is closed.
+    thread: Background,
     /// What wakes the thread to look anew. Here and not with the thread, so that a forked child, which has no such thread,
     /// closes its copy.
-    watch: OwnWatch,
-    /// A byte in it ends the thread.
-    stop: OwnedFd,
-    stopped: OwnedFd,
-    thread: Option<Thread>,
-    /// The thread's number, once it runs.
-    id: std::sync::Arc<std::sync::atomic::AtomicU32>,
-    epoch: u64,
-    epoch_word: Epoch,
+    _watch: OwnWatch,
 }
 
 impl Watcher {
@@ -56,46 +49,22 @@ impl Watcher {
     /// # Errors
     /// `EMFILE` without two free descriptors; `EAGAIN` when the process has as many threads as it may.
     pub fn start(watch: OwnWatch, serve: impl FnMut() -> Option<Sleep> + Send + 'static) -> io::Result<Watcher> {
-        let (stopped, stop) = files::pipe()?;
-        let numbers = (watch.as_fd().as_raw_fd(), stopped.as_raw_fd());
-        let id = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
-        let own = id.clone();
-        let thread = Thread::start(move || {
-            own.store(thread::id(), std::sync::atomic::Ordering::Relaxed);
-            drop(own);
-            run(numbers, serve);
-        })?;
-        let (epoch, epoch_word) = (fork::epoch(), fork::word());
-        Ok(Watcher { watch, stop, stopped, thread: Some(thread), id, epoch, epoch_word })
+        let number = watch.as_fd().as_raw_fd();
+        let thread = Background::start(move |stopped| run(number, stopped, serve))?;
+        Ok(Watcher { thread, _watch: watch })
     }
 
     /// Whether the thread is this process's: a forked child has none.
     pub fn is_here(&self) -> bool {
-        self.epoch_word.is(self.epoch)
+        self.thread.is_here()
     }
 }
 
-impl Drop for Watcher {
-    fn drop(&mut self) {
-        let Some(thread) = self.thread.take().filter(|_| self.is_here()) else { return };
-        if self.id.load(std::sync::atomic::Ordering::Relaxed) == thread::id() {
-            // What it served was the last that was left of its stream. It ends by itself, and uses neither file any more.
-            return;
-        }
-        if files::write_byte(&self.stop).is_ok() {
-            thread.join();
-        }
-        let _ = (&self.watch, &self.stopped);
-    }
-}
-
-fn run((watch, stopped): (RawFd, RawFd), mut serve: impl FnMut() -> Option<Sleep>) {
+fn run(watch: RawFd, stopped: BorrowedFd<'_>, mut serve: impl FnMut() -> Option<Sleep>) {
     while let Some(sleep) = held_off(&mut serve) {
-        // SAFETY: the watcher owns both, and closes them only after it has waited for this thread; or in this thread, from
-        // `serve`, which then returns None.
-        let (watch, stopped) = unsafe {
-            (ManuallyDrop::new(OwnWatch::from(OwnedFd::from_raw_fd(watch))), BorrowedFd::borrow_raw(stopped))
-        };
+        // SAFETY: the watcher owns it, and closes it only after it has waited for this thread; or in this thread, from `serve`,
+        // when what it served was the last that was left of its stream, and which then returns None.
+        let watch = ManuallyDrop::new(OwnWatch::from(unsafe { OwnedFd::from_raw_fd(watch) }));
         let mut polled = [Watched::new(watch.as_fd(), Watched::IN); FILES_MAX];
         polled[1] = Watched::new(stopped, Watched::IN);
         let mut count = 2;

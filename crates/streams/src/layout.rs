@@ -383,3 +383,25 @@ const _: () = {
     assert!(size_of::<LaneWords>() == 8 * 128);
     assert!(RECORDS.is_power_of_two());
 };
+
+#[cfg(all(test, not(loom)))]
+#[path = "../tests/hostile/places.rs"]
+mod places;
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::mem::offset_of;
+
+    use super::*;
+
+    #[test]
+    fn the_fuzzer_aims_at_what_is_there() {
+        assert_eq!(places::LANES, offset_of!(Fixed, lanes) as u64);
+        assert_eq!(places::FIXED, page_up(size_of::<Fixed>()) as u64);
+        assert_eq!(places::RECORDS, 2 * (RECORDS * size_of::<RecordHeader>()) as u64);
+        assert_eq!(places::QUEUE, size_of::<QueueWords>() as u64);
+        assert_eq!(places::QUEUES, offset_of!(StoreWords, queues) as u64);
+        assert_eq!(places::BLOCKS, offset_of!(StoreWords, blocks) as u64);
+        assert_eq!(places::BLOCK, size_of::<Block>() as u64);
+    }
+}

@@ -367,11 +367,11 @@ calls! {
     #[doc = include_str!("../doc/messages.md")]
     #[doc(alias = "MSG_BAND")]
     #[doc(alias = "RS_HIPRI")]
-    getpmsg(control: Option<&mut [u8]>, data: Option<&mut [u8]>, select: MessageFilter) -> Received;
+    getpmsg(control: Option<&mut [u8]>, data: Option<&mut [u8]>, filter: MessageFilter) -> Received;
     /// Copies the first message without taking it; None if there is none, or it is not of the wanted ones.
     #[doc(alias = "I_PEEK")]
     #[doc = include_str!("../doc/messages.md")]
-    peek(control: Option<&mut [u8]>, data: Option<&mut [u8]>, select: MessageFilter) -> Option<Received>;
+    peek(control: Option<&mut [u8]>, data: Option<&mut [u8]>, filter: MessageFilter) -> Option<Received>;
     /// Takes the first message whole; None at the end of the stream.
     #[doc = include_str!("../doc/whole_messages.md")]
     #[doc(alias = "getpmsg")]

@@ -9,7 +9,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{Random, alone, calm, child, joined, within};
+use common::{Random, alone, calm, child, joined, polled, within};
 use headwater_streams::{
     Device, DeviceOptions, Driver, DriverInfo, Errno, Events, Flush, Handle, Kind, Message, MessageFilter,
     MessageHeader, Opening, Options, Priority, Queue, ReadMode, ReadOptions, Result, Side, Stream, WriteOptions,
@@ -233,16 +233,12 @@ fn the_descriptor_tells_of_what_the_driver_has_sent_and_of_room() {
 /// poll(2), as any event loop calls it.
 mod rustix_poll {
     use super::*;
-    use std::os::fd::AsRawFd;
 
     pub const IN: i16 = libc::POLLIN;
     pub const OUT: i16 = libc::POLLOUT;
 
     pub fn poll(stream: &impl AsFd) -> i16 {
-        let mut polled = libc::pollfd { fd: stream.as_fd().as_raw_fd(), events: IN | OUT, revents: 0 };
-        // SAFETY: one pollfd, which lives as long as the call.
-        assert!(unsafe { libc::poll(&mut polled, 1, 0) } >= 0);
-        polled.revents
+        polled(stream, IN | OUT, Duration::ZERO)
     }
 }
 

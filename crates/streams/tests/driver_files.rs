@@ -4,14 +4,14 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{Interruptible, Random, alone, calm, child, joined, setting, within};
+use common::{Interruptible, Random, alone, calm, child, joined, polled, setting, within};
 use headwater_os::child::Child;
 use headwater_streams::{
     Device, DeviceOptions, Driver, DriverInfo, Errno, Events, Kind, Message, MessageHeader, Module, ModuleInfo,
@@ -164,13 +164,6 @@ fn text(stream: &Stream) -> String {
     String::from_utf8_lossy(&bytes[..count]).into_owned()
 }
 
-fn poll(stream: &Stream, events: i16, timeout_ms: i32) -> i16 {
-    let mut polled = libc::pollfd { fd: stream.as_fd().as_raw_fd(), events, revents: 0 };
-    // SAFETY: one pollfd, which lives as long as the call.
-    assert!(unsafe { libc::poll(&mut polled, 1, timeout_ms) } >= 0);
-    polled.revents
-}
-
 fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").expect("/proc").count()
 }
@@ -288,9 +281,13 @@ fn a_raw_poll_is_told_by_a_thread_that_a_refused_call_has_started() {
     let mut buffer = [0; 2000];
     assert_eq!(stream.read(&mut buffer).expect_err("empty").errno(), Errno::Again);
     for round in 0..200 {
-        assert_eq!(poll(&stream, libc::POLLIN, 0) & libc::POLLIN, 0, "round {round}");
+        assert_eq!(polled(&stream, libc::POLLIN, Duration::ZERO) & libc::POLLIN, 0, "round {round}");
         peer.send(format!("{round}").as_bytes()).expect("connected");
-        assert_eq!(poll(&stream, libc::POLLIN, 10_000) & libc::POLLIN, libc::POLLIN, "round {round}");
+        assert_eq!(
+            polled(&stream, libc::POLLIN, Duration::from_secs(10)) & libc::POLLIN,
+            libc::POLLIN,
+            "round {round}"
+        );
         assert_eq!(text(&stream), format!("{round}"));
         assert_eq!(stream.read(&mut buffer).expect_err("empty").errno(), Errno::Again);
     }
@@ -299,11 +296,11 @@ fn a_raw_poll_is_told_by_a_thread_that_a_refused_call_has_started() {
     while stream.putmsg(None, Some(&[7; 400])).is_ok() {
         written += 1;
     }
-    assert_eq!(poll(&stream, libc::POLLOUT, 0) & libc::POLLOUT, 0);
+    assert_eq!(polled(&stream, libc::POLLOUT, Duration::ZERO) & libc::POLLOUT, 0);
     for _ in 0..written {
         assert_eq!(peer.recv(&mut buffer).expect("sent by the thread"), 400);
     }
-    assert_eq!(poll(&stream, libc::POLLOUT, 10_000) & libc::POLLOUT, libc::POLLOUT);
+    assert_eq!(polled(&stream, libc::POLLOUT, Duration::from_secs(10)) & libc::POLLOUT, libc::POLLOUT);
     stream.write(b"x").expect("room");
     drop((stream, peer));
     assert_eq!((common::open_things(), threads()), before);
@@ -408,7 +405,7 @@ fn many_readers_in_several_processes_lose_no_wake_up() {
                     match way {
                         0 => {}
                         1 => drop(stream.poll(Events::IN, None)?),
-                        _ => drop(poll(&stream, libc::POLLIN, -1)),
+                        _ => drop(polled(&stream, libc::POLLIN, Duration::MAX)),
                     }
                     match stream.read(&mut bytes) {
                         Ok(4) => (&sink).write_all(&bytes[..4])?,

@@ -3,11 +3,10 @@
 
 mod common;
 
-use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Random, alone, calm, child, joined, setting, within};
+use common::{Random, alone, calm, child, joined, polled, setting, within};
 use headwater_os::child::Child;
 use headwater_streams::{DeviceOptions, Errno, Handle, Options, Priority, Result, Stream};
 
@@ -27,13 +26,6 @@ fn text(handle: &mut Handle) -> String {
     let mut bytes = [0; 64];
     let count = handle.read(&mut bytes).expect("no error");
     String::from_utf8_lossy(&bytes[..count]).into_owned()
-}
-
-fn poll(handle: &Handle, events: i16, timeout_ms: i32) -> i16 {
-    let mut polled = libc::pollfd { fd: handle.as_fd().as_raw_fd(), events, revents: 0 };
-    // SAFETY: one pollfd, which lives as long as the call.
-    assert!(unsafe { libc::poll(&mut polled, 1, timeout_ms) } >= 0);
-    polled.revents
 }
 
 #[test]
@@ -136,7 +128,7 @@ fn the_descriptor_tells_of_data_of_room_and_of_the_partner_s_death() {
         // An event loop of no library: it calls when the descriptor is ready.
         let mut got = Vec::new();
         while got.len() < 5 {
-            assert_ne!(poll(&stream, libc::POLLIN, 10_000) & libc::POLLIN, 0);
+            assert_ne!(polled(&stream, libc::POLLIN, Duration::from_secs(10)) & libc::POLLIN, 0);
             let mut buffer = [0; 32];
             match stream.read(&mut buffer) {
                 Ok(count) => got.extend_from_slice(&buffer[..count]),
@@ -146,7 +138,7 @@ fn the_descriptor_tells_of_data_of_room_and_of_the_partner_s_death() {
         assert_eq!(got, b"hello");
         let (mut sent, mut refused) = (0, 0);
         while sent < 20_000 {
-            assert_ne!(poll(&stream, libc::POLLOUT, 10_000) & libc::POLLOUT, 0, "after {sent}");
+            assert_ne!(polled(&stream, libc::POLLOUT, Duration::from_secs(10)) & libc::POLLOUT, 0, "after {sent}");
             match stream.write(&[1; 400]) {
                 Ok(count) => sent += count,
                 Err(error) => {
@@ -158,7 +150,7 @@ fn the_descriptor_tells_of_data_of_room_and_of_the_partner_s_death() {
         assert!(refused > 0, "it was never full");
         stream.set_nonblocking(false).expect("wait");
         assert_eq!(text(&mut stream), "enough");
-        assert_eq!(poll(&stream, libc::POLLIN, 0) & libc::POLLHUP, 0, "the partner lives");
+        assert_eq!(polled(&stream, libc::POLLIN, Duration::ZERO) & libc::POLLHUP, 0, "the partner lives");
         if kills {
             partner.kill();
             partner.wait().expect("wait");
@@ -167,7 +159,7 @@ fn the_descriptor_tells_of_data_of_room_and_of_the_partner_s_death() {
             joined(partner);
         }
         let start = Instant::now();
-        assert_ne!(poll(&stream, libc::POLLIN, 10_000) & libc::POLLHUP, 0);
+        assert_ne!(polled(&stream, libc::POLLIN, Duration::from_secs(10)) & libc::POLLHUP, 0);
         assert!(start.elapsed() < Duration::from_secs(1));
         assert_eq!(text(&mut stream), "");
         assert_eq!(stream.write(b"x").expect_err("it is gone").errno(), Errno::Pipe);

@@ -3,56 +3,16 @@
 //!
 //! Streams without modules; `writev`, `readv` and `receive` make buffers.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::backtrace::Backtrace;
-use std::cell::Cell;
 use std::os::unix::thread::JoinHandleExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use headwater_os::refusing_allocator::{RefusingAllocator, in_handler};
 use headwater_streams::{Errno, Events, Flush, MessageFilter, Options, Policy, Priority, Stream};
 
-thread_local! {
-    /// This thread is in a signal handler, or as good as in one.
-    static FORBIDDEN: Cell<bool> = const { Cell::new(false) };
-}
-
-struct Refusing;
-
-fn check() {
-    if FORBIDDEN.get() {
-        // A panic would allocate.
-        FORBIDDEN.set(false);
-        eprintln!("allocated at {}", Backtrace::force_capture());
-        std::process::abort();
-    }
-}
-
-// SAFETY: does what the system's allocator does, or ends the process.
-unsafe impl GlobalAlloc for Refusing {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        check();
-        // SAFETY: as the caller has promised.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        check();
-        // SAFETY: as the caller has promised.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static REFUSING: Refusing = Refusing;
-
-fn in_handler<T>(body: impl FnOnce() -> T) -> T {
-    let outer = FORBIDDEN.replace(true);
-    let done = body();
-    FORBIDDEN.set(outer);
-    done
-}
+static REFUSING: RefusingAllocator = RefusingAllocator;
 
 /// Every call of the data's way, also those that fail because they would wait.
 fn use_both(near: &Stream, far: &Stream) {

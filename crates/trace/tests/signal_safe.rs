@@ -5,62 +5,20 @@
 //! What may not stand in a handler: `init`, `join` and `listen`, which map memory and start threads, and the layer for
 //! `tracing`, which is as little made for it as the crate `tracing`.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::backtrace::Backtrace;
-use std::cell::Cell;
 use std::os::unix::thread::JoinHandleExt;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use headwater_os::child::Child;
+use headwater_os::refusing_allocator::{RefusingAllocator, in_handler};
 use headwater_trace::event::{Event, Type};
 use headwater_trace::region::{self, Region};
 use headwater_trace::schema::Clock;
 use headwater_trace::{WhenFull, session};
 
-thread_local! {
-    /// This thread is in a signal handler, or as good as in one.
-    static FORBIDDEN: Cell<bool> = const { Cell::new(false) };
-}
-
-struct Refusing;
-
-fn check() {
-    static IS_REPORTED: AtomicBool = AtomicBool::new(false);
-    // The first report ends the process. A handler that interrupts it must let it go on.
-    if FORBIDDEN.get() && !IS_REPORTED.swap(true, Ordering::Relaxed) {
-        // A panic would allocate.
-        FORBIDDEN.set(false);
-        eprintln!("allocated at {}", Backtrace::force_capture());
-        std::process::abort();
-    }
-}
-
-// SAFETY: does what the system's allocator does, or ends the process.
-unsafe impl GlobalAlloc for Refusing {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        check();
-        // SAFETY: as the caller has promised.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        check();
-        // SAFETY: as the caller has promised.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static REFUSING: Refusing = Refusing;
-
-fn in_handler<T>(body: impl FnOnce() -> T) -> T {
-    let outer = FORBIDDEN.replace(true);
-    let done = body();
-    FORBIDDEN.set(outer);
-    done
-}
+static REFUSING: RefusingAllocator = RefusingAllocator;
 
 headwater_trace::events! {
     short("safe:short") { number: u64 }

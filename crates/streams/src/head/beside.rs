@@ -69,9 +69,8 @@ impl Handle {
             let served = self.within_limit(|handle| {
                 handle.run(false, |run| driver.0.ready(place, events, &mut Queue { run, at: 0 }))
             });
-            match served {
-                Err(error) if error.is_held() && error.errno() != Errno::Intr => return Ok(false),
-                served => served?,
+            if !is_done(served)? {
+                return Ok(false);
             }
         }
         Ok(true)
@@ -101,10 +100,7 @@ impl Handle {
         let served = self.serve_times_of(true).and_then(|()| self.serve_times_of(false));
         self.serves_times = false;
         settle(&self.end.region.fixed);
-        match served {
-            Err(error) if error.is_held() && error.errno() != Errno::Intr => Ok(false),
-            served => served.map(|()| true),
-        }
+        is_done(served)
     }
 
     fn serve_times_of(&mut self, outward: bool) -> Result<()> {
@@ -179,6 +175,14 @@ impl Handle {
 /// What poll(2) tells of that a driver may wait for, and what it is told.
 const MAY_BE_WATCHED: u16 = Events::IN.union(Events::OUT).union(Events::PRI).bits();
 const SHOWN: u16 = MAY_BE_WATCHED | Events::ERR.union(Events::HUP).bits();
+
+/// False: another user of the stream is in the middle of a call, and nothing was done.
+fn is_done(served: Result<()>) -> Result<bool> {
+    match served {
+        Err(error) if error.is_held() && error.errno() != Errno::Intr => Ok(false),
+        served => served.map(|()| true),
+    }
+}
 
 /// What has come at files by now.
 fn look(wanted: &Wanted) -> Result<Ready> {

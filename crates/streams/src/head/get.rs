@@ -88,10 +88,10 @@ impl Handle {
         &mut self,
         control: Option<&mut [u8]>,
         data: Option<&mut [u8]>,
-        select: MessageFilter,
+        filter: MessageFilter,
     ) -> Result<Received> {
         self.attach()?;
-        let done = self.get_or_wait(control, data, select);
+        let done = self.get_or_wait(control, data, filter);
         self.remember_failure(done)
     }
 
@@ -105,11 +105,11 @@ impl Handle {
         &mut self,
         control: Option<&mut [u8]>,
         data: Option<&mut [u8]>,
-        select: MessageFilter,
+        filter: MessageFilter,
     ) -> Result<Option<Received>> {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
-        let done = self.get_now(control, data, select, false);
+        let done = self.get_now(control, data, filter, false);
         match self.remember_failure(done) {
             Err(error) if error.errno() == Errno::Badmsg => Ok(None),
             done => done,
@@ -120,11 +120,11 @@ impl Handle {
         &mut self,
         mut control: Option<&mut [u8]>,
         mut data: Option<&mut [u8]>,
-        select: MessageFilter,
+        filter: MessageFilter,
     ) -> Result<Received> {
         loop {
             state::check(self.end.words(), Call::Read)?;
-            let got = self.get_now(control.as_deref_mut(), data.as_deref_mut(), select, true)?;
+            let got = self.get_now(control.as_deref_mut(), data.as_deref_mut(), filter, true)?;
             if let Some(got) = got {
                 return Ok(got);
             }
@@ -196,11 +196,11 @@ impl Handle {
         &mut self,
         control: Option<&mut [u8]>,
         data: Option<&mut [u8]>,
-        select: MessageFilter,
+        filter: MessageFilter,
         take: bool,
     ) -> Result<Option<Received>> {
         self.take_front(|front, item| {
-            check_wanted(item, select)?;
+            check_wanted(item, filter)?;
             let (mut got_control, mut got_data) = (None, None);
             if let (Some(buffer), Some(_)) = (control, item.control) {
                 got_control = Some(front.copy_control(item, buffer)?);
@@ -368,13 +368,13 @@ impl ReadSide<'_> {
     }
 }
 
-fn check_wanted(item: &PeekedMessage, select: MessageFilter) -> Result<()> {
+fn check_wanted(item: &PeekedMessage, filter: MessageFilter) -> Result<()> {
     let bad = |why: &'static str| Err(Error::new(Errno::Badmsg, why));
     if !matches!(item.header.kind, Kind::Data | Kind::Proto | Kind::PcProto) {
         return bad("a message that getmsg does not take is at the front");
     }
     let high = item.header.kind.is_high_priority();
-    match select {
+    match filter {
         MessageFilter::HighPriority if !high => bad("the message at the front is not of high priority"),
         MessageFilter::Band(band) if !high && item.header.band < band => {
             bad("the message at the front is of a lower band")

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,6 +50,15 @@ pub fn setting(name: &str, default: u64) -> u64 {
 pub fn alone() -> std::sync::MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// What poll(2) says of a descriptor after at most so long; [`Duration::MAX`] is no bound.
+pub fn polled(fd: impl AsFd, wanted: i16, timeout: Duration) -> i16 {
+    let mut polled = libc::pollfd { fd: fd.as_fd().as_raw_fd(), events: wanted, revents: 0 };
+    // SAFETY: one valid pollfd.
+    let done = unsafe { libc::poll(&mut polled, 1, i32::try_from(timeout.as_millis()).unwrap_or(-1)) };
+    assert!(done >= 0, "poll: {}", std::io::Error::last_os_error());
+    polled.revents
 }
 
 static DEADLINE_NS: AtomicU64 = AtomicU64::new(u64::MAX);

@@ -9,7 +9,7 @@ use headwater_streams::{
     Errno, Events, Handle, Message, Module, ModuleInfo, Options, Priority, Queue, Result, register,
 };
 
-use super::common::{Interruptible, alone, calm, within};
+use super::common::{Interruptible, alone, calm, polled, within};
 
 /// Where the writer is: [`OUTSIDE`], [`INSIDE`], or told to come out.
 static PLACE: Mutex<u32> = Mutex::new(OUTSIDE);
@@ -178,11 +178,11 @@ fn a_writer_that_comes_out_runs_the_services_that_a_reader_could_not() {
         far.set_nonblocking(true).expect("set");
         let read = drain(&mut far);
         assert!((1..written).contains(&read), "{read} of {written} bytes were at the head");
-        assert_eq!(polled(&far, Duration::from_millis(50)), 0, "nobody can run the service");
+        assert_eq!(polled(&far, libc::POLLIN, Duration::from_millis(50)), 0, "nobody can run the service");
         let writer = if nonblocking {
             let writer = held.let_go();
             // The writer does nothing more, nor does anybody else.
-            assert_eq!(polled(&far, Duration::from_secs(5)), libc::POLLIN, "what waited was forgotten");
+            assert_eq!(polled(&far, libc::POLLIN, Duration::from_secs(5)), libc::POLLIN, "what waited was forgotten");
             writer
         } else {
             far.set_nonblocking(false).expect("set");
@@ -201,14 +201,4 @@ fn a_writer_that_comes_out_runs_the_services_that_a_reader_could_not() {
         drop(writer);
     }
     calm();
-}
-
-/// What poll(2) says of a descriptor's readability after at most so long.
-fn polled(stream: &Handle, timeout: Duration) -> i16 {
-    use std::os::fd::{AsFd, AsRawFd};
-    let mut polled = libc::pollfd { fd: stream.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one valid pollfd.
-    let done = unsafe { libc::poll(&mut polled, 1, timeout.as_millis() as i32) };
-    assert!(done >= 0, "poll: {}", std::io::Error::last_os_error());
-    polled.revents
 }

@@ -9,6 +9,7 @@ mod descriptors;
 mod fifos;
 mod packets;
 mod peer;
+mod places;
 mod rage;
 mod tasks;
 
@@ -23,6 +24,7 @@ use headwater_streams::{
     ControlMode, DeviceOptions, Errno, ErrorOptions, Events, Flush, Handle, MessageFilter, Options, Policy, Priority,
     ReadMode, ReadOptions, Result,
 };
+use places::{BLOCK, BLOCKS, FIXED, LANES, QUEUE, QUEUES, RECORDS};
 
 /// What one case may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -215,33 +217,26 @@ fn memory_of_stream() -> File {
     File::from(headwater_os::descriptors::duplicate(found.expect("it is open").number).expect("dup"))
 }
 
-/// Where the words lie that lead somewhere, as they follow from sizes in the library. It is no matter if some of it misses.
-const LANES: u64 = 640;
-const FIXED: u64 = 28 << 10;
-const MARKS: u64 = 2 * 2048 * 32;
-/// In a store: behind its queues, 130 of 2072 bytes.
-const BLOCKS: u64 = 40 + 130 * 2072;
-
-/// Half the size of what is behind the marks but for the windows.
+/// Half the size of what is behind the records but for the windows.
 fn store_len(len: u64, options: &Options) -> u64 {
     let window = u64::from(options.hiwat + options.strmsgsz + options.strctlsz).next_power_of_two();
-    (len - FIXED - MARKS - 2 * window) / 2
+    (len - FIXED - RECORDS - 2 * window) / 2
 }
 
 fn scribble(memory: &File, len: u64, options: &Options, random: &mut Random) {
-    let store = FIXED + MARKS + random.one_of(&[0, store_len(len, options)]);
+    let store = FIXED + RECORDS + random.one_of(&[0, store_len(len, options)]);
     let at = match random.below(18) {
         0..=5 => LANES + random.next() % (2 * 1024),
         6 => random.next() % LANES,
         7 => random.next() % FIXED,
-        8 => FIXED + random.next() % MARKS,
-        9 | 10 => FIXED + random.one_of(&[0, MARKS / 2]) + random.next() % (8 * 32),
-        11 => store + random.next() % 40,
-        12 => store + 40 + random.next() % 64,
-        13 => store + 40 + random.one_of(&[1, 65]) * 2072 + random.next() % 64,
-        14 | 15 => store + BLOCKS + random.next() % (20 * 40),
+        8 => FIXED + random.next() % RECORDS,
+        9 | 10 => FIXED + random.one_of(&[0, RECORDS / 2]) + random.next() % (8 * 32),
+        11 => store + random.next() % QUEUES,
+        12 => store + QUEUES + random.next() % 64,
+        13 => store + QUEUES + random.one_of(&[1, 65]) * QUEUE + random.next() % 64,
+        14 | 15 => store + BLOCKS + random.next() % (20 * BLOCK),
         // The links of pages.
-        16 => (store + BLOCKS + 1024 * 40).next_multiple_of(4096) + random.next() % 400,
+        16 => (store + BLOCKS + 1024 * BLOCK).next_multiple_of(4096) + random.next() % 400,
         _ => random.next() % len,
     };
     let value = match random.below(6) {

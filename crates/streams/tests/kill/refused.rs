@@ -1,20 +1,15 @@
 //! A writer that is refused is killed at any place on its way; the survivor at its end does nothing, and the reader's
 //! descriptor still tells the truth.
 
-use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
 use headwater_shm::probe;
 use headwater_streams::{Errno, Handle, Options};
 
-use crate::common::{alone, calm, child, within};
+use crate::common::{alone, calm, child, polled, within};
 
 fn is_readable(stream: &Handle) -> bool {
-    let mut polled = libc::pollfd { fd: stream.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one valid pollfd.
-    let done = unsafe { libc::poll(&mut polled, 1, 0) };
-    assert!(done >= 0, "poll: {}", std::io::Error::last_os_error());
-    polled.revents & libc::POLLIN != 0
+    polled(stream, libc::POLLIN, Duration::ZERO) & libc::POLLIN != 0
 }
 
 #[test]

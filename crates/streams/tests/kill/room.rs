@@ -1,13 +1,12 @@
 //! A user of a FIFO is killed at any place on its way to make room or to wait for it, and the writer that is left is told of
 //! room all the same.
 
-use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
 use headwater_shm::probe;
 use headwater_streams::{Access, Errno, FifoOptions, Handle, Options, Stream};
 
-use crate::common::{alone, calm, child, fifo, within};
+use crate::common::{alone, calm, child, fifo, polled, within};
 
 const MESSAGE: usize = 100;
 const LOWAT: usize = 500;
@@ -36,11 +35,7 @@ fn fill(writer: &mut Handle) -> Errno {
 }
 
 fn is_writable(writer: &Handle) -> bool {
-    let mut polled = libc::pollfd { fd: writer.as_fd().as_raw_fd(), events: libc::POLLOUT, revents: 0 };
-    // SAFETY: one valid pollfd.
-    let done = unsafe { libc::poll(&mut polled, 1, 0) };
-    assert!(done >= 0, "poll: {}", std::io::Error::last_os_error());
-    polled.revents & libc::POLLOUT != 0
+    polled(writer, libc::POLLOUT, Duration::ZERO) & libc::POLLOUT != 0
 }
 
 /// Reads one message, and then others until few bytes are left: not all, which a writer would notice in any case.

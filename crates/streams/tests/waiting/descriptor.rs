@@ -5,16 +5,7 @@ use std::time::{Duration, Instant};
 
 use headwater_streams::{Access, Errno, Events, Handle, Options};
 
-use crate::common::{alone, child, fifo, open};
-
-/// What poll(2) says of a descriptor after at most so long.
-pub fn polled(fd: impl AsFd, wanted: i16, timeout: Duration) -> i16 {
-    let mut polled = libc::pollfd { fd: fd.as_fd().as_raw_fd(), events: wanted, revents: 0 };
-    // SAFETY: one valid pollfd.
-    let done = unsafe { libc::poll(&mut polled, 1, timeout.as_millis() as i32) };
-    assert!(done >= 0, "poll: {}", std::io::Error::last_os_error());
-    polled.revents
-}
+use crate::common::{alone, child, fifo, open, polled};
 
 pub const NOW: Duration = Duration::ZERO;
 /// What takes longer has been forgotten.

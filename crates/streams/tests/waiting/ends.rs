@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use headwater_streams::{Errno, Events, Handle, Options};
 
-use super::descriptor::polled;
-use crate::common::{alone, child, read_all, setting};
+use crate::common::{alone, child, polled, read_all, setting};
 
 #[test]
 fn every_handle_notices_that_the_other_end_was_closed() {

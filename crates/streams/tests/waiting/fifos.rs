@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use headwater_streams::{Access, Errno, FifoOptions, Handle, Options, Stream};
 
-use super::descriptor::polled;
-use crate::common::{Random, fifo, setting};
+use crate::common::{Random, fifo, polled, setting};
 
 const TOTAL: usize = 30_000;
 

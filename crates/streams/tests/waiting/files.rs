@@ -7,8 +7,8 @@ use std::time::Duration;
 use headwater_os::descriptors::inode;
 use headwater_streams::{Errno, Flush, Handle, Kind, Message, Module, ModuleInfo, Queue, Side, register};
 
-use crate::common::{alone, child, joined};
-use crate::descriptor::{SOON, polled};
+use crate::common::{alone, child, joined, polled};
+use crate::descriptor::SOON;
 
 fn open(path: &str) -> File {
     File::open(path).expect("open")

@@ -8,8 +8,8 @@ use std::time::Duration;
 use headwater_streams::{Access, AsyncStream, Errno, Events, FifoOptions, Handle, Options, Stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::descriptor::{Epoll, NOW, SOON, drain, fill, polled};
-use crate::common::{Random, fifo, open, setting};
+use super::descriptor::{Epoll, NOW, SOON, drain, fill};
+use crate::common::{Random, fifo, open, polled, setting};
 
 const BOTH: i16 = libc::POLLIN | libc::POLLOUT;
 

@@ -22,7 +22,7 @@ impl Queue<'_, '_, '_> {
         let fixed = &self.run.region.fixed;
         link.words(fixed).due_ns[link.side as usize].store(due_ns, Ordering::SeqCst);
         probe::at();
-        // After the time itself: see `Times::settle`.
+        // After the time itself: see `settle` in head/beside.rs.
         let earlier = |known: u64| (known == 0 || due_ns < known).then_some(due_ns);
         let is_earliest = fixed.due_ns.fetch_update(Ordering::SeqCst, Ordering::SeqCst, earlier).is_ok();
         self.run.effects.sooner |= is_earliest;

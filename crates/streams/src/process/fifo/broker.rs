@@ -12,11 +12,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use headwater_os::abstract_socket::{Listener, Peer};
+use headwater_os::background::Background;
 use headwater_os::descriptors::{self, Found};
 use headwater_os::files::{self, OFlags};
-use headwater_os::fork::{self, Epoch};
 use headwater_os::ofd_lock::{self, Right};
-use headwater_os::thread::Thread;
 use headwater_shm::probe;
 
 use super::marks;
@@ -38,13 +37,9 @@ const OTHERS: u32 = 0o006;
 /// A thread that lets others in, until the last handle is dropped that has it.
 #[derive(Debug)]
 pub(crate) struct Broker {
-    /// The process that the thread is of: a forked child has none.
-    epoch: u64,
-    epoch_word: Epoch,
-    /// A byte in it ends the thread.
-    stop: OwnedFd,
-    thread: Option<Thread>,
-    node: Arc<Gate>,
+    /// Dropped first: who comes next must not meet it.
+    thread: Background,
+    gate: Arc<Gate>,
 }
 
 /// What the thread uses.
@@ -74,37 +69,25 @@ impl Broker {
         // Of this process, which a forked child's handle is not: others look for the brokers of those who have marked the node.
         marks::set(&node, &end.region)?;
         let gate = Arc::new(Gate { listener: Listener::bind(&name)?, node, files });
-        let (stopped, stop) = files::pipe()?;
-        let thread = Thread::start({
+        let thread = Background::start({
             let gate = gate.clone();
-            move || gate.keep(&stopped)
+            move |stopped| gate.keep(stopped)
         })?;
-        let (epoch, epoch_word) = (fork::epoch(), fork::word());
-        Ok(Some(Broker { epoch, epoch_word, stop, thread: Some(thread), node: gate }))
+        Ok(Some(Broker { thread, gate }))
     }
 
     /// The broker in this process, which a forked child does not have yet.
     pub fn here(self, end: &Endpoint) -> Option<Broker> {
-        if self.epoch_word.is(self.epoch) {
+        if self.thread.is_here() {
             return Some(self);
         }
-        Broker::start(end, self.node.node.as_fd()).ok().flatten()
-    }
-}
-
-impl Drop for Broker {
-    fn drop(&mut self) {
-        let thread = self.thread.take().expect("dropped once");
-        // In a forked child it is the parent's, and there is nothing to wait for. Else who comes next must not meet it.
-        if self.epoch_word.is(self.epoch) && files::write_byte(&self.stop).is_ok() {
-            thread.join();
-        }
+        Broker::start(end, self.gate.node.as_fd()).ok().flatten()
     }
 }
 
 impl Gate {
-    fn keep(&self, stopped: &OwnedFd) {
-        while let Ok(false) = self.listener.wait_beside(stopped.as_fd()) {
+    fn keep(&self, stopped: BorrowedFd<'_>) {
+        while let Ok(false) = self.listener.wait_beside(stopped) {
             match self.listener.accept() {
                 // Who is refused finds the socket closed.
                 Ok(Some(socket)) => drop(self.admit(&socket)),

@@ -1,0 +1,107 @@
+//! A thread that works for a value of this process until that is dropped. A forked child has the value, and no such thread.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::files;
+use crate::fork::{self, Epoch};
+use crate::thread::{self, Thread};
+
+/// The thread, until it is dropped. Whoever holds it drops it before what the thread uses.
+#[derive(Debug)]
+pub struct Background {
+    /// A byte in it ends the thread.
+    stop: OwnedFd,
+    /// Where the thread sees that. Here and not with the thread, so that a forked child closes its copy.
+    _stopped: OwnedFd,
+    thread: Option<Thread>,
+    /// The thread's number, once it runs.
+    id: Arc<AtomicU32>,
+    /// The process that the thread is of.
+    epoch: u64,
+    epoch_word: Epoch,
+}
+
+impl Background {
+    /// Starts a thread that runs `body`, which returns soon after its argument has become readable. If `body` drops this value
+    /// itself, it returns without another use of the argument.
+    ///
+    /// # Errors
+    /// `EMFILE` without two free descriptors; `EAGAIN` when the process has as many threads as it may.
+    pub fn start(body: impl FnOnce(BorrowedFd<'_>) + Send + 'static) -> io::Result<Background> {
+        let (stopped, stop) = files::pipe()?;
+        let number = stopped.as_raw_fd();
+        let id = Arc::new(AtomicU32::new(0));
+        let own = id.clone();
+        let thread = Thread::start(move || {
+            own.store(thread::id(), Ordering::Relaxed);
+            drop(own);
+            // SAFETY: it is closed after this thread has ended, since a byte fits into the empty pipe; or in this thread, which then
+            // does not use it any more.
+            body(unsafe { BorrowedFd::borrow_raw(number) });
+        })?;
+        let (epoch, epoch_word) = (fork::epoch(), fork::word());
+        Ok(Background { stop, _stopped: stopped, thread: Some(thread), id, epoch, epoch_word })
+    }
+
+    /// Whether the thread is this process's: a forked child has none.
+    pub fn is_here(&self) -> bool {
+        self.epoch_word.is(self.epoch)
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.take().filter(|_| self.is_here()) else { return };
+        // The thread itself does not wait for its end.
+        let is_own = self.id.load(Ordering::Relaxed) == thread::id();
+        if !is_own && files::write_byte(&self.stop).is_ok() {
+            thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::child::Child;
+    use crate::readiness::{self, Watched};
+
+    fn wait_for(stopped: BorrowedFd<'_>) {
+        while readiness::wait(&mut [Watched::new(stopped, Watched::IN)], None).expect("poll").0 == 0 {}
+    }
+
+    #[test]
+    fn the_thread_has_ended_once_it_is_dropped() {
+        let ended = Arc::new(AtomicBool::new(false));
+        let end = ended.clone();
+        let background = Background::start(move |stopped| {
+            wait_for(stopped);
+            std::thread::sleep(Duration::from_millis(30));
+            end.store(true, Ordering::Relaxed);
+        })
+        .expect("a thread");
+        assert!(background.is_here() && !ended.load(Ordering::Relaxed));
+        drop(background);
+        assert!(ended.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn a_forked_child_has_no_thread_and_waits_for_none() {
+        let mut background = Some(Background::start(wait_for).expect("a thread"));
+        let mut child = Child::fork(|| {
+            let background = background.take().expect("there");
+            let is_here = background.is_here();
+            drop(background);
+            i32::from(is_here)
+        })
+        .expect("fork");
+        assert!(child.wait().expect("wait").success());
+        assert!(background.expect("the child's copy was dropped").is_here());
+    }
+}
