@@ -13,7 +13,7 @@ use headwater_os::per_thread::PerThread;
 use headwater_shm::{Limit, probe};
 
 use super::named::{Fetched, Name};
-use crate::error::{Error, Result};
+use crate::error::{Result, corrupt};
 use crate::head::handle::Handle;
 use crate::process::end::Access;
 use crate::process::endpoint::Endpoint;
@@ -77,7 +77,7 @@ impl Handle {
                 && region.cookie_of(0) == cookie
                 && region.cookie_of(1) == far.cookie()?;
         if !is_it {
-            return Err(Error::corrupt("a partner that is another"));
+            return Err(corrupt!("a partner that is another"));
         }
         self.set_partner(region, far);
         self.settle_with_partner()
