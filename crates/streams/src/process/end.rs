@@ -336,7 +336,8 @@ impl End {
         let side = &self.region.fixed.lanes[1 - self.side].reader.0;
         let doorbell = self.endpoint.doorbell();
         let far = self.endpoint.far();
-        Inbox { end: self.words(), peer: self.peer_words(), side, doorbell, far, fence: self.region.fence }
+        let partner = self.endpoint.partner_to_come();
+        Inbox { end: self.words(), peer: self.peer_words(), side, doorbell, far, partner, fence: self.region.fence }
     }
 
     /// Asks the kernel whether the other end has gone, if a handle of it was closed since the last time.

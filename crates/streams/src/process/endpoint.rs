@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 #[cfg(feature = "tokio")]
 use std::sync::Weak;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -167,6 +167,12 @@ impl Endpoint {
     /// The other one of two streams.
     pub fn partner(&self) -> Option<&Partner> {
         self.partner.get().map(|partner| &**partner)
+    }
+
+    /// Where the cookie of a partner comes to stand that this process has not met.
+    pub fn partner_to_come(&self) -> Option<&AtomicU64> {
+        let awaits = self.region.driver.is_some_and(|driver| driver.0.info().pairs);
+        (awaits && self.side == 0 && self.partner().is_none()).then_some(&self.region.fixed.device.partner)
     }
 
     /// False if it has one already.
