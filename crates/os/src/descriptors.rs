@@ -354,6 +354,20 @@ unsafe fn descriptors_in(message: &libc::msghdr) -> Vec<OwnedFd> {
     files
 }
 
+/// Whether this process has another descriptor of the same file, with the same access to it. Without /proc none is found.
+pub fn has_copy(fd: BorrowedFd<'_>) -> bool {
+    let what = |fd: BorrowedFd<'_>| {
+        let status = rustix::fs::fstat(fd).ok()?;
+        let access = rustix::fs::fcntl_getfl(fd).ok()? & (OFlags::ACCMODE | OFlags::PATH);
+        Some((status.st_dev, status.st_ino, access))
+    };
+    let (wanted, number) = (what(fd), fd.as_raw_fd().unsigned_abs());
+    let others = own().unwrap_or_default().into_iter().filter(|found| found.number != number);
+    // SAFETY: borrowed for two questions; a number that was closed meanwhile, or names another file, only changes the answer.
+    let of = |found: Found| what(unsafe { BorrowedFd::borrow_raw(found.number as i32) });
+    wanted.is_some() && others.map(of).any(|other| other == wanted)
+}
+
 /// The kernel's number of what a descriptor refers to.
 ///
 /// # Errors

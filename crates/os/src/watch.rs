@@ -4,7 +4,7 @@
 //! visible process, not only for children. The answer "has ended" is a proof: a process of another PID namespace, or one
 //! that cannot be seen, never counts as ended.
 
-use std::fs;
+use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags};
 
 use crate::fork;
+use crate::proc_file::{self, Start};
 
 /// The part of [`ProcessId::birth`] that says that neither start time nor image are known.
 const UNKNOWN: u64 = 1;
@@ -113,7 +114,7 @@ impl ProcessId {
     }
 
     fn stat(self) -> Option<Stat> {
-        if Own::get().proc_is_ours { Stat::of(&self.pid().to_string()) } else { None }
+        if Own::get().proc_is_ours { Stat::of(self.pid()) } else { None }
     }
 
     fn birth_differs(self, found: u64) -> bool {
@@ -200,36 +201,43 @@ fn random_of_image() -> u64 {
 
 /// Whether /proc shows this process's own PID namespace: it may be mounted for another, whose numbers mean other processes.
 fn proc_is_ours() -> bool {
-    let Ok(status) = fs::read_to_string("/proc/self/status") else { return false };
     // The number in the namespace of /proc, then in each below it.
-    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
-    numbers.is_some_and(|numbers| numbers.split_ascii_whitespace().eq([std::process::id().to_string().as_str()]))
+    proc_file::any_line(format_args!("/proc/self/status"), |line| {
+        let numbers = line.strip_prefix(b"NSpid:").and_then(|numbers| std::str::from_utf8(numbers).ok());
+        numbers
+            .is_some_and(|numbers| numbers.split_ascii_whitespace().map(str::parse::<u32>).eq([Ok(std::process::id())]))
+    })
 }
 
 /// Whether times in /proc are those of the machine, and not of a time namespace of ours.
 fn time_is_ours() -> bool {
-    fs::read_to_string("/proc/self/timens_offsets").map_or(true, |offsets| {
-        offsets.lines().all(|line| line.split_ascii_whitespace().skip(1).all(|part| part == "0"))
-    })
+    let differs = |line: &[u8]| {
+        let text = std::str::from_utf8(line).unwrap_or_default();
+        text.split_ascii_whitespace().skip(1).any(|part| part != "0")
+    };
+    !proc_file::any_line(format_args!("/proc/self/timens_offsets"), differs)
 }
 
 /// What /proc/PID/stat says.
 struct Stat {
-    /// Everything behind the name, which may hold anything.
-    rest: String,
+    text: Start<1024>,
+    /// Where the name ends, which may hold anything.
+    name_end: usize,
 }
 
 impl Stat {
-    fn of(process: &str) -> Option<Stat> {
+    fn of(process: impl fmt::Display) -> Option<Stat> {
         if cfg!(miri) {
             return None;
         }
-        let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        text.rsplit_once(')').map(|(_, rest)| Stat { rest: rest.to_owned() })
+        let text = Start::of(format_args!("/proc/{process}/stat"))?;
+        let name_end = text.bytes().iter().rposition(|byte| *byte == b')')?;
+        Some(Stat { text, name_end })
     }
 
     fn field(&self, at: usize) -> Option<&str> {
-        self.rest.split_ascii_whitespace().nth(at)
+        let rest = std::str::from_utf8(&self.text.bytes()[self.name_end + 1..]).ok()?;
+        rest.split_ascii_whitespace().nth(at)
     }
 
     fn number(&self, at: usize) -> Option<u64> {

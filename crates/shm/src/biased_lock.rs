@@ -19,7 +19,7 @@
 
 use std::time::Duration;
 
-use crate::error::Error;
+use crate::error::{Error, LOCK_STATE};
 use crate::limit::Patience;
 use crate::member::Membership;
 use crate::probe;
@@ -197,13 +197,14 @@ impl BiasedLock {
     ///
     /// # Errors
     /// [`Error::Corrupt`] for a word that no member writes; [`Error::WouldBlock`], [`Error::TimedOut`] and
-    /// [`Error::Interrupted`] as the [limit](Membership::set_limit) says, when another member does not give it back;
+    /// [`Error::Interrupted`] as the [limit](Membership::set_limit) says, or [`Error::Cancelled`], when another member does not
+    /// give it back;
     /// [`Error::System`] if the kernel refuses a barrier.
     #[cold]
     #[inline(never)]
     pub fn hold(&mut self, me: &Membership) -> Result<Hold, Error> {
         let mark = me.mark();
-        let mut patience = Patience::new(me.limit());
+        let mut patience = Patience::new(me);
         loop {
             // Acquire pairs with the Release in `release`.
             let lock = self.words.lock.load(Ordering::Acquire);
@@ -243,7 +244,7 @@ impl BiasedLock {
                         return self.seize(me, victim, &mut patience);
                     }
                 }
-                _ => return Err(Error::Corrupt("a lock's state")),
+                _ => return Err(Error::Corrupt(LOCK_STATE)),
             }
         }
     }
@@ -311,7 +312,7 @@ impl BiasedLock {
     }
 
     /// We are the first in the word; waits until the member `victim`, which had the bias, is not inside.
-    fn seize(&mut self, me: &Membership, victim: u32, patience: &mut Patience) -> Result<Hold, Error> {
+    fn seize(&mut self, me: &Membership, victim: u32, patience: &mut Patience<'_>) -> Result<Hold, Error> {
         if let Err(error) = self.wait_out(me, victim & HOLDER, patience) {
             // We have not got it, and others shall not wait for us. The victim keeps what it had.
             self.pass_on(Ordering::Relaxed, |lock| BIASED | victim | lock & NOTICES);
@@ -325,7 +326,7 @@ impl BiasedLock {
     }
 
     /// Waits until a member that has lost its bias is not inside.
-    fn wait_out(&self, me: &Membership, victim: u32, patience: &mut Patience) -> Result<(), Error> {
+    fn wait_out(&self, me: &Membership, victim: u32, patience: &mut Patience<'_>) -> Result<(), Error> {
         if victim == me.number() {
             // A predecessor in our own slot, which is dead; ours is the busy word.
             return Ok(());
@@ -360,7 +361,7 @@ impl BiasedLock {
     }
 
     /// Waits a little for the holder. Returns the word if it is of one that is no more, None if it has changed.
-    fn wait(&self, me: &Membership, lock: u32, patience: &mut Patience) -> Result<Option<u32>, Error> {
+    fn wait(&self, me: &Membership, lock: u32, patience: &mut Patience<'_>) -> Result<Option<u32>, Error> {
         let holder = lock & HOLDER;
         if holder == me.number() {
             // We do not hold it: that was a predecessor in our slot.

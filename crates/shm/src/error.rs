@@ -3,6 +3,11 @@
 use std::fmt;
 use std::io;
 
+/// What [`Error::Corrupt`] says of a lock's word.
+pub const LOCK_STATE: &str = "a lock's state";
+/// What it says of the member that a lock names.
+pub const LOCK_HOLDER: &str = "a lock's holder is no member";
+
 /// Why an operation failed.
 #[derive(Debug)]
 pub enum Error {
@@ -16,6 +21,8 @@ pub enum Error {
     TimedOut,
     /// A signal handler ran while the call waited for a lock.
     Interrupted,
+    /// The process has cancelled calls that wait; see [`Membership::set_cancel`](crate::Membership::set_cancel).
+    Cancelled,
     /// The kernel refused something; `Unsupported` if this process cannot join the region's fence.
     System(io::Error),
 }
@@ -32,6 +39,7 @@ impl fmt::Display for Error {
                 write!(f, "the time is over, and another user of the stream has not come out of its call")
             }
             Error::Interrupted => write!(f, "a signal handler ran"),
+            Error::Cancelled => write!(f, "the process has cancelled the call"),
             Error::System(error) => error.fmt(f),
         }
     }
@@ -53,7 +61,7 @@ impl From<Error> for io::Error {
             Error::WouldBlock => io::ErrorKind::WouldBlock,
             Error::TimedOut => io::ErrorKind::TimedOut,
             Error::Interrupted => io::ErrorKind::Interrupted,
-            Error::System(_) => io::ErrorKind::Other,
+            Error::Cancelled | Error::System(_) => io::ErrorKind::Other,
         };
         match error {
             Error::System(error) => error,

@@ -34,12 +34,12 @@ mod window;
 
 pub use biased_lock::{BiasedLock, BiasedLockWords, Hold};
 pub use cache_padded::CachePadded;
-pub use error::Error;
+pub use error::{Error, LOCK_HOLDER, LOCK_STATE};
 pub use headwater_os::memory::Shareable;
 pub use limit::Limit;
 #[cfg(loom)]
 pub use loom_model::{Placed, Window};
-pub use member::{MEMBERS, Member, Members, Membership};
+pub use member::{MEMBERS, Member, Members, Membership, is_used_by_another};
 #[cfg(not(loom))]
 pub use placed::Placed;
 pub use stages::{Stage, Stages, spin_for};

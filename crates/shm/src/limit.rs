@@ -5,6 +5,7 @@ use std::time::Duration;
 use headwater_os::futex::Slept;
 
 use crate::error::Error;
+use crate::member::Membership;
 use crate::sync::{nap, now_ns};
 
 /// How long a call may wait for a [`BiasedLock`](crate::BiasedLock) that another member holds.
@@ -44,7 +45,7 @@ impl Limit {
 
 /// How long a call waits that is not to wait.
 const NOW_NS: u64 = 10_000_000;
-/// How long a dead holder may go unnoticed.
+/// How long a dead holder may go unnoticed, and a call that was cancelled goes on waiting.
 const WATCH_NS: u64 = 10_000_000;
 /// After so many changes of the word that brought nothing, a waiter gets off its CPU: a hostile process can change it for
 /// ever.
@@ -52,7 +53,8 @@ const VAIN_MAX: u32 = 1000;
 
 /// One call's wait for a lock.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct Patience<'m> {
+    me: &'m Membership,
     limit: Limit,
     /// When it is over; 0: it has not begun.
     until_ns: u64,
@@ -64,9 +66,9 @@ pub(crate) struct Patience {
     pub slept: bool,
 }
 
-impl Patience {
-    pub fn new(limit: Limit) -> Patience {
-        Patience { limit, until_ns: 0, vain: 0, interrupted: false, slept: false }
+impl Patience<'_> {
+    pub fn new(me: &Membership) -> Patience<'_> {
+        Patience { me, limit: me.limit(), until_ns: 0, vain: 0, interrupted: false, slept: false }
     }
 
     /// How long the next sleep may be: not at all once the time is over.
@@ -92,6 +94,9 @@ impl Patience {
     pub fn go_on(&mut self) -> Result<(), Error> {
         if self.interrupted {
             return Err(Error::Interrupted);
+        }
+        if self.limit != Limit::Unlimited && self.me.is_cancelled() {
+            return Err(Error::Cancelled);
         }
         if self.until_ns != u64::MAX && self.next().is_zero() {
             return Err(if self.limit == Limit::Now { Error::WouldBlock } else { Error::TimedOut });

@@ -9,13 +9,15 @@
 //! ended or executed another program; or the kernel has said that nobody is left at its side of the stream. A member of
 //! another PID namespace counts as alive until then.
 
+use std::sync::Arc;
+
 use crate::biased_lock::{self, BiasedLockWords};
 use crate::cache_padded::CachePadded;
-use crate::error::Error;
+use crate::error::{Error, LOCK_HOLDER};
 use crate::limit::Limit;
 use crate::probe;
 use crate::shareable;
-use crate::sync::{AtomicU32, AtomicU64, Fence, LocalU64, Ordering, Placed, ProcessId, epoch};
+use crate::sync::{AtomicU32, AtomicU64, Fence, LocalBool, LocalU64, Ordering, Placed, ProcessId, epoch};
 
 /// Members that a region has room for. A member is a handle that a process uses, so this bounds how many processes and
 /// threads may use one stream at the same time; the table then takes 8 KiB, of which only used lines are ever touched.
@@ -59,6 +61,15 @@ impl Member {
     }
 }
 
+/// Whether a process other than this one has a member at a side, as far as is known: one that has ended has none.
+pub fn is_used_by_another(table: &Members, side: usize) -> bool {
+    let own = ProcessId::own();
+    let occupants = table.iter().filter_map(|slot| slot.0.occupant());
+    occupants
+        .filter(|(process, at)| process.place() != 0 && *at == side as u32 + 1)
+        .any(|(process, _)| (process.place(), process.birth()) != (own.place(), own.birth()) && !process.has_ended())
+}
+
 /// The table of a region.
 pub type Members = Placed<[CachePadded<Member>]>;
 
@@ -79,6 +90,8 @@ pub struct Membership {
     limit: LocalU64,
     /// One bit for each side of which the kernel has said that nobody is left.
     gone: LocalU64,
+    /// Set when calls that wait are to end.
+    cancel: Option<Arc<LocalBool>>,
 }
 
 impl Membership {
@@ -108,13 +121,23 @@ impl Membership {
         probe::at();
         let (limit, gone) = (LocalU64::new(Limit::Signal.word()), LocalU64::new(0));
         let mark = biased_lock::mark(number, tag);
-        Ok(Membership { own, table: table.clone(), number, mark, epoch: epoch(), fence, limit, gone })
+        Ok(Membership { own, table: table.clone(), number, mark, epoch: epoch(), fence, limit, gone, cancel: None })
     }
 
     /// Says at which side of the stream (below 64) this member is, for [`Membership::note_gone`] of others.
     pub fn set_side(&self, side: usize) {
         // Release pairs with the Acquire in `occupant`.
         self.own.side.store(side as u32 + 1, Ordering::Release);
+    }
+
+    /// Names the flag by which another thread of this process cancels calls that wait for locks, but those without a limit.
+    pub fn set_cancel(&mut self, cancel: Arc<LocalBool>) {
+        self.cancel = Some(cancel);
+    }
+
+    /// Whether calls that wait are to end.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }
 
     /// The kernel has said that nobody is left at a side, and nobody can come again: its members are dead.
@@ -157,7 +180,7 @@ impl Membership {
     /// The slot of another member, or an error for a number that is none.
     pub(crate) fn other(&self, number: u32) -> Result<&Member, Error> {
         let slot = (number as usize).checked_sub(1).and_then(|slot| self.table.get(slot));
-        Ok(&slot.ok_or(Error::Corrupt("a lock's holder is no member"))?.0)
+        Ok(&slot.ok_or(Error::Corrupt(LOCK_HOLDER))?.0)
     }
 
     /// Whether it is certain that the member is no more: its slot is free, or its process has ended.

@@ -3,8 +3,8 @@
 //! Nothing else in this crate names an atomic, a futex, a fence or a clock of its own. What is public is for algorithms
 //! of other crates over this memory, which loom shall model too: STREAMS' lanes, the ring.
 
-/// A word of this process alone, which no model is about.
-pub(crate) use std::sync::atomic::AtomicU64 as LocalU64;
+/// Words of this process alone, which no model is about.
+pub(crate) use std::sync::atomic::{AtomicBool as LocalBool, AtomicU64 as LocalU64};
 
 #[cfg(not(loom))]
 pub use self::real::*;

@@ -49,7 +49,10 @@ fn main() {
         let cost = least(
             || near.putmsg(Some(b"head"), Some(black_box(&message))).expect("room"),
             || {
-                far.getmsg(Some(&mut control), Some(black_box(&mut buffer))).expect("there");
+                assert_eq!(
+                    far.getmsg(Some(&mut control), Some(black_box(&mut buffer))).expect("there").data,
+                    Some(size)
+                )
             },
         );
         println!("  {:>5.1} + {:>5.1}", cost.0, cost.1);

@@ -10,7 +10,7 @@ use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker, ready};
 
 use futures_core::Stream as MessageStream;
@@ -21,19 +21,40 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use crate::error::{Errno, Error, Result, fixed};
 use crate::head::handle::Handle;
 use crate::message::Message;
-use crate::process::end::Access;
+use crate::process::end::{Access, closed};
+use crate::process::endpoint::OnClose;
 
 /// One end of a stream, as tasks of a tokio runtime use it.
 pub struct AsyncStream {
-    /// The doorbell. Dropped before the stream, which then tells the other end to look whether it was the last handle.
-    doorbell: AsyncFd<OwnedFd>,
+    /// Dropped before the stream, which then tells the other end to look whether it was the last handle.
+    waits: Arc<Waits>,
     stream: Handle,
-    /// The tasks that wait at the doorbell until it is writable.
-    tasks: Arc<Tasks>,
     /// What this end's own handles had done when the last read was tried in vain; None: it is to be tried.
     seen: Option<u32>,
     /// A message that the sink has accepted and that has found no room yet. It goes before all else.
     unsent: Option<Message<'static>>,
+}
+
+/// What the tasks of a stream wait at.
+#[derive(Debug)]
+struct Waits {
+    /// Another descriptor of the doorbell. None once the end was closed.
+    doorbell: Mutex<Option<AsyncFd<OwnedFd>>>,
+    tasks: Arc<Tasks>,
+}
+
+impl Waits {
+    fn doorbell(&self) -> MutexGuard<'_, Option<AsyncFd<OwnedFd>>> {
+        self.doorbell.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl OnClose for Waits {
+    fn end_is_closed(&self) {
+        drop(self.doorbell().take());
+        // Who comes from now on finds no doorbell.
+        self.tasks.wake_by_ref();
+    }
 }
 
 /// The tasks that are woken by an edge of writability: the one that waits to write, and the one that waits to read.
@@ -55,6 +76,10 @@ impl Tasks {
 
 impl Wake for Tasks {
     fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
         for task in [&self.reader, &self.writer] {
             let waker = task.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(waker) = waker {
@@ -79,7 +104,12 @@ impl AsyncStream {
         let descriptor = stream.as_fd().try_clone_to_owned()?;
         #[expect(deprecated, reason = "an OwnedFd keeps its number, which is all that the unsafe successor asks for")]
         let doorbell = AsyncFd::with_interest(descriptor, Interest::READABLE | Interest::WRITABLE)?;
-        Ok(AsyncStream { doorbell, stream, tasks: Arc::default(), seen: None, unsent: None })
+        let waits = Arc::new(Waits { doorbell: Mutex::new(Some(doorbell)), tasks: Arc::default() });
+        let weak = Arc::downgrade(&waits);
+        stream.end.endpoint.tell_of_close(weak);
+        // A close that did not find it.
+        stream.end.check_open()?;
+        Ok(AsyncStream { waits, stream, seen: None, unsent: None })
     }
 
     /// The end itself, for everything that does not wait: options, modules, counters.
@@ -159,11 +189,14 @@ impl AsyncStream {
     /// Waits until the doorbell is readable, or a handle of this end has done something since `seen`. The caller has tried
     /// in vain after that, and the doorbell was armed by it.
     fn poll_packets(&mut self, context: &mut Context<'_>, seen: u32) -> Poll<Result<()>> {
+        let Waits { tasks, .. } = &*self.waits;
+        Tasks::set(&tasks.reader, context.waker());
+        let mut doorbell = self.waits.doorbell();
+        let Some(doorbell) = &mut *doorbell else { return Poll::Ready(Err(closed())) };
         if self.stream.end.endpoint.access == Access::Both {
-            Tasks::set(&self.tasks.reader, context.waker());
-            let waker = Waker::from(Arc::clone(&self.tasks));
+            let waker = Waker::from(Arc::clone(tasks));
             // An edge from before the registration is no news: what it tells of is seen below.
-            while let Poll::Ready(edge) = self.doorbell.poll_write_ready_mut(&mut Context::from_waker(&waker)) {
+            while let Poll::Ready(edge) = doorbell.poll_write_ready_mut(&mut Context::from_waker(&waker)) {
                 let mut edge = edge?;
                 // Nothing is written any more, so that no module answers.
                 if edge.ready().is_write_closed() {
@@ -176,7 +209,7 @@ impl AsyncStream {
             return Poll::Ready(Ok(()));
         }
         // What came before the attempt is forgotten; what comes after it is not, and makes the next attempt.
-        match self.doorbell.poll_read_ready_mut(context) {
+        match doorbell.poll_read_ready_mut(context) {
             Poll::Ready(edge) => edge?.clear_ready(),
             Poll::Pending => {
                 self.seen = Some(seen);
@@ -188,9 +221,12 @@ impl AsyncStream {
 
     /// Waits until the doorbell is writable.
     fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
-        Tasks::set(&self.tasks.writer, context.waker());
-        let waker = Waker::from(Arc::clone(&self.tasks));
-        ready!(self.doorbell.poll_write_ready_mut(&mut Context::from_waker(&waker)))?.clear_ready();
+        let Waits { tasks, .. } = &*self.waits;
+        Tasks::set(&tasks.writer, context.waker());
+        let mut doorbell = self.waits.doorbell();
+        let Some(doorbell) = &mut *doorbell else { return Poll::Ready(Err(closed())) };
+        let waker = Waker::from(Arc::clone(tasks));
+        ready!(doorbell.poll_write_ready_mut(&mut Context::from_waker(&waker)))?.clear_ready();
         Poll::Ready(Ok(()))
     }
 }

@@ -7,7 +7,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
-use headwater_os::static_or_box::StaticOrBox;
+use headwater_os::one_word::{OneWord, View};
+
+mod numbered;
+
+use numbered::Numbered;
+#[cfg_attr(loom, allow(unused_imports, reason = "only the lane is left"))]
+pub(crate) use numbered::Text;
 
 /// An error number, as Linux has them: any, not only those that have a name here. A module may raise one that STREAMS does
 /// not name, and the kernel may report one.
@@ -112,13 +118,14 @@ impl fmt::Debug for Errno {
 /// ```
 // One word, so that what a call returns fits in registers; no allocation where the reason is known when
 /// the library is compiled, as that of every `EAGAIN` is.
-#[derive(Debug)]
-pub struct Error(StaticOrBox<Cause>);
+pub struct Error(OneWord<Cause>);
 
 #[derive(Debug)]
 pub(crate) struct Cause {
     errno: Errno,
     why: Cow<'static, str>,
+    /// The shared memory contradicts itself, in the way that `why` says.
+    corrupt: bool,
     /// The stream's memory makes no sense: no call on it can succeed any more.
     fatal: bool,
     /// Another user of the stream is in the middle of a call, and this call does not wait for it (any longer).
@@ -127,16 +134,33 @@ pub(crate) struct Cause {
     source: Option<io::Error>,
 }
 
+impl Clone for Cause {
+    /// Without what the kernel said, which cannot be copied.
+    fn clone(&self) -> Cause {
+        Cause { why: self.why.clone(), source: None, ..*self }
+    }
+}
+
 impl Cause {
     /// One that is known when the library is compiled. For [`fixed!`].
     pub const fn fixed(errno: Errno, why: &'static str) -> Cause {
-        Cause { errno, why: Cow::Borrowed(why), fatal: false, held: false, source: None }
+        Cause { errno, why: Cow::Borrowed(why), corrupt: false, fatal: false, held: false, source: None }
+    }
+
+    /// Of a stream that is dead; the text says how its memory contradicts itself.
+    pub const fn corrupt(what: &'static str) -> Cause {
+        Cause { errno: Errno::Proto, why: Cow::Borrowed(what), corrupt: true, fatal: true, held: false, source: None }
+    }
+
+    /// Of a stream that is dead.
+    pub const fn broken(why: &'static str) -> Cause {
+        Cause { errno: Errno::Proto, why: Cow::Borrowed(why), corrupt: false, fatal: true, held: false, source: None }
     }
 
     /// The same, because another user of the stream is in the middle of a call.
     const fn of_held(errno: Errno) -> Cause {
         const WHY: &str = "another user of the stream is in the middle of a call";
-        Cause { errno, why: Cow::Borrowed(WHY), fatal: false, held: true, source: None }
+        Cause { errno, why: Cow::Borrowed(WHY), corrupt: false, fatal: false, held: true, source: None }
     }
 }
 
@@ -149,6 +173,14 @@ macro_rules! fixed {
 #[cfg_attr(loom, allow(unused_imports, reason = "only the lane is left"))]
 pub(crate) use fixed;
 
+/// The error of a stream that is dead: its shared memory contradicts itself, in the way that the text says.
+macro_rules! corrupt {
+    ($what:literal) => {
+        $crate::error::Error::of_static(const { &$crate::error::Cause::corrupt($what) })
+    };
+}
+pub(crate) use corrupt;
+
 /// What operations on streams return.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -156,32 +188,49 @@ impl Error {
     /// An error with its reason; name the limit and its value where there is one.
     #[doc = include_str!("../doc/errors.md")]
     pub fn new(errno: Errno, why: impl Into<Cow<'static, str>>) -> Error {
-        Error::of(Cause { errno, why: why.into(), fatal: false, held: false, source: None })
+        Error::of(Cause { errno, why: why.into(), corrupt: false, fatal: false, held: false, source: None })
     }
 
     fn of(cause: Cause) -> Error {
-        Error(StaticOrBox::of_box(Box::new(cause)))
+        Error(OneWord::of_box(Box::new(cause)))
     }
 
     /// For [`fixed!`].
     pub(crate) fn of_static(cause: &'static Cause) -> Error {
-        Error(StaticOrBox::of_static(cause))
+        Error(OneWord::of_static(cause))
+    }
+
+    fn of_number(number: usize) -> Error {
+        Error(OneWord::of_number(number))
+    }
+
+    fn cause(&self) -> Option<&Cause> {
+        match self.0.view() {
+            View::Value(cause) => Some(cause),
+            View::Number(_) => None,
+        }
     }
 
     /// The errno.
     #[doc = include_str!("../doc/errors.md")]
     pub fn errno(&self) -> Errno {
-        self.0.errno
+        match self.0.view() {
+            View::Value(cause) => cause.errno,
+            View::Number(number) => Numbered(number).errno(),
+        }
     }
 
-    /// The shared memory contradicts itself; the text says how. The stream is dead.
-    pub(crate) fn corrupt(what: &'static str) -> Error {
-        Error::broken(Errno::Proto, format!("the stream's shared memory is corrupt: {what}"))
+    /// The same error again: for a stream that is dead, whose every call fails with it. Allocates only for one that does.
+    pub(crate) fn again(&self) -> Error {
+        match self.0.view() {
+            View::Number(number) => Error::of_number(number),
+            View::Value(_) => Error(self.0.clone()),
+        }
     }
 
     /// An error after which no call on the stream can succeed any more.
     pub(crate) fn broken(errno: Errno, why: impl Into<Cow<'static, str>>) -> Error {
-        Error::of(Cause { errno, why: why.into(), fatal: true, held: false, source: None })
+        Error::of(Cause { errno, why: why.into(), corrupt: false, fatal: true, held: false, source: None })
     }
 
     /// As an error of the standard library that says the reason, and has the kind that belongs to the number.
@@ -193,26 +242,42 @@ impl Error {
 
     /// Whether the stream is dead.
     pub(crate) fn is_fatal(&self) -> bool {
-        self.0.fatal
+        self.cause().is_some_and(|cause| cause.fatal)
     }
 
     /// Whether the call failed because another user of the same end is in the middle of a call and does not come out of it,
-    /// being stopped for instance. Nothing was done, and no descriptor tells when it does: try again after a while.
+    /// being stopped for instance. Nothing was done, and no descriptor tells when it does: try again after a while, but after
+    /// `EBADF`, which says that the end was closed meanwhile.
     #[doc = include_str!("../doc/errors.md")]
     pub fn is_held(&self) -> bool {
-        self.0.held
+        self.cause().is_some_and(|cause| cause.held)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.view() {
+            View::Value(cause) => formatter.debug_tuple("Error").field(cause).finish(),
+            View::Number(_) => write!(formatter, "Error({:?}: {self})", self.errno()),
+        }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0.why)
+        match self.0.view() {
+            View::Value(Cause { why, corrupt: true, .. }) => {
+                write!(formatter, "the stream's shared memory is corrupt: {why}")
+            }
+            View::Value(cause) => formatter.write_str(&cause.why),
+            View::Number(number) => Numbered(number).fmt(formatter),
+        }
     }
 }
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.source.as_ref().map(|source| source as _)
+        self.cause()?.source.as_ref().map(|source| source as _)
     }
 }
 
@@ -239,6 +304,7 @@ impl From<io::Error> for Error {
             errno => Error::of(Cause {
                 errno,
                 why: source.to_string().into(),
+                corrupt: false,
                 fatal: false,
                 held: false,
                 source: Some(source),
@@ -249,14 +315,17 @@ impl From<io::Error> for Error {
 
 impl From<headwater_shm::Error> for Error {
     fn from(error: headwater_shm::Error) -> Error {
-        use headwater_shm::Error::{Interrupted, TimedOut, WouldBlock};
+        use headwater_shm::Error::{Cancelled, Interrupted, TimedOut, WouldBlock};
         match error {
             WouldBlock => Error::of_static(const { &Cause::of_held(Errno::Again) }),
             TimedOut => Error::of_static(const { &Cause::of_held(Errno::Time) }),
             Interrupted => Error::of_static(const { &Cause::of_held(Errno::Intr) }),
+            Cancelled => Error::of_static(const { &Cause::of_held(Errno::Badf) }),
             headwater_shm::Error::System(error) => error.into(),
             headwater_shm::Error::Full(_) => Error::new(Errno::Nosr, error.to_string()),
-            headwater_shm::Error::Corrupt(what) => Error::corrupt(what),
+            headwater_shm::Error::Corrupt(headwater_shm::LOCK_STATE) => corrupt!("a lock's state"),
+            headwater_shm::Error::Corrupt(headwater_shm::LOCK_HOLDER) => corrupt!("a lock's holder is no member"),
+            headwater_shm::Error::Corrupt(_) => corrupt!("a log"),
         }
     }
 }

@@ -19,6 +19,7 @@ pub(crate) mod poll;
 mod put;
 mod read;
 mod read_batching;
+mod service;
 mod settings;
 mod shutdown;
 pub(crate) mod signals;

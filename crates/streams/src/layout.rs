@@ -123,7 +123,8 @@ shareable! {
         pub joined: AtomicU32,
         /// How often a handle of the end was closed. Written by who closes one, after the descriptor.
         pub closes: AtomicU32,
-        /// Bits of `process::end`: the end writes no more, reads no more. Set by a handle of the end, never cleared.
+        /// Bits of `process::end`: the end writes no more, reads no more; its close was told. Set by a handle of the end, never
+        /// cleared.
         pub shut: AtomicU32,
         /// The number of the last open file that the end has sent. Written under the writer's lock.
         pub files: AtomicU32,

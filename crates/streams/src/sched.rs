@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use headwater_shm::{Limit, Membership, probe};
 
 use crate::counters::Counters;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Error, Result, Text, corrupt, fixed};
 use crate::events;
 use crate::head::direction::Direction;
 use crate::head::{SignalEvents, WriteSide};
@@ -24,7 +24,7 @@ use crate::process::device::partner::Partner;
 use crate::process::driver_files::DriverFiles;
 use crate::process::region::Region;
 use crate::process::sleep::{OWED, SERVICE};
-use crate::queue::store::{HEAD, Store};
+use crate::queue::store::{HEAD, Store, StoreGuard};
 
 /// Services of one run, and messages that they get. More can only come of a peer that enables queues for ever.
 pub(crate) const SERVICES_MAX: usize = 100_000;
@@ -170,11 +170,11 @@ impl<'s, 'm> Run<'s, 'm> {
         self.set_limit();
         self.effects.went_back = true;
         self.effects.used_other = true;
-        let Other::Direction(way) = &mut self.other else { return Err(Error::corrupt("a run back from a run back")) };
+        let Other::Direction(way) = &mut self.other else { return Err(corrupt!("a run back from a run back")) };
         let begun = way.begin_inside(self.me, self.region);
         self.gave_up |= begun.as_ref().is_err_and(Error::is_held);
         let (side, inner_effects) = begun?;
-        let outer = Other::Outer(&mut *self.side.store);
+        let outer = Other::Outer(self.side.store.unlocked());
         let mut run = Run::new(self.region, self.me, 1 - self.direction, side, outer, &mut *self.counters);
         run.files = self.files;
         run.effects = std::mem::take(inner_effects);
@@ -217,23 +217,27 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Sends a message to the partner's head.
     pub fn put_partner(&mut self, message: Message<'m>) -> Result<()> {
         let put = self.along_partner(|run| run.put(1, message));
-        put.unwrap_or_else(|| Err(Error::new(Errno::Nxio, "the stream has no partner")))?;
+        put.unwrap_or_else(|| Err(fixed!(Nxio, "the stream has no partner")))?;
         self.act();
         self.note_arrival()
     }
 
-    /// Does something under the store's lock, waiting for it as long as may be.
-    pub fn with_store<T>(&mut self, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+    /// Does something under the store's lock, waiting for it as long as may be. Without modules it stays ours until the run is
+    /// over; what a module does may wait for locks that come before this one.
+    pub fn with_store<T>(&mut self, action: impl FnOnce(&mut StoreGuard<'_>) -> Result<T>) -> Result<T> {
         self.set_limit();
-        let done = self.side.store.with(self.me, action);
+        let done = self.side.store.lock().and_then(|mut store| action(&mut store));
+        if !self.chain.is_empty() {
+            self.side.store.unlock();
+        }
         self.note(done)
     }
 
     /// As [`Run::with_store`], of the other direction.
-    pub fn with_other_store<T>(&mut self, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+    pub fn with_other_store<T>(&mut self, action: impl FnOnce(&mut StoreGuard<'_>) -> Result<T>) -> Result<T> {
         self.set_limit();
         self.effects.used_other = true;
-        let done = self.other.store().with(self.me, action);
+        let done = self.other.store().side(self.me).lock().and_then(|mut store| action(&mut store));
         self.note(done)
     }
 
@@ -306,7 +310,7 @@ impl<'s, 'm> Run<'s, 'm> {
             return Ok(());
         }
         self.store_pending_of(queue)?;
-        self.store_message(queue, &message, Store::put)?;
+        self.store_message(queue, &message, |store, queue, message| store.put(queue, message))?;
         probe::at();
         self.store.enable_for(queue, message.header);
         Ok(())
@@ -315,7 +319,7 @@ impl<'s, 'm> Run<'s, 'm> {
     /// Puts a message back where it came from (putbq). The queue is enabled when there is room.
     pub fn put_back(&mut self, at: usize, message: &Message<'_>) -> Result<()> {
         let queue = self.chain[at].queue;
-        self.store_message(queue, message, Store::put_back)?;
+        self.store_message(queue, message, |store, queue, message| store.put_back(queue, message))?;
         self.store.note_put_back(queue);
         Ok(())
     }
@@ -324,7 +328,7 @@ impl<'s, 'm> Run<'s, 'm> {
     pub fn get(&mut self, at: usize) -> Result<Option<Message<'m>>> {
         let queue = self.chain[at].queue;
         if !self.store.is_empty(queue)
-            && let Some(message) = self.begin_transfer(at, Store::begin_transfer)?
+            && let Some(message) = self.begin_transfer(at, |store, queue, tail| store.begin_transfer(queue, tail))?
         {
             return Ok(Some(message));
         }
@@ -343,11 +347,11 @@ impl<'s, 'm> Run<'s, 'm> {
     fn begin_transfer(
         &mut self,
         at: usize,
-        begin_transfer: impl FnOnce(&mut Store, usize, u64) -> Result<Option<(Message<'static>, bool)>>,
+        begin_transfer: impl FnOnce(&mut StoreGuard<'_>, usize, u64) -> Result<Option<(Message<'static>, bool)>>,
     ) -> Result<Option<Message<'m>>> {
         self.gets += 1;
         if self.gets > SERVICES_MAX {
-            return Err(Error::corrupt("a queue has no end"));
+            return Err(corrupt!("a queue has no end"));
         }
         if self.store.is_transferring() {
             // The one before it is not put back any more.
@@ -410,7 +414,9 @@ impl<'s, 'm> Run<'s, 'm> {
             return Ok(());
         }
         self.me.set_limit(Limit::Unlimited);
-        self.side.store.with(self.me, Store::commit_transfer)
+        let done = self.side.store.lock()?.commit_transfer();
+        self.side.store.unlock();
+        done
     }
 
     fn run_services(&mut self) -> Result<()> {
@@ -484,7 +490,9 @@ impl<'s, 'm> Run<'s, 'm> {
 
     fn store_pending(&mut self) -> Result<()> {
         match self.pending.take() {
-            Some((queue, message)) => self.store_message(queue, &message, Store::put),
+            Some((queue, message)) => {
+                self.store_message(queue, &message, |store, queue, message| store.put(queue, message))
+            }
             None => Ok(()),
         }
     }
@@ -495,7 +503,7 @@ impl<'s, 'm> Run<'s, 'm> {
         if len as u64 <= most {
             return Ok(());
         }
-        Err(Error::new(Errno::Range, format!("a message of {len} bytes exceeds this stream's {most}")))
+        Err(Error::numbered(Text::MessageTooLong, len as u64, most))
     }
 
     /// Stores a message by putq or putbq.
@@ -503,7 +511,7 @@ impl<'s, 'm> Run<'s, 'm> {
         &mut self,
         queue: usize,
         message: &Message<'_>,
-        put: impl FnOnce(&mut Store, usize, &Message<'_>) -> Result<bool>,
+        put: impl FnOnce(&mut StoreGuard<'_>, usize, &Message<'_>) -> Result<bool>,
     ) -> Result<()> {
         self.check_length(message)?;
         let is_stored = self.with_store(|store| put(store, queue, message))?;
@@ -515,6 +523,6 @@ impl<'s, 'm> Run<'s, 'm> {
             self.act();
             return Ok(());
         }
-        Err(Error::new(Errno::Nosr, format!("the stream has no memory left for a message of {} bytes", message.len())))
+        Err(Error::numbered(Text::NoMemory, message.len() as u64, 0))
     }
 }

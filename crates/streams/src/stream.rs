@@ -34,8 +34,8 @@ pub use halves::{ReadHalf, WriteHalf};
 /// process has ended; the other end notices at once. A forked child's copies count as clones.
 ///
 /// A call in a signal handler that interrupts a call of its own thread on the same end does not wait for that one: where it
-/// would have to, it fails with `EAGAIN`. On a stream without modules reads, writes, messages, polls and waits allocate nothing,
-/// a thread's first calls neither, so a handler may make them; `writev`, `readv` and `receive` make buffers.
+/// would have to, it fails with `EAGAIN`. Reads, writes, messages, polls and waits allocate nothing, a thread's first calls
+/// neither, so a handler may make them; which calls allocate stands in docs/streams.md.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -91,9 +91,8 @@ impl Stream {
 
     /// Closes this end in this process, while clones of it are left. The other end is told at once, if no other process has this
     /// one. Calls of other threads that wait on it return, and from now on every call fails with `EBADF`; so do those of
-    /// handles that were made of it, where they would wait. An `AsyncStream` has a descriptor of its own and keeps the end open; a call
-    /// that waits for what another handle has lent out ([`Handle::reserve`], [`Handle::borrow`]) waits for that one. Its descriptor is not given to another file before the last
-    /// clone is dropped.
+    /// handles and of an `AsyncStream` that were made of it. Its descriptor is not given to another file before the last clone is
+    /// dropped.
     ///
     /// Dropping the last clone closes the end as well; this is for the thread that does not know where the others are.
     ///
@@ -120,8 +119,13 @@ impl Stream {
         // Where it fails a call may begin meanwhile. Its data may then come after the end, and is lost.
         let _ = endpoint.region.fence.heavy();
         // Without it they wake up later: no reason to leave the end open.
-        let woken = self.with(|handle| handle.end.wake_own());
+        let woken = self.with(|handle| {
+            handle.end_quick_calls();
+            handle.end.wake_own()
+        });
         tell(endpoint.words());
+        #[cfg(feature = "tokio")]
+        endpoint.end_futures();
         endpoint.wait_for_calls(|| self.shared.handles.is_used_by_another());
         endpoint.close()?;
         woken

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use headwater_streams::{AsyncStream, Handle, Message, Options, Priority};
+use headwater_streams::{AsyncStream, Errno, Handle, Message, Options, Priority};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn pair(options: &Options) -> (AsyncStream, AsyncStream) {
@@ -144,5 +144,39 @@ async fn a_message_that_finds_no_room_waits_in_the_sink_whatever_its_band() {
         }
         drop(soon(sender).await.expect("sender"));
         assert_eq!(soon(far.receive()).await.expect("no error"), None);
+    }
+}
+
+#[tokio::test]
+async fn a_close_ends_the_futures_of_the_end() {
+    for rounds in 0..20 {
+        let (near, far) = Options::new().hiwat(1000).lowat(300).pipe().expect("pipe");
+        let task = |writes: bool| {
+            let mut end = AsyncStream::new(far.clone()).expect("runtime");
+            tokio::spawn(async move {
+                loop {
+                    let done = if writes { end.write(&[0; 100]).await } else { end.read(&mut [0; 8]).await };
+                    if let Err(error) = done {
+                        return error;
+                    }
+                }
+            })
+        };
+        let (reader, writer) = (task(false), task(true));
+        // One that no task waits on.
+        let mut idle = AsyncStream::new(far.clone()).expect("runtime");
+        (0..rounds).for_each(|_| std::hint::spin_loop());
+        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(rounds % 3 * 5)).await;
+        far.close().expect("close");
+        // The other end sees it at once: no descriptor is left.
+        let mut rest = vec![0; 1 << 16];
+        while near.read(&mut rest).expect("what was written, and then the end") > 0 {}
+        assert_eq!(near.write(b"x").expect_err("gone").errno(), Errno::Pipe);
+        for task in [reader, writer] {
+            let error = soon(task).await.expect("no panic");
+            assert_eq!(error.raw_os_error(), Some(Errno::Badf.number()), "{error}");
+        }
+        assert_eq!(soon(idle.receive()).await.expect_err("closed").errno(), Errno::Badf);
     }
 }

@@ -1,15 +1,20 @@
 //! Calls on an open stream allocate nothing, so that a signal handler may make them: a thread's first calls too, and calls below
 //! another one of the same thread. The allocator refuses while such a call is made.
 //!
-//! Streams without modules; `writev`, `readv` and `receive` make buffers.
+//! What allocates is said in docs/streams.md: `receive`, ioctls, modules that keep or answer messages, and the rare errors that are
+//! named there.
 
 use std::os::unix::thread::JoinHandleExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use std::io::{IoSlice, IoSliceMut};
+
 use headwater_os::refusing_allocator::{RefusingAllocator, in_handler};
-use headwater_streams::{Errno, Events, Flush, MessageFilter, Options, Policy, Priority, Stream};
+use headwater_streams::{
+    Errno, Events, Flush, MessageFilter, Options, Policy, Priority, ReadMode, ReadOptions, SignalEvents, Stream,
+};
 
 #[global_allocator]
 static REFUSING: RefusingAllocator = RefusingAllocator;
@@ -49,6 +54,43 @@ fn use_both(near: &Stream, far: &Stream) {
     near.write(b"to be flushed").expect("room");
     near.flush_queues(Flush::READ).expect("fine");
     while far.read(&mut data).is_ok() {}
+    use_vectors(near, far);
+    use_badly(near, far);
+}
+
+/// Pieces that are one write, and one read.
+fn use_vectors(near: &Stream, far: &Stream) {
+    let (mut one, mut other) = ([0; 1000], [0; 5000]);
+    assert_eq!(near.writev(&[IoSlice::new(&[1; 3000]), IoSlice::new(&[2; 2000])]).expect("room"), 5000);
+    let mut buffers = [IoSliceMut::new(&mut one), IoSliceMut::new(&mut other)];
+    assert_eq!(far.readv(&mut buffers).expect("there"), 5000);
+    assert_eq!((one[999], other[1999], other[2000], other[3999]), (1, 1, 2, 2));
+    let mut buffers = [IoSliceMut::new(&mut one), IoSliceMut::new(&mut other)];
+    assert_eq!(far.readv(&mut buffers).expect_err("empty").errno(), Errno::Again);
+}
+
+/// Calls that fail for other reasons than that they would wait.
+fn use_badly(near: &Stream, far: &Stream) {
+    let long = [0; 70_000];
+    let errors = [
+        (near.putmsg(Some(&long), None).map(drop), Errno::Range),
+        (near.putmsg(Some(b"c"), Some(&long)).map(drop), Errno::Range),
+        (near.putpmsg(None, Some(b"d"), Priority::High).map(drop), Errno::Inval),
+        (near.set_signals(SignalEvents::from_bits_retain(0x8000)), Errno::Inval),
+        (near.set_signals(SignalEvents::default()), Errno::Inval),
+        (near.set_water_marks(1, 2), Errno::Inval),
+        (near.pop(), Errno::Inval),
+        (far.band().map(drop), Errno::Nodata),
+    ];
+    for (done, errno) in errors {
+        assert!(done.is_err_and(|error| error.errno() == errno));
+    }
+    near.putmsg(Some(b"control"), None).expect("room");
+    assert!(far.read(&mut [0; 9]).is_err_and(|error| error.errno() == Errno::Badmsg));
+    assert!(far.getpmsg(None, None, MessageFilter::Band(1)).is_err_and(|error| error.errno() == Errno::Badmsg));
+    far.set_read_options(ReadOptions::new().mode(ReadMode::MessageKeep)).expect("known");
+    far.set_read_options(ReadOptions::new()).expect("known");
+    far.getmsg(Some(&mut [0; 9]), None).expect("there");
 }
 
 fn ends(policy: Policy) -> (Stream, Stream) {
@@ -130,4 +172,76 @@ fn calls_in_a_handler_below_calls_of_the_thread_allocate_nothing() {
     }
     IS_OVER.store(true, Ordering::Relaxed);
     thread.join().expect("no panic");
+}
+
+#[test]
+fn modules_that_others_push_and_pop_cost_no_allocation() {
+    let (near, far) = ends(Policy::DEFAULT);
+    let mut data = [0; 16];
+    for modules in [&["nullmod"][..], &["nullmod", "nullmod"], &["srvmod"]] {
+        for module in modules {
+            far.push(module).expect("known");
+            in_handler(|| assert_eq!(near.write(b"bytes").expect("room"), 5));
+            in_handler(|| assert_eq!(far.read(&mut data).expect("there"), 5));
+            in_handler(|| assert_eq!(far.write(b"back").expect("room"), 4));
+            in_handler(|| assert_eq!(near.read(&mut data).expect("there"), 4));
+        }
+        in_handler(|| (0..modules.len()).for_each(|_| far.pop().expect("pushed")));
+        in_handler(|| assert_eq!(near.write(b"bytes").expect("room"), 5));
+        in_handler(|| assert_eq!(far.read(&mut data).expect("there"), 5));
+    }
+}
+
+#[test]
+fn what_a_killed_process_held_is_taken_over_without_an_allocation() {
+    for policy in [Policy::DEFAULT, Policy::EAGER] {
+        let (near, far) = ends(policy);
+        near.write(b"before").expect("room");
+        let (mut told, tell) = std::io::pipe().expect("pipe");
+        // SAFETY: the child uses what it has a copy of, and is killed.
+        let child = unsafe { libc::fork() };
+        assert!(child >= 0);
+        if child == 0 {
+            let mut handle = near.handle();
+            handle.write(b"from the child").expect("room");
+            let _place = handle.reserve(10);
+            std::io::Write::write_all(&mut &tell, b"x").expect("pipe");
+            loop {
+                std::thread::park();
+            }
+        }
+        std::io::Read::read_exact(&mut told, &mut [0]).expect("the child is ready");
+        // SAFETY: the child of above.
+        unsafe { libc::kill(child, libc::SIGKILL) };
+        let mut waited = 0;
+        in_handler(|| {
+            // It is a zombie, or about to be one.
+            while near.write(b"after").is_err_and(|error| error.errno() == Errno::Again) {
+                waited += 1;
+                assert!(waited < 500);
+            }
+            let mut data = [0; 100];
+            let mut read = 0;
+            while let Ok(count) = far.read(&mut data[read..]) {
+                read += count;
+            }
+            assert_eq!(&data[..read], b"beforefrom the childafter");
+        });
+        // SAFETY: as above.
+        unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+    }
+}
+
+#[test]
+fn a_raised_error_and_a_hang_up_are_told_without_an_allocation() {
+    let (near, far) = ends(Policy::DEFAULT);
+    drop(far);
+    in_handler(|| {
+        assert!(near.write(b"x").is_err_and(|error| error.errno() == Errno::Pipe));
+        assert_eq!(near.read(&mut [0; 9]).expect("the end"), 0);
+        assert!(near.getmsg(None, None).is_ok());
+    });
+    let clone = near.clone();
+    near.close().expect("close");
+    in_handler(|| assert!(clone.read(&mut [0; 9]).is_err_and(|error| error.errno() == Errno::Badf)));
 }

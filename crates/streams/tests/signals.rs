@@ -330,3 +330,64 @@ fn what_the_kernel_refuses_is_no_failure_of_the_write() {
     assert_eq!((taken(), near.read(&mut [0; 4]).expect("it has come")), ((0, 0), 1));
     assert_eq!(near.set_signals_of(1 << 30, SignalEvents::INPUT).expect_err("nobody").errno(), Errno::Srch);
 }
+
+#[test]
+fn a_hang_up_is_told_once_when_the_last_of_an_end_is_closed() {
+    let _alone = counting();
+    // Clones are left, and handles that were never used.
+    let (near, far) = headwater_streams::pipe().expect("pipe");
+    near.set_signals(SignalEvents::HANGUP).expect("room");
+    let (clone, by_hand) = (far.clone(), far.handle());
+    far.write(b"x").expect("room");
+    far.close().expect("close");
+    assert_eq!(taken_like((1, 0)), (1, 0), "at the close");
+    drop((clone, by_hand));
+    assert_eq!(taken(), (0, 0), "not again");
+    // Another endpoint of the same process.
+    let (near, far) = headwater_streams::pipe().expect("pipe");
+    near.set_signals(SignalEvents::HANGUP).expect("room");
+    let other = headwater_streams::Stream::from_number(number(&far)).expect("the same end");
+    drop(far);
+    assert_eq!(taken(), (0, 0), "the other one is open");
+    other.write(b"x").expect("room");
+    drop(other);
+    assert_eq!(taken_like((1, 0)), (1, 0), "the last one");
+    // Another process.
+    let (near, far) = headwater_streams::pipe().expect("pipe");
+    near.set_signals(SignalEvents::HANGUP).expect("room");
+    let (go, wait) = headwater_streams::pipe().expect("pipe");
+    let mut child = child(|| {
+        far.write(b"x")?;
+        wait.read(&mut [0])?;
+        Ok(())
+    });
+    assert_eq!(near.read(&mut [0]).expect("from the child"), 1);
+    drop(far);
+    assert_eq!(taken(), (0, 0), "the child has it");
+    go.write(b"!").expect("room");
+    child.wait().expect("wait");
+    // A child that ends has its copies closed by the kernel, and tells nobody.
+    drop(near);
+    taken();
+}
+
+#[test]
+fn a_registration_stays_as_long_as_the_process_has_the_end() {
+    let _alone = counting();
+    let (near, far) = headwater_streams::pipe().expect("pipe");
+    let other = headwater_streams::Stream::from_number(number(&near)).expect("the same end");
+    for keeps in [other, near] {
+        keeps.set_signals(SignalEvents::INPUT).expect("room");
+        let another = headwater_streams::Stream::from_number(number(&keeps)).expect("the same end");
+        another.attach().expect("room");
+        drop(another);
+        far.write(b"x").expect("room");
+        assert_eq!(taken_like((1, 0)), (1, 0));
+    }
+    assert_eq!(far.signals().expect_err("none").errno(), Errno::Inval);
+}
+
+fn number(end: &headwater_streams::Stream) -> u32 {
+    use std::os::fd::{AsFd, AsRawFd};
+    end.as_fd().as_raw_fd().unsigned_abs()
+}

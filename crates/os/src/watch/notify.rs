@@ -1,7 +1,6 @@
 //! Signals to a process that another one has named in shared memory: sent to that very process alone, and only if it uses that
 //! memory. Whoever can write to the memory could otherwise have us send signals to any process that we may.
 
-use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 
@@ -9,6 +8,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process};
 
 use super::{Own, ProcessId};
+use crate::proc_file;
 
 impl ProcessId {
     /// The process of that number of the caller's PID namespace; None if there is none, or nothing is known of it.
@@ -17,7 +17,7 @@ impl ProcessId {
         if pid == own.id.pid() {
             return Some(own.id);
         }
-        let stat = own.proc_is_ours.then(|| super::Stat::of(&pid.to_string())).flatten()?;
+        let stat = own.proc_is_ours.then(|| super::Stat::of(pid)).flatten()?;
         Some(ProcessId {
             place: own.id.place >> 32 << 32 | u64::from(pid),
             birth: stat.birth(own.time_is_ours),
@@ -63,10 +63,16 @@ impl ProcessId {
         }
         let status = rustix::fs::fstat(file)?;
         let (major, minor) = (rustix::fs::major(status.st_dev), rustix::fs::minor(status.st_dev));
-        let (device, inode) = (format!("{major:02x}:{minor:02x}"), status.st_ino.to_string());
-        let Ok(maps) = fs::read_to_string(format!("/proc/{}/maps", self.pid())) else { return Ok(false) };
         // Range, permissions, offset, device, inode, path.
-        Ok(maps.lines().any(|line| line.split_ascii_whitespace().skip(3).take(2).eq([device.as_str(), inode.as_str()])))
+        let is_it = |line: &[u8]| {
+            let mut fields = line.split(|byte| *byte == b' ').skip(3).map(|field| std::str::from_utf8(field).ok());
+            let device = fields.next().flatten().and_then(|device| device.split_once(':'));
+            let part = |part: &str| u32::from_str_radix(part, 16).ok();
+            let inode = fields.next().flatten().and_then(|inode| inode.parse::<u64>().ok());
+            device.is_some_and(|(one, other)| (part(one), part(other)) == (Some(major), Some(minor)))
+                && inode == Some(status.st_ino)
+        };
+        Ok(proc_file::any_line(format_args!("/proc/{}/maps", self.pid()), is_it))
     }
 }
 

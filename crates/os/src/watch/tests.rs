@@ -6,7 +6,7 @@ use crate::child::Child;
 use crate::refuse::{Refusal, refuse};
 
 fn id_of(pid: u32) -> ProcessId {
-    let birth = Stat::of(&pid.to_string()).expect("/proc").birth(true);
+    let birth = Stat::of(pid).expect("/proc").birth(true);
     ProcessId { place: ProcessId::own().place >> 32 << 32 | u64::from(pid), birth, image: 0 }
 }
 

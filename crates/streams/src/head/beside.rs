@@ -112,7 +112,7 @@ impl Handle {
         self.within_limit(|handle| {
             handle.run(outward, |run| {
                 for at in 0..run.chain.len() {
-                    let link = run.chain[at].clone();
+                    let link = run.chain[at];
                     let word = |run: &crate::sched::Run<'_, '_>| {
                         link.words(&run.region.fixed).due_ns[link.side as usize].load(Ordering::SeqCst)
                     };

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use headwater_os::clock::now_ns;
 use headwater_os::futex::{self, Slept};
+use headwater_shm::Limit;
 
+use super::deliver::CHANGED;
 use super::handle::Handle;
 use crate::error::{Errno, Error, Result};
 
@@ -45,6 +47,24 @@ impl Handle {
                 break;
             }
         }
+    }
+
+    /// The end was closed in this process: no call takes a quick way any more, and none is in the middle of one.
+    pub(crate) fn end_quick_calls(&mut self) {
+        self.out.writer.notify(CHANGED);
+        self.back.reader.notify(CHANGED);
+        let Ok(is_new) = self.end.join() else { return };
+        if is_new {
+            self.out.forget();
+            self.back.forget();
+        }
+        self.end.set_limit(Limit::Now);
+        let me = self.end.me();
+        // Whoever has the lock knows that nobody else is inside. What another handle has lent out is not waited for.
+        drop(self.out.writer.hold(me));
+        drop(self.back.reader.hold(me));
+        let _ = self.serve_owed(true);
+        let _ = self.serve_owed_to_reader();
     }
 
     /// Whether something waits in the write queues of the end's own modules, and somebody may still read it.

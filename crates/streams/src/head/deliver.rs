@@ -15,7 +15,7 @@ use crate::layout::EndWords;
 use crate::message::Message;
 use crate::message::kind::{Flush, Kind, MessageHeader};
 use crate::process::listeners::SignalEvents;
-use crate::queue::store::{HEAD, Store, Which};
+use crate::queue::store::{HEAD, StoreGuard, Which};
 use crate::sched::{Reply, Run};
 
 /// A notice to the reader: the store has something for it.
@@ -72,7 +72,7 @@ impl<'m> Run<'_, 'm> {
             }
             Kind::PcProto => {
                 // Only one waits at a head; a second is thrown away.
-                let waits = |store: &mut Store| store.find(HEAD, |stored| stored.header.kind == Kind::PcProto);
+                let waits = |store: &mut StoreGuard<'_>| store.find(HEAD, |stored| stored.header.kind == Kind::PcProto);
                 if self.with_store(waits)?.is_some() { Ok(()) } else { self.queue_at_head(&message) }
             }
             Kind::Data | Kind::Proto => self.queue_at_head(&message),
@@ -131,7 +131,7 @@ impl<'m> Run<'_, 'm> {
 
     /// Queues a message in the store for the head.
     fn queue_at_head(&mut self, message: &Message<'_>) -> Result<()> {
-        self.store_message(HEAD, message, Store::put)?;
+        self.store_message(HEAD, message, |store, queue, message| store.put(queue, message))?;
         probe::at();
         if message.header.kind != Kind::Signal {
             self.happens(SignalEvents::of_arrival(message.header));
@@ -174,9 +174,12 @@ impl<'m> Run<'_, 'm> {
     fn flush_head(&mut self, which: Which) -> Result<()> {
         self.set_limit();
         let WriteSide { far, store, .. } = &mut self.side;
+        // It comes after the reader's.
+        store.unlock();
         // Under the reader's lock: a reader in the middle of a call goes by the message that it has found at the front.
         let flushed = far.hold(self.me).and_then(|(mut far, _)| {
-            store.with(self.me, |store| store.flush(HEAD, which))?;
+            store.lock()?.flush(HEAD, which)?;
+            store.unlock();
             if matches!(which, Which::All | Which::Band(0)) { far.flush() } else { Ok(()) }
         });
         self.note(flushed)?;

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use headwater_os::mapped_vec::MappedVec;
 use headwater_shm::{Hold, Membership};
 
 use super::deliver::CHANGED;
@@ -16,7 +17,7 @@ use crate::process::region::Region;
 use crate::queue::lane::reader::LaneReader;
 use crate::queue::lane::writer::{LaneWriter, Open, WriterGuard};
 use crate::queue::lane::{Guard, Kept};
-use crate::queue::store::{HEAD, Store};
+use crate::queue::store::{HEAD, Store, StoreSide};
 use crate::sched::Effects;
 
 /// One direction of a stream.
@@ -25,7 +26,7 @@ pub(crate) struct Direction {
     pub writer: LaneWriter,
     pub reader: LaneReader,
     pub store: Store,
-    pub chain: Vec<Link>,
+    pub chain: MappedVec<Link>,
     direction: usize,
     /// Which quick way plain data may take.
     quick: Open,
@@ -49,7 +50,7 @@ impl Direction {
             writer,
             reader,
             store: region.store(direction),
-            chain: Vec::new(),
+            chain: MappedVec::default(),
             direction,
             quick: Open::Closed,
             data: DataChain::default(),
@@ -63,7 +64,7 @@ impl Direction {
     pub fn begin<'w>(&'w mut self, me: &'w Membership, region: &Region) -> Result<WriteSide<'w>> {
         let Direction { writer, reader, store, chain, direction, quick, data, .. } = self;
         let (lane, hold) = writer.enter(me)?;
-        let mut side = WriteSide { lane, far: reader, store, chain, quick, data, me };
+        let mut side = WriteSide { lane, far: reader, store: store.side(me), chain, quick, data };
         if let Some(hold) = hold {
             side.look_at_notices(hold, region, *direction)?;
         }
@@ -79,7 +80,7 @@ impl Direction {
     ) -> Result<(WriteSide<'w>, &'w mut Effects)> {
         let Direction { writer, reader, store, chain, direction, quick, data, inner_effects } = self;
         let (lane, hold) = writer.hold(me)?;
-        let mut side = WriteSide { lane, far: reader, store, chain, quick, data, me };
+        let mut side = WriteSide { lane, far: reader, store: store.side(me), chain, quick, data };
         side.look_at_notices(hold, region, *direction)?;
         Ok((side, inner_effects))
     }
@@ -87,7 +88,7 @@ impl Direction {
     /// The guard of the writer's side again.
     pub fn resume_writing<'w>(&'w mut self, me: &'w Membership, kept: Kept) -> WriteSide<'w> {
         let Direction { writer, reader, store, chain, quick, data, .. } = self;
-        WriteSide { lane: writer.resume(me, kept), far: reader, store, chain, quick, data, me }
+        WriteSide { lane: writer.resume(me, kept), far: reader, store: store.side(me), chain, quick, data }
     }
 
     /// Takes the reader's lock. Notices are cleared: what they are about is looked at by everyone who holds it.
@@ -152,18 +153,22 @@ pub(crate) struct WriteSide<'w> {
     pub lane: WriterGuard<'w>,
     /// The reading side of the same lane: for what flushes throw away.
     pub far: &'w mut LaneReader,
-    pub store: &'w mut Store,
-    pub chain: &'w mut Vec<Link>,
+    pub store: StoreSide<'w>,
+    pub chain: &'w mut MappedVec<Link>,
     quick: &'w mut Open,
     data: &'w mut DataChain,
-    me: &'w Membership,
 }
 
-impl Guard for WriteSide<'_> {}
+impl Guard for WriteSide<'_> {
+    fn keep_lane_alone(&mut self) {
+        self.store.unlock();
+    }
+}
 
 impl Drop for WriteSide<'_> {
     #[inline]
     fn drop(&mut self) {
+        self.store.unlock();
         // What was lifted was not passed on: whoever takes the direction next, we too, puts it back.
         if !self.chain.is_empty() && self.store.is_transferring() {
             self.lane.notify(CHANGED);
@@ -178,7 +183,7 @@ impl Drop for WriteSide<'_> {
 impl WriteSide<'_> {
     /// As [`Direction::may_write`].
     pub fn may_write(&self, region: &Region, band: u8) -> bool {
-        may_write(self.chain, self.store, &self.lane, region, band)
+        may_write(self.chain, &self.store, &self.lane, region, band)
     }
 
     #[cold]
@@ -194,7 +199,8 @@ impl WriteSide<'_> {
     /// Somebody else may have held the lock, or has changed something.
     fn refresh(&mut self, region: &Region, direction: usize) -> Result<()> {
         *self.quick = Open::Closed;
-        self.store.abort_transfer(self.me, self.lane.tail())?;
+        self.store.abort_transfer(self.lane.tail())?;
+        self.store.unlock();
         self.configure(region, direction)
     }
 
@@ -207,7 +213,8 @@ impl WriteSide<'_> {
         // A reader of messages is to find the boundaries of writes.
         let coalescing = policy.coalescing && read.mode == ReadMode::Bytes && !write.delimit;
         self.lane.set_flow(coalescing);
-        *self.chain = chain::resolve(region, direction)?;
+        self.chain.clear();
+        chain::resolve(region, direction, |link| Ok(self.chain.push(link)?))?;
         let undisturbed = from.state.load(Ordering::Relaxed) == 0 && to.listened.load(Ordering::Relaxed) == 0;
         let usual = policy.lane && policy.wake_once && undisturbed && !write.delimit;
         *self.quick = match self.chain[..] {
@@ -215,10 +222,7 @@ impl WriteSide<'_> {
             [_, ..] if usual => Open::Through,
             _ => Open::Closed,
         };
-        self.data.modules.clear();
-        if self.chain.iter().all(|link| link.module.info().data) {
-            self.data.modules.extend(self.chain.iter().map(|link| link.module));
-        }
+        self.data.takes_all = self.chain.iter().all(|link| link.module.info().data);
         Ok(())
     }
 }

@@ -7,8 +7,6 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
-use headwater_shm::Membership;
-
 use super::direction::WriteSide;
 use super::get::Taken;
 use super::handle::Handle;
@@ -152,7 +150,7 @@ impl WriteSide<'_> {
     /// the next look at the descriptor: whoever sent them died on the way, or a module has dropped them. Of the direction that
     /// `end` reads: nobody is about to deliver one.
     pub(super) fn find_files_lost(&mut self, end: &End) -> Result<()> {
-        let waiting = self.first_file_waiting(end.me())?;
+        let waiting = self.first_file_waiting()?;
         let peer = end.peer_words();
         let known = peer.files.load(Ordering::Relaxed);
         note_delivered(peer, waiting.map_or(known, |number| number.wrapping_sub(1)));
@@ -160,18 +158,15 @@ impl WriteSide<'_> {
     }
 
     /// The number of the oldest open file whose message waits in a module's queue.
-    fn first_file_waiting(&mut self, me: &Membership) -> Result<Option<u32>> {
+    fn first_file_waiting(&mut self) -> Result<Option<u32>> {
         let mut first: Option<u32> = None;
         for link in self.chain.iter().filter(|link| link.service) {
-            let number = self.store.with(me, |store| {
-                let Some(stored) = store.find(link.queue, |stored| stored.header.kind == Kind::PassFile)? else {
-                    return Ok(None);
-                };
-                let mut bytes = [0; 4];
-                store.copy_data(&stored, &mut bytes)?;
-                Ok(Some(file_number(&bytes)))
-            })?;
-            if let Some(number) = number.filter(|number| first.is_none_or(|first| is_after(first, *number))) {
+            let store = self.store.lock()?;
+            let Some(stored) = store.find(link.queue, |stored| stored.header.kind == Kind::PassFile)? else { continue };
+            let mut bytes = [0; 4];
+            store.copy_data(&stored, &mut bytes)?;
+            let number = file_number(&bytes);
+            if first.is_none_or(|first| is_after(first, number)) {
                 first = Some(number);
             }
         }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::handle::Handle;
 use super::peeked::{PeekedMessage, ReadSide};
 use super::state::{self, Call};
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Errno, Result, fixed};
 use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
 use crate::message::priority::Priority;
@@ -163,8 +163,7 @@ impl Handle {
     #[doc(alias = "putpmsg")]
     pub fn send_message(&mut self, message: &Message<'_>) -> Result<()> {
         if !matches!(message.header.kind, Kind::Data | Kind::Proto | Kind::PcProto) {
-            let why = format!("a user sends M_DATA, M_PROTO and M_PCPROTO, and not {:?}", message.header.kind);
-            return Err(Error::new(Errno::Inval, why));
+            return Err(fixed!(Inval, "a user sends M_DATA, M_PROTO and M_PCPROTO alone"));
         }
         self.putpmsg(message.control(), message.data(), message.priority())
     }
@@ -243,7 +242,7 @@ impl Handle {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let counted = self.take_front(|front, item| {
-            let stored = front.with_store(|store| store.count(HEAD, |header| header.kind != Kind::Signal))?;
+            let stored = front.store()?.count(HEAD, |header| header.kind != Kind::Signal)?;
             Ok(((item.data.unwrap_or(0), stored + front.lane.messages()), None))
         });
         Ok(self.remember_failure(counted)?.unwrap_or((0, 0)))
@@ -273,7 +272,7 @@ impl Handle {
         self.attach()?;
         state::check(self.end.words(), Call::Peek)?;
         let last = self.take_front(|front, item| {
-            let stored = front.with_store(|store| store.count(HEAD, |header| header.marked))?;
+            let stored = front.store()?.count(HEAD, |header| header.marked)?;
             Ok((item.header.marked && stored + front.lane.marked() == 1, None))
         });
         Ok(self.remember_failure(last)?.unwrap_or(false))
@@ -305,7 +304,7 @@ impl Handle {
             header.kind != Kind::Signal && !header.kind.is_high_priority() && header.band == band
         };
         let found = self.take_front(|front, _| {
-            let stored = front.with_store(|store| store.find(HEAD, |stored| fits(stored.header)))?.is_some();
+            let stored = front.store()?.find(HEAD, |stored| fits(stored.header))?.is_some();
             Ok((stored || band == 0 && front.lane.messages() > 0, None))
         });
         Ok(self.remember_failure(found)?.unwrap_or(false))
@@ -369,15 +368,14 @@ impl ReadSide<'_> {
 }
 
 fn check_wanted(item: &PeekedMessage, filter: MessageFilter) -> Result<()> {
-    let bad = |why: &'static str| Err(Error::new(Errno::Badmsg, why));
     if !matches!(item.header.kind, Kind::Data | Kind::Proto | Kind::PcProto) {
-        return bad("a message that getmsg does not take is at the front");
+        return Err(fixed!(Badmsg, "a message that getmsg does not take is at the front"));
     }
     let high = item.header.kind.is_high_priority();
     match filter {
-        MessageFilter::HighPriority if !high => bad("the message at the front is not of high priority"),
+        MessageFilter::HighPriority if !high => Err(fixed!(Badmsg, "the message at the front is not of high priority")),
         MessageFilter::Band(band) if !high && item.header.band < band => {
-            bad("the message at the front is of a lower band")
+            Err(fixed!(Badmsg, "the message at the front is of a lower band"))
         }
         _ => Ok(()),
     }

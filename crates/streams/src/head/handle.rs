@@ -4,16 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use headwater_os::clock::now_ns;
+use headwater_os::mapped_vec::MappedVec;
 use headwater_shm::{Limit, probe};
 
 use super::direction::Direction;
 use super::read_batching::ReadBatching;
 use crate::counters::Counters;
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Result, fixed};
 use crate::events::{self, WaitSide};
-use crate::layout::Side;
 use crate::options::Options;
-use crate::plumb::chain::Link;
 use crate::process::end::{Access, End};
 use crate::process::endpoint::Endpoint;
 use crate::process::listeners::signal;
@@ -44,25 +43,22 @@ pub struct Handle {
     /// with the next call. The direction is out or not.
     unsent: Vec<(bool, Reply)>,
     /// What others have left to do is being done.
-    serves: bool,
+    pub(super) serves: bool,
     /// Timeout procedures are being called.
     pub(super) serves_times: bool,
     pub(super) batching: ReadBatching,
+    /// Where the pieces of readv and writev are one.
+    scratch: MappedVec<u8>,
 }
 
 /// Replies to replies, in one call. More can only come of modules that talk to each other for ever.
 const REPLIES_MAX: usize = 10_000;
 
+/// So many bytes of its own memory a handle keeps after a readv or writev.
+const SCRATCH_KEPT: usize = 64 << 10;
+
 /// How long one look of a poll waits for another user of the stream, in which one that runs comes out of its call.
 const POLL_HELD_NS: u64 = 10_000_000;
-
-/// How often in a row a handle runs the service procedures of a direction because others ask for it. More can only come of
-/// a hostile process.
-const SERVE_MAX: u32 = 100;
-
-/// How long the service procedures of the direction that we read are left alone when another is in the middle of a call
-/// there.
-const SERVICE_EVERY_NS: u64 = 10_000_000;
 
 impl Handle {
     /// Makes a pipe, and a handle of each of its ends: each reads what the other writes. Other handles of an end are made from
@@ -97,6 +93,7 @@ impl Handle {
             serves: false,
             serves_times: false,
             batching: ReadBatching::default(),
+            scratch: MappedVec::default(),
         }
     }
 
@@ -157,11 +154,12 @@ impl Handle {
     /// Takes this process's place at the end, so that the first call does not have to. A forked child does it again.
     ///
     /// # Errors
-    /// `ENOSR` when the stream has as many handles in use as it can.
+    /// `ENOSR` when the stream has as many handles in use as it can; `EBADF` if the end was closed in this process.
     #[doc = include_str!("../../doc/users.md")]
     pub fn attach(&mut self) -> Result<()> {
+        self.end.check_open()?;
         if let Some(why) = &self.end.dead {
-            return Err(Error::new(Errno::Proto, why.clone()));
+            return Err(why.again());
         }
         if self.end.join()? {
             self.out.forget();
@@ -190,6 +188,19 @@ impl Handle {
             None if self.nonblocking => Limit::Now,
             None => Limit::Signal,
         }
+    }
+
+    /// Does something with memory of the handle's own. It keeps that for the next time, unless it is much.
+    pub(super) fn with_scratch<T>(
+        &mut self,
+        action: impl FnOnce(&mut Handle, &mut MappedVec<u8>) -> Result<T>,
+    ) -> Result<T> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let done = action(self, &mut scratch);
+        if scratch.len() <= SCRATCH_KEPT {
+            self.scratch = scratch;
+        }
+        done
     }
 
     /// Makes a run along a direction, and what follows of it.
@@ -430,133 +441,6 @@ impl Handle {
             self.signal_room(false);
         }
         Ok(())
-    }
-
-    /// Runs the service procedures of a direction that wait for room. Whoever has made it is not to wait for another user
-    /// that is stopped in the middle of a call: that one does it when it comes out. False: it is left to that one.
-    pub(crate) fn service_if_free(&mut self, outward: bool) -> Result<bool> {
-        if now_ns() >= self.end.service_after_ns {
-            match self.service_within(Limit::Now, outward) {
-                Err(error) if error.is_held() => self.end.service_after_ns = now_ns() + SERVICE_EVERY_NS,
-                done => return done.map(|()| true),
-            }
-        }
-        self.writing_side(outward).sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
-        probe::at();
-        // Pairs with the light fence in `serve_owed`: the other sees the flag when it comes out, or it has done so by now.
-        self.end.region.fence.heavy()?;
-        match self.service_within(Limit::Until(1), outward) {
-            Err(error) if error.is_held() => Ok(false),
-            done => done.map(|()| true),
-        }
-    }
-
-    fn service_within(&mut self, limit: Limit, outward: bool) -> Result<()> {
-        self.end.set_limit(limit);
-        let done = self.service(outward);
-        self.end.set_limit(self.limit());
-        done
-    }
-
-    /// After a lock of a direction was left: runs the service procedures that another could not run meanwhile.
-    #[inline]
-    pub(crate) fn serve_owed(&mut self, outward: bool) -> Result<()> {
-        self.end.region.fence.light();
-        if self.writing_side(outward).sleep.load(Ordering::Relaxed) & OWED == 0 {
-            return Ok(());
-        }
-        self.serve(outward)
-    }
-
-    #[cold]
-    fn serve(&mut self, outward: bool) -> Result<()> {
-        // A run that ends in here finds what it owes itself, if the side was held: it must not begin anew, and so on.
-        if self.serves {
-            return Ok(());
-        }
-        self.serves = true;
-        let served = self.serve_in_turn(outward);
-        self.serves = false;
-        served
-    }
-
-    fn serve_in_turn(&mut self, outward: bool) -> Result<()> {
-        for _ in 0..SERVE_MAX {
-            if self.writing_side(outward).sleep.fetch_and(!OWED, Ordering::Relaxed) & OWED == 0 {
-                break;
-            }
-            probe::at();
-            if !self.service_if_free(outward)? {
-                // It is owed again, to the one that is in the way.
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// After a call that reads: what another user could not run meanwhile, because this one had the reader's lock or the
-    /// store's. Only streams with modules or a driver have service procedures.
-    #[inline]
-    pub(crate) fn serve_owed_to_reader(&mut self) -> Result<()> {
-        let plumbing = &self.end.region.fixed.plumbing;
-        if self.end.region.driver.is_none() && plumbing.iter().all(|end| end.count.load(Ordering::Relaxed) == 0) {
-            return Ok(());
-        }
-        self.serve_owed(false)
-    }
-
-    /// The writing side of a direction, as somebody to be woken.
-    fn writing_side(&self, outward: bool) -> &Side {
-        &self.end.region.fixed.lanes[if outward { self.end.side } else { 1 - self.end.side }].writer.0
-    }
-
-    /// Whether service procedures of the direction that we read wait for somebody who runs them.
-    pub(crate) fn owes_service(&self) -> bool {
-        self.writing_side(false).sleep.load(Ordering::Relaxed) & SERVICE != 0
-    }
-
-    /// There is room at the head of a direction: runs the service procedures that wait for it.
-    fn service(&mut self, outward: bool) -> Result<()> {
-        let (done, effects) = self.run_once(outward, |run| {
-            run.enable_last();
-            Ok(())
-        })?;
-        let owed = effects.owed;
-        self.follow_up(outward, effects)?;
-        done?;
-        if owed { Err(headwater_shm::Error::WouldBlock.into()) } else { self.serve_owed(outward) }
-    }
-
-    /// Runs whatever still waits in the queues of modules on the way to us. True if there is something to read then.
-    ///
-    /// That nothing waits is seen under the lock: a look from without could fall into another reader's run, which has a
-    /// message in its hands that it may yet leave to us.
-    pub(crate) fn drain_back(&mut self) -> Result<bool> {
-        let mut in_vain = 0;
-        loop {
-            let (done, effects) = self.run_once(false, |run| {
-                let waiting = |link: &&Link| link.service && !run.store.is_empty(link.queue);
-                let waits = run.chain.iter().filter(waiting).inspect(|link| run.store.enable(link.queue)).count();
-                Ok(waits > 0)
-            })?;
-            let (delivered, owed) = (effects.delivered, effects.owed);
-            self.follow_up(false, effects)?;
-            let waited = done?;
-            if self.back.is_readable() {
-                return Ok(true);
-            }
-            if owed {
-                self.serve_owed(false)?;
-                let held = Err(headwater_shm::Error::WouldBlock.into());
-                return if self.back.is_readable() { Ok(true) } else { held };
-            }
-            // What was delivered, another reader has taken already; or has just made room. A module that then delivers
-            // nothing keeps it for good.
-            in_vain = if delivered { 0 } else { in_vain + 1 };
-            if !waited || in_vain > 1 {
-                return Ok(false);
-            }
-        }
     }
 
     /// A failed call of the kind that ends a stream: remembers it.

@@ -2,7 +2,7 @@
 
 use super::handle::Handle;
 use super::state::{self, Call};
-use crate::error::{Errno, Error, Result};
+use crate::error::{Error, Result, Text};
 use crate::message::priority::Priority;
 
 /// Bytes of the word that names a stream: a pointer's on SVR4.
@@ -47,9 +47,7 @@ impl Handle {
         let len = control.len();
         let place = offset.checked_add(WORD).and_then(|end| control.get_mut(offset..end));
         let Some(place) = place.filter(|_| offset.is_multiple_of(WORD)) else {
-            let why =
-                format!("a stream's name of {WORD} bytes cannot be put at byte {offset} of a control part of {len}");
-            return Err(Error::new(Errno::Inval, why));
+            return Err(Error::numbered(Text::NamePlace, offset as u64, len as u64));
         };
         place.copy_from_slice(&other.id().to_ne_bytes());
         state::check(other.end.words(), Call::Ioctl)?;

@@ -15,7 +15,7 @@ use headwater_shm::BiasedLock;
 
 use super::handle::Handle;
 use super::state::{self, Call};
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Errno, Error, Result, Text, fixed};
 use crate::limits::IOCTL_TIMEOUT_S;
 use crate::message::Message;
 use crate::message::ioctl::IoctlBlock;
@@ -104,7 +104,7 @@ impl Handle {
     pub fn ioctl(&mut self, command: u32, data: &mut Vec<u8>, timeout: IoctlTimeout) -> Result<i32> {
         let (len, most) = (data.len(), self.end.region.strmsgsz as usize);
         if len > most {
-            return Err(Error::new(Errno::Inval, format!("an ioctl's data of {len} bytes exceed strmsgsz {most}")));
+            return Err(Error::numbered(Text::IoctlTooLong, len as u64, most as u64));
         }
         let block = IoctlBlock { command, count: Some(len as u64), ..IoctlBlock::default() };
         // Whoever hands its data over has no addresses that a module could know.
@@ -274,14 +274,14 @@ impl UnderWay<'_> {
             return Ok(None);
         }
         let (_, me, _) = end.parts();
-        let taken = back.store.with(me, |store| {
-            let Some(stored) = store.first(ANSWERS)? else { return Ok(None) };
-            let message = store.copy(&stored)?;
-            store.take(ANSWERS, &stored, None, None, true)?;
-            Ok(Some(message))
-        })?;
+        let mut side = back.store.side(me);
+        let mut store = side.lock()?;
+        let Some(stored) = store.first(ANSWERS)? else { return Ok(None) };
+        let message = store.copy(&stored)?;
+        store.take(ANSWERS, &stored, None, None, true)?;
+        drop(side);
         self.handle.after_taking(false);
-        Ok(taken)
+        Ok(Some(message))
     }
 }
 
@@ -303,11 +303,10 @@ impl Drop for UnderWay<'_> {
 fn outcome(kind: Kind, block: &IoctlBlock, answer: Message<'static>) -> Result<(i32, Vec<u8>)> {
     let refused = kind == Kind::IocNak;
     if refused || block.error != 0 {
-        let command = block.command;
         // A word that nobody writes, if it is no number.
         let number = if block.error > 0 { block.error } else { Errno::Inval.number() };
-        let why = if refused { "was refused" } else { "has failed" };
-        return Err(Error::new(Errno::new(number), format!("the ioctl {command:#x} {why}, with error {number}")));
+        let text = if refused { Text::IoctlRefused } else { Text::IoctlFailed };
+        return Err(Error::numbered(text, number.unsigned_abs().into(), 0));
     }
     Ok((block.value, answer.data().unwrap_or_default().to_vec()))
 }

@@ -9,7 +9,7 @@ use crate::error::{Result, fixed};
 use crate::events;
 use crate::message::Message;
 use crate::message::kind::{Flush, Kind, MessageHeader};
-use crate::plumb::chain::{self, Link, queue_of};
+use crate::plumb::chain::{self, queue_of};
 use crate::plumb::queue::Queue;
 use crate::plumb::{registry, stack};
 use crate::process::region::Region;
@@ -60,7 +60,10 @@ impl Handle {
     pub fn pop(&mut self) -> Result<()> {
         self.attach()?;
         state::check(self.end.words(), Call::Plumb)?;
-        let name = self.modules()?.into_iter().next().ok_or_else(|| fixed!(Inval, "no module is pushed"))?;
+        let (fixed, side) = (&self.end.region.fixed, self.end.side);
+        let slot = chain::stack(&fixed.plumbing[side])?.iter().next_back();
+        let slot = slot.ok_or_else(|| fixed!(Inval, "no module is pushed"))?;
+        let name = chain::name(fixed, side, slot)?;
         registry::find(&name)?.close();
         self.unplug()?;
         events::pop(self.end.region.inode, self.end.side as u8, &name);
@@ -73,7 +76,7 @@ impl Handle {
         self.replumb(|region, me, stores| {
             let slot = stack::pop(&region.fixed.plumbing[side])?;
             for store in stores {
-                store.with(me, |store| store.flush(queue_of(side, slot), Which::All))?;
+                store.side(me).lock()?.flush(queue_of(side, slot), Which::All)?;
             }
             Ok(())
         })?;
@@ -84,10 +87,15 @@ impl Handle {
     fn enable_all(&mut self) -> Result<()> {
         for outward in [true, false] {
             let way = if outward { &self.out } else { &self.back };
-            let chain = chain::resolve(&self.end.region, way.direction())?;
-            let may_wait = |link: &&Link| link.service && (link.is_driver() || !way.store.is_empty(link.queue));
-            let waits = chain.iter().filter(may_wait).inspect(|link| way.store.enable(link.queue)).count();
-            if waits > 0 {
+            let mut may_wait = false;
+            chain::resolve(&self.end.region, way.direction(), |link| {
+                if link.service && (link.is_driver() || !way.store.is_empty(link.queue)) {
+                    way.store.enable(link.queue);
+                    may_wait = true;
+                }
+                Ok(())
+            })?;
+            if may_wait {
                 self.service_if_free(outward)?;
             }
         }
@@ -134,7 +142,8 @@ impl Handle {
     /// The names of the end's modules, the last pushed first.
     fn modules(&self) -> Result<Vec<String>> {
         let (fixed, side) = (&self.end.region.fixed, self.end.side);
-        chain::stack(&fixed.plumbing[side])?.into_iter().rev().map(|slot| chain::name(fixed, side, slot)).collect()
+        let name = |slot| chain::name(fixed, side, slot).map(|name| str::to_owned(&name));
+        chain::stack(&fixed.plumbing[side])?.iter().rev().map(name).collect()
     }
 
     /// Throws away what waits in queues (I_FLUSH, I_FLUSHBAND): an M_FLUSH goes down the stream and does it. On a pipe the
@@ -179,11 +188,11 @@ impl Handle {
         probe::at();
         // Another user that is stopped with a store's lock is waited for as long as the call may, and no longer. What follows
         // is not done by halves.
-        first.store.with(me, |_| Ok(()))?;
-        second.store.with(me, |_| Ok(()))?;
+        first.store.side(me).lock()?;
+        second.store.side(me).lock()?;
         me.set_limit(Limit::Unlimited);
-        let landed = first.store.abort_transfer(me, first_lane.tail());
-        let landed = landed.and_then(|()| second.store.abort_transfer(me, second_lane.tail()));
+        let landed = first.store.side(me).abort_transfer(first_lane.tail());
+        let landed = landed.and_then(|()| second.store.side(me).abort_transfer(second_lane.tail()));
         let changed = landed.and_then(|()| change(region, me, [&mut first.store, &mut second.store]));
         probe::at();
         for (lane, reader) in [(&first_lane, &first.reader), (&second_lane, &second.reader)] {

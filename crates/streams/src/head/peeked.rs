@@ -7,7 +7,7 @@ use super::deliver::{CHANGED, raise};
 use super::direction::is_readable;
 use super::get::Taken;
 use super::options::{ReadMode, ReadOptions};
-use crate::error::{Error, Result};
+use crate::error::{Result, corrupt};
 use crate::events;
 use crate::limits::EMPTY_MAX;
 use crate::message::kind::{Kind, MessageHeader};
@@ -16,7 +16,7 @@ use crate::process::end::End;
 use crate::process::listeners::signal;
 use crate::queue::lane::reader::{LaneFront, ReaderGuard};
 use crate::queue::lane::{Guard, Record, there};
-use crate::queue::store::{HEAD, Store, Stored};
+use crate::queue::store::{HEAD, Store, StoreGuard, StoreSide, Stored};
 
 /// The message at the front, and how much is left of it.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +56,7 @@ impl PeekedMessage {
 #[derive(Debug)]
 pub(crate) struct ReadSide<'w> {
     pub lane: ReaderGuard<'w>,
-    store: &'w mut Store,
+    store: StoreSide<'w>,
     end: &'w End,
     /// Plain data is read as bytes.
     plain: bool,
@@ -76,7 +76,7 @@ pub(super) fn look_at_notices<'w>(
 ) -> Result<ReaderGuard<'w>> {
     let notices = lane.take_notices();
     if (hold == Hold::Stale || notices & CHANGED != 0)
-        && let Err(error) = chain::resolve(&end.region, direction)
+        && let Err(error) = chain::resolve(&end.region, direction, |_| Ok(()))
     {
         lane.doubt();
         return Err(error);
@@ -84,11 +84,16 @@ pub(super) fn look_at_notices<'w>(
     Ok(lane)
 }
 
-impl Guard for ReadSide<'_> {}
+impl Guard for ReadSide<'_> {
+    fn keep_lane_alone(&mut self) {
+        self.store.unlock();
+    }
+}
 
 impl Drop for ReadSide<'_> {
     #[inline]
     fn drop(&mut self) {
+        self.store.unlock();
         let open = self.plain && self.store.is_empty(HEAD) && !events::are_calls_recorded();
         self.lane.open(open);
     }
@@ -97,7 +102,7 @@ impl Drop for ReadSide<'_> {
 impl<'w> ReadSide<'w> {
     #[inline]
     pub(super) fn new(lane: ReaderGuard<'w>, store: &'w mut Store, end: &'w End, options: ReadOptions) -> ReadSide<'w> {
-        ReadSide { lane, store, end, plain: options.mode == ReadMode::Bytes, room: false }
+        ReadSide { lane, store: store.side(end.me()), end, plain: options.mode == ReadMode::Bytes, room: false }
     }
 
     /// Gives the lock back. Returns whether what was taken has made room for somebody who waits for the store (who waits for
@@ -107,15 +112,15 @@ impl<'w> ReadSide<'w> {
         self.room
     }
 
-    /// Does something under the store's lock.
+    /// The store under its lock, which is given back with the lane's.
     #[inline]
-    pub fn with_store<T>(&mut self, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
-        self.store.with(self.end.me(), action)
+    pub fn store(&mut self) -> Result<StoreGuard<'_>> {
+        self.store.lock()
     }
 
     /// Whether anything may be there.
     pub fn is_readable(&self) -> bool {
-        is_readable(&self.lane, self.store)
+        is_readable(&self.lane, &self.store)
     }
 
     /// The message at the front: of the store, where those of higher bands and priority are, then of the lane.
@@ -127,7 +132,7 @@ impl<'w> ReadSide<'w> {
         #[cfg(test)]
         tests::between_looks();
         if !self.store.is_empty(HEAD)
-            && let Some(stored) = self.store.with(self.end.me(), |store| store.first(HEAD))?
+            && let Some(stored) = self.store()?.first(HEAD)?
         {
             return Ok(Some(PeekedMessage {
                 header: stored.header,
@@ -162,7 +167,7 @@ impl<'w> ReadSide<'w> {
             self.take(&item, Taken::ALL)?;
             signal(&self.end.region, self.end.side, raise(self.end.words(), number[0]));
         }
-        Err(Error::corrupt("a queue has no end"))
+        Err(corrupt!("a queue has no end"))
     }
 
     /// Copies what is left of the control part, as far as it fits.
@@ -171,7 +176,7 @@ impl<'w> ReadSide<'w> {
         match &item.place {
             Location::Plain => Ok(0),
             Location::Record(record) => Ok(self.lane.copy_control(record, buffer)),
-            Location::Stored(stored) => self.store.with(self.end.me(), |store| store.copy_control(stored, buffer)),
+            Location::Stored(stored) => self.store()?.copy_control(stored, buffer),
         }
     }
 
@@ -181,7 +186,7 @@ impl<'w> ReadSide<'w> {
         match &item.place {
             Location::Plain => Ok(self.lane.peek_plain(buffer)),
             Location::Record(record) => Ok(self.lane.copy_data(record, buffer)),
-            Location::Stored(stored) => self.store.with(self.end.me(), |store| store.copy_data(stored, buffer)),
+            Location::Stored(stored) => self.store()?.copy_data(stored, buffer),
         }
     }
 
@@ -194,9 +199,7 @@ impl<'w> ReadSide<'w> {
                 self.lane.drop_plain(count);
             }
             Location::Record(record) => self.lane.take_parts(record, control, data, all)?,
-            Location::Stored(stored) => {
-                self.room |= self.store.with(self.end.me(), |store| store.take(HEAD, stored, control, data, all))?;
-            }
+            Location::Stored(stored) => self.room |= self.store()?.take(HEAD, stored, control, data, all)?,
         }
         Ok(())
     }

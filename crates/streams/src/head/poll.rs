@@ -7,7 +7,7 @@ use headwater_os::futex::{self, Slept};
 
 use super::handle::Handle;
 use super::state::{READ_ERROR, WRITE_ERROR};
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Result, fixed};
 use crate::process::end::Access;
 
 pub use crate::options::events::Events;
@@ -50,7 +50,7 @@ impl Handle {
             if looks > LOOKS {
                 // Something is there, and it is not what is wanted: no bell tells when that changes.
                 if futex::nap(LOOK_EVERY)? == Slept::Interrupted {
-                    return Err(Error::new(Errno::Intr, "a signal handler ran"));
+                    return Err(fixed!(Intr, "a signal handler ran"));
                 }
             }
             let at_end = self.end.shut_to_read();

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::handle::Handle;
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Error, Result, Text, fixed};
 use crate::limits::CUT_MAX;
 use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
@@ -48,16 +48,14 @@ impl Handle {
         }
         let strctlsz = self.end.region.strctlsz as usize;
         if let Some(control) = control.filter(|control| control.len() > strctlsz) {
-            let len = control.len();
-            return Err(Error::new(Errno::Range, format!("a control part of {len} bytes exceeds strctlsz {strctlsz}")));
+            return Err(Error::numbered(Text::ControlTooLong, control.len() as u64, strctlsz as u64));
         }
         let Some(control) = control else {
             return data.map_or(Ok(()), |data| self.put_data(priority.band(), data));
         };
         let maxpsz = self.maxpsz();
         if let Some(data) = data.filter(|data| data.len() > maxpsz) {
-            let len = data.len();
-            return Err(Error::new(Errno::Range, format!("a data part of {len} bytes exceeds maxpsz {maxpsz}")));
+            return Err(Error::numbered(Text::DataTooLong, data.len() as u64, maxpsz as u64));
         }
         self.put_one(Message::new(MessageHeader::of_proto(priority), Some(control), data))
     }
@@ -68,12 +66,7 @@ impl Handle {
         let (strmsgsz, maxpsz) = (self.end.region.strmsgsz as usize, self.maxpsz());
         let most = strmsgsz.min(CUT_MAX.saturating_mul(maxpsz));
         if data.len() > most {
-            let len = data.len();
-            let why = format!(
-                "a data part of {len} bytes exceeds {most}: strmsgsz is {strmsgsz}, and data alone is cut into at most \
-                 {CUT_MAX} messages of maxpsz {maxpsz}"
-            );
-            return Err(Error::new(Errno::Range, why));
+            return Err(Error::numbered(Text::DataAloneTooLong, data.len() as u64, most as u64));
         }
         let header = MessageHeader { band, whole: true, ..MessageHeader::of(Kind::Data) };
         if data.is_empty() {

@@ -11,7 +11,7 @@ use super::handle::Handle;
 use super::options::{ControlMode, ReadMode, ReadOptions, WriteOptions};
 use super::peeked::{PeekedMessage, ReadSide};
 use super::state::{self, Call};
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Result, corrupt, fixed};
 use crate::events;
 use crate::limits::EMPTY_MAX;
 use crate::message::Message;
@@ -69,15 +69,18 @@ impl Handle {
         if let [buffer] = buffers {
             return self.read(buffer);
         }
-        let mut whole = vec![0; buffers.iter().map(|buffer| buffer.len()).sum()];
-        let count = self.read(&mut whole)?;
-        let mut rest = &whole[..count];
-        for buffer in buffers {
-            let (now, later) = rest.split_at(rest.len().min(buffer.len()));
-            buffer[..now.len()].copy_from_slice(now);
-            rest = later;
-        }
-        Ok(count)
+        let len = buffers.iter().map(|buffer| buffer.len()).sum();
+        self.with_scratch(|handle, whole| {
+            whole.resize(len, 0)?;
+            let count = handle.read(whole)?;
+            let mut rest = &whole[..count];
+            for buffer in buffers {
+                let (now, later) = rest.split_at(rest.len().min(buffer.len()));
+                buffer[..now.len()].copy_from_slice(now);
+                rest = later;
+            }
+            Ok(count)
+        })
     }
 
     #[inline(never)]
@@ -309,7 +312,7 @@ impl ReadSide<'_> {
                 }
                 empty += 1;
                 if empty > EMPTY_MAX {
-                    return Err(Error::corrupt("a queue has no end"));
+                    return Err(corrupt!("a queue has no end"));
                 }
                 continue;
             }
@@ -372,15 +375,14 @@ enum ControlUse {
 impl ControlUse {
     /// Errors: `EBADMSG` for a message that the options do not let pass, or that no read takes.
     fn of(item: &PeekedMessage, options: ReadOptions) -> Result<ControlUse> {
-        let bad = |why: &'static str| Err(Error::new(Errno::Badmsg, why));
         match (item.header.kind, options.control, item.control) {
             (Kind::Data | Kind::Proto | Kind::PcProto, _, None) => Ok(ControlUse::Nothing),
             (Kind::Data | Kind::Proto | Kind::PcProto, control, Some(len)) => match control {
-                ControlMode::Refuse => bad("a message with a control part is at the front"),
+                ControlMode::Refuse => Err(fixed!(Badmsg, "a message with a control part is at the front")),
                 ControlMode::AsData => Ok(ControlUse::Read(len)),
                 ControlMode::Discard => Ok(ControlUse::Discard(len)),
             },
-            _ => bad("a message that read does not take is at the front"),
+            _ => Err(fixed!(Badmsg, "a message that read does not take is at the front")),
         }
     }
 

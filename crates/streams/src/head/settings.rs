@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::handle::Handle;
 use super::options::{ErrorOptions, ReadOptions, WriteOptions};
 use super::state::{self, Call};
-use crate::error::{Errno, Error, Result};
+use crate::error::{Error, Result, Text};
 
 impl Handle {
     /// How this end reads (I_GRDOPT).
@@ -81,10 +81,10 @@ impl Handle {
     pub fn set_water_marks(&mut self, hiwat: u32, lowat: u32) -> Result<()> {
         let most = self.end.region.hiwat_max();
         if hiwat == 0 || u64::from(hiwat) > most {
-            return Err(Error::new(Errno::Inval, format!("hiwat is {hiwat}, and must be from 1 to {most} here")));
+            return Err(Error::numbered(Text::HiwatRange, hiwat.into(), most));
         }
         if lowat > hiwat {
-            return Err(Error::new(Errno::Inval, format!("lowat {lowat} is above hiwat {hiwat}")));
+            return Err(Error::numbered(Text::LowatAboveHiwat, lowat.into(), hiwat.into()));
         }
         self.end.region.set_water_marks(1 - self.end.side, hiwat, lowat);
         self.back.announce();

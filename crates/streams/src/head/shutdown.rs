@@ -4,7 +4,7 @@ use std::net::Shutdown;
 use std::sync::atomic::Ordering;
 
 use super::handle::Handle;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Result, fixed};
 use crate::process::end::{Access, READS, WRITES};
 
 impl Handle {
@@ -35,10 +35,10 @@ impl Handle {
     pub fn shutdown(&mut self, direction: Shutdown) -> Result<()> {
         self.attach()?;
         if self.end.endpoint.access != Access::Both {
-            return Err(Error::new(Errno::Inval, "an end of a FIFO has one direction, and is closed by dropping it"));
+            return Err(fixed!(Inval, "an end of a FIFO has one direction, and is closed by dropping it"));
         }
         if self.end.region.driver.is_some() {
-            return Err(Error::new(Errno::Inval, "a stream that ends in a driver has no direction to be closed alone"));
+            return Err(fixed!(Inval, "a stream that ends in a driver has no direction to be closed alone"));
         }
         let (reads, writes) = match direction {
             Shutdown::Read => (READS, 0),

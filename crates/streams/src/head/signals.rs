@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use headwater_os::watch::{ProcessId, may_signal};
 
 use super::handle::Handle;
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Error, Result, Text, fixed};
 use crate::layout::Listener;
 use crate::process::listeners::{SignalEvents, note_fewer, signal, take};
 
@@ -61,7 +61,7 @@ impl Handle {
     fn register(&mut self, process: ProcessId, group: u32, events: SignalEvents) -> Result<()> {
         let unknown = events.bits() & !SignalEvents::all().bits();
         if unknown != 0 {
-            return Err(Error::new(Errno::Inval, format!("I_SETSIG has no bits {unknown:#x}")));
+            return Err(Error::numbered(Text::SignalBits, unknown.into(), 0));
         }
         self.attach()?;
         let fixed = &self.end.region.fixed;
@@ -74,8 +74,7 @@ impl Handle {
             note_fewer(self.end.words(), table);
         } else {
             let entry = own.take(1).next().or_else(|| take(table, process));
-            let entry =
-                entry.ok_or_else(|| Error::new(Errno::Again, format!("{} processes are registered", table.len())))?;
+            let entry = entry.ok_or_else(|| Error::numbered(Text::AllRegistered, table.len() as u64, 0))?;
             entry.set(process, group, events.bits());
             // After the entry: who ends another registration sees it, or the bits.
             self.end.words().listened.fetch_or(events.bits(), Ordering::AcqRel);

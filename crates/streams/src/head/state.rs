@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::options::ErrorOptions;
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Errno, Error, Result, Text, fixed};
 use crate::layout::EndWords;
 
 /// M_HANGUP has come.
@@ -75,7 +75,7 @@ fn check_slowly(end: &EndWords, state: u32, call: Call) -> Result<()> {
             let number = word.load(Ordering::Relaxed);
             // A word that nobody writes, if it is no number.
             let errno = i32::try_from(number).ok().filter(|number| *number > 0).map_or(Errno::Io, Errno::new);
-            return Err(Error::new(errno, format!("a module or driver raised error {number}")));
+            return Err(Error::numbered(Text::Raised, errno.number().unsigned_abs().into(), 0));
         }
     }
     match call {

@@ -48,13 +48,13 @@ impl Handle {
     /// Sends short data through the modules, if their queues are empty and there is room in the lane.
     #[inline]
     fn write_through(&mut self, bytes: &[u8]) -> Result<usize> {
-        if self.out.data.modules.is_empty() {
+        if !self.out.data.takes_all {
             return self.write_as_message(bytes);
         }
         let sent = self.with_modules(true, |handle| {
-            let Handle { out: Direction { writer, data, .. }, end, .. } = handle;
+            let Handle { out: Direction { writer, chain, data, .. }, end, .. } = handle;
             let lane = writer.enter_quick(end.me(), bytes.len())?;
-            Some(data.send(lane, bytes))
+            Some(data.send(lane, chain, bytes))
         });
         let Some((done, asleep)) = sent else { return self.write_slowly(bytes) };
         if asleep {
@@ -65,6 +65,7 @@ impl Handle {
 
     #[inline(never)]
     fn write_as_message(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.end.check_open()?;
         // Another thread may have made the end one that does not wait.
         self.end.set_limit(self.limit());
         let sent = self.run(true, |run| {
@@ -86,7 +87,11 @@ impl Handle {
             [] => Ok(0),
             [piece] => self.write(piece),
             // One message, so that nobody's bytes come between them.
-            pieces => self.write(&pieces.iter().flat_map(|piece| piece.iter().copied()).collect::<Vec<u8>>()),
+            pieces => self.with_scratch(|handle, whole| {
+                whole.clear();
+                pieces.iter().try_for_each(|piece| whole.extend_from_slice(piece))?;
+                handle.write(whole)
+            }),
         }
     }
 

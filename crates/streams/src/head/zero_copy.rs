@@ -11,7 +11,7 @@ use super::get::Taken;
 use super::handle::Handle;
 use super::peeked::{PeekedMessage, ReadSide};
 use super::state::{self, Call};
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Error, Result, Text, fixed};
 use crate::message::kind::{Kind, MessageHeader};
 use crate::process::listeners::{SignalEvents, signal};
 use crate::queue::lane::Kept;
@@ -45,7 +45,7 @@ impl Handle {
         self.attach()?;
         let maxpsz = self.maxpsz();
         if len > maxpsz {
-            return Err(Error::new(Errno::Range, format!("a message of {len} bytes exceeds maxpsz {maxpsz}")));
+            return Err(Error::numbered(Text::DataTooLong, len as u64, maxpsz as u64));
         }
         loop {
             self.check_write()?;
@@ -198,7 +198,7 @@ impl Handle {
     fn check_ours(&self) -> Result<()> {
         match self.end.membership_is_ours() {
             true => Ok(()),
-            false => Err(Error::new(Errno::Inval, "it was reserved or borrowed by the process that forked this one")),
+            false => Err(fixed!(Inval, "it was reserved or borrowed by the process that forked this one")),
         }
     }
 

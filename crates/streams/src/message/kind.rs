@@ -1,6 +1,6 @@
 //! What a message is: its type, its band, and its flags, and the one word that carries them in shared memory.
 
-use crate::error::{Error, Result};
+use crate::error::{Result, corrupt};
 
 /// Types of messages, after SVR4. Those from [`Kind::IocAck`] on are of high priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -175,7 +175,7 @@ impl MessageHeader {
     /// Back from shared memory.
     pub(crate) fn from_word(word: u64) -> Result<MessageHeader> {
         let kind = KINDS.into_iter().find(|kind| *kind as u64 == word & 0xff);
-        let kind = kind.ok_or_else(|| Error::corrupt("a message's type"))?;
+        let kind = kind.ok_or_else(|| corrupt!("a message's type"))?;
         let flag = |flag: u64| word & flag != 0;
         let (delimited, marked, turned, whole) = (flag(DELIMITED), flag(MARKED), flag(TURNED), flag(WHOLE));
         Ok(MessageHeader { kind, band: (word >> 8) as u8, whole, delimited, marked, turned })

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::error::{Errno, Error, Result};
+use crate::error::{Error, Result, Text, fixed};
 use crate::layout::EndWords;
 use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
@@ -110,16 +110,16 @@ impl ReadOptions {
             0 => ReadMode::Bytes,
             1 => ReadMode::MessageDiscard,
             2 => ReadMode::MessageKeep,
-            _ => return Err(Error::new(Errno::Inval, "RMSGD and RMSGN exclude each other")),
+            _ => return Err(fixed!(Inval, "RMSGD and RMSGN exclude each other")),
         };
         let control = match bits & 0x1c {
             0 | 0x10 => ControlMode::Refuse,
             0x4 => ControlMode::AsData,
             0x8 => ControlMode::Discard,
-            _ => return Err(Error::new(Errno::Inval, "RPROTNORM, RPROTDAT and RPROTDIS exclude each other")),
+            _ => return Err(fixed!(Inval, "RPROTNORM, RPROTDAT and RPROTDIS exclude each other")),
         };
         if bits & !0x3f != 0 {
-            return Err(Error::new(Errno::Inval, format!("read options have no bits {:#x}", bits & !0x3f)));
+            return Err(Error::numbered(Text::ReadOptionBits, (bits & !0x3f).into(), 0));
         }
         Ok(ReadOptions { mode, control, fill: bits & RFILL != 0 })
     }
@@ -239,7 +239,7 @@ impl WriteOptions {
         let on = |bit: u32| bits >> bit & 1 == 1;
         let options = WriteOptions { zero: on(0), pipe: on(1), hold: on(2), delimit: on(3), notify: on(4) };
         if bits > 0x1f {
-            return Err(Error::new(Errno::Inval, format!("write options have no bits {:#x}", bits & !0x1f)));
+            return Err(Error::numbered(Text::WriteOptionBits, (bits & !0x1f).into(), 0));
         }
         Ok(options)
     }

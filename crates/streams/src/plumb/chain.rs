@@ -1,17 +1,18 @@
 //! The chain of queues along a direction: the modules of the writing end from its head down, then those of the reading
 //! end up to its head. A driver stands in the place of end 1: as the last one of direction 0, and the first one back.
 
+use std::ops::Deref;
 use std::sync::atomic::Ordering;
 
 use super::module::{Module, NAME_MAX, Side};
 use super::registry;
-use crate::error::{Error, Result};
+use crate::error::{Result, corrupt};
 use crate::layout::{DRIVER, Fixed, Plumbing, Slot};
 use crate::limits::NSTRPUSH;
 use crate::process::region::Region;
 
 /// One module's queue in a direction, or the driver's.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Link {
     pub module: &'static dyn Module,
     /// Its queue's number in the direction's store.
@@ -53,14 +54,13 @@ impl Link {
     }
 }
 
-/// Reads the chain of a direction. Under the direction's writer lock.
+/// Reads the chain of a direction, and calls `link` with each of its links. Under the direction's writer lock.
 ///
 /// Errors: `EINVAL` if this process does not know one of the modules.
-pub(crate) fn resolve(region: &Region, direction: usize) -> Result<Vec<Link>> {
+pub(crate) fn resolve(region: &Region, direction: usize, mut link: impl FnMut(Link) -> Result<()>) -> Result<()> {
     let fixed = &region.fixed;
-    let mut chain = Vec::new();
     if direction == 1 {
-        chain.extend(driver_link(region, Side::Read));
+        driver_link(region, Side::Read).map_or(Ok(()), &mut link)?;
     }
     for end in [direction, 1 - direction] {
         let side = if end == direction { Side::Write } else { Side::Read };
@@ -69,16 +69,16 @@ pub(crate) fn resolve(region: &Region, direction: usize) -> Result<Vec<Link>> {
             // The stack is read from the middle of the stream; a writer comes from the head.
             slots.reverse();
         }
-        for slot in slots {
+        for slot in slots.iter() {
             let module = registry::find(&name(fixed, end, slot)?)?;
             let service = module.info().has_service(side);
-            chain.push(Link { module, queue: queue_of(end, slot), end, slot, side, service });
+            link(Link { module, queue: queue_of(end, slot), end, slot, side, service })?;
         }
     }
     if direction == 0 {
-        chain.extend(driver_link(region, Side::Write));
+        driver_link(region, Side::Write).map_or(Ok(()), &mut link)?;
     }
-    Ok(chain)
+    Ok(())
 }
 
 fn driver_link(region: &Region, side: Side) -> Option<Link> {
@@ -90,36 +90,85 @@ fn driver_link(region: &Region, side: Side) -> Option<Link> {
 /// Calls `close` of an end's modules, the last pushed first: its last handle in use is gone. One that this process does not
 /// know is left out.
 pub(crate) fn close_modules(fixed: &Fixed, end: usize) {
-    for slot in stack(&fixed.plumbing[end]).unwrap_or_default().into_iter().rev() {
+    for slot in stack(&fixed.plumbing[end]).unwrap_or_default().iter().rev() {
         if let Ok(module) = name(fixed, end, slot).and_then(|name| registry::find(&name)) {
             module.close();
         }
     }
 }
 
+/// The slots of an end's modules.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slots {
+    slots: [u8; NSTRPUSH],
+    count: usize,
+}
+
+impl Default for Slots {
+    fn default() -> Slots {
+        Slots { slots: [0; NSTRPUSH], count: 0 }
+    }
+}
+
+impl Slots {
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        self.slots[..self.count].iter().map(|slot| usize::from(*slot))
+    }
+
+    fn reverse(&mut self) {
+        self.slots[..self.count].reverse();
+    }
+}
+
+/// The name of a module or driver.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Name {
+    bytes: [u8; NAME_MAX],
+    len: usize,
+}
+
+impl Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        // Checked by `read_name`.
+        std::str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
+    }
+}
+
 /// The slots of an end's modules, the first pushed first.
-pub(crate) fn stack(plumbing: &Plumbing) -> Result<Vec<usize>> {
+pub(crate) fn stack(plumbing: &Plumbing) -> Result<Slots> {
     let count = plumbing.count.load(Ordering::Acquire) as usize;
     if count > NSTRPUSH {
-        return Err(Error::corrupt("the number of modules"));
+        return Err(corrupt!("the number of modules"));
     }
-    let slot = |at: usize| match usize::from(plumbing.order[at].load(Ordering::Relaxed)) {
-        slot if slot < NSTRPUSH => Ok(slot),
-        _ => Err(Error::corrupt("a module's slot")),
-    };
-    (0..count).map(slot).collect()
+    let mut slots = Slots { count, ..Slots::default() };
+    for (slot, word) in slots.slots[..count].iter_mut().zip(&plumbing.order) {
+        *slot = word.load(Ordering::Relaxed);
+        if usize::from(*slot) >= NSTRPUSH {
+            return Err(corrupt!("a module's slot"));
+        }
+    }
+    Ok(slots)
 }
 
 /// The name of the module in a slot of an end.
-pub(crate) fn name(fixed: &Fixed, end: usize, slot: usize) -> Result<String> {
+pub(crate) fn name(fixed: &Fixed, end: usize, slot: usize) -> Result<Name> {
     read_name(&fixed.slots[end][slot])
 }
 
 /// The name in a slot; empty if nothing is there.
-pub(crate) fn read_name(slot: &Slot) -> Result<String> {
+pub(crate) fn read_name(slot: &Slot) -> Result<Name> {
     let bytes: [u8; NAME_MAX] = std::array::from_fn(|at| slot.name[at].load(Ordering::Relaxed));
     let len = bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME_MAX);
-    String::from_utf8(bytes[..len].to_vec()).map_err(|_| Error::corrupt("a module's name"))
+    match std::str::from_utf8(&bytes[..len]) {
+        Ok(_) => Ok(Name { bytes, len }),
+        Err(_) => Err(corrupt!("a module's name")),
+    }
 }
 
 /// Writes a name into a slot.

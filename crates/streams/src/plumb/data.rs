@@ -3,8 +3,8 @@
 //! It is taken only while no queue on the way holds anything and the head has room. So a queue that takes data holds it no
 //! longer than until the put procedures before it have returned; then its service procedure gets it, which finds room.
 
-use crate::error::{Error, Result};
-use crate::plumb::module::Module;
+use crate::error::{Error, Result, corrupt};
+use crate::plumb::chain::Link;
 use crate::queue::lane::writer::WriterGuard;
 use crate::sched::SERVICES_MAX;
 
@@ -45,8 +45,8 @@ impl Next<'_, '_> {
 /// The modules of a direction as plain data meet them, and what their queues hold of it.
 #[derive(Debug, Default)]
 pub(crate) struct DataChain {
-    /// The modules on the way, if all of them take plain data; else none.
-    pub modules: Vec<&'static dyn Module>,
+    /// All modules on the way take plain data.
+    pub takes_all: bool,
     /// Where what is written begins, and how long it is. For comparing only.
     written: (usize, usize),
     /// Some queue holds something.
@@ -94,6 +94,7 @@ impl DataChain {
 #[derive(Debug)]
 struct DataRun<'w> {
     lane: WriterGuard<'w>,
+    links: &'w [Link],
     chain: &'w mut DataChain,
 }
 
@@ -101,9 +102,9 @@ impl DataChain {
     /// Sends what is written through modules that take plain data, and gives the lane back. No queue holds anything, and there
     /// is room in the lane. Also returns whether the reading side is to be attended to.
     #[inline]
-    pub fn send(&mut self, lane: WriterGuard<'_>, written: &[u8]) -> (Result<()>, bool) {
+    pub fn send(&mut self, lane: WriterGuard<'_>, links: &[Link], written: &[u8]) -> (Result<()>, bool) {
         self.written = (written.as_ptr().addr(), written.len());
-        let mut run = DataRun { lane, chain: self };
+        let mut run = DataRun { lane, links, chain: self };
         let mut done = run.put(0, written);
         if run.chain.holds {
             done = run.serve(written).and(done);
@@ -115,8 +116,8 @@ impl DataChain {
 impl DataRun<'_> {
     #[inline]
     fn put(&mut self, at: usize, data: &[u8]) -> Result<()> {
-        match self.chain.modules.get(at) {
-            Some(module) => module.put_data(data, Next { run: self, at }),
+        match self.links.get(at) {
+            Some(link) => link.module.put_data(data, Next { run: self, at }),
             None => self.lane.append_plain(data),
         }
     }
@@ -150,11 +151,11 @@ impl DataRun<'_> {
     #[inline]
     fn service(&mut self, at: usize, data: &[u8]) -> Result<()> {
         self.chain.services += 1;
-        self.chain.modules[at].service_data(data, Next { run: self, at })
+        self.links[at].module.service_data(data, Next { run: self, at })
     }
 }
 
 #[cold]
 fn endless() -> Error {
-    Error::corrupt("service procedures queue for ever what they get")
+    corrupt!("service procedures queue for ever what they get")
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use headwater_shm::probe;
 
 use super::chain;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Error, Result, fixed};
 use crate::layout::{Fixed, Plumbing};
 use crate::limits::NSTRPUSH;
 
@@ -16,7 +16,9 @@ pub(crate) fn push(fixed: &Fixed, end: usize, name: &str, most: usize) -> Result
     if stack.len() >= most {
         return Err(Error::new(Errno::Inval, format!("an end of this stream takes {most} modules (nstrpush)")));
     }
-    let slot = (0..NSTRPUSH).find(|slot| !stack.contains(slot)).expect("there are as many slots as modules");
+    let slot = (0..NSTRPUSH)
+        .find(|slot| !stack.iter().any(|taken| taken == *slot))
+        .expect("there are as many slots as modules");
     let words = &fixed.slots[end][slot];
     chain::write_name(words, name);
     probe::at();
@@ -32,7 +34,7 @@ pub(crate) fn push(fixed: &Fixed, end: usize, name: &str, most: usize) -> Result
 /// Takes the module on top away; returns its slot.
 pub(crate) fn pop(plumbing: &Plumbing) -> Result<usize> {
     let stack = chain::stack(plumbing)?;
-    let slot = *stack.last().ok_or_else(|| Error::new(Errno::Inval, "no module is pushed"))?;
+    let slot = stack.iter().next_back().ok_or_else(|| fixed!(Inval, "no module is pushed"))?;
     plumbing.count.store(stack.len() as u32 - 1, Ordering::Release);
     Ok(slot)
 }

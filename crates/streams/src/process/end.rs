@@ -17,7 +17,7 @@ use super::inbox::{self, Inbox, refuse_program};
 use super::region::Region;
 use super::sleep::{self, LOOK, UNMET, Waiter};
 use crate::counters::Counters;
-use crate::error::{Errno, Error, Result, fixed};
+use crate::error::{Cause, Error, Result, fixed};
 use crate::events::{self, WaitSide};
 use crate::layout::{EndWords, Side};
 use crate::plumb::chain;
@@ -46,7 +46,7 @@ pub(crate) struct End {
     /// Every copy of the other end is gone. For ever in a pipe; in a FIFO another may come.
     pub peer_gone: bool,
     /// The region has contradicted itself; nothing is read from it any more.
-    pub dead: Option<String>,
+    pub dead: Option<Error>,
     pub counters: Counters,
     pub stages: Stages,
     /// How long the next wait stays on the futex; see `sleep::futex_ns_after`.
@@ -71,6 +71,8 @@ pub(crate) struct End {
 pub(crate) const WRITES: u32 = 1;
 /// The end reads no more.
 pub(crate) const READS: u32 = 2;
+/// The other end was told that this one is closed (S_HANGUP).
+pub(crate) const HANGUP_TOLD: u32 = 4;
 
 impl End {
     pub fn new(endpoint: Arc<Endpoint>) -> End {
@@ -119,7 +121,8 @@ impl End {
             .map(|lane| [&lane.writer_lock.0, &lane.reader_lock.0, &lane.store_lock.0]);
         let [first, second] = [0, 1].map(|at| &self.region.fixed.ends[at].0.ioctl_lock);
         let locks = [one[0], one[1], one[2], two[0], two[1], two[2], first, second];
-        let membership = Membership::join(&table, self.region.fence, &locks)?;
+        let mut membership = Membership::join(&table, self.region.fence, &locks)?;
+        membership.set_cancel(self.endpoint.cancel());
         membership.set_side(self.side);
         self.membership = Some(membership);
         self.epoch = fork::epoch();
@@ -175,8 +178,8 @@ impl End {
         match self.endpoint.access {
             Access::Both => Ok(()),
             allowed if allowed == access => Ok(()),
-            Access::Read => Err(Error::new(Errno::Badf, "the FIFO was opened for reading alone")),
-            Access::Write => Err(Error::new(Errno::Badf, "the FIFO was opened for writing alone")),
+            Access::Read => Err(fixed!(Badf, "the FIFO was opened for reading alone")),
+            Access::Write => Err(fixed!(Badf, "the FIFO was opened for writing alone")),
         }
     }
 
@@ -333,7 +336,8 @@ impl End {
         let side = &self.region.fixed.lanes[1 - self.side].reader.0;
         let doorbell = self.endpoint.doorbell();
         let far = self.endpoint.far();
-        Inbox { end: self.words(), peer: self.peer_words(), side, doorbell, far, fence: self.region.fence }
+        let partner = self.endpoint.partner_to_come();
+        Inbox { end: self.words(), peer: self.peer_words(), side, doorbell, far, partner, fence: self.region.fence }
     }
 
     /// Asks the kernel whether the other end has gone, if a handle of it was closed since the last time.
@@ -395,17 +399,20 @@ impl End {
             return Ok(());
         }
         refuse_program(self.words(), self.doorbell());
-        Err(Error::broken(
-            Errno::Proto,
-            "a program that does not use headwater reads the descriptor of this stream's other end, as its standard input \
+        Err(Error::of_static(
+            const {
+                &Cause::broken(
+                    "a program that does not use headwater reads the descriptor of this stream's other end, as its standard input \
              perhaps, and does not get the data: give such a program a kernel pipe and copy between the two",
+                )
+            },
         ))
     }
 
     /// Marks the stream as broken, for good.
     pub fn spoil<T>(&mut self, error: Error) -> Result<T> {
         if error.is_fatal() {
-            self.dead.get_or_insert_with(|| error.to_string());
+            self.dead.get_or_insert_with(|| error.again());
         }
         Err(error)
     }

@@ -1,23 +1,28 @@
 //! An end of a stream in a process: what all of its threads share. Dropping it closes the end here.
 
+#[cfg(feature = "tokio")]
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
-use std::sync::{Mutex, OnceLock, PoisonError};
+#[cfg(feature = "tokio")]
+use std::sync::Weak;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use headwater_os::attendant::Attendant;
 use headwater_os::clock::now_ns;
+use headwater_os::descriptors;
 use headwater_os::doorbell::Doorbell;
 use headwater_os::futex;
 use headwater_os::watcher::Watcher;
-use headwater_shm::probe;
+use headwater_shm::{is_used_by_another, probe};
 
 use super::device;
 use super::device::named::Name;
 use super::device::partner::Partner;
 use super::driver_files::DriverFiles;
-use super::end::Access;
+use super::end::{Access, HANGUP_TOLD};
 use super::fifo::broker::Broker;
 use super::listeners::{self, SignalEvents};
 use super::region::Region;
@@ -63,9 +68,19 @@ pub(crate) struct Endpoint {
     /// Whether calls through a [`crate::Stream`] fail rather than wait.
     pub nonblocking: AtomicBool,
     /// The end was closed while clones of it were left. Set once.
-    closed: AtomicBool,
+    closed: Arc<AtomicBool>,
+    /// What is told of a close while clones are left.
+    #[cfg(feature = "tokio")]
+    on_close: Mutex<Vec<Weak<dyn OnClose>>>,
     /// Threads that sleep on the doorbell, or are about to. In a forked child it counts the parent's, too.
     sleepers: AtomicU32,
+}
+
+/// What has a descriptor of the end beside the endpoint's own, and is told when the end is closed while clones of it are left.
+#[cfg(feature = "tokio")]
+pub(crate) trait OnClose: fmt::Debug + Send + Sync {
+    /// Closes that descriptor, and ends what waits on it.
+    fn end_is_closed(&self);
 }
 
 impl Endpoint {
@@ -85,7 +100,9 @@ impl Endpoint {
             watcher: Mutex::new(None),
             is_far_given: AtomicBool::new(false),
             nonblocking: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
+            closed: Arc::default(),
+            #[cfg(feature = "tokio")]
+            on_close: Mutex::default(),
             sleepers: AtomicU32::new(0),
         }
     }
@@ -152,6 +169,12 @@ impl Endpoint {
         self.partner.get().map(|partner| &**partner)
     }
 
+    /// Where the cookie of a partner comes to stand that this process has not met.
+    pub fn partner_to_come(&self) -> Option<&AtomicU64> {
+        let awaits = self.region.driver.is_some_and(|driver| driver.0.info().pairs);
+        (awaits && self.side == 0 && self.partner().is_none()).then_some(&self.region.fixed.device.partner)
+    }
+
     /// False if it has one already.
     pub fn set_partner(&self, partner: Partner) -> bool {
         self.partner.set(Box::new(partner)).is_ok()
@@ -204,6 +227,11 @@ impl Endpoint {
         }
     }
 
+    /// The flag that says so, for calls that wait for locks.
+    pub fn cancel(&self) -> Arc<AtomicBool> {
+        self.closed.clone()
+    }
+
     /// Whether [`Endpoint::announce_close`] was called.
     pub fn is_closed(&self) -> bool {
         // Acquire pairs with the Release in `announce_close`, by way of the count of closes as well.
@@ -217,6 +245,21 @@ impl Endpoint {
         let first = !self.closed.swap(true, Ordering::SeqCst);
         self.words().closes.fetch_add(1, Ordering::AcqRel);
         first
+    }
+
+    /// Has it told of a close.
+    #[cfg(feature = "tokio")]
+    pub fn tell_of_close(&self, whom: Weak<dyn OnClose>) {
+        let mut on_close = self.on_close.lock().unwrap_or_else(PoisonError::into_inner);
+        on_close.retain(|other| other.strong_count() > 0);
+        on_close.push(whom);
+    }
+
+    /// After [`Endpoint::announce_close`]: tells those who are to be told.
+    #[cfg(feature = "tokio")]
+    pub fn end_futures(&self) {
+        let on_close = std::mem::take(&mut *self.on_close.lock().unwrap_or_else(PoisonError::into_inner));
+        on_close.iter().filter_map(Weak::upgrade).for_each(|whom| whom.end_is_closed());
     }
 
     /// Counts a sleeper on the doorbell, who looks afterwards whether the end is closed.
@@ -251,14 +294,15 @@ impl Endpoint {
             *attendant = None;
         }
         self.stop_watching();
+        let is_last = self.end_registrations();
         self.doorbell().close()?;
-        self.tell_closed();
+        self.tell_closed(is_last);
         Ok(())
     }
 
     /// Tells who waits at the other end. The descriptor was closed before: whoever reads these words asks the kernel and finds
     /// it gone.
-    fn tell_closed(&self) {
+    fn tell_closed(&self, is_last: bool) {
         probe::at();
         let fixed = &self.region.fixed;
         fixed.ends[self.side].0.closes.fetch_add(1, Ordering::AcqRel);
@@ -272,11 +316,27 @@ impl Endpoint {
             let wait_side = WaitSide { stream: self.region.inode, end: 1 - self.side, writes };
             sleep::wake_on_futex(side, wait_side, &mut Counters::default());
         }
-        listeners::forget(&self.region, self.side);
-        // A hint: handles that others have not used yet are not counted, and those of a process that was killed are.
-        if self.access == Access::Both && fixed.ends[self.side].0.joined.load(Ordering::Relaxed) == 0 {
+        if is_last && fixed.ends[self.side].0.shut.fetch_or(HANGUP_TOLD, Ordering::AcqRel) & HANGUP_TOLD == 0 {
             listeners::signal(&self.region, 1 - self.side, SignalEvents::HANGUP);
         }
+    }
+
+    /// Before the descriptor is closed: ends this process's registrations for signals, if it has no other descriptor of the end.
+    /// Returns whether the other end is to be sent S_HANGUP: of a pipe, when no other process has the end, as far as is known.
+    /// One that has a copy of the descriptor and has not used it is not seen.
+    fn end_registrations(&self) -> bool {
+        let peer = &self.region.fixed.ends[1 - self.side].0;
+        let is_registered = listeners::is_registered(&self.region, self.side);
+        let is_awaited =
+            self.access == Access::Both && peer.listened.load(Ordering::Acquire) & SignalEvents::HANGUP.bits() != 0;
+        // Asking takes some time, and the answer seldom matters.
+        if !is_registered && !is_awaited || descriptors::has_copy(self.doorbell().as_fd()) {
+            return false;
+        }
+        if is_registered {
+            listeners::forget(&self.region, self.side);
+        }
+        is_awaited && !is_used_by_another(&self.region.fixed.part(|fixed| &fixed.members[..]), self.side)
     }
 
     /// All that the end is in the kernel: the doorbell first, then the memory, then a FIFO's node or a device's other doorbell and its driver's
@@ -310,8 +370,9 @@ impl Drop for Endpoint {
         if self.far.is_none() {
             drop(self.held_file.take());
         }
+        let is_last = !self.is_closed() && self.end_registrations();
         self.doorbell = None;
-        self.tell_closed();
+        self.tell_closed(is_last);
         if let Some(far) = self.far.take().filter(|_| !*self.is_far_given.get_mut()) {
             device::close_last(&self.region, far, self.name.get(), self.files.take());
         }

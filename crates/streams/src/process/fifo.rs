@@ -24,7 +24,7 @@ use super::attach::{no_stream, own_memory};
 use super::end::Access;
 use super::endpoint::Endpoint;
 use super::region::Region;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Error, Result, fixed};
 use crate::head::handle::Handle;
 use crate::options::Options;
 use crate::stream::Stream;
@@ -170,7 +170,7 @@ impl FifoOptions {
             Access::Write => WRITER,
             Access::Read => READER,
             Access::Both => {
-                return Err(Error::new(Errno::Inval, "a FIFO is opened for reading or for writing, not both"));
+                return Err(fixed!(Inval, "a FIFO is opened for reading or for writing, not both"));
             }
         };
         let mut budget = Budget::of(if nonblocking { WITHOUT_WAITING } else { FOR_ANSWERS });
@@ -195,7 +195,7 @@ impl FifoOptions {
         probe::at();
         while !nonblocking && !is_met && peer.load(Ordering::Acquire) == seen {
             if futex::wait(peer, seen, Some(LOOK_EVERY))? == futex::Slept::Interrupted {
-                return Err(Error::new(Errno::Intr, "a signal handler ran"));
+                return Err(fixed!(Intr, "a signal handler ran"));
             }
         }
         probe::at();

@@ -102,7 +102,13 @@ fn signal_all(region: &Region, end: usize, events: SignalEvents) {
     }
 }
 
-/// The registrations of this process at an end are over: its last handle is dropped.
+/// Whether this process is registered at an end, or has registered a group.
+pub(crate) fn is_registered(region: &Region, end: usize) -> bool {
+    let own = ProcessId::own();
+    region.fixed.listeners[end].iter().any(|entry| entry.is_by(own))
+}
+
+/// The registrations of this process at an end are over: its last descriptor of it is closed.
 pub(crate) fn forget(region: &Region, end: usize) {
     let table = &region.fixed.listeners[end];
     let own = ProcessId::own();

@@ -12,7 +12,7 @@ use headwater_os::memory::SharedMemory;
 use headwater_shm::{BiasedLock, Placed, Window};
 
 use super::sleep::BELL;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Error, Result, corrupt, fixed};
 use crate::layout::{DRIVER, Fixed, MAGIC, Offsets, RecordHeader, VERSION};
 use crate::limits::{self, BLOCKS, CUT_MAX, FASTBUF, PAGE, RECORDS};
 use crate::message::ioctl::IOCTL_BLOCK;
@@ -131,14 +131,14 @@ impl Region {
             _ => error.into(),
         })?;
         let memory = Arc::new(memory);
-        let fixed = Placed::at(&memory, 0).ok_or_else(|| Error::corrupt("it is shorter than a header"))?;
+        let fixed = Placed::at(&memory, 0).ok_or_else(|| corrupt!("it is shorter than a header"))?;
         Region::over(memory, fixed)
     }
 
     fn over(memory: Arc<SharedMemory>, fixed: Placed<Fixed>) -> Result<Region> {
         let header = &fixed.header.0;
         if header.magic.load(Ordering::Relaxed) != MAGIC {
-            return Err(Error::new(Errno::Nostr, "the descriptor's memory is no stream"));
+            return Err(fixed!(Nostr, "the descriptor's memory is no stream"));
         }
         let version = header.version.load(Ordering::Relaxed);
         if version != VERSION {
@@ -146,9 +146,9 @@ impl Region {
             return Err(Error::new(Errno::Proto, why));
         }
         let fence = Fence::from_number(header.fence.load(Ordering::Relaxed));
-        let fence = fence.ok_or_else(|| Error::corrupt("an unknown fence"))?;
+        let fence = fence.ok_or_else(|| corrupt!("an unknown fence"))?;
         let policy = Policy::from_bits(header.policy.load(Ordering::Relaxed));
-        let policy = policy.ok_or_else(|| Error::corrupt("an unknown policy"))?;
+        let policy = policy.ok_or_else(|| corrupt!("an unknown policy"))?;
         let strmsgsz = header.strmsgsz.load(Ordering::Relaxed);
         let strctlsz = header.strctlsz.load(Ordering::Relaxed);
         let nstrpush = header.nstrpush.load(Ordering::Relaxed);
@@ -169,7 +169,7 @@ impl Region {
         let (window_bytes, instance_bytes) = (window as usize, instance as usize);
         let offsets = Offsets { window_bytes, pages: pages as usize, instance_bytes };
         if !fits || memory.len() != offsets.region() {
-            return Err(Error::corrupt("its header and its size disagree"));
+            return Err(corrupt!("its header and its size disagree"));
         }
         let name = chain::read_name(&fixed.device.driver)?;
         let driver = if name.is_empty() { None } else { Some(registry::find_driver(&name)?) };

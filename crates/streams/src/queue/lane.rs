@@ -10,7 +10,7 @@
 use headwater_shm::probe;
 use headwater_shm::sync::Ordering;
 
-use crate::error::{Error, Result};
+use crate::error::{Result, corrupt};
 use crate::layout::{ABSENT, RecordHeader};
 use crate::message::kind::MessageHeader;
 
@@ -25,12 +25,16 @@ pub(crate) struct Kept(());
 
 /// A guard of a side.
 #[cfg(not(loom))]
-pub(crate) trait Guard {}
+pub(crate) trait Guard {
+    /// Gives back what is held beside the lane's lock.
+    fn keep_lane_alone(&mut self);
+}
 
 #[cfg(not(loom))]
 impl Kept {
     /// Leaves a side held.
-    pub fn of(guard: impl Guard) -> Kept {
+    pub fn of(mut guard: impl Guard) -> Kept {
+        guard.keep_lane_alone();
         std::mem::forget(guard);
         Kept(())
     }
@@ -52,7 +56,7 @@ impl Part {
             (ABSENT, _) => Ok(None),
             (len, ABSENT) => Ok(Some(Part { len, taken: len, gone: true })),
             (len, taken) if taken <= len => Ok(Some(Part { len, taken, gone: len > 0 && taken == len })),
-            _ => Err(Error::corrupt("more of a message is taken than there is")),
+            _ => Err(corrupt!("more of a message is taken than there is")),
         }
     }
 

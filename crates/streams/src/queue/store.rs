@@ -7,21 +7,24 @@
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use headwater_shm::{BiasedLock, Membership, Placed, Window, probe};
+use headwater_shm::{BiasedLock, Placed, Window, probe};
 
 use super::flow::{self, WaterMarks};
 use super::lane::{Part, there};
 use super::order::Rank;
-use crate::error::{Error, Result};
+use crate::error::{Result, corrupt};
 use crate::layout::{Band, Block, Flow, QUEUES, QueueWords, StoreWords};
 use crate::limits::{BLOCKS, PAGE};
 use crate::message::Message;
 use crate::message::kind::MessageHeader;
 
 mod edit;
+mod guard;
 mod memory;
 mod repair;
 mod transfer;
+
+pub(crate) use guard::{StoreGuard, StoreSide};
 
 /// The queue's service procedure is to run (QENAB).
 const ENABLED: u32 = 1;
@@ -100,18 +103,6 @@ impl Store {
         self.lock.retire();
     }
 
-    /// Does something under the lock, on a store that is whole.
-    pub fn with<T>(&mut self, me: &Membership, action: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
-        // Whoever does something here may be inside a lane's lock.
-        if !self.lock.enter_inner(me) {
-            self.lock.hold(me)?;
-        }
-        let done = if self.words.dirty.load(Ordering::Relaxed) == 0 { Ok(()) } else { self.repair() };
-        let done = done.and_then(|()| action(self));
-        self.lock.leave_inner(me);
-        done
-    }
-
     /// Whether a queue is empty: a look from without the lock.
     #[inline]
     pub fn is_empty(&self, queue: usize) -> bool {
@@ -151,6 +142,19 @@ impl Store {
         self.words.queues[queue].lowat.store(lowat, Ordering::Relaxed);
     }
 
+    /// How many messages are in a queue, and how many bytes in one of its bands.
+    pub fn size(&self, queue: usize, band: u8) -> (usize, usize) {
+        let queue = &self.words.queues[queue];
+        let bytes = queue.bands[usize::from(band)].count.load(Ordering::Relaxed);
+        (queue.messages.load(Ordering::Relaxed) as usize, bytes as usize)
+    }
+
+    /// Somebody waits for memory.
+    fn await_memory(&self) {
+        self.words.queues[HEAD].flags.fetch_or(MEMORY, Ordering::Relaxed);
+        probe::at();
+    }
+
     /// Asks for a queue's service procedure to be run (qenable).
     pub fn enable(&self, queue: usize) {
         self.words.queues[queue].flags.fetch_or(ENABLED, Ordering::Relaxed);
@@ -186,7 +190,7 @@ impl Store {
 }
 
 /// What is done under the lock.
-impl Store {
+impl StoreGuard<'_> {
     /// Whether a queue takes another message of that band (bcanput). If not, whoever makes room is asked to say so.
     pub fn can_put(&mut self, queue: usize, band: u8) -> bool {
         let memory = self.may_allocate();
@@ -194,12 +198,6 @@ impl Store {
             self.await_memory();
         }
         flow::can_put(self.band(queue, band), self.water_marks(queue), memory)
-    }
-
-    /// Somebody waits for memory.
-    fn await_memory(&self) {
-        self.words.queues[HEAD].flags.fetch_or(MEMORY, Ordering::Relaxed);
-        probe::at();
     }
 
     /// Stores a message behind so many of its queue, which the order must allow. False if there is no memory for it.
@@ -247,14 +245,7 @@ impl Store {
             }
             next = self.words.blocks[block].next.load(Ordering::Relaxed);
         }
-        Err(Error::corrupt("a queue has no end"))
-    }
-
-    /// How many messages are in a queue, and how many bytes in one of its bands.
-    pub fn size(&self, queue: usize, band: u8) -> (usize, usize) {
-        let queue = &self.words.queues[queue];
-        let bytes = queue.bands[usize::from(band)].count.load(Ordering::Relaxed);
-        (queue.messages.load(Ordering::Relaxed) as usize, bytes as usize)
+        Err(corrupt!("a queue has no end"))
     }
 
     /// How many messages in a queue fit.
@@ -337,7 +328,7 @@ impl Store {
             let Some(stored) = self.find(queue, |stored| fits(stored.header))? else { return Ok(room) };
             room |= self.take(queue, &stored, None, None, true)?;
         }
-        Err(Error::corrupt("a queue has no end"))
+        Err(corrupt!("a queue has no end"))
     }
 
     fn insert(&mut self, queue: usize, message: &Message<'_>, behind: impl Fn(Rank) -> bool) -> Result<bool> {
@@ -360,7 +351,7 @@ impl Store {
         &mut self,
         queue: usize,
         message: &Message<'_>,
-        before: impl FnOnce(&Store) -> Result<Option<usize>>,
+        before: impl FnOnce(&StoreGuard<'_>) -> Result<Option<usize>>,
     ) -> Result<bool> {
         let Some(block) = self.allocate(message)? else {
             self.done();
@@ -400,7 +391,7 @@ impl Store {
                 _ => return Ok(before),
             }
         }
-        Err(Error::corrupt("a queue has no end"))
+        Err(corrupt!("a queue has no end"))
     }
 
     /// Takes a block out of its queue.
@@ -414,13 +405,13 @@ impl Store {
                 break;
             }
             before = self.index(at)?;
-            let Some(before) = before else { return Err(Error::corrupt("a message left its queue")) };
+            let Some(before) = before else { return Err(corrupt!("a message left its queue")) };
             at = self.words.blocks[before].next.load(Ordering::Relaxed);
         }
         let next = self.words.blocks[block].next.load(Ordering::Relaxed);
         self.index(next)?;
         if next == wanted {
-            return Err(Error::corrupt("a queue has no end"));
+            return Err(corrupt!("a queue has no end"));
         }
         let link = before.map_or(&words.first, |before| &self.words.blocks[before].next);
         link.store(next, Ordering::Release);
@@ -466,7 +457,7 @@ impl Store {
         // Who copies it makes a buffer of that length.
         let len: u64 = [control, data].into_iter().flatten().map(|part| u64::from(part.len)).sum();
         if len > self.message_max {
-            return Err(Error::corrupt("a stored message is longer than the stream allows"));
+            return Err(corrupt!("a stored message is longer than the stream allows"));
         }
         Ok(Stored { block, header, control, data })
     }
@@ -476,7 +467,7 @@ impl Store {
         match link as usize {
             0 => Ok(None),
             link if link <= BLOCKS => Ok(Some(link - 1)),
-            _ => Err(Error::corrupt("a link between messages")),
+            _ => Err(corrupt!("a link between messages")),
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use headwater_streams::modules::testmod::ioctl::IGNORE;
 use headwater_streams::{
-    Access, Errno, Error, Events, Fifo, FifoOptions, Flush, IoctlTimeout, Options, Priority, Stream, pipe,
+    Access, Errno, Error, Events, Fifo, FifoOptions, Flush, IoctlTimeout, Options, Policy, Priority, Stream, pipe,
 };
 
 use crate::common::{alone, calm, within};
@@ -221,4 +221,55 @@ fn what_a_write_beside_a_close_has_reported_is_read() {
         assert!(read >= sent.into_inner(), "round {round}: {read} bytes read");
     }
     calm();
+}
+
+#[test]
+fn a_close_ends_calls_that_wait_for_what_another_handle_has_lent_out() {
+    let _alone = alone();
+    within(Duration::from_secs(20), "a close beside what is lent out".into());
+    for pause in [0, 1, 30].map(Duration::from_millis) {
+        let (near, far) = pipe().expect("pipe");
+        let (mut writer, mut reader) = (far.handle(), far.handle());
+        near.write(b"x").expect("room");
+        let place = writer.reserve(100).expect("room");
+        let message = reader.borrow().expect("no error").expect("there");
+        let calls: Vec<Box<dyn FnOnce(Stream) -> Error + Send>> = vec![
+            Box::new(|end: Stream| end.write(b"y").expect_err("closed")),
+            Box::new(|end: Stream| end.handle().write(b"y").expect_err("closed")),
+            Box::new(|end: Stream| end.read(&mut [0; 8]).expect_err("closed")),
+            Box::new(|end: Stream| end.handle().read(&mut [0; 8]).expect_err("closed")),
+            Box::new(|end: Stream| end.push("nullmod").expect_err("closed")),
+        ];
+        let begin = Instant::now();
+        assert_eq!(ended_by_close(far, calls, pause), [Errno::Badf; 5], "after {pause:?}");
+        assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+        drop((place, message));
+    }
+    calm();
+}
+
+#[test]
+fn a_handle_by_hand_does_nothing_after_a_close() {
+    for (policy, modules) in [
+        (Policy::DEFAULT, &[][..]),
+        (Policy::DEFAULT, &["nullmod"]),
+        (Policy::DEFAULT, &["testmod"]),
+        (Policy::EAGER, &[]),
+    ] {
+        let (near, far) = Options::new().policy(policy).pipe().expect("pipe");
+        modules.iter().for_each(|name| far.push(name).expect("known"));
+        let mut by_hand = far.handle();
+        near.write(&[1; 100]).expect("room");
+        // The quick ways are open by then.
+        for _ in 0..200 {
+            by_hand.write(b"before").expect("room");
+            by_hand.read(&mut [0]).map(drop).unwrap_or_else(|error| panic!("{error}"));
+            near.write(b"x").expect("room");
+            assert_eq!(near.read(&mut [0; 100]).expect("there"), 6);
+        }
+        far.close().expect("close");
+        let errors = [by_hand.write(b"after").expect_err("closed"), by_hand.read(&mut [0]).expect_err("closed")];
+        assert_eq!(errors.map(|error| error.errno()), [Errno::Badf; 2], "{policy:?} {modules:?}");
+        assert_eq!(near.read(&mut [0; 100]).expect("the end"), 0, "{policy:?} {modules:?}");
+    }
 }

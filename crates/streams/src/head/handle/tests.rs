@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::Flush;
+use crate::error::{Errno, Error};
 use crate::message::Message;
 use crate::plumb::module::{Module, ModuleInfo};
 use crate::plumb::queue::Queue;
@@ -35,12 +36,11 @@ impl Holder {
         let thread = std::thread::spawn(move || {
             handle.attach().expect("a place");
             let (_, me, _) = handle.end.parts();
-            let held = handle.back.store.with(me, |_| {
-                holds.send(()).expect("the test waits");
-                let _ = told.recv();
-                Ok(())
-            });
-            held.expect("it was free");
+            let mut store = handle.back.store.side(me);
+            store.lock().expect("it is free");
+            holds.send(()).expect("the test waits");
+            let _ = told.recv();
+            drop(store);
             if serves {
                 handle.after_taking(false);
             }

@@ -15,7 +15,7 @@ use crate::layout::EndWords;
 use crate::message::Message;
 use crate::message::ioctl::IoctlBlock;
 use crate::message::kind::Kind;
-use crate::queue::store::{ANSWERS, Store, Which};
+use crate::queue::store::{ANSWERS, Which};
 use crate::sched::{Reply, Run};
 
 /// In `EndWords::answers`: somebody sleeps on the word.
@@ -60,7 +60,7 @@ impl Run<'_, '_> {
             return Ok(());
         }
         self.with_store(|store| store.flush(ANSWERS, Which::All))?;
-        self.store_message(ANSWERS, message, Store::put)?;
+        self.store_message(ANSWERS, message, |store, queue, message| store.put(queue, message))?;
         probe::at();
         tell(end);
         Ok(())

@@ -1,6 +1,6 @@
 //! The memory of an ioctl's caller, from which and to which the head copies what a module or driver asks for.
 
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Error, Result, Text};
 use crate::message::ioctl::IoctlBlock;
 
 /// A caller's memory, by addresses. [`MemoryAt`] is a piece of it, and a vector of those several; the C library's is the
@@ -75,9 +75,10 @@ fn fault(address: u64, len: usize) -> Error {
 
 /// What an M_COPYIN asks for, at most so many bytes.
 pub(super) fn copy_in(memory: &dyn UserMemory, block: &IoctlBlock, most: usize) -> Result<Vec<u8>> {
-    let len = usize::try_from(block.size).ok().filter(|len| *len <= most).ok_or_else(|| {
-        Error::new(Errno::Inval, format!("a copy of {} bytes for an ioctl exceeds strmsgsz {most}", block.size))
-    })?;
+    let len = usize::try_from(block.size)
+        .ok()
+        .filter(|len| *len <= most)
+        .ok_or_else(|| Error::numbered(Text::CopyTooLong, block.size, most as u64))?;
     let mut bytes = vec![0; len];
     memory.copy_in(block.address, &mut bytes)?;
     Ok(bytes)

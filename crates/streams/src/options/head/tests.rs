@@ -1,4 +1,5 @@
 use super::*;
+use crate::error::Errno;
 
 #[test]
 fn read_options_are_their_bits() {

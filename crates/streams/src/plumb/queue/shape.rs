@@ -3,11 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use super::Queue;
-use crate::error::{Errno, Error, Result};
+use crate::error::{Errno, Error, Result, Text};
 use crate::message::Message;
 use crate::message::kind::MessageHeader;
 use crate::process::sleep::{OWED, SERVICE};
-use crate::queue::store::Store;
 
 impl<'m> Queue<'_, '_, 'm> {
     /// What the messages of the queue are, in their order.
@@ -102,7 +101,7 @@ impl<'m> Queue<'_, '_, 'm> {
     #[doc = include_str!("../../../doc/queue_shape.md")]
     pub fn set_water_marks(&mut self, hiwat: u32, lowat: u32) -> Result<()> {
         if lowat > hiwat {
-            return Err(Error::new(Errno::Inval, format!("lowat {lowat} is above hiwat {hiwat}")));
+            return Err(Error::numbered(Text::LowatAboveHiwat, lowat.into(), hiwat.into()));
         }
         self.run.store.set_marks(self.run.chain[self.at].queue, hiwat, lowat);
         self.run.act();
@@ -155,7 +154,7 @@ impl<'m> crate::sched::Run<'_, 'm> {
     fn put_other_queue(&mut self, at: usize, message: &Message<'_>) -> Result<()> {
         let queue = self.chain[at].queue;
         self.check_length(message)?;
-        let stored = self.with_other_store(|store| Store::put(store, queue, message))?;
+        let stored = self.with_other_store(|store| store.put(queue, message))?;
         if !stored {
             return Err(crate::error::fixed!(Nosr, "the stream has no memory left for a message"));
         }

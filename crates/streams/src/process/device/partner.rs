@@ -13,7 +13,7 @@ use headwater_os::per_thread::PerThread;
 use headwater_shm::{Limit, probe};
 
 use super::named::{Fetched, Name};
-use crate::error::{Error, Result};
+use crate::error::{Result, corrupt};
 use crate::head::handle::Handle;
 use crate::process::end::Access;
 use crate::process::endpoint::Endpoint;
@@ -66,7 +66,7 @@ impl Handle {
         let device = &endpoint.region.fixed.device;
         // Acquire pairs with the store in `hand_over`.
         let cookie = device.partner.load(Ordering::Acquire);
-        if cookie == 0 || endpoint.side != 0 || endpoint.partner().is_some() {
+        if cookie == 0 || endpoint.partner_to_come().is_none() {
             return Ok(());
         }
         let Some([memory, far]) = self.take_left_files()? else { return Ok(()) };
@@ -77,7 +77,7 @@ impl Handle {
                 && region.cookie_of(0) == cookie
                 && region.cookie_of(1) == far.cookie()?;
         if !is_it {
-            return Err(Error::corrupt("a partner that is another"));
+            return Err(corrupt!("a partner that is another"));
         }
         self.set_partner(region, far);
         self.settle_with_partner()
@@ -167,9 +167,11 @@ fn hand_over(there: &mut Handle, own: &Endpoint) -> Result<bool> {
         endpoint.doorbell().pass(far.as_fd(), last)?;
         run.act();
         probe::at();
-        // Release: whoever sees the partner finds the files.
-        sender.files_put.store(last, Ordering::Release);
+        // In this order: a reader that sees the files put knows that they are a partner's, and leaves them to `meet_partner`. If
+        // this process is killed in between, a look for lost files puts them.
         device.partner.store(cookie, Ordering::Release);
+        probe::at();
+        sender.files_put.store(last, Ordering::Release);
         ring(receiver, endpoint.doorbell());
         Ok(true)
     })

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{DISABLED, Store, Stored, WANTS_MEMORY};
+use super::{DISABLED, Store, StoreGuard, Stored, WANTS_MEMORY};
 use crate::error::Result;
 use crate::message::kind::MessageHeader;
 use crate::queue::order::Rank;
 
-impl Store {
-    /// What the messages of a queue are, in their order. Under the lock.
+impl StoreGuard<'_> {
+    /// What the messages of a queue are, in their order.
     pub fn list(&self, queue: usize) -> Result<Vec<MessageHeader>> {
         let mut all = Vec::new();
         self.find(queue, |stored| {
@@ -18,7 +18,7 @@ impl Store {
         Ok(all)
     }
 
-    /// The message at a place of a queue. Under the lock.
+    /// The message at a place of a queue.
     pub fn at(&self, queue: usize, place: usize) -> Result<Option<Stored>> {
         let mut left = place;
         self.find(queue, |_| {
@@ -27,15 +27,16 @@ impl Store {
         })
     }
 
-    /// Whether a message may stand at a place of a queue: not before one of a higher rank, nor behind one of a lower. Under the
-    /// lock.
+    /// Whether a message may stand at a place of a queue: not before one of a higher rank, nor behind one of a lower.
     pub fn may_stand(&self, queue: usize, header: MessageHeader, place: usize) -> Result<bool> {
         let (all, own) = (self.list(queue)?, Rank::of(header));
         let before = all[..place.min(all.len())].last().is_none_or(|before| Rank::of(*before) >= own);
         let behind = all.get(place).is_none_or(|behind| Rank::of(*behind) <= own);
         Ok(place <= all.len() && before && behind)
     }
+}
 
+impl Store {
     /// Ordinary messages that arrive enable the queue, or do not (enableok, noenable).
     pub fn set_disabled(&self, queue: usize, disabled: bool) {
         let flags = &self.words.queues[queue].flags;

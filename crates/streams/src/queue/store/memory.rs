@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use headwater_shm::probe;
 
-use super::{Part, Store};
-use crate::error::{Error, Result};
+use super::{Part, Store, StoreGuard};
+use crate::error::{Result, corrupt};
 use crate::layout::ABSENT;
 use crate::limits::{BLOCKS, CUT_MAX, FASTBUF, HIGH_BLOCKS, PAGE};
 use crate::message::Message;
@@ -17,6 +17,16 @@ impl Store {
         self.has_left(CUT_MAX + HIGH_BLOCKS, self.message_pages + CUT_MAX + self.message_pages)
     }
 
+    /// Whether so many blocks and pages are left behind what one message takes that goes back to its queue.
+    fn has_left(&self, blocks: usize, pages: usize) -> bool {
+        let blocks_taken = self.words.blocks_taken.load(Ordering::Relaxed) as usize;
+        let pages_taken = self.words.pages_taken.load(Ordering::Relaxed) as usize;
+        blocks_taken.saturating_add(blocks + 1) <= BLOCKS
+            && pages_taken.saturating_add(pages + self.message_pages) <= self.links.len()
+    }
+}
+
+impl StoreGuard<'_> {
     /// Whether behind a message there is memory for those that find room always: one of high priority behind an ordinary one,
     /// and behind both one that goes back to its queue.
     pub(super) fn leaves_spare(&self, message: &Message<'_>) -> bool {
@@ -26,14 +36,6 @@ impl Store {
             true => self.has_left(1, pages),
             false => self.has_left(1 + HIGH_BLOCKS, pages + self.message_pages),
         }
-    }
-
-    /// Whether so many blocks and pages are left behind what one message takes that goes back to its queue.
-    fn has_left(&self, blocks: usize, pages: usize) -> bool {
-        let blocks_taken = self.words.blocks_taken.load(Ordering::Relaxed) as usize;
-        let pages_taken = self.words.pages_taken.load(Ordering::Relaxed) as usize;
-        blocks_taken.saturating_add(blocks + 1) <= BLOCKS
-            && pages_taken.saturating_add(pages + self.message_pages) <= self.links.len()
     }
 
     /// A block, with its pages, that holds the message and is in no queue yet. None if the memory is used up.
@@ -80,7 +82,7 @@ impl Store {
             self.push_page(index);
             page = next;
         }
-        Err(Error::corrupt("a message's pages have no end"))
+        Err(corrupt!("a message's pages have no end"))
     }
 
     /// Copies what is left of a part, which begins `skip` bytes behind the message's first.
@@ -92,7 +94,7 @@ impl Store {
         let page = self.words.blocks[block].page.load(Ordering::Relaxed);
         if page == 0 {
             if at + count > FASTBUF {
-                return Err(Error::corrupt("a message is longer than its buffer"));
+                return Err(corrupt!("a message is longer than its buffer"));
             }
             self.fast.copy_out((block * FASTBUF + at) as u64, buffer);
             return Ok(count);
@@ -114,12 +116,12 @@ impl Store {
     fn walk(&self, page: u32, at: usize, len: usize, mut piece: impl FnMut(u64, usize, usize)) -> Result<()> {
         let mut page = page;
         for _ in 0..at / PAGE {
-            let index = self.page_index(page)?.ok_or_else(|| Error::corrupt("a message has too few pages"))?;
+            let index = self.page_index(page)?.ok_or_else(|| corrupt!("a message has too few pages"))?;
             page = self.links[index].load(Ordering::Relaxed);
         }
         let (mut within, mut done) = (at % PAGE, 0);
         while done < len {
-            let index = self.page_index(page)?.ok_or_else(|| Error::corrupt("a message has too few pages"))?;
+            let index = self.page_index(page)?.ok_or_else(|| corrupt!("a message has too few pages"))?;
             let count = (PAGE - within).min(len - done);
             piece((index * PAGE + within) as u64, done, count);
             done += count;
@@ -217,7 +219,7 @@ impl Store {
         match link as usize {
             0 => Ok(None),
             link if link <= self.links.len() => Ok(Some(link - 1)),
-            _ => Err(Error::corrupt("a link between pages")),
+            _ => Err(corrupt!("a link between pages")),
         }
     }
 }

@@ -4,18 +4,21 @@
 
 use std::sync::atomic::Ordering;
 
+use headwater_os::mapped_vec::MappedVec;
 use headwater_shm::probe;
 
-use super::{ANSWERS, ENABLED, HEAD, Store};
+use super::{ANSWERS, ENABLED, HEAD, StoreGuard};
 use crate::error::Result;
 use crate::layout::QUEUES;
 use crate::limits::BLOCKS;
 
-impl Store {
+impl StoreGuard<'_> {
     /// Walks all queues, counts what is there, and frees the rest. Under the lock.
     pub(super) fn repair(&mut self) -> Result<()> {
-        let mut block_used = vec![false; BLOCKS];
-        let mut page_used = vec![false; self.links.len()];
+        // Not the allocator's: whoever finds the dead one may be a signal handler.
+        let (mut block_used, mut page_used) = (MappedVec::default(), MappedVec::default());
+        block_used.resize(BLOCKS, false)?;
+        page_used.resize(self.links.len(), false)?;
         for queue in 0..QUEUES {
             self.recount(queue, &mut block_used, &mut page_used)?;
             if queue < 2 {
@@ -59,7 +62,7 @@ impl Store {
         let mut page = self.words.blocks[block].page.load(Ordering::Relaxed);
         while let Some(index) = self.page_index(page)? {
             if std::mem::replace(&mut page_used[index], true) {
-                return Err(crate::error::Error::corrupt("two messages share a page"));
+                return Err(crate::error::corrupt!("two messages share a page"));
             }
             page = self.links[index].load(Ordering::Relaxed);
         }
@@ -83,7 +86,7 @@ impl Store {
         let mut next = words.first.load(Ordering::Acquire);
         while let Some(block) = self.index(next)? {
             if std::mem::replace(&mut block_used[block], true) {
-                return Err(crate::error::Error::corrupt("two queues share a message"));
+                return Err(crate::error::corrupt!("two queues share a message"));
             }
             let stored = self.read(block)?;
             self.note_pages(block, page_used)?;

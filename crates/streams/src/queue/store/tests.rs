@@ -1,3 +1,5 @@
+use headwater_shm::Membership;
+
 use super::*;
 use crate::message::kind::Kind;
 use crate::options::Options;
@@ -17,19 +19,23 @@ fn message(len: usize, fill: u8) -> Message<'static> {
     Message::of_parts(MessageHeader::of(Kind::Proto), Some(vec![fill; 3]), Some(vec![fill; len]))
 }
 
+fn with<T>(store: &mut Store, me: &Membership, action: impl FnOnce(&mut StoreGuard<'_>) -> Result<T>) -> Result<T> {
+    action(&mut store.side(me).lock()?)
+}
+
 fn put(store: &mut Store, me: &Membership, message: &Message<'_>) -> bool {
-    store.with(me, |store| store.put(HEAD, message)).expect("sound")
+    with(store, me, |store| store.put(HEAD, message)).expect("sound")
 }
 
 /// Takes the message at the front, as a service procedure does that passes it on.
-fn take_first(store: &mut Store) -> Result<Option<(Message<'static>, bool)>> {
+fn take_first(store: &mut StoreGuard<'_>) -> Result<Option<(Message<'static>, bool)>> {
     let taken = store.begin_transfer(HEAD, 0)?;
     store.commit_transfer()?;
     Ok(taken)
 }
 
 fn get(store: &mut Store, me: &Membership) -> Option<Message<'static>> {
-    store.with(me, take_first).expect("sound").map(|(message, _)| message)
+    with(store, me, take_first).expect("sound").map(|(message, _)| message)
 }
 
 /// Puts messages of a length until there is no memory; how many.
@@ -57,7 +63,7 @@ fn memory_that_is_given_back_is_used_again() {
         assert!(first > 5 && !store.may_go_on(HEAD, 0));
         while get(&mut store, &me).is_some() {}
         assert_eq!(fill(&mut store, &me, len), first, "{len} bytes");
-        assert!(store.with(&me, |store| store.flush(HEAD, Which::All)).expect("sound") || store.is_empty(HEAD));
+        assert!(with(&mut store, &me, |store| store.flush(HEAD, Which::All)).expect("sound") || store.is_empty(HEAD));
         assert!(store.is_empty(HEAD));
     }
 }
@@ -66,7 +72,7 @@ fn memory_that_is_given_back_is_used_again() {
 fn what_is_accepted_can_be_kept() {
     let (_region, me, mut store) = store();
     // As long as the store accepts, even the largest message finds room.
-    while store.with(&me, |store| Ok(store.can_put(HEAD, 0))).expect("sound") {
+    while with(&mut store, &me, |store| Ok(store.can_put(HEAD, 0))).expect("sound") {
         assert!(put(&mut store, &me, &message(20_000, 1)));
     }
 }
@@ -76,7 +82,7 @@ fn what_was_got_can_be_put_back_into_a_store_without_memory() {
     for len in [1, 20_000] {
         let (_region, me, mut store) = store();
         fill(&mut store, &me, len);
-        let back = store.with(&me, |store| {
+        let back = with(&mut store, &me, |store| {
             let (message, _) = store.begin_transfer(HEAD, 0)?.expect("many");
             store.put_back(HEAD, &message)
         });
@@ -88,12 +94,13 @@ fn what_was_got_can_be_put_back_into_a_store_without_memory() {
 #[test]
 fn a_queue_back_enables_once_at_its_low_water_mark() {
     let (_region, me, mut store) = store();
-    let can_put = |store: &mut Store| store.with(&me, |store| Ok(store.can_put(HEAD, 0))).expect("sound");
+    let can_put = |store: &mut Store| with(store, &me, |store| Ok(store.can_put(HEAD, 0))).expect("sound");
     while can_put(&mut store) {
         put(&mut store, &me, &message(997, 0));
     }
     // 11,000 bytes: full. Room is said when less than 5000 are left, and nobody waits afterwards.
-    let said: Vec<bool> = (0..11).map(|_| store.with(&me, take_first).expect("sound").expect("there").1).collect();
+    let said: Vec<bool> =
+        (0..11).map(|_| with(&mut store, &me, take_first).expect("sound").expect("there").1).collect();
     let expected: Vec<bool> = (1..=11).map(|taken| taken == 7).collect();
     assert_eq!(said, expected);
 }
@@ -117,7 +124,7 @@ fn a_half_made_change_is_repaired() {
     store.words.used_pages.fetch_add(1, Ordering::Relaxed);
     store.words.free_page.store(0, Ordering::Relaxed);
     store.words.dirty.store(1, Ordering::Relaxed);
-    let size = store.with(&me, |store| Ok(store.size(HEAD, 0))).expect("repaired");
+    let size = with(&mut store, &me, |store| Ok(store.size(HEAD, 0))).expect("repaired");
     assert_eq!(size, (2, small.len() + large.len()));
     assert_eq!(fill(&mut store, &me, 5000), room, "nothing is lost");
     assert_eq!(get(&mut store, &me), Some(small));
@@ -130,7 +137,7 @@ fn lists_that_make_no_sense_are_an_error() {
     for _ in 0..3 {
         put(&mut store, &me, &message(5000, 1));
     }
-    let corrupt = |store: &mut Store| store.with(&me, take_first).is_err();
+    let corrupt = |store: &mut Store| with(store, &me, take_first).is_err();
     let first = store.words.queues[HEAD].first.load(Ordering::Relaxed);
     store.words.queues[HEAD].first.store(u32::MAX, Ordering::Relaxed);
     assert!(corrupt(&mut store));
@@ -139,7 +146,7 @@ fn lists_that_make_no_sense_are_an_error() {
     for block in &store.words.blocks {
         block.next.store(first, Ordering::Relaxed);
     }
-    assert!(store.with(&me, |store| store.find(HEAD, |_| false)).is_err());
+    assert!(with(&mut store, &me, |store| store.find(HEAD, |_| false)).is_err());
 }
 
 #[test]
@@ -164,8 +171,8 @@ fn a_length_beyond_the_streams_is_no_buffer() {
     // The stream's own limit, and what the store's memory could hold.
     for len in [region.message_max() as u32, 1 << 20, u32::MAX - 1] {
         store.words.blocks[block].data.store(len, Ordering::Relaxed);
-        assert!(store.with(&me, |store| store.first(HEAD)).is_err(), "{len}");
-        assert!(store.with(&me, take_first).is_err(), "{len}");
+        assert!(with(&mut store, &me, |store| store.first(HEAD)).is_err(), "{len}");
+        assert!(with(&mut store, &me, take_first).is_err(), "{len}");
     }
 }
 
@@ -232,7 +239,7 @@ fn words_that_change_all_the_time_are_harmless() {
             round += 1;
             let message = message([0, 10, 300, 5000][round % 4], round as u8);
             let (mut control, mut data) = ([0; 3], [0; 300]);
-            let done = store.with(&me, |store| {
+            let done = with(&mut store, &me, |store| {
                 store.put(HEAD, &message)?;
                 if let Some(stored) = store.first(HEAD)? {
                     store.copy_control(&stored, &mut control)?;

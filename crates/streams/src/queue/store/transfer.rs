@@ -8,10 +8,10 @@
 
 use std::sync::atomic::Ordering;
 
-use headwater_shm::{Membership, probe};
+use headwater_shm::probe;
 
-use super::{Store, Stored};
-use crate::error::{Error, Result};
+use super::{Store, StoreGuard, StoreSide, Stored};
+use crate::error::{Result, corrupt};
 use crate::layout::QUEUES;
 use crate::limits::BLOCKS;
 use crate::message::Message;
@@ -22,13 +22,16 @@ impl Store {
     pub fn is_transferring(&self) -> bool {
         self.words.in_transfer.load(Ordering::Relaxed) != 0
     }
+}
 
-    /// Puts back what somebody who died had taken out of a module's queue. Under the writer's lock, taken anew; not under the
-    /// store's.
-    pub fn abort_transfer(&mut self, me: &Membership, tail: u64) -> Result<()> {
-        if self.is_transferring() { self.with(me, |store| store.recover_transfer(tail)) } else { Ok(()) }
+impl StoreSide<'_> {
+    /// Puts back what somebody who died had taken out of a module's queue. Under the writer's lock, taken anew.
+    pub fn abort_transfer(&mut self, tail: u64) -> Result<()> {
+        if self.is_transferring() { self.lock()?.recover_transfer(tail) } else { Ok(()) }
     }
+}
 
+impl StoreGuard<'_> {
     /// Takes the message at the front as a whole (getq), and whether that makes room for somebody who waits. It is in
     /// the store until [`Store::commit_transfer`] or the next lift. `tail` is the lane's position.
     pub fn begin_transfer(&mut self, queue: usize, tail: u64) -> Result<Option<(Message<'static>, bool)>> {
@@ -81,7 +84,7 @@ impl Store {
             return self.commit_transfer();
         }
         let queue = self.words.transfer_from.load(Ordering::Relaxed) as usize;
-        let words = self.words.queues.get(queue).ok_or_else(|| Error::corrupt("a lifted message's queue"))?;
+        let words = self.words.queues.get(queue).ok_or_else(|| corrupt!("a lifted message's queue"))?;
         self.begin();
         self.words.blocks[block].origin.store(0, Ordering::Relaxed);
         self.words.blocks[block].next.store(words.first.load(Ordering::Relaxed), Ordering::Relaxed);

@@ -6,7 +6,7 @@ use headwater_shm::sync::Ordering;
 use headwater_shm::{Membership, probe};
 
 use super::{LaneFront, LaneReader};
-use crate::error::{Error, Result};
+use crate::error::{Result, corrupt};
 use crate::limits::{PIECE, RECORDS};
 use crate::message::kind::Kind;
 use crate::queue::lane::{Part, Record, there};
@@ -68,7 +68,7 @@ impl ReaderGuard<'_> {
         if self.head == self.tail {
             // Nobody else writes it. Who waits goes by it, and would look again for ever.
             if self.words.head.0.bytes.load(Ordering::Relaxed) != self.head {
-                return Err(Error::corrupt("a reader's own position"));
+                return Err(corrupt!("a reader's own position"));
             }
             return Ok(None);
         }
@@ -76,7 +76,7 @@ impl ReaderGuard<'_> {
             0 => match self.next {
                 Some(message) => Ok(Some(LaneFront::Record(message))),
                 // A look at it has failed before.
-                None => Err(Error::corrupt("the mark at the front")),
+                None => Err(corrupt!("the mark at the front")),
             },
             plain => Ok(Some(LaneFront::Plain(plain))),
         }
@@ -188,13 +188,13 @@ impl ReaderGuard<'_> {
         // Ours to write as long as we hold the lock. Who waits goes by these words.
         let own = &self.words.head.0;
         if own.bytes.load(Ordering::Relaxed) != self.head || own.records.load(Ordering::Relaxed) != self.records_head {
-            return Err(Error::corrupt("a reader's own position"));
+            return Err(corrupt!("a reader's own position"));
         }
         // Acquire pairs with the Release stores of the writer: bytes and marks are there.
         let tail = self.words.tail.0.bytes.load(Ordering::Acquire);
         let count = tail.wrapping_sub(self.head);
         if count > self.window.len() || count < self.known() {
-            return Err(Error::corrupt("a writer's position"));
+            return Err(corrupt!("a writer's position"));
         }
         self.found = tail.wrapping_sub(self.tail);
         self.tail = tail;
@@ -203,7 +203,7 @@ impl ReaderGuard<'_> {
         self.reach = self.reach.max(self.place(tail));
         self.records_tail = self.words.tail.0.records.load(Ordering::Acquire);
         if self.records_tail.wrapping_sub(self.records_head) > RECORDS as u64 {
-            return Err(Error::corrupt("the number of marks"));
+            return Err(corrupt!("the number of marks"));
         }
         self.find_plain()
     }
@@ -244,11 +244,11 @@ impl ReaderGuard<'_> {
             let in_part = message.given_back() == self.head && message.given_back() != message.at;
             if in_part || begins < known {
                 if message.end().wrapping_sub(self.head).wrapping_sub(1) >= known {
-                    return Err(Error::corrupt("a message is longer than what was published"));
+                    return Err(corrupt!("a message is longer than what was published"));
                 }
                 self.next = Some(message);
             } else if begins > self.window.len() {
-                return Err(Error::corrupt("a message's position"));
+                return Err(corrupt!("a message's position"));
             }
         }
         self.plain_until = match self.next {
@@ -269,11 +269,11 @@ impl ReaderGuard<'_> {
         self.plain_until = self.head;
         self.records_tail = self.words.tail.0.records.load(Ordering::Acquire);
         if self.records_tail.wrapping_sub(self.records_head) > RECORDS as u64 {
-            return Err(Error::corrupt("the number of marks"));
+            return Err(corrupt!("the number of marks"));
         }
         let tail = self.words.tail.0.bytes.load(Ordering::Acquire);
         if tail.wrapping_sub(self.head) > self.window.len() {
-            return Err(Error::corrupt("a writer's position"));
+            return Err(corrupt!("a writer's position"));
         }
         while self.records_head != self.records_tail {
             let message = Record::read(&self.records[self.records_head as usize % RECORDS])?;

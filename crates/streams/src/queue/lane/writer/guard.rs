@@ -6,7 +6,7 @@ use headwater_shm::sync::Ordering;
 use headwater_shm::{Membership, probe};
 
 use super::{LaneWriter, Open, STRIDE_MAX};
-use crate::error::{Errno, Error, Result};
+use crate::error::{Error, Result, Text, corrupt};
 use crate::layout::Tail;
 use crate::limits::{CUT_MAX, PIECE, RECORDS};
 use crate::message::kind::{Kind, MessageHeader};
@@ -95,7 +95,7 @@ impl WriterGuard<'_> {
             let Tail { bytes, records, .. } = &self.words.tail.0;
             // Nobody else writes them. Who waits goes by them and by the water marks, and would look again for ever.
             if bytes.load(Ordering::Relaxed) != self.tail || records.load(Ordering::Relaxed) != self.records_tail {
-                return Err(Error::corrupt("a writer's own position"));
+                return Err(corrupt!("a writer's own position"));
             }
             self.set_flow(self.coalescing);
             self.look()?;
@@ -156,10 +156,7 @@ impl WriterGuard<'_> {
         let (control_bytes, data_bytes) = (control.unwrap_or_default(), data.unwrap_or_default());
         self.fits(control_bytes.len() + data_bytes.len())?;
         if self.records_tail.wrapping_sub(self.records_head) >= RECORDS as u64 && self.marks_used() >= RECORDS as u64 {
-            return Err(Error::new(
-                Errno::Nosr,
-                format!("modules send more than the stream's {RECORDS} messages at a time"),
-            ));
+            return Err(Error::numbered(Text::TooManyAtOnce, RECORDS as u64, 0));
         }
         self.fill(0, control_bytes);
         self.fill(control_bytes.len(), data_bytes);
@@ -188,17 +185,12 @@ impl WriterGuard<'_> {
     /// A module may have made a message longer than the stream allows, or more messages than there is room for.
     fn fits(&mut self, len: usize) -> Result<()> {
         if len as u64 > self.message_max {
-            let most = self.message_max;
-            return Err(Error::new(Errno::Range, format!("a message of {len} bytes exceeds this stream's {most}")));
+            return Err(Error::numbered(Text::MessageTooLong, len as u64, self.message_max));
         }
         if self.count() + len as u64 > self.window.len() {
             self.look()?;
             if self.count() + len as u64 > self.window.len() {
-                let most = self.window.len();
-                return Err(Error::new(
-                    Errno::Nosr,
-                    format!("modules send more than the stream's {most} bytes of room"),
-                ));
+                return Err(Error::numbered(Text::TooMuchAtOnce, self.window.len(), 0));
             }
         }
         Ok(())
@@ -241,13 +233,13 @@ impl WriterGuard<'_> {
         // Ours to write as long as we hold the lock. Who waits goes by these words.
         let own = &self.words.tail.0;
         if own.bytes.load(Ordering::Relaxed) != self.tail || own.records.load(Ordering::Relaxed) != self.records_tail {
-            return Err(Error::corrupt("a writer's own position"));
+            return Err(corrupt!("a writer's own position"));
         }
         // Acquire pairs with the Release store in `LaneReader`: it is done with what we overwrite next.
         let head = self.words.head.0.bytes.load(Ordering::Acquire);
         let count = self.tail.wrapping_sub(head);
         if count > self.window.len() || count > self.count() {
-            return Err(Error::corrupt("a reader's position"));
+            return Err(corrupt!("a reader's position"));
         }
         self.head = head;
         Ok(())
@@ -261,14 +253,14 @@ impl WriterGuard<'_> {
         self.origin = self.words.tail.0.origin.load(Ordering::Relaxed);
         self.head = self.words.head.0.bytes.load(Ordering::Acquire);
         if self.count() > self.window.len() {
-            return Err(Error::corrupt("a writer's position"));
+            return Err(corrupt!("a writer's position"));
         }
         // Our own bytes still stand at the end if nobody has written.
         self.run_open &= self.tail == before;
         self.not_plain = self.not_plain.wrapping_add(self.tail.wrapping_sub(before));
         self.records_tail = self.words.tail.0.records.load(Ordering::Acquire);
         if self.marks_used() > RECORDS as u64 {
-            return Err(Error::corrupt("the number of marks"));
+            return Err(corrupt!("the number of marks"));
         }
         while self.records_tail != self.records_head {
             let last = Record::read(&self.records[self.records_tail.wrapping_sub(1) as usize % RECORDS])?;

@@ -1,0 +1,108 @@
+//! The store's lock: who holds it, and for how long. What is done to the queues under it are calls of [`StoreGuard`], and of
+//! nothing else.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::Ordering;
+
+use headwater_shm::Membership;
+
+use super::Store;
+use crate::error::Result;
+
+/// A store as one side of a direction uses it. The lock is taken when it is needed first, and given back when this is dropped: a
+/// read that finds, copies and takes a message takes it once.
+#[derive(Debug)]
+pub(crate) struct StoreSide<'s> {
+    store: &'s mut Store,
+    me: &'s Membership,
+    held: bool,
+}
+
+/// A store whose lock is held.
+#[derive(Debug)]
+pub(crate) struct StoreGuard<'s> {
+    store: &'s mut Store,
+}
+
+impl Store {
+    /// The store as the member uses it, not locked yet.
+    #[inline]
+    pub fn side<'s>(&'s mut self, me: &'s Membership) -> StoreSide<'s> {
+        StoreSide { store: self, me, held: false }
+    }
+}
+
+impl StoreSide<'_> {
+    /// The store under its lock, which is taken unless it is held, and whole: what a death has left half-done was made anew.
+    #[inline]
+    pub fn lock(&mut self) -> Result<StoreGuard<'_>> {
+        if !self.held {
+            // Whoever does something here may be inside a lane's lock.
+            if !self.store.lock.enter_inner(self.me) {
+                self.store.lock.hold(self.me)?;
+            }
+            self.held = true;
+            if self.store.words.dirty.load(Ordering::Relaxed) != 0 {
+                self.repair()?;
+            }
+        }
+        Ok(StoreGuard { store: self.store })
+    }
+
+    #[cold]
+    fn repair(&mut self) -> Result<()> {
+        let repaired = StoreGuard { store: self.store }.repair();
+        if repaired.is_err() {
+            // The next one that locks it fails as well.
+            self.unlock();
+        }
+        repaired
+    }
+
+    /// Gives the lock back, if it is held.
+    #[inline]
+    pub fn unlock(&mut self) {
+        if self.held {
+            self.held = false;
+            self.store.lock.leave_inner(self.me);
+        }
+    }
+
+    /// The store alone, with its lock given back: for a run the other way, which may wait for locks that come before this one.
+    pub fn unlocked(&mut self) -> &mut Store {
+        self.unlock();
+        self.store
+    }
+}
+
+impl Drop for StoreSide<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.unlock();
+    }
+}
+
+impl Deref for StoreSide<'_> {
+    type Target = Store;
+
+    #[inline]
+    fn deref(&self) -> &Store {
+        self.store
+    }
+}
+
+impl Deref for StoreGuard<'_> {
+    type Target = Store;
+
+    #[inline]
+    fn deref(&self) -> &Store {
+        self.store
+    }
+}
+
+impl DerefMut for StoreGuard<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Store {
+        self.store
+    }
+}
