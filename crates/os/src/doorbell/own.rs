@@ -26,18 +26,15 @@ impl Doorbell {
         if self.is_of_pipe() {
             return Ok(None);
         }
-        let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let room = epoll::EventFlags::OUT | epoll::EventFlags::ET;
-        epoll::add(&set, &self.own, epoll::EventData::new_u64(0), room)?;
-        let watch = OwnWatch(set);
-        // There is room now, and that is no news.
-        watch.clear()?;
+        let watch = OwnWatch(epoll::create(epoll::CreateFlags::CLOEXEC)?);
+        watch.add(self.own.as_fd())?;
         Ok(Some(watch))
     }
 
     /// Wakes who sleeps at our own end, in whatever process: with a watch, or by an event loop that is told of edges of
     /// readability and room. The descriptor is writable afterwards, whether or not there is room; that of a pipe's reading end
-    /// is readable.
+    /// is readable. A watch is not told if the end is made not writable ([`Doorbell::block_room`]) before its sleeper has run: the
+    /// kernel drops an event whose cause is gone. Who sleeps on it looks now and then.
     ///
     /// # Errors
     /// What setsockopt(2) reports; of a pipe, what open(2) and read(2) do.
@@ -54,14 +51,25 @@ impl Doorbell {
 }
 
 impl OwnWatch {
+    /// Is told of each edge of room at this socket too.
+    ///
+    /// # Errors
+    /// What epoll_ctl(2) reports.
+    pub(crate) fn add(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        let room = epoll::EventFlags::OUT | epoll::EventFlags::ET;
+        epoll::add(&self.0, socket, epoll::EventData::new_u64(0), room)?;
+        // There is room now, and that is no news.
+        self.clear()
+    }
+
     /// Forgets what it was told.
     ///
     /// # Errors
     /// What epoll_wait(2) reports.
     pub fn clear(&self) -> io::Result<()> {
-        let mut event = [MaybeUninit::<epoll::Event>::uninit()];
+        let mut events = [MaybeUninit::<epoll::Event>::uninit(); 2];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        epoll::wait(&self.0, &mut event, Some(&now))?;
+        epoll::wait(&self.0, &mut events, Some(&now))?;
         Ok(())
     }
 }

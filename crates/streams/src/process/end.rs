@@ -262,7 +262,7 @@ impl End {
     /// Watches what other handles of this end do. Returns false if no descriptor is left for that, or the end is a FIFO's.
     pub fn watch_own(&mut self) -> bool {
         if self.own_watch.is_none() {
-            self.own_watch = self.doorbell().watch_own().unwrap_or(None);
+            self.own_watch = self.endpoint.watch_own().unwrap_or(None);
         }
         self.own_watch.is_some()
     }
@@ -274,7 +274,9 @@ impl End {
         beside: &mut [Watched<'_>],
         timeout: Option<Duration>,
     ) -> Result<Heard> {
-        let watch = self.own_watch.as_ref().filter(|_| interest != Interest::Room);
+        // Of room the doorbell itself tells.
+        let is_watched = interest != Interest::Room || self.endpoint.files().is_some();
+        let watch = self.own_watch.as_ref().filter(|_| is_watched);
         // The end is not closed under a sleeper: the kernel would keep it open until that has come out.
         let _asleep = self.endpoint.fall_asleep();
         self.check_open()?;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use headwater_os::attendant::Attendant;
 use headwater_os::clock::now_ns;
 use headwater_os::descriptors;
-use headwater_os::doorbell::Doorbell;
+use headwater_os::doorbell::{Doorbell, OwnWatch};
 use headwater_os::futex;
 use headwater_os::watcher::Watcher;
 use headwater_shm::{is_used_by_another, probe};
@@ -128,6 +128,18 @@ impl Endpoint {
     /// The open files of the driver.
     pub fn files(&self) -> Option<&DriverFiles> {
         self.files.as_ref()
+    }
+
+    /// What tells a sleeper of what other handles of the end do, and of changes of what a driver waits for. None over a pipe.
+    ///
+    /// # Errors
+    /// `EMFILE` without a free descriptor.
+    pub fn watch_own(&self) -> io::Result<Option<OwnWatch>> {
+        let Some(watch) = self.doorbell().watch_own()? else { return Ok(None) };
+        if let Some(files) = &self.files {
+            files.shared().add_to(&watch)?;
+        }
+        Ok(Some(watch))
     }
 
     /// Has these files served in the background from now on. A forked child has no thread of its parent's, and starts one.
