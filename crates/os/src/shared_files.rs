@@ -197,7 +197,7 @@ mod tests {
         };
         assert!(!is_told());
         shared.nudge().expect("setsockopt");
-        near.block_room(0).expect("room");
+        assert!(near.is_room_open().expect("setsockopt") && near.block_room(0).expect("room"));
         assert!(is_told() && is_told(), "until it is cleared");
         watch.clear().expect("epoll");
         assert!(!is_told());
