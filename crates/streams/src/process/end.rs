@@ -110,11 +110,14 @@ impl End {
 
     /// Joins if this process has not yet; returns whether it just has: then what is remembered of locks is another
     /// process's.
+    #[inline]
     pub fn join(&mut self) -> Result<bool> {
         // Not only by the word: where the kernel does not wipe it, this finds out that we are a child.
-        if fork::epoch() == self.epoch && self.member().is_some() {
-            return Ok(false);
-        }
+        if fork::epoch() == self.epoch && self.member().is_some() { Ok(false) } else { self.join_anew().map(|()| true) }
+    }
+
+    #[cold]
+    fn join_anew(&mut self) -> Result<()> {
         let table = self.region.fixed.part(|fixed| &fixed.members[..]);
         let [one, two] = [0, 1]
             .map(|at| &self.region.fixed.lanes[at])
@@ -129,7 +132,7 @@ impl End {
         // A child's copy would take away what its parent is told.
         self.own_watch = None;
         if self.helps {
-            return Ok(true);
+            return Ok(());
         }
         self.endpoint.keep_here();
         let others = self.words().joined.fetch_add(1, Ordering::Relaxed);
@@ -144,7 +147,7 @@ impl End {
             self.wake_own_readers();
         }
         events::open(self.region.inode, self.side as u8);
-        Ok(true)
+        Ok(())
     }
 
     /// How long calls wait for other users of the stream that do not come out of theirs.
@@ -227,6 +230,7 @@ impl End {
     ///
     /// # Errors
     /// `EBADF` if it was closed.
+    #[inline]
     pub fn check_open(&self) -> Result<()> {
         if self.endpoint.is_closed() { Err(closed()) } else { Ok(()) }
     }
