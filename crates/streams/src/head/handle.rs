@@ -13,6 +13,7 @@ use crate::counters::Counters;
 use crate::error::{Result, fixed};
 use crate::events::{self, WaitSide};
 use crate::options::Options;
+use crate::plumb::chain;
 use crate::process::end::{Access, End};
 use crate::process::endpoint::Endpoint;
 use crate::process::listeners::signal;
@@ -464,6 +465,10 @@ impl Drop for Handle {
         if self.end.member().is_some() {
             self.out.retire();
             self.back.retire();
+        }
+        // The place among the members is given back before the end may be closed.
+        if self.end.leave() {
+            chain::close_modules(&self.end.region.fixed, self.end.side);
         }
     }
 }

@@ -20,7 +20,6 @@ use crate::counters::Counters;
 use crate::error::{Cause, Error, Result, fixed};
 use crate::events::{self, WaitSide};
 use crate::layout::{EndWords, Side};
-use crate::plumb::chain;
 
 /// What an end is used for: how a FIFO is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -148,6 +147,17 @@ impl End {
         }
         events::open(self.region.inode, self.side as u8);
         Ok(())
+    }
+
+    /// Uses the end no more; before the handle is dropped. Returns whether no other handle in use is left, as far as is known: then
+    /// the end's modules are closed. A FIFO is one stream for all who open it, in whichever direction.
+    pub fn leave(&self) -> bool {
+        if self.member().is_none() || self.helps {
+            return false;
+        }
+        let fewer = |joined: u32| joined.checked_sub(1);
+        let last = self.words().joined.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer) == Ok(1);
+        last && (!self.endpoint.is_fifo() || self.peer_words().joined.load(Ordering::Relaxed) == 0)
     }
 
     /// How long calls wait for other users of the stream that do not come out of theirs.
@@ -421,22 +431,6 @@ impl End {
             self.dead.get_or_insert_with(|| error.again());
         }
         Err(error)
-    }
-}
-
-impl Drop for End {
-    /// The place among the members is given back before the end may be closed.
-    fn drop(&mut self) {
-        if self.member().is_none() || self.helps {
-            return;
-        }
-        let fixed = &self.region.fixed;
-        let fewer = |joined: u32| joined.checked_sub(1);
-        let last = fixed.ends[self.side].0.joined.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer) == Ok(1);
-        // A FIFO is one stream for all who open it, in whichever direction.
-        if last && (!self.endpoint.is_fifo() || self.peer_words().joined.load(Ordering::Relaxed) == 0) {
-            chain::close_modules(fixed, self.side);
-        }
     }
 }
 
