@@ -6,7 +6,6 @@ mod beside;
 mod beyond;
 mod close;
 mod deliver;
-pub(crate) mod direction;
 mod file;
 mod get;
 pub(crate) mod handle;
@@ -29,7 +28,6 @@ mod write;
 mod zero_copy;
 
 pub use crate::process::listeners::SignalEvents;
-pub(crate) use direction::WriteSide;
 pub use file::ReceivedFile;
 pub use get::{MessageFilter, Received};
 pub use ioctl::{IoctlTimeout, MemoryAt, UserMemory};

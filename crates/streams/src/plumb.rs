@@ -2,6 +2,7 @@
 
 pub(crate) mod chain;
 pub mod data;
+pub(crate) mod direction;
 pub mod driver;
 pub mod module;
 pub(crate) mod queue;

@@ -55,8 +55,6 @@ const COMPONENTS: &[(&str, &[&str])] = &[
 /// Existing dependencies that violate [`COMPONENTS`]: a file, and the component that it uses. Remove an entry when the
 /// dependency is gone.
 const EXCEPTIONS: &[(&str, &str)] = &[
-    // A run owns a direction's side, which reads the head's options.
-    ("sched", "head"),
     // A region knows the driver that it ends in, and makes room for its queues.
     ("process/region", "plumb"),
     // A run is made along the partner of a stream, and what it enables there is run after it.

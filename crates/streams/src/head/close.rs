@@ -7,9 +7,9 @@ use headwater_os::clock::now_ns;
 use headwater_os::futex::{self, Slept};
 use headwater_shm::Limit;
 
-use super::deliver::CHANGED;
 use super::handle::Handle;
 use crate::error::{Errno, Error, Result};
+use crate::plumb::direction::CHANGED;
 
 /// How often a close looks whether the queues are empty: whoever reads empties them, and tells nobody.
 const LOOK_EVERY: Duration = Duration::from_millis(5);

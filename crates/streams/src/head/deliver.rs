@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use headwater_os::signal::SIGPOLL;
 use headwater_shm::probe;
 
-use super::direction::WriteSide;
 use super::file::{file_number, note_delivered};
 use super::ioctl::answer;
 use super::options::{ReadOptions, SetOptions, WriteOptions};
@@ -14,14 +13,13 @@ use crate::error::Result;
 use crate::layout::EndWords;
 use crate::message::Message;
 use crate::message::kind::{Flush, Kind, MessageHeader};
+use crate::plumb::direction::{CHANGED, WriteSide};
 use crate::process::listeners::SignalEvents;
 use crate::queue::store::{HEAD, StoreGuard, Which};
 use crate::sched::{Reply, Run};
 
 /// A notice to the reader: the store has something for it.
 pub(crate) const URGENT: u8 = 1;
-/// A notice to reader or writer: options, state or modules have changed.
-pub(crate) const CHANGED: u8 = 2;
 
 /// "Leave this side as it is" in an M_ERROR (NOERROR).
 const NO_ERROR: u8 = 255;

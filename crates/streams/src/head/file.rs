@@ -7,7 +7,6 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
-use super::direction::WriteSide;
 use super::get::Taken;
 use super::handle::Handle;
 use super::peeked::ReadSide;
@@ -16,6 +15,7 @@ use crate::error::{Result, fixed};
 use crate::layout::EndWords;
 use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
+use crate::plumb::direction::WriteSide;
 use crate::process::end::{Access, End};
 use crate::process::inbox::{is_after, ring};
 

@@ -7,13 +7,13 @@ use headwater_os::clock::now_ns;
 use headwater_os::mapped_vec::MappedVec;
 use headwater_shm::{Limit, probe};
 
-use super::direction::Direction;
 use super::read_batching::ReadBatching;
 use crate::counters::Counters;
 use crate::error::{Result, fixed};
 use crate::events::{self, WaitSide};
 use crate::options::Options;
 use crate::plumb::chain;
+use crate::plumb::direction::Direction;
 use crate::process::end::{Access, End};
 use crate::process::endpoint::Endpoint;
 use crate::process::listeners::signal;

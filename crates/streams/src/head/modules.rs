@@ -2,7 +2,6 @@
 
 use headwater_shm::{Limit, Membership, probe};
 
-use super::deliver::CHANGED;
 use super::handle::Handle;
 use super::state::{self, Call};
 use crate::error::{Result, fixed};
@@ -10,6 +9,7 @@ use crate::events;
 use crate::message::Message;
 use crate::message::kind::{Flush, Kind, MessageHeader};
 use crate::plumb::chain::{self, queue_of};
+use crate::plumb::direction::CHANGED;
 use crate::plumb::queue::Queue;
 use crate::plumb::{registry, stack};
 use crate::process::region::Region;

@@ -3,8 +3,7 @@
 
 use headwater_shm::Hold;
 
-use super::deliver::{CHANGED, raise};
-use super::direction::is_readable;
+use super::deliver::raise;
 use super::get::Taken;
 use super::options::{ReadMode, ReadOptions};
 use crate::error::{Result, corrupt};
@@ -12,10 +11,11 @@ use crate::events;
 use crate::limits::EMPTY_MAX;
 use crate::message::kind::{Kind, MessageHeader};
 use crate::plumb::chain;
+use crate::plumb::direction::{CHANGED, Direction, is_readable};
 use crate::process::end::End;
 use crate::process::listeners::signal;
 use crate::queue::lane::reader::{LaneFront, ReaderGuard};
-use crate::queue::lane::{Guard, Record, there};
+use crate::queue::lane::{Guard, Kept, Record, there};
 use crate::queue::store::{HEAD, Store, StoreGuard, StoreSide, Stored};
 
 /// The message at the front, and how much is left of it.
@@ -64,16 +64,33 @@ pub(crate) struct ReadSide<'w> {
     room: bool,
 }
 
+impl Direction {
+    /// Takes the reader's lock. Notices are cleared: what they are about is looked at by everyone who holds it.
+    ///
+    /// Errors: `EINVAL` if this process does not know a module on the way, whose service procedure a reader may have to run;
+    /// before anything is taken.
+    #[inline(always)]
+    pub fn begin_reading<'w>(&'w mut self, end: &'w End, options: ReadOptions) -> Result<ReadSide<'w>> {
+        let direction = self.direction();
+        let (lane, hold) = self.reader.enter(end.me())?;
+        let lane = match hold {
+            None => lane,
+            Some(hold) => look_at_notices(lane, hold, end, direction)?,
+        };
+        Ok(ReadSide::new(lane, &mut self.store, end, options))
+    }
+
+    /// The guard of the reader's side again.
+    pub fn resume_reading<'w>(&'w mut self, end: &'w End, options: ReadOptions, kept: Kept) -> ReadSide<'w> {
+        ReadSide::new(self.reader.resume(end.me(), kept), &mut self.store, end, options)
+    }
+}
+
 /// Looks at what others have changed, after a side's lock was taken outright.
 // By value, and back: a guard that nobody has a reference to stays in registers.
 #[cold]
 #[inline(never)]
-pub(super) fn look_at_notices<'w>(
-    mut lane: ReaderGuard<'w>,
-    hold: Hold,
-    end: &End,
-    direction: usize,
-) -> Result<ReaderGuard<'w>> {
+fn look_at_notices<'w>(mut lane: ReaderGuard<'w>, hold: Hold, end: &End, direction: usize) -> Result<ReaderGuard<'w>> {
     let notices = lane.take_notices();
     if (hold == Hold::Stale || notices & CHANGED != 0)
         && let Err(error) = chain::resolve(&end.region, direction, |_| Ok(()))
@@ -101,7 +118,7 @@ impl Drop for ReadSide<'_> {
 
 impl<'w> ReadSide<'w> {
     #[inline]
-    pub(super) fn new(lane: ReaderGuard<'w>, store: &'w mut Store, end: &'w End, options: ReadOptions) -> ReadSide<'w> {
+    fn new(lane: ReaderGuard<'w>, store: &'w mut Store, end: &'w End, options: ReadOptions) -> ReadSide<'w> {
         ReadSide { lane, store: store.side(end.me()), end, plain: options.mode == ReadMode::Bytes, room: false }
     }
 

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 
 use headwater_os::doorbell::Packet;
 
-use super::direction::Direction;
 use super::get::Taken;
 use super::handle::Handle;
 use super::options::{ControlMode, ReadMode, ReadOptions, WriteOptions};
@@ -16,6 +15,7 @@ use crate::events;
 use crate::limits::EMPTY_MAX;
 use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
+use crate::plumb::direction::Direction;
 use crate::process::end::Access;
 use crate::queue::lane::writer::Quick;
 use crate::queue::store::HEAD;

@@ -10,10 +10,10 @@ use headwater_os::readiness::Watched;
 use headwater_shm::Limit;
 
 use super::beside::{self, Ready, Wanted};
-use super::direction::WriteSide;
 use super::handle::Handle;
 use crate::error::{Errno, Result, fixed};
 use crate::events::WaitSide;
+use crate::plumb::direction::WriteSide;
 use crate::process::end::{End, Standing, waiter};
 use crate::process::inbox::block_room;
 use crate::process::sleep::{BELL, RINGING, Waited, announce, futex_ns_after};

@@ -3,13 +3,13 @@
 use std::io::{self, IoSlice};
 use std::sync::atomic::Ordering;
 
-use super::direction::Direction;
 use super::handle::Handle;
 use super::state::{self, Call, WRITE_ERROR};
 use crate::error::{Errno, Result, fixed};
 use crate::events;
 use crate::message::Message;
 use crate::message::kind::{Kind, MessageHeader};
+use crate::plumb::direction::Direction;
 use crate::process::end::Access;
 use crate::queue::lane::writer::Quick;
 use crate::sched::Run;

@@ -6,13 +6,13 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::direction::WriteSide;
 use super::get::Taken;
 use super::handle::Handle;
 use super::peeked::{PeekedMessage, ReadSide};
 use super::state::{self, Call};
 use crate::error::{Error, Result, Text, fixed};
 use crate::message::kind::{Kind, MessageHeader};
+use crate::plumb::direction::WriteSide;
 use crate::process::listeners::{SignalEvents, signal};
 use crate::queue::lane::Kept;
 

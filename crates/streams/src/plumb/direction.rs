@@ -5,20 +5,20 @@ use std::sync::atomic::Ordering;
 use headwater_os::mapped_vec::MappedVec;
 use headwater_shm::{Hold, Membership};
 
-use super::deliver::CHANGED;
-use super::options::{ReadMode, ReadOptions, WriteOptions};
-use super::peeked::{self, ReadSide};
+use super::chain::{self, Link};
+use super::data::DataChain;
 use crate::error::Result;
 use crate::events;
-use crate::plumb::chain::{self, Link};
-use crate::plumb::data::DataChain;
-use crate::process::end::End;
+use crate::options::head::{ReadMode, ReadOptions, WriteOptions};
 use crate::process::region::Region;
 use crate::queue::lane::reader::LaneReader;
 use crate::queue::lane::writer::{LaneWriter, Open, WriterGuard};
 use crate::queue::lane::{Guard, Kept};
 use crate::queue::store::{HEAD, Store, StoreSide};
 use crate::sched::Effects;
+
+/// A notice to reader or writer: options, state or modules have changed.
+pub(crate) const CHANGED: u8 = 2;
 
 /// One direction of a stream.
 #[derive(Debug)]
@@ -89,25 +89,6 @@ impl Direction {
     pub fn resume_writing<'w>(&'w mut self, me: &'w Membership, kept: Kept) -> WriteSide<'w> {
         let Direction { writer, reader, store, chain, quick, data, .. } = self;
         WriteSide { lane: writer.resume(me, kept), far: reader, store: store.side(me), chain, quick, data }
-    }
-
-    /// Takes the reader's lock. Notices are cleared: what they are about is looked at by everyone who holds it.
-    ///
-    /// Errors: `EINVAL` if this process does not know a module on the way, whose service procedure a reader may have to run;
-    /// before anything is taken.
-    #[inline(always)]
-    pub fn begin_reading<'w>(&'w mut self, end: &'w End, options: ReadOptions) -> Result<ReadSide<'w>> {
-        let (lane, hold) = self.reader.enter(end.me())?;
-        let lane = match hold {
-            None => lane,
-            Some(hold) => peeked::look_at_notices(lane, hold, end, self.direction)?,
-        };
-        Ok(ReadSide::new(lane, &mut self.store, end, options))
-    }
-
-    /// The guard of the reader's side again.
-    pub fn resume_reading<'w>(&'w mut self, end: &'w End, options: ReadOptions, kept: Kept) -> ReadSide<'w> {
-        ReadSide::new(self.reader.resume(end.me(), kept), &mut self.store, end, options)
     }
 
     /// 0 or 1.
@@ -236,6 +217,6 @@ fn may_write(chain: &[Link], store: &Store, lane: &LaneWriter, region: &Region, 
 }
 
 /// Whether anything may be there for the head: a look from without the lock.
-pub(super) fn is_readable(lane: &LaneReader, store: &Store) -> bool {
+pub(crate) fn is_readable(lane: &LaneReader, store: &Store) -> bool {
     lane.bytes_there() != 0 || !store.is_empty(HEAD)
 }
