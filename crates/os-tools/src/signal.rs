@@ -24,7 +24,7 @@ impl StopSignals {
         if raw < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: signalfd has just made this descriptor and nobody else holds it.
+        // SAFETY: signalfd has just made this descriptor and nothing else holds it.
         Ok(StopSignals { descriptor: unsafe { OwnedFd::from_raw_fd(raw) } })
     }
 

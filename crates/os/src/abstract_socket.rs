@@ -217,7 +217,7 @@ impl Peer {
             }
             done => done?,
         };
-        // SAFETY: the kernel has just made this descriptor and nobody else holds it.
+        // SAFETY: the kernel has just made this descriptor and nothing else holds it.
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
         let [pid, _user, _group]: [u32; 3] = option(socket.as_fd(), libc::SO_PEERCRED)?;
         match pid {

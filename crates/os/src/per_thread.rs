@@ -188,7 +188,7 @@ fn place<T>(slot: Slot<T>) -> *mut Slot<T> {
     let mapped = unsafe { mmap_anonymous(ptr::null_mut(), size_of::<Slot<T>>(), access, MapFlags::PRIVATE) };
     let Ok(mapped) = mapped else { handle_alloc_error(Layout::new::<Slot<T>>()) };
     let place = mapped.cast::<Slot<T>>();
-    // SAFETY: as long as a slot, aligned, and nobody else's.
+    // SAFETY: as long as a slot, aligned, and not shared.
     unsafe { place.write(slot) };
     place
 }

@@ -24,7 +24,7 @@ pub(crate) fn claim(end: &End) -> Result<ProcessId, Error> {
     }
 }
 
-/// True if the process that holds `end` has ended. An end that nobody has claimed yet has not.
+/// True if the process that holds `end` has ended. An end that no process has claimed yet has not.
 pub(crate) fn has_ended(end: &End) -> bool {
     match end.owner.load(Ordering::Acquire) {
         0 => false,

@@ -158,15 +158,15 @@ impl<'s, 'm> Run<'s, 'm> {
         }
     }
 
-    /// What is under way must be completed from here on.
+    /// Notes an effect: the operation must be completed from here on.
     #[inline]
     pub fn act(&mut self) {
         self.acted = true;
     }
 
     /// Makes a run back, from a driver's place in direction 0 on, while this one has its lock: so what several processes send
-    /// back has the order in which it was sent forth. Locks are taken along the flow, direction 0 before direction 1, and whatever
-    /// goes against the flow is done after a run: nobody waits for one that waits for him.
+    /// back has the order in which it was sent forth. Locks are taken along the flow, direction 0 before direction 1,
+    /// and work against the flow is done after a run: no two processes wait for each other.
     pub fn back<'n, T>(&mut self, action: impl FnOnce(&mut Run<'_, 'n>) -> Result<T>) -> Result<T> {
         self.set_limit();
         self.effects.went_back = true;
@@ -183,7 +183,7 @@ impl<'s, 'm> Run<'s, 'm> {
         let done = run.finish(done);
         let (acted, gave_up) = (run.acted, run.gave_up);
         if run.effects.owed {
-            // Before the lock is given back: whoever takes it next looks.
+            // Before the lock is released: its next holder checks the flags.
             self.region.fixed.lanes[1 - self.direction].writer.0.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
         }
         *inner_effects = std::mem::take(&mut run.effects);
@@ -196,7 +196,7 @@ impl<'s, 'm> Run<'s, 'm> {
         done
     }
 
-    /// What was lifted has arrived elsewhere, and is not put back when this process dies.
+    /// Notes that the lifted message has arrived elsewhere, so that it is not put back when this process dies.
     fn note_arrival(&mut self) -> Result<()> {
         if !self.store.is_transferring() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A handle of one end of a stream: how it is made, and what all of its calls have in common.
+//! A handle of one end of a stream: how it is made, and the common parts of all its calls.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -33,7 +33,7 @@ pub struct Handle {
     pub(crate) back: Direction,
     pub(crate) end: End,
     pub(crate) nonblocking: bool,
-    /// A poll is under way: it waits where it chooses to.
+    /// A poll is under way, which waits by itself.
     pub(super) polls: bool,
     /// An ioctl is under way: when it is over.
     pub(super) ioctl_until_ns: Option<u64>,
@@ -42,7 +42,7 @@ pub struct Handle {
     /// Answers of modules that could not be sent, because another user of the other direction is in the middle of a call:
     /// with the next call. The direction is out or not.
     unsent: Vec<(bool, Reply)>,
-    /// What others have left to do is being done.
+    /// The work that other users have left is being done.
     pub(super) serves: bool,
     /// Timeout procedures are being called.
     pub(super) serves_times: bool,
@@ -51,7 +51,7 @@ pub struct Handle {
     scratch: MappedVec<u8>,
 }
 
-/// Replies to replies, in one call. More can only come of modules that talk to each other for ever.
+/// Replies to replies, in one call. Only modules that answer each other for ever cause more.
 const REPLIES_MAX: usize = 10_000;
 
 /// So many bytes of its own memory a handle keeps after a readv or writev.
@@ -120,7 +120,7 @@ impl Handle {
             self.attach()?;
         } else if nonblocking {
             match self.arm_to_read() {
-                // Another user is in the middle of a read. The descriptor is readable if there is something.
+                // Another user is in the middle of a read. The descriptor is readable if there is data.
                 Err(error) if error.is_held() => {}
                 armed => {
                     armed?;
@@ -247,14 +247,14 @@ impl Handle {
             }
             me.set_limit(limit);
             if run.effects.owed {
-                // Before the lock is given back: whoever takes it next looks.
+                // Before the lock is released: its next holder checks the flags.
                 region.fixed.lanes[direction].writer.0.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
             }
             Ok((done, run.effects))
         })
     }
 
-    /// Wakes whom a run has done something for, and sends what it answered.
+    /// Wakes the waiters for which a run has made progress, and sends its answers.
     #[inline]
     pub(crate) fn follow_up(&mut self, outward: bool, mut effects: Effects) -> Result<()> {
         probe::at();
@@ -308,7 +308,7 @@ impl Handle {
         done
     }
 
-    /// Notes what a run has answered, and wakes whom it has done something for.
+    /// Stores the answers of a run, and wakes the waiters for which it has made progress.
     fn tell_of_run(&mut self, direction: bool, mut effects: Effects) -> Result<()> {
         self.unsent.extend(effects.replies.drain(..).map(|reply| (!direction, reply)));
         self.tell(direction, &effects)?;
@@ -360,7 +360,7 @@ impl Handle {
         }
     }
 
-    /// Somebody at the reading side of a direction sleeps, or was closed.
+    /// A process at the reading side of a direction sleeps, or a handle there was closed.
     #[cold]
     #[inline(never)]
     pub(crate) fn wake_far_reader(&mut self, outward: bool, urgent: bool) -> Result<()> {
@@ -373,7 +373,7 @@ impl Handle {
         if !calls_for_more(asleep) && self.end.region.policy.wake_once {
             return Ok(());
         }
-        // A process that only writes never waits, and so tells here on which CPU it runs.
+        // A process that only writes never waits, and so stores here the CPU on which it runs.
         note_cpu(self.end.words());
         self.end.look_for_peer()?;
         if self.end.peer_gone {
@@ -385,7 +385,7 @@ impl Handle {
             self.end.counters.wake_ups += 1;
             WaitSide { stream: self.end.region.inode, end: 1 - self.end.side, writes: false }.wake(false);
         }
-        // A sleeper on the futex looks by itself when the hold time is over; who polls does not.
+        // A sleeper on the futex looks by itself when the hold time is over; a process that polls does not.
         let wanted = lane.reader.0.wanted.load(Ordering::Relaxed);
         if asleep & (FUTEX | BELL | RINGING) == FUTEX && !urgent && self.out.writer.count_now() < u64::from(wanted) {
             return Ok(());
@@ -420,7 +420,8 @@ impl Handle {
         Err(fixed!(Pipe, "the other end of the stream is gone"))
     }
 
-    /// Somebody at the writing side of the direction that we read sleeps, waits to be serviced, or was closed.
+    /// A process at the writing side of the direction that we read sleeps, a queue there waits for service, or a handle
+    /// was closed.
     #[cold]
     #[inline(never)]
     pub(crate) fn wake_far_writer(&mut self) -> Result<()> {
@@ -448,7 +449,7 @@ impl Handle {
         match done {
             Err(error) => {
                 if error.is_fatal() {
-                    // Whoever takes the quick way looks at everything once more.
+                    // A call on the fast path checks everything once more.
                     self.out.announce();
                     self.back.announce();
                 }

@@ -38,7 +38,7 @@ struct hw_trace_field {
 
 /* An event. The library writes to `state` and `event`. */
 struct hw_trace_event {
-    uint32_t state; /* 0: nobody records it. Read and written as an atomic. */
+    uint32_t state; /* 0: no session records it. Read and written as an atomic. */
     uint32_t abi;
     const char *name;
     const struct hw_trace_field *fields;

@@ -2,7 +2,7 @@
 //!
 //! A minor number is taken by a lock on its byte of the driver's file, which lasts as long as any copy of the open file description:
 //! the kernel gives it up when the last process that has the stream has ended, however it ended. The holder of the lock
-//! listens at the socket of that number, and hands the stream to those who open it again; so does a process that has
+//! listens at the socket of that number, and hands the stream to processes that open it again; so does a process that has
 //! got it from there.
 
 use std::os::fd::{AsFd, OwnedFd};
