@@ -80,7 +80,7 @@ pub(crate) enum Other<'s> {
 impl Other<'_> {
     pub fn store(&mut self) -> &mut Store {
         match self {
-            Other::Direction(way) => &mut way.store,
+            Other::Direction(direction) => &mut direction.store,
             Other::Outer(store) => store,
         }
     }
@@ -171,8 +171,8 @@ impl<'s, 'm> Run<'s, 'm> {
         self.set_limit();
         self.effects.went_back = true;
         self.effects.used_other = true;
-        let Other::Direction(way) = &mut self.other else { return Err(corrupt!("a run back from a run back")) };
-        let begun = way.begin_inside(self.me, self.region);
+        let Other::Direction(direction) = &mut self.other else { return Err(corrupt!("a run back from a run back")) };
+        let begun = direction.begin_inside(self.me, self.region);
         self.gave_up |= begun.as_ref().is_err_and(Error::is_held);
         let (side, inner_effects) = begun?;
         let outer = Other::Outer(self.side.store.unlocked());

@@ -394,15 +394,15 @@ fn many_readers_in_several_processes_lose_no_wake_up() {
     let (source, sink) = std::io::pipe().expect("pipe");
     // Each reads its messages and reports them, by blocking calls, by polls, and by an event loop.
     let mut readers: Vec<Child> = (0..3)
-        .map(|way| {
+        .map(|form| {
             child(|| {
-                let mut random = Random(way);
-                if way == 2 {
+                let mut random = Random(form);
+                if form == 2 {
                     stream.set_nonblocking(true)?;
                 }
                 loop {
                     let mut bytes = [0; 8];
-                    match way {
+                    match form {
                         0 => {}
                         1 => drop(stream.poll(Events::IN, None)?),
                         _ => drop(polled(&stream, libc::POLLIN, Duration::MAX)),

@@ -35,8 +35,8 @@ impl Handle {
 
     /// As [`Handle::follow_up`], for the effects of a run along `outward` in the other direction.
     pub(super) fn follow_up_back(&mut self, outward: bool) -> Result<()> {
-        let way = if outward { &mut self.back } else { &mut self.out };
-        let mut effects = std::mem::take(&mut way.inner_effects);
+        let direction = if outward { &mut self.back } else { &mut self.out };
+        let mut effects = std::mem::take(&mut direction.inner_effects);
         self.tell(!outward, &effects)?;
         if !effects.replies.is_empty() {
             self.send_replies(!outward, &mut effects)?;

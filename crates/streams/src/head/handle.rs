@@ -213,8 +213,8 @@ impl Handle {
         let (done, effects) = self.run_once(outward, action)?;
         let used_other = effects.used_other;
         self.follow_up(outward, effects)?;
-        let way = if outward { &self.out } else { &self.back };
-        if way.chain.is_empty() {
+        let direction = if outward { &self.out } else { &self.back };
+        if direction.chain.is_empty() {
             return done;
         }
         let mut served = self.serve_owed(outward);
@@ -233,11 +233,11 @@ impl Handle {
     ) -> Result<(Result<T>, Effects)> {
         self.with_modules(outward, |handle| {
             let Handle { out, back, end, .. } = handle;
-            let direction = if outward { end.side } else { 1 - end.side };
-            let (way, other) = if outward { (out, back) } else { (back, out) };
+            let index = if outward { end.side } else { 1 - end.side };
+            let (direction, other) = if outward { (out, back) } else { (back, out) };
             let (region, me, counters, endpoint) = end.parts_for_run();
-            let side = way.begin(me, region)?;
-            let mut run = Run::new(region, me, direction, side, Other::Direction(other), counters);
+            let side = direction.begin(me, region)?;
+            let mut run = Run::new(region, me, index, side, Other::Direction(other), counters);
             (run.partner, run.files) = (endpoint.partner(), endpoint.files());
             // The run changes it: from the first thing on that it has done, it does not stop half-way.
             let limit = me.limit();
@@ -248,7 +248,7 @@ impl Handle {
             me.set_limit(limit);
             if run.effects.owed {
                 // Before the lock is released: its next holder checks the flags.
-                region.fixed.lanes[direction].writer.0.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
+                region.fixed.lanes[index].writer.0.sleep.fetch_or(SERVICE | OWED, Ordering::Relaxed);
             }
             Ok((done, run.effects))
         })
@@ -349,8 +349,8 @@ impl Handle {
     /// The end at the far side of a direction has a new state: its readers and writers look at it.
     #[cold]
     pub(super) fn tell_changed(&mut self, outward: bool) -> Result<()> {
-        let way = if outward { &self.back } else { &self.out };
-        way.announce();
+        let direction = if outward { &self.back } else { &self.out };
+        direction.announce();
         if outward {
             self.end.wake_readers();
             self.wake_writers()

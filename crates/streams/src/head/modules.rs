@@ -87,11 +87,11 @@ impl Handle {
     /// not know of them.
     fn enable_all(&mut self) -> Result<()> {
         for outward in [true, false] {
-            let way = if outward { &self.out } else { &self.back };
+            let direction = if outward { &self.out } else { &self.back };
             let mut may_wait = false;
-            chain::resolve(&self.end.region, way.direction(), |link| {
-                if link.service && (link.is_driver() || !way.store.is_empty(link.queue)) {
-                    way.store.enable(link.queue);
+            chain::resolve(&self.end.region, direction.direction(), |link| {
+                if link.service && (link.is_driver() || !direction.store.is_empty(link.queue)) {
+                    direction.store.enable(link.queue);
                     may_wait = true;
                 }
                 Ok(())

@@ -33,14 +33,15 @@ impl Drop for Running<'_> {
 impl Handle {
     #[cold]
     fn recover(&mut self, outward: bool) {
-        let (way, other) = if outward { (&mut self.out, &mut self.back) } else { (&mut self.back, &mut self.out) };
+        let (direction, other) =
+            if outward { (&mut self.out, &mut self.back) } else { (&mut self.back, &mut self.out) };
         let sent_back = std::mem::take(&mut other.inner_effects).delivered;
-        way.data.abandon();
+        direction.data.abandon();
         // A message that a service procedure had taken goes back to its queue, unless the procedure had passed it on.
         // On an error the next member that takes the lock does it.
-        way.announce();
+        direction.announce();
         let (region, me, _) = self.end.parts();
-        drop(way.begin(me, region));
+        drop(direction.begin(me, region));
         // Reports earlier deliveries, because it is not known whether there were any.
         let effects = Effects { delivered: true, urgent: true, room: true, ..Effects::default() };
         let _ = self.tell(outward, &effects);

@@ -99,15 +99,15 @@ impl Handle {
 
     /// Sends signals to the writers of a direction that were refused, if there is room now.
     pub(super) fn signal_room(&self, outward: bool) {
-        let way = if outward { &self.out } else { &self.back };
-        let (region, writers) = (&self.end.region, way.direction());
+        let direction = if outward { &self.out } else { &self.back };
+        let (region, writers) = (&self.end.region, direction.direction());
         let end = &region.fixed.ends[writers].0;
         let mut events = SignalEvents::empty();
         for (at, word) in end.refused.iter().enumerate() {
             let refused = word.load(Ordering::Acquire);
             for bit in (0..64).filter(|bit| refused >> bit & 1 == 1) {
                 let band = (64 * at + bit) as u8;
-                if way.may_write(region, band) && word.fetch_and(!(1 << bit), Ordering::AcqRel) >> bit & 1 == 1 {
+                if direction.may_write(region, band) && word.fetch_and(!(1 << bit), Ordering::AcqRel) >> bit & 1 == 1 {
                     events |= if band == 0 { SignalEvents::OUTPUT } else { SignalEvents::WRBAND };
                 }
             }

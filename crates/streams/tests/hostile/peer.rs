@@ -190,8 +190,8 @@ impl Peer<'_> {
         let file = self.memory.as_raw_fd();
         let len = self.memory.metadata().map_or(0, |data| data.len());
         let at = (self.random.next() % len.max(1)) as i64;
-        let (way, seals) = (self.random.below(6), self.random.one_of(&[libc::F_SEAL_WRITE, 16, libc::F_SEAL_GROW]));
-        match way {
+        let (action, seals) = (self.random.below(6), self.random.one_of(&[libc::F_SEAL_WRITE, 16, libc::F_SEAL_GROW]));
+        match action {
             0 => _ = self.memory.set_len(self.random.next() % (2 * len)),
             // SAFETY: the calls touch no memory of this process but the mapping, which may change at any time.
             1 => _ = unsafe { libc::fcntl(file, libc::F_ADD_SEALS, seals) },
