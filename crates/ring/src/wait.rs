@@ -111,7 +111,7 @@ impl Waiter {
         mut ready: impl FnMut() -> bool,
     ) -> Result<Waited, Error> {
         let start_ns = now_ns();
-        // By the clock, not by the reason of the return: a peer that wakes us in vain cannot keep us from the watch.
+        // By the clock, not by the reason of the return: a peer that wakes us without a reason cannot keep us from the watch.
         while now_ns() - start_ns < WATCH_EVERY_NS {
             let slept = parker::sleep(own, fence, WATCH_EVERY, &mut ready)?;
             self.counters.sleeps += u64::from(slept != Slept::Changed);

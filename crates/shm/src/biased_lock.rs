@@ -75,7 +75,7 @@ shareable! {
     pub struct BiasedLockWords {
         /// State, holder and notices; changed by exchanges only.
         lock: AtomicU32,
-        /// Who held it last. Written by the holder.
+        /// The member that held it last. Written by the holder.
         last: AtomicU32,
         /// How often a bias was taken away. Written by the holder.
         seizures: AtomicU32,

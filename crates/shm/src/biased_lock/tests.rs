@@ -313,7 +313,7 @@ fn a_call_that_is_not_to_wait_does_not() {
     }
 }
 
-/// A biased member that is inside while another waits in vain stays alone there.
+/// A biased member that is inside while another waits without success stays alone there.
 #[test]
 fn a_signal_ends_the_wait_for_a_lock() {
     extern "C" fn nothing(_: libc::c_int) {}

@@ -49,7 +49,7 @@ impl Handle {
         }
     }
 
-    /// The end was closed in this process: no call takes a quick way any more, and none is in the middle of one.
+    /// The end was closed in this process: no call takes a fast path any more, and none is in the middle of one.
     pub(crate) fn end_quick_calls(&mut self) {
         self.out.writer.notify(CHANGED);
         self.back.reader.notify(CHANGED);

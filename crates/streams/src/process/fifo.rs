@@ -63,8 +63,8 @@ pub struct Fifo;
 ///
 /// let path = std::env::temp_dir().join(format!("headwater-fifo-options-{}", std::process::id()));
 /// let options = FifoOptions::new().create(0o600).nonblocking(true);
-/// let nobody_reads = options.open(&path, Access::Write).unwrap_err();
-/// assert_eq!(nobody_reads.errno(), Errno::Nxio);
+/// let without_reader = options.open(&path, Access::Write).unwrap_err();
+/// assert_eq!(without_reader.errno(), Errno::Nxio);
 /// let reader = options.open(&path, Access::Read)?;
 /// let writer = options.open(&path, Access::Write)?;
 /// std::fs::remove_file(path)?;

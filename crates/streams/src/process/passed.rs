@@ -74,7 +74,7 @@ impl Stream {
     /// ```
     /// use headwater_streams::{Errno, Stream};
     ///
-    /// let error = Stream::from_env("NOBODY_PASSED_THIS").unwrap_err();
+    /// let error = Stream::from_env("NOT_PASSED").unwrap_err();
     /// assert_eq!(error.errno(), Errno::Noent);
     /// ```
     ///
