@@ -15,7 +15,8 @@ const MOST_NS: u64 = 4_000;
 /// A look finds little if it finds less than this many messages of the reader's size, and less than this many bytes.
 const MESSAGES: u64 = 16;
 const BYTES: u64 = 4096;
-/// The delay collects at most this many bytes, or half a queue: a writer should not fill the queue during the delay.
+/// A look finds enough with this many bytes, or half a queue: the delay is then halved, so that a writer does not fill the
+/// queue during it.
 const ENOUGH: u64 = 16384;
 
 /// How a reader has found the queue lately.

@@ -51,13 +51,13 @@ impl WaterMarks {
         flow.lowat.store(lowat, Ordering::Relaxed);
     }
 
-    /// Whether a queue with `used` bytes is full, given whether it was at the last check.
+    /// Whether a queue with `count` bytes is full, given whether it was at the last check.
     #[inline]
     pub fn is_full(self, count: u64, was_full: bool) -> bool {
         if was_full { !self.is_low(count) } else { count > self.hiwat }
     }
 
-    /// Whether a queue with `used` bytes has room for a writer that was refused.
+    /// Whether a queue with `count` bytes has room for a writer that was refused.
     #[inline]
     pub fn is_low(self, count: u64) -> bool {
         count == 0 || count < self.lowat
