@@ -34,6 +34,7 @@ static WORD: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 static UNWIPED: AtomicU32 = AtomicU32::new(0);
 
 /// The word that changes with every fork; mapped at the first call.
+#[inline]
 pub fn word() -> Epoch {
     let there = WORD.load(Ordering::Acquire);
     let word = if there.is_null() { publish(map()) } else { there };
@@ -42,6 +43,7 @@ pub fn word() -> Epoch {
 }
 
 /// This process's number: never 0, constant during its life, different in every child and after exec.
+#[inline]
 pub fn epoch() -> u64 {
     let word = word().0;
     let process = UNWIPED.load(Ordering::Relaxed);

@@ -4,6 +4,10 @@
 //! as any process has the pair, even when the process that opened them ends. A process that needs them takes copies
 //! (MSG_PEEK); a process that changes them puts a new packet behind the old one and removes the old one. The queue
 //! always has at least one.
+//!
+//! No packet is sent in the other direction. So there is always room, and raising the send limit there wakes all processes
+//! that watch it for edges of room: no event is lost, as it can be at a doorbell that another process makes not writable at
+//! the same moment.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,12 +15,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair, sockopt};
 
 use crate::descriptors;
+use crate::doorbell::OwnWatch;
 
 /// The largest number of shared files.
 pub const PLACES: usize = 8;
 
 /// Bytes of a packet: the version, and which places are in use.
 const LEN: usize = 8;
+/// Any limit: setting it causes the wake-up.
+const SEND_BUFFER: usize = 4096;
 /// The largest number of packets that one call takes. Only a process that sends for ever causes more.
 const PACKETS_MAX: u32 = 256;
 
@@ -76,6 +83,22 @@ impl SharedFiles {
         Ok([sockopt::socket_cookie(&self.inside)?, sockopt::socket_cookie(&self.outside)?])
     }
 
+    /// Wakes all who sleep on a watch that [`SharedFiles::add_to`] was called with.
+    ///
+    /// # Errors
+    /// What setsockopt(2) reports.
+    pub fn nudge(&self) -> io::Result<()> {
+        Ok(sockopt::set_socket_send_buffer_size(&self.inside, SEND_BUFFER)?)
+    }
+
+    /// Has a watch told of each [`SharedFiles::nudge`] from now on, in whatever process.
+    ///
+    /// # Errors
+    /// What epoll_ctl(2) reports.
+    pub fn add_to(&self, watch: &OwnWatch) -> io::Result<()> {
+        watch.add(self.inside.as_fd())
+    }
+
     /// Puts these files there under a version, in the place of all that lie there. One process at a time calls this. If it is
     /// killed in here the files are the old ones or the new ones.
     ///
@@ -125,9 +148,12 @@ impl SharedFiles {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
+    use std::time::Duration;
 
     use super::*;
     use crate::child::Child;
+    use crate::doorbell::Doorbell;
+    use crate::readiness::{self, Watched};
 
     fn only(at: usize, file: &impl AsFd) -> [Option<BorrowedFd<'_>>; PLACES] {
         std::array::from_fn(|place| (place == at).then(|| file.as_fd()))
@@ -159,6 +185,26 @@ mod tests {
         let mut text = String::new();
         (&source).read_to_string(&mut text).expect("the end");
         assert_eq!(text, "xxx");
+    }
+
+    #[test]
+    fn a_nudge_is_not_lost_when_the_doorbell_is_made_not_writable_at_once() {
+        let shared = SharedFiles::new().expect("pair");
+        let (near, _far) = Doorbell::pair().expect("pair");
+        let watch = near.watch_own().expect("epoll").expect("of sockets");
+        shared.add_to(&watch).expect("epoll");
+        let is_told = || {
+            let mut polled = [Watched::new(watch.as_fd(), Watched::IN)];
+            readiness::wait(&mut polled, Some(Duration::ZERO)).expect("poll").0 > 0
+        };
+        assert!(!is_told());
+        shared.nudge().expect("setsockopt");
+        assert!(near.is_room_open().expect("setsockopt") && near.block_room(0).expect("room"));
+        assert!(is_told() && is_told(), "until it is cleared");
+        watch.clear().expect("epoll");
+        assert!(!is_told());
+        shared.nudge().expect("setsockopt");
+        assert!(is_told(), "of each");
     }
 
     #[test]

@@ -67,6 +67,29 @@ fn what_is_written_to_the_one_is_read_from_the_other() {
 }
 
 #[test]
+fn a_partner_that_comes_while_the_stream_is_read_is_met() {
+    let _alone = alone();
+    within(PATIENCE, "partners come and go beside a reader that does not wait".to_owned());
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
+    for round in 0..setting("HEADWATER_ROUNDS", 300) {
+        let mut one = open(directory.path(), 10).expect("free");
+        one.set_nonblocking(true).expect("arm");
+        let reads = std::thread::spawn(move || {
+            let end = Instant::now() + Duration::from_secs(5);
+            // It has no partner, then one that is silent, then one that has gone.
+            while one.read(&mut [0; 8]).is_err_and(|error| error.errno() == Errno::Again) {
+                assert!(Instant::now() < end, "round {round}: the partner has gone, and the reader was not told");
+            }
+        });
+        std::thread::sleep(Duration::from_micros(round % 50 * 10));
+        drop(open(directory.path(), 11).expect("free"));
+        reads.join().expect("told");
+    }
+    calm();
+}
+
+#[test]
 fn a_writer_waits_for_the_reader_of_another_process_and_nothing_is_lost() {
     let _alone = alone();
     const BYTES: usize = 300_000;

@@ -27,18 +27,15 @@ impl Doorbell {
         if self.is_of_pipe() {
             return Ok(None);
         }
-        let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let room = epoll::EventFlags::OUT | epoll::EventFlags::ET;
-        epoll::add(&set, &self.own, epoll::EventData::new_u64(0), room)?;
-        let watch = OwnWatch(set);
-        // The first event only reports the room that is there already.
-        watch.clear()?;
+        let watch = OwnWatch(epoll::create(epoll::CreateFlags::CLOEXEC)?);
+        watch.add(self.own.as_fd())?;
         Ok(Some(watch))
     }
 
     /// Wakes the sleepers at our own end, in every process: those with a watch, and event loops that poll for edges of
     /// readability and room. The descriptor is writable afterwards, whether or not there is room; that of a pipe's reading end
-    /// is readable.
+    /// is readable. A watch is not told if the end is made not writable ([`Doorbell::block_room`]) before its sleeper has run: the
+    /// kernel drops an event whose cause is gone. Who sleeps on it looks now and then.
     ///
     /// # Errors
     /// What setsockopt(2) reports; of a pipe, what open(2) and read(2) do.
@@ -55,14 +52,25 @@ impl Doorbell {
 }
 
 impl OwnWatch {
+    /// Adds another socket, of which each edge of room is reported too.
+    ///
+    /// # Errors
+    /// What epoll_ctl(2) reports.
+    pub(crate) fn add(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        let room = epoll::EventFlags::OUT | epoll::EventFlags::ET;
+        epoll::add(&self.0, socket, epoll::EventData::new_u64(0), room)?;
+        // The first event only reports the room that is there already.
+        self.clear()
+    }
+
     /// Discards the reported events.
     ///
     /// # Errors
     /// What epoll_wait(2) reports.
     pub fn clear(&self) -> io::Result<()> {
-        let mut event = [MaybeUninit::<epoll::Event>::uninit()];
+        let mut events = [MaybeUninit::<epoll::Event>::uninit(); 2];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        epoll::wait(&self.0, &mut event, Some(&now))?;
+        epoll::wait(&self.0, &mut events, Some(&now))?;
         Ok(())
     }
 }

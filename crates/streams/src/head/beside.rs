@@ -154,9 +154,10 @@ impl Handle {
         }
         fence(Ordering::SeqCst);
         probe::at();
-        let is_device = region.driver.is_some();
-        if is_device && self.end.side == 0 && region.fixed.device.watchers.swap(0, Ordering::SeqCst) != 0 {
-            self.end.doorbell().nudge_own()?;
+        if let Some(files) = self.end.endpoint.files()
+            && region.fixed.device.watchers.swap(0, Ordering::SeqCst) != 0
+        {
+            files.shared().nudge()?;
         }
         if sooner {
             self.end.wake_readers();
@@ -249,7 +250,7 @@ fn settle(fixed: &Fixed) {
 
 /// Starts the thread. It keeps the stream open only while it works.
 fn start(endpoint: &Arc<Endpoint>) -> Option<Watcher> {
-    let watch = endpoint.doorbell().watch_own().ok()??;
+    let watch = endpoint.watch_own().ok()??;
     let endpoint = Arc::downgrade(endpoint);
     // A driver's failure in here affects no call: a later call reports an error, and a panic ends the thread.
     let serve = move || {

@@ -100,8 +100,8 @@ impl Handle {
         loop {
             // Before the look: later actions are reported.
             let watched = match interest {
-                Interest::Room => !self.end.doorbell().is_of_pipe(),
-                Interest::Packets | Interest::Both => self.end.watch_own(),
+                Interest::Room if self.end.endpoint.files().is_none() => !self.end.doorbell().is_of_pipe(),
+                _ => self.end.watch_own(),
             };
             let armed = (interest == Interest::Room || self.arm_to_read()?)
                 && (interest == Interest::Packets || self.arm_to_write(band)?);

@@ -32,6 +32,11 @@ impl DriverFiles {
         self.shared.descriptors()
     }
 
+    /// What wakes processes that sleep beside the files, to look anew at what they sleep on.
+    pub fn shared(&self) -> &SharedFiles {
+        &self.shared
+    }
+
     /// All files.
     pub fn all(&self, device: &DeviceWords) -> Result<Files> {
         // Acquire pairs with the Release in `set`: the files of that version are there.

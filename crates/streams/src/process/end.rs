@@ -110,11 +110,14 @@ impl End {
 
     /// Joins if this process has not yet; returns whether it just has: then the cached state of locks is another
     /// process's.
+    #[inline]
     pub fn join(&mut self) -> Result<bool> {
         // Not only by the word: where the kernel does not wipe it, this detects that we are a child.
-        if fork::epoch() == self.epoch && self.member().is_some() {
-            return Ok(false);
-        }
+        if fork::epoch() == self.epoch && self.member().is_some() { Ok(false) } else { self.join_anew().map(|()| true) }
+    }
+
+    #[cold]
+    fn join_anew(&mut self) -> Result<()> {
         let table = self.region.fixed.part(|fixed| &fixed.members[..]);
         let [one, two] = [0, 1]
             .map(|at| &self.region.fixed.lanes[at])
@@ -129,7 +132,7 @@ impl End {
         // A child's copy would take its parent's notifications.
         self.own_watch = None;
         if self.helps {
-            return Ok(true);
+            return Ok(());
         }
         self.endpoint.keep_here();
         let others = self.words().joined.fetch_add(1, Ordering::Relaxed);
@@ -145,7 +148,7 @@ impl End {
             self.wake_own_readers();
         }
         events::open(self.region.inode, self.side as u8);
-        Ok(true)
+        Ok(())
     }
 
     /// How long calls wait for other users of the stream that do not come out of theirs.
@@ -229,6 +232,7 @@ impl End {
     ///
     /// # Errors
     /// `EBADF` if it was closed.
+    #[inline]
     pub fn check_open(&self) -> Result<()> {
         if self.endpoint.is_closed() { Err(closed()) } else { Ok(()) }
     }
@@ -265,7 +269,7 @@ impl End {
     /// a FIFO's.
     pub fn watch_own(&mut self) -> bool {
         if self.own_watch.is_none() {
-            self.own_watch = self.doorbell().watch_own().unwrap_or(None);
+            self.own_watch = self.endpoint.watch_own().unwrap_or(None);
         }
         self.own_watch.is_some()
     }
@@ -277,7 +281,9 @@ impl End {
         beside: &mut [Watched<'_>],
         timeout: Option<Duration>,
     ) -> Result<Heard> {
-        let watch = self.own_watch.as_ref().filter(|_| interest != Interest::Room);
+        // Of room the doorbell itself tells.
+        let is_watched = interest != Interest::Room || self.endpoint.files().is_some();
+        let watch = self.own_watch.as_ref().filter(|_| is_watched);
         // The end is not closed under a sleeper: the kernel would keep it open until that has come out.
         let _asleep = self.endpoint.fall_asleep();
         self.check_open()?;
@@ -339,7 +345,8 @@ impl End {
         let side = &self.region.fixed.lanes[1 - self.side].reader.0;
         let doorbell = self.endpoint.doorbell();
         let far = self.endpoint.far();
-        Inbox { end: self.words(), peer: self.peer_words(), side, doorbell, far, fence: self.region.fence }
+        let partner = self.endpoint.partner_to_come();
+        Inbox { end: self.words(), peer: self.peer_words(), side, doorbell, far, partner, fence: self.region.fence }
     }
 
     /// Asks the kernel whether the other end has gone, if a handle of it was closed since the last time.

@@ -6,14 +6,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 #[cfg(feature = "tokio")]
 use std::sync::Weak;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use headwater_os::attendant::Attendant;
 use headwater_os::clock::now_ns;
 use headwater_os::descriptors;
-use headwater_os::doorbell::Doorbell;
+use headwater_os::doorbell::{Doorbell, OwnWatch};
 use headwater_os::futex;
 use headwater_os::watcher::Watcher;
 use headwater_shm::{is_used_by_another, probe};
@@ -130,6 +130,18 @@ impl Endpoint {
         self.files.as_ref()
     }
 
+    /// A watch that reports actions of other handles of the end, and changes of a driver's requests. None over a pipe.
+    ///
+    /// # Errors
+    /// `EMFILE` without a free descriptor.
+    pub fn watch_own(&self) -> io::Result<Option<OwnWatch>> {
+        let Some(watch) = self.doorbell().watch_own()? else { return Ok(None) };
+        if let Some(files) = &self.files {
+            files.shared().add_to(&watch)?;
+        }
+        Ok(Some(watch))
+    }
+
     /// Starts serving these files in the background. A forked child, which has none of its parent's threads, starts
     /// one.
     pub fn watch_by(&self, start: impl FnOnce() -> Option<Watcher>) {
@@ -169,6 +181,12 @@ impl Endpoint {
     /// The other one of two streams.
     pub fn partner(&self) -> Option<&Partner> {
         self.partner.get().map(|partner| &**partner)
+    }
+
+    /// Where the cookie of a partner comes to stand that this process has not met.
+    pub fn partner_to_come(&self) -> Option<&AtomicU64> {
+        let awaits = self.region.driver.is_some_and(|driver| driver.0.info().pairs);
+        (awaits && self.side == 0 && self.partner().is_none()).then_some(&self.region.fixed.device.partner)
     }
 
     /// False if it has one already.

@@ -12,7 +12,7 @@
 
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use headwater_os::descriptors::Sender;
 use headwater_os::doorbell::{Doorbell, Packet};
@@ -37,6 +37,8 @@ pub(crate) struct Inbox<'a> {
     pub doorbell: &'a Doorbell,
     /// Of a device: the doorbell that rings at this end.
     pub far: Option<&'a Doorbell>,
+    /// Of a device whose driver pairs streams, in a process that has not met the partner: where its cookie comes to stand.
+    pub partner: Option<&'a AtomicU64>,
     pub fence: Fence,
 }
 
@@ -178,7 +180,13 @@ impl Inbox<'_> {
         left(self.end.sent.load(Ordering::Acquire), self.end.taken.load(Ordering::Relaxed))
     }
 
-    /// Takes the first packet, but for a file whose message is still to come: then None. The sender passes the file first.
+    /// Whether a partner has left files that this process has not taken. Looked at after `files_put`, which is stored later.
+    fn awaits_partner(&self) -> bool {
+        self.partner.is_some_and(|cookie| cookie.load(Ordering::Acquire) != 0)
+    }
+
+    /// Takes the first packet, but for a file whose message is still to come, or which `meet_partner` takes: then None. The sender
+    /// passes the file first.
     fn take_stale_one(&self, files_put: u32) -> Result<Option<Packet>> {
         if self.peer.files.load(Ordering::Relaxed) != 0 {
             match self.doorbell.peek()? {
@@ -190,6 +198,7 @@ impl Inbox<'_> {
                 {
                     return Ok(None);
                 }
+                Packet::File(_) if self.awaits_partner() => return Ok(None),
                 _ => {}
             }
         }

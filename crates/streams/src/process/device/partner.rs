@@ -66,7 +66,7 @@ impl Handle {
         let device = &endpoint.region.fixed.device;
         // Acquire pairs with the store in `hand_over`.
         let cookie = device.partner.load(Ordering::Acquire);
-        if cookie == 0 || endpoint.side != 0 || endpoint.partner().is_some() {
+        if cookie == 0 || endpoint.partner_to_come().is_none() {
             return Ok(());
         }
         let Some([memory, far]) = self.take_left_files()? else { return Ok(()) };
@@ -168,9 +168,11 @@ fn hand_over(there: &mut Handle, own: &Endpoint) -> Result<bool> {
         endpoint.doorbell().pass(far.as_fd(), last)?;
         run.act();
         probe::at();
-        // Release: a process that sees the partner finds the files.
-        sender.files_put.store(last, Ordering::Release);
+        // In this order: a reader that sees the files put knows that they are a partner's, and leaves them to
+        // `meet_partner`. If this process is killed in between, a check for lost files puts them.
         device.partner.store(cookie, Ordering::Release);
+        probe::at();
+        sender.files_put.store(last, Ordering::Release);
         ring(receiver, endpoint.doorbell());
         Ok(true)
     })
