@@ -35,7 +35,7 @@ impl Doorbell {
     /// Wakes the sleepers at our own end, in every process: those with a watch, and event loops that poll for edges of
     /// readability and room. The descriptor is writable afterwards, whether or not there is room; that of a pipe's reading end
     /// is readable. A watch is not told if the end is made not writable ([`Doorbell::block_room`]) before its sleeper has run: the
-    /// kernel drops an event whose cause is gone. Who sleeps on it looks now and then.
+    /// kernel drops an event whose cause is gone. A sleeper on it checks at intervals.
     ///
     /// # Errors
     /// What setsockopt(2) reports; of a pipe, what open(2) and read(2) do.

@@ -32,7 +32,7 @@ impl DriverFiles {
         self.shared.descriptors()
     }
 
-    /// What wakes processes that sleep beside the files, to look anew at what they sleep on.
+    /// Wakes processes that sleep beside the files, so that they read anew what to sleep on.
     pub fn shared(&self) -> &SharedFiles {
         &self.shared
     }
