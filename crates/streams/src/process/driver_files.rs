@@ -32,7 +32,7 @@ impl DriverFiles {
         self.shared.descriptors()
     }
 
-    /// Wakes processes that sleep beside the files, so that they read anew what to sleep on.
+    /// Returns the shared files, through which processes that sleep beside the files are woken to read anew what to sleep on.
     pub fn shared(&self) -> &SharedFiles {
         &self.shared
     }
